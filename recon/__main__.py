@@ -2,7 +2,7 @@
 
 import sys
 
-from recon.io.console.channels import take_channels
+from recon.io.console.output import take_channels
 
 
 def main() -> None:

@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 import recon
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
-from recon.readers.frames.true_rows import TrueRows
+from recon.readers.frames.world import TrueRows
 from solvers.laws.gradients.boosted import Boosted
 from solvers.leaf_values.combining import used
 

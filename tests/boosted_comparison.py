@@ -22,7 +22,7 @@ from sklearn.ensemble import (
 import recon
 from encoders.domain.domain import Domain
 from encoders.domain.values import Listed
-from recon.readers.frames.true_rows import TrueRows
+from recon.readers.frames.world import TrueRows
 from recon.readers.loading.settled import settled_release
 from solvers.leaf_values.combining import used
 

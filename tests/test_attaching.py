@@ -22,10 +22,10 @@ from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.drafts.facts import Feature
 from recon.readers.formats.release.writing import dump, release_json
 from recon.readers.formats.rules import corels_saved, dl85, streed
-from recon.readers.frames.true_rows import violations
+from recon.readers.frames.world import violations
 from recon.readers.loading.attaching import COUNTED, OTHER_ROWS, attach_counts
-from recon.readers.stored.containers import open_stored
 from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.rewriting import open_stored
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 GOLDEN = Path(__file__).parent / "golden" / "models"

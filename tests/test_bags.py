@@ -23,7 +23,7 @@ from encoders.models.nodes import ModelNode, Support
 from recon.certificates.verifying import verify
 from recon.readers.formats.release.writing import dump, release_json
 from recon.readers.frames.selections import select_frame
-from recon.readers.frames.true_rows import violations
+from recon.readers.frames.world import violations
 from recon.readers.loading.loading import load
 from recon.report.wording.group_report import exposure_lines
 from solvers.engines.chain import engines

@@ -228,7 +228,7 @@ def test_learners_of_recon_predict_the_same(learner):
 @given(st.integers(0, 10_000), st.integers(1, 6))
 def test_random_trees_agree_with_the_boxes_of_their_leaves(seed, depth):
     """The leaves as boxes (what certificates are about) and the walk down the tree give every row the same leaf."""
-    from recon.readers.frames.true_rows import TrueRows
+    from recon.readers.frames.world import TrueRows
 
     rng = np.random.default_rng(seed)
     tests = [("age", lambda: Test(high=int(rng.integers(0, 90)))), ("colour", lambda: Test(values=("green",))),

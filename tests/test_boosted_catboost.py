@@ -15,7 +15,7 @@ from encoders.models.models import Boosting, Forest
 from recon.readers.formats.boosters.catboost_file import json_booster
 from recon.readers.formats.boosters.catboost_model import EXP, NEEDED, UNIT, _gradients, _started, _to_draft, _unusable
 from recon.readers.formats.detection import read_draft
-from recon.readers.frames.true_rows import TrueRows
+from recon.readers.frames.world import TrueRows
 from solvers.engines.chain import strengthened
 from solvers.foundation.limits import Limits
 from solvers.leaf_values.combining import used

@@ -9,7 +9,7 @@ import pytest
 
 import recon
 from recon.queries.leaf_values.determined import determined
-from recon.readers.frames.true_rows import violations
+from recon.readers.frames.world import violations
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 

@@ -18,13 +18,20 @@ from encoders.encode.encoder import encode
 from encoders.models.models import Boosting, Forest
 from recon.readers.formats.boosters.lightgbm.file import text_booster
 from recon.readers.formats.boosters.lightgbm.model import LightGBMFeatures, _grow, read_lightgbm, read_lightgbm_text
-from recon.readers.formats.boosters.lightgbm.rates import NumberSpan, _significant, digits, rate_of
-from recon.readers.formats.boosters.lightgbm.summing import EPSILON, Sizes, errors
+from recon.readers.formats.boosters.lightgbm.rates import (
+    EPSILON,
+    NumberSpan,
+    Sizes,
+    _significant,
+    digits,
+    errors,
+    rate_of,
+)
 from recon.readers.formats.boosters.lightgbm.sums import _before, _odd_parameter, _snapped
 from recon.readers.formats.boosters.pickled import read as read_saved
 from recon.readers.formats.boosters.shared import BoosterTree
 from recon.readers.formats.drafts.binding import Binder
-from recon.readers.stored.containers import open_stored
+from recon.readers.stored.rewriting import open_stored
 from solvers.leaf_values.combining import used
 from tests.boosted_cases import true_points
 

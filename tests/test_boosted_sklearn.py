@@ -34,7 +34,7 @@ from encoders.models.models import Boosting, Forest
 from recon.readers.formats.release.writing import dump, release_json
 from recon.readers.formats.sklearn.boosting.draft import UNIT, pairwise
 from recon.readers.formats.sklearn.boosting.histogram import _exact_sums, _hessians, _least_share
-from recon.readers.frames.true_rows import violations
+from recon.readers.frames.world import violations
 from recon.readers.loading.loading import draft_of
 from solvers.foundation.errors import ReleaseError
 from solvers.laws.gradients.floating import rows_at

@@ -34,7 +34,7 @@ from recon.readers.formats.boosters.xgboost.model import (
 )
 from recon.readers.formats.detection import read_draft
 from recon.readers.formats.drafts.binding import Binder
-from recon.readers.frames.true_rows import violations
+from recon.readers.frames.world import violations
 from solvers.engines.chain import strengthened
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits

@@ -28,8 +28,8 @@ from recon.readers.formats.boosters.xgboost.file import StoredXGBoostTree
 from recon.readers.formats.boosters.xgboost.model import looks_like_xgboost_ubj, read_xgboost, read_xgboost_dump
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.release.reading import strict_json
-from recon.readers.frames.true_rows import violations
-from recon.readers.stored.containers import open_stored
+from recon.readers.frames.world import violations
+from recon.readers.stored.rewriting import open_stored
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 GOLDEN = Path(__file__).parent / "golden" / "models"

@@ -458,7 +458,7 @@ def test_map_and_point_are_those_of_all_lists():
         assert chained.rules_ == fitted.rules_
     assert sum(sum(counts) for _, counts in fitted.rules_) == len(x)
     domain = recon.Domain.from_frame(x.assign(y=y), label="y", independent=True)
-    from recon.readers.frames.true_rows import violations
+    from recon.readers.frames.world import violations
 
     assert violations(recon.encode(fitted, domain), x.assign(y=y)) == []
 

@@ -20,7 +20,7 @@ from recon.readers.formats.boosters.xgboost.model import NOT_WEIGHTED as XGB_NOT
 from recon.readers.formats.detection import read_draft
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.release.reading import strict_json
-from recon.readers.frames.true_rows import violations
+from recon.readers.frames.world import violations
 from recon.readers.stored.binary.ubjson import DEEPEST, read_ubjson
 from solvers.foundation.errors import ReleaseError, Unsupported
 
@@ -199,7 +199,7 @@ def test_ubjson_says_what_json_says(file):
 
 
 def test_a_pickled_booster_that_drew_rows_gives_least_numbers():
-    from recon.readers.stored.containers import open_stored
+    from recon.readers.stored.rewriting import open_stored
 
     root = open_stored((GOLDEN / "xgboost-3.2.0/half.pkl").read_bytes()).root
     data = bytes(root.get("_Booster").get("handle"))

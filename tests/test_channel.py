@@ -18,7 +18,7 @@ from typer.main import get_command
 import recon
 from recon.cli.app import _run_app, app, main
 from recon.cli.output.streaming import write_worlds
-from recon.io.console.channels import ESCAPED, Channel, _escaped, failure_of, lost_output
+from recon.io.console.output import ESCAPED, Channel, _escaped, failure_of, lost_output
 
 ROOT = Path(__file__).parents[1]
 GATE, GOLDEN = ROOT / "examples" / "gate", Path(__file__).parent / "golden"

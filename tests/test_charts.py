@@ -20,7 +20,7 @@ from recon.report.charts.curve import exposure_curve
 from recon.report.charts.intervals import interval_bars
 from recon.report.charts.svg import remedy_bars
 from recon.report.charts.trees import model_drawing
-from solvers.foundation.escaping import HIDDEN
+from solvers.foundation.displayed import HIDDEN
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 HOSTILE = (

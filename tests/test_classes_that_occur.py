@@ -27,7 +27,7 @@ from encoders.encode.encoder import encode as encode_models
 from encoders.encode.marginals import figures_of, marginals_of
 from encoders.models.models import ColumnFigures, Provenance, Tree
 from encoders.models.nodes import ModelNode, Support
-from recon.readers.frames.true_rows import violations
+from recon.readers.frames.world import violations
 from recon.readers.inspection.inspecting import inspect
 from recon.readers.loading.loading import encode, load
 from recon.release.auditing.together import _pinned_by_columns

@@ -196,7 +196,7 @@ def test_learn(tmp_path, capsys, data):
 @pytest.mark.parametrize("name", ["compas_tree", "compas_rule_list", "adult_tree", "adult_rule_list"])
 def test_released_examples_admit_the_real_rows(name, data):
     from recon.readers.frames.selections import read_table
-    from recon.readers.frames.true_rows import violations
+    from recon.readers.frames.world import violations
 
     release = recon.load(RELEASES / f"{name}.json")
     truth = read_table(data("compas27.csv.gz" if name.startswith("compas") else "adult24.csv.gz"))

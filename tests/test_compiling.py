@@ -5,7 +5,7 @@ from __future__ import annotations
 from extras import extra
 
 from solvers.foundation.limits import Limits
-from solvers.foundation.native.compiling import _compiled_before, fingerprint, kept, ready
+from solvers.foundation.native.threads import _compiled_before, fingerprint, kept, ready
 from solvers.positions.assignments.propagation.fixpoint import Vectorised, fastest
 
 
@@ -59,6 +59,6 @@ def test_without_a_folder_it_is_compiled_all_the_same(monkeypatch):
 
 def test_propagation_does_not_compile_where_the_time_is_short(monkeypatch):
     extra("numba")
-    monkeypatch.setattr("solvers.foundation.native.compiling._compiled_before", lambda _: False)
+    monkeypatch.setattr("solvers.foundation.native.threads._compiled_before", lambda _: False)
     assert isinstance(fastest(Limits(seconds=5)), Vectorised)
     assert not isinstance(fastest(Limits(seconds=60)), Vectorised)

@@ -15,7 +15,7 @@ from recon.readers.formats.detection import read_draft
 from recon.readers.formats.release.parts import to_domain, to_models, to_rows
 from recon.readers.formats.release.reading import parse
 from recon.readers.formats.release.writing import dump, release_json
-from recon.readers.frames.true_rows import violations
+from recon.readers.frames.world import violations
 from recon.readers.inspection.documents.published import release_findings
 from recon.readers.loading.loading import settle
 from recon.release.auditing.evidence import _unused_of

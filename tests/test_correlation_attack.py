@@ -15,6 +15,8 @@ from recon.attacks.correlation.model_based import InferredCorrelations, _fit, _f
 from recon.attacks.correlation.model_less import bin_of
 from recon.attacks.correlation.shadow_models import (
     LogisticModels,
+    Networks,
+    NetworkTraining,
     ShadowSetting,
     _seen,
     dataset,
@@ -22,7 +24,6 @@ from recon.attacks.correlation.shadow_models import (
     seen_of,
     shadows,
 )
-from recon.attacks.correlation.trainers import Networks, NetworkTraining
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 FEW = NetworkTraining(epochs=15, patience=3)

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.neural_network import MLPClassifier
 
-from recon.attacks.correlation import trainers
+from recon.attacks.correlation import shadow_models as trainers
 from recon.attacks.correlation.matrices import random_matrices
 from recon.attacks.correlation.shadow_models import ShadowSetting, dataset
 from solvers.foundation.errors import Inconclusive
@@ -31,7 +31,7 @@ def test_logistic_regressions_are_those_of_liblinear(n, c):
     x, y = data(12, n, 300, 1)
     x[0] *= 30  # scales that differ by far
     y[1] = (x[1, :, 0] > 0).astype(int)  # told apart wholly
-    found = trainers.logistic(x, y, c)
+    found = trainers._logistic(x, y, c)
     for one, rows, labels in zip(found, x, y, strict=True):
         theirs = LogisticRegression(solver="liblinear", C=c, tol=1e-12, max_iter=10_000).fit(rows, labels)
         np.testing.assert_allclose(one, [*theirs.coef_[0], theirs.intercept_[0]], rtol=1e-4, atol=1e-4)
@@ -39,7 +39,7 @@ def test_logistic_regressions_are_those_of_liblinear(n, c):
 
 def test_one_class_alone_has_a_minimum():
     x, y = data(2, 3, 100, 2)
-    found = trainers.logistic(x, np.ones_like(y))
+    found = trainers._logistic(x, np.ones_like(y))
     assert np.isfinite(found).all()
     assert (found[:, -1] > 1).all()
 
@@ -145,7 +145,7 @@ def test_networks_share_rows_and_each_stops_in_its_own_time():
 
 def test_training_ends_when_time_is_up():
     x, y = data(2, 3, 50, 0)
-    for train in (lambda limits: trainers.logistic(x, y, limits=limits),
+    for train in (lambda limits: trainers._logistic(x, y, limits=limits),
                   lambda limits: trainers.trained(x, y, 2, trainers.TARGET, np.random.default_rng(0), limits),
                   lambda limits: trainers.softmax_regressions(x[0], y.T, 2, limits=limits)):  # fmt: skip
         with pytest.raises(Inconclusive, match="time was up while"):

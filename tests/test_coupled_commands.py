@@ -17,7 +17,7 @@ from extras import run
 
 import recon
 from recon.readers.formats.release.writing import dump, release_json
-from recon.readers.frames.true_rows import violations
+from recon.readers.frames.world import violations
 
 RELEASES = Path(__file__).parents[1] / "examples" / "releases"
 CENSUS, FOREST = str(RELEASES / "census_block.json"), str(RELEASES / "compas_forest.json")

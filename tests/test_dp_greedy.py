@@ -26,7 +26,7 @@ from recon.learners.private.dp_greedy_rule_list import (
     _margin_of_delta,
     _smooth_bound,
 )
-from recon.learners.rule_lists.mining import checked_rules, conjunctions, rule_masks
+from recon.learners.rule_lists.greedy_rule_list import checked_rules, conjunctions, rule_masks
 from recon.learners.rule_lists.vulnerability import _vulnerability, vulnerability_of
 
 MECHANISMS = get_args(Mechanism)

@@ -28,7 +28,7 @@ from test_against_oracle import random_profile
 
 import recon
 from recon.models.exporting import FORMATS, export, restored
-from recon.readers.frames.true_rows import violations
+from recon.readers.frames.world import violations
 from solvers.cells.system import system_of
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, TooLarge, Unsupported
 from solvers.foundation.limits import Limits

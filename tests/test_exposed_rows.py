@@ -25,7 +25,7 @@ from recon.experiments.beyond.groups import removed_bits
 from recon.experiments.running import _load
 from recon.queries.located.positions import placed
 from recon.queries.measures.measures import measure
-from recon.readers.frames.true_rows import TrueRows
+from recon.readers.frames.world import TrueRows
 from recon.readers.loading.settled import settled_release
 from recon.release.auditing.persons import exposed_rows as alike
 from recon.release.auditing.persons.exposed_rows import (

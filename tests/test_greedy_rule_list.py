@@ -75,7 +75,7 @@ def test_the_list_is_the_plain_greedy_list(seed, n, d, width, least, longest, cl
     assert found.rules_ == reference(x, y, width, least, longest, ties)
     assert sum(sum(c) for _, c in found.rules_) == n
     release = recon.encode(found, recon.Domain.from_frame(x.assign(y=y), label="y", independent=True))
-    from recon.readers.frames.true_rows import violations
+    from recon.readers.frames.world import violations
 
     assert violations(release, x.assign(y=y)) == []
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from extras import run
 
-from solvers.foundation.escaping import html, json_shown, markdown, named, shown
+from solvers.foundation.displayed import html, json_shown, markdown, named, shown
 
 ROOT = Path(__file__).parents[1]
 FORGED = "certified (regions): some training row has name = Alice"

@@ -138,7 +138,7 @@ def test_readme_shows_the_real_output_of_the_demo():
 
 OPENING = {  # modules that may open what they are given: the one place, what recon writes itself, its own data
     "recon/io/files/opening.py", "recon/io/files/named_files.py", "recon/io/files/writing.py",
-    "recon/io/console/channels.py", "recon/cli/releasing/remedy.py", "recon/cli/output/printing.py",
+    "recon/io/console/output.py", "recon/cli/releasing/remedy.py", "recon/cli/output/printing.py",
     "recon/readers/inspection/ledger/attributes.py", "recon/readers/inspection/ledger/forms.py",
     "recon/readers/inspection/documents/pmml_findings.py", "recon/release/policies/rules.py",
     "recon/experiments/running.py",

@@ -37,8 +37,8 @@ from recon.readers.inspection.inspecting import inspect, inspect_bytes
 from recon.readers.inspection.objects.traversal import traverse
 from recon.readers.inspection.stripping import strip, stripped_bytes
 from recon.readers.stored.binary.rds import read_rds
-from recon.readers.stored.containers import open_stored
 from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.rewriting import open_stored
 from solvers.foundation.errors import EngineError, ReleaseError, Unsupported
 
 extra("sklearn")

@@ -32,7 +32,7 @@ from recon.experiments.joint.releases import (
 from recon.experiments.running import _plain
 from recon.queries.black_box import ReleasedModel
 from recon.queries.inputs import RecordColumns, Records, predicted
-from recon.readers.frames.true_rows import violations
+from recon.readers.frames.world import violations
 from solvers.foundation.limits import Limits
 from solvers.statements.release import RowCount
 

@@ -25,7 +25,7 @@ import recon
 from recon.readers.formats.release.parts import to_domain, to_models, to_rows
 from recon.readers.formats.release.reading import parse
 from recon.readers.formats.release.writing import dump, release_json
-from recon.readers.frames.true_rows import TrueRows, violations
+from recon.readers.frames.world import TrueRows, violations
 from solvers.statements.release import UNBOUNDED, Choice, Loose, Partition, Statement
 
 DOMAIN = {

@@ -17,8 +17,8 @@ import pytest
 from extras import encoded, run
 
 import recon
-from recon.readers.frames.true_rows import violations
-from recon.readers.loading.known_columns import with_known_columns
+from recon.readers.frames.world import violations
+from recon.readers.loading.known_positions import with_known_columns
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -13,7 +13,7 @@ from scipy.sparse import csr_matrix
 
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
-from recon.readers.frames.true_rows import TrueRows
+from recon.readers.frames.world import TrueRows
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import Form, LeafValues, Refined, RegionProof
 from solvers.kernel.facts import NumberedStatements

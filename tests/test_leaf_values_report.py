@@ -19,7 +19,7 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Listed
 from encoders.models.models import Boosting
 from recon.queries.leaf_values.remedies import COLUMNS
-from recon.readers.frames.true_rows import violations
+from recon.readers.frames.world import violations
 from recon.readers.inspection.findings.leaf_values import _bits, _decimals
 
 ROWS = 60

@@ -27,7 +27,7 @@ from encoders.models.learner_facts import FactLimits, Learner
 from encoders.models.models import GroupQuestion, KnownRows, ModelNode, Nodes, PublishedFigure, Support, Table, Tree
 from encoders.parts.statistics import around, as_ranges, chains
 from recon.learner_rule.facts import fact_bits, with_facts
-from recon.readers.frames.true_rows import violations
+from recon.readers.frames.world import violations
 from solvers.foundation.errors import ContradictionError, ReconError, ReleaseError, Unsupported
 
 EVERYTHING = FactLimits(10_000, 10_000, 10**300, 10**300, 10**6)

@@ -33,7 +33,7 @@ from recon.readers.inspection.objects.traversal import _stray
 from recon.readers.inspection.searching import searched
 from recon.readers.loading.loading import uses_of
 from recon.readers.stored.binary.rds import RObject
-from recon.readers.stored.containers import open_stored
+from recon.readers.stored.rewriting import open_stored
 
 extra("sklearn")
 GOLDEN = Path(__file__).parent / "golden"

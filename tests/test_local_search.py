@@ -18,7 +18,7 @@ from solvers.engines import chain
 from solvers.engines.local_search import LocalSearchEngine
 from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.foundation.native import compiling
+from solvers.foundation.native import threads as compiling
 from solvers.programs.local_search import compiled, loops
 from solvers.programs.local_search import compiled as annealing
 from solvers.programs.local_search.finding import _broken, known_rows
@@ -291,7 +291,7 @@ def test_what_the_loops_keep_is_what_they_would_count_anew():
 
 
 def test_without_numba_or_time_the_loops_stay_as_they_are(monkeypatch):
-    monkeypatch.setattr("solvers.foundation.native.compiling._compiled_before", lambda _: False)
+    monkeypatch.setattr("solvers.foundation.native.threads._compiled_before", lambda _: False)
     assert compiled._loops_for(Limits(seconds=5)) is compiled.PLAIN
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert compiled._loops_for(Limits()) is compiled.PLAIN
@@ -299,7 +299,7 @@ def test_without_numba_or_time_the_loops_stay_as_they_are(monkeypatch):
 
 @pytest.mark.parametrize(("seconds", "there"), [(None, True), (60, True), (30, True), (5, False)])
 def test_loops_never_compiled_are_where_time_is_there(monkeypatch, seconds, there):
-    monkeypatch.setattr("solvers.foundation.native.compiling._compiled_before", lambda _: False)
+    monkeypatch.setattr("solvers.foundation.native.threads._compiled_before", lambda _: False)
     assert compiling.ready([region_at], Limits(seconds=seconds)) is there
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from recon.attacks.membership.attack import MembershipGuess, _beyond_elbow, _surest, ensemble
+from recon.attacks.membership.shadow_data import MembershipGuess, _beyond_elbow, _surest, ensemble
 from solvers.foundation.errors import ReleaseError
 
 SCORES = st.tuples(st.integers(1, 7), st.integers(1, 4)).flatmap(

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recon.attacks.membership import attacks as shadow_models
-from recon.attacks.membership.attack import Knowledge
 from recon.attacks.membership.attacks import ShadowModels, _balanced, _forest, _half
-from recon.attacks.membership.shadow_data import knowledge
+from recon.attacks.membership.shadow_data import Knowledge, knowledge
 from recon.queries.inputs import RecordColumns
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits

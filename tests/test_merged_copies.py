@@ -22,8 +22,7 @@ import recon
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
 from recon.readers.loading.loading import load
-from recon.readers.stored.containers import open_stored
-from recon.readers.stored.rewriting import write_pickle
+from recon.readers.stored.rewriting import open_stored, write_pickle
 from recon.release.remediation import copies
 from recon.release.remediation.copies import (
     Copied,

@@ -21,7 +21,7 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.tree import DecisionTreeRegressor
 
 import recon
-from encoders.encode.learnt import learnt_splits, seen_ranges
+from encoders.encode.learner_facts import learnt_splits, seen_ranges
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.positions.assignments.domains import Domains

@@ -36,7 +36,7 @@ from recon.readers.formats.release.parts import to_domain
 from recon.readers.formats.release.reading import parse
 from recon.readers.formats.release.writing import dump, release_json
 from recon.readers.frames.selections import raw_indices
-from recon.readers.frames.true_rows import violations
+from recon.readers.frames.world import violations
 from solvers.foundation.errors import ReleaseError
 
 CONVENTIONS = ("ordered", "multiset")

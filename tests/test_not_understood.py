@@ -22,7 +22,7 @@ from recon.readers.inspection.findings.severity import SMALL, graded, of_draft
 from recon.readers.inspection.inspecting import inspect, inspect_bytes
 from recon.readers.inspection.stripping import strip
 from recon.readers.stored.binary.ubjson import read_ubjson
-from recon.readers.stored.containers import open_stored
+from recon.readers.stored.rewriting import open_stored
 
 extra("sklearn")
 MODELS = Path(__file__).parent / "golden" / "models"

@@ -24,7 +24,7 @@ from encoders.domain.values import Continuous, Grid, Listed
 from encoders.models.nodes import Nodes
 from recon.queries.bounds.placed import BoundAnswer, Later
 from recon.readers.inspection.findings.findings import LEVELS, Finding
-from solvers.foundation.escaping import HIDDEN
+from solvers.foundation.displayed import HIDDEN
 from solvers.foundation.plots import _power
 from solvers.questions.answers import CountAnswer
 from solvers.statements.release import RowWorld as SolverWorld

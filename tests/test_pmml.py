@@ -18,7 +18,7 @@ from encoders.encode.encoder import encode
 from encoders.models.models import RuleList, RuleSet, Table, Tree
 from recon.readers.formats.drafts.binding import Binder, passes
 from recon.readers.formats.pmml.document import looks_like_pmml, read_pmml
-from recon.readers.frames.true_rows import violations
+from recon.readers.frames.world import violations
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 GOLDEN = Path(__file__).parent / "golden" / "models"

@@ -21,7 +21,7 @@ from test_positions_differential import empty, plain
 import recon
 from encoders.domain.values import Continuous
 from recon.readers.frames.selections import profile_ranges, raw_indices
-from recon.readers.frames.true_rows import violations
+from recon.readers.frames.world import violations
 from solvers.engines.chain import ask
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits

@@ -20,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import recon
 from recon.readers.formats.detection import FOREIGN
-from recon.readers.frames.true_rows import violations
+from recon.readers.frames.world import violations
 from recon.readers.loading.loading import read_domain
 from solvers.foundation.errors import ReconError
 

@@ -24,7 +24,7 @@ from recon.certificates.agreement import contradicted
 from recon.certificates.issuing import contradiction_certificate
 from recon.certificates.verifying import verify
 from recon.cli.app import app
-from recon.readers.frames.true_rows import violations
+from recon.readers.frames.world import violations
 from recon.readers.loading.loading import read_domain
 from recon.readers.loading.settled import settled_release
 from solvers.foundation.errors import Unsupported

@@ -10,7 +10,7 @@ import pytest
 from extras import extra
 
 import recon
-from recon.readers.frames.true_rows import violations
+from recon.readers.frames.world import violations
 
 tree = extra("sklearn.tree")
 ensemble = extra("sklearn.ensemble")

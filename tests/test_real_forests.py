@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import recon
-from recon.readers.frames.true_rows import violations
+from recon.readers.frames.world import violations
 from solvers.cells.system import system_of
 from solvers.foundation.limits import Limits
 from solvers.programs.cell_model import CellModel

@@ -19,7 +19,7 @@ from test_bags import profile_of, random_forest, worlds
 import recon
 from recon.certificates.issuing import profile_certificates
 from recon.certificates.verifying import verify
-from recon.readers.frames.true_rows import violations
+from recon.readers.frames.world import violations
 from recon.readers.inspection.inspecting import inspect
 from solvers.foundation.errors import CertificateError, ReleaseError
 from solvers.foundation.limits import Limits

@@ -22,7 +22,7 @@ from recon.readers.formats.printed import rpart_rds
 from recon.readers.formats.printed.rpart_rds import read_rpart_rds
 from recon.readers.formats.printed.rpart_text import read_rpart_json
 from recon.readers.formats.release.reading import strict_json
-from recon.readers.frames.true_rows import violations
+from recon.readers.frames.world import violations
 from recon.readers.stored.binary.rds import RObject, read_rds
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import RowCount

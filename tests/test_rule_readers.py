@@ -27,12 +27,12 @@ from encoders.domain.values import Test, equals, exact
 from encoders.encode.encoder import encode
 from recon.readers.formats.printed import streed_text
 from recon.readers.formats.rules import corels_saved, dl85, imodels_figs, imodels_lists, imodels_trees, streed
-from recon.readers.frames.true_rows import violations
+from recon.readers.frames.world import violations
 from recon.readers.loading.attaching import _named_by, attach_counts
 from recon.readers.loading.loading import settle
-from recon.readers.stored.containers import open_stored
 from recon.readers.stored.objects.raw import Name
 from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.rewriting import open_stored
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import RowCount
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import recon
 from encoders.domain.domain import Domain
 from encoders.domain.values import Continuous, Grid, Listed
-from recon.readers.frames.true_rows import TrueRows, violations
+from recon.readers.frames.world import TrueRows, violations
 from recon.readers.loading.loading import models_of
 
 tree = extra("sklearn.tree")

@@ -13,7 +13,7 @@ from recon.cli.output.printing import _fold_file
 from recon.io.files.budget import within
 from recon.readers.formats.boosters import pickled
 from recon.readers.frames.selections import read_table
-from recon.readers.stored.containers import open_stored
+from recon.readers.stored.rewriting import open_stored
 from solvers.foundation.errors import ReleaseError
 
 HERE = Path(__file__).parent

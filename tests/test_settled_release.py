@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import recon
-from recon.readers.frames.true_rows import violations
+from recon.readers.frames.world import violations
 from recon.readers.loading.settled import as_released, settled_release
 from solvers.engines import chain as settling
 from solvers.foundation.errors import Unsupported

@@ -19,7 +19,7 @@ from encoders.encode.encoder import encode
 from encoders.models.models import Boosting, Forest
 from recon.readers.formats.detection import read_draft
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.frames.true_rows import violations
+from recon.readers.frames.world import violations
 from recon.readers.loading.loading import settle
 
 GOLDEN = Path(__file__).parent / "golden" / "models"

@@ -24,12 +24,11 @@ import numpy as np
 import pytest
 from extras import extra
 
-from recon.readers.stored.containers import open_stored
 from recon.readers.stored.objects.arrays import _to_array, resolve
 from recon.readers.stored.objects.raw import Name
 from recon.readers.stored.objects.things import Thing
 from recon.readers.stored.pickled.skops_files import SCHEMA
-from recon.readers.stored.rewriting import _same, write_pickle, write_skops
+from recon.readers.stored.rewriting import _same, open_stored, write_pickle, write_skops
 from solvers.foundation.errors import ReleaseError
 
 GOLDEN = Path(__file__).parent / "golden" / "models"
@@ -335,7 +334,7 @@ class Wall:
             raise AssertionError("import of " + name)
 sys.meta_path.insert(0, Wall())
 from pathlib import Path
-from recon.readers.stored.containers import open_stored
+from recon.readers.stored.rewriting import open_stored
 golden = Path({str(GOLDEN)!r})
 files = [Path({str(tmp_path)!r}) / "p", Path({str(tmp_path)!r}) / "j", golden / "sklearn-1.9.1/forest.skops",
          golden / "sklearn-1.2.2/forest.pkl", golden / "imodels-3.0.4/figs.pkl"]

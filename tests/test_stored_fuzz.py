@@ -23,11 +23,10 @@ from recon.io.files.budget import within
 from recon.readers.formats.detection import read_draft
 from recon.readers.formats.release.parts import to_models
 from recon.readers.formats.release.reading import parse
-from recon.readers.stored.containers import open_stored
 from recon.readers.stored.objects.arrays import resolve
 from recon.readers.stored.objects.raw import Name
 from recon.readers.stored.objects.things import Thing
-from recon.readers.stored.rewriting import _same, write_pickle, write_skops
+from recon.readers.stored.rewriting import _same, open_stored, write_pickle, write_skops
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 GOLDEN = Path(__file__).parent / "golden" / "models"

@@ -17,8 +17,7 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Listed, Test
 from recon.cli.app import app
 from recon.queries.tables.answering import KEY, _solutions, certified, counted, counted_with_proofs, verified
-from recon.queries.tables.definitions import Cell
-from recon.queries.tables.tables import Tables
+from recon.queries.tables.tables import Cell, Tables
 from recon.queries.tables.variability import variability
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError
 from solvers.foundation.limits import Limits
@@ -270,7 +269,7 @@ def conditions(cell):
 def test_every_missing_step_is_seen():
     """Steps that are left out, or are no statements, prove nothing."""
     from solvers.tables.replay import replayed
-    from solvers.tables.steps import steps_for
+    from solvers.tables.solving import steps_for
 
     tables = small_tables()
     (one,) = _solutions(tables, Limits())

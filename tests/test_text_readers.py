@@ -25,7 +25,7 @@ from recon.readers.formats.printed.export_text import looks_like_export_text, re
 from recon.readers.formats.printed.graphviz_dot import looks_like_dot, read_dot
 from recon.readers.formats.printed.rpart_text import looks_like_rpart, read_rpart, read_rpart_json
 from recon.readers.formats.release.reading import strict_json
-from recon.readers.frames.true_rows import violations
+from recon.readers.frames.world import violations
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import RowCount
 

@@ -20,9 +20,8 @@ from encoders.domain.values import (
     complement,
     intersection,
 )
-from solvers.foundation.displayed import LINES, NAME, Displayed, DisplayFacts, many, short
+from solvers.foundation.displayed import LINES, NAME, Displayed, DisplayFacts, many, named, short
 from solvers.foundation.errors import ReleaseError
-from solvers.foundation.escaping import named
 
 Condition = tuple[tuple[str, Test], ...]
 

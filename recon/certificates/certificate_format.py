@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from encoders.encode.encoder import EncodedRelease, confidence_level
 from recon.certificates.position_claims import located
 from recon.readers.frames.selections import missing, raw_indices, select_frame
+from solvers.foundation.displayed import named
 from solvers.foundation.errors import CertificateError, ReleaseError
-from solvers.foundation.escaping import named
 from solvers.kernel.claims import AnyClaim, AtLeast, AtMost, NoWorld, OnlyWorld, Possible
 from solvers.kernel.proof_format import entry, keys, number, printable, quoted
 from solvers.statements.boxes import Box

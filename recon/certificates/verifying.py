@@ -38,8 +38,7 @@ from recon.io.files.named_files import MAX_FILES, located, read_regular
 from recon.io.files.opening import read_whole
 from recon.readers.formats.release.reading import strict_json
 from recon.readers.loading.asking import Released, release_of
-from recon.readers.loading.known_columns import Table
-from recon.readers.loading.known_positions import with_known_positions
+from recon.readers.loading.known_positions import Table, with_known_positions
 from solvers.foundation.displayed import LINES, Displayed, DisplayFacts
 from solvers.foundation.errors import CertificateError, NotVerified, ReleaseError
 from solvers.foundation.limits import Limits

@@ -40,7 +40,6 @@ from recon.cli.session import finish, open_release
 from recon.cli.studies.attack import attack_app
 from recon.cli.studies.learn import learn_app
 from recon.cli.studies.reproduce import reproduce
-from recon.io.console.channels import lost_output
 from recon.io.console.guarding import GuardedTyper
 from recon.io.console.options import (
     Certificates,
@@ -81,6 +80,7 @@ from recon.io.console.output import (
     INTERRUPTED,
     UNREADABLE,
     USAGE,
+    lost_output,
     of_error,
     print_error,
     print_json,
@@ -91,7 +91,7 @@ from recon.io.console.output import (
 )
 from recon.io.console.suggesting import asking
 from recon.io.console.version import VERSION
-from solvers.foundation.escaping import shown
+from solvers.foundation.displayed import shown
 
 QuestionName = Annotated[
     str | None, typer.Option("--question", help="One kind of question: count, decide, sample, ...; by default all.")

@@ -53,7 +53,7 @@ def open_files(
     again = again.read_as(release)
     if known is None:
         return again
-    from recon.readers.loading.known_columns import with_known_columns
+    from recon.readers.loading.known_positions import with_known_columns
 
     return with_known_columns(again, known, label)
 

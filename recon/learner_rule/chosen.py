@@ -21,9 +21,8 @@ from encoders.models.learner_facts import Learner, LearnerName
 from encoders.models.models import AnyModel, Boosting, Forest, RuleList, Tree, kinds_of
 from encoders.models.nodes import CountTable
 from recon.io.console.learner_option import EXAMPLE, LearnerSettings, asked_of
-from solvers.foundation.displayed import many
+from solvers.foundation.displayed import many, named
 from solvers.foundation.errors import ContradictionError, Unsupported
-from solvers.foundation.escaping import named
 from solvers.greedy.gains import ChosenTree, GreedyRule
 from solvers.greedy.rule_lists import ListLevel, ListRule
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from encoders.encode.encoder import EncodedRelease
 from recon.models.graphs import interaction_graph
-from recon.models.mapping import Mapping
-from recon.models.meaning import about_cells, about_rows, title
+from recon.models.mapping import Mapping, about_cells, about_rows, title
 from recon.queries.answers.counting import convention_of
 from recon.queries.noisy.denoising import certain_release
 from recon.readers.loading.asking import Released, release_of
@@ -50,7 +49,7 @@ def cpsat(
         mapping = mapping_of(release, "cpsat", None, limits)
         assert isinstance(mapping.form, IntegerProgram)
         return cpsat_model(mapping.form, mapping.about), mapping
-    from solvers.proofs.export.row_program import RowProgram
+    from solvers.proofs.export.integer_program import RowProgram
 
     rows = RowProgram(release.statements, chosen or "ordered", limits)
     mapping = Mapping(release, rows, (*title(release, "cpsat by rows"), *about_rows(release, rows.worlds)))

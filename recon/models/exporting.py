@@ -26,14 +26,11 @@ from encoders.encode.encoder import EncodedRelease
 from encoders.parts.resolutions import CutDomain
 from recon.io.files.opening import read_whole
 from recon.io.files.writing import write_all
-from recon.models.boxes import boxes_json, dumped, number, values_json
 from recon.models.constraint_models import mapping_of
-from recon.models.graphs import interaction_graph
-from recon.models.mapping import Mapping
-from recon.models.meaning import title
+from recon.models.graphs import boxes_json, dumped, interaction_graph, number, values_json
+from recon.models.mapping import Mapping, title
 from recon.readers.formats.release.writing import attribute_json, release_json
-from recon.readers.frames.true_rows import between
-from recon.readers.frames.world import World
+from recon.readers.frames.world import World, between
 from recon.readers.loading.asking import Released, release_of
 from recon.readers.loading.settled import settled_release
 from solvers.foundation.errors import ReleaseError

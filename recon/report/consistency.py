@@ -18,8 +18,8 @@ from recon.release.policies.checks import all_of
 from recon.release.policies.facts import FIGURES, FactTable
 from recon.release.policies.policy import Policy, Threshold
 from recon.release.policies.rules import RULES
+from solvers.foundation.displayed import named
 from solvers.foundation.errors import ReleaseError
-from solvers.foundation.escaping import named
 
 NOT_BOTH = "which cannot both be true"
 ROUNDING = 1e-6  # relative, of figures that are sums of logarithms

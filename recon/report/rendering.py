@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from recon.io.console.output import json_text
-from solvers.foundation.escaping import html, markdown, shown_lines
+from solvers.foundation.displayed import html, markdown, shown_lines
 
 DIGITS = 10_000  # decimal digits printed without being asked
 STYLE = (

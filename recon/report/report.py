@@ -21,7 +21,7 @@ from recon.certificates.certificate_format import certified_lines
 from recon.queries.leaf_values.wording import audit_json as leaf_value_json
 from recon.queries.leaf_values.wording import audit_lines as leaf_value_lines
 from recon.queries.located.positions import audit_json, audit_lines
-from recon.queries.measures.exposed import curve_points, exposed_groups, exposed_in_all
+from recon.queries.measures.attribute_bits import curve_points, exposed_groups, exposed_in_all
 from recon.readers.formats.drafts.suggesting import not_assessed_json, not_assessed_lines
 from recon.readers.frames.describe import condition_text
 from recon.release.auditing.facts import facts_of
@@ -48,8 +48,7 @@ from recon.report.wording.headline import (
     worlds_lines,
 )
 from recon.report.wording.noise_report import bought_json, count_json, empty_json, empty_sections, noise_lines
-from solvers.foundation.displayed import NAME, Displayed, DisplayFacts
-from solvers.foundation.escaping import named
+from solvers.foundation.displayed import NAME, Displayed, DisplayFacts, named
 from solvers.foundation.exact import level_text
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Partition
 

@@ -18,8 +18,8 @@ from recon.release.policies.assessing import AS_PUBLISHED, assess
 from recon.release.policies.rules import RULES
 from recon.report.consistency import refuse_contradictions
 from recon.report.document.schema import VERSION, Document
+from solvers.foundation.displayed import named
 from solvers.foundation.errors import ReleaseError, Unsupported
-from solvers.foundation.escaping import named
 
 if TYPE_CHECKING:
     from recon.release.policies.policy import Policy

@@ -17,7 +17,7 @@ from xml.etree import ElementTree as ET  # it only writes here
 
 from recon.release.policies.checks import counted, ends, interval_text
 from recon.release.policies.rules import RULES
-from solvers.foundation.escaping import json_shown, named, shown
+from solvers.foundation.displayed import json_shown, named, shown
 
 Document = Mapping[str, Any]
 Json = dict[str, Any]

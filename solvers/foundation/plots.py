@@ -9,9 +9,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from solvers.foundation.displayed import DisplayFacts
+from solvers.foundation.displayed import DisplayFacts, named
 from solvers.foundation.errors import Unsupported, installing
-from solvers.foundation.escaping import named
 
 if TYPE_CHECKING:
     import pandas as pd

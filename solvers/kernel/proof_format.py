@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from solvers.foundation.displayed import named
 from solvers.foundation.errors import CertificateError
-from solvers.foundation.escaping import named
 from solvers.kernel.claims import (
     AnyProof,
     BoundStep,

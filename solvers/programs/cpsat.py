@@ -17,8 +17,8 @@ from ortools.sat.python import cp_model
 
 from solvers.cells.linear_system import SparseStatements
 from solvers.foundation.array_types import Ints
+from solvers.foundation.displayed import named
 from solvers.foundation.errors import Inconclusive, ReconError, Unsupported
-from solvers.foundation.escaping import named
 from solvers.foundation.exact import OPEN, exact_dot
 from solvers.foundation.limits import Limits
 from solvers.foundation.native.threads import run_in_thread

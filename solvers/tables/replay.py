@@ -11,13 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from solvers.foundation.errors import CertificateError
-from solvers.tables.areas import Live
-from solvers.tables.atoms import Ints
+from solvers.tables.atoms import Ints, LiveCounts
 
 LARGEST = 1 << 36
 
 
-def replayed(live: Live, steps: Sequence[int]) -> Ints:
+def replayed(live: LiveCounts, steps: Sequence[int]) -> Ints:
     """Return the only counts that fit, once the steps prove it; `CertificateError` where they do not.
 
     Cost: the entries of the statements applied.
@@ -41,5 +40,5 @@ def replayed(live: Live, steps: Sequence[int]) -> Ints:
     return low
 
 
-def _area(live: Live, variable: int) -> str:
+def _area(live: LiveCounts, variable: int) -> str:
     return live.top.names[int(live.leaf[variable])]

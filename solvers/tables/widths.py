@@ -16,10 +16,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
-from solvers.tables.areas import Live
-from solvers.tables.atoms import Ints, Rows
+from solvers.tables.atoms import Ints, LiveCounts, Rows
 from solvers.tables.counting import components
-from solvers.tables.solving import Solved
+from solvers.tables.solving import SolvedArea
 
 SCALE = 12  # multipliers are whole twelfths
 SECONDS = 5.0  # of a search for two data sets
@@ -157,7 +156,7 @@ class AreaWidth:
     by_multipliers: bool
 
 
-def area_widths(one: Solved, coupled: bool = True) -> Iterator[AreaWidth]:
+def area_widths(one: SolvedArea, coupled: bool = True) -> Iterator[AreaWidth]:
     """Yield the widths of every smallest area that has people; without `coupled`, by its own tables alone twice."""
     live = one.live
     leaves = live.leaf
@@ -185,7 +184,7 @@ def area_widths(one: Solved, coupled: bool = True) -> Iterator[AreaWidth]:
         yield AreaWidth(leaf, n, least, (first.low, first.high), (low, high), sure)
 
 
-def _total(live: Live, leaf: int, mine: NDArray[np.bool_]) -> int | None:
+def _total(live: LiveCounts, leaf: int, mine: NDArray[np.bool_]) -> int | None:
     """Return the number of people of a leaf where a count of its own says it."""
     at = np.flatnonzero(live.own & (live.row_area == leaf) & (np.diff(live.rows.starts) == mine.sum()))
     return int(live.rows.value[at[0]]) if len(at) else None

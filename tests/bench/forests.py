@@ -203,7 +203,7 @@ def row_by_row(job: str, n: int, trees: int) -> list[Line]:
 
 def one_world(release: Any, frame: Any) -> bool:
     """Tell whether rows are a possible world of a release."""
-    from recon.readers.frames.true_rows import violations
+    from recon.readers.frames.world import violations
 
     return not violations(release, frame)
 

@@ -134,7 +134,7 @@ def known(release: Any, found: Any, rows: Any) -> tuple[int, int, int]:
     import numpy as np
 
     from recon.queries.leaf_values.determined import single_rows
-    from recon.readers.frames.true_rows import TrueRows
+    from recon.readers.frames.world import TrueRows
 
     if found.boxes is None:
         return 0, 0, 0
@@ -163,7 +163,7 @@ def guesses(release: Any, rows: Any, rest: Any) -> tuple[float, float]:
     """Return the shares of rows (attributes of the domain and label) that marginals and a fresh sample give."""
     import numpy as np
 
-    from recon.readers.frames.true_rows import TrueRows
+    from recon.readers.frames.world import TrueRows
 
     def coded(frame: Any) -> Any:
         true = TrueRows.of(release, frame)
@@ -217,7 +217,7 @@ def floats(name: str, regressor: bool = False) -> tuple[Any, Any]:
 def labels(job: str, name: str, library: str) -> list[Line]:
     """Work out everybody's label from their features."""
     import recon
-    from recon.readers.loading.known_columns import with_known_columns
+    from recon.readers.loading.known_positions import with_known_columns
     from solvers.foundation.limits import Limits
 
     rows, domain = floats(name)
@@ -239,7 +239,7 @@ def targets(job: str, library: str, depth: int | None) -> list[Line]:
     import numpy as np
 
     import recon
-    from recon.readers.loading.known_columns import with_known_columns
+    from recon.readers.loading.known_positions import with_known_columns
 
     rows, domain = floats("diabetes", True)
     release, fit = read(library, rows, domain, regressor=True, depth=depth)

@@ -46,7 +46,7 @@ def in_turn(job: str, name: str, classes: int, n: int, trees: int) -> list[Line]
     import positions
 
     import recon
-    from encoders.encode.learnt import learnt_splits
+    from encoders.encode.learner_facts import learnt_splits
     from solvers.foundation.limits import Limits
     from solvers.positions.assignments.solving import assigned
     from solvers.positions.midpoints.alternating import locate_in_turn

@@ -22,7 +22,7 @@ from typing import Any
 import pandas as pd
 
 import recon
-from recon.readers.frames.true_rows import violations
+from recon.readers.frames.world import violations
 from recon.readers.loading.settled import settled_release
 from solvers.foundation.errors import ReconError
 from solvers.foundation.limits import Limits

@@ -31,7 +31,7 @@ from recon.attacks.correlation.intervals import pair_interval
 from recon.queries.black_box import BinaryView, labels_of, named_view, rows_of, views_of
 from recon.queries.measures.sweeping import exact_counts, with_noise
 from recon.readers.frames.selections import select_conditions
-from recon.readers.frames.true_rows import violations
+from recon.readers.frames.world import violations
 from solvers.engines.figures.selection_bounds import selection_bounds
 from solvers.foundation.displayed import LINES, Displayed, DisplayFacts, many
 from solvers.foundation.errors import ContradictionError, EngineError, Inconclusive, ReleaseError, Unsupported

@@ -23,8 +23,8 @@ from recon.queries.inputs import Floats
 from recon.readers.formats.release.reading import read_bytes, strict_json
 from recon.readers.frames.selections import numbers_of
 from recon.readers.loading.asking import Released, release_of
-from recon.readers.stored.containers import open_stored, unpacked
 from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.rewriting import open_stored, unpacked
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 

@@ -28,12 +28,11 @@ from recon.attacks.evaluation import (
     evaluated,
     once,
 )
-from recon.attacks.membership.attack import Kind, Knowledge, MembershipGuess
 from recon.attacks.membership.attacks import attack, attacked
-from recon.attacks.membership.shadow_data import knowledge
+from recon.attacks.membership.shadow_data import Kind, Knowledge, MembershipGuess, knowledge
 from recon.queries.inputs import Bits, Ints, predicted
 from recon.queries.questions.questions import certify
-from recon.readers.frames.true_rows import violations
+from recon.readers.frames.world import violations
 from recon.readers.loading.asking import Released, release_of
 from solvers.foundation.displayed import Displayed
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported

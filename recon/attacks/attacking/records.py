@@ -26,7 +26,7 @@ from recon.queries.inputs import (
 )
 from recon.readers.frames.naming import named_like
 from recon.readers.frames.selections import from_text
-from recon.readers.frames.true_rows import speaks_of
+from recon.readers.frames.world import speaks_of
 from solvers.foundation.errors import ReleaseError
 
 LEAST = 4  # rows that shadow data need

@@ -16,14 +16,19 @@ from recon.attacks.correlation.intervals import linear_intervals, pair_interval
 from recon.attacks.correlation.matrices import checked_constraints, named
 from recon.attacks.correlation.model_less import BINS, bin_of, decided, in_one_bin
 from recon.attacks.correlation.shadow_models import (
+    META,
     Access,
+    Networks,
+    NetworkTraining,
     Shadows,
     ShadowSetting,
     linear_weights,
     seen_of,
     shadows,
+    softmax_regressions,
+    trained,
+    with_ones,
 )
-from recon.attacks.correlation.trainers import META, Networks, NetworkTraining, softmax_regressions, trained, with_ones
 from recon.queries.inputs import Bits, Floats, Ints
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits

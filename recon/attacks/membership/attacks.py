@@ -17,9 +17,16 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from recon.attacks.membership.attack import Attack, Knowledge, MembershipGuess, ensemble
 from recon.attacks.membership.likelihood_ratio import LikelihoodRatio
-from recon.attacks.membership.shadow_data import constant_columns, labelled, one_class
+from recon.attacks.membership.shadow_data import (
+    Attack,
+    Knowledge,
+    MembershipGuess,
+    constant_columns,
+    ensemble,
+    labelled,
+    one_class,
+)
 from recon.queries.inputs import Bits, Floats, Ints, RecordColumns, Target, predicted, probabilities
 from solvers.foundation.errors import ReleaseError, Unsupported, installing
 from solvers.foundation.limits import Limits

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recon.attacks.membership.attack import Knowledge
+from recon.attacks.membership.shadow_data import Knowledge
 from recon.queries.inputs import Bits, Floats, Ints, Records, Target, probabilities
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits

@@ -92,7 +92,7 @@ def _with_rows(found: Inspection, content: bytes, data: str, memory: int) -> Ins
 
     from recon.readers.inspection.findings.severity import graded
     from recon.readers.inspection.searching import searched
-    from recon.readers.stored.containers import open_stored
+    from recon.readers.stored.rewriting import open_stored
     from solvers.foundation.errors import ReleaseError, Unsupported
 
     stored = open_stored(content, memory)

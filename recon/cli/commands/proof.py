@@ -27,7 +27,7 @@ from recon.io.console.options import (
     known_size,
 )
 from recon.io.console.output import DONE, INCONCLUSIVE, VIOLATED, print_json, print_lines, working
-from solvers.foundation.escaping import named
+from solvers.foundation.displayed import named
 
 if TYPE_CHECKING:
     from encoders.encode.encoder import EncodedRelease

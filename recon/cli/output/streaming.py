@@ -15,12 +15,11 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from recon.io.console.channels import failure_of
-from recon.io.console.output import free_name, records
+from recon.io.console.output import failure_of, free_name, records
 from recon.io.files.tables import write_csv
 from recon.io.files.writing import writing
+from solvers.foundation.displayed import json_shown
 from solvers.foundation.errors import Inconclusive, ReleaseError, installing
-from solvers.foundation.escaping import json_shown
 
 if TYPE_CHECKING:
     import pandas as pd

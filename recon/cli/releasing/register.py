@@ -10,7 +10,7 @@ import typer
 
 from recon.io.console.options import Json, ReadingMemory, ReadingSeconds
 from recon.io.console.output import ended_at_once, print_json, print_lines, working
-from solvers.foundation.escaping import named
+from solvers.foundation.displayed import named
 
 if TYPE_CHECKING:
     from recon.release.registers.register import Register

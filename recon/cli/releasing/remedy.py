@@ -232,7 +232,7 @@ def _lines_of(file: str, written: str | None, result: Result) -> list[str]:
     from recon.release.policies.rules import RULES
     from recon.release.remediation.demands import shown_facts
     from recon.release.remediation.pruning import leaves_of
-    from solvers.foundation.escaping import named
+    from solvers.foundation.displayed import named
 
     found, (before, after, judged, why) = result.found, result.accuracy
     left = leaves_of(found.release.models[0])

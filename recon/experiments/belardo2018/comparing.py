@@ -22,7 +22,7 @@ from recon.learners.private.private_mining import Mining, mine_exactly
 from recon.learners.rule_lists.bayesian_rule_list import BayesianRuleListClassifier, DPBayesianRuleListClassifier
 from recon.learners.rule_lists.brl_posterior import RuleListPrior, Scores, bit_mask
 from recon.learners.rule_lists.estimator import Antecedent, training_data
-from recon.learners.rule_lists.mining import rule_masks
+from recon.learners.rule_lists.greedy_rule_list import rule_masks
 from solvers.foundation.limits import Limits
 
 # Table 6.1 (other rows) and Table A.1 (training rows): AUC by epsilon, None: without privacy; means over 5 runs, 4,000

@@ -25,7 +25,7 @@ from recon.learners.optimal.trees.by_depth import optimal_trees
 from recon.queries.answers.counting import count
 from recon.queries.measures.measures import measure
 from recon.readers.frames.selections import raw_indices
-from recon.readers.frames.true_rows import TrueRows
+from recon.readers.frames.world import TrueRows
 from recon.readers.loading.loading import models_of
 from recon.release.auditing.persons.row_groups import row_groups
 from solvers.engines.figures.bits import bits_before

@@ -25,6 +25,7 @@ from recon.attacks.correlation.matrices import constrained_matrices, random_matr
 from recon.attacks.correlation.model_based import METAS, CorrelationVerdicts, crossed, pairs, verdicts
 from recon.attacks.correlation.model_less import GRID, bin_of, decided
 from recon.attacks.correlation.shadow_models import (
+    TARGET,
     Access,
     Kind,
     Shadows,
@@ -36,7 +37,6 @@ from recon.attacks.correlation.shadow_models import (
     of_matrices,
     shadows,
 )
-from recon.attacks.correlation.trainers import TARGET
 from recon.experiments.experiment import Point, Row
 from recon.queries.inputs import Floats, Ints
 from solvers.foundation.errors import ReleaseError

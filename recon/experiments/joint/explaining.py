@@ -17,9 +17,8 @@ from recon.attacks.evaluation import Evaluation, evaluated
 from recon.attacks.explainers.lore import Explanation, lores
 from recon.attacks.explainers.sampling import chosen
 from recon.attacks.explainers.trepan import trepan
-from recon.attacks.membership.attack import Knowledge, MembershipGuess, ensemble
 from recon.attacks.membership.attacks import CHEAP, attack, attacked
-from recon.attacks.membership.shadow_data import knowledge
+from recon.attacks.membership.shadow_data import Knowledge, MembershipGuess, ensemble, knowledge
 from recon.experiments.experiment import Point, Row
 from recon.experiments.joint.releases import (
     MINIMUM,
@@ -32,7 +31,7 @@ from recon.experiments.joint.releases import (
 )
 from recon.queries.answers.counting import count
 from recon.queries.inputs import Bits, Records, Target
-from recon.readers.frames.true_rows import violations
+from recon.readers.frames.world import violations
 from solvers.engines.figures.bits import bits_before
 from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits

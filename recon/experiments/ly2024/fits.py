@@ -22,8 +22,7 @@ from recon.experiments.ly2024.published import CLAIM, TRIAL, TRIAL_RUNS
 from recon.experiments.splits import TrainTestSplit, shuffled
 from recon.learners.private.dp_greedy_rule_list import DPGreedyRuleListClassifier
 from recon.learners.rule_lists.estimator import Antecedent, RuleListClassifier, distinct_rows, training_data
-from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
-from recon.learners.rule_lists.mining import conjunctions, mine, rule_masks
+from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier, conjunctions, mine, rule_masks
 from recon.learners.rule_lists.vulnerability import vulnerability_of
 from solvers.foundation.limits import Limits
 

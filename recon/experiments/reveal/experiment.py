@@ -14,8 +14,8 @@ import pandas as pd
 
 from recon.attacks.explainers.lore import Explanation, lores, merged
 from recon.attacks.explainers.sampling import chosen
-from recon.attacks.membership.attack import Attack, MembershipGuess, Rule, ensemble
 from recon.attacks.membership.attacks import CHEAP, attack
+from recon.attacks.membership.shadow_data import Attack, MembershipGuess, Rule, ensemble
 from recon.experiments.experiment import Experiment, Point, Row, Scalar, Size
 from recon.experiments.reveal.findings import findings
 from recon.experiments.reveal.measuring import (

@@ -17,10 +17,9 @@ from recon.attacks.attribute_guesses import attribute_inference
 from recon.attacks.evaluation import Evaluation, always_in, balanced, curve, duplicates, evaluated, folded, once
 from recon.attacks.explainers.sampling import enriched_tree
 from recon.attacks.explainers.trepan import trepan
-from recon.attacks.membership.attack import Attack, Kind, Knowledge
 from recon.attacks.membership.attacks import attack, reservation
 from recon.attacks.membership.likelihood_ratio import LikelihoodRatio, population
-from recon.attacks.membership.shadow_data import knowledge
+from recon.attacks.membership.shadow_data import Attack, Kind, Knowledge, knowledge
 from recon.experiments.experiment import Point, Row
 from recon.queries.inputs import Bits, Floats, Ints, RecordColumns, Records, Target, predicted
 from solvers.foundation.errors import Unsupported, installing

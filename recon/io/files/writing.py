@@ -22,8 +22,8 @@ from typing import IO, Any
 
 from recon.io.files.budget import current
 from recon.io.files.opening import NAMELESS
+from solvers.foundation.displayed import named
 from solvers.foundation.errors import Inconclusive, ReleaseError
-from solvers.foundation.escaping import named
 from solvers.foundation.limits import Limits
 
 PUBLIC, PRIVATE = 0o666, 0o600  # before the umask

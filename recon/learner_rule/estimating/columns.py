@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from encoders.domain.domain import Domain
 from encoders.domain.values import AnyAttribute, Continuous, is_number
+from solvers.foundation.displayed import named
 from solvers.foundation.errors import Unsupported
-from solvers.foundation.escaping import named
 
 GAP = np.float32(1e-7)  # scikit-learn's FEATURE_THRESHOLD: closer values are not told apart
 MOST_VALUES = 1 << 14

@@ -44,8 +44,8 @@ from recon.learner_rule.estimating.grown import FittedTree, grown_of, refuse_emp
 from recon.learner_rule.figures import rule_assumptions
 from recon.queries.questions.questions import drawn
 from recon.readers.frames.world import World
+from solvers.foundation.displayed import named
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
-from solvers.foundation.escaping import named
 from solvers.foundation.limits import Limits
 from solvers.greedy.tree_counts import tree_share
 

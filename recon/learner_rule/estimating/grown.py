@@ -14,8 +14,8 @@ from encoders.models.learner_facts import Learner
 from encoders.models.models import AnyModel, Tree
 from recon.learner_rule.chosen import check_limits, exact_refusals, least_rows, limits_of
 from recon.learner_rule.estimating.columns import SeenAttribute, seen_of, total_columns
+from solvers.foundation.displayed import named
 from solvers.foundation.errors import ContradictionError, Unsupported
-from solvers.foundation.escaping import named
 from solvers.greedy.gains import ChosenTree
 
 Bools = NDArray[np.bool_]

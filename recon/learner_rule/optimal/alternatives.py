@@ -24,8 +24,7 @@ from encoders.encode.encoder import CONFIDENCE, EncodedRelease, Origin, assemble
 from encoders.models.models import GroupQuestion
 from recon.learner_rule.optimal.classes import ModelClass
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
-from recon.learners.optimal.trees.by_leaves import trees_by_leaves
-from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
+from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier, trees_by_leaves
 from recon.learners.optimal.trees.table import TreeNode
 from recon.learners.rule_lists.estimator import Antecedent, Counts
 from recon.readers.frames.world import World

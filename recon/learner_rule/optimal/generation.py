@@ -41,7 +41,7 @@ from recon.learner_rule.optimal.alternatives import (
 )
 from recon.learner_rule.optimal.classes import ModelClass, class_of
 from recon.learner_rule.optimal.replaced import Replaced, replaced
-from recon.learners.rule_lists.mining import conjunctions
+from recon.learners.rule_lists.greedy_rule_list import conjunctions
 from recon.queries.questions.questions import drawn, reconstruct, refuse_continuous
 from recon.readers.frames.world import World
 from recon.readers.loading.asking import Released, release_of

@@ -33,7 +33,7 @@ from recon.learners.rule_lists.estimator import (
     support_rows,
     training_data,
 )
-from recon.learners.rule_lists.mining import checked_rules, conjunctions, mine, rule_masks
+from recon.learners.rule_lists.greedy_rule_list import checked_rules, conjunctions, mine, rule_masks
 from solvers.foundation.errors import ReleaseError
 from solvers.laws.noise.laws import Neighbours, NoiseLaw, scale_of
 from solvers.laws.noise.sampling import Randomness

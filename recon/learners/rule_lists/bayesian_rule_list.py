@@ -47,7 +47,7 @@ from recon.learners.rule_lists.estimator import (
     support_rows,
     training_data,
 )
-from recon.learners.rule_lists.mining import checked_rules, rule_masks
+from recon.learners.rule_lists.greedy_rule_list import checked_rules, rule_masks
 from solvers.foundation.errors import ReleaseError
 from solvers.laws.noise import laws as noise
 from solvers.laws.noise.laws import Neighbours

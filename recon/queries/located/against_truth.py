@@ -15,7 +15,7 @@ from recon.queries.located.known_ranges import KnownRanges
 from recon.queries.located.placed_rows import Floats, PlacedRows, PositionColumn, columns_of
 from recon.readers.frames.naming import named_like
 from recon.readers.frames.selections import profile_ranges, untested, whole_rows
-from recon.readers.frames.true_rows import TrueRows, speaks_of
+from recon.readers.frames.world import TrueRows, speaks_of
 from solvers.foundation.errors import ReleaseError
 from solvers.questions.answers import LocatedAnswer
 from solvers.statements.row_problem import runs_of

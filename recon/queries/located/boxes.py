@@ -18,7 +18,7 @@ from recon.queries.answers.undecided import decide
 from recon.queries.located.positions import located, unlocated
 from recon.readers.frames.describe import condition_text
 from recon.readers.frames.selections import profile_ranges, selections_of
-from recon.readers.frames.true_rows import TrueRows
+from recon.readers.frames.world import TrueRows
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.questions.answers import LocatedAnswer

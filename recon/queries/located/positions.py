@@ -20,7 +20,7 @@ import pandas as pd
 from encoders.domain.cuts import AttributeCuts
 from encoders.domain.values import Continuous, Grid, Listed, cell_text
 from encoders.encode.encoder import EncodedRelease
-from encoders.encode.learnt import learnt_splits, seen_ranges
+from encoders.encode.learner_facts import learnt_splits, seen_ranges
 from encoders.models.models import Forest
 from recon.certificates.issuing import position_certificate
 from recon.io.console.suggesting import stripped_name, suggestion
@@ -37,8 +37,7 @@ from recon.queries.located.placed_rows import (
     of_spans,
 )
 from recon.readers.loading.asking import Released, release_of
-from recon.readers.loading.known_columns import Table
-from recon.readers.loading.known_positions import contradicting, with_known_positions
+from recon.readers.loading.known_positions import Table, contradicting, with_known_positions
 from solvers.engines.chain import ask
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits

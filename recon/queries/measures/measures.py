@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from encoders.encode.encoder import EncodedRelease
 from encoders.parts.resolutions import CutDomain
 from recon.queries.answers.counting import convention_of, count
-from recon.queries.measures.exposed import without_bits_left, without_shares
+from recon.queries.measures.attribute_bits import without_bits_left, without_shares
 from recon.queries.measures.figures import Measures, empty, exposure_frame
 from recon.readers.frames.describe import condition_text
 from recon.readers.loading.asking import Released, release_of

@@ -19,9 +19,8 @@ from recon.queries.answers.counting import convention_of
 from recon.readers.loading.asking import Released, release_of
 from solvers.engines.chain import ChainStep
 from solvers.engines.forecast import Presolved, forecast, presolved
-from solvers.foundation.displayed import Displayed, DisplayFacts, many
+from solvers.foundation.displayed import Displayed, DisplayFacts, many, shown
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
-from solvers.foundation.escaping import shown
 from solvers.foundation.limits import STAGES, Limits
 from solvers.proofs.export.interaction import attribute_graph, components
 from solvers.questions.query import (

@@ -21,7 +21,7 @@ SHARE = 0.1  # of the time left, for one try
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedLabels:
     """What follows where the columns `names` are known of everybody: labels proved of so many, the share of leaves."""
 
     names: tuple[str, ...]
@@ -48,7 +48,7 @@ class Opened:
         }
 
 
-def which_columns(release: EncodedRelease, rows: pd.DataFrame, limits: Limits | None = None) -> list[Opened]:
+def which_columns(release: EncodedRelease, rows: pd.DataFrame, limits: Limits | None = None) -> list[OpenedLabels]:
     """Return what opens with no column, one, two and more known, each time the one that proves most labels added.
 
     Greedy, so that fewer columns may do. `rows`: the training rows in the order in which `fit` got them. Ends where all
@@ -71,7 +71,7 @@ def which_columns(release: EncodedRelease, rows: pd.DataFrame, limits: Limits | 
     return out
 
 
-def _opened(release: EncodedRelease, frame: pd.DataFrame, names: Sequence[str], limits: Limits) -> Opened | None:
+def _opened(release: EncodedRelease, frame: pd.DataFrame, names: Sequence[str], limits: Limits) -> OpenedLabels | None:
     """Return what follows where some columns are known; None where nothing was found in a part of the time."""
     if limits.expired():
         return None
@@ -84,7 +84,7 @@ def _opened(release: EncodedRelease, frame: pd.DataFrame, names: Sequence[str], 
     except Inconclusive:
         return None
     leaves = found.answer.leaves_proved
-    return Opened(tuple(names), found.labels_known or 0, found.rows, leaves, found.complete)
+    return OpenedLabels(tuple(names), found.labels_known or 0, found.rows, leaves, found.complete)
 
 
 def _most_tested(release: EncodedRelease, frame: pd.DataFrame) -> list[str]:

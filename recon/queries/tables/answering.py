@@ -27,10 +27,9 @@ from solvers.foundation.errors import CertificateError, ContradictionError, Inco
 from solvers.foundation.exact import decimal, tree_product
 from solvers.foundation.limits import Limits
 from solvers.tables import two_way
-from solvers.tables.areas import live
+from solvers.tables.atoms import live
 from solvers.tables.replay import replayed
-from solvers.tables.solving import Designs, Range, Solved, solved
-from solvers.tables.steps import steps_for
+from solvers.tables.solving import Designs, Range, SolvedArea, solved, steps_for
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,7 +114,7 @@ def _log2(n: int) -> float | None:
     return math.log2(n) if n > 0 else None
 
 
-def _solutions(tables: Tables, limits: Limits) -> Iterator[Solved]:
+def _solutions(tables: Tables, limits: Limits) -> Iterator[SolvedArea]:
     """Yield every top area solved; `Inconclusive` where the time is up."""
     designs = Designs(tables.system)
     for k, name in enumerate(tables.top_names):
@@ -125,7 +124,7 @@ def _solutions(tables: Tables, limits: Limits) -> Iterator[Solved]:
         yield solved(designs, tables.top(k))
 
 
-def _figures(one: Solved) -> AreaFigures:
+def _figures(one: SolvedArea) -> AreaFigures:
     """Return the figures of a solved top area."""
     names, leaves = one.live.top.names, one.live.top.leaves
     alone, all_tables = (set(x.tolist()) for x in one.settled_leaves)
@@ -135,7 +134,7 @@ def _figures(one: Solved) -> AreaFigures:
 
 
 def counted(
-    tables: Tables, limits: Limits | None = None, each: Callable[[Solved], None] = lambda one: None
+    tables: Tables, limits: Limits | None = None, each: Callable[[SolvedArea], None] = lambda one: None
 ) -> TablesAnswer:
     """Return what is proved of every top area: data sets, people certain. Areas that time left out are named.
 
@@ -209,7 +208,7 @@ def _narrower(tables: Tables, profiles: pd.DataFrame) -> list[bool]:
     return out
 
 
-def _bounds(one: Solved, area: str | None, tuples: NDArray[np.bool_]) -> tuple[int, int, bool]:
+def _bounds(one: SolvedArea, area: str | None, tuples: NDArray[np.bool_]) -> tuple[int, int, bool]:
     """Return the least and greatest number of people in an area (None: the whole) with one of the tuples.
 
     And whether both are attained: the counts are the only ones, and of every two-way table a rectangle is asked about.
@@ -246,7 +245,7 @@ def _bounds(one: Solved, area: str | None, tuples: NDArray[np.bool_]) -> tuple[i
     return low, high, exact or low == high
 
 
-def _below(one: Solved, area: str) -> NDArray[np.int64]:
+def _below(one: SolvedArea, area: str) -> NDArray[np.int64]:
     names, parent = one.live.top.names, one.live.top.parent
     inside = np.array([name == area for name in names])
     for i in range(len(names)):  # parents come first
@@ -402,7 +401,7 @@ CLAIM = "one data set only over the cells that the tables of its smallest areas 
 MOST_STEPS = 50_000_000
 
 
-def _certificate(tables: Tables, one: Solved) -> dict[str, Any] | None:
+def _certificate(tables: Tables, one: SolvedArea) -> dict[str, Any] | None:
     """Return the certificate that a top area has one data set; None where propagation leaves a count open."""
     steps = steps_for(one.live)
     if steps is None:
@@ -419,7 +418,7 @@ def counted_with_proofs(tables: Tables, limits: Limits) -> tuple[TablesAnswer, d
     """Return what is proved of every top area, and the certificates by area."""
     proofs: dict[str, Any] = {}
 
-    def proved(one: Solved) -> None:
+    def proved(one: SolvedArea) -> None:
         if not len(one.open):
             proofs[one.live.top.names[0]] = _certificate(tables, one)
 
@@ -462,7 +461,7 @@ def _unpacked(text: Any) -> list[int]:
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedArea:
     """One certificate that was checked: the top area it is about, what it claims, and why it does not hold ("")."""
 
     area: str
@@ -483,14 +482,14 @@ def _certificates_in(data: Any) -> Iterator[Mapping[str, Any]]:
             yield from _certificates_in(value)
 
 
-def verified(data: Any, tables: Tables, limits: Limits) -> list[Checked]:
+def verified(data: Any, tables: Tables, limits: Limits) -> list[CheckedArea]:
     """Return what the check of every certificate in a result found; those that time left out say so."""
     designs, out = Designs(tables.system), []
     place = {name: k for k, name in enumerate(tables.top_names)}
     for found in _certificates_in(data):
         error = "not verified: the time was up" if limits.expired() else _error(found, tables, designs, place)
         said = f"{found.get('area')!s:.200}: {found.get('claim')!s:.80} ({found.get('people')!s:.20} people)"
-        out.append(Checked(f"{found.get('area')!s:.200}", said, error))
+        out.append(CheckedArea(f"{found.get('area')!s:.200}", said, error))
     return out
 
 

@@ -8,14 +8,12 @@ from collections.abc import Sequence
 
 from encoders.domain.domain import Domain
 from recon.io.files.budget import current
-from recon.queries.tables.definitions import Cell, defined
-from recon.queries.tables.tables import Tables
-from recon.queries.tables.values import coded
+from recon.queries.tables.tables import Cell, Tables, coded, defined
 from recon.readers.formats.release import reading
 from recon.readers.formats.release.marked import marked
 from recon.readers.formats.release.schema import CellPart, ConditionPart, FilePart, ReleasePart, TablesPart
 from recon.readers.frames.selections import read_table
-from recon.readers.stored.containers import unpacked
+from recon.readers.stored.rewriting import unpacked
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 

@@ -1,8 +1,20 @@
-"""Published tables of many areas as users hold them: cells, areas in areas, counts."""
+"""Published tables of many areas as users hold them: cells, areas in areas, counts.
+
+Counts by area and cell from a long table, read piece by piece: each name is kept once, each count as a number.
+
+Published cells from a table of definitions, one a line: who each of them counts.
+
+Columns: `cell` (its name), `table`, `level`; then, per attribute, a column with its name (the value that the cell
+counts, several with "|", empty: any), or `start_NAME` and `end_NAME` (numbers, both inclusive). A column `two` with the
+entry "two" counts those with a Y in at least two of the columns left of it that hold Y and N; everybody has one there.
+`title` is not read.
+"""
 
 from __future__ import annotations
 
+import itertools
 import os
+import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,14 +25,208 @@ from numpy.typing import NDArray
 
 from encoders.domain.cuts import AttributeCuts
 from encoders.domain.domain import Condition, Domain
-from encoders.domain.values import Position
-from recon.queries.tables.definitions import Cell, defined
-from solvers.foundation.errors import ContradictionError, ReleaseError, TooLarge
-from solvers.tables.areas import Top
-from solvers.tables.atoms import Cells
+from encoders.domain.values import Grid, Listed, Position, Test
+from recon.io.files.budget import current
+from recon.io.files.tables import read_parquet, table_text
+from solvers.foundation.errors import ContradictionError, ReleaseError, TooLarge, installing
+from solvers.tables.atoms import Cells, Top
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from encoders.domain.values import AnyAttribute
+
+NOT_READ = {"cell", "table", "level", "title", "two"}
+ONE_OF_THEM = "everybody has a Y in one of the columns {}: what is 'two' counts two or more of them"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A published cell: whom it counts (one of the conditions holds), its table, the kind of areas it is given for."""
+
+    name: str
+    conditions: tuple[Condition, ...]
+    table: str = ""
+    level: str = ""
+
+
+def defined(frame: pd.DataFrame, domain: Domain | None, file: str = "") -> tuple[list[Cell], Domain]:
+    """Return the cells of a table of definitions, and their domain: as given, or read off the definitions.
+
+    Raises `ReleaseError` naming file, line and value.
+    """
+    lines = frame.fillna("").astype(str)
+    names = [str(c) for c in lines.columns]
+    if "cell" not in names:
+        raise ReleaseError(
+            f"the definitions have no column 'cell': their columns are {', '.join(names[:10])}", file=file
+        )
+    ranges = [n.removeprefix("start_") for n in names if n.startswith("start_") and f"end_{n[6:]}" in names]
+    ends = {f"{end}_{n}" for n in ranges for end in ("start", "end")}
+    plain = [n for n in names if n not in NOT_READ and n not in ends]
+    values = {
+        n: [v for v in dict.fromkeys(x for cell in lines[n].unique() for x in cell.split("|")) if v] for n in plain
+    }
+    yes_no = [
+        n
+        for n in plain
+        if "two" in names and names.index(n) < names.index("two") and values[n] and set(values[n]) <= {"Y", "N"}
+    ]
+    found = domain if domain is not None else _domain(lines, values, ranges, yes_no, file)
+    cells = []
+    columns = {n: lines[n].tolist() for n in [*names]}
+    for i in range(len(lines)):
+        try:
+            pairs = [(n, _test(columns[n][i], found, n)) for n in plain if columns[n][i]]
+            pairs += [(n, _between(columns[f"start_{n}"][i], columns[f"end_{n}"][i])) for n in ranges
+                      if columns[f"start_{n}"][i] or columns[f"end_{n}"][i]]  # fmt: skip
+        except ReleaseError as error:
+            raise ReleaseError(error.message, place=f"line {i + 2}", file=file) from None
+        told = columns.get("two", [""] * len(lines))[i]
+        if told not in {"", "two"}:
+            raise ReleaseError(f"'two' is empty or \"two\", not {told!r}", place=f"line {i + 2}", file=file)
+        further = itertools.combinations(yes_no, 2) if told else [()]
+        conditions = tuple((*pairs, *((n, Test(values=("Y",))) for n in some)) for some in further)
+        cells.append(
+            Cell(columns["cell"][i], conditions, *(columns[k][i] if k in columns else "" for k in ("table", "level")))
+        )
+    return cells, found
+
+
+def _test(text: str, domain: Domain, name: str) -> Test:
+    from recon.readers.frames.selections import from_text
+
+    k = domain.place.get(name)
+    if k is None:
+        raise ReleaseError(f"the column '{name}' is no attribute of the domain")
+    return Test(values=tuple(from_text(part, domain.all[k]) for part in text.split("|")))
+
+
+def _between(start: str, end: str) -> Test:
+    try:
+        return Test(low=None if not start else int(start), high=None if not end else int(end))
+    except ValueError:
+        raise ReleaseError(f"'{start}' to '{end}' is no range of whole numbers") from None
+
+
+def _domain(
+    lines: pd.DataFrame, values: dict[str, list[str]], ranges: list[str], yes_no: list[str], file: str
+) -> Domain:
+    attributes: list[AnyAttribute] = []
+    for n, found in values.items():
+        if not found:
+            raise ReleaseError(f"no cell says anything of '{n}': give the domain, or leave the column out", file=file)
+        attributes.append(Listed(n, ("N", "Y") if set(found) <= {"N", "Y"} else tuple(found)))
+    for n in ranges:
+        try:
+            numbers = [int(x) for end in ("start", "end") for x in lines[f"{end}_{n}"] if x]
+        except ValueError:
+            raise ReleaseError(f"start_{n} and end_{n} are not all whole numbers", file=file) from None
+        attributes.append(Grid.between(n, min(numbers), max(numbers)))
+    impossible = (tuple((n, Test(values=("N",))) for n in yes_no),) if yes_no else ()
+    notes = (ONE_OF_THEM.format(", ".join(yes_no)),) if yes_no else ()
+    return Domain(tuple(attributes), None, {}, impossible, "declared", notes)
+
+
+PIECE = 500_000  # lines
+LARGEST = 1 << 36
+
+
+def coded(values: Any, cells: Mapping[str, int]) -> tuple[list[str], Ints, Ints, Ints]:
+    """Return the names of the areas, and the area, cell and value of every count.
+
+    `values`: a frame, triples, or the path of a CSV or Parquet file with the columns area, cell and value. Raises
+    `ReleaseError` naming the line for an unknown cell, and for what is no whole number of people.
+    """
+    names: dict[str, int] = {}
+    parts: list[tuple[Ints, Ints, Ints]] = []
+    file = os.fspath(values) if isinstance(values, (str, os.PathLike)) else ""
+    first = 2
+    for piece in _pieces(values):
+        parts.append(_codes(piece, names, cells, first, file))
+        current().bytes(24 * len(piece), "the counts")
+        first += len(piece)
+    if not sum(len(part[0]) for part in parts):
+        raise ReleaseError("there is no count in the tables", place="values", file=file)
+    area, cell, value = (np.concatenate(x) for x in zip(*parts, strict=True))
+    return list(names), area, cell, value
+
+
+def _pieces(values: Any) -> Iterator[pd.DataFrame]:
+    import pandas as pd
+
+    if not isinstance(values, (str, os.PathLike)):
+        frame = (
+            values
+            if isinstance(values, pd.DataFrame)
+            else pd.DataFrame(list(values), columns=["area", "cell", "value"])
+        )
+        yield from (frame.iloc[i : i + PIECE] for i in range(0, len(frame), PIECE))
+        return
+    path = os.fspath(values)
+    try:
+        if path.lower().endswith(".parquet"):
+            yield from _pieces(read_parquet(path))
+            return
+        with table_text(path) as text:
+            yield from pd.read_csv(text, chunksize=PIECE, dtype=str, keep_default_na=False, index_col=False)
+    except ImportError:
+        raise ReleaseError(f"Parquet needs an extra: {installing('parquet')}", file=path) from None
+    except OSError as error:
+        raise ReleaseError(f"cannot be read: {error.strerror or error}", file=path) from None
+    except ReleaseError as error:
+        raise error.at(file=path) from None
+    except (ValueError, EOFError, zlib.error) as error:
+        raise ReleaseError(f"is no table, or is cut off: {str(error).splitlines()[0]}", file=path) from None
+
+
+def _codes(
+    piece: pd.DataFrame, names: dict[str, int], cells: Mapping[str, int], first: int, file: str
+) -> tuple[Ints, Ints, Ints]:
+    import pandas as pd
+
+    if missing := [c for c in ("area", "cell", "value") if c not in piece.columns]:
+        raise ReleaseError(f"the counts have no column '{missing[0]}'", file=file)
+
+    def refuse(bad: NDArray[np.bool_], why: str, column: str) -> None:
+        at = int(np.flatnonzero(bad)[0])
+        raise ReleaseError(f"{str(piece[column].iloc[at])[:60]!r} {why}", place=f"line {first + at}", file=file)
+
+    number = pd.to_numeric(piece["value"], errors="coerce").to_numpy(float)
+    if (bad := ~np.isfinite(number)).any():
+        refuse(bad, "is no count", "value")
+    if (bad := number < 0).any():
+        refuse(bad, "is negative: nothing counts fewer than 0 people", "value")
+    if (bad := number != np.floor(number)).any():
+        refuse(bad, "is no whole number of people: noisy tables are not read here", "value")
+    if (bad := number >= LARGEST).any():
+        refuse(bad, "is more people than there are", "value")
+    area, areas = pd.factorize(piece["area"])
+    cell, found = pd.factorize(piece["cell"])
+    for n in areas:
+        names.setdefault(str(n), len(names))
+    place = np.array([cells.get(str(n), -1) for n in found], np.int64)
+    if (bad := (area < 0) | (cell < 0)).any():
+        refuse(bad, "stands without an area or a cell", "value")
+    if (bad := place[cell] < 0).any():
+        refuse(bad, "is no published cell of the definitions", "cell")
+    where = np.array([names[str(n)] for n in areas], np.int64)
+    return where[area], place[cell], number.astype(np.int64)
+
+
+def _parents_of(areas: Any) -> dict[str, str | None] | None:
+    """Return area -> the area that it lies in; `ReleaseError` for an area in two others. None: nothing was said."""
+    if areas is None or isinstance(areas, dict):
+        return areas or None
+    if hasattr(areas, "columns"):
+        areas = list(zip(areas["area"], areas["parent"], strict=True))
+    out: dict[str, str | None] = {}
+    for name, parent in areas:
+        above = None if parent is None or parent == "" or parent != parent else str(parent)  # noqa: PLR0124 - NaN
+        if out.setdefault(str(name), above) != above:
+            raise ReleaseError(f"area '{name}' lies in '{out[str(name)]}' and in '{above}'", place="areas")
+    return out or None
+
 
 Ints = NDArray[np.int64]
 MAX_DENSE = 200_000_000  # areas times cells of one top area
@@ -69,7 +275,7 @@ class Tables:
     """Counts of people by cell and area: `recon.Tables(values, cells, areas, complete=..., domain=...)`.
 
     `values`: a frame or file with the columns area, cell, value; `cells`: a frame or file of definitions
-    (`recon.queries.tables.definitions`), or `Cell`s; `areas`: a frame with area and parent, a dictionary, or None:
+    (`recon.queries.tables.tables`), or `Cell`s; `areas`: a frame with area and parent, a dictionary, or None:
     "a:b" lies in "a". `complete`: the tables whose cells are 0 where an area that publishes tables of their level does
     not list them (True: all). Raises `ReleaseError` naming file, line and value, `ContradictionError` where a count is
     given twice and differs.
@@ -101,8 +307,6 @@ class Tables:
         domain: Domain | None = None, area: str = "area", files: Sequence[str] = (), hashes: Sequence[str] = (),
     ) -> None:  # fmt: skip
         """Read and check everything; see the class."""
-        from recon.queries.tables.values import coded, parents_of
-
         if isinstance(cells, (str, os.PathLike)):
             cells = _definitions(os.fspath(cells))
         if hasattr(cells, "columns"):
@@ -111,7 +315,7 @@ class Tables:
             raise ReleaseError("the cells are conditions on a domain: give domain=")
         place = _numbered(cells)
         names, of_area, of_cell, value = coded(values, place)
-        parents = parents_of(areas)
+        parents = _parents_of(areas)
         every = tuple(dict.fromkeys((*(parents or {}), *names))) if parents else tuple(names)
         if parents and (unlisted := [n for n in names if n not in parents]):
             raise ReleaseError(f"area '{unlisted[0]}' has counts and is not listed among the areas", place="values")

@@ -28,8 +28,8 @@ from recon.readers.formats.boosters.xgboost.model import looks_like_xgboost_ubj,
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.printed.rpart_rds import read_rpart_rds
 from recon.readers.stored.binary.rds import is_rds
-from recon.readers.stored.containers import open_stored, unpacked
 from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.rewriting import open_stored, unpacked
 from solvers.foundation.errors import ReconError, ReleaseError, Unsupported
 
 FOREIGN_HEAD = 4096  # bytes that are looked at

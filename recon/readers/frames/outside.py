@@ -11,7 +11,7 @@ import pandas as pd
 from encoders.encode.encoder import EncodedRelease
 from recon.readers.frames.odd import Odd, doubt, odd_lines
 from recon.readers.frames.selections import odd_cells
-from solvers.foundation.escaping import shown
+from solvers.foundation.displayed import shown
 
 
 def answered(

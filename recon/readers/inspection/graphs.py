@@ -34,10 +34,10 @@ from recon.readers.inspection.objects.traversal import (
     traverse,
     tree_parts,
 )
-from recon.readers.stored.containers import open_stored
 from recon.readers.stored.objects.arrays import resolve
 from recon.readers.stored.objects.things import Thing
 from recon.readers.stored.pickled import joblib_files
+from recon.readers.stored.rewriting import open_stored
 from solvers.foundation.errors import ReconError
 
 Claim = str | tuple[Level, str] | None

@@ -28,11 +28,10 @@ from recon.readers.inspection.findings.severity import graded
 from recon.readers.inspection.graphs import inspect_graph
 from recon.readers.inspection.ledger.entries import FileLedger
 from recon.readers.inspection.ledger.lines import PRINTED
-from recon.readers.stored.containers import StoredFile, open_stored, unpacked
 from recon.readers.stored.pickled.joblib_files import header_bytes
-from solvers.foundation.displayed import LINES, NAME, Displayed, DisplayFacts, many
+from recon.readers.stored.rewriting import StoredFile, open_stored, unpacked
+from solvers.foundation.displayed import LINES, NAME, Displayed, DisplayFacts, many, named, shown_lines
 from solvers.foundation.errors import ReleaseError, Unsupported
-from solvers.foundation.escaping import named, shown_lines
 from solvers.foundation.limits import Limits
 
 if TYPE_CHECKING:

@@ -28,8 +28,8 @@ from recon.readers.inspection.objects.blobs import blobs_of
 from recon.readers.inspection.objects.r_objects import PARTS, VECTORS, Vector, bytes_of, is_r_file, looked_at, rows_of
 from recon.readers.inspection.objects.traversal import traverse
 from recon.readers.stored.binary.rds import RObject, read_rds
-from recon.readers.stored.containers import StoredFile, open_stored, unpacked
 from recon.readers.stored.pickled.joblib_files import header_bytes
+from recon.readers.stored.rewriting import StoredFile, open_stored, unpacked
 from solvers.foundation.errors import ReconError
 
 _NAMES = (

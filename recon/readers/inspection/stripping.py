@@ -26,10 +26,9 @@ from recon.readers.inspection.findings.findings import Finding, naming
 from recon.readers.inspection.graphs import matches
 from recon.readers.inspection.inspecting import Inspection, inspect_stored, read_file
 from recon.readers.inspection.objects.traversal import GraphPlace, seed_findings, traverse
-from recon.readers.stored.containers import StoredFile, open_stored
 from recon.readers.stored.objects.arrays import resolve
 from recon.readers.stored.objects.things import Thing
-from recon.readers.stored.rewriting import write_pickle, write_skops
+from recon.readers.stored.rewriting import StoredFile, open_stored, write_pickle, write_skops
 from solvers.foundation.errors import EngineError, ReleaseError, Unsupported
 
 POINTS = 100_000  # points walked through the trees of each file, in all

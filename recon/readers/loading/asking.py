@@ -12,8 +12,8 @@ from recon.io.files.budget import within
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.rules import streed
 from recon.readers.loading.loading import draft_of, load, settle
+from solvers.foundation.displayed import named
 from solvers.foundation.errors import ReleaseError, Unsupported
-from solvers.foundation.escaping import named
 from solvers.foundation.limits import Limits
 
 WITH_DOMAIN = "recon.encode(model, domain), with domain = recon.Domain.from_frame(df, label=...) or a declared one"

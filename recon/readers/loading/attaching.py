@@ -39,7 +39,7 @@ from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.drafts.facts import Feature
 from recon.readers.formats.rules.plain_values import SkeletonDraft
-from recon.readers.frames.true_rows import TrueRows, violations
+from recon.readers.frames.world import TrueRows, violations
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import RowCount
 

@@ -28,7 +28,7 @@ from recon.readers.formats.release import reading
 from recon.readers.formats.rules import streed
 from recon.readers.formats.sklearn.pipelines.pipeline import Folds
 from recon.readers.inspection.ledger.entries import FigureKind, Use
-from recon.readers.stored.containers import open_stored, unpacked
+from recon.readers.stored.rewriting import open_stored, unpacked
 from solvers.foundation.errors import Inconclusive, ReconError, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits, collector_paused
 from solvers.foundation.parallel.pieces import STARTING, completed
@@ -36,7 +36,7 @@ from solvers.statements.numbering import StatementIndex
 from solvers.statements.release import ANY_LABEL
 
 if TYPE_CHECKING:
-    from recon.readers.loading.known_columns import Table
+    from recon.readers.loading.known_positions import Table
 
 
 def uses_of(release: EncodedRelease) -> Mapping[FigureKind, Use]:
@@ -93,8 +93,8 @@ def load(
     (no effect on exact ones). `limits`: memory that reading may take (1 GB, or the least of it and `memory` in bytes)
     and time. Several files are one joined release of the same rows. `known_columns`: a table (or its path) with the
     features of everybody, which an adversary knows; `label` is its name for the label: see
-    `recon.readers.loading.known_columns.with_known_columns`. `from_forest`: what scikit-learn's export_text printed is
-    one tree of a bootstrap forest. Raises `ReleaseError` for malformed files, naming
+    `recon.readers.loading.known_positions.with_known_columns`. `from_forest`: what scikit-learn's export_text printed
+    is one tree of a bootstrap forest. Raises `ReleaseError` for malformed files, naming
     file, place and value, and for too large ones, `Unsupported` for models that are not read, `ContradictionError`
     where no number of rows fits all of them, `Inconclusive` where the time is up.
 
@@ -116,7 +116,7 @@ def load(
         release = _loaded(paths, domain, confidence, from_forest)
         if known_columns is None:
             return release
-        from recon.readers.loading.known_columns import known_table, widened, with_known_columns  # with pandas
+        from recon.readers.loading.known_positions import known_table, widened, with_known_columns  # with pandas
 
         table = known_table(known_columns)
         wider = widened(release, table, label)

@@ -13,7 +13,7 @@ from encoders.encode.encoder import EncodedRelease
 from recon.queries.leaf_values.determined import Determined
 from recon.readers.frames.naming import named_like
 from recon.readers.frames.selections import raw_indices, whole_rows
-from recon.readers.frames.true_rows import TrueRows
+from recon.readers.frames.world import TrueRows
 from recon.readers.loading.settled import proofs, settled_release
 from recon.release.auditing.matching import fresh, grouped, halves, marginals
 from solvers.statements.release import ANY_LABEL

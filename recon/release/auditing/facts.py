@@ -43,7 +43,7 @@ from recon.release.policies.facts import (
     UnusedFigure,
     smallest_of,
 )
-from solvers.foundation.escaping import named
+from solvers.foundation.displayed import named
 from solvers.foundation.limits import Limits
 from solvers.statements.release import UNBOUNDED
 

@@ -21,7 +21,7 @@ from recon.queries.located.placed_rows import PlacedRows
 from recon.queries.measures.figures import Measures
 from recon.queries.noisy.posterior import Posterior
 from recon.queries.questions.questions import certify, reconstruct
-from recon.readers.frames.true_rows import SHOWN, violations
+from recon.readers.frames.world import SHOWN, violations
 from recon.readers.inspection.inspecting import Inspection
 from recon.readers.loading.settled import Travelling, as_released
 from recon.release.auditing.matching import Comparison, Match, compare

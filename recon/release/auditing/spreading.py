@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from encoders.encode.encoder import EncodedRelease
 from recon.readers.frames.naming import named_like
 from recon.readers.frames.selections import raw_indices, whole_rows
-from recon.readers.frames.true_rows import demand_attributes
+from recon.readers.frames.world import demand_attributes
 from recon.readers.loading.settled import Travelling
 from recon.release.auditing.matching import Chance
 from solvers.foundation.limits import Limits

@@ -11,7 +11,7 @@ from recon.release.policies.checks import PLACES, Outcome, PolicyRule, RuleResul
 from recon.release.policies.facts import FactTable, KnownFigure
 from recon.release.policies.policy import Policy, Threshold
 from recon.release.policies.rules import RULES
-from solvers.foundation.escaping import named
+from solvers.foundation.displayed import named
 from solvers.foundation.exact import level_text
 
 Verdict = Literal["release", "release with changes", "do not release", "not assessed"]

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from encoders.models.models import MEANING
 from recon.release.policies.facts import AbsentFigure, FactTable, Figure, Help, KnownFigure, Place, UnknownFigure
-from solvers.foundation.escaping import named
+from solvers.foundation.displayed import named
 
 Outcome = Literal["met", "violated", "inconclusive", "not applicable"]
 Direction = Literal["at least", "at most"]

@@ -14,8 +14,8 @@ from typing import Any
 
 from recon.io.files.opening import read_whole
 from recon.release.policies.rules import PREFIX, RULES, WORDS, Sourced, parsed, preset_bytes, preset_names
+from solvers.foundation.displayed import named
 from solvers.foundation.errors import PolicyError, ReleaseError
-from solvers.foundation.escaping import named
 
 MOST_FILES = 100  # that one policy may extend, directly or not
 

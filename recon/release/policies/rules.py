@@ -27,8 +27,8 @@ from recon.release.policies.checks import (
     profiles,
     stored,
 )
+from solvers.foundation.displayed import named
 from solvers.foundation.errors import PolicyError
-from solvers.foundation.escaping import named
 
 Rows = Annotated[int, Meta(ge=1)]
 People = Annotated[int, Meta(ge=0)]

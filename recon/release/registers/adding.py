@@ -25,8 +25,8 @@ from recon.release.registers.differences import SMALL, Differences, differences
 from recon.release.registers.figures import RemainingUncertainty, left_by, tied
 from recon.release.registers.index import INDEX, RegisterEntry
 from recon.release.registers.register import Register
+from solvers.foundation.displayed import named
 from solvers.foundation.errors import ContradictionError, ReleaseError
-from solvers.foundation.escaping import named
 from solvers.foundation.limits import Limits
 from solvers.statements.release import RowCount
 

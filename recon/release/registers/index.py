@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from solvers.foundation.displayed import HIDDEN, named
 from solvers.foundation.errors import ReleaseError
-from solvers.foundation.escaping import HIDDEN, named
 
 INDEX = "register.toml"
 FORMAT = 1

@@ -24,8 +24,8 @@ from recon.release.registers.index import (
     parsed,
     with_domain,
 )
+from solvers.foundation.displayed import named
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
-from solvers.foundation.escaping import named
 from solvers.foundation.limits import Limits
 
 AS_REGISTERED, CHANGED, MISSING = "as registered", "changed", "missing"

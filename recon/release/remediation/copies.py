@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from encoders.models.models import AnyModel, Forest, Tree
 from recon.readers.inspection.objects.traversal import GraphPlace, traverse
 from recon.readers.inspection.stripping import equal
-from recon.readers.stored.containers import StoredFile, open_stored
 from recon.readers.stored.objects.things import Thing
-from recon.readers.stored.rewriting import write_pickle
+from recon.readers.stored.rewriting import StoredFile, open_stored, write_pickle
 from recon.release.remediation.pruning import bottom_up, links_of
 from solvers.foundation.errors import EngineError, Unsupported
 

@@ -54,8 +54,8 @@ from recon.release.remediation.pruning import (
     shortened,
     with_models,
 )
+from solvers.foundation.displayed import named
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
-from solvers.foundation.escaping import named
 from solvers.foundation.exact import log2_multisets
 from solvers.foundation.limits import Limits
 

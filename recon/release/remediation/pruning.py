@@ -17,8 +17,8 @@ from encoders.encode.encoder import EncodedRelease, encode, with_known_rows
 from encoders.models.models import AnyModel, Forest, Rule, RuleList, Tree
 from encoders.models.nodes import CountTable, Nodes, Support
 from solvers.engines.figures.partition import PartitionFigures
+from solvers.foundation.displayed import named
 from solvers.foundation.errors import Unsupported
-from solvers.foundation.escaping import named
 from solvers.foundation.limits import Limits
 from solvers.statements.release import ANY_LABEL
 

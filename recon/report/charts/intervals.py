@@ -19,7 +19,7 @@ from recon.report.charts.svg import (
     rectangle,
     width_of,
 )
-from solvers.foundation.escaping import html
+from solvers.foundation.displayed import html
 
 SHOWN = 30  # cells that are drawn
 MARGIN, LEFT, RIGHT = 6.0, 14.0, 466.0

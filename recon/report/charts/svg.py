@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from solvers.foundation.escaping import html, shown
+from solvers.foundation.displayed import html, shown
 
 # What the page defines as custom properties: name -> (light, dark). Charts fall back on the light ones. Text stands in
 # --ink on levels 0 to 2 and in --paper on 3 and 4; every such pair, and --muted and --accent on --paper, has a contrast

@@ -40,7 +40,7 @@ from recon.report.charts.svg import (
     width_of,
     wrapped,
 )
-from solvers.foundation.escaping import html
+from solvers.foundation.displayed import html
 
 PREFIX = "chart-model"
 Node = Mapping[str, Any]

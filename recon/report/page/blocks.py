@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from solvers.foundation.escaping import named, shown
+from solvers.foundation.displayed import named, shown
 
 Document = Mapping[str, Any]
 Ends = Sequence[float | None] | None

@@ -23,7 +23,7 @@ from recon.report.page.blocks import (
 )
 from recon.report.page.content.computing import parts
 from recon.report.page.words import SPOKEN, SYMBOLS, first_page
-from solvers.foundation.escaping import markdown, shown
+from solvers.foundation.displayed import markdown, shown
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template

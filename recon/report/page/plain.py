@@ -21,7 +21,7 @@ from recon.report.page.blocks import (
 from recon.report.page.content.helping import helping
 from recon.report.page.content.people import added
 from recon.report.page.words import SPOKEN, SYMBOLS, first_page
-from solvers.foundation.escaping import shown_lines
+from solvers.foundation.displayed import shown_lines
 
 WITH_POLICY = "recon policy --init writes one to edit, --policy FILE holds a release to it"
 SHOWN = 20  # rows of a table

@@ -16,7 +16,7 @@ import numpy as np
 
 from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.limits import Limits
-from solvers.foundation.native.compiling import fingerprint, kept, ready
+from solvers.foundation.native.threads import fingerprint, kept, ready
 from solvers.kernel.claims import CountRevision, Hall, Removal, Revised
 from solvers.positions.assignments.counts import (
     NONE,

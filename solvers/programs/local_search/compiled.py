@@ -1,7 +1,7 @@
 """The loops as machine code where numba is installed, and as they are written where it is not.
 
 Both give the same numbers: the loops use whole numbers of 64 bits alone, and no random generator but their own.
-Compiling takes seconds, once, and is left out where the time is short; see `solvers.foundation.native.compiling`.
+Compiling takes seconds, once, and is left out where the time is short; see `solvers.foundation.native.threads`.
 
 Local search from a start to a world: temperatures, restarts, and a look at the clock between chunks of moves.
 
@@ -22,7 +22,7 @@ import numpy as np
 
 from solvers.foundation.array_types import Ints
 from solvers.foundation.limits import Limits
-from solvers.foundation.native.compiling import fingerprint, installed, kept, ready
+from solvers.foundation.native.threads import fingerprint, installed, kept, ready
 from solvers.programs.local_search import loops
 from solvers.programs.local_search import loops as likely_loops
 from solvers.programs.local_search.loops import KEPT, LoopState

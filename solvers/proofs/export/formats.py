@@ -20,8 +20,8 @@ import numpy as np
 
 from solvers.cells.clauses.lowering import Lowered
 from solvers.foundation.array_types import Ints
+from solvers.foundation.displayed import shown
 from solvers.foundation.errors import EngineError, Unsupported
-from solvers.foundation.escaping import shown
 from solvers.foundation.exact import DOUBLE
 from solvers.proofs.export.integer_program import Constraint, IntegerProgram
 

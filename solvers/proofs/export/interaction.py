@@ -21,8 +21,8 @@ from scipy.sparse import coo_matrix, csc_matrix, triu
 from solvers.cells.components import known_presolve
 from solvers.cells.linear_system import FREE
 from solvers.cells.system import CellSystem, system_of
+from solvers.foundation.displayed import shown
 from solvers.foundation.errors import ContradictionError, TooLarge
-from solvers.foundation.escaping import shown
 from solvers.foundation.limits import Limits
 from solvers.statements.boxes import Box
 from solvers.statements.numbering import StatementIndex

@@ -57,7 +57,7 @@ class BagStatement:
 
 
 @dataclass(frozen=True, eq=False)
-class WorldRows:
+class ExportedRows:
     """The rows of a release's worlds in a convention; `bags` are stated position by position (None: none are known)."""
 
     release: Release
@@ -65,7 +65,7 @@ class WorldRows:
     bags: TreeBags | None
 
     @classmethod
-    def of(cls, release: Release, convention: Convention) -> WorldRows:
+    def of(cls, release: Release, convention: Convention) -> ExportedRows:
         """Return the rows; raises `Unsupported` where the release does not define the convention."""
         known = bags_with_most(release.bags) if release.bags else None
         if known is not None and (not release.rows.exact or release.rows.low != known.rows):
@@ -199,7 +199,7 @@ def weight_in(release: Release, convention: Convention) -> Callable[[RowWorld], 
     """Return what says for how many worlds of a convention a listed dataset stands (None: not worked out)."""
     if release.bags and convention == "ordered":
         return lambda world: world.figures.get("orders")
-    rows = WorldRows(release, convention, None)
+    rows = ExportedRows(release, convention, None)
     return rows.weight
 
 
@@ -213,12 +213,12 @@ class ClauseForm:
     """The clauses of a release in a convention: `lowered`, one model per world, and what its rows are."""
 
     lowered: Lowered
-    rows: WorldRows
+    rows: ExportedRows
 
     @classmethod
     def of(cls, release: Release, convention: Convention, limits: Limits) -> ClauseForm:
         """Return the clauses; raises `Unsupported` or `TooLarge` where they cannot be written."""
-        rows = WorldRows.of(release, convention)
+        rows = ExportedRows.of(release, convention)
         drawn = sum(len(one.rows) * max(n for _, n in one.rows).bit_length() for one in rows.of_bags if one.rows)
         needed = clauses_needed(rows.rest, raw=True) + ADDER_CLAUSES * drawn
         if drawn and not release.domain.relative and needed * CLAUSE_BYTES > limits.memory:
@@ -267,13 +267,13 @@ class ClauseForm:
         return {self.rows.convention: 1}
 
 
-def _fix_leaves(made: Lowering, rows: WorldRows) -> None:
+def _fix_leaves(made: Lowering, rows: ExportedRows) -> None:
     """State that every row is in the leaf that is known beforehand."""
     for i, s in enumerate(rows.leaves):
         made.out.add((-made.present[i], made.region(i, rows.region(s))))
 
 
-def _state_bags(made: Lowering, rows: WorldRows) -> None:
+def _state_bags(made: Lowering, rows: ExportedRows) -> None:
     """State what trees on known bags count, multiplicities being weights."""
     for one in rows.of_bags:
         terms = [(made.region(i, one.region), weight) for i, weight in one.rows]

@@ -23,9 +23,9 @@ from recon.readers.inspection.ledger.attributes import class_key
 from recon.readers.inspection.ledger.entries import _shape_of_parts, parts_of
 from recon.readers.inspection.objects.entries import _held_attributes
 from recon.readers.inspection.objects.traversal import traverse
-from recon.readers.stored.containers import open_stored
 from recon.readers.stored.objects.raw import Name
 from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.rewriting import open_stored
 
 ROWS, COLUMNS, CLASSES = 61, 7, 3
 OUT = Path(__file__).parents[3] / "recon" / "inspection" / "ledger" / "attributes.json"

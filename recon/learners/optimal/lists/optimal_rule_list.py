@@ -21,8 +21,7 @@ from recon.learners.optimal.lists.rule_list_search import Rules, best_lists
 from recon.learners.optimal.lists.rule_table import RuleTable, rule_table
 from recon.learners.optimal.lists.tied_lists import TiedLists, tied_lists
 from recon.learners.rule_lists.estimator import Antecedent, RuleListClassifier, is_whole, support_rows, training_data
-from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
-from recon.learners.rule_lists.mining import conjunctions
+from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier, conjunctions
 from solvers.foundation.errors import Inconclusive, ReleaseError, TooLarge, Unsupported
 from solvers.foundation.limits import SECONDS, Limits
 

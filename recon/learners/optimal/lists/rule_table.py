@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recon.learners.rule_lists.estimator import Antecedent
-from recon.learners.rule_lists.mining import rule_masks
+from recon.learners.rule_lists.greedy_rule_list import rule_masks
 
 Words = NDArray[np.uint64]
 EXACT = 1 << 24  # whole numbers up to here are exact in float32, their sums too

@@ -6,7 +6,7 @@ import os
 
 from recon.io.files.budget import current
 from recon.io.files.opening import opened, read_whole
-from recon.readers.stored.containers import unpacked
+from recon.readers.stored.rewriting import unpacked
 from solvers.foundation.errors import ReconError
 
 KEYS = (b'"tables"', b'"recon"')

@@ -23,7 +23,7 @@ Amount = Annotated[int, Meta(ge=0)] | Annotated[float, Meta(ge=0)]  # constraint
 Share = Annotated[int, Meta(ge=0, le=1)] | Annotated[float, Meta(ge=0, le=1)]
 
 
-class Part(Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class SchemaPart(Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """Base of everything in a release file: unknown keys are refused."""
 
 
@@ -54,7 +54,7 @@ class ViewPart(TestPart, frozen=True, kw_only=True):
     equals: Scalar | None = None
 
 
-class AttributePart(Part):
+class AttributePart(SchemaPart):
     """An attribute: listed `values`, or `min` and `max` (integers; with `resolution` a grid; null: continuous).
 
     Of a continuous one either end may be left out, or both: the numbers then run on without end.
@@ -69,7 +69,7 @@ class AttributePart(Part):
     missing: bool = False
 
 
-class DomainPart(Part):
+class DomainPart(SchemaPart):
     """Attributes, label, binary columns, impossible boxes and where the domain comes from.
 
     `order`: attributes and columns (no label) in the order of the data's columns, for models that only number theirs.
@@ -84,14 +84,14 @@ class DomainPart(Part):
     order: list[str] = []
 
 
-class RowsPart(Part):
+class RowsPart(SchemaPart):
     """An interval for the number of rows."""
 
     at_least: Whole = 0
     at_most: Whole | None = None
 
 
-class SupportPart(Part):
+class SupportPart(SchemaPart):
     """How many training rows: per class, or in all; whole and not negative unless the model is noisy."""
 
     name: str | None = None
@@ -117,7 +117,7 @@ class RulePart(SupportPart, kw_only=True):
     condition: ConditionPart = field(name="if")
 
 
-class LedgerEntryPart(Part, kw_only=True):
+class LedgerEntryPart(SchemaPart, kw_only=True):
     """One step of a private learner: what it spent, and whether a proof stands behind it."""
 
     step: str
@@ -128,7 +128,7 @@ class LedgerEntryPart(Part, kw_only=True):
     why: str = ""
 
 
-class LedgerPart(Part, kw_only=True):
+class LedgerPart(SchemaPart, kw_only=True):
     """The privacy ledger of the learner that published the counts; the totals must be those of its entries."""
 
     neighbours: Literal["add_remove", "replace"]
@@ -139,7 +139,7 @@ class LedgerPart(Part, kw_only=True):
     entries: list[LedgerEntryPart]
 
 
-class NoisePart(Part, kw_only=True):
+class NoisePart(SchemaPart, kw_only=True):
     """The law of the noise on a model's counts: its `scale`, or the privacy budget it follows from.
 
     `bound`: of truncated Laplace noise given by its scale. `rounded`: to whole numbers after the noise. `clamped`:
@@ -162,7 +162,7 @@ class NoisePart(Part, kw_only=True):
     ledger: LedgerPart | None = None
 
 
-class ReadFromPart(Part, kw_only=True):
+class ReadFromPart(SchemaPart, kw_only=True):
     """Where `recon convert` found a model: the format, the kinds of its counts, and what that assumes."""
 
     format: str
@@ -170,7 +170,7 @@ class ReadFromPart(Part, kw_only=True):
     notes: list[str] = []
 
 
-class UnusedPart(Part, kw_only=True):
+class UnusedPart(SchemaPart, kw_only=True):
     """Figures of that file which no statement carries: what they are, why not; `labels`: of labels alone.
 
     `about`: what else they are about.
@@ -182,7 +182,7 @@ class UnusedPart(Part, kw_only=True):
     about: Literal["", "rows", "labels", "sizes", "columns"] = ""
 
 
-class LearnerPart(Part, kw_only=True):
+class LearnerPart(SchemaPart, kw_only=True):
     """Which learner chose the model, and with which settings; what is left out is at scikit-learn's default.
 
     Limits as scikit-learn calls them, in rows and columns (no fractions but `min_weight_fraction_leaf`): see
@@ -213,7 +213,7 @@ class LearnerPart(Part, kw_only=True):
     version: str = ""
 
 
-class ModelPart(Part):
+class ModelPart(SchemaPart):
     """What every model may carry."""
 
     name: str | None = None
@@ -248,7 +248,7 @@ class RuleSetPart(ModelPart, kw_only=True, tag_field="kind", tag="rule_set"):
     rules: list[RulePart]
 
 
-class ForestTreePart(Part, kw_only=True):
+class ForestTreePart(SchemaPart, kw_only=True):
     """One tree of a forest."""
 
     name: str | None = None
@@ -268,7 +268,7 @@ class ForestPart(ModelPart, kw_only=True, tag_field="kind", tag="forest"):
     learner: LearnerPart | None = None
 
 
-class StatisticPart(Part, kw_only=True):
+class StatisticPart(SchemaPart, kw_only=True):
     """A mean, total or median of a numeric attribute; `within` is a closed interval around the value."""
 
     of: str
@@ -276,7 +276,7 @@ class StatisticPart(Part, kw_only=True):
     within: Amount = 0
 
 
-class StatementPart(Part):
+class StatementPart(SchemaPart):
     """One published figure of a table."""
 
     where: ConditionPart = {}
@@ -297,13 +297,13 @@ class TablePart(ModelPart, kw_only=True, tag_field="kind", tag="table"):
     complete: bool = False
 
 
-class FilePart(Part, kw_only=True):
+class FilePart(SchemaPart, kw_only=True):
     """A table in a file beside this one: its name, without folders."""
 
     file: str
 
 
-class CellPart(Part, kw_only=True):
+class CellPart(SchemaPart, kw_only=True):
     """A published cell: who it counts, by one condition (`where`) or by several of which one must hold (`any`).
 
     `table`: the table that it stands in; `level`: the kind of areas that the table is published for.
@@ -316,7 +316,7 @@ class CellPart(Part, kw_only=True):
     any: Annotated[list[ConditionPart], Meta(min_length=1)] | None = None
 
 
-class AreaPart(Part, kw_only=True):
+class AreaPart(SchemaPart, kw_only=True):
     """An area, and the one that it lies in."""
 
     name: str
@@ -336,7 +336,7 @@ class TablesPart(ModelPart, kw_only=True, tag_field="kind", tag="tables"):
     area: str = "area"
 
 
-class GradientsPart(Part, kw_only=True):
+class GradientsPart(SchemaPart, kw_only=True):
     """How the library computes a row's gradient g and hessian h from its raw scores F and label y.
 
     `log_loss`: p = 1 / (1 + exp(-scale F)), g = scale (p - y), h = factor scale^2 p (1 - p). `softmax`: p is that of
@@ -357,7 +357,7 @@ class GradientsPart(Part, kw_only=True):
     start_error: Amount = 0.0
 
 
-class SumPart(Part, kw_only=True):
+class SumPart(SchemaPart, kw_only=True):
     """A sum over a node's rows: at_least <= gradient Σg + hessian Σh + square Σg^2 <= at_most."""
 
     gradient: Number = 0.0
@@ -382,7 +382,7 @@ class BoostedNodePart(NodePart):
     sums: list[NamedSumPart] = []
 
 
-class BoostedTreePart(Part, kw_only=True):
+class BoostedTreePart(SchemaPart, kw_only=True):
     """One tree of a boosted model: it was grown in `round` (from 0) and adds to score number `of`."""
 
     name: str | None = None
@@ -408,7 +408,7 @@ class BoostingPart(ModelPart, kw_only=True, tag_field="kind", tag="boosting"):
 AnyModelPart = TreePart | RuleListPart | RuleSetPart | ForestPart | BoostingPart | TablePart | TablesPart
 
 
-class ReleasePart(Part):
+class ReleasePart(SchemaPart):
     """A release file: the domain, the number of rows and the published models."""
 
     recon: Literal[1]

@@ -35,8 +35,8 @@ from encoders.models.models import (
 from encoders.models.nodes import ModelNode, Nodes, Support
 from recon.readers.formats.release.noise import noise_json
 from recon.readers.formats.release.schema import BoostedNodePart, BoostedTreePart, BoostingPart, SumPart, learner_json
+from solvers.foundation.displayed import json_shown
 from solvers.foundation.errors import ReleaseError
-from solvers.foundation.escaping import json_shown
 from solvers.laws.gradients.boosted import Gradients
 from solvers.statements.release import RowCount
 

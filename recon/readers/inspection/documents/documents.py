@@ -21,7 +21,7 @@ from recon.readers.inspection.findings.findings import EXAMPLES, Finding, Level,
 from recon.readers.inspection.ledger.forms import document_ledger
 from recon.readers.inspection.ledger.spelling import odd_spelling
 from recon.readers.inspection.objects.r_objects import is_r_file, r_findings
-from recon.readers.stored.containers import unpacked
+from recon.readers.stored.rewriting import unpacked
 from solvers.foundation.errors import ReleaseError
 
 Found = tuple[str, int | None, list[Finding]]

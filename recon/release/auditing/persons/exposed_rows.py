@@ -32,11 +32,11 @@ from recon.queries.located.placed_rows import PlacedRows
 from recon.queries.measures.figures import Measures
 from recon.readers.frames.naming import named_like
 from recon.readers.frames.selections import cell_ranges, columns_by_attribute, frame_ranges, missing, whole_rows
-from recon.readers.frames.true_rows import TrueRows, demand_attributes, violations
+from recon.readers.frames.world import TrueRows, demand_attributes, violations
 from recon.readers.loading.settled import as_released
 from recon.release.auditing.persons.row_groups import RowGroups, row_groups
+from solvers.foundation.displayed import named
 from solvers.foundation.errors import ReleaseError
-from solvers.foundation.escaping import named
 from solvers.foundation.exact import level_text
 from solvers.foundation.limits import Limits
 

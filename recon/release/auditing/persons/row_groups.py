@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from encoders.encode.encoder import EncodedRelease
 from recon.queries.leaf_values.determined import single_rows
 from recon.queries.measures.figures import Measures
-from recon.readers.frames.true_rows import TrueRows
+from recon.readers.frames.world import TrueRows
 from recon.readers.loading.settled import proofs, settled_release
 from solvers.engines.figures.system import SystemFigures
 from solvers.foundation.errors import Inconclusive, Unsupported

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from solvers.foundation.escaping import named
+from solvers.foundation.displayed import named
 
 SHOWN = 10  # people, rows and groups written out
 LEAST_GAP = 0.005  # bits; less is written as none

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from solvers.foundation.limits import Limits
-from solvers.foundation.native.compiling import installed
+from solvers.foundation.native.threads import installed
 from solvers.kernel.claims import CountRevision, Removal, Revised
 from solvers.positions.assignments.propagation.tables import DomainState, ProblemTables
 

@@ -7,7 +7,7 @@ order. Files print values and weights with 17 digits, parameters with 6.
 Every bound is derived from LightGBM 4.7.0: src/objective/binary_objective.hpp, multiclass_objective.hpp (gradients in
 double, stored as float), src/treelearner/feature_histogram.hpp (CalculateSplittedLeafOutput, SplitInfo),
 include/LightGBM/tree.h (Shrinkage, AddBias), src/boosting/gbdt.cpp (TrainOneIter). The library's own sums:
-`recon.readers.formats.boosters.lightgbm.summing`. What files do not say is solved from the first round or stands in
+`recon.readers.formats.boosters.lightgbm.rates`. What files do not say is solved from the first round or stands in
 `why`.
 
 Between which scores all rows lie before every round, whoever they are: bounds over boxes of feature values.
@@ -30,18 +30,21 @@ from encoders.models.models import Boosting, TreeSums
 from recon.readers.formats.boosters.lightgbm.counts import number
 from recon.readers.formats.boosters.lightgbm.file import NONE, LightGBMFile, StoredLightGBMTree
 from recon.readers.formats.boosters.lightgbm.rates import (
+    EPSILON,
     OFF,
+    UNIT,
     BoostingSetting,
     Grove,
     NumberSpan,
+    Sizes,
     by_list,
     digits,
+    errors,
     rate_of,
     solved,
     span,
 )
 from recon.readers.formats.boosters.lightgbm.rates import value_above as above_of
-from recon.readers.formats.boosters.lightgbm.summing import EPSILON, UNIT, Sizes, errors
 from solvers.foundation.errors import Unsupported
 from solvers.laws.gradients.boosted import Gradients
 
