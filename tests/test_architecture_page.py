@@ -10,7 +10,7 @@ import recon.cli.app
 from solvers.engines.chain import iter_statuses
 
 ROOT = Path(__file__).parent.parent
-PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+PAGE = "\n".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in ("architecture.md", "extending.md"))
 PACKAGES = ("solvers", "encoders", "recon")
 QUOTED = re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", PAGE, flags=re.DOTALL | re.MULTILINE))
 DRAWN = re.findall(
@@ -19,14 +19,11 @@ DRAWN = re.findall(
 
 
 def rooms(package):
-    """Return the rooms of a package, sub-rooms and modules at its top among them, each with its purpose."""
-    found = {}
-    for path in sorted((ROOT / package).rglob("__init__.py")):
-        found[".".join(path.parent.relative_to(ROOT).parts)] = path
+    """Return the rooms of a package, modules at its top among them, each with its purpose."""
+    found = {f"{package}.{path.parent.name}": path for path in sorted((ROOT / package).glob("*/__init__.py"))}
     for path in sorted((ROOT / package).glob("*.py")):
         if not path.stem.startswith("__"):
             found[f"{package}.{path.stem}"] = path
-    del found[package]
     return {name: purpose(path) for name, path in found.items()}
 
 

@@ -1,1 +1,3 @@
 """The command line: every command asks one question of a release and prints the answer."""
+
+__all__ = ["app"]

@@ -1,1 +1,3 @@
 """What the learner's rule adds to what was released: worlds, bits, persons, by whoever knows how it was chosen."""
+
+__all__ = ["chosen", "counting", "estimating", "facts", "figures", "verdicts"]

@@ -1,1 +1,13 @@
 """Reports: what an audit found as text, Markdown, a page or JSON; asks nothing."""
+
+__all__ = [
+    "audit",
+    "correlation_report",
+    "document",
+    "membership_report",
+    "report",
+    "results",
+    "sarif",
+    "stored_report",
+    "wording",
+]

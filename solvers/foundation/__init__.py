@@ -1,1 +1,3 @@
 """What everything stands on: errors, limits, exact whole numbers, array types, what is remembered."""
+
+__all__ = ["array_types", "derived", "displayed", "errors", "exact", "limits", "native", "parallel", "plots"]

@@ -1,1 +1,3 @@
 """Questions and answers as data, and what an engine is."""
+
+__all__ = ["answers", "engine", "query"]

@@ -1,1 +1,3 @@
 """Surrogates that explain a black box: global trees (TREPAN), local trees, rules and counterfactuals (LORE)."""
+
+__all__ = ["lore", "sampling", "surrogate", "trepan"]

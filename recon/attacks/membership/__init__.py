@@ -1,1 +1,3 @@
 """Who was a training row: shadow models, robustness of labels, likelihood ratios; several attacks as one."""
+
+__all__ = ["attacks", "likelihood_ratio", "shadow_data"]

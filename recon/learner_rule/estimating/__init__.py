@@ -1,1 +1,3 @@
 """Estimates where no exact count under the learner's rule is made: shares at a confidence, bounds on worlds."""
+
+__all__ = ["bounds", "estimates"]

@@ -1,1 +1,3 @@
 """Noise laws of released counts: log-likelihoods, and tails proved in rationals."""
+
+__all__ = ["laws", "sampling"]

@@ -1,1 +1,3 @@
 """PMML documents: trees, rule sets and forests of any producer."""
+
+__all__ = []

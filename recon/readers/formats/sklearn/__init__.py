@@ -1,1 +1,3 @@
 """Stored scikit-learn models: trees, forests, boosting, pipelines around them."""
+
+__all__ = ["boosting", "pipelines", "trees"]

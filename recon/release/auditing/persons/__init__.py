@@ -1,1 +1,3 @@
 """Persons: verdicts on given profiles, and which training rows are most exposed."""
+
+__all__ = ["exposed_rows", "people", "row_groups", "wording"]

@@ -1,1 +1,3 @@
 """LightGBM's model files."""
+
+__all__ = ["model"]

@@ -1,1 +1,3 @@
 """XGBoost's model files."""
+
+__all__ = ["model"]
