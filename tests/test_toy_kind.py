@@ -101,7 +101,7 @@ def as_rules(model):
     return RuleSet(model.cells, model.name)
 
 
-class KindEncoder(Encoder):
+class ClustersEncoder(Encoder):
     """Clusters say what a rule set of the same rules says."""
 
     def __init__(self):
@@ -127,7 +127,7 @@ def clusters(monkeypatch):
     """Add the kind at the places of the list: the encoder, the schema, the reader, the writer."""
     module = types.ModuleType("encoders.kinds.clusters")
     module.__spec__ = importlib.machinery.ModuleSpec(module.__name__, None)
-    module.KindEncoder = KindEncoder
+    module.ClustersEncoder = ClustersEncoder
     monkeypatch.setitem(sys.modules, module.__name__, module)
     read, write = parts._to_bare_model, writing._model_json
 

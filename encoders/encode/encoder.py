@@ -210,7 +210,7 @@ class EncodedRelease(Displayed):
     >>> release
     <EncodedRelease: rule list of 2 rules, 4 rows, 2 attributes, label 'ill'>
     >>> release.rows, release.certain
-    (Rows(low=4, high=4), True)
+    (RowCount(low=4, high=4), True)
     """
 
     domain: Domain
