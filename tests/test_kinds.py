@@ -12,6 +12,7 @@ from fractions import Fraction
 from itertools import combinations_with_replacement
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import oracle
 import oracle_coupled
@@ -24,6 +25,7 @@ from hypothesis import strategies as st
 import recon
 from recon.readers.formats.release.parts import to_domain, to_models, to_rows
 from recon.readers.formats.release.reading import parse
+from recon.readers.formats.release.schema import TablesPart
 from recon.readers.formats.release.writing import dump, release_json
 from recon.readers.frames.world import TrueRows, violations
 from solvers.statements.release import UNBOUNDED, Choice, Loose, Partition, Statement
@@ -311,13 +313,15 @@ def test_true_rows_are_admitted_exactly_where_brute_force_admits_them(batch):
 def test_the_examples_of_the_documentation_are_read():
     text = (Path(__file__).parents[1] / "docs" / "release-file.md").read_text()
     blocks = [block.split("```")[0] for block in text.split("```json")[1:]]
-    whole, *models = [json.loads(block) for block in blocks]
+    whole, *models, areas = [json.loads(block) for block in blocks]
     assert encoded(whole).rows.low == 4
     more = [{"name": "sex", "values": ["F", "M"]}, {"name": "income", "min": 0, "max": 10**6}]
     domain = {**whole["domain"], "attributes": whole["domain"]["attributes"] + more}
     assert [model["kind"] for model in models] == ["rule_set", "forest", "forest", "boosting", "table"]
     for model in models:
         assert encoded(release_of(model, domain=domain)).statements.blocks
+    part = msgspec.convert(areas, TablesPart)
+    assert (part.area, len(part.cells), len(part.values)) == ("block", 3, 3)
 
 
 # ---------------------------------------------------------------- statements, checked by hand
