@@ -212,6 +212,9 @@ def constrained(thing: Thing) -> NDArray[np.int64] | None:
     return signs.astype(np.int64) if signs.any() else None
 
 
+FITTED = ("tree_", "estimators_", "_predictors", "classes_", "n_outputs_", "n_features_", "best_estimator_", "steps")
+
+
 def feature_names(thing: Thing) -> tuple[list[str], bool]:
     """Return the name of every feature, and whether the file has names (else x0, x1, ...)."""
     stored, number = thing.get("feature_names_in_"), _feature_number(thing)
@@ -224,6 +227,8 @@ def feature_names(thing: Thing) -> tuple[list[str], bool]:
             raise ReleaseError(f"has {len(names)} feature names for {number} features", place="feature_names_in_")
         return names, True
     if not isinstance(number, int) or not 0 < number <= MAX_FEATURES:
+        if not any(thing.has(name) for name in FITTED):
+            raise ReleaseError("is not fitted: it has nothing that fitting makes", place="n_features_in_")
         raise ReleaseError("does not say on how many features it was fitted, if it was", place="n_features_in_")
     return [f"x{i}" for i in range(number)], False
 
