@@ -96,7 +96,18 @@ def test_a_reader_that_left_changes_no_exit_code(files, monkeypatch, code, line)
 def test_every_command_is_tried_with_a_reader_that_left():
     known = {name for name, one in get_command(app).commands.items() if not hasattr(one, "commands")}
     tried = {line.split()[0] for _, line in COMMANDS}
-    slow = {"remedy", "positions", "labels", "posterior", "denoise", "sweep", "reproduce", "certify", "attribute"}
+    slow = {
+        "remedy",
+        "positions",
+        "labels",
+        "posterior",
+        "denoise",
+        "sweep",
+        "reproduce",
+        "certify",
+        "attribute",
+        "variability",
+    }
     assert known == tried | slow
 
 

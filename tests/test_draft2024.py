@@ -188,9 +188,9 @@ def test_open_columns_taken_for_0_give_a_world(tiny):
 @pytest.mark.parametrize("of", [exact, noisy])
 @pytest.mark.parametrize("size", ["quick", "full"])
 def test_no_two_points_are_the_same(of, size):
-    keys = [point.key(of.EXPERIMENT.name, of.EXPERIMENT.version) for point in of.points(size)]
+    keys = [point.key(of.EXPERIMENT.name, of.EXPERIMENT.version) for point in of._points(size)]
     assert len(set(keys)) == len(keys)
-    assert {point.dataset for point in of.points("full")} == set(rows.GROUPS)
+    assert {point.dataset for point in of._points("full")} == set(rows.GROUPS)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -801,7 +801,9 @@ def test_every_engine_is_found():
     found = list(chain.engines())
     assert [type(e).__module__.rpartition(".")[2] for e in found] == MODULES
     files = Path(solvers.engines.__file__).parent.glob("*.py")
-    assert {p.stem for p in files if re.search(r"^class \w+\((?:Engine|ModelCounter)\)", p.read_text("utf-8"), re.M)} == set(MODULES)
+    assert {
+        p.stem for p in files if re.search(r"^class \w+\((?:Engine|ModelCounter)\)", p.read_text("utf-8"), re.M)
+    } == set(MODULES)
     assert [e.name for e in found] == MODULES
     assert all(e.about and e.answers for e in found)
 

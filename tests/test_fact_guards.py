@@ -208,7 +208,7 @@ def test_seeds_whose_bags_were_not_used_count_as_stored():
     assert isinstance(by_position(unused)["labels_by_position"], UnknownFigure)
     assert by_position(found_of(release))["labels_by_position"] == KnownFigure(0, 0)
     unfinished = SimpleNamespace(
-        complete=False, labels_known=2, rows=9, data=[SimpleNamespace(exact=np.array([True, False]))]
+        complete=False, labels_known=2, rows=9, classes=(), data=[SimpleNamespace(exact=np.array([True, False]))]
     )
     with_bags = SimpleNamespace(
         release=SimpleNamespace(domain=release.domain, statements=SimpleNamespace(bags=(1,))), positions=unfinished,
@@ -349,7 +349,7 @@ def test_where_no_training_set_fits_no_figure_is_known(empty, status, expected, 
 
 def test_people_known_by_position_are_pinned_whatever_counts_say():
     for release in (release_of(split("a", [30, 0], [30, 60])), continuous([1.37], min=0, max=4)):
-        held = replace(found_of(release), positions=SimpleNamespace(rows_known=3, complete=True))
+        held = replace(found_of(release), positions=SimpleNamespace(rows_known=3, complete=True, classes=()))
         told = audited(held)
         assert told["pinned"].low == 3
         assert told["pinned"].high is None or told["pinned"].high >= 3

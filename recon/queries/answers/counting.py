@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
-from typing import overload
+from typing import TYPE_CHECKING, cast, overload
 
 from encoders.encode.encoder import EncodedRelease
-from recon.queries.tables.answering import TablesAnswer, counted
-from recon.queries.tables.tables import Tables
 from recon.readers.loading.asking import Released, release_of
 from recon.readers.loading.settled import settled_release
 from solvers.engines.chain import ask
@@ -16,6 +15,10 @@ from solvers.foundation.exact import level_text
 from solvers.foundation.limits import Limits
 from solvers.questions.answers import CountAnswer
 from solvers.questions.query import CONVENTIONS, Convention, Count
+
+if TYPE_CHECKING:
+    from recon.queries.tables.answering import TablesAnswer
+    from recon.queries.tables.tables import Tables
 
 
 def convention_of(release: EncodedRelease, convention: str | None) -> Convention:
@@ -30,6 +33,12 @@ def convention_of(release: EncodedRelease, convention: str | None) -> Convention
     if convention == "assigned" and not one:
         raise Unsupported("the convention 'assigned' needs exactly one tree or rule list with exact counts")
     return convention
+
+
+def tables_of(release: object) -> Tables | None:
+    """Return published tables of areas, None for any other release; their module is loaded by whoever made them."""
+    module = sys.modules.get("recon.queries.tables.tables")
+    return cast("Tables", release) if module is not None and isinstance(release, module.Tables) else None
 
 
 @overload
@@ -52,9 +61,11 @@ def count(
     >>> recon.count(release).value
     16
     """
-    if isinstance(release, Tables):
-        return counted(release, limits)
-    release = settled_release(release_of(release, limits), limits)
+    if (tables := tables_of(release)) is not None:
+        from recon.queries.tables.answering import counted
+
+        return counted(tables, limits)
+    release = settled_release(release_of(cast("Released", release), limits), limits)
     found = ask(release.statements, Count(convention_of(release, convention)), CountAnswer, limits)
     return (
         found

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pandas as pd
@@ -14,13 +15,11 @@ from encoders.domain.cuts import narrow
 from encoders.domain.domain import GUESSED
 from encoders.domain.values import MISSING, Continuous, Listed, Value, intersection
 from encoders.encode.encoder import EncodedRelease
-from recon.queries.answers.counting import convention_of
+from recon.queries.answers.counting import convention_of, tables_of
 from recon.queries.answers.exact import Profiles, as_frame, certify_exact, maximum_rows, select_with, settled_only
 from recon.queries.answers.undecided import decide, leave_one_out, share, why_open
 from recon.queries.located.boxes import with_boxes
 from recon.queries.located.positions import unlocated
-from recon.queries.tables.answering import certified
-from recon.queries.tables.tables import Tables
 from recon.readers.frames.naming import column_like, named_like
 from recon.readers.frames.outside import answered
 from recon.readers.frames.selections import columns_by_attribute, profile_ranges, select_frame
@@ -36,6 +35,10 @@ from solvers.questions.answers import DecideAnswer, WorldsAnswer
 from solvers.questions.query import Convention, Enumerate, LeaveOneOut, MostLikely, Sample, ShareQuery
 from solvers.statements.boxes import Box
 from solvers.statements.release import RowWorld as SolverWorld
+
+if TYPE_CHECKING:
+    from recon.queries.tables.tables import Tables
+
 
 VALUE_BYTES = 56  # of a world: an index, the value, and copies on the way into the table and its text, measured
 PROGRESS_STEP = 64  # worlds between two lines of progress
@@ -271,9 +274,11 @@ def certify(
     >>> recon.certify(release, [{"smoker": 0, "ill": 0}, {"smoker": 0, "ill": 1}])["verdict"].tolist()
     ['certain', 'impossible']
     """
-    if isinstance(release, Tables):
-        return certified(release, as_frame(profiles), limits)
-    release = settled_release(release_of(release, limits), limits)
+    if (tables := tables_of(release)) is not None:
+        from recon.queries.tables.answering import certified
+
+        return certified(tables, as_frame(profiles), limits)
+    release = settled_release(release_of(cast("Released", release), limits), limits)
     frame, notes = named_like(as_frame(profiles), release.domain, label)
     chosen = convention_of(release, convention)
 
