@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from test_refusals import raised, unreached
@@ -47,6 +48,12 @@ def claim(**said):
 def changed(**values):
     """Check a certificate with some values changed, under a new seal."""
     return lambda release, good, folder: _check(sealed(json.loads(good) | values), Readings(release, Limits()), None)
+
+
+def with_another_table(release, good, folder):
+    """Check a certificate beside a table of what is known that it does not rest on."""
+    beside = replace(release, beside=SimpleNamespace(to_dict=lambda: {"file": "known.csv", "sha256": "1" * 64}))
+    return _check(json.loads(good), Readings(beside, Limits()), None)
 
 
 def level(**values):
@@ -158,6 +165,8 @@ FORGERIES = {
     "another release": ("it is about another release", changed(release_sha256="0" * 64)),
     "other statements": ("other statements .* the same files", changed(statements_sha256="0" * 64)),
     "other statements of no file": ("another release", changed(statements_sha256="0" * 64, release_sha256=None)),
+    "beside a table of what is known": ("does not rest on the table of --known", with_another_table),
+    "a table of what is known": ("rests on what is known of rows by position", changed(known={"sha256": "0" * 64})),
     "steps that stand nowhere": (
         "which this result does not hold",
         changed(proof={"kind": "removals", "shared": "0" * 64}),

@@ -17,6 +17,7 @@ from recon.readers.loading.settled import as_released, settled_release
 from solvers.engines import chain as settling
 from solvers.foundation.errors import Unsupported
 from solvers.questions.answers import SettledAnswer
+from solvers.questions.query import Settle
 from solvers.statements.boxes import Box, Boxes
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -49,7 +50,11 @@ def says(monkeypatch):
     asked = []
 
     def with_answer(make):
+        whole = settling.answer
+
         def answer(statements, query, limits):
+            if not isinstance(query, Settle):
+                return whole(statements, query, limits)
             asked.append(query)
             found = make()
             if isinstance(found, Exception):

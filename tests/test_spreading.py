@@ -20,7 +20,7 @@ from recon.readers.loading import loading
 from recon.release.auditing import spreading
 from solvers.cells.system import system_of
 from solvers.foundation.errors import TooLarge
-from solvers.foundation.limits import Limits
+from solvers.foundation.limits import Limits, Meter
 from solvers.foundation.parallel.opening import Processes
 from solvers.foundation.parallel.work import unpacked
 from solvers.histograms import branches
@@ -40,7 +40,7 @@ def handed_out(monkeypatch):
     def counted(self, job):
         function, piece = pickle.loads(job.content)
         asked = piece[0] if function is spreading._one else function  # a question of an audit: what is asked
-        found[asked.__name__] += 1
+        found[asked.__name__.lstrip("_")] += 1
         return begin(self, job)
 
     monkeypatch.setattr(Processes, "begin", counted)
@@ -125,7 +125,7 @@ def test_a_component_too_large_for_its_part_of_the_memory_is_counted_with_all_of
 
     def seen(self, seconds):
         found = back(self, seconds)
-        replies.extend(unpacked(reply) for _, reply in found)
+        replies.extend(unpacked(reply, Meter()) for _, reply in found)
         return found
 
     monkeypatch.setattr(Processes, "ended", seen)

@@ -199,7 +199,7 @@ def test_nothing_is_installed_by_a_name_that_nobody_holds():
     texts = [ROOT / "README.md", ROOT / "Makefile"]
     for folder, ends in (("recon", "py"), ("solvers", "py"), ("encoders", "py"), ("docs", "md"), ("examples", "*")):
         texts += [one for one in (ROOT / folder).rglob(f"*.{ends}") if one.is_file() and "__pycache__" not in one.parts]
-    assert len(texts) > 900
+    assert len(texts) > 600
     said = "\n".join(one.read_text(encoding="utf-8", errors="replace") for one in texts)
     assert re.findall(r"pip install (?:-\S+ )*['\"]?recon[\w-]*(?![\w/-])", said) == []
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]

@@ -221,8 +221,12 @@ TEXT = (
         ('"in": [1]', '"in": 1', r"domain\.columns\.c\.in: .* but it is 1"),
         ('"recon": 1', '"recon": 1.0', "recon: It must be 1, but it is 1.0"),
         ('"recon": 1', '"recon": 2', "recon: It must be 1, but it is 2"),
-        ('"kind": "tree"', '"kind": "treee"', r"models\[0\]\.kind: It must be 'tree', .* or 'table', but it is"),
-        ('"kind": "tree"', '"kind": 3', r"models\[0\]\.kind: It must be 'tree', .* or 'table', but it is 3"),
+        (
+            '"kind": "tree"',
+            '"kind": "treee"',
+            r"models\[0\]\.kind: It must be 'tree', .* 'table' or 'tables', but it is",
+        ),
+        ('"kind": "tree"', '"kind": 3', r"models\[0\]\.kind: It must be 'tree', .* 'table' or 'tables', but it is 3"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(old, new, words):
@@ -247,7 +251,7 @@ def test_every_part_of_the_published_schema_refuses_unknown_keys():
     for name, part in {**schema["$defs"], "release": schema}.items():
         assert part["additionalProperties"] is False, name
     kinds = [schema["$defs"][one["$ref"].split("/")[-1]] for one in schema["properties"]["models"]["items"]["anyOf"]]
-    named = {"tree", "rule_list", "rule_set", "forest", "table", "boosting"}
+    named = {"tree", "rule_list", "rule_set", "forest", "table", "tables", "boosting"}
     assert {k["properties"]["kind"]["enum"][0] for k in kinds} == named
     assert all("kind" in k["required"] for k in kinds)
     assert schema["$defs"]["NodePart"]["properties"].keys() >= {"if", "then", "else", "counts", "count", "distinct"}

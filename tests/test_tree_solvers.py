@@ -13,7 +13,7 @@ import pytest
 
 from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
 from recon.learners.optimal.trees.table import counted, errors
-from recon.learners.optimal.trees.tree_solvers import Solved, _in_dl85, solved
+from recon.learners.optimal.trees.tree_solvers import Solved, in_dl85, solved
 from solvers.foundation.errors import EngineError, Unsupported
 from solvers.foundation.limits import Limits
 from tests.extras import extra
@@ -74,7 +74,7 @@ def test_a_tree_of_dl85_is_read_the_right_way_round(monkeypatch):
     monkeypatch.setitem(sys.modules, "pydl85", dl85_double(tree, 0))
     packed = base64.b64encode(np.packbits(bits, axis=1).tobytes()).decode()
     payload = {"bits": packed, "rows": 4, "columns": 2, "codes": codes.tolist(), "depth": 2, "least": 1, "seconds": 0.5}
-    reply = _in_dl85(payload)
+    reply = in_dl85(payload)
     assert reply == {"shape": [0, None, [1, None, None]], "errors": 0, "optimal": True}
     weight = np.zeros((4, 2), dtype=np.int64)
     weight[np.arange(4), codes] = 1

@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-SOURCES = ("private", "rule_lists", "training")
+SOURCES = ("private/*.py", "rule_lists/*.py", "training.py", "options.py")
 OPEN = "\0"
 SHORTEST = 12
 
@@ -20,7 +20,7 @@ SHORTEST = 12
 def parts():
     """Return the parts of sentences, `OPEN` where something is put in, sorted."""
     found = set()
-    for file in sorted(p for name in SOURCES for p in (ROOT / "recon" / "learners" / name).glob("*.py")):
+    for file in sorted(p for name in SOURCES for p in (ROOT / "recon" / "learners").glob(name)):
         inside = set()
         tree = ast.parse(file.read_text(encoding="utf-8"))
         for node in ast.walk(tree):
@@ -35,5 +35,5 @@ def parts():
 
 
 if __name__ == "__main__":
-    out = ROOT / "recon" / "inspection" / "ledger" / "sentences.json"
+    out = ROOT / "recon" / "readers" / "inspection" / "ledger" / "sentences.json"
     out.write_text(json.dumps(parts(), ensure_ascii=False, indent=0) + "\n", encoding="utf-8")

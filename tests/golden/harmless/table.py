@@ -28,7 +28,7 @@ from recon.readers.stored.objects.things import Thing
 from recon.readers.stored.rewriting import open_stored
 
 ROWS, COLUMNS, CLASSES = 61, 7, 3
-OUT = Path(__file__).parents[3] / "recon" / "inspection" / "ledger" / "attributes.json"
+OUT = Path(__file__).parents[3] / "recon" / "readers" / "inspection" / "ledger" / "attributes.json"
 OTHERS = ("imodels", "lightgbm", "xgboost", "catboost", "pydl8.5", "pystreed", "corels")  # golden files, one by one
 LONGEST = 40  # characters of a text that is an option
 

@@ -72,7 +72,7 @@ def _table_of(payload: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return bits, np.array(payload["codes"], dtype=np.int64)
 
 
-def _in_streed(payload: Any) -> Any:
+def in_streed(payload: Any) -> Any:
     """Return STreeD's tree; called in a process of its own."""
     import warnings
 
@@ -96,7 +96,7 @@ def _in_streed(payload: Any) -> Any:
     return {"shape": shape(model.tree_), "errors": wrong, "optimal": bool(model.fit_result.is_optimal())}
 
 
-def _in_dl85(payload: Any) -> Any:
+def in_dl85(payload: Any) -> Any:
     """Return DL8.5's tree, in which rows with 1 go left; called in a process of its own."""
     from pydl85 import DL85Classifier
 

@@ -25,7 +25,9 @@ _USUAL = re.compile(rb" {0,2}| ?(?:\r?\n){1,3}(?: {0,400}|\t{0,100})")
 _INSIDE = re.compile(rb"\s+")
 _STRICT = ("LightGBM", "XGBoost", "tree as text")
 _BARS = re.compile(rb"\|([ \t]+)(?=\|)")
-_SPACES = re.compile(rb"(?<=[^\s|])(?:[ \t]{2,}|\t)(?=\S)|[ \t]+(?=\r?\n|\Z)|(?<=\n)(?: +\t|\t+ )[ \t]*(?=\S)")
+_SPACES = re.compile(
+    rb"(?<=[^\s|])(?:[ \t]{2,}|\t)(?=\S)|(?<![ \t])[ \t]+(?=\r?\n|\Z)|(?<=\n)(?: +\t|\t+ )[ \t]*(?=\S)"
+)
 
 
 def odd_spelling(data: bytes, kind: str = "") -> int:
