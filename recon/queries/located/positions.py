@@ -130,7 +130,7 @@ def why_open(found: PlacedRows) -> str:
     mean = np.mean([np.pad(share, (0, classes - len(share))) for share in shares], axis=0)
     mean = mean[(mean > 0) & (mean < 1)]
     labels = open_rows * float(-(mean * np.log2(mean)).sum())
-    spread = [0.5 * np.log2(2 * np.pi * np.e * max(1.0, 2 * open_rows * p * (1 - p))) for p in mean.tolist()]
+    spread = [0.5 * np.log2(2 * math.pi * math.e * max(1.0, 2 * open_rows * p * (1 - p))) for p in mean.tolist()]
     told = 2 * len(totals) * (sum(spread) - max(spread, default=0.0))
     text = (
         f"{open_rows:,} labels are open: they have about {labels:,.0f} bits, the class totals of {len(totals):,} trees "
