@@ -136,7 +136,7 @@ def coded(values: Any, cells: Mapping[str, int]) -> tuple[list[str], Ints, Ints,
     """Return the names of the areas, and the area, cell and value of every count.
 
     `values`: a frame, triples, or the path of a CSV or Parquet file with the columns area, cell and value. Raises
-    `ReleaseError` naming the line for an unknown cell, and for what is no whole number of people.
+    `ReleaseError` naming the line, or entry, for an unknown cell, and for what is no whole number of people.
     """
     names: dict[str, int] = {}
     parts: list[tuple[Ints, Ints, Ints]] = []
@@ -190,7 +190,8 @@ def _codes(
 
     def refuse(bad: NDArray[np.bool_], why: str, column: str) -> None:
         at = int(np.flatnonzero(bad)[0])
-        raise ReleaseError(f"{str(piece[column].iloc[at])[:60]!r} {why}", place=f"line {first + at}", file=file)
+        place = f"line {first + at}" if file else f"values[{first + at - 2}]"  # a file's first line names the columns
+        raise ReleaseError(f"{str(piece[column].iloc[at])[:60]!r} {why}", place=place, file=file)
 
     number = pd.to_numeric(piece["value"], errors="coerce").to_numpy(float)
     if (bad := ~np.isfinite(number)).any():
