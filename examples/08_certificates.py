@@ -6,8 +6,8 @@ import copy
 from pathlib import Path
 
 import recon
-from recon.certificates.certificate_format import sealed
-from recon.certificates.issuing import world_certificate
+from recon.queries.certificates.certificate_format import sealed
+from recon.queries.certificates.issuing import world_certificate
 
 # Two trees about the same three people; docs/certificates.md checks these proofs by hand.
 release = recon.load(Path(__file__).parent / "releases" / "two_trees.json")

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from encoders.encode.encoder import EncodedRelease as EncodedRelease
     from recon.attacks.attacking.linear import attack_correlation as attack_correlation
     from recon.attacks.attacking.membership import attack_membership as attack_membership
-    from recon.certificates.verifying import verify as verify
     from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier as OptimalRuleListClassifier
     from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier as OptimalTreeClassifier
     from recon.learners.private.dp_greedy_rule_list import DPGreedyRuleListClassifier as DPGreedyRuleListClassifier
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from recon.models.exporting import export as export
     from recon.queries.answers.counting import count as count
     from recon.queries.bounds.bounding import bound as bound
+    from recon.queries.certificates.verifying import verify as verify
     from recon.queries.leaf_values.determined import determined as determined
     from recon.queries.leaf_values.remedies import first_trees as first_trees
     from recon.queries.leaf_values.remedies import remedies as remedies
@@ -115,7 +115,7 @@ _HOME = {
     "SampledPosterior": "recon.queries.noisy.likely_worlds",
     "sampled": "recon.queries.noisy.likely_worlds",
     "sweep": "recon.queries.measures.sweeping",
-    "verify": "recon.certificates.verifying",
+    "verify": "recon.queries.certificates.verifying",
     "World": "recon.readers.frames.world",
     "ContradictionError": "solvers.foundation.errors",
     "Inconclusive": "solvers.foundation.errors",

@@ -24,8 +24,8 @@ import recon
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
 from recon.readers.frames.world import TrueRows
-from solvers.laws.gradients.boosted import Boosted
 from solvers.leaf_values.combining import used
+from solvers.statements.gradients.boosted import Boosted
 
 DATA = Path(os.environ.get("RECON_DATA", Path(__file__).parents[2] / "shared" / "data"))
 LABEL = "recidivate-within-two-years:1"

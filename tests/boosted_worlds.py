@@ -10,8 +10,8 @@ from solvers.foundation.limits import Limits
 from solvers.kernel.claims import Form, LeafValues, Refined, RegionProof
 from solvers.kernel.facts import NumberedStatements
 from solvers.kernel.leaf_values.replay import LeafValueReplay
-from solvers.laws.gradients.boosted import Boosted, BoostedTree, Gradients
 from solvers.statements.boxes import Attribute, Box, Boxes, RowSpace
+from solvers.statements.gradients.boosted import Boosted, BoostedTree, Gradients
 from solvers.statements.release import ANY_LABEL, Partition, Release, RowCount
 
 LAWS = (

@@ -97,8 +97,8 @@ TARGETS = (
     Target("solvers.programs.concave.secants", DUALS, ("_outwards", "_summit")),
     Target("solvers.programs.cpsat", DUALS, ("rounded",)),
     Target("solvers.programs.quickxplain", DUALS, ("_without_idle", "conflict_of")),
-    Target("solvers.questions.engine", ("test_guards_answers.py",)),
-    Target("solvers.laws.noise.tails", ("test_noise.py",)),
+    Target("solvers.statements.questions.engine", ("test_guards_answers.py",)),
+    Target("solvers.statements.noise.tails", ("test_noise.py",)),
     Target(
         "solvers.programs.interval.lagrangian_dual",
         COUNTS,

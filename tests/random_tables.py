@@ -22,9 +22,9 @@ import plain_checker
 from extras import encoded
 
 import recon
-from recon.certificates.certificate_format import sealed
-from recon.certificates.issuing import contradiction_certificate, world_certificate
-from recon.certificates.verifying import verify
+from recon.queries.certificates.certificate_format import sealed
+from recon.queries.certificates.issuing import contradiction_certificate, world_certificate
+from recon.queries.certificates.verifying import verify
 from recon.readers.frames.world import parts_of
 from solvers.engines import assignments, chain
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError

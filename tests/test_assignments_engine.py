@@ -19,9 +19,16 @@ from solvers.foundation.limits import Limits
 from solvers.positions.assignments.domains import Places
 from solvers.positions.known_world import numbers_of
 from solvers.positions.sizes import BoxedRows, Lengths
-from solvers.questions.answers import Answer, CountAnswer, DecideAnswer, LocatedAnswer, joined, left_to_others
-from solvers.questions.query import Count, Decide, Enumerate, Locate, MostLikely, Sample, Selections
 from solvers.statements.boxes import Attribute
+from solvers.statements.questions.answers import (
+    Answer,
+    CountAnswer,
+    DecideAnswer,
+    LocatedAnswer,
+    joined,
+    left_to_others,
+)
+from solvers.statements.questions.query import Count, Decide, Enumerate, Locate, MostLikely, Sample, Selections
 
 
 def known_forests(seed, count):

@@ -261,7 +261,7 @@ def test_noisy_counts_are_certified_at_their_confidence():
 def test_noisy_counts_far_above_their_noise_prove_members_at_their_confidence():
     from encoders.encode.encoder import encode
     from encoders.models.models import Noise
-    from solvers.laws.noise.laws import NoiseLaw
+    from solvers.statements.noise.laws import NoiseLaw
 
     domain = Domain((Listed("s", (0, 1)),), Listed("ill", (0, 1)))
     noise = Noise(NoiseLaw("discrete_laplace", Fraction(1)), Fraction(1), Fraction(0), Fraction(1), "add_remove")

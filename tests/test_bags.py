@@ -20,7 +20,7 @@ from encoders.domain.values import Test
 from encoders.encode.encoder import encode
 from encoders.models.models import Forest, Tree
 from encoders.models.nodes import ModelNode, Support
-from recon.certificates.verifying import verify
+from recon.queries.certificates.verifying import verify
 from recon.readers.formats.release.writing import dump, release_json
 from recon.readers.frames.selections import select_frame
 from recon.readers.frames.world import violations
@@ -29,9 +29,9 @@ from recon.report.wording.group_report import exposure_lines
 from solvers.engines.chain import engines
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.questions.answers import CountAnswer
-from solvers.questions.engine import loosen
-from solvers.questions.query import Count, Decide
+from solvers.statements.questions.answers import CountAnswer
+from solvers.statements.questions.engine import loosen
+from solvers.statements.questions.query import Count, Decide
 from solvers.statements.release import RowCount
 
 BATCHES, PER_BATCH = batches(2, 4), 20

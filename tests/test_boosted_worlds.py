@@ -16,8 +16,8 @@ from solvers.foundation.limits import Limits
 from solvers.leaf_values import worlds
 from solvers.leaf_values.combining import used
 from solvers.leaf_values.worlds import LeafValueProblem, one_world
-from solvers.questions.query import MostLikely
 from solvers.statements.boxes import Box
+from solvers.statements.questions.query import MostLikely
 from solvers.statements.release import Loose
 from tests.boosted_cases import fit_gb, fit_hist, release_of
 

@@ -43,7 +43,7 @@ from recon.learners.rule_lists.brl_sampling import (
     run_chain,
     split_r_hat,
 )
-from solvers.laws.noise.sampling import Randomness
+from solvers.statements.noise.sampling import Randomness
 
 ANTECEDENTS = ((("a", 1),), (("b", 1),), (("c", 1),), (("a", 1), ("b", 1)))  # 4 antecedents: 65 lists
 SIZES = (1, 1, 1, 2)

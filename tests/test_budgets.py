@@ -39,7 +39,7 @@ from solvers.foundation.native import threads
 from solvers.histograms import decision_diagram as layers
 from solvers.histograms.decision_diagram import EliminationWindow, elimination_order, layers_of
 from solvers.programs.linear_program import by_column, whole_program
-from solvers.questions.query import Count
+from solvers.statements.questions.query import Count
 
 GOLDEN = Path(__file__).parent / "golden"
 KINDS = ("ada", "bag", "boosting", "forest", "extra", "noisy")
@@ -52,7 +52,7 @@ import recon.queries.questions.questions
 import recon.release.auditing.auditing
 import recon.report.report
 import recon.models.exporting
-import recon.certificates.verifying
+import recon.queries.certificates.verifying
 import recon.cli.output.streaming
 import recon.readers.loading.loading
 import recon.queries.questions.probabilistic

@@ -26,9 +26,9 @@ from extras import encoded, extra, run
 from test_against_oracle import random_profile
 
 import recon
-from recon.certificates.certificate_format import claim_of, sealed
-from recon.certificates.issuing import certificate_json, contradiction_certificate, world_certificate
-from recon.certificates.verifying import verify
+from recon.queries.certificates.certificate_format import claim_of, sealed
+from recon.queries.certificates.issuing import certificate_json, contradiction_certificate, world_certificate
+from recon.queries.certificates.verifying import verify
 from recon.readers.formats.release.reading import strict_json
 from solvers.foundation.errors import ContradictionError, ReleaseError
 from solvers.kernel.claims import RegionProof

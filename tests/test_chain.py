@@ -29,8 +29,8 @@ from solvers.foundation.errors import ContradictionError, EngineError, Inconclus
 from solvers.foundation.limits import Limits
 from solvers.programs import cell_model as enumeration
 from solvers.programs import verdicts
-from solvers.questions.answers import Answer, CountAnswer, ExtremeAnswer, combined, left_open
-from solvers.questions.query import Count, Decide, Extreme
+from solvers.statements.questions.answers import Answer, CountAnswer, ExtremeAnswer, combined, left_open
+from solvers.statements.questions.query import Count, Decide, Extreme
 
 ROOT = Path(__file__).parents[1]
 TREE = "examples/releases/compas_tree.json"

@@ -27,9 +27,9 @@ from solvers.histograms.system_membership import overlaps
 from solvers.programs.columns.master import Bound, MasterProgram
 from solvers.programs.columns.pricing import Incidence, Pricer, within
 from solvers.programs.columns.single_partitions import decide_apart
-from solvers.questions.answers import CountAnswer, DecideAnswer
-from solvers.questions.query import Count, Decide
 from solvers.statements.boxes import Box
+from solvers.statements.questions.answers import CountAnswer, DecideAnswer
+from solvers.statements.questions.query import Count, Decide
 from solvers.statements.release import UNBOUNDED, Release
 
 BATCHES = batches(2, 2)

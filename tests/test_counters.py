@@ -36,8 +36,8 @@ from solvers.engines.estimates import estimates
 from solvers.engines.ganak import GanakEngine
 from solvers.foundation.errors import ContradictionError, EngineError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import STAGES, Limits
-from solvers.questions.query import Count
 from solvers.statements.boxes import Attribute, Box, Region, RowSpace
+from solvers.statements.questions.query import Count
 from solvers.statements.release import Release, RowCount, Statement
 
 PACKAGES = {"d4": "py_d4", "ganak": "pyganak", "approxmc": "pyapproxmc"}

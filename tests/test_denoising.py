@@ -18,7 +18,6 @@ from test_noisy_commands import EXACT, LAPLACE, NOISY, tree, write  # noqa: F401
 
 import recon
 from solvers.foundation.limits import Limits
-from solvers.laws.noise.laws import NoiseLaw
 from solvers.noisy.likelihood import maximum as denoised
 from solvers.noisy.likelihood.maximum import greatest
 from solvers.noisy.likelihood.most_likely import _shape_of, gains_of, most_likely_of
@@ -29,6 +28,7 @@ from solvers.programs.concave.local_search import ConcaveSearch, StartHistogram,
 from solvers.programs.concave.separable import shares_of
 from solvers.programs.concave.terms import ConcaveTerm, Gains, binding, conjugates, proved, proved_anywhere, rounded
 from solvers.statements.boxes import Box, Region
+from solvers.statements.noise.laws import NoiseLaw
 from solvers.statements.observations import Observation
 from solvers.statements.release import RowCount, Statement
 

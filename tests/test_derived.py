@@ -24,7 +24,7 @@ from solvers.foundation.limits import Limits
 from solvers.histograms.branches import WeightedHistograms
 from solvers.kernel.claims import AtMost
 from solvers.proofs.certificates.certifier import Certifier
-from solvers.questions.query import Count, Decide, MostLikely
+from solvers.statements.questions.query import Count, Decide, MostLikely
 from solvers.statements.release import Release, RowCount
 
 TABLE = b"""{"recon": 1, "rows": 3,

@@ -31,7 +31,7 @@ from solvers.programs.local_search.finding import (
     log_likelihood,
 )
 from solvers.programs.local_search.problem import problem_of
-from solvers.questions.query import MostLikely
+from solvers.statements.questions.query import MostLikely
 
 ENGINE = DrawsEngine()
 

@@ -37,8 +37,8 @@ from solvers.engines.chain import strengthened
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.programs import cell_model as enumeration
-from solvers.questions import answers, query
-from solvers.questions.engine import loosen
+from solvers.statements.questions import answers, query
+from solvers.statements.questions.engine import loosen
 from solvers.statements.release import Choice, Partition
 
 FOLDER = Path(__file__).parent / "golden"

@@ -10,11 +10,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from recon.certificates.verifying import _in_floats
+from recon.queries.certificates.verifying import _in_floats
 from recon.report.wording.headline import _ends_text
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.exact import complement_text
-from solvers.questions.answers import (
+from solvers.statements.boxes import Attribute, RowSpace
+from solvers.statements.questions.answers import (
     Answer,
     CountAnswer,
     DecideAnswer,
@@ -25,9 +26,8 @@ from solvers.questions.answers import (
     ShareAnswer,
     WorldsAnswer,
 )
-from solvers.questions.engine import loosen
-from solvers.questions.query import Count, Extreme, PerCell
-from solvers.statements.boxes import Attribute, RowSpace
+from solvers.statements.questions.engine import loosen
+from solvers.statements.questions.query import Count, Extreme, PerCell
 from solvers.statements.release import Release, RowCount
 
 LOOSENED = Release(RowSpace((Attribute("a", (1, 1)),)), RowCount(1, 7), (), loosened=("the multiplicities of bags",))

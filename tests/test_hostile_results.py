@@ -18,9 +18,9 @@ from test_against_oracle import random_profile
 
 import recon
 from encoders.domain.patterns import span
-from recon.certificates.certificate_format import claim_of, sealed
-from recon.certificates.issuing import contradiction_certificate
-from recon.certificates.verifying import verify
+from recon.queries.certificates.certificate_format import claim_of, sealed
+from recon.queries.certificates.issuing import contradiction_certificate
+from recon.queries.certificates.verifying import verify
 from recon.queries.questions.line_proofs import line_proofs
 from solvers.foundation.errors import CertificateError, ReleaseError
 from solvers.foundation.exact import exact_number

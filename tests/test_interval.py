@@ -33,8 +33,8 @@ from solvers.programs.interval.lagrangian_dual import (
     _prefix_sums,
 )
 from solvers.programs.interval.neighbourhoods import log2_ratio
-from solvers.questions.query import Count
 from solvers.statements.boxes import Attribute, RowSpace
+from solvers.statements.questions.query import Count
 from solvers.statements.release import Release, RowCount
 
 CONVENTIONS = ("ordered", "multiset")

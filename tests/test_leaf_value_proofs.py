@@ -20,9 +20,9 @@ from boosted_worlds import LAWS, BoostedWorld, computed, forms_for, proved, time
 from plain_leaf_values import Checker, Model, Rejected, plain
 
 import recon
-from recon.certificates.certificate_format import sharing_steps
-from recon.certificates.issuing import all_of_it
-from recon.certificates.verifying import verify
+from recon.queries.certificates.certificate_format import sharing_steps
+from recon.queries.certificates.issuing import all_of_it
+from recon.queries.certificates.verifying import verify
 from recon.readers.loading.settled import settled_release
 from solvers.engines.chain import _with_block
 from solvers.foundation.errors import CertificateError, NotVerified
@@ -43,13 +43,13 @@ from solvers.kernel.claims import (
 from solvers.kernel.facts import NumberedStatements
 from solvers.kernel.leaf_values.replay import LeafValueReplay, _limbs, _products, replayed
 from solvers.kernel.proof_format import proof_from, proof_json
-from solvers.laws.gradients.boosted import Gradients
-from solvers.laws.gradients.enclosed import BITS, WORK, _exp_of_minus, _nearest, added, contribution
-from solvers.laws.gradients.floating import rows_at
 from solvers.proofs.certificates.certifier import _rooted
 from solvers.proofs.certificates.leaf_steps import StepWalk, TracedReplay
-from solvers.questions.answers import SettledAnswer
 from solvers.statements.boxes import Box, Boxes
+from solvers.statements.gradients.boosted import Gradients
+from solvers.statements.gradients.enclosed import BITS, WORK, _exp_of_minus, _nearest, added, contribution
+from solvers.statements.gradients.floating import rows_at
+from solvers.statements.questions.answers import SettledAnswer
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, AddedBlocks, Loose, Partition, Region, RowCount, Statement
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -21,7 +21,7 @@ from solvers.kernel.leaf_values.replay import replayed
 from solvers.leaf_values import combining, peeling
 from solvers.leaf_values.combining import IntegerStatements, around, implied
 from solvers.leaf_values.settling import settled
-from solvers.questions.answers import SettledAnswer
+from solvers.statements.questions.answers import SettledAnswer
 
 FITS = {"hist": fit_hist, "gb": fit_gb}
 TREES = {"hist": "max_iter", "gb": "n_estimators"}

@@ -20,14 +20,14 @@ from solvers.cells.system import system_of
 from solvers.engines.likeliest import LikeliestEngine
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.laws.noise.laws import NoiseLaw
 from solvers.noisy.likelihood.maximum import _denoised
 from solvers.noisy.likelihood.most_likely import least_confidence, least_noise, likeliest
 from solvers.noisy.posteriors.markov_chain import _diagnose, run_chains
 from solvers.noisy.posteriors.scanning import scannable
-from solvers.questions.query import MostLikely
 from solvers.statements.boxes import Attribute, Box, Boxes, Region, RowSpace
+from solvers.statements.noise.laws import NoiseLaw
 from solvers.statements.observations import observations
+from solvers.statements.questions.query import MostLikely
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Observed, Partition, Release, RowCount, Statement
 
 DOMAIN = RowSpace((Attribute("a", (1, 2)), Attribute("b", (1, 1)), Attribute("label", (1, 1))), label=2)

@@ -23,8 +23,8 @@ from solvers.programs.local_search import compiled, loops
 from solvers.programs.local_search import compiled as annealing
 from solvers.programs.local_search.finding import _broken, known_rows
 from solvers.programs.local_search.problem import Walks, _class_sizes, problem_of
-from solvers.questions.query import Count, Enumerate, MostLikely
 from solvers.statements.boxes import Attribute, Box
+from solvers.statements.questions.query import Count, Enumerate, MostLikely
 from solvers.statements.release import Choice, Loose
 
 ENGINE = LocalSearchEngine()

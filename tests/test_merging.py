@@ -25,7 +25,7 @@ from recon.release.remediation.merging import merged
 from recon.release.remediation.pruning import NoMerging, pruned
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.laws.noise.laws import NoiseLaw
+from solvers.statements.noise.laws import NoiseLaw
 from solvers.statements.release import RowCount
 
 VALUES = (3, 2, 3)  # of the attributes a, b, c

@@ -30,8 +30,8 @@ from encoders.domain.cuts import AttributeCuts
 from encoders.domain.domain import Domain
 from encoders.domain.values import Continuous, Grid, Listed, Test, View
 from encoders.encode.joining import _same_values
-from recon.certificates.verifying import verify
 from recon.models.exporting import export, restored
+from recon.queries.certificates.verifying import verify
 from recon.readers.formats.release.parts import to_domain
 from recon.readers.formats.release.reading import parse
 from recon.readers.formats.release.writing import dump, release_json

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from solvers.foundation.errors import ReleaseError
-from solvers.laws.noise import tails
-from solvers.laws.noise.laws import LawName, NoiseLaw, per_statement, scale_of, truncation_of
-from solvers.laws.noise.sampling import Randomness
+from solvers.statements.noise import tails
+from solvers.statements.noise.laws import LawName, NoiseLaw, per_statement, scale_of, truncation_of
+from solvers.statements.noise.sampling import Randomness
 
 NAMES = get_args(LawName)
 SCALES = (F(1, 50), F(3, 10), F(1), F(17, 10), F(9), F(300))
@@ -580,7 +580,7 @@ def test_nonsense_is_refused(make, words):
 
 
 def test_the_laws_load_no_scipy():
-    code = "import sys, solvers.laws.noise.laws; print('scipy' in sys.modules)"
+    code = "import sys, solvers.statements.noise.laws; print('scipy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 

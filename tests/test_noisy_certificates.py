@@ -15,9 +15,9 @@ from test_noisy_commands import NOISY, tree, write  # noqa: F401 - fixtures
 from test_noisy_oracle import profiles, range_of
 
 import recon
-from recon.certificates.certificate_format import level_of, sealed
-from recon.certificates.issuing import contradiction_certificate
-from recon.certificates.verifying import verify
+from recon.queries.certificates.certificate_format import level_of, sealed
+from recon.queries.certificates.issuing import contradiction_certificate
+from recon.queries.certificates.verifying import verify
 
 LEVEL = 0.8
 EMPTY = tree([[31, -2], [3, 20], [4, 1]], rows=100)

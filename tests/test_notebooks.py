@@ -26,7 +26,7 @@ from recon.queries.bounds.placed import BoundAnswer, Later
 from recon.readers.inspection.findings.findings import LEVELS, Finding
 from solvers.foundation.displayed import HIDDEN
 from solvers.foundation.plots import _power
-from solvers.questions.answers import CountAnswer
+from solvers.statements.questions.answers import CountAnswer
 from solvers.statements.release import RowWorld as SolverWorld
 
 ROOT = Path(__file__).parents[1]

@@ -12,9 +12,9 @@ from solvers.foundation.errors import CertificateError
 from solvers.foundation.limits import Limits
 from solvers.kernel.cells import live_cells, statement_sums
 from solvers.kernel.facts import NumberedStatements
-from solvers.laws.noise.laws import NoiseLaw
 from solvers.proofs.export.integer_program import IntegerProgram
 from solvers.statements.boxes import Attribute, Box, Boxes, Region, RowSpace
+from solvers.statements.noise.laws import NoiseLaw
 from solvers.statements.numbering import StatementIndex
 from solvers.statements.observations import observations, widened
 from solvers.statements.release import (

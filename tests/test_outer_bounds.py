@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recon.certificates.verifying import read_result
 from recon.io.files.named_files import read_regular
 from recon.io.files.opening import _model_file
 from recon.models.exporting import _read_map
+from recon.queries.certificates.verifying import read_result
 from recon.readers.formats.drafts.binding import single_limits
 from recon.readers.formats.sklearn.trees.counts import MAX_MULTIPLES, _multiples
 from solvers.foundation.errors import CertificateError, Inconclusive, ReleaseError

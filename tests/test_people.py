@@ -13,7 +13,7 @@ from extras import batches, encoded, run
 from test_against_oracle import random_profile
 
 import recon
-from recon.certificates.verifying import verify
+from recon.queries.certificates.verifying import verify
 from recon.release.auditing.persons import people as module
 from recon.release.auditing.persons.people import people
 from recon.release.auditing.persons.wording import _percent, who_lines

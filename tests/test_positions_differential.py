@@ -26,11 +26,11 @@ from scipy.optimize import linear_sum_assignment
 from test_row_problem import parts_of
 
 import recon
-from recon.certificates.verifying import verify
+from recon.queries.certificates.verifying import verify
 from solvers.engines.chain import ask
 from solvers.foundation.errors import ContradictionError, Inconclusive, Unsupported
-from solvers.questions.answers import LocatedAnswer
-from solvers.questions.query import Locate
+from solvers.statements.questions.answers import LocatedAnswer
+from solvers.statements.questions.query import Locate
 
 BATCHES = batches(1, 45)
 PER_BATCH = 25

@@ -25,8 +25,8 @@ from recon.readers.frames.world import violations
 from solvers.engines.chain import ask
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.questions.answers import LocatedAnswer
-from solvers.questions.query import Locate
+from solvers.statements.questions.answers import LocatedAnswer
+from solvers.statements.questions.query import Locate
 
 ensemble = pytest.importorskip("sklearn.ensemble")
 SETS = ("breast_cancer", "diabetes", "wine", "compas14", "adult19")

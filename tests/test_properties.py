@@ -34,8 +34,8 @@ from solvers.foundation.limits import Limits
 from solvers.histograms.answering import _sample_path
 from solvers.histograms.decision_diagram import layers_of
 from solvers.programs.linear_program import Relaxation
-from solvers.questions import query
 from solvers.statements.boxes import Attribute, Box, Boxes, RowSpace
+from solvers.statements.questions import query
 
 SEEDS = st.integers(0, 2**32)
 

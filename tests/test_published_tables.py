@@ -18,9 +18,9 @@ from extras import encoded
 from test_against_oracle import random_profile
 
 import recon
-from recon.certificates.issuing import contradiction_certificate, world_certificate
-from recon.certificates.verifying import verify
 from recon.queries.answers.exact import as_frame
+from recon.queries.certificates.issuing import contradiction_certificate, world_certificate
+from recon.queries.certificates.verifying import verify
 from recon.readers.formats.release.writing import release_json
 from recon.readers.frames.selections import select_frame
 from solvers.cells.bit_boxes import WordLayout, apart
@@ -33,10 +33,10 @@ from solvers.histograms.answering import _histograms
 from solvers.histograms.branches import branches_of
 from solvers.programs import linear_program as tightening
 from solvers.programs.linear_program import tightened
-from solvers.questions.answers import DecideAnswer
-from solvers.questions.query import Decide
 from solvers.statements.boxes import Box, Region
 from solvers.statements.numbering import StatementIndex
+from solvers.statements.questions.answers import DecideAnswer
+from solvers.statements.questions.query import Decide
 
 TRACTS = {"a": 1, "b": 1, "c": 270_273_024}
 

@@ -20,10 +20,10 @@ from sklearn.tree import export_text
 from typer.testing import CliRunner
 
 import recon
-from recon.certificates.agreement import contradicted
-from recon.certificates.issuing import contradiction_certificate
-from recon.certificates.verifying import verify
 from recon.cli.app import app
+from recon.queries.certificates.agreement import contradicted
+from recon.queries.certificates.issuing import contradiction_certificate
+from recon.queries.certificates.verifying import verify
 from recon.readers.frames.world import violations
 from recon.readers.loading.loading import read_domain
 from recon.readers.loading.settled import settled_release
@@ -173,7 +173,7 @@ def test_verify_rejects_a_contradiction_that_rests_on_a_reader(tmp_path, monkeyp
         tmp_path, {"format": "LightGBM, model file", "counts": ["size"], "notes": ["no row was weighted"]}
     )
     read = recon.load(path)
-    monkeypatch.setattr("recon.certificates.issuing.contradicted", lambda release: "")
+    monkeypatch.setattr("recon.queries.certificates.issuing.contradicted", lambda release: "")
     forged = contradiction_certificate(read, Limits(20))
     assert forged is not None
     found = verify({"certificate": copy.deepcopy(forged)}, read)

@@ -19,9 +19,9 @@ from test_refusals import raised, unreached
 
 import recon
 from encoders.models.models import Provenance
-from recon.certificates.certificate_format import claim_of, digest, level_of, sealed
-from recon.certificates.verifying import Readings, _check, opened
 from recon.io.files.named_files import MAX_NAME, located, read_regular
+from recon.queries.certificates.certificate_format import claim_of, digest, level_of, sealed
+from recon.queries.certificates.verifying import Readings, _check, opened
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import Possible
 

@@ -28,9 +28,9 @@ from removal_forgeries import (
     TORN,
 )
 
-from recon.certificates.certificate_format import digest, naming_steps, seal_of, sealed, sharing_steps
-from recon.certificates.issuing import position_certificate, profile_certificates
-from recon.certificates.verifying import verify
+from recon.queries.certificates.certificate_format import digest, naming_steps, seal_of, sealed, sharing_steps
+from recon.queries.certificates.issuing import position_certificate, profile_certificates
+from recon.queries.certificates.verifying import verify
 from recon.readers.formats.release.writing import dump
 from solvers.foundation.errors import CertificateError
 from solvers.kernel.checker import Verifier

@@ -22,7 +22,7 @@ from recon.report.wording.group_report import bound_line
 from recon.report.wording.headline import worlds_lines
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.questions.answers import CountAnswer
+from solvers.statements.questions.answers import CountAnswer
 
 SAID = "What the counts say without any reconstruction"
 ENGINES = ("closed_form", "histogram", "cpsat", "interval", "likeliest", "columns:", "ganak", "Booleans", "blocks of")

@@ -17,8 +17,8 @@ from extras import encoded, extra
 from test_bags import profile_of, random_forest, worlds
 
 import recon
-from recon.certificates.issuing import profile_certificates
-from recon.certificates.verifying import verify
+from recon.queries.certificates.issuing import profile_certificates
+from recon.queries.certificates.verifying import verify
 from recon.readers.frames.world import violations
 from recon.readers.inspection.inspecting import inspect
 from solvers.foundation.errors import CertificateError, ReleaseError

@@ -16,9 +16,9 @@ from recon.readers.frames.world import violations
 from recon.readers.loading.settled import as_released, settled_release
 from solvers.engines import chain as settling
 from solvers.foundation.errors import Unsupported
-from solvers.questions.answers import SettledAnswer
-from solvers.questions.query import Settle
 from solvers.statements.boxes import Box, Boxes
+from solvers.statements.questions.answers import SettledAnswer
+from solvers.statements.questions.query import Settle
 
 GOLDEN = Path(__file__).parent / "golden"
 LOG = GOLDEN / "boosted_log.json"

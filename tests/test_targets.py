@@ -12,10 +12,10 @@ from scipy.optimize import linprog
 from solvers.engines.chain import answer
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.laws.gradients.boosted import Boosted, BoostedTree, Gradients
 from solvers.leaf_values import targets as room
-from solvers.questions.query import Targets
 from solvers.statements.boxes import Attribute, Box, Boxes, RowSpace
+from solvers.statements.gradients.boosted import Boosted, BoostedTree, Gradients
+from solvers.statements.questions.query import Targets
 from solvers.statements.release import ANY_LABEL, Partition, Release, RowCount
 
 PARTS = 6

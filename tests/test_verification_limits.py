@@ -11,9 +11,9 @@ import pytest
 
 import recon
 from encoders.encode.encoder import encode
-from recon.certificates.certificate_format import sealed
-from recon.certificates.verifying import verify
 from recon.cli.app import _run_app
+from recon.queries.certificates.certificate_format import sealed
+from recon.queries.certificates.verifying import verify
 from recon.readers.formats.release.parts import to_domain, to_models, to_rows
 from recon.readers.formats.release.reading import parse
 from solvers.foundation.errors import CertificateError, NotVerified

@@ -45,9 +45,9 @@ from solvers.foundation.errors import ContradictionError, ReleaseError, Unsuppor
 from solvers.foundation.exact import exact_number
 from solvers.foundation.limits import collector_paused
 from solvers.foundation.plots import standing_bars
-from solvers.laws.gradients.boosted import Boosted
 from solvers.statements.bags import TreeBags
 from solvers.statements.boxes import Boxes
+from solvers.statements.gradients.boosted import Boosted
 from solvers.statements.release import ANY_LABEL, Block, Choice, Loose, Observed, Partition, Release, RowCount
 
 if TYPE_CHECKING:
@@ -522,7 +522,7 @@ def _share_left_out(models: Sequence[AnyModel], confidence: Fraction) -> Fractio
     if not noisy or confidence == 1:
         return Fraction(0)
     from encoders.kinds.noisy_counts import published
-    from solvers.laws.noise.laws import per_statement
+    from solvers.statements.noise.laws import per_statement
 
     return per_statement(1 - confidence, max(1, sum(1 for m in noisy for _ in published(m, ""))))
 

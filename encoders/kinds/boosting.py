@@ -1,6 +1,6 @@
 """A boosted model: a partition per tree, as of a forest, and beside them sums of gradients in intervals.
 
-Source: docs/mathematics.md, "Boosted models"; `solvers.laws.gradients.boosted`.
+Source: docs/mathematics.md, "Boosted models"; `solvers.statements.gradients.boosted`.
 
 Trees of a boosted model that do not say how many rows their leaves have: what their sums of hessians leave of it.
 
@@ -24,7 +24,7 @@ from encoders.models.nodes import Support
 from encoders.parts.base import Encoder
 from encoders.parts.resolutions import CutDomain, Resolutions
 from solvers.foundation.errors import EngineError, ReleaseError
-from solvers.laws.gradients.boosted import Boosted, BoostedTree, Gradients
+from solvers.statements.gradients.boosted import Boosted, BoostedTree, Gradients
 from solvers.statements.release import Block, Partition, RowCount
 
 

@@ -37,8 +37,8 @@ from encoders.parts.base import Encoder
 from encoders.parts.resolutions import CutDomain, Resolutions
 from encoders.parts.supports import label_texts
 from solvers.foundation.errors import ReleaseError
-from solvers.laws.noise.laws import NoiseLaw
 from solvers.statements.boxes import Box, Region
+from solvers.statements.noise.laws import NoiseLaw
 from solvers.statements.observations import certain_bounds
 from solvers.statements.release import UNBOUNDED, Block, Loose, Observed, RowCount, Statement
 

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from math import fsum
 from typing import Any, Literal, get_args
 
-from solvers.laws.noise.laws import Neighbours
+from solvers.statements.noise.laws import Neighbours
 
 Standing = Literal["guaranteed", "claimed", "none"]
 ORDER: tuple[Standing, ...] = get_args(Standing)  # from the best to the worst

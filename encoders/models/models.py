@@ -26,8 +26,8 @@ from encoders.models.learner_facts import Learner
 from encoders.models.ledger import PrivacyLedger
 from encoders.models.nodes import CountTable, ModelNode, Nodes, Published, Support
 from solvers.foundation.errors import ReleaseError
-from solvers.laws.gradients.boosted import Gradients
-from solvers.laws.noise.laws import Neighbours, NoiseLaw
+from solvers.statements.gradients.boosted import Gradients
+from solvers.statements.noise.laws import Neighbours, NoiseLaw
 
 
 @dataclass(frozen=True)

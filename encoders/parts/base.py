@@ -9,8 +9,8 @@ from typing import Generic, TypeVar
 from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Position
 from encoders.parts.resolutions import CutDomain, Resolutions
-from solvers.laws.gradients.boosted import Boosted
 from solvers.statements.bags import TreeBags
+from solvers.statements.gradients.boosted import Boosted
 from solvers.statements.release import Block, Observed, RowCount
 
 M = TypeVar("M")

@@ -264,7 +264,7 @@ def count(
             finish("empty")
         proved = None
         if measures.status == "unsat":
-            from recon.certificates.issuing import contradiction_certificate
+            from recon.queries.certificates.issuing import contradiction_certificate
 
             proved = contradiction_certificate(release.at_confidence(1), limits)
         counted = estimates_json(release, counter, digits, limits, measures.counted) if counter else []
@@ -276,8 +276,8 @@ def count(
         found |= {"certificate": proved} if proved is not None else {}
         print_json(found | ({"estimates": counted} if counted else {}) | rule_json(added))
     elif measures.status == "unsat":
-        from recon.certificates.agreement import contradicted
-        from recon.certificates.certificate_format import certified_lines
+        from recon.queries.certificates.agreement import contradicted
+        from recon.queries.certificates.certificate_format import certified_lines
 
         why = contradicted(release)
         print_lines(f"possible worlds: 0: the statements contradict each other{f': {why}' if why else ''}")
@@ -342,8 +342,8 @@ def reconstruct(
     json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Give back one most likely training set, and say whether it is the only one."""
-    from recon.certificates.certificate_format import certified_lines
-    from recon.certificates.issuing import world_certificate
+    from recon.queries.certificates.certificate_format import certified_lines
+    from recon.queries.certificates.issuing import world_certificate
     from recon.queries.measures.measures import measure
     from recon.queries.questions.questions import reconstruct as run
     from recon.readers.frames.naming import table_like

@@ -42,8 +42,8 @@ from solvers.foundation.limits import Limits
 from solvers.greedy.gains import ChosenTree, GreedyRule, RuleShare
 from solvers.greedy.rule_lists import ListLevel, ListRule, list_share, united
 from solvers.greedy.tree_counts import tree_share
-from solvers.questions.query import Convention
 from solvers.statements.boxes import Box
+from solvers.statements.questions.query import Convention
 
 UNKNOWN = (
     "the file does not say how its model was learned: give the settings, as in --learner greedy:criterion=gini,"

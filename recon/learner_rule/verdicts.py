@@ -34,7 +34,7 @@ from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.greedy.marginals import ColumnMarginal, StateMarginals, StateSupports, expected_rows, some_row
 from solvers.greedy.sampling import Sampler
-from solvers.questions.query import Convention
+from solvers.statements.questions.query import Convention
 from solvers.statements.release import RowWorld as SolverWorld
 
 EXACT = "exactly uniform over the worlds in which the learner could have chosen this tree"

@@ -1,9 +1,10 @@
-"""The questions of the contract: worlds, figures, people, bounds, noise; each asks the engines and returns tables."""
+"""The questions of the contract: worlds, figures, people, bounds, noise, certificates; each asks the engines."""
 
 __all__ = [
     "answers",
     "black_box",
     "bounds",
+    "certificates",
     "inputs",
     "leaf_values",
     "located",

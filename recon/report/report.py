@@ -16,8 +16,8 @@ import numpy as np
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import Boosting, Forest, RuleList, Tree
-from recon.certificates.agreement import contradicted
-from recon.certificates.certificate_format import certified_lines
+from recon.queries.certificates.agreement import contradicted
+from recon.queries.certificates.certificate_format import certified_lines
 from recon.queries.leaf_values.wording import audit_json as leaf_value_json
 from recon.queries.leaf_values.wording import audit_lines as leaf_value_lines
 from recon.queries.located.positions import audit_json, audit_lines

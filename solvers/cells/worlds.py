@@ -27,8 +27,8 @@ from solvers.cells.system import CellSystem
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.exact import EXACT
-from solvers.questions.query import Convention
 from solvers.statements.boxes import Box, RowSpace
+from solvers.statements.questions.query import Convention
 from solvers.statements.release import RowWorld
 
 MAX_ENTRIES = 400_000_000  # 3 GB of indices

@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from solvers.questions.engine import Engine
+    from solvers.statements.questions.engine import Engine
 
 COUNTERS = (
     ("d4", "D4Engine"),

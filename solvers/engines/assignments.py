@@ -24,9 +24,19 @@ from solvers.positions.assignments.solving import Assigned, assigned, room
 from solvers.positions.known_world import count_placed, draw_parts, draw_placed, known_world, list_placed, values_in
 from solvers.positions.sizes import DeterminedRows, boxed, settled
 from solvers.positions.verdicts import decide_placed, decide_settled, share_placed
-from solvers.questions.answers import Answer, CountAnswer, LocatedAnswer, WorldsAnswer
-from solvers.questions.engine import FEW, Engine, no_coupling
-from solvers.questions.query import Convention, Count, Decide, Enumerate, Locate, MostLikely, Query, Sample, ShareQuery
+from solvers.statements.questions.answers import Answer, CountAnswer, LocatedAnswer, WorldsAnswer
+from solvers.statements.questions.engine import FEW, Engine, no_coupling
+from solvers.statements.questions.query import (
+    Convention,
+    Count,
+    Decide,
+    Enumerate,
+    Locate,
+    MostLikely,
+    Query,
+    Sample,
+    ShareQuery,
+)
 from solvers.statements.release import Release
 from solvers.statements.row_problem import anchored, bags_with_most
 

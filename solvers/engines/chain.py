@@ -18,7 +18,8 @@ from solvers.engines import ENGINES, made
 from solvers.foundation.errors import ContradictionError, EngineError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.kernel.leaf_values.blocks import cells_blocks
-from solvers.questions.answers import (
+from solvers.statements.boxes import Box, Boxes
+from solvers.statements.questions.answers import (
     Answer,
     CountAnswer,
     DecideAnswer,
@@ -28,8 +29,8 @@ from solvers.questions.answers import (
     left_open,
     left_to_others,
 )
-from solvers.questions.engine import Engine, loosen, unnamed
-from solvers.questions.query import (
+from solvers.statements.questions.engine import Engine, loosen, unnamed
+from solvers.statements.questions.query import (
     Attain,
     Convention,
     Decide,
@@ -41,7 +42,6 @@ from solvers.questions.query import (
     Settle,
     Targets,
 )
-from solvers.statements.boxes import Box, Boxes
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, AddedBlocks, Block, Partition, Release
 
 if TYPE_CHECKING:
@@ -102,9 +102,9 @@ def answer(release: Release, query: Query, limits: Limits | None = None) -> Answ
     engine that gave the first; refusals, engines that gave up within the limits and those that added something, or
     failed behind an answer, stay in `Answer.trail`. Raises `Unsupported` with every reason when all refuse,
     `Inconclusive` when some of them met a limit, `EngineError` where one fails before there is an answer. Of a loosened
-    release the answer is what that of the engines proves (`solvers.questions.engine`). Where bags are known, engines
-    that use them whole get a part of the time ("bags"); what they do not settle the others are asked as ever, and what
-    these prove is joined.
+    release the answer is what that of the engines proves (`solvers.statements.questions.engine`). Where bags are
+    known, engines that use them whole get a part of the time ("bags"); what they do not settle the others are asked as
+    ever, and what these prove is joined.
     """
     limits = limits or Limits()
     begun = time.perf_counter()

@@ -25,9 +25,9 @@ from solvers.cells.worlds import (
 from solvers.foundation.exact import Factor, log2_sum, log2_worlds, multinomial_factors, multiset_factors
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import decide, leave_one_out, share_of_counts
-from solvers.questions.answers import Answer, CountAnswer, DecideAnswer, ShareAnswer, WorldsAnswer, each_once
-from solvers.questions.engine import Engine
-from solvers.questions.query import (
+from solvers.statements.questions.answers import Answer, CountAnswer, DecideAnswer, ShareAnswer, WorldsAnswer, each_once
+from solvers.statements.questions.engine import Engine
+from solvers.statements.questions.query import (
     Convention,
     Count,
     Decide,

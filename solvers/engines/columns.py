@@ -15,9 +15,9 @@ from solvers.engines.figures.published_counts import sharpened
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.programs.columns.single_partitions import decide_without_cells
-from solvers.questions.answers import Answer, BoxMultipliers, CountAnswer, DecideAnswer, Side
-from solvers.questions.engine import FEW, Engine, no_coupling
-from solvers.questions.query import Count, Decide, Query, Selections
+from solvers.statements.questions.answers import Answer, BoxMultipliers, CountAnswer, DecideAnswer, Side
+from solvers.statements.questions.engine import FEW, Engine, no_coupling
+from solvers.statements.questions.query import Count, Decide, Query, Selections
 from solvers.statements.release import Release
 
 

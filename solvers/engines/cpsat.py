@@ -15,9 +15,9 @@ from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.answering import answer_from, refuted
 from solvers.histograms.branches import HistogramBranch
-from solvers.questions.answers import Answer, PerCellAnswer
-from solvers.questions.engine import COARSE, Engine, no_coupling
-from solvers.questions.query import (
+from solvers.statements.questions.answers import Answer, PerCellAnswer
+from solvers.statements.questions.engine import COARSE, Engine, no_coupling
+from solvers.statements.questions.query import (
     Count,
     Decide,
     Enumerate,

@@ -14,9 +14,9 @@ from solvers.cells.worlds import RandomSource
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.programs.columns.single_partitions import world_of
-from solvers.questions.answers import Answer, WorldsAnswer
-from solvers.questions.engine import Engine, not_searched
-from solvers.questions.query import MostLikely, Query
+from solvers.statements.questions.answers import Answer, WorldsAnswer
+from solvers.statements.questions.engine import Engine, not_searched
+from solvers.statements.questions.query import MostLikely, Query
 from solvers.statements.release import Release
 
 EFFORT = 1 << 10  # moves per statement and row there

@@ -10,8 +10,8 @@ from solvers.cells.clauses.model_counters import ModelCounter, log2_above
 from solvers.engines import COUNTERS, made
 from solvers.foundation.errors import ReconError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.questions.answers import HASHED
-from solvers.questions.query import Convention, Count
+from solvers.statements.questions.answers import HASHED
+from solvers.statements.questions.query import Convention, Count
 from solvers.statements.release import Release
 
 

@@ -14,9 +14,9 @@ from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.answering import answer_from, attain, joint, refuted
 from solvers.histograms.branches import HistogramBranch, WeightedHistograms, branches_of
-from solvers.questions.answers import Answer
-from solvers.questions.engine import COARSE, Engine, no_coupling
-from solvers.questions.query import (
+from solvers.statements.questions.answers import Answer
+from solvers.statements.questions.engine import COARSE, Engine, no_coupling
+from solvers.statements.questions.query import (
     Attain,
     Count,
     Decide,

@@ -15,9 +15,9 @@ from solvers.cells.system import CellSystem, system_of
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.programs.interval.bracket import Bracket, BracketCase, WorkStretch
-from solvers.questions.answers import Answer, CountAnswer
-from solvers.questions.engine import Engine
-from solvers.questions.query import Convention, Count, Query
+from solvers.statements.questions.answers import Answer, CountAnswer
+from solvers.statements.questions.engine import Engine
+from solvers.statements.questions.query import Convention, Count, Query
 from solvers.statements.release import Release
 
 MAX_NUMBERS = 200  # possible numbers of rows

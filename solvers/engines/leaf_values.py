@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 from solvers.foundation.limits import Limits
-from solvers.questions.answers import Answer
-from solvers.questions.engine import Engine, not_searched
-from solvers.questions.query import MostLikely, Query, Settle, Targets
+from solvers.statements.questions.answers import Answer
+from solvers.statements.questions.engine import Engine, not_searched
+from solvers.statements.questions.query import MostLikely, Query, Settle, Targets
 from solvers.statements.release import Release
 
 

@@ -10,9 +10,9 @@ from dataclasses import replace
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.answering import refuted
-from solvers.questions.answers import Answer, WorldsAnswer
-from solvers.questions.engine import COARSE, Engine, no_coupling
-from solvers.questions.query import MostLikely, Query
+from solvers.statements.questions.answers import Answer, WorldsAnswer
+from solvers.statements.questions.engine import COARSE, Engine, no_coupling
+from solvers.statements.questions.query import MostLikely, Query
 from solvers.statements.release import Release
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from solvers.cells.worlds import RandomSource
 from solvers.foundation.limits import Limits
 from solvers.programs.columns.single_partitions import world_bounds, world_of
-from solvers.questions.answers import Answer, WorldsAnswer
-from solvers.questions.engine import Engine, no_coupling, not_searched
-from solvers.questions.query import Count, MostLikely, Query
+from solvers.statements.questions.answers import Answer, WorldsAnswer
+from solvers.statements.questions.engine import Engine, no_coupling, not_searched
+from solvers.statements.questions.query import Count, MostLikely, Query
 from solvers.statements.release import Release
 
 NOTE = "found by local search; not proved to be the heaviest, and whether others exist is not decided"

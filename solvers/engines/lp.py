@@ -8,9 +8,9 @@ from __future__ import annotations
 from solvers.cells.system import system_of
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
-from solvers.questions.answers import Answer, CountAnswer, ExtremeAnswer
-from solvers.questions.engine import Engine, no_coupling
-from solvers.questions.query import Count, Extreme, Query
+from solvers.statements.questions.answers import Answer, CountAnswer, ExtremeAnswer
+from solvers.statements.questions.engine import Engine, no_coupling
+from solvers.statements.questions.query import Count, Extreme, Query
 from solvers.statements.release import Release
 
 

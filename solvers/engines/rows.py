@@ -15,9 +15,9 @@ from solvers.foundation.limits import Limits
 from solvers.positions.assignments.solving import assigned
 from solvers.positions.known_world import known_world
 from solvers.programs.columns.single_partitions import decide_without_cells, world_bounds, world_of
-from solvers.questions.answers import Answer, CountAnswer, WorldsAnswer
-from solvers.questions.engine import COARSE, Engine, no_coupling
-from solvers.questions.query import Count, Decide, MostLikely, Query
+from solvers.statements.questions.answers import Answer, CountAnswer, WorldsAnswer
+from solvers.statements.questions.engine import COARSE, Engine, no_coupling
+from solvers.statements.questions.query import Count, Decide, MostLikely, Query
 from solvers.statements.release import Release
 from solvers.statements.row_problem import anchored
 

@@ -17,10 +17,10 @@ from solvers.cells.worlds import RandomSource
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.programs.columns.single_partitions import decide_apart, decide_by_rows, world_of
-from solvers.questions.answers import Answer, CountAnswer, DecideAnswer, WorldsAnswer
-from solvers.questions.engine import COARSE, Engine, no_coupling
-from solvers.questions.query import Count, Decide, MostLikely, Query, Selections
 from solvers.statements.boxes import Box, Region
+from solvers.statements.questions.answers import Answer, CountAnswer, DecideAnswer, WorldsAnswer
+from solvers.statements.questions.engine import COARSE, Engine, no_coupling
+from solvers.statements.questions.query import Count, Decide, MostLikely, Query, Selections
 from solvers.statements.release import Release
 
 MAX_CLAUSES = 2_000_000  # beyond, a solver is rarely done within minutes

@@ -22,8 +22,15 @@ from solvers.foundation.limits import Limits
 from solvers.histograms.branches import Final, HistogramBranch, WeightedHistograms, branches_of, extreme_histogram
 from solvers.histograms.decision_diagram import Layers, incoming
 from solvers.histograms.system_membership import decide_coupled, leave_one_out_coupled, share_coupled
-from solvers.questions.answers import Answer, CountAnswer, ExtremeAnswer, JointAnswer, PerCellAnswer, WorldsAnswer
-from solvers.questions.query import (
+from solvers.statements.questions.answers import (
+    Answer,
+    CountAnswer,
+    ExtremeAnswer,
+    JointAnswer,
+    PerCellAnswer,
+    WorldsAnswer,
+)
+from solvers.statements.questions.query import (
     Attain,
     Convention,
     Count,

@@ -33,7 +33,7 @@ from solvers.foundation.exact import (
 from solvers.foundation.limits import Limits
 from solvers.foundation.parallel.pieces import STARTING, completed
 from solvers.histograms.decision_diagram import EdgeProbabilities, Layers, layers_of
-from solvers.questions.query import Convention
+from solvers.statements.questions.query import Convention
 
 MAX_BRANCHES = 2_000  # combinations of alternatives tried
 MAX_COMBINED = 20_000  # combinations before propagation drops some

@@ -19,9 +19,9 @@ from solvers.cells.partition_cells import PartitionCells
 from solvers.foundation.array_types import Bits
 from solvers.foundation.exact import log_absent_multiset
 from solvers.foundation.limits import Limits
-from solvers.questions.answers import DecideAnswer, LeaveOneOutAnswer, settled_share
-from solvers.questions.query import Decide, LeaveOneOut, Selections
 from solvers.statements.boxes import Box
+from solvers.statements.questions.answers import DecideAnswer, LeaveOneOutAnswer, settled_share
+from solvers.statements.questions.query import Decide, LeaveOneOut, Selections
 from solvers.statements.regions.row_space import Space
 from solvers.statements.release import ANY_LABEL
 

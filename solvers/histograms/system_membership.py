@@ -23,8 +23,8 @@ from solvers.foundation.exact import log_absent_multiset
 from solvers.foundation.limits import Limits
 from solvers.histograms.branches import HistogramBranch, WeightedHistograms, extreme_histogram
 from solvers.histograms.partition_membership import BoxIndex, PriorMembership, box_pairs, chunk_of
-from solvers.questions.answers import DecideAnswer, LeaveOneOutAnswer, ShareAnswer
-from solvers.questions.query import Convention, Decide, LeaveOneOut, Selections, ShareQuery
+from solvers.statements.questions.answers import DecideAnswer, LeaveOneOutAnswer, ShareAnswer
+from solvers.statements.questions.query import Convention, Decide, LeaveOneOut, Selections, ShareQuery
 from solvers.statements.release import ANY_LABEL
 
 ASKED = "profiles were asked about"

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from solvers.cells.bit_boxes import Covering, WordLayout, Words, packed, split
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import TooLarge
-from solvers.laws.gradients.boosted import Boosted
-from solvers.laws.gradients.floating import by_tree, entries
 from solvers.leaf_values.combining import moved
 from solvers.statements.boxes import Box, Boxes
+from solvers.statements.gradients.boosted import Boosted
+from solvers.statements.gradients.floating import by_tree, entries
 from solvers.statements.numbering import StatementIndex
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Partition, Release
 

@@ -37,9 +37,9 @@ from solvers.leaf_values.cells import (
 from solvers.leaf_values.combining import IntegerStatements, evaluated
 from solvers.leaf_values.lattice import MOST, reduced, unavailable
 from solvers.leaf_values.peeling import affordable, peel
-from solvers.questions.answers import SettledAnswer, Status
 from solvers.statements.boxes import Boxes
 from solvers.statements.numbering import StatementIndex
+from solvers.statements.questions.answers import SettledAnswer, Status
 from solvers.statements.release import Release
 
 MOST_CELLS = 10_000  # there

@@ -26,11 +26,11 @@ from solvers.cells.bit_boxes import Covering, WordLayout, packed
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import TooLarge, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.laws.gradients.boosted import Boosted
 from solvers.leaf_values.combining import TINY, UNIT
-from solvers.questions.answers import Status, TargetsAnswer
-from solvers.questions.query import Targets
 from solvers.statements.boxes import Boxes
+from solvers.statements.gradients.boosted import Boosted
+from solvers.statements.questions.answers import Status, TargetsAnswer
+from solvers.statements.questions.query import Targets
 from solvers.statements.release import ANY_LABEL, Partition, Release
 
 POINT = 90  # binary digits behind the point of scores and targets, in exact sums

@@ -39,10 +39,10 @@ from solvers.leaf_values.combining import IntegerStatements
 from solvers.leaf_values.lattice import MOST, LatticeSearch, WeightedSums, unavailable
 from solvers.leaf_values.peeling import propagate
 from solvers.programs.cpsat import FOUND, refuse, run, state
-from solvers.questions.answers import Answer, WorldsAnswer
-from solvers.questions.query import MostLikely
 from solvers.statements.boxes import Box
 from solvers.statements.numbering import StatementIndex
+from solvers.statements.questions.answers import Answer, WorldsAnswer
+from solvers.statements.questions.query import MostLikely
 from solvers.statements.release import Release, RowWorld
 
 ENTRIES = 4_000_000  # of coefficients that a program over rows takes
@@ -60,9 +60,9 @@ def one_world(release: Release, query: MostLikely, limits: Limits) -> Answer:
     """Return one world whose rows meet every count and figure, that there is none, or why none was found.
 
     A figure is met where its interval and that of the sum meet: coefficients lie in the intervals of
-    `solvers.laws.gradients.floating`, which hold the true ones, so that a world may miss a figure by as much as these
-    are wide. That there is none is certain. `World.unique`: whether another world exists, where that is settled. Raises
-    `Unsupported` for releases with more than partitions of disjoint boxes and one model of classes, and without
+    `solvers.statements.gradients.floating`, which hold the true ones, so that a world may miss a figure by as much as
+    these are wide. That there is none is certain. `World.unique`: whether another world exists, where that is settled.
+    Raises `Unsupported` for releases with more than partitions of disjoint boxes and one model of classes, and without
     python-flint; `TooLarge` beyond `limits.cells`.
     """
     if unavailable():

@@ -35,9 +35,9 @@ from solvers.foundation.limits import Limits
 from solvers.positions.assignments.domains import Places
 from solvers.positions.assignments.solving import Assigned
 from solvers.positions.sizes import SLACK, BoxedRows, bits_left, boxed, log2_whole, settled
-from solvers.questions.answers import CountAnswer
-from solvers.questions.query import Convention
 from solvers.statements.boxes import Attribute, Box
+from solvers.statements.questions.answers import CountAnswer
+from solvers.statements.questions.query import Convention
 from solvers.statements.release import Release, RowWorld
 from solvers.statements.row_problem import RowProblem
 
@@ -310,7 +310,7 @@ def count_placed(state: Assigned, convention: Convention, limits: Limits) -> Cou
     if found.contradicted:
         return CountAnswer("unsat", convention=convention, conflict=(found.reason,))
     relative = problem.release.domain.relative
-    lower = -math.inf if relative else 0.0  # a true release has a world, see `solvers.questions.engine`
+    lower = -math.inf if relative else 0.0  # a true release has a world, see `solvers.statements.questions.engine`
     if found.parts and problem.exhaustive:
         try:
             rows = boxed(problem, values_in(problem, next(iter(found.parts.values()))), limits)

@@ -25,9 +25,9 @@ from solvers.positions.assignments.domains import Places
 from solvers.positions.assignments.solving import Assigned
 from solvers.positions.known_world import known_world, numbers_of, values_in
 from solvers.positions.sizes import DeterminedRows, places_of
-from solvers.questions.answers import DecideAnswer, ShareAnswer, settled_share
-from solvers.questions.query import Decide, Selections, ShareQuery
 from solvers.statements.boxes import Box
+from solvers.statements.questions.answers import DecideAnswer, ShareAnswer, settled_share
+from solvers.statements.questions.query import Decide, Selections, ShareQuery
 from solvers.statements.regions.row_space import Space
 from solvers.statements.release import ANY_LABEL, Release
 

@@ -14,7 +14,7 @@ from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import share_of_counts
 from solvers.programs.verdicts import POOL, VerdictProver, decide
-from solvers.questions.answers import (
+from solvers.statements.questions.answers import (
     Answer,
     DecideAnswer,
     ExtremeAnswer,
@@ -23,8 +23,8 @@ from solvers.questions.answers import (
     WorldsAnswer,
     each_once,
 )
-from solvers.questions.engine import COARSE
-from solvers.questions.query import (
+from solvers.statements.questions.engine import COARSE
+from solvers.statements.questions.query import (
     Decide,
     Enumerate,
     Extreme,

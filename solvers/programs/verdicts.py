@@ -28,8 +28,8 @@ from solvers.foundation.limits import Limits
 from solvers.histograms.system_membership import Overlap, before_release, overlaps
 from solvers.programs.cell_model import CellModel, SolveResult
 from solvers.programs.linear_program import LinearProgram, Relaxation, by_column, first_histogram
-from solvers.questions.answers import Answer, DecideAnswer
-from solvers.questions.query import Decide
+from solvers.statements.questions.answers import Answer, DecideAnswer
+from solvers.statements.questions.query import Decide
 from solvers.statements.release import UNBOUNDED
 
 TIMES = (1, 2, 3, 4, 6, 12)  # moves are tried so many times, as fractions of halves, thirds, ... need

@@ -1,3 +1,15 @@
-"""A release as statements about one unknown dataset: blocks, their numbering, the noise on them."""
+"""A release as statements about one unknown dataset, laws of noise, and questions about it, as data."""
 
-__all__ = ["bags", "boxes", "meetings", "numbering", "observations", "regions", "release", "row_problem"]
+__all__ = [
+    "bags",
+    "boxes",
+    "gradients",
+    "meetings",
+    "noise",
+    "numbering",
+    "observations",
+    "questions",
+    "regions",
+    "release",
+    "row_problem",
+]

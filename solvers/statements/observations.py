@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from solvers.laws.noise.laws import NoiseLaw
+from solvers.statements.noise.laws import NoiseLaw
 from solvers.statements.numbering import StatementIndex
 from solvers.statements.release import UNBOUNDED, Block, Observed, Partition, Release, RowCount
 

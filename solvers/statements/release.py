@@ -22,12 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.foundation.derived import Derived
-from solvers.laws.gradients.boosted import Boosted
 from solvers.statements.bags import TreeBags
 from solvers.statements.boxes import Attribute, Box, Boxes, Region, RowSpace
+from solvers.statements.gradients.boosted import Boosted
 
 if TYPE_CHECKING:
-    from solvers.laws.noise.laws import NoiseLaw
+    from solvers.statements.noise.laws import NoiseLaw
 
 ANY_LABEL = -1
 NO_COUNT = "no count is near enough to the published one"  # an interval around a noisy count that holds none

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 import recon
 from encoders.domain.domain import Domain
-from solvers.laws.gradients.boosted import Boosted
 from solvers.leaf_values.combining import used
+from solvers.statements.gradients.boosted import Boosted
 
 
 def synthetic(random: np.random.Generator, gaps: bool = False, classes: int = 2) -> tuple[pd.DataFrame, Domain]:

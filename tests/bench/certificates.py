@@ -35,7 +35,7 @@ def kinds(certificates: Certificates) -> dict[str, int]:
 
 def both(job: str, certificates: Certificates, encode: Any, write: Any, without: Any) -> list[Line]:
     """Return the lines of certificates that were written, and of their verification."""
-    from recon.certificates.verifying import verify
+    from recon.queries.certificates.verifying import verify
 
     read, size = sizes(certificates)
     checked = measured(lambda release: verify(read, release), encode)
@@ -52,7 +52,7 @@ def both(job: str, certificates: Certificates, encode: Any, write: Any, without:
 def unique(job: str, name: str, n: int, trees: int) -> list[Line]:
     """Certify that the reconstruction of a forest of full-grown trees is the only possible training set."""
     import recon
-    from recon.certificates.issuing import world_certificate
+    from recon.queries.certificates.issuing import world_certificate
 
     _, _, domain, fit = trained(name, n, trees)
     encode = lambda: recon.encode(fit.found, domain)  # noqa: E731

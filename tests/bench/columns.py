@@ -35,7 +35,7 @@ def generated(job: str, trees: int, changed: bool) -> list[Line]:
     from solvers.foundation.limits import Limits
     from solvers.programs.columns.master import KnownMaster, MasterProgram
     from solvers.programs.columns.single_partitions import decide_apart
-    from solvers.questions.query import Decide
+    from solvers.statements.questions.query import Decide
 
     domain, fit, *both = breast_cancer(trees)
     release = recon.encode(fit.found, domain)

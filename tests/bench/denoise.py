@@ -33,8 +33,8 @@ def noisy_forest(name: str, rows: int | None, trees: int, depth: int, independen
     from recon.queries.noisy.denoising import _filled_tree
     from recon.readers.formats.release.writing import dump, release_json
     from recon.readers.loading.loading import models_of
-    from solvers.laws.noise.laws import NoiseLaw
-    from solvers.laws.noise.sampling import Randomness
+    from solvers.statements.noise.laws import NoiseLaw
+    from solvers.statements.noise.sampling import Randomness
     from solvers.statements.release import RowCount
 
     frame = pd.read_csv(DATA / name)

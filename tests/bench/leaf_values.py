@@ -123,7 +123,7 @@ def settled(release: Any, limit: float = LIMIT, processor_seconds: float = 1e6) 
     """Return what leaf values prove."""
     from solvers.engines.chain import answer
     from solvers.foundation.limits import Limits
-    from solvers.questions.query import Settle
+    from solvers.statements.questions.query import Settle
 
     with stopping(processor_seconds) as stop:
         return answer(release.statements, Settle(0), Limits(seconds=limit, memory=2 << 30, stop=stop))

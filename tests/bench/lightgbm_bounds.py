@@ -22,8 +22,8 @@ from encoders.kinds.boosting import _boosted_tree
 from encoders.models.models import Boosting
 from recon.readers.formats.boosters.lightgbm.file import LightGBMFile, json_booster, text_booster
 from recon.readers.formats.boosters.lightgbm.model import LightGBMFeatures, _grow, read_lightgbm, read_lightgbm_text
-from solvers.laws.gradients.boosted import Boosted
 from solvers.leaf_values.combining import used
+from solvers.statements.gradients.boosted import Boosted
 
 PLAIN = ("plain", "rate", "ridge", "sigmoid", "no average", "threads", "columns", "missing", "categories", "extra")
 PLAIN += ("goss", "classes", "rounded", "large", "strong", "continued", "schedule", "json", "deep", "zero as missing")

@@ -23,7 +23,7 @@ FIT = "fit of the forest"
 def discrete_laplace(scale: Fraction):
     """Return the noise of a model."""
     from encoders.models.models import Noise
-    from solvers.laws.noise.laws import NoiseLaw
+    from solvers.statements.noise.laws import NoiseLaw
 
     return Noise(NoiseLaw("discrete_laplace", scale))
 
@@ -45,7 +45,7 @@ def posterior(job: str, epsilon: Fraction) -> list[Line]:
     """Work out the posterior of the tree's counts, 1,000 verdicts, and the number of worlds at confidence 0.95."""
     import recon
     from recon.queries.measures.sweeping import exact_counts, with_noise
-    from solvers.laws.noise.sampling import Randomness
+    from solvers.statements.noise.sampling import Randomness
 
     release, frame = adult_tree()
     _, truth = exact_counts(release)
@@ -88,7 +88,7 @@ def noisy_forest(name: str, rows: int | None, shape: tuple[int, int], scale: int
     from encoders.models.models import Forest
     from recon.queries.noisy.denoising import _filled_tree
     from recon.readers.loading.loading import models_of
-    from solvers.laws.noise.sampling import Randomness
+    from solvers.statements.noise.sampling import Randomness
     from solvers.statements.release import RowCount
 
     frame = pd.read_csv(DATA / f"{name}.csv.gz")

@@ -69,7 +69,7 @@ def cross_tables(form: str) -> list[Line]:
 def only_data_set(least: int) -> list[Line]:
     """Find the only data set of the itemsets of so many people, and prove that it is."""
     import recon
-    from recon.certificates.issuing import world_certificate
+    from recon.queries.certificates.issuing import world_certificate
     from solvers.foundation.limits import Limits
 
     release = cases.itemsets(least)

@@ -36,8 +36,8 @@ from solvers.engines.figures.selection_bounds import selection_bounds
 from solvers.foundation.displayed import LINES, Displayed, DisplayFacts, many
 from solvers.foundation.errors import ContradictionError, EngineError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits, ended
-from solvers.laws.noise.laws import NoiseLaw
-from solvers.laws.noise.sampling import Randomness
+from solvers.statements.noise.laws import NoiseLaw
+from solvers.statements.noise.sampling import Randomness
 
 DEFINITE, DISCRETE, WORLDS = "positive definite", "exact discrete", "worlds"
 ROUNDING = 1e-12  # outwards, of the one interval that is not made of whole numbers

@@ -60,9 +60,9 @@ def positions(
     confidence: Confidence = 0.95, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Give back, row by row of the training file, what is proved: label, values, intervals."""
-    from recon.certificates.certificate_format import certified_lines
-    from recon.certificates.issuing import position_certificate
     from recon.cli.output.printing import stored_certificates
+    from recon.queries.certificates.certificate_format import certified_lines
+    from recon.queries.certificates.issuing import position_certificate
     from recon.queries.located.against_truth import compared
     from recon.queries.located.placed_rows import attributes
     from recon.queries.located.positions import LEARNERS, placed, position_json, without_infinity, written

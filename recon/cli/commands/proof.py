@@ -31,7 +31,7 @@ from solvers.foundation.displayed import named
 
 if TYPE_CHECKING:
     from encoders.encode.encoder import EncodedRelease
-    from recon.certificates.verifying import Verification
+    from recon.queries.certificates.verifying import Verification
     from solvers.foundation.limits import Limits
 
 SHOWN = 20  # claims printed one by one
@@ -61,10 +61,10 @@ def verify(
     quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Re-check every certificate in a result from the release alone; no solver is needed."""
-    from recon.certificates.agreement import is_audit
-    from recon.certificates.explaining import explained
-    from recon.certificates.verifying import chosen, read_result
-    from recon.certificates.verifying import verify as run
+    from recon.queries.certificates.agreement import is_audit
+    from recon.queries.certificates.explaining import explained
+    from recon.queries.certificates.verifying import chosen, read_result
+    from recon.queries.certificates.verifying import verify as run
 
     with working(seconds, memory, 1, quiet, log_json) as limits:
         data = read_result(result, limits.memory)
@@ -102,7 +102,7 @@ def _open_named(
     known: str | None = None,
 ) -> EncodedRelease:  # fmt: skip
     """Return the release that a result names; refusals say nothing of what stands in its files."""
-    from recon.certificates.verifying import named_files
+    from recon.queries.certificates.verifying import named_files
     from solvers.foundation.errors import ReleaseError, Unsupported
 
     files = named_files(data, result, folders)

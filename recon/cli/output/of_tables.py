@@ -102,8 +102,8 @@ def _certify(tables: Tables, given: dict[str, Any], limits: Limits) -> None:
 
 
 def _verify(tables: Tables, given: dict[str, Any], limits: Limits) -> None:
-    from recon.certificates.verifying import read_result
     from recon.io.console.output import DONE, INCONCLUSIVE, VIOLATED, print_json, print_lines
+    from recon.queries.certificates.verifying import read_result
     from recon.queries.tables.answering import verified
 
     found = verified(read_result(given["result"], limits.memory), tables, limits)

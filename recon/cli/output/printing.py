@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from encoders.encode.encoder import EncodedRelease
     from recon.release.auditing.findings import Emptiness
     from solvers.foundation.limits import Limits
-    from solvers.questions.answers import CountAnswer
+    from solvers.statements.questions.answers import CountAnswer
 
 
 def stored_certificates(found: list[Any], folder: str | None, out: str | None, kind: str = "certificate") -> list[Any]:
@@ -36,8 +36,8 @@ def stored_certificates(found: list[Any], folder: str | None, out: str | None, k
 
     Files are named as seen from the folder of the result, `out`.
     """
-    from recon.certificates.certificate_format import sharing_steps
-    from recon.certificates.issuing import stored
+    from recon.queries.certificates.certificate_format import sharing_steps
+    from recon.queries.certificates.issuing import stored
 
     if folder is None:
         return sharing_steps(found)
@@ -57,7 +57,7 @@ def estimates_json(
     from recon.report.wording.headline import LOG2_10
     from solvers.engines.chain import estimates
     from solvers.foundation.exact import decimal
-    from solvers.questions.answers import HASHED
+    from solvers.statements.questions.answers import HASHED
 
     out = []
     for found in estimates(release.statements, "ordered", limits, names):
@@ -243,8 +243,8 @@ def show_verdicts(
 
     Certificates go into JSON, or into files of a folder, else their kinds are named.
     """
-    from recon.certificates.certificate_format import proof_word
-    from recon.certificates.issuing import profiles_json
+    from recon.queries.certificates.certificate_format import proof_word
+    from recon.queries.certificates.issuing import profiles_json
 
     proved = found["certificate"].tolist()
     kinds = ["" if c is None else f"{proof_word(c)} ({c['proof']['kind']})" for c in proved]

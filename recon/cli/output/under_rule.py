@@ -66,8 +66,8 @@ def show_under_rule(
     json: bool,
 ) -> pd.DataFrame:
     """Print or write verdicts under the learner's rule, and return them; certificates stand in the JSON."""
-    from recon.certificates.issuing import profiles_json
     from recon.learner_rule.verdicts import certify
+    from recon.queries.certificates.issuing import profiles_json
     from solvers.foundation.errors import Unsupported
 
     if convention not in {None, "assigned"} and learner != "midpoints":

@@ -44,7 +44,7 @@ from recon.experiments.splits import TrainTestSplit, shuffled
 from recon.learners.rule_lists.brl_posterior import Chosen, RuleListLaw, sensitivity, tempered
 from recon.learners.rule_lists.brl_sampling import draw_prior, run_chain, split_r_hat
 from solvers.foundation.limits import Limits
-from solvers.laws.noise.sampling import Randomness
+from solvers.statements.noise.sampling import Randomness
 
 EACH = 25  # steps between two marks of a trace
 THIRD = 1 / 3  # of epsilon draws the list, as in the thesis

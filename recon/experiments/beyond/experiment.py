@@ -32,9 +32,9 @@ from recon.queries.measures.sweeping import accuracy, exact_counts, removed_per_
 from recon.queries.noisy.posterior import posterior
 from solvers.foundation.errors import EmptyConfidenceSet
 from solvers.foundation.limits import Limits
-from solvers.laws.noise.laws import NoiseLaw
-from solvers.laws.noise.sampling import Randomness
 from solvers.noisy.posteriors.posterior import Prior
+from solvers.statements.noise.laws import NoiseLaw
+from solvers.statements.noise.sampling import Randomness
 
 PRIORS: tuple[Prior, ...] = ("counts", "worlds")
 

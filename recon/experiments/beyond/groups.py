@@ -31,7 +31,7 @@ from recon.release.auditing.persons.row_groups import row_groups
 from solvers.engines.figures.bits import bits_before
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
-from solvers.questions.query import Convention
+from solvers.statements.questions.query import Convention
 from solvers.statements.release import RowCount
 
 CONVENTIONS: tuple[Convention, ...] = ("ordered", "multiset")  # rows in order; datasets without an order

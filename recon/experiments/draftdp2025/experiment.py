@@ -28,8 +28,8 @@ from recon.queries.noisy.likely_worlds import sampled
 from recon.queries.questions.questions import reconstruct
 from solvers.foundation.errors import ReconError
 from solvers.foundation.limits import Limits
-from solvers.laws.noise.laws import NoiseLaw
-from solvers.laws.noise.sampling import Randomness
+from solvers.statements.noise.laws import NoiseLaw
+from solvers.statements.noise.sampling import Randomness
 from solvers.statements.release import RowCount
 
 SHOWN = 12  # worlds of a sample that are set beside the truth and beside each other

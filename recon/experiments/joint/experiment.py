@@ -35,8 +35,8 @@ from recon.queries.noisy.posterior import posterior
 from recon.queries.questions.questions import certify
 from solvers.foundation.errors import EmptyConfidenceSet, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.laws.noise.laws import NoiseLaw
-from solvers.laws.noise.sampling import Randomness
+from solvers.statements.noise.laws import NoiseLaw
+from solvers.statements.noise.sampling import Randomness
 
 CERTIFYING_ATTACKS = ("mia", "label-only", "aloa")
 CERTIFYING = 25.0  # seconds for the verdicts in one domain

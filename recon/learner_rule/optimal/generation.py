@@ -49,8 +49,8 @@ from recon.readers.loading.settled import settled_release
 from solvers.engines.chain import ask
 from solvers.foundation.errors import ContradictionError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.questions.answers import CountAnswer
-from solvers.questions.query import Count
+from solvers.statements.questions.answers import CountAnswer
+from solvers.statements.questions.query import Count
 
 FLOATS = 2.0**-40  # relative: far more than sums of logarithms are off
 Bits = tuple[float, float]

@@ -35,8 +35,8 @@ from recon.learners.rule_lists.estimator import (
 )
 from recon.learners.rule_lists.greedy_rule_list import checked_rules, conjunctions, mine, rule_masks
 from solvers.foundation.errors import ReleaseError
-from solvers.laws.noise.laws import Neighbours, NoiseLaw, scale_of
-from solvers.laws.noise.sampling import Randomness
+from solvers.statements.noise.laws import Neighbours, NoiseLaw, scale_of
+from solvers.statements.noise.sampling import Randomness
 
 
 def _impurity_step(n: int) -> float:

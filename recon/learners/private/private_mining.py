@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from recon.learners.rule_lists.brl_posterior import bit_mask
 from recon.learners.rule_lists.estimator import Antecedent, Literal
-from solvers.laws.noise.laws import Neighbours
-from solvers.laws.noise.sampling import Randomness
+from solvers.statements.noise.laws import Neighbours
+from solvers.statements.noise.sampling import Randomness
 
 Support = Callable[[int, list[int]], list[int]]  # (level, true supports) -> supports as published
 

@@ -49,9 +49,9 @@ from recon.learners.rule_lists.estimator import (
 )
 from recon.learners.rule_lists.greedy_rule_list import checked_rules, rule_masks
 from solvers.foundation.errors import ReleaseError
-from solvers.laws.noise import laws as noise
-from solvers.laws.noise.laws import Neighbours
-from solvers.laws.noise.sampling import Randomness
+from solvers.statements.noise import laws as noise
+from solvers.statements.noise.laws import Neighbours
+from solvers.statements.noise.sampling import Randomness
 
 Choice = Literal["point", "map", "sample"]
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.foundation.errors import ReleaseError
-from solvers.laws.noise.laws import Neighbours
+from solvers.statements.noise.laws import Neighbours
 
 TargetLaw = Literal["base_measure", "monotone", "tempered_prior"]
 Chosen = tuple[int, ...]

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recon.learners.rule_lists.brl_posterior import Chosen, Enumerated, RuleListLaw, RuleListPrior, Scores
-from solvers.laws.noise.sampling import Randomness
+from solvers.statements.noise.sampling import Randomness
 
 MANTISSA = 60  # bits of a weight: more than a double has, so nothing of it is lost
 FLOOR = 4096  # bits below the heaviest list at which weights end: none is ever rounded to 0

@@ -13,8 +13,8 @@ from solvers.engines.chain import ask
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.exact import level_text
 from solvers.foundation.limits import Limits
-from solvers.questions.answers import CountAnswer
-from solvers.questions.query import CONVENTIONS, Convention, Count
+from solvers.statements.questions.answers import CountAnswer
+from solvers.statements.questions.query import CONVENTIONS, Convention, Count
 
 if TYPE_CHECKING:
     from recon.queries.tables.answering import TablesAnswer

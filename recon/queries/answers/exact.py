@@ -14,8 +14,8 @@ from recon.queries.answers.undecided import decide, why_open
 from recon.readers.frames.selections import one_of, profile_ranges, select_frame, selections_of
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
-from solvers.questions.answers import DecideAnswer
-from solvers.questions.query import Convention, Selections
+from solvers.statements.questions.answers import DecideAnswer
+from solvers.statements.questions.query import Convention, Selections
 
 MAX_CERTIFIED = 1_000  # profiles that get certificates without being asked for
 
@@ -68,7 +68,7 @@ def certify_exact(
     )
     wanted = certificates or (certificates is None and len(frame) <= MAX_CERTIFIED)
     if wanted:
-        from recon.certificates.issuing import profile_certificates
+        from recon.queries.certificates.issuing import profile_certificates
 
         asked = selections, found.multipliers
         made: list[Any] = profile_certificates(release, frame, verdict.tolist(), limits, asked)

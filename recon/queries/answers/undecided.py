@@ -19,8 +19,8 @@ from solvers.engines.chain import ask
 from solvers.foundation.errors import EmptyConfidenceSet, Inconclusive
 from solvers.foundation.limits import Limits, ended
 from solvers.foundation.parallel.pieces import STARTING, completed_with
-from solvers.questions.answers import Answer, DecideAnswer, LeaveOneOutAnswer, ShareAnswer
-from solvers.questions.query import Convention, Decide, LeaveOneOut, Selections, ShareQuery
+from solvers.statements.questions.answers import Answer, DecideAnswer, LeaveOneOutAnswer, ShareAnswer
+from solvers.statements.questions.query import Convention, Decide, LeaveOneOut, Selections, ShareQuery
 from solvers.statements.release import UNBOUNDED, Release
 
 TIME = "the time was up (--time)"

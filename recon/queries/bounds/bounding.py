@@ -43,8 +43,8 @@ from solvers.foundation.errors import (
     Unsupported,
 )
 from solvers.foundation.limits import Limits
-from solvers.questions.answers import ExtremeAnswer, JointAnswer, WorldsAnswer
-from solvers.questions.query import Attain, Convention, Extreme, Joint
+from solvers.statements.questions.answers import ExtremeAnswer, JointAnswer, WorldsAnswer
+from solvers.statements.questions.query import Attain, Convention, Extreme, Joint
 
 Ask = Callable[[EncodedRelease, Condition, "tuple[str, ...] | None", "str | None", Limits], "BoundAnswer"]
 

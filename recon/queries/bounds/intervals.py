@@ -28,8 +28,8 @@ from solvers.engines.figures.system import SystemFigures
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.kernel.leaf_values.blocks import KIND, TOTALS
-from solvers.questions.answers import DecideAnswer, ExtremeAnswer
-from solvers.questions.query import Decide, Extreme
+from solvers.statements.questions.answers import DecideAnswer, ExtremeAnswer
+from solvers.statements.questions.query import Decide, Extreme
 from solvers.statements.release import UNBOUNDED
 
 MAX_CELLS = 10_000  # that are asked about

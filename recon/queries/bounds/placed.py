@@ -27,8 +27,8 @@ from solvers.foundation.array_types import Bits
 from solvers.foundation.displayed import Displayed, DisplayFacts, text
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.questions.answers import Answer, CountAnswer, LocatedAnswer
-from solvers.questions.query import Count, Locate
+from solvers.statements.questions.answers import Answer, CountAnswer, LocatedAnswer
+from solvers.statements.questions.query import Count, Locate
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -28,7 +28,7 @@ from recon.readers.loading.asking import Released, release_of
 from recon.readers.loading.settled import as_released
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.laws.gradients.boosted import Gradients
+from solvers.statements.gradients.boosted import Gradients
 
 DECIMALS = (8, 6, 5, 4, 3)
 UP = 1 + 1e-9  # of widths, for the rounding of what is worked out here

@@ -17,7 +17,7 @@ from recon.readers.frames.naming import named_like
 from recon.readers.frames.selections import profile_ranges, untested, whole_rows
 from recon.readers.frames.world import TrueRows, speaks_of
 from solvers.foundation.errors import ReleaseError
-from solvers.questions.answers import LocatedAnswer
+from solvers.statements.questions.answers import LocatedAnswer
 from solvers.statements.row_problem import runs_of
 
 NEAR = 0.01  # of the column's range: a guess of a number so near counts as right

@@ -21,9 +21,9 @@ from recon.readers.frames.selections import profile_ranges, selections_of
 from recon.readers.frames.world import TrueRows
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.questions.answers import LocatedAnswer
-from solvers.questions.query import Convention, Selections
 from solvers.statements.boxes import Box
+from solvers.statements.questions.answers import LocatedAnswer
+from solvers.statements.questions.query import Convention, Selections
 from solvers.statements.release import ANY_LABEL
 
 

@@ -22,7 +22,7 @@ from encoders.encode.encoder import EncodedRelease
 from recon.queries.located.known_ranges import KnownRanges
 from recon.readers.frames.selections import untested
 from solvers.foundation.array_types import Bits
-from solvers.questions.answers import LocatedAnswer
+from solvers.statements.questions.answers import LocatedAnswer
 
 Floats = NDArray[np.float64]
 LISTED = 100  # values of a cell that are listed one by one; of more on a grid the ends say as much

@@ -22,8 +22,8 @@ from encoders.domain.values import Continuous, Grid, Listed, cell_text
 from encoders.encode.encoder import EncodedRelease
 from encoders.encode.learner_facts import learnt_splits, seen_ranges
 from encoders.models.models import Forest
-from recon.certificates.issuing import position_certificate
 from recon.io.console.suggesting import stripped_name, suggestion
+from recon.queries.certificates.issuing import position_certificate
 from recon.queries.located.against_truth import compared
 from recon.queries.located.known_ranges import Ranges, known_ranges
 from recon.queries.located.placed_rows import (
@@ -45,8 +45,8 @@ from solvers.positions.assignments.solving import assigned
 from solvers.positions.midpoints.alternating import locate_in_turn
 from solvers.positions.midpoints.locating import ASSUMES, LocatedRows
 from solvers.positions.midpoints.splits import TreeSplits, raw_ends
-from solvers.questions.answers import LocatedAnswer
-from solvers.questions.query import Locate
+from solvers.statements.questions.answers import LocatedAnswer
+from solvers.statements.questions.query import Locate
 from solvers.statements.row_problem import bags_with_most
 
 SHOWN_ROWS = 3

@@ -23,8 +23,8 @@ from encoders.encode.encoder import EncodedRelease
 from solvers.foundation.displayed import Displayed, DisplayFacts, text
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.plots import worlds_words
-from solvers.questions.answers import CountAnswer
-from solvers.questions.query import Convention
+from solvers.statements.questions.answers import CountAnswer
+from solvers.statements.questions.query import Convention
 
 if TYPE_CHECKING:
     import pandas as pd

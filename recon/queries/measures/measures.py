@@ -23,8 +23,8 @@ from recon.readers.loading.settled import settled_release
 from solvers.engines.figures.bits import log2_alone, log2_before, mean, ratio
 from solvers.engines.figures.partition import PartitionFigures
 from solvers.foundation.limits import Limits
-from solvers.questions.answers import CountAnswer
-from solvers.questions.query import Convention
+from solvers.statements.questions.answers import CountAnswer
+from solvers.statements.questions.query import Convention
 
 if TYPE_CHECKING:
     import pandas as pd

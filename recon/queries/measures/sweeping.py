@@ -25,9 +25,9 @@ from solvers.engines.figures.bits import bits_before
 from solvers.engines.figures.partition import PartitionFigures
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.laws.noise.laws import Neighbours, NoiseLaw
-from solvers.laws.noise.sampling import Randomness
 from solvers.noisy.posteriors.posterior import Prior
+from solvers.statements.noise.laws import Neighbours, NoiseLaw
+from solvers.statements.noise.sampling import Randomness
 from solvers.statements.release import ANY_LABEL, Partition
 
 LIKELY = 0.95  # posterior probability from which on a membership is called likely

@@ -23,8 +23,8 @@ from solvers.engines.figures.bits import bits_before, mean, ratio, row_bits, unn
 from solvers.engines.figures.system import SystemFigures, named_only
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.questions.answers import CountAnswer, PerCellAnswer
-from solvers.questions.query import Convention, Count, PerCell
+from solvers.statements.questions.answers import CountAnswer, PerCellAnswer
+from solvers.statements.questions.query import Convention, Count, PerCell
 from solvers.statements.release import Release
 
 SHOWN_BOXES = 3  # boxes of a cell written out

@@ -20,9 +20,9 @@ from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.noisy.likelihood.maximum import Likeliest
 from solvers.noisy.likelihood.most_likely import capped_rows, most_likely_counts
-from solvers.questions.engine import how, refused
 from solvers.statements.numbering import StatementIndex
 from solvers.statements.observations import observations, widened
+from solvers.statements.questions.engine import how, refused
 from solvers.statements.release import Release, RowCount
 
 DENOISED = "the counts are denoised, {} and not the true ones: verdicts about them prove nothing"

@@ -21,8 +21,8 @@ from solvers.foundation.displayed import Displayed
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.noisy.posteriors.posterior import CountPosterior, Prior, posterior_of
-from solvers.questions.query import Selections
 from solvers.statements.observations import observations
+from solvers.statements.questions.query import Selections
 
 PRIORS = {
     "counts": "uniform over count vectors that sum to n, rows uniform inside a leaf or rule given its count",

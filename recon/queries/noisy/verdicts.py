@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from encoders.domain.values import Value
 from encoders.encode.encoder import EncodedRelease
-from recon.certificates.issuing import profile_certificates
 from recon.queries.answers.exact import MAX_CERTIFIED, certify_exact, maximum_rows, select_with
 from recon.queries.answers.undecided import decide, share, why_open
+from recon.queries.certificates.issuing import profile_certificates
 from recon.queries.noisy.posterior import Posterior, posterior, why_none
 from recon.readers.frames.selections import select_frame
 from solvers.engines.figures.bits import without_rows
@@ -25,8 +25,8 @@ from solvers.engines.figures.partition import decide_in_intervals
 from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
 from solvers.foundation.exact import level_text
 from solvers.foundation.limits import Limits
-from solvers.questions.answers import DecideAnswer
-from solvers.questions.query import Convention, Selections, ShareQuery
+from solvers.statements.questions.answers import DecideAnswer
+from solvers.statements.questions.query import Convention, Selections, ShareQuery
 
 
 def certify_noisy(

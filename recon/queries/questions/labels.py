@@ -26,8 +26,8 @@ from recon.readers.loading.settled import held, proofs, settled_release
 from solvers.engines.chain import NOT_USED, answer
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.questions.answers import TargetsAnswer
-from solvers.questions.query import Targets
+from solvers.statements.questions.answers import TargetsAnswer
+from solvers.statements.questions.query import Targets
 from solvers.statements.release import ANY_LABEL
 
 Ints = NDArray[np.int64]

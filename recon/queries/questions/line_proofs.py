@@ -16,9 +16,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease
-from recon.certificates.certificate_format import Json
-from recon.certificates.issuing import Written, as_proved, certificate_json, profiles_json
 from recon.queries.answers.exact import MAX_CERTIFIED
+from recon.queries.certificates.certificate_format import Json
+from recon.queries.certificates.issuing import Written, as_proved, certificate_json, profiles_json
 from recon.readers.frames.selections import select_frame
 from recon.readers.loading.settled import settled_release
 from solvers.engines.chain import ask
@@ -28,9 +28,9 @@ from solvers.foundation.limits import Limits
 from solvers.kernel.cells import Live, cells_at
 from solvers.kernel.claims import AnyProof, AtLeast, AtMost, Claim, Possible, Proof, Witness
 from solvers.proofs.certificates.certifier import Certifier
-from solvers.questions.answers import ExtremeAnswer, WorldsAnswer
-from solvers.questions.query import Extreme, MostLikely, Selections
 from solvers.statements.boxes import Box
+from solvers.statements.questions.answers import ExtremeAnswer, WorldsAnswer
+from solvers.statements.questions.query import Extreme, MostLikely, Selections
 from solvers.statements.release import RowWorld
 
 MAX_NUMBERS = 5_000_000  # parts of rows written into one result

@@ -23,7 +23,7 @@ from solvers.foundation.displayed import Displayed, DisplayFacts, many, shown
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import STAGES, Limits
 from solvers.proofs.export.interaction import attribute_graph, components
-from solvers.questions.query import (
+from solvers.statements.questions.query import (
     Attain,
     Convention,
     Count,

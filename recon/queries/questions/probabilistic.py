@@ -22,8 +22,8 @@ from solvers.engines.figures.partition import PartitionFigures
 from solvers.engines.figures.system import SystemFigures
 from solvers.foundation.errors import ContradictionError, Inconclusive
 from solvers.foundation.limits import Limits
-from solvers.questions.answers import CountAnswer, LocatedAnswer, PerCellAnswer
-from solvers.questions.query import Count, PerCell
+from solvers.statements.questions.answers import CountAnswer, LocatedAnswer, PerCellAnswer
+from solvers.statements.questions.query import Count, PerCell
 from solvers.statements.release import ANY_LABEL
 
 PHASE = "the table was made"

@@ -31,9 +31,9 @@ from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.exact import level_text
 from solvers.foundation.limits import Limits, ended
 from solvers.proofs.export.world_rows import weight_in
-from solvers.questions.answers import DecideAnswer, WorldsAnswer
-from solvers.questions.query import Convention, Enumerate, LeaveOneOut, MostLikely, Sample, ShareQuery
 from solvers.statements.boxes import Box
+from solvers.statements.questions.answers import DecideAnswer, WorldsAnswer
+from solvers.statements.questions.query import Convention, Enumerate, LeaveOneOut, MostLikely, Sample, ShareQuery
 from solvers.statements.release import RowWorld as SolverWorld
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from recon.io.files.tables import metered, read_back, read_parquet, table_text, 
 from recon.readers.frames.odd import Odd, doubt, refusal
 from solvers.foundation.errors import Inconclusive, ReleaseError, installing
 from solvers.foundation.limits import Limits
-from solvers.questions.query import Selections
+from solvers.statements.questions.query import Selections
 
 
 def _part_sizes(cut: CutDomain, k: int, ranges: Ranges) -> tuple[int, ...]:

@@ -28,8 +28,8 @@ from recon.readers.frames.selections import frame_ranges, select_frame, whole_ro
 from solvers.engines.figures.values import broken as broken_figures
 from solvers.foundation.displayed import WIDTH, Displayed, DisplayFacts, many
 from solvers.foundation.errors import ReleaseError
-from solvers.laws.gradients.boosted import Boosted
 from solvers.statements.boxes import Box, Boxes, Region
+from solvers.statements.gradients.boosted import Boosted
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Choice, Loose, Partition, Statement
 from solvers.statements.release import RowWorld as SolverWorld
 

@@ -11,12 +11,12 @@ import numpy as np
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import Table
-from recon.certificates.certificate_format import Json
-from recon.certificates.issuing import all_of_it, contradiction_certificate
 from recon.io.files.budget import current
 from recon.queries.answers.counting import count
 from recon.queries.bounds.disclosure import disclosed_values, numeric_target, tells
 from recon.queries.bounds.intervals import IntervalCells, interval_cells
+from recon.queries.certificates.certificate_format import Json
+from recon.queries.certificates.issuing import all_of_it, contradiction_certificate
 from recon.queries.leaf_values.determined import Determined
 from recon.queries.leaf_values.remedies import Line, Remedy, remedied
 from recon.queries.located.placed_rows import PlacedRows

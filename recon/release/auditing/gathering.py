@@ -47,7 +47,7 @@ from recon.release.auditing.together import judged_together
 from solvers.foundation.displayed import many
 from solvers.foundation.errors import EmptyConfidenceSet, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.questions.answers import CountAnswer
+from solvers.statements.questions.answers import CountAnswer
 
 LIKELIER = 2.0  # times: from where on a person counts as much likelier to be in the data, or much less
 

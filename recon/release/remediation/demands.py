@@ -23,7 +23,7 @@ from recon.release.policies.facts import FactTable, KnownFigure
 from recon.release.policies.rules import RULES
 from solvers.foundation.errors import EmptyConfidenceSet, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.questions.answers import CountAnswer
+from solvers.statements.questions.answers import CountAnswer
 
 Meets = Outcome
 Figures = dict[str, Any]

@@ -33,8 +33,8 @@ from recon.release.remediation.pruning import bottom_up, leaves_of, links_of, pr
 from solvers.engines.figures.partition import PartitionFigures
 from solvers.foundation.errors import Inconclusive, ReconError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.laws.noise.laws import NoiseLaw
-from solvers.laws.noise.sampling import Randomness
+from solvers.statements.noise.laws import NoiseLaw
+from solvers.statements.noise.sampling import Randomness
 from solvers.statements.release import ANY_LABEL, Partition
 
 if TYPE_CHECKING:

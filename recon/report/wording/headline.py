@@ -18,8 +18,8 @@ from recon.readers.formats.drafts.suggesting import WANTING
 from recon.readers.inspection.findings.severity import is_counting
 from recon.report.rendering import DIGITS, number
 from solvers.foundation.exact import decimal
-from solvers.questions.answers import CountAnswer
-from solvers.questions.query import Convention
+from solvers.statements.questions.answers import CountAnswer
+from solvers.statements.questions.query import Convention
 
 if TYPE_CHECKING:
     from recon.readers.inspection.inspecting import Inspection

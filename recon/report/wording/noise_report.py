@@ -10,8 +10,8 @@ from dataclasses import asdict
 from typing import Any
 
 from encoders.encode.encoder import EncodedRelease
-from recon.certificates.certificate_format import certified_lines
 from recon.queries.answers.undecided import plain_reasons
+from recon.queries.certificates.certificate_format import certified_lines
 from recon.queries.measures.figures import Measures
 from recon.queries.noisy.posterior import Posterior, why_none
 from recon.readers.formats.drafts.suggesting import not_assessed_json

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.foundation.native.processes import run
-from solvers.questions.answers import HASHED, Answer, CountAnswer
-from solvers.questions.engine import Engine
-from solvers.questions.query import Count, Query
+from solvers.statements.questions.answers import HASHED, Answer, CountAnswer
+from solvers.statements.questions.engine import Engine
+from solvers.statements.questions.query import Count, Query
 from solvers.statements.release import Release
 
 if TYPE_CHECKING:

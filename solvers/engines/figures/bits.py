@@ -16,8 +16,8 @@ from solvers.foundation.exact import log2_multisets, log2_worlds
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import PriorMembership, Rows
 from solvers.programs.columns.single_partitions import partition_releases
-from solvers.questions.query import Convention, Selections
 from solvers.statements.boxes import Box, RowSpace
+from solvers.statements.questions.query import Convention, Selections
 from solvers.statements.regions.row_space import Space
 from solvers.statements.release import ANY_LABEL, Release
 

@@ -20,9 +20,9 @@ from solvers.engines.figures.bits import bits_of, dist_of_mixture, mean, ratio, 
 from solvers.foundation.exact import Factor, log2_sum, log2_worlds
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import known_rows
-from solvers.questions.answers import CountAnswer, DecideAnswer
-from solvers.questions.query import Convention, Selections
 from solvers.statements.boxes import Box
+from solvers.statements.questions.answers import CountAnswer, DecideAnswer
+from solvers.statements.questions.query import Convention, Selections
 from solvers.statements.release import ANY_LABEL, Release
 
 Counts = NDArray[np.int64]

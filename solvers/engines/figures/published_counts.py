@@ -8,9 +8,9 @@ import numpy as np
 
 from solvers.cells.bit_boxes import WordLayout, Words
 from solvers.foundation.array_types import Bits, Ints
-from solvers.questions.answers import DecideAnswer, settled_share
-from solvers.questions.query import Selections
 from solvers.statements.boxes import Boxes
+from solvers.statements.questions.answers import DecideAnswer, settled_share
+from solvers.statements.questions.query import Selections
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Partition, Release
 
 WORK = 100_000_000  # words of counts that are compared with selections: about a second

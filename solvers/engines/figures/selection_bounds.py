@@ -9,7 +9,7 @@ from solvers.foundation.errors import ContradictionError
 from solvers.foundation.limits import Limits
 from solvers.histograms.system_membership import Overlap, overlaps
 from solvers.programs.verdicts import VerdictProver, indicator
-from solvers.questions.query import Selections
+from solvers.statements.questions.query import Selections
 from solvers.statements.release import Release
 
 

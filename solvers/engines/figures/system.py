@@ -13,9 +13,9 @@ from solvers.engines.figures.bits import MAX_STEPS_OF_DIST, dist_of_mixture
 from solvers.foundation.exact import MAX_SUM
 from solvers.foundation.limits import Limits
 from solvers.histograms.system_membership import Overlap, overlaps
-from solvers.questions.query import Selections
 from solvers.statements.boxes import Attribute, Box, RowSpace
 from solvers.statements.numbering import StatementIndex
+from solvers.statements.questions.query import Selections
 from solvers.statements.release import Release
 
 Coefficients = NDArray[np.int64]

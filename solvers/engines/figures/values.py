@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from solvers.cells.partition_cells import MAX_DIAGRAM_WORK, MAX_PROJECTIONS, PartitionCells, cells_of
 from solvers.cells.system import system_of
 from solvers.foundation.limits import Limits
-from solvers.laws.gradients.boosted import Boosted
 from solvers.leaf_values.combining import used
 from solvers.statements.boxes import Attribute, Box, spans
+from solvers.statements.gradients.boosted import Boosted
 from solvers.statements.regions.row_space import Space
 from solvers.statements.release import Release
 

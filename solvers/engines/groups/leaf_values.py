@@ -20,13 +20,13 @@ from solvers.engines.groups.items import Items
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.laws.gradients.boosted import Boosted
 from solvers.leaf_values.cells import figures
 from solvers.leaf_values.combining import IntegerStatements, implied
 from solvers.leaf_values.lattice import unavailable
 from solvers.leaf_values.worlds import NEARLY, NONE, LatticeProgram
 from solvers.programs.cell_model import CellModel
 from solvers.programs.cpsat import state
+from solvers.statements.gradients.boosted import Boosted
 from solvers.statements.release import UNBOUNDED, Partition
 
 MOST = 200  # open cells: a lattice of more takes too long

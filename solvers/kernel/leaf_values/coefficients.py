@@ -1,6 +1,6 @@
 """What a row of every cell and label adds to a figure of a boosted model: exact enclosures, ends rounded outwards.
 
-Source: `solvers.laws.gradients.boosted` (what figures say); docs/certificates.md, "Leaf values".
+Source: `solvers.statements.gradients.boosted` (what figures say); docs/certificates.md, "Leaf values".
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import CertificateError
 from solvers.kernel.leaf_values.cutting import LeafCells
-from solvers.laws.gradients.boosted import Boosted, BoostedTree
-from solvers.laws.gradients.enclosed import BITS, Contribution, above, added, below, contribution, ratio
+from solvers.statements.gradients.boosted import Boosted, BoostedTree
+from solvers.statements.gradients.enclosed import BITS, Contribution, above, added, below, contribution, ratio
 
 Whole = NDArray[Any]  # Python integers
 Key = tuple[tuple[float, ...], int, bool]  # scores, the score that is added to, whether it is the first round

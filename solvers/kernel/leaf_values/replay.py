@@ -23,8 +23,8 @@ from solvers.kernel.leaf_values.blocks import cells_blocks
 from solvers.kernel.leaf_values.coefficients import FigureCoefficients, SourceWeights, Whole, column
 from solvers.kernel.leaf_values.cutting import Cutter
 from solvers.kernel.proof_format import printable
-from solvers.laws.gradients.enclosed import BITS
 from solvers.statements.boxes import Box, Boxes
+from solvers.statements.gradients.enclosed import BITS
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Release
 
 UNITS = BITS + 1  # sums of both ends of coefficients, which are twice their middles, are whole numbers of 2^-UNITS

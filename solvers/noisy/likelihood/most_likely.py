@@ -33,7 +33,6 @@ from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import ContradictionError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.exact import DOUBLE
 from solvers.foundation.limits import Limits
-from solvers.laws.noise.laws import NoiseLaw
 from solvers.noisy.likelihood.maximum import Likeliest, greatest, greatest_of_some
 from solvers.programs.cell_model import CellModel
 from solvers.programs.columns.pricing import Pricer
@@ -42,6 +41,7 @@ from solvers.programs.concave.terms import ConcaveTerm, Gains, conjugates
 from solvers.programs.feasibility import verdict
 from solvers.programs.quickxplain import conflict_of
 from solvers.statements.boxes import Box, Boxes
+from solvers.statements.noise.laws import NoiseLaw
 from solvers.statements.numbering import StatementIndex
 from solvers.statements.observations import Observation, certain_bounds, observations, within_noise
 from solvers.statements.regions.row_space import Space

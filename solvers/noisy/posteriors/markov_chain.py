@@ -31,8 +31,8 @@ from solvers.foundation.limits import Limits
 from solvers.histograms.system_membership import overlaps
 from solvers.noisy.likelihood.most_likely import gains_of, likeliest, reach
 from solvers.noisy.posteriors.scanning import prior_space, scan, scannable
-from solvers.questions.query import Selections
 from solvers.statements.observations import Observation
+from solvers.statements.questions.query import Selections
 from solvers.statements.release import UNBOUNDED, Release, RowWorld
 
 MAX_ENTRIES = 4_000_000  # of all tables of log-likelihoods together

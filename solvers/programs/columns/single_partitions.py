@@ -23,9 +23,9 @@ from solvers.foundation.errors import Unsupported
 from solvers.foundation.exact import log2_multinomial, log2_worlds
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import PriorMembership, decide
-from solvers.questions.answers import CountAnswer, DecideAnswer
-from solvers.questions.query import Convention, Decide
 from solvers.statements.boxes import Box
+from solvers.statements.questions.answers import CountAnswer, DecideAnswer
+from solvers.statements.questions.query import Convention, Decide
 from solvers.statements.regions.row_space import Space
 from solvers.statements.release import ANY_LABEL, Release, RowWorld
 from solvers.statements.row_problem import exact_partitions

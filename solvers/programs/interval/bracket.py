@@ -40,7 +40,7 @@ from solvers.programs.cpsat import FOUND, CellVariables, run
 from solvers.programs.interval.lagrangian_dual import Mixture, Tableau, Tilt
 from solvers.programs.interval.neighbourhoods import Around, Blocks, log2_ratio, moves_of
 from solvers.programs.linear_program import by_column, whole_point, whole_program
-from solvers.questions.query import Convention
+from solvers.statements.questions.query import Convention
 
 UNIT = 1_000  # a nat in the objective
 CHORDS = 14  # breakpoints per cell

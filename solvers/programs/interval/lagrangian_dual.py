@@ -43,7 +43,7 @@ from solvers.cells.linear_system import FREE
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.exact import DOUBLE
 from solvers.foundation.native.threads import one_thread
-from solvers.questions.query import Convention
+from solvers.statements.questions.query import Convention
 
 LAMBDA = 1 << 32  # λ are multiples of 1 / LAMBDA
 SHARES = 1 << 20  # s are multiples of 1 / SHARES

@@ -24,7 +24,7 @@ from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.branches import weights_of
 from solvers.histograms.decision_diagram import EDGE_BYTES, layers_of
-from solvers.questions.query import Convention
+from solvers.statements.questions.query import Convention
 
 MAX_PAIRS = 1_500  # cells whose pairs are compared
 MAX_MOVES = 50_000

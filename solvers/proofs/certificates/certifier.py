@@ -51,8 +51,8 @@ from solvers.positions.assignments.solving import Remembered, assigned
 from solvers.proofs.certificates.leaf_steps import Steps, StepWalk, TracedReplay
 from solvers.proofs.certificates.search import Base, ProofSearch
 from solvers.proofs.certificates.trimming import places_left, trimmed
-from solvers.questions.answers import BoxMultipliers, Side
 from solvers.statements.boxes import Box, Region
+from solvers.statements.questions.answers import BoxMultipliers, Side
 from solvers.statements.release import AddedBlocks, Release
 
 

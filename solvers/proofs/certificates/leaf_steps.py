@@ -32,8 +32,8 @@ from solvers.kernel.facts import NumberedStatements
 from solvers.kernel.leaf_values.coefficients import SourceWeights
 from solvers.kernel.leaf_values.cutting import LeafCells
 from solvers.kernel.leaf_values.replay import UNITS, LeafValueReplay, ProvedSum
-from solvers.laws.gradients.enclosed import BITS
 from solvers.statements.boxes import Box
+from solvers.statements.gradients.enclosed import BITS
 
 FEW = 4  # multipliers of a form that is cheap to keep
 ROUND = 0.2  # of what a sum leaves, given up for multipliers of fewer digits

@@ -39,8 +39,8 @@ from solvers.positions.known_world import part_of
 from solvers.programs.cell_model import histogram_of
 from solvers.programs.row_model import RowLiterals, RowModel
 from solvers.proofs.export.world_rows import ExportedRows
-from solvers.questions.query import Convention
 from solvers.statements.boxes import RowSpace, spans
+from solvers.statements.questions.query import Convention
 from solvers.statements.release import Release, RowWorld
 
 

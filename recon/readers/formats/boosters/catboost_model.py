@@ -63,7 +63,7 @@ from recon.readers.formats.boosters.shared import VALUES, BoosterSplit, BoosterT
 from recon.readers.formats.drafts.drafts import CHANCE, Draft, copies_note, divided
 from recon.readers.formats.drafts.facts import Feature
 from solvers.foundation.errors import ReleaseError, Unsupported
-from solvers.laws.gradients.boosted import Gradients
+from solvers.statements.gradients.boosted import Gradients
 from solvers.statements.release import RowCount
 
 UNIT = 2.0**-53

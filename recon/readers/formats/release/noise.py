@@ -12,7 +12,7 @@ from encoders.models.ledger import PrivacyLedger, PrivacyStep
 from encoders.models.models import Noise
 from recon.readers.formats.release.schema import LedgerPart, NoisePart
 from solvers.foundation.errors import ReleaseError
-from solvers.laws.noise.laws import NoiseLaw, scale_of, truncation_of
+from solvers.statements.noise.laws import NoiseLaw, scale_of, truncation_of
 
 GAUSSIAN = {"gaussian", "discrete_gaussian"}
 

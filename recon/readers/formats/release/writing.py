@@ -37,7 +37,7 @@ from recon.readers.formats.release.noise import noise_json
 from recon.readers.formats.release.schema import BoostedNodePart, BoostedTreePart, BoostingPart, SumPart, learner_json
 from solvers.foundation.displayed import json_shown
 from solvers.foundation.errors import ReleaseError
-from solvers.laws.gradients.boosted import Gradients
+from solvers.statements.gradients.boosted import Gradients
 from solvers.statements.release import RowCount
 
 OWN = ("value", "weight")  # sums that have a key of their own, at most one of each per node

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from encoders.domain.values import Continuous
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import Table
-from recon.certificates.issuing import json_value
+from recon.queries.certificates.issuing import json_value
 from recon.queries.located.against_truth import compared
 from recon.queries.located.placed_rows import PlacedRows
 from recon.queries.measures.figures import Measures

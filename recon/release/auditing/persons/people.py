@@ -6,8 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from encoders.encode.encoder import EncodedRelease
-from recon.certificates.certificate_format import Json, sharing_steps
-from recon.certificates.issuing import profiles_json
+from recon.queries.certificates.certificate_format import Json, sharing_steps
+from recon.queries.certificates.issuing import profiles_json
 from recon.queries.questions.line_proofs import line_proofs
 from recon.queries.questions.questions import certify
 from recon.readers.frames.naming import named_like

@@ -37,8 +37,8 @@ from recon.readers.formats.boosters.lightgbm.counts import number
 from recon.readers.formats.boosters.lightgbm.file import LightGBMFile, StoredLightGBMTree
 from recon.readers.formats.boosters.shared import BoosterTree, sums
 from solvers.foundation.errors import Unsupported
-from solvers.laws.gradients.boosted import Gradients
-from solvers.laws.gradients.floating import rows_at
+from solvers.statements.gradients.boosted import Gradients
+from solvers.statements.gradients.floating import rows_at
 
 UNIT = 2.0**-53
 EPSILON = 1.2e-15  # above kEpsilon = 1e-15f

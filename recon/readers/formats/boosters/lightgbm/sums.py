@@ -46,7 +46,7 @@ from recon.readers.formats.boosters.lightgbm.rates import (
 )
 from recon.readers.formats.boosters.lightgbm.rates import value_above as above_of
 from solvers.foundation.errors import Unsupported
-from solvers.laws.gradients.boosted import Gradients
+from solvers.statements.gradients.boosted import Gradients
 
 MAX_BOXES = 4096
 MAX_WORK = 400_000_000  # boxes times leaves times cut features

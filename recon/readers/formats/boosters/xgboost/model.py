@@ -82,7 +82,7 @@ from recon.readers.formats.drafts.drafts import CHANCE, Draft, copies_note, divi
 from recon.readers.formats.drafts.facts import Feature
 from recon.readers.stored.binary.ubjson import read_ubjson
 from solvers.foundation.errors import ReleaseError, Unsupported
-from solvers.laws.gradients.boosted import Gradients
+from solvers.statements.gradients.boosted import Gradients
 from solvers.statements.release import RowCount
 
 BITS = 4

@@ -22,7 +22,7 @@ from encoders.domain.values import Grid, Listed, exact, is_number
 from encoders.models.models import AnyModel, Boosting, Forest, TreeSums, UnusedPublication
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.sklearn.trees.draft import TreesDraft
-from solvers.laws.gradients.boosted import Gradients
+from solvers.statements.gradients.boosted import Gradients
 
 Floats = NDArray[np.float64]
 UNIT = 2.0**-53

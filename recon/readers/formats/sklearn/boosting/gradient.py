@@ -62,7 +62,7 @@ from recon.readers.formats.sklearn.boosting.draft import (
 )
 from recon.readers.formats.sklearn.trees.arrays import TreeArrays
 from recon.readers.stored.objects.things import Thing
-from solvers.laws.gradients.boosted import Gradients
+from solvers.statements.gradients.boosted import Gradients
 
 
 @dataclass(frozen=True, eq=False)

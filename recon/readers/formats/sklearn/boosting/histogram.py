@@ -49,7 +49,7 @@ from recon.readers.formats.sklearn.boosting.draft import (
 from recon.readers.formats.sklearn.trees.arrays import TreeArrays
 from recon.readers.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
-from solvers.laws.gradients.boosted import Gradients
+from solvers.statements.gradients.boosted import Gradients
 
 RELATIVE = 16 * UNIT
 TINY = 1e-290  # exp(-F) may underflow

@@ -1,6 +1,6 @@
 """What a certificate says: its format, its seal, and its claim in the release's own words.
 
-Needs no solver: `recon verify` reads certificates with this module, `recon.certificates.issuing` writes them.
+Needs no solver: `recon verify` reads certificates with this module, `recon.queries.certificates.issuing` writes them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease, confidence_level
-from recon.certificates.position_claims import located
+from recon.queries.certificates.position_claims import located
 from recon.readers.frames.selections import missing, raw_indices, select_frame
 from solvers.foundation.displayed import named
 from solvers.foundation.errors import CertificateError, ReleaseError

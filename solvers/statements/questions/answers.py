@@ -20,8 +20,8 @@ from solvers.foundation.displayed import Displayed, DisplayFacts
 from solvers.foundation.errors import EngineError, Inconclusive
 from solvers.foundation.exact import Factor, log2_product, product
 from solvers.foundation.plots import count_facts, count_frame, count_plot
-from solvers.questions.query import Convention, Decide, Query, Selections
 from solvers.statements.boxes import Box, Boxes
+from solvers.statements.questions.query import Convention, Decide, Query, Selections
 from solvers.statements.release import RowWorld
 
 if TYPE_CHECKING:

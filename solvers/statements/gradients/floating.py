@@ -1,6 +1,7 @@
 """Gradients and hessians per raw score and label as intervals of doubles: for search, at the speed of numpy.
 
-The exact intervals that proofs are checked with are those of `solvers.laws.gradients.enclosed`; these contain them.
+The exact intervals that proofs are checked with are those of `solvers.statements.gradients.enclosed`; these contain
+them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.laws.gradients.boosted import Boosted, BoostedTree, Gradients
+from solvers.statements.gradients.boosted import Boosted, BoostedTree, Gradients
 
 Floats = NDArray[np.float64]
 OWN = 2.0**-49  # relative: exp, a sum, a quotient and a product of doubles, and then some

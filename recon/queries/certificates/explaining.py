@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from encoders.encode.encoder import EncodedRelease
-from recon.certificates.certificate_format import claim_text, level_of
-from recon.certificates.verifying import certificates_in, opened
+from recon.queries.certificates.certificate_format import claim_text, level_of
+from recon.queries.certificates.verifying import certificates_in, opened
 from recon.readers.frames.describe import condition_text
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import (

@@ -18,8 +18,10 @@ from fractions import Fraction
 from typing import Any
 
 from encoders.encode.encoder import EncodedRelease
-from recon.certificates.agreement import VerifiedClaim, agreement, contradicted
-from recon.certificates.certificate_format import (
+from recon.io.files.named_files import MAX_FILES, located, read_regular
+from recon.io.files.opening import read_whole
+from recon.queries.certificates.agreement import VerifiedClaim, agreement, contradicted
+from recon.queries.certificates.certificate_format import (
     SHARING,
     VALUES,
     VERSION,
@@ -34,8 +36,6 @@ from recon.certificates.certificate_format import (
     seal_of,
     with_steps,
 )
-from recon.io.files.named_files import MAX_FILES, located, read_regular
-from recon.io.files.opening import read_whole
 from recon.readers.formats.release.reading import strict_json
 from recon.readers.loading.asking import Released, release_of
 from recon.readers.loading.known_positions import Table, with_known_positions

@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from solvers.laws.gradients.boosted import Gradients, Precision
+from solvers.statements.gradients.boosted import Gradients, Precision
 
 BITS = 120  # what coefficients are whole numbers of: 2^-BITS
 WORK = 192  # bits behind the point while exp is worked out

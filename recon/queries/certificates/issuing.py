@@ -21,10 +21,18 @@ import pandas as pd
 
 from encoders.domain.values import Listed, plain
 from encoders.encode.encoder import EncodedRelease
-from recon.certificates.agreement import contradicted, refuted
-from recon.certificates.certificate_format import VERSION, Json, digest, level_json, naming_steps, only_world, seal_of
-from recon.certificates.position_claims import located, positions_json
 from recon.io.files.writing import writing
+from recon.queries.certificates.agreement import contradicted, refuted
+from recon.queries.certificates.certificate_format import (
+    VERSION,
+    Json,
+    digest,
+    level_json,
+    naming_steps,
+    only_world,
+    seal_of,
+)
+from recon.queries.certificates.position_claims import located, positions_json
 from recon.readers.frames.selections import from_text, missing, select_frame
 from recon.readers.frames.world import World, wrap
 from recon.readers.loading.settled import as_released
@@ -34,8 +42,8 @@ from solvers.foundation.limits import Limits
 from solvers.kernel.claims import AnyProof, AtLeast, AtMost, Claim, LeafValues, NoWorld, Proof, Removals
 from solvers.kernel.proof_format import proof_json, steps_json
 from solvers.proofs.certificates.certifier import Certifier
-from solvers.questions.answers import BoxMultipliers, Side, WorldsAnswer
-from solvers.questions.query import MostLikely, Selections
+from solvers.statements.questions.answers import BoxMultipliers, Side, WorldsAnswer
+from solvers.statements.questions.query import MostLikely, Selections
 
 
 def as_proved(release: EncodedRelease) -> EncodedRelease:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from solvers.foundation.errors import ReleaseError
-from solvers.laws.noise.laws import NoiseLaw
+from solvers.statements.noise.laws import NoiseLaw
 
 
 class Randomness:

@@ -18,7 +18,7 @@ import numpy as np
 
 from solvers.foundation.errors import Unsupported, installing
 from solvers.foundation.limits import Limits
-from solvers.questions.answers import (
+from solvers.statements.questions.answers import (
     Answer,
     CountAnswer,
     DecideAnswer,
@@ -29,7 +29,7 @@ from solvers.questions.answers import (
     ShareAnswer,
     settled_share,
 )
-from solvers.questions.query import Enumerate, Extreme, MostLikely, Query, Sample
+from solvers.statements.questions.query import Enumerate, Extreme, MostLikely, Query, Sample
 from solvers.statements.release import Loose, Partition, Release
 
 

@@ -25,8 +25,8 @@ import numpy as np
 import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
-from recon.certificates.certificate_format import VALUES, Json, claim_text
-from recon.certificates.position_claims import Positions
+from recon.queries.certificates.certificate_format import VALUES, Json, claim_text
+from recon.queries.certificates.position_claims import Positions
 from recon.readers.frames.selections import odd_cells, raw_indices
 from recon.readers.loading.settled import as_released
 from solvers.engines.chain import NOT_USED

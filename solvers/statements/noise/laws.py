@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from solvers.foundation.array_types import Floats
 from solvers.foundation.errors import ReleaseError
-from solvers.laws.noise import tails
-from solvers.laws.noise.tails import Enclosure, least, ln, refined
+from solvers.statements.noise import tails
+from solvers.statements.noise.tails import Enclosure, least, ln, refined
 
 LawName = Literal["laplace", "discrete_laplace", "gaussian", "discrete_gaussian", "truncated_laplace"]
 Neighbours = Literal["add_remove", "replace"]
