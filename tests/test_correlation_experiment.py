@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 
 from recon.attacks.correlation.model_less import bin_of, decided, exact_accuracy, overlaps, pair_interval
-from recon.experiments.correlation import attacked, tables
-from recon.experiments.correlation import attacked as basics
-from recon.experiments.correlation import tables as published
+from recon.experiments.correlation import experiment as attacked
+from recon.experiments.correlation import experiment as basics
+from recon.experiments.correlation import findings as published
+from recon.experiments.correlation import findings as tables
 from recon.experiments.correlation.experiment import PARTS, SECONDS
 from recon.experiments.correlation.findings import findings
 from recon.experiments.experiment import NAMES, Point, experiment

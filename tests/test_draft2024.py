@@ -14,8 +14,9 @@ import pytest
 from extras import extra
 
 from recon.experiments.draft2024 import asked as forests
+from recon.experiments.draft2024 import asked as rows
 from recon.experiments.draft2024 import experiment as exact
-from recon.experiments.draft2024 import findings, rows
+from recon.experiments.draft2024 import findings
 from recon.experiments.draft2024 import findings as published
 from recon.experiments.draftdp2025 import experiment as noisy
 from recon.experiments.draftdp2025 import experiment as private

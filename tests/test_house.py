@@ -89,12 +89,9 @@ LONGEST = 620  # lines of a module
 APART = {  # names of both clash, or the user imports the module only when it is needed
     "recon.attacks.explainers.neighbourhood",
     "recon.experiments.beyond.findings",
-    "recon.experiments.correlation.attacked",
     "recon.experiments.correlation.findings",
     "recon.experiments.draft2024.findings",
     "recon.experiments.draftdp2025.findings",
-    "recon.experiments.joint.correlating",
-    "recon.experiments.joint.explaining",
     "recon.experiments.learner_rule.fits",
     "recon.experiments.ly2024.findings",
     "recon.experiments.reveal.findings",
@@ -211,7 +208,7 @@ OPENING = {  # modules that may open what they are given: the one place, what re
     "recon/io/console/output.py", "recon/cli/releasing/remedy.py", "recon/cli/output/printing.py",
     "recon/readers/inspection/ledger/attributes.py", "recon/readers/inspection/ledger/forms.py",
     "recon/readers/inspection/documents/pmml_findings.py", "recon/release/policies/rules.py",
-    "recon/experiments/running.py",
+    "recon/experiments/running.py", "recon/experiments/findings.py",
 }  # fmt: skip
 
 

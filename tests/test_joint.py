@@ -17,10 +17,11 @@ from recon.attacks.explainers.lore import lores
 from recon.attacks.explainers.trepan import trepan
 from recon.experiments.experiment import Point, experiment
 from recon.experiments.joint.experiment import _learner, _points, _run, _verdicts
-from recon.experiments.joint.explaining import _left_by, _rules_of
 from recon.experiments.joint.findings import ATTACKERS, SKETCHED, findings
 from recon.experiments.joint.releases import (
     LEARNERS,
+    _left_by,
+    _rules_of,
     as_condition,
     counted,
     domain_of,
@@ -218,7 +219,7 @@ def results(frame):
         noise = {"epsilon": epsilon, "draws": 3, "rows": 50, "asked": 20, "counted": "bits", "cap_seconds": 1.0}
         some.append(at("noise", **noise, **_learner("full-grown tree")))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("recon.experiments.joint.explaining.NEIGHBOURS", 150)
+        patched.setattr("recon.experiments.joint.releases.NEIGHBOURS", 150)
         patched.setattr("recon.experiments.joint.releases.TREES", 20)
         return pd.DataFrame([line for point in some for line in rows_at(point, frame)])
 

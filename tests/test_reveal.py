@@ -18,7 +18,7 @@ from recon.experiments.experiment import NAMES, Point, experiment
 from recon.experiments.reveal import experiment as local
 from recon.experiments.reveal import findings as sentences
 from recon.experiments.reveal import measuring, published
-from recon.experiments.reveal.findings import findings
+from recon.experiments.reveal.findings import complete, findings, means, printed
 from recon.experiments.reveal.measuring import (
     ALWAYS,
     BALANCED,
@@ -34,7 +34,6 @@ from recon.experiments.reveal.measuring import (
     performance,
     records,
 )
-from recon.experiments.reveal.tables import complete, means, printed
 from recon.experiments.running import reproduce
 from recon.queries.inputs import predicted
 from solvers.foundation.limits import Limits

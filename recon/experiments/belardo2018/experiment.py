@@ -34,12 +34,12 @@ from recon.experiments.experiment import (
     Experiment,
     ExperimentFindings,
     Point,
-    ResultTable,
     Row,
     Scalar,
     Size,
     in_chunks,
 )
+from recon.experiments.findings import Texts
 from recon.experiments.splits import TrainTestSplit, shuffled
 from recon.learners.rule_lists.brl_posterior import Chosen, RuleListLaw, sensitivity, tempered
 from recon.learners.rule_lists.brl_sampling import draw_prior, run_chain, split_r_hat
@@ -94,11 +94,7 @@ def _trace_figure(traces: pd.DataFrame, titles: Mapping[str, str]) -> PanelFigur
                for chain, one in part.groupby("chain")])
         for title, law, part in _cases(traces, titles)
     ]  # fmt: skip
-    about = (
-        f"Log of the weight that the target law gives the list, per training row, every {EACH} steps; the first chain "
-        "begins at the first antecedent as in the thesis, the others at lists drawn from the prior."
-    )
-    return PanelFigure("traces", about, panels)
+    return TEXTS.figure("traces", panels)
 
 
 def _convergence_figure(traces: pd.DataFrame, titles: Mapping[str, str], mixed: float) -> PanelFigure:
@@ -115,11 +111,7 @@ def _convergence_figure(traces: pd.DataFrame, titles: Mapping[str, str], mixed: 
         ends = [min(line.x[0] for line in lines), max(line.x[-1] for line in lines)]
         reference = PlotLine("have mixed below", ends, [mixed, mixed], style="dashed")
         drawn.append(Panel(title, "steps walked", "split R-hat", [*lines, reference], "linear", "log"))
-    about = (
-        f"Split R-hat of the log weight of {CHAINS} chains after so many steps (their second halves); below the dashed "
-        "line chains are taken to have mixed."
-    )
-    return PanelFigure("convergence", about, drawn)
+    return TEXTS.figure("convergence", drawn)
 
 
 def _time_figure(traces: pd.DataFrame, titles: Mapping[str, str]) -> PanelFigure:
@@ -129,7 +121,7 @@ def _time_figure(traces: pd.DataFrame, titles: Mapping[str, str]) -> PanelFigure
         mean = part.groupby("step")["seconds"].mean()
         panels.setdefault(title, []).append(PlotLine(law, mean.index.tolist(), mean.tolist()))
     drawn = [Panel(title, "steps", "CPU seconds of a chain", lines) for title, lines in panels.items()]
-    return PanelFigure("run-time", "CPU seconds that a chain takes for so many steps, mean over chains.", drawn)
+    return TEXTS.figure("run-time", drawn)
 
 
 def _trace_sentences(traces: pd.DataFrame, titles: Mapping[str, str]) -> list[str]:
@@ -155,6 +147,7 @@ TITLES = {
     "tic-tac-toe": "tic-tac-toe",
 }
 MIXED = 1.1  # split R-hat from which on chains have not mixed (Gelman et al., Bayesian Data Analysis, 2013)
+TEXTS = Texts("belardo2018", CHAINS=CHAINS, EACH=EACH, MIXED=MIXED)
 GROUPS = ["dataset", "law", "epsilon", "steps"]
 THESIS = tuple(OUT_OF_SAMPLE)
 OTHERS = tuple(name for name in TITLES if name not in THESIS)
@@ -186,15 +179,8 @@ def _findings(results: pd.DataFrame) -> ExperimentFindings:
         _mixing_figure(means),
     ]
     tables = [
-        ResultTable("interpretability", _interpretability(means), "Rules of the list without the default one, mean and "
-              "standard deviation over random splits; `used`: rules that capture a training row; `width`: literals per "
-              "rule; `published`: the thesis's least and greatest mean over all epsilon (Table 6.2)."),
-        ResultTable("scores", _score_table(means),
-                    "Log posterior of the published list on the training rows in nats (log "
-              "prior + log likelihood, without the normaliser; of the true counts, so not for publication) and AUC, "
-              "with standard deviations over random splits, beside the thesis's (Tables 6.1 and A.1); `r_hat`: median "
-              f"over splits of the larger split R-hat of log weight and length ({CHAINS} chains); `mixed`: share of "
-              f"splits where it is at most {MIXED}."),
+        TEXTS.table("interpretability", _interpretability(means)),
+        TEXTS.table("scores", _score_table(means)),
     ]  # fmt: skip
     said = [*sentences(fits, means, TITLES, MIXED), *_trace_sentences(followed, TITLES)]
     return ExperimentFindings(tables, [*(f for f in figures if f.panels), *chains], said)
@@ -251,11 +237,7 @@ def _auc_figure(
                     f"{TITLES[dataset]}, {trained:,} training rows, on {rows}", "epsilon", "AUC", drawn, x_scale="log"
                 )
             )
-    about = (
-        f"AUC of private Bayesian rule lists against epsilon, {which}: means over random splits (band: one standard "
-        f"error); hollow: chains have not mixed (median split R-hat above {MIXED}); dashed: without privacy; points: "
-        "the thesis's tables."
-    )
+    about = TEXTS.say("auc-figure", which=which)
     return PanelFigure(name, about, panels)
 
 
@@ -294,11 +276,7 @@ def _mixing_figure(means: pd.DataFrame) -> PanelFigure:
                     y_scale="log",
                 )
             )
-    about = (
-        f"Split R-hat of {CHAINS} chains (the larger of log weight's and length's, median over random splits) against "
-        f"epsilon; chains have mixed below {MIXED}; longer: ten (mushroom) and four (Adult) times the thesis's steps."
-    )
-    return PanelFigure("mixing", about, panels)
+    return TEXTS.figure("mixing", panels)
 
 
 def _interpretability(means: pd.DataFrame) -> pd.DataFrame:

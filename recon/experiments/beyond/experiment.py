@@ -19,8 +19,7 @@ import pandas as pd
 from encoders.encode.encoder import EncodedRelease, encode
 from encoders.models.models import Noise
 from recon.experiments.beyond.findings import findings
-from recon.experiments.beyond.groups import by_group, together
-from recon.experiments.beyond.sizes import attributes, domain_of, matched, models, released, widths
+from recon.experiments.beyond.groups import attributes, by_group, domain_of, matched, models, released, together, widths
 from recon.experiments.experiment import Experiment, Point, Row, Scalar, Size
 from recon.experiments.ferry2024.fits import FITS, least_rows
 from recon.experiments.splits import TrainTestSplit, split

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recon.experiments.draft2024.asked import KNOWN, NONE, UNKNOWN, ZEROS
-from recon.experiments.draft2024.rows import BASELINES, NAMES
+from recon.experiments.draft2024.asked import BASELINES, KNOWN, NAMES, NONE, UNKNOWN, ZEROS
 from recon.experiments.drawing import Panel, PanelFigure, PlotLine
-from recon.experiments.experiment import ExperimentFindings, ResultTable
+from recon.experiments.experiment import ExperimentFindings
+from recon.experiments.findings import Texts
 
 PUBLISHED_ROWS = 100
 SAME = 1e-9  # accuracies are shares of 100 and of 1,400 rows
@@ -130,6 +130,7 @@ WHAT = {
 
 
 ROWS, MOST = 100, 100
+TEXTS = Texts("draft2024", ROWS=ROWS)
 LABELS = {NONE: "no bootstrap", KNOWN: "bootstrap, bags known", UNKNOWN: "bootstrap, bags unknown"}
 CLAIM = (
     'The paper: forests "without bootstrap aggregation but with feature randomization are susceptible to a complete '
@@ -156,14 +157,8 @@ def findings(results: pd.DataFrame) -> ExperimentFindings:
         _worlds(base[base["grown"]]),
     ]  # fmt: skip
     tables = [
-        ResultTable("means", table,
-                    "Means over seeds: the error (share of columns that differ after the best matching) of "
-              "one world, of guesses without the release, rows given back, rows proved to be in the data, log2 of the "
-              "number of data sets (bags known: of rows by position) as bounds; `found`, `exact`, `unique`: of how "
-              "many forests a world was found, the count is exact, the world is proved to be the only one."),
-        ResultTable("published", pairs,
-                    "The authors' errors beside ours, forest by forest (`same_forest`: its training and "
-              "test accuracy are the published ones)."),
+        TEXTS.table("means", table),
+        TEXTS.table("published", pairs),
     ]  # fmt: skip
     said = [*_by_trees(table), *_sentences(pairs), *_completed(results, simple, pairs), *_by_rows(results)]
     said += [*_about_worlds(table), *_unfinished(results)]
@@ -254,12 +249,7 @@ def _worlds(results: pd.DataFrame) -> PanelFigure:
             panels.append(
                 Panel(f"{title}, {ROWS} rows", "number of trees", "log2 of the worlds", lines, "log", "symlog")
             )
-    about = (
-        f"log2 of the number of data sets that agree with the forest ({ROWS} rows, full-grown trees; with known bags "
-        "of the rows by position): upper bounds, the band down to lower bounds, hollow where not all counts are exact; "
-        "means over seeds."
-    )
-    return PanelFigure("worlds-by-trees", about, panels)
+    return TEXTS.figure("worlds-by-trees", panels)
 
 
 def _by_trees(table: pd.DataFrame) -> list[str]:

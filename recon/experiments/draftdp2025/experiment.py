@@ -20,8 +20,17 @@ from encoders.encode.encoder import EncodedRelease
 from encoders.encode.encoder import encode as encode_models
 from encoders.models.models import Forest, Noise, Tree
 from encoders.models.nodes import ModelNode, Support
-from recon.experiments.draft2024.asked import guess_of, short, timed
-from recon.experiments.draft2024.rows import Bits, TrainingSample, baselines, divided, error, right
+from recon.experiments.draft2024.asked import (
+    Bits,
+    TrainingSample,
+    baselines,
+    divided,
+    error,
+    guess_of,
+    right,
+    short,
+    timed,
+)
 from recon.experiments.draftdp2025.findings import findings
 from recon.experiments.experiment import Experiment, Point, Row, Scalar, Size
 from recon.queries.noisy.likely_worlds import sampled

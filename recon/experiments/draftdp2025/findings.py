@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recon.experiments.draft2024.rows import BASELINES, NAMES
+from recon.experiments.draft2024.asked import BASELINES, NAMES
 from recon.experiments.drawing import Panel, PanelFigure, PlotLine
-from recon.experiments.experiment import ExperimentFindings, ResultTable
+from recon.experiments.experiment import ExperimentFindings
+from recon.experiments.findings import Texts
+
+TEXTS = Texts("draftdp2025")
 
 DEPTH, MANY = 5, 10  # the depth, and the number of trees, that figures keep
 # (trees, depth) -> budget -> error on COMPAS, the mean of five runs with 100 known rows, from the result files of the
@@ -34,12 +37,7 @@ def findings(results: pd.DataFrame) -> ExperimentFindings:
     table = _averaged(results)
     figures = [_by_budget(table, "trees"), _by_budget(table, "depth"), _posteriors(results), _by_accuracy(results)]
     tables = [
-        ResultTable("means", table,
-                    "Means over seeds: the error (share of columns that differ after the best matching) of "
-              "the likeliest data set found, the authors' (COMPAS; other draws of the forests), guesses without the "
-              "release, accuracy on other rows and that of a constant classifier; `proved`: of how many forests the "
-              "data set is proved to be the likeliest; `short_of_truth`: mean log-likelihood of the training rows less "
-              "that of the likeliest data set, in nats."),
+        TEXTS.table("means", table),
     ]  # fmt: skip
     sentences = [*_beside_published(table), *_leaked(table), *_robust(table), *proved(results), *_uncertain(results)]
     return ExperimentFindings(tables, [f for f in figures if f.panels], sentences)
@@ -97,11 +95,7 @@ def _by_budget(table: pd.DataFrame, by: str) -> PanelFigure:
             lines.append(PlotLine(f"authors, {label}", x, y, style="points", like=label))
         panels.append(Panel(f"{title}, 100 rows", "privacy budget ε", "error", lines, x_scale="log"))
     what = f"per number of trees (depth {DEPTH})" if by == "trees" else f"per depth ({MANY} trees)"
-    about = (
-        f"Reconstruction error of the likeliest data set against the privacy budget of the whole forest, {what}; means "
-        "over seeds, bands their range, hollow where not every data set is proved to be the likeliest; dashed: guesses "
-        "without the release."
-    )
+    about = TEXTS.say("by-budget", what=what)
     return PanelFigure(f"errors-by-{by}", about, panels)
 
 
@@ -127,12 +121,7 @@ def _posteriors(results: pd.DataFrame) -> PanelFigure:
         ]
         title = f"{NAMES[str(dataset)]}, 100 rows, {trees} trees of depth {depth}"
         panels.append(Panel(title, "privacy budget ε", "distance", lines, x_scale="log"))
-    about = (
-        "Mean share of columns that differ after the best matching: draws from the posterior (prior: rows uniform over "
-        "all that can exist) from the truth and from each other; hollow where the chains' diagnostics are against the "
-        "sample."
-    )
-    return PanelFigure("posterior", about, panels)
+    return TEXTS.figure("posterior", panels)
 
 
 def _sampled(results: pd.DataFrame) -> pd.DataFrame:
@@ -157,10 +146,7 @@ def _by_accuracy(results: pd.DataFrame) -> PanelFigure:
             panels.append(
                 Panel(f"{title}, 100 rows", "test accuracy less that of a constant classifier", "error", lines)
             )
-    about = (
-        "Error of the likeliest data set against what the forest's accuracy on other rows is worth; one point a forest."
-    )
-    return PanelFigure("errors-by-accuracy", about, panels)
+    return TEXTS.figure("errors-by-accuracy", panels)
 
 
 def _beside_published(table: pd.DataFrame) -> list[str]:

@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 
 from recon.experiments.drawing import Panel, PanelFigure, PlotLine
-from recon.experiments.experiment import Experiment, ExperimentFindings, Point, ResultTable, Scalar, Size
+from recon.experiments.experiment import Experiment, ExperimentFindings, Point, Scalar, Size
 from recon.experiments.ferry2024.fits import FITS, run
+from recon.experiments.findings import Texts
 from recon.experiments.splits import NAMES
 
 MODELS = {"trees": "decision trees", "rule lists": "rule lists"}
@@ -31,6 +32,7 @@ SPLITS = 5  # that the published figures are means of
 DEEP = 10  # the limit at which supports are compared
 TIED = ("Of optimal rule lists the one is drawn that the search meets first; bands: the least and greatest Dist_G of "
         "all lists as good, means over splits.")  # fmt: skip
+TEXTS = Texts("ferry2024", DEEP=DEEP, FINDINGS_SHOWN=FINDINGS_SHOWN, TIED=TIED)
 
 
 @dataclass(frozen=True)
@@ -92,21 +94,10 @@ def _findings(results: pd.DataFrame) -> ExperimentFindings:
         *_proved(fits),
     ]
     tables = [
-        ResultTable("published", published,
-                    "The authors' figures beside ours: Dist_G (independent bits), means over splits; "
-              "of optimal models the least and greatest Dist_G of those as accurate (of trees without needless splits) "
-              "and their number (first split); `least_of_all`, `most_of_all`: trees with needless splits too."),
-        ResultTable("compared", comparison,
-                    "By data, models and minimum support: in how many of the limits optimal models "
-              "leave more open than greedy ones (`at_limit`), and beside how many greedy ones an optimal one at least "
-              "as accurate on the training rows leaves more open (`at_accuracy`), of how many (`of`)."),
-        ResultTable("unequal", unequal,
-                    "By data, learner and minimum support, loosest limit: the Dist_G that the 5 % of "
-              "rows leaked most have at most, and the 5 % leaked least at least."),
-        ResultTable("means", means,
-                    "Means over splits by data, learner, minimum support and limit (depth, or rules without "
-              "the default): Dist_G, bits removed per row, accuracies, leaves; `certified`: the share proved optimal; "
-              "`tied_low`, `tied_high`: the least and greatest Dist_G of the optimal rule lists."),
+        TEXTS.table("published", published),
+        TEXTS.table("compared", comparison),
+        TEXTS.table("unequal", unequal),
+        TEXTS.table("means", means),
     ]  # fmt: skip
     return ExperimentFindings(tables, [f for f in figures if f.panels], sentences)
 
@@ -221,8 +212,7 @@ def _by_support(means: pd.DataFrame) -> PanelFigure:
             drawn = [_line(part.assign(limit=part["support"]), str(learner), "support")
                      for learner, part in some.groupby("learner", sort=True)]  # fmt: skip
             panels.append(Panel(f"{_titled(dataset, some)}, {MODELS[models]}", "minimum support", "Dist_G", drawn))
-    about = f"Dist_G against the minimum support of a leaf or rule, limit {DEEP}; means over splits. {TIED}"
-    return PanelFigure("figure-7", about, panels)
+    return TEXTS.figure("figure-7", panels)
 
 
 def per_row(fits: pd.DataFrame) -> PanelFigure:
@@ -236,12 +226,7 @@ def per_row(fits: pd.DataFrame) -> PanelFigure:
             rows = sum(_rows_of(text) for text in some["leaks"]) // len(drawn)
             title = f"{NAMES[dataset]}, {MODELS[models]}, {rows:,} rows of all splits"
             panels.append(Panel(title, "Dist_G of the row", "share of rows", drawn, unit=True))
-    about = (
-        f"Share of training rows of which at most so much is left open (Dist_G of the row; minimum support "
-        f"{FINDINGS_SHOWN}, "
-        f"limit {DEEP}, rows of all splits): left is leaked most."
-    )
-    return PanelFigure("figure-4", about, panels)
+    return TEXTS.figure("figure-4", panels)
 
 
 def _cumulated(name: str, leaks: Sequence[str]) -> PlotLine:

@@ -13,7 +13,10 @@ import pandas as pd
 
 from recon.experiments.drawing import Panel, PanelFigure, PlotLine
 from recon.experiments.experiment import Experiment, ExperimentFindings, Point, ResultTable, Scalar, Size
+from recon.experiments.findings import Texts
 from recon.experiments.learner_rule.fits import run
+
+TEXTS = Texts("learner_rule")
 
 TITLES = {"compas27": "COMPAS (27 columns)", "adult24": "Adult (24 columns)"}
 LEFT_OUT = "limits"
@@ -133,8 +136,7 @@ def _depth_figure(trees: pd.DataFrame) -> PanelFigure:
             lines.append(PlotLine(f"{int(rows):,} rows", part["depth"].tolist(), share.tolist()))
         if lines:
             panels.append(Panel(title, "depth", "bits per row that the rule removes", lines))
-    about = "Bits per training row that knowing the learner removes beside the counts, by depth: scikit-learn, Gini."
-    return PanelFigure("by-depth", about, panels)
+    return TEXTS.figure("by-depth", panels)
 
 
 def _tree_sentences(trees: pd.DataFrame) -> list[str]:

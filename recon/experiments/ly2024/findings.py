@@ -12,20 +12,25 @@ import numpy as np
 import pandas as pd
 
 from recon.experiments.drawing import Panel, PanelFigure, PlotLine
-from recon.experiments.experiment import ExperimentFindings, ResultTable
+from recon.experiments.experiment import ExperimentFindings
+from recon.experiments.findings import Texts
 from recon.experiments.ly2024.fits import (
     GREEDY,
     MECHANISMS,
+    PUBLISHED,
+    PUBLISHED_RUNS,
+    TRIAL,
+    TRIAL_GREEDY,
     UNBOUNDED,
     claim_sentences,
     pure_sentences,
     trial_sentences,
 )
-from recon.experiments.ly2024.published import PUBLISHED, PUBLISHED_RUNS, TRIAL, TRIAL_GREEDY
 from recon.learners.private.dp_greedy_rule_list import DPGreedyRuleListClassifier
 
 NOISY = ("smooth Laplace", "smooth Cauchy", "global Laplace", "global Gauss")
 ROWS, SUPPORT, LONGEST = 5_049, 0.05, 5  # training rows of COMPAS, the rows of a rule, rules
+TEXTS = Texts("ly2024", LONGEST=LONGEST, SUPPORT=SUPPORT)
 CANDIDATES = 918  # rules of two literals with that support
 SHOWN = (0.1, 1.0, 10.0)
 AT = (252, 300, 400, 500, 700, 1_000, 1_500, 2_000, 3_000, 4_000, 5_049)  # rows left at a node
@@ -44,12 +49,7 @@ def _amplitudes() -> PanelFigure:
         lines.append(PlotLine("the largest impurity", [float(AT[0]), float(AT[-1])], [0.5, 0.5], style="dashed"))
         title = f"COMPAS, {ROWS:,} rows, epsilon {epsilon:g}"
         panels.append(Panel(title, "rows left at the node", "scale of the noise", lines, "log", "log"))
-    about = (
-        "Scale of the noise (Gauss: standard deviation) on the impurity of every candidate rule against the rows that "
-        f"are left at the node; lists of at most {LONGEST} rules, support {SUPPORT:g}, the paper's division of "
-        "epsilon; dashed: an impurity is at most one half. By formula, nothing is drawn."
-    )
-    return PanelFigure("noise-amplitude", about, panels)
+    return TEXTS.figure("noise-amplitude", panels)
 
 
 def _membership(attacks: pd.DataFrame, titles: Mapping[tuple[str, str], str], rows: Mapping[str, str]) -> PanelFigure:
@@ -68,11 +68,7 @@ def _membership(attacks: pd.DataFrame, titles: Mapping[tuple[str, str], str], ro
             lines.append(PlotLine("no information", ends, ends, style="dashed"))
             shown = f"{title}, {rows[dataset]} rows, {some['seed'].nunique()} splits"
             panels.append(Panel(shown, "false positive rate", "true positive rate", lines, "log", "log"))
-    about = (
-        "Membership inference on rule lists (ART's black-box attack: a random forest on predicted probabilities and "
-        "label): true against false positive rates, means over random splits; dashed: chance."
-    )
-    return PanelFigure("membership", about, panels)
+    return TEXTS.figure("membership", panels)
 
 
 def _membership_sentences(attacks: pd.DataFrame, titles: Mapping[tuple[str, str], str]) -> list[str]:
@@ -120,15 +116,8 @@ def findings(results: pd.DataFrame) -> ExperimentFindings:
         attacked,
     ]
     tables = [
-        ResultTable("accuracies", _accuracy_table(means),
-                    "Test accuracy and its standard error over random 70/30 splits; "
-              "`majority`: of always naming the more frequent class; `published`: the paper's table (100 runs); "
-              "`trial`: a first trial of ours (COMPAS 15 runs, Adult 3). `standing`: what the ledger says of the "
-              "guarantee, where the rules are public. `rules`: without the default rule."),
-        ResultTable("vulnerability", _vulnerability_table(means),
-                    "Vulnerability V (Yaghini et al. 2022; 1/2: membership "
-              "cannot be guessed) with standard errors: by the formula, and as the authors' code computes it (shares "
-              "of the whole set); beside it the paper's table."),
+        TEXTS.table("accuracies", _accuracy_table(means)),
+        TEXTS.table("vulnerability", _vulnerability_table(means)),
     ]  # fmt: skip
     sentences = [
         *_greedy_sentences(means),

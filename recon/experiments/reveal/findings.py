@@ -1,32 +1,254 @@
 """All that follows from the results: the tables, the figures, and the ranks with their critical differences.
 
 What the results say in words, each figure computed from them.
+
+The paper's tables with the columns that they leave out: means over folds, deltas, refusals by name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from recon.attacks.attribute_guesses import AGREEMENT, BOTH, IMPUTED
-from recon.attacks.evaluation import Evaluation, Ranking, critical_difference, meaning, spread
+from recon.attacks.evaluation import DELTAS, Evaluation, FoldMean, Ranking, critical_difference, meaning, spread
 from recon.experiments.drawing import Panel, PanelFigure, PlotLine, Ranks
 from recon.experiments.experiment import ExperimentFindings, ResultTable
+from recon.experiments.findings import Texts
 from recon.experiments.reveal.measuring import ALWAYS, BALANCED, PAPER, ROWS_OF, SINGLE, TITLES
-from recon.experiments.reveal.published import COUNTED, LARGEST, NOT_OFFLINE, OTHERS, QUOTED
-from recon.experiments.reveal.tables import (
-    FIGURES,
-    attributes,
-    chosen,
-    complete,
-    means,
-    over_folds,
-    printed,
-    tables,
-    trial,
+from recon.experiments.reveal.published import (
+    COUNTED,
+    F1,
+    LARGEST,
+    NOT_OFFLINE,
+    OTHERS,
+    QUOTED,
+    ROUNDING,
+    TRIAL,
+    f1_range,
 )
+from recon.experiments.reveal.published import DELTAS as PRINTED_DELTAS
+
+FIGURES = [one.name for one in fields(Evaluation)]
+CASE = ["dataset", "part", "model", "attack", "shadow", "test_set", "explanations"]
+EXTRA = ["fold", "kind", "reason", "refused", "applies", "local_fidelity", "hit", "nodes", "column", "way", "note"]
+BY_FOLDS = ("recall", "delta_recall", "advantage")
+SHOWN = ["precision", "recall", "f1", "accuracy", *(f"delta_{name}" for name in DELTAS), "fpr", "advantage",
+         *(f"{name}_{end}" for name in BY_FOLDS for end in ("low", "high")), "auc", "auc_low", "auc_high", "tpr_at_001",
+         "tpr_at_001_low", "tpr_at_001_high", "tpr_at_01", "tpr_at_01_low", "tpr_at_01_high", "members", "others",
+         "folds", "note"]  # fmt: skip
+ABOUT = (
+    "Means over folds. `delta_*`: explainer minus its black box under the same attack. `fpr`: of the rows not trained "
+    "on, the share called members; `advantage`: recall - fpr; `tpr_at_001`, `tpr_at_01`: recall at a false positive "
+    "rate of at most 0.1 % and 1 %; intervals of 95 %: of `recall`, `delta_recall` and `advantage` Student's over "
+    "folds, of `auc` and `tpr_*` the means of the folds' own ends (DeLong, Clopper-Pearson). `note`: why an attack "
+    "does not apply. Test set: two training rows to one other, as 3-fold cross-validation gives."
+)
+TEXTS = Texts("reveal", ABOUT=ABOUT)
+
+
+def complete(results: pd.DataFrame) -> pd.DataFrame:
+    """Return results with every column that is asked for, empty where no point had it; deltas beside attacks."""
+    found = results.reindex(columns=list(dict.fromkeys([*results.columns, *CASE, *EXTRA, *FIGURES])))
+    found["shadow"] = found["shadow"].astype(object).fillna("none")
+    found["box"] = found["model"].astype(str).str.rpartition("-")[2]
+    return _with_deltas(found)
+
+
+def _with_deltas(found: pd.DataFrame) -> pd.DataFrame:
+    """Return results whose attacks on explainers stand beside the same attack on their black box."""
+    keys = ["dataset", "fold", "box", "attack", "shadow", "test_set"]
+    attacks = found[(found["kind"] == "attack") & found["part"].isin(["global", "local"])]
+    own = attacks[(attacks["model"] == attacks["box"]) & (attacks["part"] == "global")]
+    compared = [*DELTAS, "fpr"]
+    boxes = own[[*keys, *compared]].drop_duplicates(keys)
+    joined = found.merge(boxes, on=keys, how="left", suffixes=("", "_box"))
+    other = (joined["kind"] == "attack") & (joined["model"] != joined["box"])
+    for name in compared:
+        joined[f"delta_{name}"] = (joined[name] - joined[f"{name}_box"]).where(other)
+    return joined
+
+
+def means(results: pd.DataFrame) -> pd.DataFrame:
+    """Return the attacks' figures, means over folds, a line per data set, model, attack, shadow data and test set."""
+    attacks = results[results["kind"] == "attack"]
+    numbers = [*FIGURES, *(f"delta_{name}" for name in (*DELTAS, "fpr")), "applies"]
+    grouped = attacks.groupby(CASE, dropna=False, sort=False)
+    found = grouped[numbers].mean()
+    found["folds"] = grouped["fold"].nunique()
+    for name in BY_FOLDS:
+        ends = [spread(values.tolist()) for _, values in grouped[name]]
+        found[f"{name}_low"], found[f"{name}_high"] = [one.low for one in ends], [one.high for one in ends]
+    return found.reset_index()
+
+
+def over_folds(results: pd.DataFrame, figure: str, **case: str | int) -> FoldMean:
+    """Return the mean and t-interval over folds of one figure of one case (columns and their values)."""
+    return spread([float(v) for v in chosen(results, **case)[figure]])
+
+
+def chosen(frame: pd.DataFrame, **case: str | int) -> pd.DataFrame:
+    """Return the lines of a frame with these values."""
+    keep = np.ones(len(frame), dtype=bool)
+    for name, value in case.items():
+        keep &= (frame[name] == value).to_numpy()
+    return frame[keep]
+
+
+def tables(results: pd.DataFrame, average: pd.DataFrame) -> list[ResultTable]:
+    """Return all tables that have a line."""
+    found = [
+        TEXTS.table("table1-performance", _performances(results)),
+        *(ResultTable(f"table{k}-{part}-{shadow}", _attack_table(results, average, part, shadow),
+                f"Attacks on {part} targets, shadow data: {shadow}. {ABOUT}")
+          for k, part, shadow in ((2, "global", "noise"), (3, "global", "random"), (4, "local", "noise"),
+                                  (5, "local", "random"))),
+        TEXTS.table("statistical", _attack_table(results, average, "global", "statistical")),
+        TEXTS.table("test-sets", _test_set_table(average)),
+        TEXTS.table("reference", _reference(average)),
+        TEXTS.table("duplicates", _copy_table(results)),
+        TEXTS.table("attributes", attributes(results)),
+        TEXTS.table("printed", printed()),
+        TEXTS.table("first-trial", trial(average)),
+    ]  # fmt: skip
+    return [table for table in found if len(table.frame)]
+
+
+def _titled(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with the data sets' names as they are read."""
+    return frame.assign(dataset=frame["dataset"].map(TITLES).fillna(frame["dataset"])).reset_index(drop=True)
+
+
+def _performances(results: pd.DataFrame) -> pd.DataFrame:
+    """Return accuracy and fidelity by data set and model."""
+    lines = results[results["kind"] == "performance"]
+    numbers = ["train_accuracy", "test_accuracy", "train_fidelity", "test_fidelity", "local_fidelity", "hit", "nodes"]
+    lines = lines.reindex(columns=[*lines.columns, *(n for n in numbers if n not in lines.columns)])
+    lines = lines.drop_duplicates(["dataset", "fold", "model"])
+    found = lines.groupby(["dataset", "model"], sort=False)[numbers].agg("mean").reset_index()
+    return _titled(found)
+
+
+def _attack_table(results: pd.DataFrame, average: pd.DataFrame, part: str, shadow: str) -> pd.DataFrame:
+    """Return one of the paper's tables: attacks on global or local targets under one kind of shadow data.
+
+    Local ones have their black box beside them; where an attack did not apply in any fold, its line says why.
+    """
+    of = average[(average["part"] == part) & (average["test_set"] == PAPER) & average["shadow"].isin([shadow, "none"])]
+    refused = results[(results["kind"] == "refused") & (results["part"] == part) & (results["shadow"] == shadow)]
+    some = of[of["shadow"] == shadow]
+    if not len(some) and not len(refused):
+        return pd.DataFrame()
+    reasons = refused.groupby(["dataset", "model", "attack"], sort=False)["reason"].first().reset_index()
+    there = set(some[["dataset", "model", "attack"]].itertuples(index=False, name=None))
+    absent = [key not in there for key in reasons[["dataset", "model", "attack"]].itertuples(index=False, name=None)]
+    gone = reasons[np.array(absent, dtype=bool)].assign(
+        note=lambda frame: "does not apply: " + frame["reason"].astype(str)
+    )
+    always = of[of["shadow"] == "none"].drop_duplicates("dataset").assign(model="any")
+    lines = pd.concat([one for one in (of[of["shadow"] == shadow], gone, always) if len(one)], ignore_index=True)
+    order = ["dataset", "attack", "model", *(["explanations", "applies"] if part == "local" else [])]
+    lines = lines.reindex(columns=[*order, *SHOWN]).sort_values(order[:3], kind="stable")
+    return _titled(lines)
+
+
+def _test_set_table(average: pd.DataFrame) -> pd.DataFrame:
+    """Return the attacks on the other test sets."""
+    lines = average[(average["test_set"] != PAPER) & (average["part"] != "reference")]
+    shown = [*CASE, "precision", "recall", "fpr", "advantage", "auc", "auc_low", "auc_high", "tpr_at_01", "members",
+             "others", "folds"]  # fmt: skip
+    return _titled(lines[shown].drop_duplicates(CASE))
+
+
+def _reference(average: pd.DataFrame) -> pd.DataFrame:
+    """Return LiRA beside the other attacks on its target."""
+    lines = average[(average["part"] == "reference")]
+    return _titled(lines[["dataset", "model", "attack", "test_set", *(n for n in SHOWN if not n.startswith("delta")
+                                                                     and n != "note")]])  # fmt: skip
+
+
+def _copy_table(results: pd.DataFrame) -> pd.DataFrame:
+    """Return how many rows are on both sides."""
+    lines = results[results["kind"] == "duplicates"].drop_duplicates(["dataset", "fold"])
+    numbers = ["rows", "distinct", "members_both", "others_both", "best_auc", "best_advantage"]
+    if not len(lines):
+        return pd.DataFrame()
+    return _titled(lines.groupby("dataset", sort=False)[numbers].mean().reset_index())
+
+
+def attributes(results: pd.DataFrame) -> pd.DataFrame:
+    """Return how well a column is guessed, way by way."""
+    lines = results[results["kind"] == "attribute"]
+    if not len(lines):
+        return pd.DataFrame()
+    outside = ["others_low", "others_high"]
+    numbers = ["members", "members_low", "members_high", "others", *outside, "gain", "gain_low", "gain_high"]
+    found = lines.groupby(["dataset", "column", "way"], sort=False)[numbers].mean()
+    return _titled(found.assign(advantage=found["members"] - found["others"]).reset_index())
+
+
+def printed() -> pd.DataFrame:
+    """Return the paper's cells that do not follow from their neighbours, recomputed from what is printed."""
+    lines = []
+    for cell in F1:
+        least, greatest, again = cell.recomputed - ROUNDING, cell.recomputed + ROUNDING, cell.recomputed
+        if cell.precision is not None and cell.recall is not None:
+            least, greatest = f1_range(cell.precision, cell.recall)
+            again = 2 * cell.precision * cell.recall / (cell.precision + cell.recall)
+        lines.append([cell.table, cell.data, cell.attack, cell.target, "F1", cell.precision, cell.recall, cell.printed,
+                      again, least, greatest])  # fmt: skip
+    for one in PRINTED_DELTAS:
+        least, greatest, again = one.recomputed - ROUNDING, one.recomputed + ROUNDING, one.recomputed
+        if one.explainer is not None and one.black_box is not None:
+            again = one.explainer - one.black_box
+            least, greatest = again - 2 * ROUNDING, again + 2 * ROUNDING
+        lines.append([one.table, one.data, one.attack, one.target, "delta of recall", one.explainer, one.black_box,
+                      one.printed, again, least, greatest])  # fmt: skip
+    columns = [
+        "table",
+        "data",
+        "attack",
+        "target",
+        "figure",
+        "from",
+        "and",
+        "printed",
+        "recomputed",
+        "least",
+        "greatest",
+    ]
+    found = pd.DataFrame(lines, columns=columns)
+    low, high = found["printed"] - ROUNDING, found["printed"] + ROUNDING
+    return found.assign(possible=(high >= found["least"]) & (low <= found["greatest"]))
+
+
+def trial(average: pd.DataFrame) -> pd.DataFrame:
+    """Return a first trial's figures beside ours."""
+    lines = []
+    for (shadow, name), (recall, fpr, auc) in TRIAL.items():
+        ours = chosen(average, dataset="adult24", part="global", attack="mia", shadow=shadow, test_set=PAPER,
+                      model={"TREPAN-like": "enriched-RF"}.get(name, name))  # fmt: skip
+        if len(ours):
+            mine = [float(ours[figure].iloc[0]) for figure in ("recall", "fpr", "auc")]
+            lines.append(["adult24", "mia", shadow, name, recall, mine[0], fpr, mine[1], auc, mine[2]])
+    columns = [
+        "dataset",
+        "attack",
+        "shadow",
+        "target",
+        "recall_trial",
+        "recall",
+        "fpr_trial",
+        "fpr",
+        "auc_trial",
+        "auc",
+    ]
+    return _titled(pd.DataFrame(lines, columns=columns))
+
 
 EXPLAINERS = ("TREPAN-RF", "enriched-RF")
 MATRIX = ("mia", "label-only", "aloa", "aloa (additive)")
@@ -180,9 +402,7 @@ def _references(results: pd.DataFrame) -> list[str]:
                 spread(one["auc"].tolist()),
                 one[["tpr_at_001", "tpr_at_01", "tpr_at_01_low", "tpr_at_01_high"]].mean(),
             )
-            parts.append(f"{name} AUC {auc}, true positive rate {rates['tpr_at_001']:.2%} at a false one of 0.1 %, "
-                         f"{rates['tpr_at_01']:.2%} ({rates['tpr_at_01_low']:.2%} to {rates['tpr_at_01_high']:.2%}) at "
-                         "1 %")  # fmt: skip
+            parts.append(TEXTS.say("references", name=name, auc=auc, rates=rates))  # fmt: skip
         if parts:
             others = int(some["others"].iloc[0])
             out.append(f"{title}, RF, all rows (others: {others:,}; 0.1 % of them allow {others // 1000} false "
@@ -201,11 +421,7 @@ def _guessed(results: pd.DataFrame) -> list[str]:
             continue
         plain, agreed, best = ways[IMPUTED], ways[AGREEMENT], ways[BOTH]
         helps = "adds" if best["gain_low"] > 0 else "takes off" if best["gain_high"] < 0 else "adds nothing clear:"
-        out.append(f"{title}, attribute inference of {plain['column']} from a random forest's answers: without the "
-                   f"model {plain['members']:.3f} of the training rows are guessed right, by agreement with the label "
-                   f"{agreed['members']:.3f} (of other rows {agreed['others']:.3f}), imputed with the model's answers "
-                   f"{best['members']:.3f}: the model {helps} {best['gain']:+.3f} ({best['gain_low']:+.3f} to "
-                   f"{best['gain_high']:+.3f}).")  # fmt: skip
+        out.append(TEXTS.say("guessed", title=title, plain=plain, agreed=agreed, best=best, helps=helps))  # fmt: skip
     return out
 
 
@@ -272,10 +488,7 @@ def findings(results: pd.DataFrame) -> ExperimentFindings:
     figures = [_by_fpr(average), _gains(average), _curves(whole), local(average), ranks(ranked)]
     found = tables(whole, average)
     if ranked:
-        found.append(ResultTable("ranks", _rank_table(ranked),
-                                 "Mean ranks (1: most exposed) of global targets over data "
-                           "sets, attacks and shadow data, by recall and by AUC, with Friedman's p and Nemenyi's "
-                           "critical difference at .05."))  # fmt: skip
+        found.append(TEXTS.table("ranks", _rank_table(ranked)))  # fmt: skip
     return ExperimentFindings(found, [one for one in figures if one.panels], _sentences(whole, average, ranked))
 
 
@@ -294,11 +507,7 @@ def _by_fpr(average: pd.DataFrame) -> PanelFigure:
                  for name in MODELS if len(some := part[part["model"] == name])]  # fmt: skip
         chance = PlotLine("no information", [0, 1], [0, 1], style="dashed")
         found.append(Panel(title, "false positive rate", "recall", [*lines, chance]))
-    about = (
-        "Recall against the false positive rate of every attack under all shadow data, means over folds, a colour per "
-        "target; on the dashed line an attack knows nothing of membership, whatever its recall."
-    )
-    return PanelFigure("recall-by-fpr", about, found)
+    return TEXTS.figure("recall-by-fpr", found)
 
 
 def _gains(average: pd.DataFrame) -> PanelFigure:
@@ -313,11 +522,7 @@ def _gains(average: pd.DataFrame) -> PanelFigure:
             found.append(
                 Panel(title, "delta recall", "AUC", [*lines, PlotLine("chance", ends, [0.5, 0.5], style="dashed")])
             )
-    about = (
-        "AUC of every attack on an explainer against its gain of recall over the black box (the paper's measure of "
-        "exposure), means over folds; dashed: scores that tell nothing."
-    )
-    return PanelFigure("gain-and-auc", about, found)
+    return TEXTS.figure("gain-and-auc", found)
 
 
 def _curves(results: pd.DataFrame) -> PanelFigure:
@@ -339,11 +544,7 @@ def _curves(results: pd.DataFrame) -> PanelFigure:
                     f"{title}, {ROWS_OF[dataset]}, RF", "false positive rate", "true positive rate", lines, "log", "log"
                 )
             )
-    about = (
-        "True against false positive rates of LiRA (16 shadow models), of the attacks by shadow models (class of the "
-        "attack model predicted or true) and by labels on random forests, means over folds; dashed: chance."
-    )
-    return PanelFigure("curves", about, found)
+    return TEXTS.figure("curves", found)
 
 
 def local(average: pd.DataFrame) -> PanelFigure:
@@ -357,11 +558,7 @@ def local(average: pd.DataFrame) -> PanelFigure:
                      for (attack, shadow), one in some.groupby(["attack", "shadow"], sort=False)]  # fmt: skip
             if lines:
                 found.append(Panel(title, "explained records", what, lines))
-    about = (
-        "Recall and AUC of ensembles of attacks on local trees (LORE of RF) against the number of explained records, "
-        "means over folds; aloa does not apply to the bits of COMPAS and Adult."
-    )
-    return PanelFigure("local", about, found)
+    return TEXTS.figure("local", found)
 
 
 def _rankings(average: pd.DataFrame) -> dict[str, Ranking]:
@@ -384,12 +581,7 @@ def ranks(ranked: dict[str, Ranking]) -> PanelFigure:
         drawn = Ranks(of.treatments, of.ranks, of.pairs.to_numpy().tolist(), of.critical_difference)
         title = f"by {RANKED[figure]}, {of.blocks} combinations"
         found.append(Panel(title, "", "", ranks=drawn))
-    about = (
-        "Critical-difference diagrams: mean ranks (1: most exposed) of global targets over data sets, attacks and "
-        "shadow data, by recall (left) and by AUC (right); bars join targets that Nemenyi's test does not tell apart "
-        "at .05; below, the critical difference."
-    )
-    return PanelFigure("ranks", about, found)
+    return TEXTS.figure("ranks", found)
 
 
 def _rank_table(ranked: dict[str, Ranking]) -> pd.DataFrame:
