@@ -87,7 +87,7 @@ TARGETS = (
     Target("solvers.kernel.rup", KERNEL, everything=True),
     Target("solvers.cells.cutting", KERNEL, everything=True),
     Target("solvers.cells.bit_boxes", KERNEL),
-    Target("solvers.statements.numbering", KERNEL, everything=True),
+    Target("solvers.statements.observations", KERNEL, everything=True),
     Target("solvers.programs.dual_bounds", PROGRAMS),
     Target("solvers.programs.linear_program", PROGRAMS, ("bound", "refutation", "refutes")),
     Target("solvers.programs.feasibility", PROGRAMS, ("_by_program",)),

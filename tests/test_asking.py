@@ -13,7 +13,7 @@ import pytest
 from extras import extra
 
 import recon
-from recon.readers.loading.asking import release_of
+from recon.readers.loading.loading import release_of
 
 BITS = {
     "recon": 1,

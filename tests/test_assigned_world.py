@@ -16,8 +16,7 @@ from solvers.foundation.errors import CertificateError
 from solvers.foundation.limits import Limits
 from solvers.positions.assignments import world
 from solvers.positions.assignments.domains import Domains
-from solvers.positions.assignments.solving import Assigned, assigned
-from solvers.positions.assignments.world import check_rows, find_world, outside
+from solvers.positions.assignments.world import Assigned, assigned, check_rows, find_world, outside
 from solvers.positions.assignments.world_model import _nominal
 from solvers.statements.release import Release
 from solvers.statements.row_problem import problem_of

@@ -23,7 +23,7 @@ from solvers.positions.assignments.propagation.fixpoint import Vectorised, faste
 from solvers.positions.assignments.propagation.flows import Assignment
 from solvers.positions.assignments.propagation.tables import DomainState, ProblemTables, packed
 from solvers.positions.assignments.propagation.vectorised import _tightened
-from solvers.positions.assignments.solving import _row_problem, assigned
+from solvers.positions.assignments.world import _row_problem, assigned
 from solvers.statements.meetings import Meetings
 from solvers.statements.release import ANY_LABEL
 from solvers.statements.row_problem import problem_of

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recon
-from encoders.parts.resolutions import CutDomain
+from encoders.parts.base import CutDomain
 from recon.queries.measures.attribute_bits import NO_CLASSES, NO_RESOLUTION, OPEN, _value_of, attribute_bits
 from solvers.engines.figures import values
 from solvers.foundation.errors import ContradictionError

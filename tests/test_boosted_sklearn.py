@@ -37,7 +37,7 @@ from recon.readers.formats.sklearn.boosting.histogram import _exact_sums, _hessi
 from recon.readers.frames.world import violations
 from recon.readers.loading.loading import draft_of
 from solvers.foundation.errors import ReleaseError
-from solvers.statements.gradients.floating import rows_at
+from solvers.statements.gradients.boosted import rows_at
 
 FITS = {"gb2": 25, "hist2": 25, "gb3": 6, "hist3": 6, "gb4": 3, "hist4": 3, "gb0": 15, "hist0": 15}
 

@@ -20,8 +20,7 @@ import solvers.foundation.limits as limits_module
 from encoders.encode.encoder import encode
 from encoders.kinds.boosting import _is_open
 from encoders.models.models import Boosting
-from recon.readers.formats.boosters.xgboost.counts import sizes, starting_shares
-from recon.readers.formats.boosters.xgboost.file import _below_single, json_booster
+from recon.readers.formats.boosters.xgboost.file import _below_single, json_booster, sizes, starting_shares
 from recon.readers.formats.boosters.xgboost.model import (
     MADE,
     XGBoostRates,

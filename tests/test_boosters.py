@@ -17,14 +17,13 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Test
 from encoders.encode.encoder import encode
 from encoders.models.models import Boosting, Forest, Table, Tree
-from recon.readers.formats.boosters.lightgbm.counts import Objective, RateCandidates, Round, class_counts
 from recon.readers.formats.boosters.lightgbm.file import looks_like_lightgbm_text
 from recon.readers.formats.boosters.lightgbm.model import read_lightgbm, read_lightgbm_text
+from recon.readers.formats.boosters.lightgbm.rates import Objective, RateCandidates, Round, class_counts
 from recon.readers.formats.boosters.pickled import read as read_saved
 from recon.readers.formats.boosters.shared import BoosterTree, _narrowed, opposite, split_of
-from recon.readers.formats.boosters.xgboost.counts import class_counts as xgb_counts
-from recon.readers.formats.boosters.xgboost.counts import sizes
-from recon.readers.formats.boosters.xgboost.file import StoredXGBoostTree
+from recon.readers.formats.boosters.xgboost.file import StoredXGBoostTree, sizes
+from recon.readers.formats.boosters.xgboost.file import class_counts as xgb_counts
 from recon.readers.formats.boosters.xgboost.model import looks_like_xgboost_ubj, read_xgboost, read_xgboost_dump
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.release.reading import strict_json

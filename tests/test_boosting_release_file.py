@@ -22,8 +22,7 @@ from encoders.models.nodes import ModelNode, Support
 from recon.readers.formats.release.reading import parse, to_models
 from recon.readers.formats.release.writing import dump, release_json
 from solvers.foundation.errors import ReleaseError
-from solvers.statements.gradients.boosted import Gradients
-from solvers.statements.gradients.floating import _coefficients, by_tree
+from solvers.statements.gradients.boosted import Gradients, _coefficients, by_tree
 from solvers.statements.release import RowCount
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -122,7 +121,7 @@ def frame(encoded, rows):
 
 
 def met(encoded, model, rows):
-    """Tell whether rows meet all sums, by the intervals of `solvers.statements.gradients.floating`."""
+    """Tell whether rows meet all sums, by the intervals of `solvers.statements.gradients.boosted`."""
     domain, label = encoded.domain, encoded.domain.label
     leaves = np.array([[leaf(encoded, tree.block, row) for tree in model.trees] for row in rows])
     classes = [model.labels.index(label.point(row[-1])[0]) for row in rows]

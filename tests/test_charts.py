@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from recon.report.charts import svg
 from recon.report.charts import trees as layouts
-from recon.report.charts.bars import attribute_bars
-from recon.report.charts.curve import exposure_curve
+from recon.report.charts.curve import attribute_bars, exposure_curve
 from recon.report.charts.intervals import interval_bars
 from recon.report.charts.svg import remedy_bars
 from recon.report.charts.trees import model_drawing

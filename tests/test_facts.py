@@ -16,10 +16,9 @@ from recon.queries.bounds.intervals import interval_cells
 from recon.queries.measures.measures import measure
 from recon.readers.inspection.findings.findings import Finding
 from recon.readers.inspection.inspecting import Inspection
-from recon.release.auditing.auditing import group_disclosure
+from recon.release.auditing.auditing import AuditInputs, gathered, group_disclosure
 from recon.release.auditing.facts import facts_of, nothing_known
 from recon.release.auditing.findings import AuditFindings
-from recon.release.auditing.gathering import AuditInputs, gathered
 from recon.release.auditing.together import judged_together
 from solvers.foundation.limits import Limits
 

@@ -100,7 +100,6 @@ APART = {  # names of both clash, or the user imports the module only when it is
     "recon.release.auditing.determined_rows",
     "recon.report.consistency",
     "solvers.positions.assignments.propagation.flows",
-    "solvers.positions.assignments.world_dive",
     "solvers.positions.assignments.world_model",
     "solvers.programs.local_search.compiled",
 }

@@ -10,8 +10,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from solvers.cells.components import presolve
-from solvers.cells.implied_sums import separating_sums
-from solvers.cells.linear_system import SparseStatements, propagate
+from solvers.cells.linear_system import SparseStatements, propagate, separating_sums
 
 CELLS = 5
 

@@ -58,7 +58,7 @@ from solvers.kernel.facts import NumberedStatements
 from solvers.kernel.proof_format import proof_from, proof_json, quoted
 from solvers.kernel.rup import check as check_clauses
 from solvers.statements.boxes import Attribute, Box, Boxes, Region, RowSpace
-from solvers.statements.numbering import ROWS, StatementIndex
+from solvers.statements.observations import ROWS, StatementIndex
 from solvers.statements.release import UNBOUNDED, Choice, Partition, Release, RowCount, Statement
 
 # ---------------------------------------------------------------- random proofs against brute force

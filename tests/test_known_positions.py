@@ -73,7 +73,7 @@ def assert_sound(seed):
 
 def loaded(forest):
     """Return the release of a forest without a declared domain."""
-    from recon.readers.loading.asking import release_of
+    from recon.readers.loading.loading import release_of
 
     return release_of(forest)
 

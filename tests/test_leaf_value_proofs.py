@@ -46,9 +46,8 @@ from solvers.kernel.proof_format import proof_from, proof_json
 from solvers.proofs.certificates.certifier import _rooted
 from solvers.proofs.certificates.leaf_steps import StepWalk, TracedReplay
 from solvers.statements.boxes import Box, Boxes
-from solvers.statements.gradients.boosted import Gradients
+from solvers.statements.gradients.boosted import Gradients, rows_at
 from solvers.statements.gradients.enclosed import BITS, WORK, _exp_of_minus, _nearest, added, contribution
-from solvers.statements.gradients.floating import rows_at
 from solvers.statements.questions.answers import SettledAnswer
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, AddedBlocks, Loose, Partition, Region, RowCount, Statement
 

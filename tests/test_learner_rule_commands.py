@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import recon
 from recon.cli.app import _run_app
-from recon.release.auditing.gathering import _about, _people_line
+from recon.release.auditing.auditing import _about, _people_line
 
 COLUMNS = ["owns", "rents", "works", "owes"]
 

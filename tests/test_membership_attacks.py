@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from recon.attacks.membership.attacks import ATTACKS, CHEAP, _attacked_locally, attack, attacked, reservation
-from recon.attacks.membership.likelihood_ratio import population
-from recon.attacks.membership.shadow_data import ensemble, knowledge
+from recon.attacks.membership.shadow_data import ensemble, knowledge, population
 from recon.queries.inputs import RecordColumns, Records
 from solvers.foundation.errors import ReleaseError, Unsupported
 

@@ -8,8 +8,7 @@ from statistics import NormalDist, fmean
 import numpy as np
 import pytest
 
-from recon.attacks.membership.likelihood_ratio import LikelihoodRatio, population
-from recon.attacks.membership.shadow_data import Knowledge
+from recon.attacks.membership.shadow_data import Knowledge, LikelihoodRatio, population
 from recon.queries.inputs import RecordColumns, Records
 from solvers.foundation.errors import Inconclusive, ReleaseError
 from solvers.foundation.limits import Limits

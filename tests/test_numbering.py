@@ -15,8 +15,7 @@ from solvers.kernel.facts import NumberedStatements
 from solvers.proofs.export.integer_program import IntegerProgram
 from solvers.statements.boxes import Attribute, Box, Boxes, Region, RowSpace
 from solvers.statements.noise.laws import NoiseLaw
-from solvers.statements.numbering import StatementIndex
-from solvers.statements.observations import observations, widened
+from solvers.statements.observations import StatementIndex, observations, widened
 from solvers.statements.release import (
     ANY_LABEL,
     UNBOUNDED,

@@ -24,7 +24,7 @@ import recon
 from encoders.domain.cuts import AttributeCuts
 from encoders.domain.domain import Domain
 from encoders.domain.values import Continuous, Grid, Listed, exact
-from encoders.parts.resolutions import CutDomain
+from encoders.parts.base import CutDomain
 from recon.queries.measures.attribute_bits import curve_points, exposed_groups, exposed_in_all, worst_first
 from recon.readers.formats.drafts.binding import single_limits
 from recon.readers.formats.release.writing import dump, release_json

@@ -28,7 +28,7 @@ from solvers.engines.chain import answer
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReconError, ReleaseError, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.proofs.export.interaction import attribute_graph, cell_graph, components
-from solvers.statements.numbering import StatementIndex
+from solvers.statements.observations import StatementIndex
 from solvers.statements.release import Choice, Partition
 
 ROOT = Path(__file__).parents[1]

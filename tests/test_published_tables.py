@@ -34,7 +34,7 @@ from solvers.histograms.branches import branches_of
 from solvers.programs import linear_program as tightening
 from solvers.programs.linear_program import tightened
 from solvers.statements.boxes import Box, Region
-from solvers.statements.numbering import StatementIndex
+from solvers.statements.observations import StatementIndex
 from solvers.statements.questions.answers import DecideAnswer
 from solvers.statements.questions.query import Decide
 

@@ -12,7 +12,7 @@ import pytest
 
 import recon
 from recon.readers.loading.known_positions import with_known_positions
-from solvers.positions.assignments.solving import assigned
+from solvers.positions.assignments.world import assigned
 
 sklearn = pytest.importorskip("sklearn")
 from sklearn.datasets import load_breast_cancer, make_classification  # noqa: E402

@@ -18,7 +18,7 @@ import recon
 from recon.cli.releasing.reporting import report
 from recon.report.document.schema import json_schema
 from recon.report.page.html import markdown_page, page
-from recon.report.page.plain import text_page
+from recon.report.page.words import text_page
 from recon.report.results import _checked, as_read, read_document
 from solvers.foundation.errors import PolicyError, ReleaseError, Unsupported
 

@@ -18,8 +18,7 @@ from recon.report.page import blocks
 from recon.report.page.advice import STEPS, steps
 from recon.report.page.content.computing import GLOSSARY, parts
 from recon.report.page.html import markdown_page, page
-from recon.report.page.plain import text_page
-from recon.report.page.words import first_page
+from recon.report.page.words import first_page, text_page
 
 EVERY = list(documents.EVERY)
 FORMATS = {"html": page, "md": markdown_page, "txt": text_page}

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solvers.statements.gradients.boosted import Gradients
+from solvers.statements.gradients.boosted import Gradients, rows_at
 from solvers.statements.gradients.enclosed import BITS, contribution
-from solvers.statements.gradients.floating import rows_at
 
 LAW = Gradients("log_loss", "float32", "float32", relative=2.0**-31, stages="float32")
 NEAR = 2.0**-BITS

@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 import recon
 from recon.cli.app import main
 from recon.queries.measures.measures import measure
-from recon.release.auditing import gathering
+from recon.release.auditing import auditing as gathering
 from recon.report.wording.headline import headline_lines
 from solvers.foundation.limits import Limits
 

@@ -36,9 +36,7 @@ from encoders.models.models import (
     RuleSet,
     Tree,
 )
-from encoders.parts.base import Encoder
-from encoders.parts.resolutions import CutDomain, Resolutions
-from encoders.parts.supports import MAX_ROWS, count_text
+from encoders.parts.base import MAX_ROWS, CutDomain, Encoder, Resolutions, count_text
 from solvers.foundation.derived import Derived
 from solvers.foundation.displayed import LINES, Displayed, DisplayFacts, many, short
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported

@@ -21,7 +21,7 @@ from encoders.kinds.split_midpoints import Midpoints, NodeRegion, node_regions
 from encoders.kinds.tree import TreeLinks, shape
 from encoders.models.learner_facts import FactLimits, Learner, LearnerFact, LearnerFacts
 from encoders.models.models import Forest, Tree
-from encoders.parts.resolutions import CutDomain, Resolutions
+from encoders.parts.base import CutDomain, Resolutions
 from solvers.foundation.errors import ContradictionError, EngineError, Unsupported
 from solvers.positions.midpoints.splits import TreeSplits
 from solvers.statements.release import RowCount

@@ -21,8 +21,7 @@ from encoders.kinds.forest import ForestEncoder
 from encoders.kinds.tree import shape, tree_total
 from encoders.models.models import Boosting, Tree, TreeSums
 from encoders.models.nodes import Support
-from encoders.parts.base import Encoder
-from encoders.parts.resolutions import CutDomain, Resolutions
+from encoders.parts.base import CutDomain, Encoder, Resolutions
 from solvers.foundation.errors import EngineError, ReleaseError
 from solvers.statements.gradients.boosted import Boosted, BoostedTree, Gradients
 from solvers.statements.release import Block, Partition, RowCount

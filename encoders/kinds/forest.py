@@ -30,9 +30,7 @@ from encoders.domain.domain import Domain
 from encoders.kinds.tree import check_tree, leaf_boxes, leaf_names, tree_partition, tree_total, unused_counts
 from encoders.models.models import Forest, Tree
 from encoders.models.nodes import UNPUBLISHED as NOT_GIVEN
-from encoders.parts.base import Encoder
-from encoders.parts.resolutions import CutDomain, Resolutions
-from encoders.parts.supports import PartitionSupports, label_texts, partition
+from encoders.parts.base import CutDomain, Encoder, PartitionSupports, Resolutions, label_texts, partition
 from solvers.foundation.errors import EngineError, ReleaseError
 from solvers.statements.bags import BagCounts, TreeBags
 from solvers.statements.boxes import Box, Boxes, Region

@@ -16,9 +16,7 @@ from encoders.domain.cuts import AttributeCuts
 from encoders.domain.domain import GUESSED, Domain
 from encoders.domain.values import Cell, Continuous, Listed, Ranges, Test, intersection
 from encoders.models.models import KnownRows
-from encoders.parts.base import Encoder
-from encoders.parts.resolutions import CutDomain, Resolutions
-from encoders.parts.supports import PartitionSupports, label_texts, partition
+from encoders.parts.base import CutDomain, Encoder, PartitionSupports, Resolutions, label_texts, partition
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.boxes import Box, Boxes
 from solvers.statements.release import Block, RowCount

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from encoders.domain.domain import Domain
 from encoders.domain.values import Position
 from encoders.models.learner_facts import GroupCount, LearnerFacts
-from encoders.parts.base import Encoder
-from encoders.parts.resolutions import CutDomain, Resolutions
+from encoders.parts.base import CutDomain, Encoder, Resolutions
 from solvers.statements.boxes import Region
 from solvers.statements.release import UNBOUNDED, Block, Choice, Loose, RowCount, Statement
 

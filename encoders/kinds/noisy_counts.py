@@ -33,9 +33,7 @@ from encoders.models.models import (
     Tree,
 )
 from encoders.models.nodes import UNPUBLISHED, Support
-from encoders.parts.base import Encoder
-from encoders.parts.resolutions import CutDomain, Resolutions
-from encoders.parts.supports import label_texts
+from encoders.parts.base import CutDomain, Encoder, Resolutions, label_texts
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.boxes import Box, Region
 from solvers.statements.noise.laws import NoiseLaw

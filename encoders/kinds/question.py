@@ -9,8 +9,7 @@ from __future__ import annotations
 from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Position
 from encoders.models.models import GroupQuestion
-from encoders.parts.base import Encoder
-from encoders.parts.resolutions import CutDomain, Resolutions
+from encoders.parts.base import CutDomain, Encoder, Resolutions
 from encoders.parts.statistics import numbers_of, numeric, value_cuts
 from solvers.statements.boxes import Region
 from solvers.statements.release import UNBOUNDED, Block, Loose, RowCount, Statement

@@ -9,9 +9,7 @@ from encoders.domain.domain import Condition, Domain
 from encoders.kinds.tree import check_label
 from encoders.models.models import RuleList
 from encoders.models.nodes import CountTable
-from encoders.parts.base import Encoder
-from encoders.parts.resolutions import CutDomain, Resolutions
-from encoders.parts.supports import PartitionSupports, check_support, partition
+from encoders.parts.base import CutDomain, Encoder, PartitionSupports, Resolutions, check_support, partition
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.boxes import Box, Boxes
 from solvers.statements.release import UNBOUNDED, Block, RowCount

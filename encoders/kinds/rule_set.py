@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from encoders.domain.domain import Condition, Domain
 from encoders.models.models import RuleSet
-from encoders.parts.base import Encoder
-from encoders.parts.resolutions import CutDomain, Resolutions
-from encoders.parts.supports import check_support, label_texts, numbered_names
+from encoders.parts.base import CutDomain, Encoder, Resolutions, check_support, label_texts, numbered_names
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.boxes import Box, Region
 from solvers.statements.release import Block, Loose, RowCount, Statement

@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Position, exact, is_number
 from encoders.models.models import PublishedFigure, Statistic, Table
-from encoders.parts.base import Encoder
-from encoders.parts.resolutions import CutDomain, Resolutions
+from encoders.parts.base import CutDomain, Encoder, Resolutions, check_count
 from encoders.parts.statistics import PartNumbers, StatisticGroup, numbers_of, numeric, statements_of, value_cuts
-from encoders.parts.supports import check_count
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.boxes import Box, Region
 from solvers.statements.release import UNBOUNDED, Block, Choice, Loose, RowCount, Statement

@@ -17,9 +17,17 @@ from numpy.typing import NDArray
 from encoders.domain.domain import Condition, Domain
 from encoders.models.models import Tree
 from encoders.models.nodes import LEAF, UNPUBLISHED, Nodes
-from encoders.parts.base import Encoder
-from encoders.parts.resolutions import CutDomain, Resolutions, SplitTable
-from encoders.parts.supports import MAX_ROWS, PartitionSupports, check_support, fits, partition
+from encoders.parts.base import (
+    MAX_ROWS,
+    CutDomain,
+    Encoder,
+    PartitionSupports,
+    Resolutions,
+    SplitTable,
+    check_support,
+    fits,
+    partition,
+)
 from solvers.foundation.errors import EngineError, ReleaseError
 from solvers.statements.boxes import Boxes, RunMasks
 from solvers.statements.release import Block, Partition, RowCount

@@ -1,3 +1,3 @@
 """What the kinds of models share: cut domains, the base class, supports, statistics."""
 
-__all__ = ["base", "resolutions", "statistics", "supports"]
+__all__ = ["base", "statistics"]

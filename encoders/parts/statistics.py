@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from encoders.domain.domain import Domain
 from encoders.domain.values import AnyAttribute, Continuous, Grid, Listed, Position, Ranges, exact
 from encoders.models.models import Statistic
-from encoders.parts.resolutions import CutDomain
+from encoders.parts.base import CutDomain
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.boxes import Box, Region
 from solvers.statements.release import UNBOUNDED, Choice, RowCount, Statement

@@ -33,7 +33,7 @@ from recon.learner_rule.figures import Bits, LearnerRule, RuleContribution, rule
 from recon.queries.answers.counting import count
 from recon.queries.measures.measures import measure
 from recon.readers.frames.describe import condition_text
-from recon.readers.loading.asking import Released, release_of
+from recon.readers.loading.loading import Released, release_of
 from recon.readers.loading.settled import settled_release
 from solvers.foundation.displayed import short
 from solvers.foundation.errors import ContradictionError, Inconclusive, Unsupported

@@ -29,7 +29,7 @@ from recon.readers.frames.naming import column_like, named_like
 from recon.readers.frames.outside import answered
 from recon.readers.frames.selections import profile_ranges
 from recon.readers.frames.world import World, wrap
-from recon.readers.loading.asking import Released, release_of
+from recon.readers.loading.loading import Released, release_of
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.greedy.marginals import ColumnMarginal, StateMarginals, StateSupports, expected_rows, some_row

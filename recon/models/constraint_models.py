@@ -13,7 +13,7 @@ from recon.models.graphs import interaction_graph
 from recon.models.mapping import Mapping, about_cells, about_rows, title
 from recon.queries.answers.counting import convention_of
 from recon.queries.noisy.denoising import certain_release
-from recon.readers.loading.asking import Released, release_of
+from recon.readers.loading.loading import Released, release_of
 from recon.readers.loading.settled import settled_release
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from encoders.encode.encoder import EncodedRelease
-from encoders.parts.resolutions import CutDomain
+from encoders.parts.base import CutDomain
 from recon.io.files.opening import read_whole
 from recon.io.files.writing import write_all
 from recon.models.constraint_models import mapping_of
@@ -31,7 +31,7 @@ from recon.models.graphs import boxes_json, dumped, interaction_graph, number, v
 from recon.models.mapping import Mapping, title
 from recon.readers.formats.release.writing import attribute_json, release_json
 from recon.readers.frames.world import World, between
-from recon.readers.loading.asking import Released, release_of
+from recon.readers.loading.loading import Released, release_of
 from recon.readers.loading.settled import settled_release
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits

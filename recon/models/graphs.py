@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from encoders.domain.values import Continuous, Listed, Position, plain
 from encoders.encode.encoder import EncodedRelease
-from encoders.parts.resolutions import CutDomain
+from encoders.parts.base import CutDomain
 from solvers.foundation.displayed import json_shown, shown
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits

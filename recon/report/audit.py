@@ -11,9 +11,9 @@ import pandas as pd
 
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
-from recon.readers.loading.asking import Released, release_of
+from recon.readers.loading.loading import Released, release_of
+from recon.release.auditing.auditing import AuditInputs, gathered
 from recon.release.auditing.findings import AuditFindings
-from recon.release.auditing.gathering import AuditInputs, gathered
 from recon.release.policies.assessing import assess
 from recon.release.policies.policy import Policy, read_policy
 from recon.release.registers.adding import Added, adds, joined

@@ -137,7 +137,7 @@ def rendered(document: Mapping[str, Any], form: str) -> str:
 def _formats() -> dict[str, Callable[[Mapping[str, Any]], str]]:
     """Return what makes every format, imported when it is asked for."""
     from recon.report.page.html import markdown_page, page
-    from recon.report.page.plain import text_page
+    from recon.report.page.words import text_page
     from recon.report.sarif import junit, sarif
 
     return {"html": page, "md": markdown_page, "txt": text_page, "json": json_text, "sarif": sarif, "junit": junit}

@@ -1,7 +1,7 @@
 """What propagation leaves free, cut into parts that have nothing to do with each other.
 
 Statements that the bounds already imply are dropped, equal ones merged, and so are sums of others that tie what is
-independent without them (`solvers.cells.implied_sums`); cells and statements that remain form a graph whose connected
+independent without them (`solvers.cells.linear_system`); cells and statements that remain form a graph whose connected
 components are solved one by one. Worlds multiply over components.
 """
 
@@ -13,8 +13,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.implied_sums import groups_of, separating_sums
-from solvers.cells.linear_system import FREE, Propagated, SparseStatements, add_up, same_rows
+from solvers.cells.linear_system import (
+    FREE,
+    Propagated,
+    SparseStatements,
+    add_up,
+    groups_of,
+    same_rows,
+    separating_sums,
+)
 from solvers.foundation.array_types import Ints
 from solvers.foundation.limits import Limits
 from solvers.statements.release import UNBOUNDED

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from solvers.cells.bit_boxes import Covering, Index, WordLayout, Words, beyond, meeting, packed, split, split_parts
 from solvers.foundation.array_types import Ints
 from solvers.statements.boxes import Region
-from solvers.statements.numbering import StatementIndex
+from solvers.statements.observations import StatementIndex
 from solvers.statements.release import ANY_LABEL, Partition
 
 Entries = tuple[Ints, Ints, Ints]  # statement, piece, coefficient

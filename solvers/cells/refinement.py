@@ -26,13 +26,12 @@ from solvers.cells.cutting import (
     with_labels,
     zeros_first,
 )
-from solvers.cells.implied_sums import implied_zeros
-from solvers.cells.linear_system import SparseStatements, propagate
+from solvers.cells.linear_system import SparseStatements, implied_zeros, propagate
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive, TooLarge
 from solvers.foundation.exact import MAX_SUM
 from solvers.foundation.limits import Limits
-from solvers.statements.numbering import StatementIndex
+from solvers.statements.observations import StatementIndex
 from solvers.statements.release import Release
 
 PRUNE_FROM = 4_096  # pieces; below, pruning costs more than it saves

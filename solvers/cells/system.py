@@ -25,7 +25,7 @@ from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.exact import DOUBLE, MAX_SUM
 from solvers.foundation.limits import Limits
 from solvers.statements.boxes import Box
-from solvers.statements.numbering import Choices, StatementIndex
+from solvers.statements.observations import Choices, StatementIndex
 from solvers.statements.regions.row_space import Space
 from solvers.statements.release import NO_COUNT, UNBOUNDED, Release
 
@@ -34,7 +34,7 @@ PHASE = "the system of cells was set up"
 
 @dataclass(frozen=True, eq=False)
 class CellSystem:
-    """Statements (rows, numbered by `solvers.statements.numbering`) over live cells (columns).
+    """Statements (rows, numbered by `solvers.statements.observations`) over live cells (columns).
 
     `sizes` are the cells' raw rows (Python integers). `words` are the disjoint boxes that make up the cells,
     `cell` says which cell each is part of. `linear` holds every statement, also those of alternatives, of which

@@ -5,7 +5,7 @@ share a point. Propagation over both to its end leaves places, from which verdic
 bags, a tree or table whose leaves hold one row each tells rows apart as well: where the cells are too many, that is the
 program row by row which finds a world.
 
-Source: see `solvers.statements.row_problem`, `solvers.positions.assignments.solving` and `solvers.positions`.
+Source: see `solvers.statements.row_problem`, `solvers.positions.assignments.world` and `solvers.positions`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.exact import multinomial_factors
 from solvers.foundation.limits import Limits
-from solvers.positions.assignments.solving import Assigned, assigned, room
+from solvers.positions.assignments.world import Assigned, assigned, room
 from solvers.positions.known_world import count_placed, draw_parts, draw_placed, known_world, list_placed, values_in
 from solvers.positions.sizes import DeterminedRows, boxed, settled
 from solvers.positions.verdicts import decide_placed, decide_settled, share_placed

@@ -14,7 +14,7 @@ from solvers.engines.chain import ChainStep, engines_for, refusal
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.decision_diagram import elimination_order, width
-from solvers.statements.numbering import StatementIndex
+from solvers.statements.observations import StatementIndex
 from solvers.statements.questions.engine import COARSE, FEW, Engine
 from solvers.statements.questions.query import Query
 from solvers.statements.release import Release

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from solvers.cells.worlds import RandomSource
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.positions.assignments.solving import assigned
+from solvers.positions.assignments.world import assigned
 from solvers.positions.known_world import known_world
 from solvers.programs.columns.single_partitions import decide_without_cells, world_bounds, world_of
 from solvers.statements.questions.answers import Answer, CountAnswer, WorldsAnswer

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import CertificateError, NotVerified
 from solvers.foundation.limits import Limits
-from solvers.statements.numbering import StatementIndex
+from solvers.statements.observations import StatementIndex
 from solvers.statements.release import Choice, Loose, Partition, Release, Statement
 
 MAX_PIECES = 1_000_000

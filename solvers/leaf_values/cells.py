@@ -17,9 +17,8 @@ from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import TooLarge
 from solvers.leaf_values.combining import moved
 from solvers.statements.boxes import Box, Boxes
-from solvers.statements.gradients.boosted import Boosted
-from solvers.statements.gradients.floating import by_tree, entries
-from solvers.statements.numbering import StatementIndex
+from solvers.statements.gradients.boosted import Boosted, by_tree, entries
+from solvers.statements.observations import StatementIndex
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Partition, Release
 
 Floats = NDArray[np.float64]

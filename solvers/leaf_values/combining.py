@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.statements.gradients.boosted import Boosted
-from solvers.statements.gradients.floating import by_tree, entries
+from solvers.statements.gradients.boosted import Boosted, by_tree, entries
 
 Floats = NDArray[np.float64]
 UNIT = 2.0**-53

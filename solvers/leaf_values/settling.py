@@ -38,7 +38,7 @@ from solvers.leaf_values.combining import IntegerStatements, evaluated
 from solvers.leaf_values.lattice import MOST, reduced, unavailable
 from solvers.leaf_values.peeling import affordable, peel
 from solvers.statements.boxes import Boxes
-from solvers.statements.numbering import StatementIndex
+from solvers.statements.observations import StatementIndex
 from solvers.statements.questions.answers import SettledAnswer, Status
 from solvers.statements.release import Release
 

@@ -40,7 +40,7 @@ from solvers.leaf_values.lattice import MOST, LatticeSearch, WeightedSums, unava
 from solvers.leaf_values.peeling import propagate
 from solvers.programs.cpsat import FOUND, refuse, run, state
 from solvers.statements.boxes import Box
-from solvers.statements.numbering import StatementIndex
+from solvers.statements.observations import StatementIndex
 from solvers.statements.questions.answers import Answer, WorldsAnswer
 from solvers.statements.questions.query import MostLikely
 from solvers.statements.release import Release, RowWorld
@@ -60,7 +60,7 @@ def one_world(release: Release, query: MostLikely, limits: Limits) -> Answer:
     """Return one world whose rows meet every count and figure, that there is none, or why none was found.
 
     A figure is met where its interval and that of the sum meet: coefficients lie in the intervals of
-    `solvers.statements.gradients.floating`, which hold the true ones, so that a world may miss a figure by as much as
+    `solvers.statements.gradients.boosted`, which hold the true ones, so that a world may miss a figure by as much as
     these are wide. That there is none is certain. `World.unique`: whether another world exists, where that is settled.
     Raises `Unsupported` for releases with more than partitions of disjoint boxes and one model of classes, and without
     python-flint; `TooLarge` beyond `limits.cells`.

@@ -33,7 +33,7 @@ from solvers.foundation.errors import EngineError, Inconclusive
 from solvers.foundation.exact import Factor, log2_multisets, multiset_factors
 from solvers.foundation.limits import Limits
 from solvers.positions.assignments.domains import Places
-from solvers.positions.assignments.solving import Assigned
+from solvers.positions.assignments.world import Assigned
 from solvers.positions.sizes import SLACK, BoxedRows, bits_left, boxed, log2_whole, settled
 from solvers.statements.boxes import Attribute, Box
 from solvers.statements.questions.answers import CountAnswer

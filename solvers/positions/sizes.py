@@ -14,7 +14,7 @@ from solvers.foundation.array_types import Bits, Floats, Ints
 from solvers.foundation.errors import EngineError, Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.positions.assignments.domains import Places
-from solvers.positions.assignments.solving import Assigned
+from solvers.positions.assignments.world import Assigned
 from solvers.statements.bags import UNPUBLISHED
 from solvers.statements.boxes import Attribute
 from solvers.statements.regions.row_space import Space

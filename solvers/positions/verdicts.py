@@ -22,7 +22,7 @@ from solvers.foundation.exact import log_absent_multiset
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import PriorMembership
 from solvers.positions.assignments.domains import Places
-from solvers.positions.assignments.solving import Assigned
+from solvers.positions.assignments.world import Assigned
 from solvers.positions.known_world import known_world, numbers_of, values_in
 from solvers.positions.sizes import DeterminedRows, places_of
 from solvers.statements.boxes import Box

@@ -36,7 +36,7 @@ from solvers.foundation.limits import Limits
 from solvers.programs.dual_bounds import combined
 from solvers.programs.feasibility import Feasibility, verdict
 from solvers.statements.boxes import Box, Boxes
-from solvers.statements.numbering import StatementIndex
+from solvers.statements.observations import StatementIndex
 from solvers.statements.regions.row_space import Space
 from solvers.statements.release import (
     ANY_LABEL,

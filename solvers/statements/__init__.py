@@ -6,7 +6,6 @@ __all__ = [
     "gradients",
     "meetings",
     "noise",
-    "numbering",
     "observations",
     "questions",
     "regions",

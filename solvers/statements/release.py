@@ -55,7 +55,8 @@ class Statement:
 class Block(Protocol):
     """What every block of statements offers, be it a `Partition`, a `Choice` or `Loose` statements.
 
-    Statements are numbered from 0 within their block; `solvers.statements.numbering` numbers those of a whole release.
+    Statements are numbered from 0 within their block; `solvers.statements.observations` numbers those of a whole
+    release.
     """
 
     @property

@@ -66,7 +66,7 @@ def points(job: str, name: str, trees: int) -> list[Line]:
     import positions as bench
 
     from solvers.foundation.limits import Limits
-    from solvers.positions.assignments.solving import assigned
+    from solvers.positions.assignments.world import assigned
 
     bench.warm()
     out = []

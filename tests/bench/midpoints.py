@@ -48,7 +48,7 @@ def in_turn(job: str, name: str, classes: int, n: int, trees: int) -> list[Line]
     import recon
     from encoders.encode.learner_facts import learnt_splits
     from solvers.foundation.limits import Limits
-    from solvers.positions.assignments.solving import assigned
+    from solvers.positions.assignments.world import assigned
     from solvers.positions.midpoints.alternating import locate_in_turn
 
     positions.warm()

@@ -135,7 +135,7 @@ def warm() -> None:
     from solvers.positions.assignments.domains import Domains
     from solvers.positions.assignments.propagation.fixpoint import WORK, fastest
     from solvers.positions.assignments.propagation.tables import DomainState, ProblemTables
-    from solvers.positions.assignments.solving import assigned
+    from solvers.positions.assignments.world import assigned
 
     problem = assigned(read("breast_cancer", 40, 5).statements, Limits()).problem
     tables, loops = ProblemTables.of(problem, Limits()), fastest(Limits())
@@ -148,7 +148,7 @@ def bags(job: str, name: str, n: int, trees: int, limit: float = SECONDS * 5) ->
     """Work out what is left for every row of a default forest, and replay it."""
     from solvers.foundation.limits import Limits
     from solvers.kernel.removals import RemainingDomains
-    from solvers.positions.assignments.solving import assigned
+    from solvers.positions.assignments.world import assigned
     from solvers.statements.meetings import Meetings
 
     warm()
@@ -227,7 +227,7 @@ def plain(job: str, name: str, n: int, trees: int) -> list[Line]:
 def slots(job: str, name: str, n: int, trees: int) -> list[Line]:
     """Work out what is left for the rows of a forest without bootstrap, told apart by the leaves of one tree."""
     from solvers.foundation.limits import Limits
-    from solvers.positions.assignments.solving import assigned
+    from solvers.positions.assignments.world import assigned
 
     warm()
     with stored(name, n, trees, bootstrap=False) as case:

@@ -22,7 +22,7 @@ from recon.io.files.budget import within
 from recon.queries.inputs import Floats
 from recon.readers.formats.release.reading import read_bytes, strict_json
 from recon.readers.frames.selections import numbers_of
-from recon.readers.loading.asking import Released, release_of
+from recon.readers.loading.loading import Released, release_of
 from recon.readers.stored.objects.things import Thing
 from recon.readers.stored.rewriting import open_stored, unpacked
 from solvers.foundation.errors import ReleaseError, Unsupported

@@ -33,7 +33,7 @@ from recon.attacks.membership.shadow_data import Kind, Knowledge, MembershipGues
 from recon.queries.inputs import Bits, Ints, predicted
 from recon.queries.questions.questions import certify
 from recon.readers.frames.world import violations
-from recon.readers.loading.asking import Released, release_of
+from recon.readers.loading.loading import Released, release_of
 from solvers.foundation.displayed import Displayed
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits, ended

@@ -1,3 +1,3 @@
 """Who was a training row: shadow models, robustness of labels, likelihood ratios; several attacks as one."""
 
-__all__ = ["attacks", "likelihood_ratio", "shadow_data"]
+__all__ = ["attacks", "shadow_data"]

@@ -17,10 +17,10 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from recon.attacks.membership.likelihood_ratio import LikelihoodRatio
 from recon.attacks.membership.shadow_data import (
     Attack,
     Knowledge,
+    LikelihoodRatio,
     MembershipGuess,
     constant_columns,
     ensemble,

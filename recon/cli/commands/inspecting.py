@@ -91,7 +91,7 @@ def _with_rows(found: Inspection, content: bytes, data: str, memory: int) -> Ins
     import pandas as pd
 
     from recon.readers.inspection.findings.severity import graded
-    from recon.readers.inspection.searching import searched
+    from recon.readers.inspection.ledgers import searched
     from recon.readers.stored.rewriting import open_stored
     from solvers.foundation.errors import ReleaseError, Unsupported
 

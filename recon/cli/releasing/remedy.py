@@ -164,8 +164,8 @@ def _audited(
     Raises `EngineError` where what is read back is not the merged release.
     """
     from recon.readers.loading.loading import load
+    from recon.release.auditing.auditing import AuditInputs, gathered
     from recon.release.auditing.facts import facts_of
-    from recon.release.auditing.gathering import AuditInputs, gathered
     from recon.release.policies.assessing import assess
     from solvers.foundation.errors import EngineError
 

@@ -18,8 +18,7 @@ from recon.attacks.evaluation import Evaluation, always_in, balanced, curve, dup
 from recon.attacks.explainers.sampling import enriched_tree
 from recon.attacks.explainers.trepan import trepan
 from recon.attacks.membership.attacks import attack, reservation
-from recon.attacks.membership.likelihood_ratio import LikelihoodRatio, population
-from recon.attacks.membership.shadow_data import Attack, Kind, Knowledge, knowledge
+from recon.attacks.membership.shadow_data import Attack, Kind, Knowledge, LikelihoodRatio, knowledge, population
 from recon.experiments.experiment import Point, Row
 from recon.queries.inputs import Bits, Floats, Ints, RecordColumns, Records, Target, predicted
 from solvers.foundation.errors import Unsupported, installing

@@ -38,9 +38,14 @@ from encoders.models.learner_facts import Learner
 from encoders.models.models import AnyModel, RuleList, Tree
 from recon.attacks.evaluation import clopper_pearson
 from recon.learner_rule.chosen import exact_refusals, greedy_rule
-from recon.learner_rule.estimating.columns import SeenAttribute, seen_of
-from recon.learner_rule.estimating.figures import EstimatedShare
-from recon.learner_rule.estimating.grown import FittedTree, grown_of, refuse_empty
+from recon.learner_rule.estimating.grown import (
+    EstimatedShare,
+    FittedTree,
+    SeenAttribute,
+    grown_of,
+    refuse_empty,
+    seen_of,
+)
 from recon.learner_rule.figures import rule_assumptions
 from recon.queries.questions.questions import drawn
 from recon.readers.frames.world import World

@@ -1,22 +1,271 @@
-"""A released tree over any columns as its learner grew it: the splits, and the values that reach a leaf."""
+"""A released tree over any columns as its learner grew it: the splits, and the values that reach a leaf.
+
+What was estimated or bounded under a learner's rule, as figures that say what they are.
+
+What a learner saw of every attribute: numbers by column, and all the splits that it may compare.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.domain import Condition, Domain
+from encoders.domain.values import AnyAttribute, Continuous, is_number
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.learner_facts import Learner
 from encoders.models.models import AnyModel, Tree
 from recon.learner_rule.chosen import check_limits, exact_refusals, least_rows, limits_of
-from recon.learner_rule.estimating.columns import SeenAttribute, seen_of, total_columns
-from solvers.foundation.displayed import named
+from recon.learner_rule.figures import Bits, bits_text, interval
+from solvers.foundation.displayed import Displayed, DisplayFacts, named
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.greedy.gains import ChosenTree
+
+GAP = np.float32(1e-7)  # scikit-learn's FEATURE_THRESHOLD: closer values are not told apart
+MOST_VALUES = 1 << 14
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class SeenAttribute:
+    """What the learner saw of one attribute: `numbers` (columns, values), what each column has where it has a value.
+
+    Numbers are those that scikit-learn computes with: single precision, here in doubles. `names` of the columns. A
+    candidate is a column and a number but the greatest: rows go left where they have at most that number. Candidates
+    stand in the order of columns, then numbers.
+    """
+
+    name: str
+    names: tuple[str, ...]
+    numbers: Floats
+
+    @cached_property
+    def values(self) -> int:
+        """Return how many values the attribute has."""
+        return int(self.numbers.shape[1])
+
+    @cached_property
+    def distinct(self) -> tuple[Floats, ...]:
+        """Return the numbers of every column, ascending."""
+        return tuple(np.unique(column) for column in self.numbers)
+
+    @cached_property
+    def owner(self) -> NDArray[np.int64]:
+        """Return (candidates,) the column of each."""
+        return np.repeat(np.arange(len(self.distinct)), [len(u) - 1 for u in self.distinct])
+
+    @cached_property
+    def bit(self) -> bool:
+        """Return whether the attribute is one independent binary column."""
+        return self.numbers.shape == (1, 2) and len(self.distinct[0]) == 2
+
+    @cached_property
+    def alike(self) -> NDArray[np.int64]:
+        """Return (values,) a number for each, the same for values that no column tells apart."""
+        if not len(self.numbers):
+            return np.zeros(self.values, dtype=np.int64)
+        return np.asarray(np.unique(self.numbers.T, axis=0, return_inverse=True)[1]).reshape(-1)
+
+    def left(self, table: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return (draws, candidates, classes) rows that go left, for tables (draws, values, classes)."""
+        parts = []
+        for column, numbers in zip(self.numbers, self.distinct, strict=True):
+            if len(numbers) == 2:
+                parts.append(table[:, column == numbers[0]].sum(axis=1)[:, None])
+                continue
+            order = np.argsort(column, kind="stable")
+            ends = np.searchsorted(column[order], numbers[:-1], side="right") - 1
+            parts.append(table[:, order].cumsum(axis=1)[:, ends])
+        empty = np.zeros((len(table), 0, table.shape[2]), dtype=np.int64)
+        return np.concatenate([empty, *parts], axis=1)
+
+
+def seen_of(domain: Domain) -> tuple[SeenAttribute, ...]:
+    """Return what the learner saw of the attributes of a domain, in their order, by its columns.
+
+    Raises `Unsupported` naming the attribute whose values no scikit-learn learner computes with as they are, or of
+    which no share of worlds can be estimated, and what to do.
+    """
+    if domain.label is None:
+        raise Unsupported("the learner's rule is about classes: the domain has no label")
+    viewed = {view.attribute for view in domain.columns.values()}
+    given = domain.in_order or (*(a.name for a in domain.attributes if a.name not in viewed), *domain.columns)
+    found: list[list[tuple[str, Floats]]] = [[] for _ in domain.attributes]
+    for name in given:
+        k = domain.place[name] if name in domain.place else domain.view_ranges(name)[0]
+        if k >= len(domain.attributes):
+            continue
+        found[k].append((name, _numbers_of(domain, name, domain.attributes[k])))
+    out = []
+    for attribute, columns in zip(domain.attributes, found, strict=True):
+        _refuse(attribute)
+        held = [(name, numbers) for name, numbers in columns if len(np.unique(numbers)) > 1]
+        shape = (len(held), attribute.known[1])
+        out.append(
+            SeenAttribute(
+                attribute.name, tuple(name for name, _ in held), np.reshape([n for _, n in held], shape).astype(float)
+            )
+        )
+    return tuple(out)
+
+
+def _refuse(attribute: AnyAttribute) -> None:
+    """Raise `Unsupported` for an attribute of which no share of worlds can be estimated."""
+    why = None
+    if isinstance(attribute, Continuous):
+        why = "may be any number, so that midpoints have no share: --learner midpoints counts with them"
+    elif attribute.missing:
+        why = "may be missing, and where missing values go is part of the rule: declare a domain without"
+    elif attribute.known[1] > MOST_VALUES:
+        why = f"has {attribute.known[1]:,} values, {MOST_VALUES:,} at most are drawn: declare a coarser resolution"
+    if why is not None:
+        raise Unsupported(f"no share is estimated: {named(attribute.name)} {why}")
+
+
+def _numbers_of(domain: Domain, name: str, attribute: AnyAttribute) -> Floats:
+    """Return (values,) the number, as the learner computes with it, that a column has at every value."""
+    _refuse(attribute)
+    if name not in domain.place:
+        ones = np.zeros(attribute.known[1])
+        for start, end in domain.view_ranges(name)[1]:
+            ones[start:end] = 1.0
+        return ones
+    values = [attribute.value_at(i) for i in range(attribute.known[1])]
+    if not all(is_number(v) for v in values):
+        raise Unsupported(f"{named(name)} has values that are no numbers: declare the columns that the learner saw")
+    single = np.array(values, dtype=np.float64).astype(np.float32)
+    gaps = np.diff(np.unique(single))
+    if len(np.unique(single)) < len(values) or (gaps <= GAP).any():
+        raise Unsupported(f"{named(name)} has values that scikit-learn does not tell apart: declare it coarser")
+    return single.astype(np.float64)
+
+
+def total_columns(seen: Sequence[SeenAttribute]) -> int:
+    """Return how many columns the learner chose among."""
+    return sum(len(one.names) for one in seen)
+
+
+@dataclass(frozen=True, repr=False)
+class EstimatedShare(Displayed):
+    """An estimate, never exact: the share of a release's worlds in which the learner could have chosen its models.
+
+    `log2_share`: an interval of log2 of the share that holds it with probability `confidence` at least, over the draws;
+    `share` the same as numbers (0 below about 1e-308), `middle` the estimate itself (-inf: never seen). `draws` per
+    event, `hits` of the `events` (each (hits, draws)): one event of whole worlds, or several of single attributes.
+    `exact_bits`: bounds on the part of log2 that was counted and not drawn. `random`: what is random, in words.
+    `contains`: whether the set estimated contains that of the rule (a threshold not known), () or why. `kind`: what
+    the figure is.
+    """
+
+    learner: Learner
+    draws: int
+    events: tuple[tuple[int, int], ...]
+    log2_share: Bits
+    middle: float
+    confidence: float
+    random: str
+    exact_bits: Bits = (0.0, 0.0)
+    contains: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    kind: Literal["estimate"] = "estimate"
+
+    @property
+    def hits(self) -> int:
+        """Return the draws of all events in which the choices stood."""
+        return sum(hits for hits, _ in self.events)
+
+    @property
+    def share(self) -> tuple[float, float]:
+        """Return the interval of the share itself."""
+        low, high = self.log2_share
+        return 2.0**low if low > -1100 else 0.0, 2.0**high if high > -1100 else 0.0
+
+    @property
+    def extra_bits(self) -> Bits:
+        """Return the interval of the bits that the rule removes: 0 or more."""
+        return max(0.0, -self.log2_share[1]), max(0.0, -self.log2_share[0])
+
+    def _facts(self) -> DisplayFacts:
+        bits = f"{bits_text(self.extra_bits)} at confidence {self.confidence:g}"
+        pairs: list[tuple[str, object]] = [("draws per event", self.draws), ("random", self.random)]
+        pairs += [("counted, not drawn", bits_text((max(0.0, -self.exact_bits[1]), -self.exact_bits[0])))]
+        lines = [(hits, draws) for hits, draws in self.events]
+
+        def shown() -> Sequence[Sequence[object]]:
+            return lines
+
+        line = f"an estimate: the learner's rule removes {bits}"
+        return DisplayFacts(line, pairs, ("hits", "draws"), shown, len(lines), self.assumptions, "to_json()")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the figures as an object ready for JSON; "is" says that they are an estimate."""
+        return {
+            "is": self.kind,
+            "learner": asdict(self.learner),
+            "draws": self.draws,
+            "hits": self.hits,
+            "events": [list(one) for one in self.events],
+            "share": list(self.share),
+            "log2_share": interval(self.log2_share),
+            "estimate": self.middle if math.isfinite(self.middle) else None,
+            "confidence": self.confidence,
+            "random": self.random,
+            "log2_counted": interval(self.exact_bits),
+            "contains": list(self.contains),
+            "assumptions": list(self.assumptions),
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class WorldsUpperBound(Displayed):
+    """A rigorous upper bound on the worlds in which the learner could have chosen its models, from some conditions.
+
+    `bits`: bounds on log2 of the worlds (`ordered`) without the rule; `most`: log2 of the worlds under it is at most
+    this. `share`: log2 of the share of the one model's worlds that the conditions used leave, at most (None: several
+    models). `columns`, `nodes`: whose conditions were used (nodes None: all).
+    """
+
+    learner: Learner
+    bits: Bits
+    most: float
+    share: float | None
+    columns: tuple[str, ...]
+    nodes: tuple[int, ...] | None
+    assumptions: tuple[str, ...] = ()
+
+    @property
+    def least_removed(self) -> float:
+        """Return how many bits the rule removes at least, 0 where nothing follows."""
+        return max(0.0, self.bits[0] - self.most)
+
+    def _facts(self) -> DisplayFacts:
+        where = f"{len(self.columns):,} columns" + ("" if self.nodes is None else f", {len(self.nodes):,} nodes")
+        line = f"at most {self.most:,.3f} bits of worlds under the rule, of {bits_text(self.bits)}, from {where}"
+        pairs: list[tuple[str, object]] = [("removed, at least", f"{self.least_removed:,.3f} bits")]
+        return DisplayFacts(line, pairs, (), lambda: (), 0, self.assumptions, "to_json()")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the figures as an object ready for JSON; "is" says that they are a bound."""
+        finite = math.isfinite(self.most)
+        return {
+            "is": "upper bound",
+            "learner": asdict(self.learner),
+            "convention": "ordered",
+            "world_bits": interval(self.bits),
+            "world_bits_at_most": self.most if finite else None,
+            "log2_share_at_most": self.share if self.share is not None and math.isfinite(self.share) else None,
+            "bits_removed_at_least": self.least_removed if math.isfinite(self.least_removed) else None,
+            "columns": list(self.columns),
+            "nodes": None if self.nodes is None else list(self.nodes),
+            "assumptions": list(self.assumptions),
+        }
+
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]

@@ -44,7 +44,7 @@ from recon.learner_rule.optimal.replaced import Replaced, replaced
 from recon.learners.rule_lists.greedy_rule_list import conjunctions
 from recon.queries.questions.questions import drawn, reconstruct, refuse_continuous
 from recon.readers.frames.world import World
-from recon.readers.loading.asking import Released, release_of
+from recon.readers.loading.loading import Released, release_of
 from recon.readers.loading.settled import settled_release
 from solvers.engines.chain import ask
 from solvers.foundation.errors import ContradictionError, Inconclusive, Unsupported

@@ -23,7 +23,7 @@ from recon.queries.questions.questions import refuse_continuous
 from recon.readers.frames.outside import answered
 from recon.readers.frames.selections import missing, one_of
 from recon.readers.frames.world import World
-from recon.readers.loading.asking import Released, release_of
+from recon.readers.loading.loading import Released, release_of
 from recon.readers.loading.settled import settled_release
 from solvers.foundation.limits import Limits
 

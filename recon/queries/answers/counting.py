@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast, overload
 
 from encoders.encode.encoder import EncodedRelease
-from recon.readers.loading.asking import Released, release_of
+from recon.readers.loading.loading import Released, release_of
 from recon.readers.loading.settled import settled_release
 from solvers.engines.chain import ask
 from solvers.foundation.errors import Unsupported

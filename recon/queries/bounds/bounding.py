@@ -29,7 +29,7 @@ from recon.queries.bounds.disclosure import numbers_within
 from recon.queries.bounds.placed import BoundAnswer, Later, nearer, places, same_mean
 from recon.readers.frames.selections import as_condition, select_conditions
 from recon.readers.frames.world import World, wrap
-from recon.readers.loading.asking import Released, release_of
+from recon.readers.loading.loading import Released, release_of
 from recon.readers.loading.settled import settled_release
 from solvers.engines.chain import ask
 from solvers.engines.figures.system import LARGEST_SUM, SystemFigures

@@ -37,8 +37,8 @@ from recon.queries.certificates.certificate_format import (
     with_steps,
 )
 from recon.readers.formats.release.reading import strict_json
-from recon.readers.loading.asking import Released, release_of
 from recon.readers.loading.known_positions import Table, with_known_positions
+from recon.readers.loading.loading import Released, release_of
 from solvers.foundation.displayed import LINES, Displayed, DisplayFacts
 from solvers.foundation.errors import CertificateError, NotVerified, ReleaseError
 from solvers.foundation.limits import Limits

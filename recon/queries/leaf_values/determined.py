@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from encoders.domain.values import Continuous
 from encoders.encode.encoder import EncodedRelease
-from recon.readers.loading.asking import Released, release_of
+from recon.readers.loading.loading import Released, release_of
 from recon.readers.loading.settled import as_released, proofs, settled_release
 from solvers.engines.chain import NOT_USED
 from solvers.foundation.displayed import Displayed

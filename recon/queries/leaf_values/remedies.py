@@ -24,7 +24,7 @@ from encoders.encode.encoder import EncodedRelease, encode, with_known_rows
 from encoders.models.models import AnyModel, Boosting, Tree, TreeSums
 from encoders.models.nodes import CountTable, Support
 from recon.queries.leaf_values.determined import Determined, determined
-from recon.readers.loading.asking import Released, release_of
+from recon.readers.loading.loading import Released, release_of
 from recon.readers.loading.settled import as_released
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits

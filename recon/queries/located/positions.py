@@ -36,12 +36,12 @@ from recon.queries.located.placed_rows import (
     columns_of,
     of_spans,
 )
-from recon.readers.loading.asking import Released, release_of
 from recon.readers.loading.known_positions import Table, contradicting, with_known_positions
+from recon.readers.loading.loading import Released, release_of
 from solvers.engines.chain import ask
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.positions.assignments.solving import assigned
+from solvers.positions.assignments.world import assigned
 from solvers.positions.midpoints.alternating import locate_in_turn
 from solvers.positions.midpoints.locating import ASSUMES, LocatedRows
 from solvers.positions.midpoints.splits import TreeSplits, raw_ends

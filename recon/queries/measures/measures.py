@@ -13,12 +13,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from encoders.encode.encoder import EncodedRelease
-from encoders.parts.resolutions import CutDomain
+from encoders.parts.base import CutDomain
 from recon.queries.answers.counting import convention_of, count
 from recon.queries.measures.attribute_bits import without_bits_left, without_shares
 from recon.queries.measures.figures import Measures, empty, exposure_frame
 from recon.readers.frames.describe import condition_text
-from recon.readers.loading.asking import Released, release_of
+from recon.readers.loading.loading import Released, release_of
 from recon.readers.loading.settled import settled_release
 from solvers.engines.figures.bits import log2_alone, log2_before, mean, ratio
 from solvers.engines.figures.partition import PartitionFigures

@@ -20,7 +20,7 @@ from encoders.encode.encoder import EncodedRelease, encode
 from encoders.models.models import Noise, RuleList, Tree
 from recon.queries.noisy.denoising import filled
 from recon.queries.noisy.posterior import Posterior, posterior
-from recon.readers.loading.asking import Released, release_of
+from recon.readers.loading.loading import Released, release_of
 from solvers.engines.figures.bits import bits_before
 from solvers.engines.figures.partition import PartitionFigures
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported

@@ -14,14 +14,13 @@ from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import AnyModel, Boosting, Forest, PublishedFigure, Rule, Table, Tree
 from encoders.models.nodes import UNPUBLISHED, Support
 from recon.readers.formats.release.writing import publishable
-from recon.readers.loading.asking import Released, release_of
+from recon.readers.loading.loading import Released, release_of
 from solvers.foundation.displayed import Displayed
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.noisy.likelihood.maximum import Likeliest
 from solvers.noisy.likelihood.most_likely import capped_rows, most_likely_counts
-from solvers.statements.numbering import StatementIndex
-from solvers.statements.observations import observations, widened
+from solvers.statements.observations import StatementIndex, observations, widened
 from solvers.statements.questions.engine import how, refused
 from solvers.statements.release import Release, RowCount
 

@@ -18,7 +18,7 @@ from recon.queries.answers.exact import Profiles, as_frame
 from recon.queries.noisy.denoising import certain_release
 from recon.readers.frames.selections import select_frame
 from recon.readers.frames.world import World, wrap
-from recon.readers.loading.asking import Released, release_of
+from recon.readers.loading.loading import Released, release_of
 from solvers.foundation.displayed import Displayed
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from encoders.encode.encoder import EncodedRelease
 from recon.queries.answers.exact import Profiles, as_frame
 from recon.readers.frames.selections import select_frame
-from recon.readers.loading.asking import Released, release_of
+from recon.readers.loading.loading import Released, release_of
 from solvers.engines.figures.partition import PartitionFigures
 from solvers.foundation.displayed import Displayed
 from solvers.foundation.errors import Unsupported

@@ -20,8 +20,8 @@ from encoders.models.models import Boosting, KnownRows
 from recon.queries.answers.exact import select_with
 from recon.queries.answers.undecided import decide, why_open
 from recon.readers.frames.naming import named_like
-from recon.readers.loading.asking import Released, release_of
 from recon.readers.loading.known_positions import known_rows
+from recon.readers.loading.loading import Released, release_of
 from recon.readers.loading.settled import held, proofs, settled_release
 from solvers.engines.chain import NOT_USED, answer
 from solvers.foundation.errors import ReleaseError, Unsupported

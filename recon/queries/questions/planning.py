@@ -16,7 +16,7 @@ import numpy as np
 
 from encoders.encode.encoder import EncodedRelease
 from recon.queries.answers.counting import convention_of
-from recon.readers.loading.asking import Released, release_of
+from recon.readers.loading.loading import Released, release_of
 from solvers.engines.chain import ChainStep
 from solvers.engines.forecast import Presolved, forecast, presolved
 from solvers.foundation.displayed import Displayed, DisplayFacts, many, shown

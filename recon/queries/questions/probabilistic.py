@@ -10,12 +10,12 @@ import pandas as pd
 
 from encoders.domain.values import cell_text
 from encoders.encode.encoder import EncodedRelease
-from encoders.parts.resolutions import CutDomain
+from encoders.parts.base import CutDomain
 from recon.io.console.output import free_name
 from recon.queries.answers.counting import convention_of
 from recon.queries.bounds.placed import parts_left, places
 from recon.readers.frames.describe import condition_text, values_text
-from recon.readers.loading.asking import Released, release_of
+from recon.readers.loading.loading import Released, release_of
 from recon.readers.loading.settled import settled_release
 from solvers.engines.chain import ask
 from solvers.engines.figures.partition import PartitionFigures

@@ -24,7 +24,7 @@ from recon.readers.frames.naming import column_like, named_like
 from recon.readers.frames.outside import answered
 from recon.readers.frames.selections import columns_by_attribute, profile_ranges, select_frame
 from recon.readers.frames.world import World, wrap
-from recon.readers.loading.asking import Released, release_of
+from recon.readers.loading.loading import Released, release_of
 from recon.readers.loading.settled import settled_release
 from solvers.engines.chain import ask
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported

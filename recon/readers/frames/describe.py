@@ -48,7 +48,7 @@ import numpy as np
 
 from encoders.domain.cuts import AttributeCuts
 from encoders.domain.values import MISSING, AnyAttribute, Grid, Listed, Position, cell_text, plain
-from encoders.parts.resolutions import CutDomain
+from encoders.parts.base import CutDomain
 from solvers.statements.boxes import Box, spans
 
 Shown = tuple[str, int]  # the number, and the side of the cut: 1 "at most", 0 "below"

@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
-from recon.readers.frames.odd import Odd, doubt, odd_lines
-from recon.readers.frames.selections import odd_cells
+from recon.readers.frames.selections import Odd, doubt, odd_cells, odd_lines
 from solvers.foundation.displayed import shown
 
 

@@ -22,7 +22,7 @@ from encoders.domain.values import AnyAttribute, Continuous, Grid, Ranges, Value
 from encoders.encode.encoder import EncodedRelease
 from encoders.kinds.table import source_of
 from encoders.models.models import Table
-from encoders.parts.resolutions import CutDomain
+from encoders.parts.base import CutDomain
 from encoders.parts.statistics import StatisticGroup, bounds, number, numbers_of
 from recon.readers.frames.selections import frame_ranges, select_frame, whole_rows
 from solvers.engines.figures.values import broken as broken_figures

@@ -1,3 +1,3 @@
 """Charts of a report as inline SVG: exposure, trees and lists, attributes, intervals, remedies."""
 
-__all__ = ["bars", "curve", "intervals", "svg", "trees"]
+__all__ = ["curve", "intervals", "svg", "trees"]

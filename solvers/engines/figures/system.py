@@ -14,7 +14,7 @@ from solvers.foundation.exact import MAX_SUM
 from solvers.foundation.limits import Limits
 from solvers.histograms.system_membership import Overlap, overlaps
 from solvers.statements.boxes import Attribute, Box, RowSpace
-from solvers.statements.numbering import StatementIndex
+from solvers.statements.observations import StatementIndex
 from solvers.statements.questions.query import Selections
 from solvers.statements.release import Release
 

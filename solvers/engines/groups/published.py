@@ -15,7 +15,7 @@ from solvers.cells.bit_boxes import WordLayout
 from solvers.foundation.array_types import Ints
 from solvers.foundation.limits import Limits
 from solvers.statements.boxes import Box, Boxes, Region
-from solvers.statements.numbering import ROWS
+from solvers.statements.observations import ROWS
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Loose, Partition, Release, Statement
 
 MAX_PAIRS = 2_000_000  # pairs of regions compared

@@ -42,8 +42,7 @@ from solvers.programs.feasibility import verdict
 from solvers.programs.quickxplain import conflict_of
 from solvers.statements.boxes import Box, Boxes
 from solvers.statements.noise.laws import NoiseLaw
-from solvers.statements.numbering import StatementIndex
-from solvers.statements.observations import Observation, certain_bounds, observations, within_noise
+from solvers.statements.observations import Observation, StatementIndex, certain_bounds, observations, within_noise
 from solvers.statements.regions.row_space import Space
 from solvers.statements.release import UNBOUNDED, Release, RowCount
 

@@ -35,7 +35,7 @@ from solvers.foundation.native.threads import one_thread
 from solvers.programs.cpsat import refuse, rounded, run
 from solvers.programs.row_model import RowLiterals
 from solvers.statements.boxes import Box, Boxes
-from solvers.statements.numbering import StatementIndex
+from solvers.statements.observations import StatementIndex
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Partition, Release, Statement
 
 LARGEST = 1 << 20  # statements with larger coefficients are left out, which only loosens
@@ -55,7 +55,7 @@ class Priceable:
 
 
 class Incidence:
-    """Which statements count a row, and how often; statements are numbered by `solvers.statements.numbering`.
+    """Which statements count a row, and how often; statements are numbered by `solvers.statements.observations`.
 
     Rows are (m, attributes), the part of every attribute.
     Statements of alternatives and those with very large coefficients count no row: leaving them out only loosens.

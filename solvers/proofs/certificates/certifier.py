@@ -47,7 +47,7 @@ from solvers.kernel.claims import (
 )
 from solvers.kernel.facts import NumberedStatements
 from solvers.kernel.leaf_values.blocks import say_more
-from solvers.positions.assignments.solving import Remembered, assigned
+from solvers.positions.assignments.world import Remembered, assigned
 from solvers.proofs.certificates.leaf_steps import Steps, StepWalk, TracedReplay
 from solvers.proofs.certificates.search import Base, ProofSearch
 from solvers.proofs.certificates.trimming import places_left, trimmed

@@ -25,7 +25,7 @@ from solvers.foundation.displayed import shown
 from solvers.foundation.errors import ContradictionError, TooLarge
 from solvers.foundation.limits import Limits
 from solvers.statements.boxes import Box
-from solvers.statements.numbering import StatementIndex
+from solvers.statements.observations import StatementIndex
 from solvers.statements.release import ANY_LABEL, Block, Choice, Partition, Release, Statement
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from encoders.domain.domain import Condition
 from encoders.domain.values import Value, equals
 from encoders.models.models import AnyModel, Provenance, PublishedFigure, Rule, RuleList, Statistic, Table
 from encoders.models.nodes import Support
-from encoders.parts.supports import MAX_ROWS
+from encoders.parts.base import MAX_ROWS
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.drafts.facts import Feature
 from recon.readers.formats.printed.printed_trees import column_names, values_of

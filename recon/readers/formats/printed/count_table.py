@@ -19,7 +19,7 @@ from fractions import Fraction
 from encoders.domain.domain import Condition
 from encoders.domain.values import AnyAttribute, Listed, Test, Value, equals, exact
 from encoders.models.models import Provenance, PublishedFigure, Table, UnusedPublication
-from encoders.parts.supports import MAX_ROWS
+from encoders.parts.base import MAX_ROWS
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.drafts.facts import Feature
 from solvers.foundation.errors import ReleaseError, TooLarge

@@ -19,7 +19,7 @@ from encoders.domain.domain import Condition
 from encoders.domain.values import AnyAttribute, Continuous, Listed, Test, Value, equals, exact, is_number
 from encoders.models.models import AnyModel, Forest, Provenance, PublishedFigure, Statistic, Table, Tree
 from encoders.models.nodes import ModelNode, Nodes, Support
-from encoders.parts.supports import MAX_ROWS
+from encoders.parts.base import MAX_ROWS
 from recon.readers.formats.drafts.binding import Binder, border, comparison
 from recon.readers.formats.drafts.drafts import Draft, bind, copies_note, divided
 from recon.readers.formats.drafts.facts import Feature

@@ -18,7 +18,7 @@ from fractions import Fraction
 
 from encoders.domain.values import Listed, Test, Value
 from encoders.models.models import Provenance
-from encoders.parts.supports import MAX_ROWS
+from encoders.parts.base import MAX_ROWS
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.printed.printed_trees import (
     NO_MISSING,

@@ -29,7 +29,7 @@ from encoders.models.models import (
     UnusedPublication,
 )
 from encoders.models.nodes import LEAF, CountTable, Nodes, Support, whole
-from encoders.parts.supports import MAX_ROWS, count_text
+from encoders.parts.base import MAX_ROWS, count_text
 from recon.readers.formats.release.noise import figure, to_noise
 from recon.readers.formats.release.schema import (
     AnyModelPart,

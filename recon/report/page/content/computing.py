@@ -7,8 +7,7 @@ Where a release leaks: groups by exposure, the model drawn, attributes, what is 
 
 from __future__ import annotations
 
-from recon.report.charts.bars import attribute_bars
-from recon.report.charts.curve import exposure_curve
+from recon.report.charts.curve import attribute_bars, exposure_curve
 from recon.report.charts.intervals import interval_bars
 from recon.report.charts.trees import model_drawing
 from recon.report.page.blocks import (

@@ -1,7 +1,7 @@
 """LightGBM models as published trees: text model files (pickles hold the same text) and `dump_model` JSON.
 
 Every leaf names the number of its rows, exactly unless rows were sampled (bagging, GOSS); the first round also gives
-the rows per class (`recon.readers.formats.boosters.lightgbm.counts`). Source: Ke et al., "LightGBM", NeurIPS 2017; the
+the rows per class (`recon.readers.formats.boosters.lightgbm.rates`). Source: Ke et al., "LightGBM", NeurIPS 2017; the
 decisions of src/io/tree.h (missing values, zero as missing, categories).
 """
 
@@ -27,14 +27,6 @@ from encoders.models.models import (
     UnusedPublication,
 )
 from encoders.models.nodes import Support
-from recon.readers.formats.boosters.lightgbm.counts import (
-    Objective,
-    RateCandidates,
-    Round,
-    class_counts,
-    number,
-    parameters,
-)
 from recon.readers.formats.boosters.lightgbm.file import (
     IS_NAN,
     IS_ZERO,
@@ -45,7 +37,16 @@ from recon.readers.formats.boosters.lightgbm.file import (
     looks_like_lightgbm_text,
     text_booster,
 )
-from recon.readers.formats.boosters.lightgbm.rates import Grove, digits
+from recon.readers.formats.boosters.lightgbm.rates import (
+    Grove,
+    Objective,
+    RateCandidates,
+    Round,
+    class_counts,
+    digits,
+    number,
+    parameters,
+)
 from recon.readers.formats.boosters.lightgbm.sums import boosting
 from recon.readers.formats.boosters.shared import (
     VALUES,

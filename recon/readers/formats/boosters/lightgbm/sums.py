@@ -27,7 +27,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.models.models import Boosting, TreeSums
-from recon.readers.formats.boosters.lightgbm.counts import number
 from recon.readers.formats.boosters.lightgbm.file import NONE, LightGBMFile, StoredLightGBMTree
 from recon.readers.formats.boosters.lightgbm.rates import (
     EPSILON,
@@ -40,6 +39,7 @@ from recon.readers.formats.boosters.lightgbm.rates import (
     by_list,
     digits,
     errors,
+    number,
     rate_of,
     solved,
     span,

@@ -61,22 +61,20 @@ from encoders.models.models import (
 )
 from encoders.models.nodes import Support
 from recon.readers.formats.boosters.shared import label_name, refuse, sums
-from recon.readers.formats.boosters.xgboost.counts import (
+from recon.readers.formats.boosters.xgboost.directions import DirectedDraft, FirstTreeCounts
+from recon.readers.formats.boosters.xgboost.file import (
     WHOLE,
     Cover,
     ObjectiveStart,
-    class_counts,
-    sizes,
-    starting_shares,
-)
-from recon.readers.formats.boosters.xgboost.directions import DirectedDraft, FirstTreeCounts
-from recon.readers.formats.boosters.xgboost.file import (
     StoredXGBoostTree,
     XGBoostFile,
+    class_counts,
     dump_booster,
     json_booster,
     part,
     real,
+    sizes,
+    starting_shares,
 )
 from recon.readers.formats.drafts.drafts import CHANCE, Draft, copies_note, divided
 from recon.readers.formats.drafts.facts import Feature
