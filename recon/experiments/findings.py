@@ -39,9 +39,9 @@ class Texts:
         """Return a table with what it shows; `KeyError` where there is no text of its name."""
         return ResultTable(name, frame, self._filled("tables", name, values))
 
-    def figure(self, name: str, panels: Sequence[Panel], /, **values: object) -> PanelFigure:
-        """Return a figure with what it shows; `KeyError` where there is no text of its name."""
-        return PanelFigure(name, self._filled("figures", name, values), panels)
+    def figure(self, name: str, panels: Sequence[Panel], /, about: str = "", **values: object) -> PanelFigure:
+        """Return a figure with what it shows (of a text of another name: `about`); `KeyError` where there is none."""
+        return PanelFigure(name, self._filled("figures", about or name, values), panels)
 
     def say(self, name: str, /, **values: object) -> str:
         """Return a sentence with its values; `KeyError` where there is no sentence of that name."""

@@ -16,7 +16,7 @@ import pandas as pd
 from recon.experiments.draft2024.asked import BASELINES, KNOWN, NAMES, NONE, UNKNOWN, ZEROS
 from recon.experiments.drawing import Panel, PanelFigure, PlotLine
 from recon.experiments.experiment import ExperimentFindings
-from recon.experiments.findings import Texts
+from recon.experiments.findings import Texts, averages, by_title, gathered, series, where
 
 PUBLISHED_ROWS = 100
 SAME = 1e-9  # accuracies are shares of 100 and of 1,400 rows
@@ -139,48 +139,42 @@ CLAIM = (
 )
 MISSING = "hollow where some forest gave no data set within its time"
 
+MEANS: dict[str, Any] = {
+    "forests": ("seed", "nunique"), "found": "sum", "error": "mean", "rows_right": "mean", "certain": "mean",
+    "exact": "sum", "unique": "sum", "log2_low": "mean", "log2_high": "mean", **dict.fromkeys(BASELINES, "mean"),
+    "test_accuracy": "mean",
+}  # fmt: skip
+
 
 def findings(results: pd.DataFrame) -> ExperimentFindings:
     """Return the figures, tables and sentences of all results that are there."""
     deepest = results.groupby("dataset")["deepest"].transform("max")  # where forests without a maximum are drawn
     results = results.assign(grown=results["depth"].isna(), size=results["depth"].fillna(deepest))
-    simple, results = results[results["bags"] == ZEROS], results[results["bags"] != ZEROS]
+    simple, results = where(results, bags=ZEROS), results[results["bags"] != ZEROS]
     table, pairs = _averaged(results), _beside(results)
-    base = results[(results["rows"] == ROWS)]
+    base, none = where(results, rows=ROWS), pairs.iloc[:0]
     figures = [
         _drawn(base[base["grown"]], pairs, "trees", "errors-by-trees", "number of trees",
-              f"full-grown trees, {ROWS} rows; crosses: the authors' runs on the same forests"),
-        _drawn(base[base["trees"] == MOST], pairs.iloc[:0], "size", "errors-by-depth", "maximum depth",
-              f"{MOST} trees, {ROWS} rows; forests without a maximum stand at the deepest tree of all"),
-        _drawn(results[results["grown"] & (results["trees"] == MOST)], pairs.iloc[:0], "rows", "errors-by-rows",
-              "training rows", f"{MOST} full-grown trees"),
+               f"full-grown trees, {ROWS} rows; crosses: the authors' runs on the same forests"),
+        _drawn(where(base, trees=MOST), none, "size", "errors-by-depth", "maximum depth",
+               f"{MOST} trees, {ROWS} rows; forests without a maximum stand at the deepest tree of all"),
+        _drawn(where(results, grown=True, trees=MOST), none, "rows", "errors-by-rows", "training rows",
+               f"{MOST} full-grown trees"),
         _worlds(base[base["grown"]]),
-    ]  # fmt: skip
-    tables = [
-        TEXTS.table("means", table),
-        TEXTS.table("published", pairs),
     ]  # fmt: skip
     said = [*_by_trees(table), *_sentences(pairs), *_completed(results, simple, pairs), *_by_rows(results)]
     said += [*_about_worlds(table), *_unfinished(results)]
-    return ExperimentFindings(tables, [f for f in figures if f.panels], said)
+    tables = [TEXTS.table("means", table), TEXTS.table("published", pairs)]
+    return ExperimentFindings(tables, gathered(ExperimentFindings(figures=figures)).figures, said)
 
 
 def _averaged(results: pd.DataFrame) -> pd.DataFrame:
     """Return means over seeds, one line per data set, kind of bags, rows, trees and depth."""
     known = results.assign(
         depth=results["depth"].fillna(0).astype(int),  # 0: no maximum
-        found=results["error"].notna(),
-        exact=results["count"] == "exact",
-        only=results["unique"].eq(True),
-    )
-    keys = ["dataset", "bags", "rows", "trees", "depth"]
-    return known.groupby(keys, as_index=False).agg(
-        forests=("seed", "nunique"), found=("found", "sum"), error=("error", "mean"), rows_right=("rows_right", "mean"),
-        certain=("certain", "mean"), exact=("exact", "sum"), unique=("only", "sum"), log2_low=("log2_low", "mean"),
-        log2_high=("log2_high", "mean"), error_uniform=("error_uniform", "mean"),
-        error_frequencies=("error_frequencies", "mean"), error_others=("error_others", "mean"),
-        test_accuracy=("test_accuracy", "mean"),
+        found=results["error"].notna(), exact=results["count"] == "exact", unique=results["unique"].eq(True),
     )  # fmt: skip
+    return averages(known, ["dataset", "bags", "rows", "trees", "depth"], MEANS, sort=True)
 
 
 def _line(label: str, part: pd.DataFrame, x: str, y: str, dashed: bool = False) -> PlotLine | None:
@@ -204,19 +198,14 @@ def _line(label: str, part: pd.DataFrame, x: str, y: str, dashed: bool = False) 
 def _drawn(results: pd.DataFrame, pairs: pd.DataFrame, by: str, name: str, axis: str, what: str) -> PanelFigure:
     """Return errors against trees, depth or rows, a panel per data set."""
     panels = []
-    for dataset, title in NAMES.items():
-        some = results[results["dataset"] == dataset]
-        lines = [_line(label, some[some["bags"] == bags], by, "error") for bags, label in LABELS.items()]
+    for dataset, title, some in by_title(results, NAMES):
+        lines = [_line(label, where(some, bags=bags), by, "error") for bags, label in LABELS.items()]
         lines += [_line(label, some, by, y, dashed=True) for y, label in BASELINES.items()]
-        lines += _authors(pairs[pairs["dataset"] == dataset]) if len(pairs) else []
-        if len(some):
-            scale = "linear" if by == "size" else "log"
-            rows = "" if by == "rows" else f", {ROWS} rows"
-            panels.append(
-                Panel(f"{title}{rows}", axis, "error", [one for one in lines if one is not None], x_scale=scale)
-            )
-    about = f"Reconstruction error against the {axis} ({what}); means over seeds, bands their range, {MISSING}."
-    return PanelFigure(name, about, panels)
+        lines += _authors(where(pairs, dataset=dataset)) if len(pairs) else []
+        shown = title if by == "rows" else f"{title}, {ROWS} rows"
+        kept = [one for one in lines if one is not None]
+        panels.append(Panel(shown, axis, "error", kept, x_scale="linear" if by == "size" else "log"))
+    return TEXTS.figure(name, panels, about="errors", axis=axis, what=what, MISSING=MISSING)
 
 
 def _authors(pairs: pd.DataFrame) -> list[PlotLine]:
@@ -224,31 +213,25 @@ def _authors(pairs: pd.DataFrame) -> list[PlotLine]:
     out = []
     for bootstrap, bags in ((False, NONE), (True, UNKNOWN)):
         some = pairs[(pairs["bags"] != NONE) == bootstrap]
-        some = some[some["depth"].isna()].drop_duplicates(["trees", "seed"])
+        some = where(some, depth=None).drop_duplicates(["trees", "seed"])
         if len(some):
-            x, y, label = some["trees"].tolist(), some["published"].tolist(), LABELS[bags]
-            out.append(PlotLine(f"authors, {label}", x, y, style="points", like=label))
+            label = LABELS[bags]
+            out.append(series(f"authors, {label}", some, "trees", "published", style="points", like=label))
     return out
 
 
 def _worlds(results: pd.DataFrame) -> PanelFigure:
     """Return bounds on the number of worlds against the number of trees."""
-    panels = []
-    for dataset, title in NAMES.items():
+    known, panels = results[results["log2_high"].notna()], []
+    known = known.assign(exact=known["count"] == "exact", log2_low=known["log2_low"].fillna(0.0))
+    for _, title, part in by_title(known, NAMES):
         lines = []
         for bags, label in LABELS.items():
-            some = results[(results["dataset"] == dataset) & (results["bags"] == bags) & results["log2_high"].notna()]
-            if len(some):
-                kept = some.assign(exact=some["count"] == "exact", low=some["log2_low"].fillna(0.0))
-                table = kept.groupby("trees", as_index=False).agg(
-                    low=("low", "mean"), high=("log2_high", "mean"), exact=("exact", "all")
-                )
-                x, high = table["trees"].tolist(), table["high"].tolist()
-                lines.append(PlotLine(label, x, high, table["low"].tolist(), high, (~table["exact"]).tolist()))
-        if lines:
-            panels.append(
-                Panel(f"{title}, {ROWS} rows", "number of trees", "log2 of the worlds", lines, "log", "symlog")
-            )
+            if len(some := where(part, bags=bags)):
+                how = {"log2_low": "mean", "log2_high": "mean", "exact": "all"}
+                table = averages(some, ["trees"], how, sort=True)
+                lines.append(series(label, table, "trees", "log2_high", ("log2_low", "log2_high"), ~table["exact"]))
+        panels.append(Panel(f"{title}, {ROWS} rows", "number of trees", "log2 of the worlds", lines, "log", "symlog"))
     return TEXTS.figure("worlds-by-trees", panels)
 
 

@@ -8,9 +8,20 @@ import numpy as np
 import pandas as pd
 
 from recon.experiments.draft2024.asked import BASELINES, NAMES
-from recon.experiments.drawing import Panel, PanelFigure, PlotLine
+from recon.experiments.drawing import Panel, PanelFigure
 from recon.experiments.experiment import ExperimentFindings
-from recon.experiments.findings import Texts
+from recon.experiments.findings import (
+    Texts,
+    averages,
+    by_title,
+    gathered,
+    level,
+    records,
+    series,
+    spanned,
+    where,
+    with_columns,
+)
 
 TEXTS = Texts("draftdp2025")
 
@@ -31,35 +42,28 @@ CLAIM = (
     '"the only forests fully robust to our attack exhibit predictive performance no better than a constant classifier".'
 )
 
+MEANS: dict[str, Any] = {
+    "forests": ("seed", "nunique"), "found": "sum", "proved": "sum", "error": "mean", "error_least": ("error", "min"),
+    "error_most": ("error", "max"), "rows_right": "mean", **dict.fromkeys(BASELINES, "mean"), "test_accuracy": "mean",
+    "constant_accuracy": "mean", "short_of_truth": ("short", "mean"), "gap": "max",
+}  # fmt: skip
+
 
 def findings(results: pd.DataFrame) -> ExperimentFindings:
     """Return the figures, tables and sentences of all results that are there."""
     table = _averaged(results)
     figures = [_by_budget(table, "trees"), _by_budget(table, "depth"), _posteriors(results), _by_accuracy(results)]
-    tables = [
-        TEXTS.table("means", table),
-    ]  # fmt: skip
     sentences = [*_beside_published(table), *_leaked(table), *_robust(table), *proved(results), *_uncertain(results)]
-    return ExperimentFindings(tables, [f for f in figures if f.panels], sentences)
+    return gathered(ExperimentFindings([TEXTS.table("means", table)], figures, sentences))
 
 
 def _averaged(results: pd.DataFrame) -> pd.DataFrame:
     """Return means over seeds, one line per data set, trees, depth and budget."""
-    columns = ("error", "rows_right", "proved", "log_likelihood", "gap")
-    known = results.reindex(columns=[*results.columns, *(c for c in columns if c not in results)])
-    known = known.assign(
-        found=known["error"].notna(), sure=known["proved"].eq(True),
-        short=known["truth_log_likelihood"] - known["log_likelihood"].astype(float),
-    )  # fmt: skip
-    keys = ["dataset", "trees", "depth", "epsilon"]
-    table = known.groupby(keys, as_index=False).agg(
-        forests=("seed", "nunique"), found=("found", "sum"), proved=("sure", "sum"), error=("error", "mean"),
-        error_least=("error", "min"), error_most=("error", "max"), rows_right=("rows_right", "mean"),
-        error_uniform=("error_uniform", "mean"), error_frequencies=("error_frequencies", "mean"),
-        error_others=("error_others", "mean"), test_accuracy=("test_accuracy", "mean"),
-        constant_accuracy=("constant_accuracy", "mean"), short_of_truth=("short", "mean"), gap=("gap", "max"),
-    )  # fmt: skip
-    table["published"] = [_published(line) for line in table.to_dict("records")]
+    known = with_columns(results, ("error", "rows_right", "proved", "log_likelihood", "gap"))
+    short = known["truth_log_likelihood"] - known["log_likelihood"].astype(float)
+    known = known.assign(found=known["error"].notna(), proved=known["proved"].eq(True), short=short)
+    table = averages(known, ["dataset", "trees", "depth", "epsilon"], MEANS, sort=True)
+    table["published"] = [_published(line) for line in records(table)]
     return table
 
 
@@ -72,31 +76,21 @@ def _published(line: Any) -> float:
 
 def _by_budget(table: pd.DataFrame, by: str) -> PanelFigure:
     """Return errors against the privacy budget, a line per number of trees or per depth."""
-    kept = table[(table["depth"] == DEPTH) if by == "trees" else (table["trees"] == MANY)]
+    kept = where(table, depth=DEPTH) if by == "trees" else where(table, trees=MANY)
     panels = []
-    for dataset, title in NAMES.items():
-        some = kept[(kept["dataset"] == dataset) & kept["error"].notna()]
-        if not len(some):
-            continue
-        lines = []
+    for _, title, some in by_title(kept[kept["error"].notna()], NAMES):
+        ends, lines = ("error_least", "error_most"), []
         for value, part in some.groupby(by, sort=True):
             drawn = part.sort_values("epsilon")
-            label = _named(by, value)
-            ends = drawn["error_least"].tolist(), drawn["error_most"].tolist()
-            hollow = (drawn["proved"] < drawn["forests"]).tolist()
-            lines.append(PlotLine(label, drawn["epsilon"].tolist(), drawn["error"].tolist(), *ends, hollow))
+            lines.append(series(_named(by, value), drawn, "epsilon", "error", ends, drawn["proved"] < drawn["forests"]))
         flat = some.groupby("epsilon", as_index=False)[list(BASELINES)].mean()
-        lines += [
-            PlotLine(what, flat["epsilon"].tolist(), flat[y].tolist(), style="dashed") for y, what in BASELINES.items()
-        ]
-        theirs = some[some["published"].notna()]
-        for value, part in theirs.groupby(by, sort=True):
-            x, y, label = part["epsilon"].tolist(), part["published"].tolist(), _named(by, value)
-            lines.append(PlotLine(f"authors, {label}", x, y, style="points", like=label))
+        lines += [series(what, flat, "epsilon", y, style="dashed") for y, what in BASELINES.items()]
+        for value, part in some[some["published"].notna()].groupby(by, sort=True):
+            label = _named(by, value)
+            lines.append(series(f"authors, {label}", part, "epsilon", "published", style="points", like=label))
         panels.append(Panel(f"{title}, 100 rows", "privacy budget ε", "error", lines, x_scale="log"))
     what = f"per number of trees (depth {DEPTH})" if by == "trees" else f"per depth ({MANY} trees)"
-    about = TEXTS.say("by-budget", what=what)
-    return PanelFigure(f"errors-by-{by}", about, panels)
+    return TEXTS.figure(f"errors-by-{by}", panels, about="errors", what=what)
 
 
 def _named(by: str, value: Any) -> str:
@@ -108,16 +102,14 @@ def _posteriors(results: pd.DataFrame) -> PanelFigure:
     """Return what draws from the posterior are worth, and how far they are from each other."""
     panels = []
     for (dataset, trees, depth), part in _sampled(results).groupby(["dataset", "trees", "depth"], sort=False):
-        table = part.groupby("epsilon", as_index=False).agg(
-            error=("error", "mean"), draws=("posterior_error", "mean"), spread=("posterior_spread", "mean"),
-            uniform=("error_uniform", "mean"), trusted=("trusted", "all"),
-        )  # fmt: skip
-        x, hollow = table["epsilon"].tolist(), (~table["trusted"].astype(bool)).tolist()
+        names = ("error", "posterior_error", "posterior_spread", "error_uniform")
+        table = averages(part, ["epsilon"], dict.fromkeys(names, "mean") | {"trusted": "all"}, sort=True)
+        doubted = ~table["trusted"].astype(bool)
         lines = [
-            PlotLine("likeliest data set to the truth", x, table["error"].tolist()),
-            PlotLine("draws to the truth", x, table["draws"].tolist(), hollow=hollow),
-            PlotLine("draws to each other", x, table["spread"].tolist(), hollow=hollow),
-            PlotLine(BASELINES["error_uniform"], x, table["uniform"].tolist(), style="dashed"),
+            series("likeliest data set to the truth", table, "epsilon", "error"),
+            series("draws to the truth", table, "epsilon", "posterior_error", hollow=doubted),
+            series("draws to each other", table, "epsilon", "posterior_spread", hollow=doubted),
+            series(BASELINES["error_uniform"], table, "epsilon", "error_uniform", style="dashed"),
         ]
         title = f"{NAMES[str(dataset)]}, 100 rows, {trees} trees of depth {depth}"
         panels.append(Panel(title, "privacy budget ε", "distance", lines, x_scale="log"))
@@ -131,21 +123,12 @@ def _sampled(results: pd.DataFrame) -> pd.DataFrame:
 
 def _by_accuracy(results: pd.DataFrame) -> PanelFigure:
     """Return every forest's error against its accuracy above that of a constant classifier."""
-    panels = []
-    for dataset, title in NAMES.items():
-        some = results[(results["dataset"] == dataset) & results["error"].notna()]
-        lines = [
-            PlotLine(f"ε = {epsilon:g}", (part["test_accuracy"] - part["constant_accuracy"]).tolist(),
-                 part["error"].tolist(), style="points")
-            for epsilon, part in some.groupby("epsilon", sort=True)
-        ]  # fmt: skip
-        if lines:
-            gain = some["test_accuracy"] - some["constant_accuracy"]
-            ends = [float(gain.min()), float(gain.max())]
-            lines.append(PlotLine(BASELINES["error_uniform"], ends, [some["error_uniform"].mean()] * 2, style="dashed"))
-            panels.append(
-                Panel(f"{title}, 100 rows", "test accuracy less that of a constant classifier", "error", lines)
-            )
+    known, panels = results[results["error"].notna()], []
+    known = known.assign(gain=known["test_accuracy"] - known["constant_accuracy"])
+    for _, title, some in by_title(known, NAMES):
+        lines = [series(f"ε = {e:g}", part, "gain", "error", style="points") for e, part in some.groupby("epsilon")]
+        lines.append(level(BASELINES["error_uniform"], spanned(some["gain"]), some["error_uniform"].mean()))
+        panels.append(Panel(f"{title}, 100 rows", "test accuracy less that of a constant classifier", "error", lines))
     return TEXTS.figure("errors-by-accuracy", panels)
 
 
