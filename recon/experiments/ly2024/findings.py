@@ -5,7 +5,7 @@ Figures beside accuracy: how large noise is (the paper's figure 1), and membersh
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import pandas as pd
 
 from recon.experiments.drawing import Panel, PanelFigure, PlotLine
 from recon.experiments.experiment import ExperimentFindings
-from recon.experiments.findings import Texts
+from recon.experiments.findings import Texts, averages, diagonal, gathered, level, records, series, where
 from recon.experiments.ly2024.fits import (
     GREEDY,
     MECHANISMS,
@@ -52,39 +52,39 @@ def _amplitudes() -> PanelFigure:
     return TEXTS.figure("noise-amplitude", panels)
 
 
-def _membership(attacks: pd.DataFrame, titles: Mapping[tuple[str, str], str], rows: Mapping[str, str]) -> PanelFigure:
+def _membership(attacks: pd.DataFrame) -> PanelFigure:
     """Return true against false positive rates of membership inference on rule lists, both axes logarithmic."""
     panels = []
-    for (dataset, without), title in titles.items():
-        some = attacks[(attacks["dataset"] == dataset) & (attacks["without"] == without)] if len(attacks) else attacks
+    for dataset, title, some in _settings(attacks):
         lines = []
         for (learner, epsilon), part in some.groupby(["learner", "epsilon"], dropna=False, sort=False):
             mean = part.groupby("fpr")["tpr"].mean()
             mean = mean[mean > 0]
             label = GREEDY if learner == GREEDY else f"{learner}, epsilon {epsilon:g}"
             lines.append(PlotLine(label, mean.index.tolist(), mean.tolist()))
-        if lines:
-            ends = [float(some["fpr"].min()), 1.0]
-            lines.append(PlotLine("no information", ends, ends, style="dashed"))
-            shown = f"{title}, {rows[dataset]} rows, {some['seed'].nunique()} splits"
-            panels.append(Panel(shown, "false positive rate", "true positive rate", lines, "log", "log"))
+        lines.append(diagonal("no information", [float(some["fpr"].min()), 1.0]))
+        shown = f"{title}, {TRAINED[dataset]} rows, {some['seed'].nunique()} splits"
+        panels.append(Panel(shown, "false positive rate", "true positive rate", lines, "log", "log"))
     return TEXTS.figure("membership", panels)
 
 
-def _membership_sentences(attacks: pd.DataFrame, titles: Mapping[tuple[str, str], str]) -> list[str]:
+def _membership_sentences(attacks: pd.DataFrame) -> list[str]:
     """Return the AUC of the attack by list, and its true positives where hardly anybody is called one wrongly."""
     out = []
-    for (dataset, without), title in titles.items():
-        some = attacks[(attacks["dataset"] == dataset) & (attacks["without"] == without)] if len(attacks) else attacks
+    for _, title, some in _settings(attacks):
         told = []
         for (learner, epsilon), part in some.groupby(["learner", "epsilon"], dropna=False, sort=False):
             label = GREEDY if learner == GREEDY else f"{learner} at epsilon {epsilon:g}"
             least = part[part["fpr"] == part["fpr"].min()]
             told.append(f"{label} {part.drop_duplicates('seed')['auc'].mean():.3f} (true positives at a false positive "
                         f"rate of {least['fpr'].iloc[0]:g}: {least['tpr'].mean():.4f})")  # fmt: skip
-        if told:
-            out.append(f"{title}, membership inference, AUC: {'; '.join(told)}.")
+        out.append(f"{title}, membership inference, AUC: {'; '.join(told)}.")
     return out
+
+
+def standard_error(values: pd.Series) -> float:
+    """Return the standard error of a mean, NaN of one value."""
+    return float(values.std(ddof=1) / np.sqrt(len(values)))
 
 
 TITLES = {
@@ -99,13 +99,26 @@ OF_THE_PAPER = ("smooth Laplace", "smooth Cauchy", "global Laplace", "global Gau
 REPAIRED = ("smooth Laplace", "smooth Laplace, repaired", "exponential", "exponential, repaired", "pure")
 GROUPS = ["dataset", "without", "learner", "epsilon"]
 
+MEANS: dict[str, Any] = {
+    "runs": ("seed", "nunique"), "accuracy": "mean", "error": ("accuracy", standard_error), "train_accuracy": "mean",
+    "v": "mean", "v_error": ("v", standard_error), "v_authors": "mean",
+    "v_authors_error": ("v_authors", standard_error), "rules": "mean", "candidates": "first", "standing": "first",
+    "majority": "first",
+}  # fmt: skip
+
+
+def _settings(frame: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
+    """Yield data set, title and lines of every setting that has lines, in the order of `TITLES`."""
+    for (dataset, without), title in TITLES.items():
+        if len(some := where(frame, dataset=dataset, without=without)):
+            yield dataset, title, some
+
 
 def findings(results: pd.DataFrame) -> ExperimentFindings:
     """Return the figures, tables and sentences of all results that are there."""
     attacks = results[results["part"] == "attack"] if "part" in results else results.iloc[:0]
     results = results.drop(attacks.index)
-    attacked = _membership(attacks, TITLES, TRAINED)
-    said = _membership_sentences(attacks, TITLES)
+    attacked, said = _membership(attacks), _membership_sentences(attacks)
     if not len(results):
         return ExperimentFindings([], [_amplitudes(), attacked], said)
     means = _averaged(results)
@@ -115,72 +128,43 @@ def findings(results: pd.DataFrame) -> ExperimentFindings:
         _accuracy_figure(means, REPAIRED, "accuracy-repaired", "mechanisms as printed and repaired, and `pure`"),
         attacked,
     ]
-    tables = [
-        TEXTS.table("accuracies", _accuracy_table(means)),
-        TEXTS.table("vulnerability", _vulnerability_table(means)),
-    ]  # fmt: skip
-    sentences = [
-        *_greedy_sentences(means),
-        *claim_sentences(results, TITLES),
-        *pure_sentences(results, TITLES),
-        *_constant_sentences(means),
-        *_vulnerability_sentences(means),
-        *trial_sentences(results),
-        *said,
-    ]
-    return ExperimentFindings(tables, [f for f in figures if f.panels], sentences)
+    tables = [TEXTS.table("accuracies", _accuracy_table(means)),
+              TEXTS.table("vulnerability", _vulnerability_table(means))]  # fmt: skip
+    sentences = [*_greedy_sentences(means), *claim_sentences(results, TITLES), *pure_sentences(results, TITLES),
+                 *_constant_sentences(means), *_vulnerability_sentences(means), *trial_sentences(results),
+                 *said]  # fmt: skip
+    return gathered(ExperimentFindings(tables, figures, sentences))
 
 
 def _averaged(results: pd.DataFrame) -> pd.DataFrame:
     """Return means over seeds and their standard errors, a line per setting, learner and budget."""
-    found = results.groupby(GROUPS, as_index=False, dropna=False, sort=False).agg(
-        runs=("seed", "nunique"), accuracy=("accuracy", "mean"), error=("accuracy", standard_error),
-        train_accuracy=("train_accuracy", "mean"), v=("v", "mean"), v_error=("v", standard_error),
-        v_authors=("v_authors", "mean"), v_authors_error=("v_authors", standard_error), rules=("rules", "mean"),
-        candidates=("candidates", "first"), standing=("standing", "first"), majority=("majority", "first"),
-    )  # fmt: skip
+    found = averages(results, GROUPS, MEANS)
     return found.sort_values(GROUPS, kind="stable", na_position="first", ignore_index=True)
-
-
-def standard_error(values: pd.Series) -> float:
-    """Return the standard error of a mean, NaN of one value."""
-    return float(values.std(ddof=1) / np.sqrt(len(values)))
-
-
-def _of(means: pd.DataFrame, dataset: str, without: str) -> pd.DataFrame:
-    """Return the lines of one setting."""
-    return means[(means["dataset"] == dataset) & (means["without"] == without)]
 
 
 def _accuracy_figure(means: pd.DataFrame, learners: tuple[str, ...], name: str, which: str) -> PanelFigure:
     """Return accuracy against the budget: a panel per setting, a line per mechanism, GreedyRL dashed."""
     panels = []
-    for (dataset, without), title in TITLES.items():
-        some = _of(means, dataset, without)
-        drawn = [_line(part, learner) for learner in learners if len(part := some[some["learner"] == learner])]
+    for dataset, title, some in _settings(means):
+        drawn = [_line(part, learner) for learner in learners if len(part := where(some, learner=learner))]
         if drawn:
             drawn += _constant(some, sorted({x for one in drawn for x in one.x}))
             panels.append(Panel(f"{title}, {TRAINED[dataset]} rows", "epsilon", "test accuracy", drawn, x_scale="log"))
-    about = (
-        f"Test accuracy of private greedy rule lists against epsilon, {which}: means over random 70/30 splits (band: "
-        "one standard error); dashed: GreedyRL without privacy, and always naming the more frequent class."
-    )
-    return PanelFigure(name, about, panels)
+    return TEXTS.figure(name, panels, about="accuracy", which=which)
 
 
 def _line(part: pd.DataFrame, label: str) -> PlotLine:
     """Return the mean accuracies by budget with a band of one standard error."""
     part = part.sort_values("epsilon")
-    low, high = part["accuracy"] - part["error"], part["accuracy"] + part["error"]
-    return PlotLine(label, part["epsilon"].tolist(), part["accuracy"].tolist(), low.tolist(), high.tolist())
+    part = part.assign(low=part["accuracy"] - part["error"], high=part["accuracy"] + part["error"])
+    return series(label, part, "epsilon", "accuracy", ("low", "high"))
 
 
 def _constant(some: pd.DataFrame, budgets: list[float]) -> list[PlotLine]:
     """Return what needs no budget as dashed lines."""
-    greedy = some.loc[some["learner"] == GREEDY, "accuracy"]
-    found = [PlotLine(GREEDY, budgets, [float(greedy.iloc[0])] * len(budgets), style="dashed")] if len(greedy) else []
-    most = float(some["majority"].iloc[0])
-    return [*found, PlotLine("more frequent class", budgets, [most] * len(budgets), style="dashed")]
+    greedy = where(some, learner=GREEDY)["accuracy"]
+    found = [level(GREEDY, budgets, float(greedy.iloc[0]))] if len(greedy) else []
+    return [*found, level("more frequent class", budgets, float(some["majority"].iloc[0]))]
 
 
 def _accuracy_table(means: pd.DataFrame) -> pd.DataFrame:
@@ -218,10 +202,8 @@ def _vulnerability_table(means: pd.DataFrame) -> pd.DataFrame:
 
 def _found(means: pd.DataFrame, dataset: str, without: str, learner: str, epsilon: float | None) -> dict[Any, Any]:
     """Return one line of the means, {} where it is not there."""
-    some = _of(means, dataset, without)
-    some = some[some["learner"] == learner]
-    some = some[some["epsilon"].isna()] if epsilon is None else some[some["epsilon"] == epsilon]
-    return some.to_dict("records")[0] if len(some) else {}
+    some = records(where(means, dataset=dataset, without=without, learner=learner, epsilon=epsilon))
+    return some[0] if some else {}
 
 
 def _greedy_sentences(means: pd.DataFrame) -> list[str]:
@@ -278,7 +260,7 @@ def _constant_sentences(means: pd.DataFrame) -> list[str]:
     """Return which mechanisms are no better than a constant, by setting."""
     out = []
     for (dataset, without), title in TITLES.items():
-        some = _of(means, dataset, without)
+        some = where(means, dataset=dataset, without=without)
         some = some[some["epsilon"].notna()]
         low = some[some["accuracy"] <= some["majority"]]
         if not len(some):
@@ -308,7 +290,7 @@ def _vulnerability_sentences(means: pd.DataFrame) -> list[str]:
                 f"{_rounded(ours, one.v)} of the two."
             )
     for (dataset, without), title in TITLES.items():
-        some = _of(means, dataset, without)
+        some = where(means, dataset=dataset, without=without)
         greedy, private = _found(means, dataset, without, GREEDY, None), some[some["epsilon"].notna()]
         if greedy and len(private):
             top = private.sort_values("v").to_dict("records")[-1]
