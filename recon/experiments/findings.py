@@ -58,11 +58,20 @@ def gathered(*found: ExperimentFindings) -> ExperimentFindings:
 
 
 def of_questions(
-    results: pd.DataFrame, questions: Mapping[str, Callable[[pd.DataFrame], ExperimentFindings]]
-) -> ExperimentFindings:
-    """Return the findings of all questions that have results (column `question`)."""
-    some = {name: results[results["question"] == name].reset_index(drop=True) for name in questions}
-    return gathered(*(of(some[name]) for name, of in questions.items() if len(some[name])))
+    results: pd.DataFrame, questions: Mapping[str, Callable[[pd.DataFrame], ExperimentFindings]],
+    perhaps: Sequence[str] | None = None,
+) -> ExperimentFindings:  # fmt: skip
+    """Return the findings of all questions that have results (column `question`).
+
+    `perhaps`: columns that are kept without a value, where the others without one go: they only cost time.
+    """
+    found = []
+    for question, of in questions.items():
+        some = where(results, question=question).reset_index(drop=True)
+        if len(some):
+            kept = slice(None) if perhaps is None else some.notna().any() | some.columns.isin(perhaps)
+            found.append(of(some.loc[:, kept]))
+    return gathered(*found)
 
 
 def where(frame: pd.DataFrame, **values: Any) -> pd.DataFrame:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise, product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -39,7 +40,7 @@ from recon.experiments.experiment import (
     Size,
     in_chunks,
 )
-from recon.experiments.findings import Texts
+from recon.experiments.findings import Texts, averages, gathered, level, series, where
 from recon.experiments.splits import TrainTestSplit, shuffled
 from recon.learners.rule_lists.brl_posterior import Chosen, RuleListLaw, sensitivity, tempered
 from recon.learners.rule_lists.brl_sampling import draw_prior, run_chain, split_r_hat
@@ -153,6 +154,13 @@ THESIS = tuple(OUT_OF_SAMPLE)
 OTHERS = tuple(name for name in TITLES if name not in THESIS)
 SIDES = {"auc": ("other rows", OUT_OF_SAMPLE), "train_auc": ("training rows", IN_SAMPLE)}
 
+MEANS: dict[str, Any] = {
+    "splits": ("seed", "nunique"), "rows": ("train_rows", "first"), "auc": "mean", "auc_sd": ("auc", "std"),
+    "train_auc": "mean", "train_auc_sd": ("train_auc", "std"), "rules": "mean", "rules_sd": ("rules", "std"),
+    **dict.fromkeys(("used", "width", "antecedents", "log_prior", "log_likelihood", "log_posterior"), "mean"),
+    "per_row": "mean", "r_hat": ("mixing", "median"), "mixed": "mean",
+}  # fmt: skip
+
 
 def _findings(results: pd.DataFrame) -> ExperimentFindings:
     """Return the figures, tables and sentences of all results that are there."""
@@ -183,7 +191,7 @@ def _findings(results: pd.DataFrame) -> ExperimentFindings:
         TEXTS.table("scores", _score_table(means)),
     ]  # fmt: skip
     said = [*sentences(fits, means, TITLES, MIXED), *_trace_sentences(followed, TITLES)]
-    return ExperimentFindings(tables, [*(f for f in figures if f.panels), *chains], said)
+    return gathered(ExperimentFindings(tables, [*figures, *chains], said))
 
 
 def _mixing(results: pd.DataFrame) -> pd.Series:
@@ -193,19 +201,9 @@ def _mixing(results: pd.DataFrame) -> pd.Series:
 
 def _averaged(fits: pd.DataFrame) -> pd.DataFrame:
     """Return means and standard deviations over seeds, a line per data set, law, budget and number of steps."""
-    known = fits.assign(
-        log_posterior=fits["log_prior"] + fits["log_likelihood"],
-        per_row=(fits["log_prior"] + fits["log_likelihood"]) / fits["train_rows"],
-        mixed=fits["mixing"] <= MIXED,
-    )
-    found = known.groupby(GROUPS, as_index=False, dropna=False, sort=False).agg(
-        splits=("seed", "nunique"), rows=("train_rows", "first"),
-        auc=("auc", "mean"), auc_sd=("auc", "std"), train_auc=("train_auc", "mean"),
-        train_auc_sd=("train_auc", "std"), rules=("rules", "mean"), rules_sd=("rules", "std"), used=("used", "mean"),
-        width=("width", "mean"), antecedents=("antecedents", "mean"), log_prior=("log_prior", "mean"),
-        log_likelihood=("log_likelihood", "mean"), log_posterior=("log_posterior", "mean"), per_row=("per_row", "mean"),
-        r_hat=("mixing", "median"), mixed=("mixed", "mean"),
-    )  # fmt: skip
+    posterior = fits["log_prior"] + fits["log_likelihood"]
+    known = fits.assign(log_posterior=posterior, per_row=posterior / fits["train_rows"], mixed=fits["mixing"] <= MIXED)
+    found = averages(known, GROUPS, MEANS)
     order = {law: k for k, law in enumerate((PLAIN, *LAWS))}
     place = [found["dataset"].map({name: k for k, name in enumerate(TITLES)}), found["law"].map(order)]
     keyed = found.assign(first=place[0], second=place[1])
@@ -219,63 +217,47 @@ def _auc_figure(
     """Return AUC against the budget: a panel per data set and side, a line per law, the plain list dashed."""
     panels = []
     for dataset, side in product(datasets, sides):
-        some = means[means["dataset"] == dataset]
+        some = where(means, dataset=dataset)
         budgets = sorted(some["epsilon"].dropna().unique().tolist())
         rows, published = SIDES[side]
-        if budgets:
-            drawn = [_line(some[some["law"] == law], law, side) for law in LAWS if (some["law"] == law).any()]
-            plain = some[some["law"] == PLAIN]
-            if len(plain):
-                hollow = [bool(plain["r_hat"].iloc[0] > MIXED)] * len(budgets)
-                level = [float(plain[side].iloc[0])] * len(budgets)
-                drawn.append(PlotLine("plain BRL", budgets, level, hollow=hollow, style="dashed"))
-            if known := {e: v for e, v in published.get(dataset, {}).items() if e is not None}:
-                drawn.append(PlotLine("thesis", sorted(known), [known[e] for e in sorted(known)], style="points"))
-            trained = int(some["rows"].iloc[0])
-            panels.append(
-                Panel(
-                    f"{TITLES[dataset]}, {trained:,} training rows, on {rows}", "epsilon", "AUC", drawn, x_scale="log"
-                )
-            )
-    about = TEXTS.say("auc-figure", which=which)
-    return PanelFigure(name, about, panels)
+        if not budgets:
+            continue
+        drawn = [_line(part, law, side) for law in LAWS if len(part := where(some, law=law))]
+        plain = where(some, law=PLAIN)
+        if len(plain):
+            hollow = [bool(plain["r_hat"].iloc[0] > MIXED)] * len(budgets)
+            drawn.append(replace(level("plain BRL", budgets, float(plain[side].iloc[0])), hollow=hollow))
+        if known := {e: v for e, v in published.get(dataset, {}).items() if e is not None}:
+            drawn.append(PlotLine("thesis", sorted(known), [known[e] for e in sorted(known)], style="points"))
+        title = f"{TITLES[dataset]}, {int(some['rows'].iloc[0]):,} training rows, on {rows}"
+        panels.append(Panel(title, "epsilon", "AUC", drawn, x_scale="log"))
+    return TEXTS.figure(name, panels, about="auc", which=which)
 
 
 def _line(part: pd.DataFrame, label: str, side: str) -> PlotLine:
     """Return one law's mean AUC by budget, hollow where chains have not mixed."""
     part = part.sort_values("epsilon")
     error = part[f"{side}_sd"] / np.sqrt(part["splits"])
-    low, high = (part[side] - error).tolist(), (part[side] + error).tolist()
-    return PlotLine(label, part["epsilon"].tolist(), part[side].tolist(), low, high, (part["r_hat"] > MIXED).tolist())
+    part = part.assign(low=part[side] - error, high=part[side] + error)
+    return series(label, part, "epsilon", side, ("low", "high"), part["r_hat"] > MIXED)
 
 
 def _mixing_figure(means: pd.DataFrame) -> PanelFigure:
     """Return split R-hat against the budget for the thesis's data, a line per law and length of chains."""
     panels = []
     for dataset in THESIS:
-        some = means[means["dataset"] == dataset]
+        some, drawn = where(means, dataset=dataset), []
         budgets = sorted(some["epsilon"].dropna().unique().tolist())
-        drawn = []
         for (law, steps), part in some[np.isfinite(some["r_hat"])].groupby(["law", "steps"], sort=False):
-            ordered = part.sort_values("epsilon")
             label = f"{law}{', longer' if steps > some['steps'].min() else ''}"
             if law == PLAIN:
-                level = [float(part["r_hat"].iloc[0])] * len(budgets)
-                drawn.append(PlotLine(label, budgets, level, style="dashed"))
+                drawn.append(level(label, budgets, float(part["r_hat"].iloc[0])))
             else:
-                drawn.append(PlotLine(label, ordered["epsilon"].tolist(), ordered["r_hat"].tolist()))
+                drawn.append(series(label, part.sort_values("epsilon"), "epsilon", "r_hat"))
         if budgets:
-            drawn.append(PlotLine("have mixed below", budgets, [MIXED] * len(budgets), style="dashed"))
-            panels.append(
-                Panel(
-                    f"{TITLES[dataset]}, {int(some['rows'].iloc[0]):,} rows",
-                    "epsilon",
-                    "split R-hat",
-                    drawn,
-                    x_scale="log",
-                    y_scale="log",
-                )
-            )
+            drawn.append(level("have mixed below", budgets, MIXED))
+            title = f"{TITLES[dataset]}, {int(some['rows'].iloc[0]):,} rows"
+            panels.append(Panel(title, "epsilon", "split R-hat", drawn, "log", "log"))
     return TEXTS.figure("mixing", panels)
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 from recon.experiments.beyond.groups import CHANCE, DRAWS, LEAST_ROWS
 from recon.experiments.drawing import Panel, PlotLine
 from recon.experiments.experiment import ExperimentFindings
-from recon.experiments.findings import Texts
+from recon.experiments.findings import Texts, by_title, of_questions, records
 from recon.experiments.splits import NAMES
 
 ROWS = {"compas27": "5,771 rows", "adult24": "3,907 rows, drawn per split"}  # training rows
@@ -29,10 +29,7 @@ PAIRS = ((OPTIMAL, "optimal rule lists"), ("greedy trees", "greedy rule lists"))
 
 def by_dataset(some: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
     """Yield dataset, its name and its rows, in the order of `NAMES`."""
-    for dataset, name in NAMES.items():
-        part = some[some["dataset"] == dataset]
-        if len(part):
-            yield dataset, name, part
+    return by_title(some, NAMES)
 
 
 def _line_of(label: str, part: pd.DataFrame, x: str, style: Style = "line") -> PlotLine:
@@ -80,11 +77,6 @@ def matched_size(some: pd.DataFrame) -> ExperimentFindings:
     return ExperimentFindings(
         [table], [TEXTS.figure("matched-size", panels)], list(map(_matched_sentence, records(pairs)))
     )
-
-
-def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the lines of a frame."""
-    return [{str(k): v for k, v in line.items()} for line in frame.to_dict("records")]
 
 
 def _paired(once: pd.DataFrame) -> pd.DataFrame:
@@ -336,17 +328,7 @@ ACROSS, DOWN = "optimal trees", "optimal rule lists"
 
 def findings(results: pd.DataFrame) -> ExperimentFindings:
     """Return the figures, tables and sentences of all questions that have results."""
-    found = []
-    for question, of in QUESTIONS.items():
-        some = results[results["question"] == question]
-        if len(some):  # columns of other questions only cost time
-            found.append(of(some.loc[:, some.notna().any() | some.columns.isin(PERHAPS)]))
-    figures = [figure for one in found for figure in one.figures if figure.panels]
-    return ExperimentFindings(
-        [table for one in found for table in one.tables if len(table.frame)],
-        figures,
-        [sentence for one in found for sentence in one.sentences],
-    )
+    return of_questions(results, QUESTIONS, PERHAPS)
 
 
 def _ordered(some: pd.DataFrame, keys: list[str]) -> list[tuple[Any, pd.DataFrame]]:
