@@ -4,13 +4,14 @@
     python tests/grown.py --seed 1 --case 17        the seventeenth again, in a process of its own; its file is kept
 
 Each case is one honest file of tests/golden or examples (models of all libraries and forms, release files, published
-tables), or one that stands beside them (domains, rows and profiles as CSV and Parquet, policies, registers, results
-with certificates, stored experiments), with one to three numbers made larger (counts, lengths, shapes, widths,
-thresholds; in JSON also lists and texts made longer), and one command that reads it, under `--time 5 --memory 512M`.
+tables as CSV and xlsx), or one that stands beside them (domains, rows and profiles as CSV and Parquet, policies,
+registers, results with certificates, stored experiments), with one to three numbers made larger (counts, lengths,
+shapes, widths, thresholds; in JSON also lists and texts made longer), and one command that reads it, under `--time 5
+--memory 512M`.
 No command takes more than 600 MB or 10 seconds of the processor, none ends with exit code 70 or by a signal.
 
-A case runs in a process that is forked from one that has loaded what most commands load: a tenth of a second, where a
-process of its own takes a whole one. What comes near to a limit there, or ends in an unknown way, is run again in a
+A case runs in a process that is forked from one that has loaded what most commands load: a twentieth of a second,
+where a process of its own takes a whole one. What comes near to a limit there, or ends in an unknown way, is run again in a
 process of its own, whose figures count. The same seed makes the same files. Prints what is wrong (the file stays in the
 folder that is named) and keeps the result in --out, by seed (tests/grown.json), as it goes; --resume goes on from it.
 Exit code 1 where anything is wrong.
@@ -53,7 +54,8 @@ sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 
 RESULT = Path(__file__).with_suffix(".json")
 GOLDEN = ROOT / "tests" / "golden"
-LARGEST = 120_000  # bytes of a file whose numbers are grown
+FEW = 12  # rows that tables of counts are made of
+LARGEST = 60_000  # bytes of a file whose numbers are grown
 MEMORY, PROCESSOR = 600 << 20, 10.0
 ENDED, WALL = 30, 900.0  # seconds of the processor, of the clock: nobody waits longer; a busy machine is slow
 NEAR = 0.85  # of a limit: beyond it a process of its own decides
@@ -82,6 +84,13 @@ ASKING = ("count @", "count @ --domain DATA", "count @ --rows 300", "audit @", "
           "remedy @ --policy POLICY --out OUT.json", "export @ --to opb --out OUT.opb", "count @ --learner auto",
           "export @ --domain DATA --to mps --out OUT.mps", "count @ @ --domain DATA", "bound @ --where {}",
           "attack correlation @ --data DATA --domain DATA")  # fmt: skip
+SELDOM = {
+    "--rows": 0.1,
+    "--learner": 0.2,
+    "audit": 0.5,
+    "bound": 0.3,
+    "count": 0.7,
+}  # words of commands that take seconds of honest files: so much more rarely
 ON_RELEASES = ("worlds @ --limit 3", "reconstruct @", "table @", "labels @", "positions @", "sweep @ --epsilon 1")
 ON_NOISY = ("posterior @", "denoise @", "count @ --confidence 0.5", "sample @ -k 3")
 ON_ROWS = ("domain @", "count MODEL --domain @", "convert MODEL --data @ --out OUT.json", "audit MODEL --data @",
@@ -99,12 +108,14 @@ RESULTS = (("tree_classes", "audit @ --json"), ("tree_classes", "audit @ --json 
 ON_RESULTS = ("verify @ OF", "verify @ OF --steps", "report @ --to html --out OUT.html", "report @ --to junit",
               "report @ --to sarif", "report @ --to md --policy POLICY", "report @ --to txt")  # fmt: skip
 STORING = "reproduce correlation --quick --figure model-less --quiet --out FOLDER"
-WEIGHTS = {"store": 0.02, "register": 0.3, "policy": 0.3}  # of kinds; the others: 1
-KINDS = (*MODELS, "table", "rows", "Parquet", "policy", "register", "result", "store")
+WEIGHTS = {"store": 0.004, "register": 0.3, "policy": 0.3}  # of kinds; the others: 1
+KINDS = (*MODELS, "table", "xlsx", "rows", "Parquet", "policy", "register", "result", "store")
 PYTHON = (sys.executable, "-m", "recon")
 RELEASE, POLICY = GOLDEN / "tree_classes.json", ROOT / "examples" / "gate" / "policy.toml"
 MODELS_OF = GOLDEN / "models"
 TREE, ROWS = MODELS_OF / "sklearn-1.9.1" / "tree.pkl", MODELS_OF / "data" / "people.csv"
+WARM = (["audit", RELEASE, *LIMITS], ["count", TREE, *LIMITS], ["inspect", TREE, *LIMITS], ["domain", ROWS],
+        ["audit", TREE, "--domain", ROWS, *LIMITS], ["plan", RELEASE, *LIMITS], ["plan", TREE, *LIMITS])  # fmt: skip
 
 
 class Case(NamedTuple):
@@ -156,15 +167,13 @@ def rows_of() -> dict[Path, Path]:
 
 def made(folder: Path) -> dict[str, list[Case]]:
     """Return the cases of every kind; what stands beside models is made in `folder` first, by commands."""
-    found: dict[str, list[Case]] = {"table": []}
+    found: dict[str, list[Case]] = {"table": [], "xlsx": []}
     found |= {kind: [case for path in honest(kind) for case in of_model(kind, path, folder)] for kind in MODELS}
     models = {data: path for path, data in rows_of().items() if path.parent == TREE.parent and path.suffix == ".pkl"}
     for data in sorted(models):
-        found["table"] += [
-            Case("table", path, *c)
-            for path in counted(data, folder)
-            for c in commands(path, (*READING, *ASKING), DATA=data)
-        ]
+        for path in counted(data, folder):
+            for kind, one in (("table", path), ("xlsx", as_workbook(path))):
+                found[kind] += [Case(kind, one, *c) for c in commands(one, (*READING, *ASKING), DATA=data)]
         beside = {
             "MODEL": models[data],
             "DATA": data,
@@ -222,11 +231,41 @@ def numbered(data: Path, folder: Path) -> Path:
 
 def counted(data: Path, folder: Path) -> list[Path]:
     """Return tables of counts of some rows, by two columns and by all."""
-    frame, paths = pd.read_csv(data), []
+    frame, paths = pd.read_csv(data).head(FEW), []
     for k, columns in enumerate((list(frame.columns[:2]), list(frame.columns))):
         paths.append(folder / f"counts-{k}-{data.name}")
         frame.groupby(columns).size().rename("count").reset_index().to_csv(paths[-1], index=False)
     return paths
+
+
+def as_workbook(data: Path) -> Path:
+    """Return a table of counts as the one sheet of a workbook (xlsx), its texts in the cells."""
+    lines = [line.split(",") for line in data.read_text(encoding="utf-8").splitlines()]
+    cells = [[f"<c><v>{one}</v></c>" if NUMBER.fullmatch(one.encode()) else
+              f'<c t="inlineStr"><is><t>{one}</t></is></c>' for one in line] for line in lines]  # fmt: skip
+    rows = "".join(f'<row r="{k}" spans="1:{len(row)}">{"".join(row)}</row>' for k, row in enumerate(cells, 1))
+    made = "http://schemas.openxmlformats.org/"
+    main, office = f"{made}spreadsheetml/2006/main", f"{made}officeDocument/2006/relationships"
+    package = f"{made}package/2006"
+    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml."
+    parts = {
+        "[Content_Types].xml": f'<Types xmlns="{package}/content-types"><Default Extension="rels" ContentType='
+        f'"application/vnd.openxmlformats-package.relationships+xml"/><Override PartName="/xl/workbook.xml" ContentType'
+        f'="{kind}sheet.main+xml"/><Override PartName="/xl/s.xml" ContentType="{kind}worksheet+xml"/></Types>',
+        "_rels/.rels": f'<Relationships xmlns="{package}/relationships"><Relationship Id="r" Type='
+        f'"{office}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+        "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{office}"><sheets><sheet name="s" sheetId="1" r:id="r"/>'
+        "</sheets></workbook>",
+        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}/relationships"><Relationship Id="r" Type='
+        f'"{office}/worksheet" Target="s.xml"/></Relationships>',
+        "xl/s.xml": f'<worksheet xmlns="{main}"><dimension ref="A1:{chr(64 + len(lines[0]))}{len(lines)}"/><sheetData>'
+        f"{rows}</sheetData></worksheet>",
+    }
+    path = data.with_suffix(".xlsx")
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, part in parts.items():
+            archive.writestr(name, part)
+    return path
 
 
 def as_parquet(data: Path, folder: Path) -> Path:
@@ -244,7 +283,7 @@ def grown(kind: str, data: bytes, dice: Random) -> bytes:
         return zlib.compress(grown(kind, zlib.decompress(data), dice))
     if data[:4] == b"PK\x03\x04":
         return in_member(data, dice)
-    if kind == "Parquet" and dice.random() < 0.1:
+    if kind == "Parquet" and dice.random() < 0.03:
         return longer(data, dice.choice((10**5, 10**6, 3 * 10**6)))
     for _ in range(dice.choice((1, 1, 1, 2, 3))):
         if data[:1] in (b"{", b"[") and kind in {"release", "JSON", "result"} and dice.random() < 0.6:
@@ -263,7 +302,8 @@ def in_member(data: bytes, dice: Random) -> bytes:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
     name = dice.choice(sorted(parts))
-    parts[name] = in_tree(parts[name], dice) if name.endswith(".json") else in_words(parts[name], dice)
+    how = {".json": in_tree, ".xml": in_text, ".rels": in_text}.get(Path(name).suffix, in_words)
+    parts[name] = how(parts[name], dice)
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, part in parts.items():
@@ -365,6 +405,8 @@ def tried(
     dice = Random(f"{seed} {case}")
     kind = dice.choices(sorted(cases), [WEIGHTS.get(kind, 1.0) for kind in sorted(cases)])[0]
     one = dice.choice(cases[kind])
+    while dice.random() > min(SELDOM.get(word, 1.0) for word in one.words):
+        one = dice.choice(cases[kind])
     data = grown(kind, one.source.read_bytes(), dice)
     own = folder / str(case)
 
@@ -468,17 +510,24 @@ def loaded(words: list[str]) -> list[str]:
 
 
 def load() -> None:
-    """Load what most commands load, once for all, and build the command line once."""
+    """Load what most commands load and fill what they keep (the command line, tables of known classes), once."""
     import typer.main
 
     import recon.cli.app as line
 
     built = typer.main.get_command(line.app)
     typer.main.get_command = lambda app: built
-    for words in (["audit", RELEASE], ["count", TREE, *LIMITS], ["inspect", TREE], ["domain", ROWS]):
+    for command in built.commands.values():
+        for one in command.params:
+            one.get_runtime_param()
+    for words in WARM:
         for name in loaded([str(word) for word in words]):
             with contextlib.suppress(Exception):
                 importlib.import_module(name)
+    with open(os.devnull, "w") as silent, contextlib.redirect_stdout(silent), contextlib.redirect_stderr(silent):
+        for words in WARM:
+            with contextlib.suppress(SystemExit):
+                built.main([str(word) for word in words], "recon", standalone_mode=False)
     gc.collect()
     gc.freeze()
 

@@ -100,7 +100,7 @@ def _plural(unit: str) -> str:
 
 def _figure(number: float, digits: int = 4) -> str:
     """Return a number for people: thousands with commas, fractions with so many significant digits."""
-    if number == int(number):
+    if isinstance(number, int) or number.is_integer():
         return f"{int(number):,}"
     return f"{number:,.{digits}g}" if number < 9_999.5 else f"{number:,.1f}"
 

@@ -305,7 +305,7 @@ def _number_of(text: str, attribute: AnyAttribute) -> Value:
         value = float(text)
     except ValueError:
         raise attribute.refuse(text, "is no value of") from None
-    return int(value) if value == int(value) else value
+    return int(value) if value.is_integer() else value
 
 
 FLOAT32_END = 2.0**128 - 2.0**103  # from here on numbers are rounded to an infinite float32

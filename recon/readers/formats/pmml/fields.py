@@ -104,7 +104,7 @@ def number(text: str | None, place: str) -> int | float:
         found = math.nan
     if not math.isfinite(found):
         raise ReleaseError(f"{str(text)[:40]!r} is no finite number", place=place)
-    return int(found) if found == int(found) and abs(found) < 1 << 53 else found
+    return int(found) if found.is_integer() and abs(found) < 1 << 53 else found
 
 
 def data_field(element: Element) -> DataField:

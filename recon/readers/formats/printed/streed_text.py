@@ -205,7 +205,7 @@ def _categories(text: str) -> tuple[Value, ...]:
             return ()
         number = float(found[2]) if found[2] else 0.0
         quoted = found[1].replace("\\'", "'") if found[1] is not None else None
-        out.append(quoted if quoted is not None else int(number) if number == int(number) else number)
+        out.append(quoted if quoted is not None else int(number) if number.is_integer() else number)
         at = found.end()
     return tuple(dict.fromkeys(out))
 

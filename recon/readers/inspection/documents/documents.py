@@ -181,7 +181,7 @@ def _export_text(text: str) -> Found:
     if not weights:
         return "tree as text", None, [_thresholds("lines")]
     numbers = [[float(v) for v in re.findall(r"-?[\d.]+(?:e[+-]?\d+)?", w)] for w in weights]
-    whole = all(v == int(v) for leaf in numbers for v in leaf)
+    whole = all(v.is_integer() for leaf in numbers for v in leaf)
     total = round(sum(sum(leaf) for leaf in numbers)) if whole else None
     sentence = (
         "the training rows of every class in every leaf" if whole else "weights or shares of the classes in the leaves"

@@ -272,7 +272,7 @@ def pmml_findings(data: bytes) -> Found | None:
     if reader.root != "PMML":
         return None
     rows = reader.rows
-    known = int(rows) if rows is not None and rows == int(rows) and rows > 1 else None
+    known = int(rows) if rows is not None and float(rows).is_integer() and rows > 1 else None
     return "PMML" + (f" by {reader.by}" if reader.by else ""), known, _findings(reader)
 
 

@@ -111,6 +111,8 @@ def _structured(state: tuple[Any, ...], depth: int, known: dict[int, Any]) -> tu
         if total > _MAX_FIELDS:
             raise ReleaseError(f"a dtype has more than {_MAX_FIELDS:,} fields")
         formats.append(inner)
+        if not 0 <= field[1] <= state[5] - inner.itemsize:  # numpy's own check overflows: it would read outside
+            raise ReleaseError(f"a dtype of {state[5]:,} bytes has a field of {inner.itemsize:,} at byte {field[1]:,}")
         offsets.append(field[1])
     layout = {"names": list(names), "formats": formats, "offsets": offsets, "itemsize": state[5]}
     return np.dtype(layout), total  # type: ignore[call-overload]  # the stubs know no such mapping with a variable size

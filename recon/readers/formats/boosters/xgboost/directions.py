@@ -223,7 +223,7 @@ class Directions:
         values = self.values()
         marker = self.draft.marker
         if marker is not None:  # the file names it; a sparse matrix leaves zeros out beside it
-            values = tuple(dict.fromkeys((0, int(marker) if marker == int(marker) else marker)))
+            values = tuple(dict.fromkeys((0, int(marker) if float(marker).is_integer() else marker)))
         if values is None:
             return () if self.alike and len(self.splits) >= ENOUGH else None
         places = {(name, m): self.point(name, m) for name in dict.fromkeys(n for n, _ in self.splits) for m in values}

@@ -204,7 +204,9 @@ def _moments(thing: Thing, columns: Columns, hints: Hints, place: str) -> None:
     number, seen = len(columns), thing.get("n_samples_seen_")
     counts = seen.tolist() if isinstance(seen, np.ndarray) and seen.shape == (number,) else [seen] * number
     means, squares = (_doubles(thing.get(name), number) for name in ("mean_", "var_"))
-    if means is None or not all(isinstance(n, (int, float)) and n > 0 and n == int(n) for n in counts):
+    if means is None or not all(
+        isinstance(n, (int, float)) and n > 0 and (isinstance(n, int) or n.is_integer()) for n in counts
+    ):
         return
     scales = thing.get("scale_")
     if squares is not None and scales is not None:
