@@ -11,10 +11,10 @@ shapes, widths, thresholds; in JSON also lists and texts made longer), and one c
 No command takes more than 600 MB or 10 seconds of the processor, none ends with exit code 70 or by a signal.
 
 A case runs in a process that is forked from one that has loaded what most commands load: a twentieth of a second,
-where a process of its own takes a whole one. What comes near to a limit there, or ends in an unknown way, is run again in a
-process of its own, whose figures count. The same seed makes the same files. Prints what is wrong (the file stays in the
-folder that is named) and keeps the result in --out, by seed (tests/grown.json), as it goes; --resume goes on from it.
-Exit code 1 where anything is wrong.
+where a process of its own takes a whole one. What comes near to a limit there, or ends in an unknown way, is run again
+in a process of its own, whose figures count. The same seed makes the same files. Prints what is wrong
+(the file stays in the folder that is named) and keeps the result in --out, by seed (tests/grown.json), as it goes;
+--resume goes on from it. Exit code 1 where anything is wrong.
 """
 
 from __future__ import annotations

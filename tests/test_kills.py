@@ -151,9 +151,10 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path):
     assert pd.read_csv(path).shape == (6, 2)
 
 
-def test_an_audit_opens_a_model_file_once(monkeypatch, tmp_path):
-    model, seen, before = str(MODEL), [], opening.opened
-    monkeypatch.setattr(opening, "opened", lambda path: (seen.append(path), before(path))[1])
+def test_an_audit_reads_a_model_file_once(monkeypatch, tmp_path):
+    """Its first bytes are looked at before, only for which command answers (`marked`)."""
+    model, seen, before = str(MODEL), [], opening.read_whole
+    monkeypatch.setattr(opening, "read_whole", lambda path: (seen.append(path), before(path))[1])
     app(["audit", model, "--out", str(tmp_path / "report.json"), "--quiet"], standalone_mode=False)
     assert seen.count(model) == 1
     assert "not inspected" not in (tmp_path / "report.json").read_text(encoding="utf-8")

@@ -13,8 +13,9 @@ from recon.io.files.named_files import read_regular
 from recon.io.files.opening import _model_file
 from recon.models.exporting import _read_map
 from recon.queries.certificates.verifying import read_result
-from recon.readers.formats.drafts.binding import single_limits
+from recon.readers.formats.drafts.binding import _number_of, single_limits
 from recon.readers.formats.sklearn.trees.counts import MAX_MULTIPLES, _multiples
+from recon.readers.inspection.documents.documents import _export_text
 from solvers.foundation.errors import CertificateError, Inconclusive, ReleaseError
 from solvers.foundation.exact import (
     factorial_ratio,
@@ -158,3 +159,10 @@ def test_pipes_are_not_waited_for(tmp_path):
         read_regular(str(tmp_path / "pipe"), 1 << 20)
     with pytest.raises(ReleaseError, match="no regular file"):
         _read_map(str(tmp_path / "pipe"))
+
+
+def test_infinite_numbers_are_no_whole_ones():
+    """They stand in files as 1e400; `int` of one raises what is no error of the file."""
+    assert _number_of("1e400", None) == math.inf
+    assert _number_of("3.0", None) == 3
+    assert _export_text("|--- class: 0 weights: [1e400, 2.00]")[:2] == ("tree as text", None)

@@ -179,6 +179,22 @@ def test_arrays_of_every_kind():
         _to_array(open_stored(pickle.dumps([1])).root)
 
 
+@pytest.mark.parametrize("offset", [9, 2**31 - 1, 2**31 - 8, 2**63])
+def test_a_field_outside_of_its_dtype_is_refused(offset):
+    """numpy adds offset and size in 32 bits, finds that the field lies inside, and reads elsewhere."""
+    data = pickle.dumps(np.zeros(2, dtype=[("a", "i8"), ("b", "i8")]), protocol=2)
+    packed = offset.to_bytes(17, "little")
+    found = [at for at in range(len(data)) if data[at : at + 2] == b"K\x08"]
+    broken = [data[:at] + b"\x8a\x11" + packed + data[at + 2 :] for at in found]
+    refused = 0
+    for one in broken:
+        try:
+            resolve(open_stored(one).root)
+        except ReleaseError as error:
+            refused += "has a field of 8 at byte" in str(error)
+    assert refused
+
+
 def test_plain_values_at_every_protocol():
     shared = [1, 2]
     values = {
