@@ -6,6 +6,7 @@ import json
 from itertools import pairwise
 
 import joblib
+import known_cases
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,69 +19,9 @@ from sklearn.datasets import load_breast_cancer  # noqa: E402
 from sklearn.ensemble import RandomForestClassifier  # noqa: E402
 
 
-def fitted(seed):
-    """Return a random small forest, its true rows in order, and a random table of what is known of them."""
-    rng = np.random.default_rng(seed)
-    n, width, classes = int(rng.integers(20, 90)), int(rng.integers(2, 7)), int(rng.choice([2, 2, 3]))
-    x = pd.DataFrame({f"c{j}": column(rng, n) for j in range(width)})
-    score = x.to_numpy(dtype=float) @ rng.normal(size=width) + rng.normal(size=n) * rng.choice([0.0, 1.0])
-    y = np.digitize(score, np.quantile(score, rng.choice([[0.5], [0.9], [0.1]][: classes + 1], axis=0)))
-    if classes == 3:
-        y = np.digitize(score, np.quantile(score, [0.3, 0.85]))
-    if len(np.unique(y)) < 2:
-        y[0], y[1] = 0, 1
-    leaves = int(rng.choice([1, 1, 3]))
-    forest = RandomForestClassifier(
-        int(rng.integers(5, 40)), min_samples_leaf=leaves, random_state=None if seed % 5 == 0 else int(seed)
-    ).fit(x, y)
-    truth = x.assign(label=y)
-    known = truth.astype(object)
-    known = known.where(rng.random(known.shape) < rng.choice([0.05, 0.3, 0.8]), None)
-    for name in known.columns:
-        if rng.random() < 0.4:
-            known[name] = None
-    rows = np.sort(rng.permutation(n)[: int(rng.integers(1, n + 1))])
-    table = known.iloc[rows].assign(position=rows)
-    return forest, truth, table
-
-
-def column(rng, n):
-    """Return a random column: floats, few decimals, integers or bits."""
-    kind = rng.integers(4)
-    values = rng.normal(size=n) * 10
-    return [values, values.round(1), values.round(), (values > 3).astype(int)][kind]
-
-
-def assert_sound(seed):
-    """Assert that no true value is excluded beside random true knowledge, and that knowing more excludes more."""
-    forest, truth, table = fitted(seed)
-    if not table.drop(columns="position").notna().any(axis=None):
-        table["label"] = truth["label"].iloc[table["position"]].to_numpy()
-    release = recon.encode(forest, recon.Domain.from_frame(truth, label="label")) if seed % 2 else loaded(forest)
-    limits = recon.Limits(seconds=3600)
-    plain = recon.positions(release, truth=truth, limits=limits)
-    found = recon.positions(release, truth=truth, known=table, limits=limits, certificates=seed % 4 == 0)
-    assert plain.attrs["truth"]["inside"], seed
-    assert found.attrs["truth"]["inside"], (seed, found.attrs["truth"]["first_outside"])
-    assert found.attrs["truth"]["labels_right"] == found.attrs["labels_known"], seed
-    if plain.attrs["complete"] and found.attrs["complete"]:
-        assert found.attrs["labels_known"] >= plain.attrs["labels_known"], seed
-        assert found.attrs["share_leaves_known"] >= plain.attrs["share_leaves_known"], seed
-    if proof := found.attrs["certificate"]:
-        assert recon.verify(proof, release, known=table).verified, seed
-        assert not recon.verify(proof, release).verified, seed
-
-
-def loaded(forest):
-    """Return the release of a forest without a declared domain."""
-    from recon.readers.loading.loading import release_of
-
-    return release_of(forest)
-
-
 @pytest.mark.parametrize("seed", range(8))
 def test_the_truth_is_never_excluded(seed):
-    assert_sound(seed)
+    assert known_cases.failures(seed) == []
 
 
 @pytest.fixture(scope="module")
@@ -172,6 +113,7 @@ def test_tables_that_cannot_be(cancer, capsys, tmp_path, text, said):
     assert "t.csv" in err
 
 
+@pytest.mark.slow
 def test_which_columns_open_the_labels(cancer, capsys, tmp_path):
     from recon.queries.questions.which_columns import which_columns
 
@@ -197,3 +139,17 @@ def test_which_columns_open_the_labels(cancer, capsys, tmp_path):
     assert code in (0, 4)
     assert "labels are open: they have about" in out
     assert "more time changes nothing" in out
+
+
+def test_a_try_of_which_columns_is_bounded_by_work(cancer, monkeypatch):
+    from recon.queries.questions import which_columns as search
+
+    release, truth, seen = recon.load(cancer / "forest.joblib"), pd.read_csv(cancer / "rows.csv"), []
+
+    def placed(release, limits):
+        seen.append((limits.work_left(), limits.seconds))
+        raise search.Inconclusive("nothing")
+
+    monkeypatch.setattr(search, "placed", placed)
+    assert search.which_columns(release, truth) == []
+    assert seen == [(search.WORK, None)]

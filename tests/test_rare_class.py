@@ -15,7 +15,7 @@ from recon.readers.loading.known_positions import with_known_positions
 from solvers.positions.assignments.world import assigned
 
 sklearn = pytest.importorskip("sklearn")
-from sklearn.datasets import load_breast_cancer, make_classification  # noqa: E402
+from sklearn.datasets import load_breast_cancer, load_digits, make_classification  # noqa: E402
 from sklearn.ensemble import RandomForestClassifier  # noqa: E402
 
 PAGE = Path(__file__).parents[1] / "docs" / "random-forest.md"
@@ -65,8 +65,42 @@ def test_the_rare_class_is_given_back(tmp_path, case):
     assert round(100 * shares[1], 1) == leaves
 
 
+def real(name):
+    """Return rows of real data and who is in the rare class, as the page's second table has them."""
+    if name.startswith("breast cancer"):
+        data = load_breast_cancer(as_frame=True)
+        y = data.target.to_numpy()
+        at, rare = np.sort(np.concatenate([np.flatnonzero(y == 1), np.flatnonzero(y == 0)[:40]])), y == 0
+    else:
+        data = load_digits(as_frame=True)
+        at = (
+            np.random.default_rng(0).choice(len(data.target), 700, replace=False) if "drawn" in name else np.arange(700)
+        )
+        rare = data.target.to_numpy() == 3
+    return data.data.iloc[at].reset_index(drop=True), rare[at].astype(int)
+
+
+REAL = re.findall(
+    r"^\| (digits.*?|breast cancer, .*?) \| (\d+) \| (\d+) \| (\d+) \| ([\d.]+) % \|$",
+    PAGE.read_text(encoding="utf-8"),
+    re.MULTILINE,
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", REAL, ids=str)
+def test_the_rare_class_of_real_data(tmp_path, case):
+    name, rows, rare, labels, leaves = case
+    x, y = real(name)
+    assert (len(y), int(y.sum())) == (int(rows), int(rare))
+    found, shares = figures(stored(tmp_path, x, y), y)
+    assert found == int(labels)
+    assert f"{100 * shares[1]:.1f}" == leaves
+
+
 def test_the_page_has_the_cases():
     assert {(10_000, 50), (4_000, 80), (2_500, 50), (800, 79)} <= {case[:2] for case in CASES}
+    assert len(REAL) == 3
 
 
 @pytest.mark.slow

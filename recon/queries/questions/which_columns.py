@@ -17,7 +17,7 @@ from solvers.foundation.limits import Limits
 
 MOST = 4  # columns that are added
 TRIED = 12  # candidates per round, those that trees test most
-SHARE = 0.1  # of the time left, for one try
+WORK = 20.0  # units of work (`solvers.foundation.limits`) that one try may take; seconds are the outer bound only
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,10 @@ def which_columns(release: EncodedRelease, rows: pd.DataFrame, limits: Limits | 
     """Return what opens with no column, one, two and more known, each time the one that proves most labels added.
 
     Greedy, so that fewer columns may do. `rows`: the training rows in the order in which `fit` got them. Ends where all
-    labels are proved, after `MOST` columns, or with the time. Cost: at most MOST x TRIED runs of `recon.positions`.
+    labels are proved, after `MOST` columns, or with the limits. Cost: at most MOST x TRIED runs of `recon.positions`,
+    each of `WORK` at most.
     """
-    limits = limits or Limits(seconds=120.0)
+    limits = limits or Limits()
     frame = rows.reset_index(drop=True).assign(**{POSITION: np.arange(len(rows))})
     frame.attrs.update(rows.attrs)
     best = _opened(release, frame, (), limits)
@@ -78,9 +79,8 @@ def _opened(release: EncodedRelease, frame: pd.DataFrame, names: Sequence[str], 
     limits.report(f"known: {', '.join(names) or 'nothing'}")
     known = frame[[POSITION, *names]]
     known.attrs.update(frame.attrs)
-    some = limits if limits.seconds is None else limits.lasting(max(1.0, SHARE * limits.left()))
     try:
-        found = placed(with_known_positions(release, known) if names else release, limits=some)
+        found = placed(with_known_positions(release, known) if names else release, limits=limits.at_most(WORK))
     except Inconclusive:
         return None
     leaves = found.answer.leaves_proved
