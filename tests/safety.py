@@ -132,7 +132,7 @@ def main() -> None:
     if len(done) < asked.number:
         sys.exit(f"{len(done):,} of {asked.number:,} cases tried: the same command goes on from there")
     whole = json.loads(RESULT.read_text(encoding="utf-8"))
-    whole = whole | {"positions": result} if asked.positions else result | {"positions": whole["positions"]}
+    whole = whole | {"positions": result} if asked.positions else whole | result
     RESULT.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
     sys.exit(1 if result["cases_wrong"] else 0)
 
