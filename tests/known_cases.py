@@ -7,8 +7,8 @@ import pandas as pd
 from sklearn.ensemble import RandomForestClassifier
 
 import recon
-from recon.readers.loading.loading import release_of
 from recon.readers.loading.known_positions import with_known_positions
+from recon.readers.loading.loading import release_of
 from solvers.positions.assignments.world import assigned
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
 import io
 import json
@@ -28,11 +29,12 @@ from recon.readers.inspection.findings.severity import about
 from recon.readers.inspection.inspecting import inspect, inspect_bytes
 from recon.readers.inspection.ledger.forms import HERE, is_name, more_than_settings
 from recon.readers.inspection.ledger.spelling import _json_spaces
-from recon.readers.inspection.ledgers import ledger_of, searched
+from recon.readers.inspection.ledgers import ledger_of
 from recon.readers.inspection.objects.traversal import _stray
+from recon.readers.inspection.searching import searched
 from recon.readers.loading.loading import uses_of
 from recon.readers.stored.binary.rds import RObject
-from recon.readers.stored.rewriting import open_stored
+from solvers.foundation.errors import ReconError
 
 extra("sklearn")
 GOLDEN = Path(__file__).parent / "golden"
@@ -274,9 +276,9 @@ def test_rows_are_searched_value_by_value():
     rows = pd.DataFrame(draw.normal(size=(30, 4)), columns=list("abcd"))
     labels = (rows["a"] > 0).astype(int)
     neighbours = KNeighborsClassifier().fit(rows.to_numpy(), labels)
-    stored = searched(open_stored(pickle.dumps(neighbours)).root, rows)
+    stored = searched(pickle.dumps(neighbours), rows)
     assert ("stored-row", "_fit_X", 30) in {(f.rule, f.path, f.entries) for f in stored}
-    assert searched(open_stored(pickle.dumps(fitted())).root, rows) == []
+    assert searched(pickle.dumps(fitted()), rows) == []
 
 
 OF_IMODELS = ["brs", "figs", "figs_regressor", "greedy", "greedy_tree", "hs_tree", "one_r", "boosted_rules"]
@@ -598,3 +600,148 @@ def test_what_models_of_r_keep_is_graded_and_rows_are_counted_once(kind, parts, 
     found = inspect_bytes(r_model(kind, **parts))
     assert {(f.level, f.path) for f in found.findings} == told
     assert rows is None or found.rows == rows
+
+
+@pytest.mark.parametrize("around", [
+    lambda m: {"model": m, "features": list("abc")}, lambda m: (m, list("abc")), lambda m: {"clf": m, "threshold": 0.5},
+])  # fmt: skip
+def test_a_dict_around_a_model_is_no_alarm_and_rows_in_it_are(around):
+    model = fitted()
+    model.feature_names_in_ = np.array(list("abc"), dtype=object)[: model.n_features_in_]
+    plain = {f.level for f in inspect_bytes(pickle.dumps(around(model))).findings}
+    assert "unknown" not in plain
+    for hidden in ([31, 1, 44, 0, 52, 1, 19, 0, 27, 1], "alice 31 yes;" * 6, [True, False] * 5, {(31, 1): None}):
+        held = around(model)
+        held = held | {"meta": hidden} if isinstance(held, dict) else (*held, hidden)
+        assert "unknown" in {f.level for f in inspect_bytes(pickle.dumps(held)).findings}
+
+
+def test_leaves_of_xgboost_have_no_figures_of_splits():
+    model = json.loads((GOLDEN / "models" / "xgboost-3.2.0" / "half.json").read_text())
+    assert "unknown" not in {f.level for f in inspect_bytes(json.dumps(model).encode()).findings}
+    for key in ("loss_changes", "split_indices", "default_left"):
+        changed = copy.deepcopy(model)
+        for tree in changed["learner"]["gradient_booster"]["model"]["trees"]:
+            for at, child in enumerate(tree["left_children"]):
+                tree[key][at] = 1 if child == -1 else tree[key][at]
+        found = inspect_bytes(json.dumps(changed).encode()).findings
+        assert [f.path for f in found if f.level == "unknown" and f.path.endswith(key)], key
+
+
+def test_times_and_rights_of_members_are_those_of_one_archive():
+    skops = (GOLDEN / "models" / "sklearn-1.9.1" / "forest.skops").read_bytes()
+
+    def written(time, rights):
+        out = io.BytesIO()
+        with zipfile.ZipFile(io.BytesIO(skops)) as old, zipfile.ZipFile(out, "w") as new:
+            for at, info in enumerate(old.infolist()):
+                info.date_time, info.external_attr = time(at, info.date_time), rights(at, info.external_attr)
+                new.writestr(info, old.read(info.filename))
+        return {f.level for f in inspect_bytes(out.getvalue()).findings}
+
+    assert "unknown" not in written(lambda at, t: t, lambda at, r: r)
+    assert "unknown" in written(lambda at, t: (1980 + at % 100, 2, 3, 0, 0, 0), lambda at, r: r)
+    assert "unknown" in written(lambda at, t: t, lambda at, r: 31 + at)
+
+
+def test_headers_of_arrays_have_three_entries_written_in_one_way():
+    skops = (GOLDEN / "models" / "sklearn-1.9.1" / "forest.skops").read_bytes()
+    array = next(n for n in zipfile.ZipFile(io.BytesIO(skops)).namelist() if n.endswith(".npy"))
+    for old, new in ((b"{'descr'", b"{  'descr'"), (b", }", b", 'note': [31, 1, 44, 0, 52, 1, 19, 0]}"),
+                     (b", }", b", } # 31 1 44 0 52 1 19 0"), (b", }", b", }")):  # fmt: skip
+        out = io.BytesIO()
+        with zipfile.ZipFile(io.BytesIO(skops)) as archive, zipfile.ZipFile(out, "w") as written:
+            for info in archive.infolist():
+                content = archive.read(info.filename)
+                if info.filename == array:
+                    size = int.from_bytes(content[8:10], "little")
+                    header = content[10 : 10 + size].replace(old, new, 1)
+                    content = content[:8] + len(header).to_bytes(2, "little") + header + content[10 + size :]
+                written.writestr(info, content)
+        if old == new:
+            assert "unknown" not in {f.level for f in inspect_bytes(out.getvalue()).findings}
+        else:
+            with pytest.raises(ReconError, match="more in its header"):
+                inspect_bytes(out.getvalue())
+
+
+def test_the_encoding_of_an_r_file_is_a_name():
+    content = gzip.decompress((GOLDEN / "inspect" / "strip_lm_env.rds").read_bytes())
+    body = content[14:] if content[5] == 0 and content[:2] == b"X\n" else b""
+    name = int.from_bytes(content[14:18], "big") if content[2:6] == b"\0\0\0\3" else None
+    behind = content[18 + name :] if name is not None else body
+    head = b"X\n\0\0\0\3" + content[6:14]
+    for text, right in (("UTF-8", True), ("31,yes;44,no;52,yes;19,no;27,yes;63,no;20,no", False)):
+        changed = head + len(text).to_bytes(4, "big") + text.encode() + behind
+        if right:
+            assert inspect_bytes(changed).format.startswith("R ")
+        else:
+            with pytest.raises(ReconError, match="name of its encoding"):
+                inspect_bytes(changed)
+
+
+def test_rows_are_searched_in_files_of_every_kind():
+    draw = np.random.default_rng(3)
+    rows = pd.DataFrame({"a": draw.integers(10**4, 10**6, 30), "b": np.round(draw.normal(size=30), 5),
+                         "c": draw.integers(2_000, 9_000, 30), "d": draw.integers(0, 4, 30)})  # fmt: skip
+    line = " ".join(map(str, rows.iloc[7].tolist()))
+    for name in ("lightgbm-4.7.0/binary.txt", "rpart-4.1.19/people.pmml", "xgboost-3.2.0/half.json"):
+        raw = (GOLDEN / "models" / name).read_bytes()
+        assert not [f for f in searched(raw, rows) if f.level == "critical"], name
+        if name.endswith("json"):
+            changed = raw.replace(b'"learner":{', b'"learner":{"note":' + json.dumps(line).encode() + b",", 1)
+        elif name.endswith("pmml"):
+            changed = raw.replace(b"</Header>", b"<Note>" + line.encode() + b"</Note></Header>", 1)
+        else:
+            changed = raw.replace(b"\n\nTree=0", b"\nnote=" + line.encode() + b"\n\nTree=0", 1)
+        assert changed != raw
+        assert [f for f in searched(changed, rows) if f.rule == "stored-row" and "row 8 " in f.follows], name
+    from sklearn.neighbors import KNeighborsClassifier
+
+    few = rows[["d"]].assign(
+        c=rows.c // 2_000, e=draw.integers(0, 6, 30)
+    )  # values that many rows share: lines of a matrix
+    stored = searched(pickle.dumps(KNeighborsClassifier().fit(few.to_numpy(), rows.d)), few)
+    assert ("stored-row", "_fit_X") in {(f.rule, f.path) for f in stored}
+
+
+def test_a_second_list_makes_no_room_for_a_first():
+    model = json.loads((GOLDEN / "models" / "xgboost-3.2.0" / "categories.json").read_text())
+    hidden = [31, 48200, 1, 44, 51900, 0, 52, 31700, 1, 19, 27, 63]
+    booster = model["learner"]["gradient_booster"]["model"]
+    tree = booster["trees"][0]
+    tree["categories_sizes"] = [*tree["categories_sizes"], 1_000]
+    before = {f.path for f in inspect_bytes(json.dumps(model).encode()).findings if f.level == "unknown"}
+    tree["categories"] = [*tree["categories"], *hidden]
+    after = {f.path for f in inspect_bytes(json.dumps(model).encode()).findings if f.level == "unknown"}
+    assert [path for path in after - before if path.endswith(".categories")]
+    booster["cats"]["enc"][0]["offsets"] = hidden
+    last = {f.path for f in inspect_bytes(json.dumps(model).encode()).findings if f.level == "unknown"}
+    assert [path for path in last - after if path.endswith("offsets")]
+
+
+def test_keys_of_categories_are_no_rows():
+    from sklearn.preprocessing import OneHotEncoder
+
+    encoder = OneHotEncoder(sparse_output=False).fit(np.array([["a"], ["b"]], dtype=object))
+    assert "unknown" not in {f.level for f in inspect_bytes(pickle.dumps(encoder)).findings}
+    encoder._missing_indices = {(31, 48200, 1): None}
+    encoder.n_features_in_ = np.arange(3)  # says nothing of how many columns there are
+    found = inspect_bytes(pickle.dumps(encoder)).findings
+    assert [f for f in found if f.level == "unknown" and f.path == "_missing_indices"]
+
+
+def test_classes_that_extend_others_are_known_by_them_and_by_their_own():
+    from sklearn.ensemble import RandomForestRegressor
+
+    draw = np.random.default_rng(0)
+    plain = RandomForestRegressor(3, min_samples_leaf=20).fit(draw.normal(size=(200, 3)), draw.normal(size=200))
+    for module, name, target in (
+        ("quantile_forest._quantile_forest", "RandomForestQuantileRegressor", {"default_quantiles": 0.5}),
+        ("quantile_forest._quantile_forest", "NoForest", {}),
+    ):
+        raw = pickle.dumps(plain, protocol=2)
+        changed = raw.replace(b"csklearn.ensemble._forest\nRandomForestRegressor\n", f"c{module}\n{name}\n".encode(), 1)
+        assert raw != changed
+        model = inspect_bytes(changed)
+        assert ("unknown" in {f.level for f in model.findings}) == (name == "NoForest"), target

@@ -91,18 +91,14 @@ def _with_rows(found: Inspection, content: bytes, data: str, memory: int) -> Ins
     import pandas as pd
 
     from recon.readers.inspection.findings.severity import graded
-    from recon.readers.inspection.ledgers import searched
-    from recon.readers.stored.rewriting import open_stored
-    from solvers.foundation.errors import ReleaseError, Unsupported
+    from recon.readers.inspection.searching import searched
+    from solvers.foundation.errors import ReleaseError
 
-    stored = open_stored(content, memory)
-    if stored is None:
-        raise Unsupported("--data searches pickle, joblib and skops files: save the model as one of these")
     try:
         rows = pd.read_csv(data)
     except (OSError, ValueError) as error:
         raise ReleaseError(f"is no table of rows ({error})", file=data) from None
-    return replace(found, findings=tuple(graded([*found.findings, *searched(stored.root, rows)])))
+    return replace(found, findings=tuple(graded([*found.findings, *searched(content, rows, memory)])))
 
 
 def _several(files: list[str], memory: int, json: bool, out: str | None) -> int:

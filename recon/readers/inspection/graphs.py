@@ -21,6 +21,7 @@ from recon.readers.inspection.documents.leftovers import odd_findings
 from recon.readers.inspection.findings.findings import Finding, Level, merged, not_understood
 from recon.readers.inspection.findings.rules import LeakRule, rules_of
 from recon.readers.inspection.findings.severity import GRAVE, SMALL, about, is_counting, of_object, rows_of_tree
+from recon.readers.inspection.ledger.attributes import base_of, class_key
 from recon.readers.inspection.ledger.entries import NUMBER, FileLedger
 from recon.readers.inspection.objects.blobs import DEEPEST, blob_findings, is_rule_list
 from recon.readers.inspection.objects.entries import LONGEST_NAME, Said, object_entries
@@ -424,7 +425,7 @@ def inspect_graph(root: Any, memory: int = 1 << 30, depth: int = 0, whole: bool 
 def _is_sure(held: list[GraphPlace], one: Finding) -> bool:
     """Return whether a rule's finding says all of an attribute: rows anyway, else where the class is the library's."""
     owner = held[0].owner
-    return one.level in GRAVE or (owner is not None and owner.kind.partition(".")[0] in LIBRARIES)
+    return one.level in GRAVE or (owner is not None and base_of(class_key(owner)).partition(".")[0] in LIBRARIES)
 
 
 def _outside(places: list[GraphPlace], whole: set[int]) -> list[GraphPlace]:

@@ -2,13 +2,14 @@
 
 `attributes.json` is made by tests/golden/harmless/table.py: which attributes of which class have the same bytes
 whatever the rows are, how many, and in which shapes. `decided.txt` has a line per decision on what differs: what it is
-about, the classes, the attributes, the most bytes per number of it that is harmless, and the reason.
+about, the classes, the attributes, the most bytes per number of it that is harmless, and the reason; or which class of
+the table some classes of other libraries extend.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -26,6 +27,7 @@ STATE = frozenset([
     "spawn_key", "pool_size", "pool", "counter", "n_children_spawned", "buffer", "buffer_pos", "seed_seq",
 ])  # fmt: skip
 _ALIKE = str.maketrans("atu", "lll")  # letters of forms: arrays of numbers, texts and objects may be lists, too
+EXTENDS = "extends"  # a line of classes that extend one of the table: its attributes, and their own
 EVERY = "*"  # classes of a decision: all that have the attribute in the table
 
 
@@ -97,6 +99,8 @@ def known(kind: str, attribute: str) -> AttributeRecord | None:
     """Return what the table has on an attribute of a class, None where no version of the class has it."""
     entry = _table()["classes"].get(kind, {}).get(attribute)
     if entry is None:
+        entry = _table()["classes"].get(base_of(kind), {}).get(attribute)
+    if entry is None:
         return None
     same, size, shapes, texts, forms = entry
     return AttributeRecord(
@@ -110,16 +114,22 @@ def decided(kind: str, attribute: str) -> Decision | None:
     every = known(kind, attribute) is not None or attribute.startswith("(") or attribute in STATE
     every = every or not (is_known_class(kind) or kind.startswith("numpy."))
     one = found.get((kind, attribute)) or (found.get((kind, EVERY)) if every else None)
+    one = one or found.get((base_of(kind), attribute))
     if one is None and is_known_class(kind):
-        one = found.get((f"{kind.partition('.')[0]}.{EVERY}", attribute))
+        one = found.get((f"{base_of(kind).partition('.')[0]}.{EVERY}", attribute))
     if one is not None:
         return one
     return found.get((EVERY, attribute)) if known(kind, attribute) is not None else None
 
 
 def is_known_class(kind: str) -> bool:
-    """Return whether the table has a class."""
-    return kind in _table()["classes"]
+    """Return whether the table has a class, or the one that it extends."""
+    return base_of(kind) in _table()["classes"]
+
+
+def base_of(kind: str) -> str:
+    """Return the class of the table that a class of another library extends (decided by hand), else the class."""
+    return _bases().get(kind, kind)
 
 
 @cache
@@ -134,15 +144,27 @@ def _table() -> Mapping[str, Any]:
 
 
 @cache
+def _bases() -> dict[str, str]:
+    """Return class -> class that it extends, of the lines `extends | classes | class | | reason`."""
+    return {kind: base for about, classes, base, *_ in _lines() if about == EXTENDS for kind in classes.split()}
+
+
+def _lines() -> Iterator[list[str]]:
+    """Yield the five parts of every line of `decided.txt`."""
+    for line in (_HERE / "decided.txt").read_text(encoding="utf-8").splitlines():
+        if line.strip() and not line.startswith("#"):
+            yield [part.strip() for part in line.split("|", 4)]
+
+
+@cache
 def _decisions() -> dict[tuple[str, str], Decision]:
     """Return (class, attribute) -> decision of the lines `about | classes | attributes | most bytes | reason`."""
     found: dict[tuple[str, str], Decision] = {}
-    for line in (_HERE / "decided.txt").read_text(encoding="utf-8").splitlines():
-        if not line.strip() or line.startswith("#"):
+    for about, classes, attributes, most, why in _lines():
+        if about == EXTENDS:
             continue
-        about, classes, attributes, most, why = (part.strip() for part in line.split("|", 4))
         one = Decision(cast("About", "" if about == "harmless" else about), most, why)
         for kind in classes.split():
             for attribute in attributes.split():
-                found.setdefault((kind, attribute), one)
+                found.setdefault((kind, attribute.replace("(argument_", "(argument ")), one)
     return found

@@ -132,7 +132,7 @@ def _of_xgboost_tree(tree: dict[str, Any], path: str) -> _Extra:
     stated = param if isinstance(param, dict) else {}
     nodes, values = _whole(stated.get("num_nodes")), max(1, _whole(stated.get("size_leaf_vector")))
     sets = sum(one == 1 for one in _list(tree, "split_type"))
-    listed = sum(map(_whole, _list(tree, "categories_sizes")))
+    listed = sum(map(_whole, _list(tree, "categories_sizes")[:sets]))
     most = {**dict.fromkeys(_NODES, nodes), **dict.fromkeys(_CATEGORIES, sets), "categories": listed}
     yield from _more(tree, path, {**most, "base_weights": nodes * values, "leaf_weights": nodes * values})
     left, right = _list(tree, "left_children"), _list(tree, "right_children")
@@ -152,11 +152,16 @@ def _of_categories(model: Any, path: str, columns: int) -> _Extra:
     yield from _more(stored, path, {"enc": columns, "feature_segments": columns + 1, "sorted_idx": texts})
     for one in encoded:
         ends = _list(one, "offsets")
-        yield f"{path}.enc.*.offsets", sum(not isinstance(end, int) for end in ends)
+        rising = all(map(_is_whole, ends)) and ends == sorted(ends) and (not ends or ends[0] == 0)
+        yield f"{path}.enc.*.offsets", 0 if rising else len(ends)
         yield (
             f"{path}.enc.*.values",
             len(_list(one, "values")) - (_whole(ends[-1]) if ends else len(_list(one, "values"))),
         )
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int)
 
 
 def _of_rpart(content: dict[str, Any]) -> _Extra:

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from recon.readers.inspection.findings.findings import Finding, Level, without_numbers
 from recon.readers.inspection.findings.severity import About
-from recon.readers.inspection.ledger.attributes import STATE, Decision, class_key, decided, is_known_class, known, names
+from recon.readers.inspection.ledger.attributes import (
+    STATE,
+    Decision,
+    base_of,
+    class_key,
+    decided,
+    is_known_class,
+    known,
+    names,
+)
 from recon.readers.inspection.ledger.entries import (
+    ALL,
     NUMBER,
+    SMALL,
     LedgerEntry,
     Status,
     entries_in,
@@ -42,6 +53,12 @@ FEW = 8  # entries of a list that a parameter may be given
 DEEPEST_FORM = 6  # values inside values that a form tells apart
 MOST_TEXTS = 16  # different texts and names that no fit shows, in all of a file; and long numbers of parameters
 DIGITS, SEED = 8, 33  # digits of a float and bits of a whole number that are given as parameters
+# Keys of dicts around models.
+_WORDS = (
+    "model models clf classifier reg regressor estimator pipeline pipe scaler encoder preprocessor features "
+    "feature_names columns cols target label labels classes threshold version params metadata meta name"
+)
+_KEYS = frozenset(_WORDS.split())
 COLUMNS = "figures of single columns that the file's reader states"
 PER_ROW = "one entry per training row"
 Said = tuple[Status, About, str]
@@ -120,6 +137,8 @@ def object_entries(
                 groups.setdefault((without_numbers(mine.path), mine.status, mine.about, mine.why), []).append(mine)
             continue
         entry = _entry(held, said, one is not None or (id(held.first) in told and said is not TOO_MUCH))
+        if said is NOT_KNOWN and held.first.owner is None:
+            entry = _around_models(held, entry, columns)
         key = (without_numbers(entry.path), entry.status, entry.about, entry.why)
         groups.setdefault(key, []).append(entry)
     return [_together(group) for group in groups.values()], found
@@ -148,7 +167,7 @@ def _held_attributes(places: Sequence[GraphPlace]) -> Iterable[Held]:
         extra = place.extra + (padding_bytes(value) if isinstance(value, np.ndarray) else 0)
         extra += sum(extra_bytes(p) for p in parts_of(value) if isinstance(p, Thing) and is_scalar(p))
         size = _own_size(value, place)
-        one.entries += _plain_entries(value)
+        one.entries += _plain_entries(value) + (place.owner is None and place.nested and _is_plain(value))
         if one.largest is None or (size and size > one.most):
             one.largest, one.most = place, size
         one.bytes += size
@@ -252,6 +271,8 @@ def _status(held: Held, free: set[Any], read_whole: bool, columns: frozenset[str
     decision, fits = decided(kind, attribute), known(kind, attribute)
     if empty and (decision is not None or fits is not None or not isinstance(value, (bool, type(None)))):
         return HOLDS_NOTHING
+    if not held.texts and (fits is not None or (decision is not None and decision.most)) and _is_constant(value):
+        return "harmless", "", "one number, however often"
     plain = fits is not None and fits.same is not None and not fits.shapes and not (decision and decision.most)
     if plain and held.bytes > NUMBER and (held.widest.shape or has_parts(value)):  # where fits have a number or object
         return TOO_MUCH
@@ -280,6 +301,31 @@ def _status(held: Held, free: set[Any], read_whole: bool, columns: frozenset[str
     return "harmless", "", decision.why if decision is not None else "the same whatever the rows are"
 
 
+def _around_models(held: Held, entry: LedgerEntry, columns: frozenset[str]) -> LedgerEntry:
+    """Return the entry of a dict or list that models stand in: a small value where little else does.
+
+    Its names of columns and its keys that people give count nothing, once each.
+    """
+    value = held.first.value
+    parts = parts_of(value)
+    if not any(isinstance(p, Thing) and is_known_class(class_key(p)) for p in parts) or held.beside or held.extra:
+        return entry
+    given = columns | _KEYS
+    rest = held.bytes - sum(_length(text) for text in held.texts if text in given)
+    few = held.entries <= SMALL and rest <= ALL and sum(text not in given for text in held.texts) <= SMALL
+    return replace(entry, bytes=max(rest, 0), small=True) if few else entry
+
+
+def _is_constant(value: Any) -> bool:
+    """Return whether an array holds one number of at most eight bytes, however often."""
+    return (
+        isinstance(value, np.ndarray)
+        and value.dtype.kind in "biuf"
+        and value.size > 0
+        and bool((value == value.flat[0]).all())
+    )
+
+
 def _is_beside(place: GraphPlace, size: int) -> bool:
     """Return whether a value of so many bytes is of a kind that attributes about columns, labels and sizes do not have.
 
@@ -291,6 +337,8 @@ def _is_beside(place: GraphPlace, size: int) -> bool:
         return False  # an object with entries of its own
     if isinstance(value, (set, frozenset, slice)) or (isinstance(value, Thing) and size and not is_sparse(value)):
         return not (_is_of_array(place) or (isinstance(value, Thing) and value.class_name == "MaskedArray"))
+    if isinstance(value, dict) and any(isinstance(key, (tuple, frozenset, bytes)) for key in value):
+        return True
     if not place.nested or above is None or _is_of_array(place):
         return False
     if isinstance(value, dict):
@@ -341,7 +389,11 @@ def _may_have_lists(held: Held, decision: Decision | None) -> bool:
 def _is_fitted(place: GraphPlace) -> bool:
     """Return whether an attribute of scikit-learn is worked out by its fit: parameters may have any form."""
     name, owner = place.attribute, place.owner
-    return owner is not None and owner.kind.startswith("sklearn.") and (name.endswith("_") or name.startswith("_"))
+    return (
+        owner is not None
+        and base_of(class_key(owner)).startswith("sklearn.")
+        and (name.endswith("_") or name.startswith("_"))
+    )
 
 
 def _is_grave(told: Mapping[int, Said], held: Held) -> bool:

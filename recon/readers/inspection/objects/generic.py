@@ -139,9 +139,12 @@ def _stated_sizes(place: GraphPlace) -> tuple[int, int, int]:
 
 
 def _number(owner: Thing, attributes: Iterable[str]) -> int:
-    """Return the first of some attributes that an object has, where it is a number of columns or classes; else 0."""
-    given = next((owner.get(name) for name in attributes if owner.has(name)), 0)
-    return given if isinstance(given, int) and 0 < given < MOST_SIZE else 0
+    """Return the first of some attributes that an object has: a number of columns or classes, 0 where there is none.
+
+    1 where it is anything else, which no honest model has: it bounds nothing.
+    """
+    given = next((owner.get(name) for name in attributes if owner.has(name)), None)
+    return 0 if given is None else given if isinstance(given, int) and 0 < given < MOST_SIZE else 1
 
 
 def _length_of(owner: Thing, attribute: str) -> int:
