@@ -49,7 +49,8 @@ mutants: .venv/dev
 # Draws 2,000 releases and policies and holds every verdict against worlds listed apart from it (docs/measured.md).
 safety: .venv/dev
 	$(BIN)/python tests/safety.py
-	$(BIN)/python tests/safety.py --positions
+	$(BIN)/python tests/safety.py --part positions --number 500
+	$(BIN)/python tests/safety.py --part models --number 3000
 	$(BIN)/python tests/random_tables.py
 	$(BIN)/python tests/holders.py
 	$(BIN)/python tests/grown.py

@@ -1,15 +1,19 @@
 """Holds the gate against worlds listed apart from it: random models and policies (`make safety`).
 
-    python tests/safety.py [--seed 1] [--number 2000] [--kinds KIND ...] [--workers 2] [--minutes 60]
-    python tests/safety.py --positions [--seed 1] [--number 500] ...
+    python tests/safety.py [--part gate] [--seed 1] [--number 2000] [--kinds KIND ...] [--workers 2] [--minutes 60]
 
 Each case is one release and one policy (safety_cases.py), judged as one file, as a file per model, split into trees and
 reordered. Every outcome has to be the right one, every form to have the same verdict, and what is released is asked
 about by `bound` and `attribute`. Prints what is wrong, seed first (`safety_cases.drawn(SEED)` is the case), and writes
 tests/safety.json. Exit code 1 where anything is wrong. What was tried is kept in build/, so that it can be ended at any
-time and goes on from there, as long as no source changes. With `--positions` a case is a small random forest, and a
-random table of what is known of its rows by position (`known_cases.drawn(SEED)`): no true value or leaf is ever
-excluded, knowing more proves no less, proofs hold with the table and not without it.
+time and goes on from there, as long as no source changes.
+
+`--part models` tries the constraint models instead (model_cases.py): every solution a world, every world a solution,
+by cells, by rows, as clauses and relaxed; it writes tests/safety_models.json.
+
+`--part positions` tries small random forests with a random table of what is known of their rows by position
+(known_cases.py): no true value or leaf is ever excluded, knowing more proves no less, proofs hold with the table and
+not without it; it writes tests/safety_positions.json.
 """
 
 from __future__ import annotations
@@ -30,10 +34,11 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 
+import model_cases  # noqa: E402
 import safety_cases  # noqa: E402
 
-POSITIONS = "forest by position"
 RESULT, KEPT = Path(__file__).with_suffix(".json"), ROOT / "build" / "safety"
+MODELS = RESULT.with_name("safety_models.json")
 
 
 def tried(job: tuple[int, tuple[str, ...]]) -> dict[str, Any]:
@@ -51,22 +56,36 @@ def tried(job: tuple[int, tuple[str, ...]]) -> dict[str, Any]:
             "seconds": time.process_time() - begun}  # fmt: skip
 
 
-def tried_by_position(job: tuple[int, tuple[str, ...]]) -> dict[str, Any]:
-    """Return what was found of the forest of a seed."""
+def modelled(job: tuple[int, tuple[str, ...]]) -> dict[str, Any]:
+    """Return what was found of the constraint models of the case of a seed."""
+    warnings.simplefilter("ignore")
+    seed, kinds = job
+    begun = time.process_time()
+    case = model_cases.drawn(seed, kinds)
+    return {"seed": seed, "kind": case.kind, "worlds": len(case.worlds), "exact": model_cases.exact(case),
+            "failures": model_cases.failures(case), "seconds": time.process_time() - begun}  # fmt: skip
+
+
+def placed(job: tuple[int, tuple[str, ...]]) -> dict[str, Any]:
+    """Return what was found of the forest of a seed, with rows known by position."""
     import known_cases
 
     warnings.simplefilter("ignore")
     seed, begun = job[0], time.process_time()
     told = known_cases.failures(seed)
-    return {"seed": seed, "kind": POSITIONS, "verdict": "truth excluded" if told else "truth never excluded",
-            "right": [], "failures": told, "seconds": time.process_time() - begun}  # fmt: skip
+    return {"seed": seed, "kind": "forest by position", "right": [], "failures": told,
+            "verdict": "truth excluded" if told else "truth never excluded",
+            "seconds": time.process_time() - begun}  # fmt: skip
+
+
+_CASES = ("safety_cases", "model_cases", "known_cases", "plain_groups", "oracle", "oracle_coupled", "oracle_noisy", "position_oracle",
+          "forests_with_bags")  # fmt: skip
 
 
 def state() -> str:
     """Return a hash of the sources that a verdict may depend on."""
     every = [one for name in ("recon", "encoders", "solvers") for one in (ROOT / name).rglob("*.py")]
-    every += [ROOT / "tests" / f"{name}.py" for name in ("safety_cases", "known_cases", "plain_groups", "oracle")]
-    every.append(ROOT / "tests" / "oracle_coupled.py")
+    every += [ROOT / "tests" / f"{name}.py" for name in _CASES]
     return hashlib.sha256(b"".join(one.read_bytes() for one in sorted(every))).hexdigest()
 
 
@@ -99,41 +118,58 @@ def summary(seed: int, found: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
             "failures": dict(sorted(failed.items()))}  # fmt: skip
 
 
+def models_summary(seed: int, found: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what was found of the constraint models of all cases together."""
+    every = list(found)
+    failed = Counter(line.split(":")[0] for one in every for line in one["failures"])
+    return {"seed": seed, "number": len(every), "date": date.today().isoformat(),
+            "cpu_seconds": round(sum(one["seconds"] for one in every)),
+            "kinds": dict(sorted(Counter(one["kind"] for one in every).items())),
+            "exact": dict(sorted(Counter(one["kind"] for one in every if one["exact"]).items())),
+            "worlds": sum(one["worlds"] for one in every), "cases_wrong": sum(bool(one["failures"]) for one in every),
+            "failures": dict(sorted(failed.items()))}  # fmt: skip
+
+
+PARTS: dict[str, tuple[Any, Any, tuple[str, ...], Path]] = {
+    "gate": (tried, summary, safety_cases.KINDS, RESULT),
+    "models": (modelled, models_summary, model_cases.KINDS, MODELS),
+    "positions": (placed, summary, ("forest by position",), RESULT.with_name("safety_positions.json")),
+}
+
+
 def main() -> None:
     """Try the cases of the seeds that were not tried yet, print and keep what was found."""
     parser = argparse.ArgumentParser(usage=__doc__.splitlines()[2].strip())
+    parser.add_argument("--part", choices=list(PARTS), default="gate")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--number", type=int)
-    parser.add_argument("--positions", action="store_true")
-    parser.add_argument("--kinds", nargs="+", default=list(safety_cases.KINDS))
+    parser.add_argument("--number", type=int, default=2_000)
+    parser.add_argument("--kinds", nargs="+")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--minutes", type=float, default=60.0)
     asked = parser.parse_args()
-    asked.number = asked.number or (500 if asked.positions else 2_000)
-    if asked.positions:
-        asked.kinds = [POSITIONS]
-    work = tried_by_position if asked.positions else tried
+    attempt, summarised, every_kind, into = PARTS[asked.part]
+    kinds = tuple(asked.kinds or every_kind)
     now, until = state(), time.monotonic() + 60 * asked.minutes
-    path = KEPT.with_suffix("." + hashlib.sha256(repr((asked.seed, sorted(asked.kinds))).encode()).hexdigest()[:8])
+    path = KEPT.with_suffix(
+        "." + hashlib.sha256(repr((asked.part, asked.seed, sorted(kinds))).encode()).hexdigest()[:8]
+    )
     seeds = range(asked.seed * 1_000_000, asked.seed * 1_000_000 + asked.number)
     done = {seed: one for seed, one in kept(path, now).items() if seed in seeds}
-    jobs = [(seed, tuple(asked.kinds)) for seed in seeds if seed not in done]
+    jobs = [(seed, kinds) for seed in seeds if seed not in done]
     with multiprocessing.get_context("spawn").Pool(asked.workers) as pool, path.open("a", encoding="utf-8") as out:
-        for found in pool.imap_unordered(work, jobs):
+        for found in pool.imap_unordered(attempt, jobs):
             done[found["seed"]] = found
             print(json.dumps(found | {"state": now}), file=out, flush=True)
             if time.monotonic() > until:
                 break
-    result = summary(asked.seed, done.values())
+    result = summarised(asked.seed, done.values())
     for seed in sorted(done):
         for line in done[seed]["failures"]:
             print(f"{seed} {done[seed]['kind']}: {line}")
     print(json.dumps(result, indent=1))
     if len(done) < asked.number:
         sys.exit(f"{len(done):,} of {asked.number:,} cases tried: the same command goes on from there")
-    whole = json.loads(RESULT.read_text(encoding="utf-8"))
-    whole = whole | {"positions": result} if asked.positions else whole | result
-    RESULT.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+    into.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     sys.exit(1 if result["cases_wrong"] else 0)
 
 
