@@ -26,8 +26,7 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Test, equals, exact
 from encoders.encode.encoder import encode
 from recon.readers.formats.printed import streed_text
-from recon.readers.formats.rules import corels_saved, dl85, imodels_figs, imodels_lists, imodels_trees
-from recon.readers.formats.rules import plain_values as streed
+from recon.readers.formats.rules import corels_saved, dl85, imodels_figs, imodels_lists, imodels_trees, streed
 from recon.readers.frames.world import violations
 from recon.readers.loading.attaching import _named_by, attach_counts
 from recon.readers.loading.loading import settle

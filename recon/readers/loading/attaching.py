@@ -96,7 +96,7 @@ def _unused_of(draft: Draft, shape: AnyModel) -> tuple[UnusedPublication, ...]:
 
 def _source_of(model: Any) -> Draft:
     """Return the draft of a fitted object, a file, or the draft itself."""
-    from recon.readers.formats.rules.plain_values import is_streed, of_model
+    from recon.readers.formats.rules.streed import is_streed, of_model
     from recon.readers.loading.loading import draft_of, read_file
 
     if isinstance(model, Draft):

@@ -27,7 +27,7 @@ from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.drafts.drafts import SUBSET, Draft, with_classes, with_own_names
 from recon.readers.formats.drafts.suggesting import guess_domain, with_class_columns
 from recon.readers.formats.release import reading
-from recon.readers.formats.rules import plain_values as streed
+from recon.readers.formats.rules import streed
 from recon.readers.formats.sklearn.pipelines.pipeline import Folds
 from recon.readers.inspection.ledger.entries import FigureKind, Use
 from recon.readers.stored.rewriting import open_stored, unpacked
