@@ -24,6 +24,7 @@ from recon.cli.app import app
 from recon.queries.certificates.agreement import contradicted
 from recon.queries.certificates.issuing import contradiction_certificate
 from recon.queries.certificates.verifying import verify
+from recon.readers.formats.boosters.xgboost import model as xgboost_model
 from recon.readers.frames.world import violations
 from recon.readers.loading.loading import read_domain
 from recon.readers.loading.settled import settled_release
@@ -49,7 +50,8 @@ def loaded(file, domain):
 # ------------------------------------------------------------------ XGBoost: what was taken for missing
 
 
-def test_rows_of_a_sparse_matrix_go_the_default_way_and_are_not_certain():
+def test_rows_of_a_sparse_matrix_go_the_default_way_and_are_not_certain(monkeypatch):
+    monkeypatch.setattr(xgboost_model, "TELLING", 1.0)  # 18 rows do not tell that none was drawn
     release, frame = loaded("xgb_missing/csr.json", "xgb_missing/domain.json"), table("xgb_missing/csr.csv")
     assert violations(release, frame) == []
     verdict = recon.certify(release, pd.DataFrame({"c": [2]}))
@@ -57,6 +59,14 @@ def test_rows_of_a_sparse_matrix_go_the_default_way_and_are_not_certain():
     number = recon.bound(release, {"c": 2})
     assert number.min <= int((frame["c"] == 2).sum()) <= number.max
     assert any("which values were taken for missing" in note for note in release.assumptions)
+
+
+@pytest.mark.parametrize("name", ["balanced", "second_root"])
+def test_figures_that_drawn_rows_have_by_chance_tell_nothing(name):
+    frame = table(f"xgb_drawn/{name}.csv")
+    release = recon.load(CASES / f"xgb_drawn/{name}.json", domain=recon.Domain.from_frame(frame, label="y"))
+    assert violations(release, frame) == []
+    assert (release.rows.low <= len(frame), release.rows.high) == (True, None)
 
 
 def test_another_value_than_zero_may_be_the_missing_one():

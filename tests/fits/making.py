@@ -87,6 +87,13 @@ def kinds_of(**kinds: object) -> list[str]:
     return [name.replace("_", " ") for name, has in kinds.items() if has]
 
 
+def broken_by(weight, class_weights: object, others: bool, dart: bool = False, drawn: bool = False) -> list[str]:
+    """Return which assumptions a fit breaks: rows weighted, or drawn, trees of other rows, values scaled later."""
+    weighted = class_weights or (weight is not None and (weight != 1).any())
+    told = (("weighted", weighted), ("other rows", others), ("scaled", dart), ("drawn", drawn))
+    return [name for name, so in told if so]
+
+
 def xgboost(d: Drawn, folder: Path) -> dict:
     import xgboost as xgb
 
@@ -178,7 +185,11 @@ def xgboost(d: Drawn, folder: Path) -> dict:
         continued=more,
         multi_class=classes > 2,
     )
-    return {**params, "how": how, "rounds": rounds, "weights": kind, "marker": str(marker), "kinds": kinds}
+    others, dart, drawn = more and other is not frame, "booster" in params, params["subsample"] < 1
+    broken = broken_by(weight, "scale_pos_weight" in params, others, dart, drawn)
+    broken += ["marked"] if (x == {"marker": marker, "sparse": 0.0}.get(how)).any(axis=None) else []
+    told = {"how": how, "rounds": rounds, "weights": kind, "marker": str(marker), "kinds": kinds, "broken": broken}
+    return {**params, **told}
 
 
 def lightgbm(d: Drawn, folder: Path) -> dict:
@@ -292,7 +303,8 @@ def lightgbm(d: Drawn, folder: Path) -> dict:
         continued=more,
         multi_class=classes > 2,
     )
-    return {**params, "how": how, "rounds": rounds, "weights": kind, "init": init, "kinds": kinds}
+    broken = broken_by(weight, "class weights" in kinds, more and other is not frame, params["boosting"] == "dart")
+    return {**params, "how": how, "rounds": rounds, "weights": kind, "init": init, "kinds": kinds, "broken": broken}
 
 
 def catboost(d: Drawn, folder: Path) -> dict:
@@ -361,6 +373,10 @@ def catboost(d: Drawn, folder: Path) -> dict:
     if more:
         again = cat.CatBoost({**params, "iterations": 2, "boosting_type": "Plain"})
         model = again.fit(other.drop(columns="y"), other["y"], init_model=model)
+    summed = not more and d.maybe(0.1) and not category and not stopping and how == "dense" and not wrapped
+    if summed:
+        second = cat.CatBoost({**params, "random_seed": d.seed + 1}).fit(other.drop(columns="y"), other["y"])
+        model = cat.sum_models([model, second], d.one(None, [0.5, 0.5], [1, 2]))
     model.save_model(str(folder / "model.cbm"))
     if not category:
         model.save_model(str(folder / "model.json"), format="json")
@@ -379,13 +395,16 @@ def catboost(d: Drawn, folder: Path) -> dict:
         class_weights={"class_weights", "auto_class_weights"} & set(params),
         base_score="boost_from_average" in params,
         continued=more,
+        summed=summed,
         multi_class=classes > 2,
     )
-    return {**params, "weights": kind, "stopping": stopping, "how": how, "kinds": kinds}
+    broken = broken_by(weight, "class weights" in kinds, (more and other is not frame) or summed)
+    return {**params, "weights": kind, "stopping": stopping, "how": how, "kinds": kinds, "broken": broken}
 
 
 def sklearn(d: Drawn, folder: Path) -> dict:
     import joblib
+    import skops.io
     from sklearn import ensemble, tree
 
     classes = d.one(2, 2, 3, 0)
@@ -401,7 +420,7 @@ def sklearn(d: Drawn, folder: Path) -> dict:
     shape["max_features"] = d.one(None, None, "sqrt", 0.6)
     if classes and d.maybe(0.2) and model != "boosting":
         shape["class_weight"] = d.one("balanced", {0: 2, 1: 3, 2: 1} if classes == 3 else {0: 2, 1: 3})
-    stopping = more = False
+    stopping = more = others = False
     if model == "tree":
         made = (tree.DecisionTreeClassifier if classes else tree.DecisionTreeRegressor)(**shape)
     elif model in ("forest", "extra"):
@@ -435,10 +454,12 @@ def sklearn(d: Drawn, folder: Path) -> dict:
         if more:
             other = frame if d.maybe(0.5) else d.other(frame, classes)
             other = frame if classes and set(other["y"]) != set(y) else other
+            others = other is not frame
             made.n_estimators += 3
             made.fit(sparse(other.drop(columns="y")) if how == "sparse" else other.drop(columns="y"), other["y"])
     joblib.dump(made, folder / "model.joblib")
     (folder / "model.pkl").write_bytes(pickle.dumps(made))
+    skops.io.dump(made, folder / "model.skops")
     if model == "tree" and classes:
         text = tree.export_text(made, feature_names=list(x.columns), show_weights=True, decimals=10, max_depth=50)
         (folder / "tree.txt").write_text(text, encoding="utf-8")
@@ -466,11 +487,13 @@ def sklearn(d: Drawn, folder: Path) -> dict:
         "how": how,
         **{k: str(v) for k, v in shape.items()},
         "kinds": kinds,
+        "broken": broken_by(weight, shape.get("class_weight"), others),
     }
 
 
 def hist(d: Drawn, folder: Path) -> dict:
     import joblib
+    import skops.io
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
     classes = d.one(2, 2, 3, 0)
@@ -501,13 +524,16 @@ def hist(d: Drawn, folder: Path) -> dict:
         shape |= {"quantile": 0.4} if shape["loss"] == "quantile" else {}
     made = (HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor)(**shape)
     made.fit(x, y, sample_weight=weight)
+    others = False
     if more:
         other = d.other(frame, classes)
         other = frame if category or (classes and set(other["y"]) != set(y)) else other
+        others = other is not frame
         made.max_iter += 2
         made.fit(other.drop(columns="y"), other["y"])
     joblib.dump(made, folder / "model.joblib")
     (folder / "model.pkl").write_bytes(pickle.dumps(made))
+    skops.io.dump(made, folder / "model.skops")
     frame.to_csv(folder / "rows.csv", index=False)
     kinds = kinds_of(
         weights=kind != "none",
@@ -519,7 +545,8 @@ def hist(d: Drawn, folder: Path) -> dict:
         continued=more,
         multi_class=classes > 2,
     )
-    return {"weights": kind, "classes": classes, **shape, "kinds": kinds}
+    broken = broken_by(weight, "class_weight" in shape, others)
+    return {"weights": kind, "classes": classes, **shape, "kinds": kinds, "broken": broken}
 
 
 def main(folder: str, number: str, seed: str = "0", library: str = "") -> None:

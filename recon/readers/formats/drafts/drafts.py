@@ -68,6 +68,10 @@ def divided(leaves: Sequence[Sequence[int]], chance: int = 1) -> tuple[list[int]
     return divisors, [sum(n // d for n, d in zip(leaf, divisors, strict=True)) for leaf in leaves]
 
 
+# How the sentence ends: other weights leave fewer rows than the quotients, or more than the counts.
+WITHIN = "; no row had a weight below 1 or above these divisors (rows of weight 0 do not count)"
+
+
 def copies_note(divisors: Sequence[int], names: Sequence[object] = ()) -> str:
     """Return what a common divisor means, in words; `names` of the classes."""
     shown = [
@@ -78,7 +82,7 @@ def copies_note(divisors: Sequence[int], names: Sequence[object] = ()) -> str:
     return (
         f"the counts{' and those'.join(shown[:3])} are multiples, so that rows may not stand there once and with "
         "weight 1 (class_weight, sample_weight, copies): how many they are is only known from the quotients on, unless "
-        "--rows says it"
+        f"--rows says it{WITHIN}"
     )
 
 

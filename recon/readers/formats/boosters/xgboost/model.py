@@ -41,6 +41,7 @@ import math
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -265,6 +266,7 @@ def _tree_sums(tree: StoredXGBoostTree, t: int, rates: XGBoostRates, rows: int) 
 
 BALANCED = 1e-5  # of the rows: how far float32 takes the sum of gradients from 0
 PREDICTED = 1e-5  # relative: how far float32 takes the sum of hessians from what the first tree's leaves say
+TELLING = 100.0  # figures that drawn rows have by chance about once in so many times tell that none was drawn
 EQUAL = 3  # roots with the same number of rows tell that none was drawn from so many trees on
 
 
@@ -276,17 +278,40 @@ def _all_rows_seen(
         roots = {int(cover.rows[0]) for cover in covers}
         if len(roots) > 1 or len(covers) >= EQUAL:
             return len(roots) == 1
+    told = 1.0
     if booster.averaged and start.balanced:
         first = [(tree, cover) for (t, tree), cover in zip(trees, covers, strict=True) if t < max(1, booster.classes)]
-        scale = 1.0 if start.classes else max(abs(w) for tree, _ in first for w in tree.weight) * 4
-        return all(abs(tree.weight[0]) * tree.cover[0] <= BALANCED * scale * int(c.rows[0]) for tree, c in first)
+        scale = 1.0 if start.shares else max(abs(w) for tree, _ in first for w in tree.weight) * 4
+        if any(abs(tree.weight[0]) * tree.cover[0] > BALANCED * scale * int(c.rows[0]) for tree, c in first):
+            return False
+        if not start.shares:
+            return True
+        told = _balance(start.shares, int(covers[0].rows[0]))
+    if told >= TELLING:
+        return True
     if start.margin is None or len(booster.trees) < 2 or booster.parallel > 1 or booster.dart or trees[0][0] != 0:
         return None
     leaves = trees[0][1].grown.leaves
-    step = np.array(trees[0][1].weight)[leaves]
-    share = 1 / (1 + np.exp(-np.clip(start.margin + step, -80.0, 80.0)))
-    expected = float((covers[0].rows[leaves] * share * (1 - share)).sum())
-    return math.isclose(booster.trees[1].cover[0], expected, rel_tol=PREDICTED, abs_tol=1e-6)
+    share = 1 / (1 + np.exp(-np.clip(start.margin + np.array(trees[0][1].weight)[leaves], -80.0, 80.0)))
+    each, rows = share * (1 - share), covers[0].rows[leaves]
+    if not math.isclose(booster.trees[1].cover[0], float((rows * each).sum()), rel_tol=PREDICTED, abs_tol=1e-6):
+        return False
+    alike: dict[float, int] = {}
+    for hessian, n in zip(each.tolist(), rows.tolist(), strict=True):
+        alike[round(hessian, 5)] = alike.get(round(hessian, 5), 0) + n
+    return True if told * math.prod(math.sqrt(n) for n in alike.values()) >= TELLING else None
+
+
+def _balance(shares: Sequence[float], rows: int) -> float:
+    """Return once in how many draws, about, so many drawn rows have exactly these shares of the classes.
+
+    Of the share k / d in lowest terms the number of rows must be a multiple of d, and as many of each class be drawn.
+    """
+    known = [*shares, 1 - shares[0]] if len(shares) == 1 else list(shares)
+    if rows < 1:
+        return 1.0
+    least = math.lcm(*(Fraction(share).limit_denominator(rows).denominator for share in known))
+    return min(least, rows) * math.prod(math.sqrt(rows * p * (1 - p)) for p in sorted(known)[:-1])
 
 
 def _same_rows(booster: XGBoostFile, trees: Sequence[tuple[int, StoredXGBoostTree]], covers: Sequence[Cover]) -> int:
@@ -319,6 +344,7 @@ NOT_STATED = (
     "XGBoost's subsample was 1 (figures of the file agree with that, where there are any) and no row was weighted (the "
     "file does not say): every cover is a whole number of rows"
 )
+ALL_SEEN = "XGBoost's subsample was 1 (figures of the file agree with that)"
 NOT_WEIGHTED = (
     "no row was weighted (the file does not say; rows of weight 0 do not count): every cover is a whole number of rows"
 )
@@ -417,7 +443,13 @@ def _to_draft(
         raise Unsupported(UNPROVED)
     rows = max(int(n[0]) for n in least)
     told = (NOT_TOLD if seen is None else LOWER_BOUNDS,) if drawn else ()
-    notes = (*assumed, copies or (NOT_STATED if draws is None and not drawn else NOT_WEIGHTED), *told)
+    stated = NOT_STATED if draws is None and not drawn else NOT_WEIGHTED
+    notes = (
+        *assumed,
+        *(() if copies and drawn else (ALL_SEEN,) if copies else (stated,)),
+        *([copies] if copies else []),
+        *told,
+    )
     if begin.every and len(booster.trees) > 1:
         notes = (*notes, SAME_ROWS)
     if kept < len(first):
