@@ -21,8 +21,7 @@ from encoders.models.models import Provenance, PublishedFigure, Statistic, Table
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.drafts.facts import Feature
 from recon.readers.formats.release.writing import dump, release_json
-from recon.readers.formats.rules import corels_saved, dl85
-from recon.readers.formats.rules import streed
+from recon.readers.formats.rules import corels_saved, dl85, streed
 from recon.readers.frames.world import violations
 from recon.readers.loading.attaching import COUNTED, OTHER_ROWS, attach_counts
 from recon.readers.stored.objects.things import Thing

@@ -23,7 +23,7 @@ from recon.experiments.draftdp2025 import experiment as private
 from recon.experiments.draftdp2025 import findings as noisy_findings
 from recon.experiments.drawing import Panel, PanelFigure, PlotLine, svg
 from recon.experiments.experiment import Point
-from recon.experiments.running import _load
+from recon.experiments.running import load
 from solvers.foundation.limits import Limits
 
 TINY = "tiny"
@@ -137,7 +137,7 @@ def test_bags_taken_out_leave_more_worlds(tiny):
 
 def test_the_forests_are_those_of_the_authors(data):
     extra("sklearn")
-    frame, _ = _load("compas14", str(Path(data("compas14.csv.gz")).parent))
+    frame, _ = load("compas14", str(Path(data("compas14.csv.gz")).parent))
     points = [exact._forest("compas14", "none", 100, 10, None, seed, 4.0) for seed in (0, 1)]
     lines = [{"dataset": "compas14", **p.parameters, **forests.run(p, frame, Limits())[0]} for p in points]
     results = pd.DataFrame(lines)

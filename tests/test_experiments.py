@@ -31,7 +31,7 @@ from recon.experiments.drawing import (
     svg,
 )
 from recon.experiments.experiment import Point
-from recon.experiments.running import SOURCES, Store, TravellingPoint, _load, _worked, reproduce
+from recon.experiments.running import SOURCES, Store, TravellingPoint, _worked, load, reproduce
 from solvers.foundation.errors import EngineError, ReleaseError
 from solvers.foundation.limits import Limits
 
@@ -176,7 +176,7 @@ def test_processes_give_the_same_results(calls, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", sorted(SOURCES))
 def test_published_data_are_found_by_name(data, name):
-    frame, digest = _load(name, str(Path(data(SOURCES[name].file)).parent))
+    frame, digest = load(name, str(Path(data(SOURCES[name].file)).parent))
     assert frame.shape == (SOURCES[name].rows, SOURCES[name].columns)
     assert digest == SOURCES[name].sha256
     assert set(frame.iloc[:, -1].unique()) == {0, 1}
@@ -185,9 +185,9 @@ def test_published_data_are_found_by_name(data, name):
 def test_other_data_under_the_name_are_refused(tmp_path):
     (tmp_path / "compas14.csv").write_text("a,y\n1,0\n")
     with pytest.raises(ReleaseError, match=r"compas14\.csv: is not the published file"):
-        _load("compas14", str(tmp_path))
+        load("compas14", str(tmp_path))
     with pytest.raises(ReleaseError, match="give their folder: --data"):
-        _load("adult19", str(tmp_path))
+        load("adult19", str(tmp_path))
 
 
 def test_a_worker_without_the_data_fails_its_points_by_name(tmp_path, monkeypatch):

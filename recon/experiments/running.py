@@ -168,7 +168,7 @@ def _folders(given: str | None = None) -> list[Path]:
     return [*named, beside, cache]
 
 
-def _load(name: str, folder: str | None = None) -> tuple[pd.DataFrame, str]:
+def load(name: str, folder: str | None = None) -> tuple[pd.DataFrame, str]:
     """Return a table by name, its label as the last column, and the SHA-256 of its file unpacked.
 
     Where a folder is given, only that one is looked into. Raises `ReleaseError` where no folder holds the file (packed
@@ -250,7 +250,7 @@ def reproduce(name: str, out: str, size: Size = "full", data: str | None = None,
         if importlib.util.find_spec(package) is None:
             raise Unsupported(f"{name} needs {package}: {installing(extra)}")
     wanted = list(of.points(size) if points is None else points)
-    hashes = {dataset: _load(dataset, data)[1] if dataset else "" for dataset in {p.dataset for p in wanted}}
+    hashes = {dataset: load(dataset, data)[1] if dataset else "" for dataset in {p.dataset for p in wanted}}
     store = Store(out, of)
     store.opened()
     done: dict[int, Run] = {}
@@ -327,7 +327,7 @@ def _worked(work: TravellingPoint, limits: Limits) -> Run | str | None:
 @lru_cache(maxsize=1)
 def _kept(dataset: str, folder: str | None) -> tuple[pd.DataFrame, str]:
     """Return a table as `load` does, kept by every process for its next point; it is not to be written to."""
-    return _load(dataset, folder)
+    return load(dataset, folder)
 
 
 def _plain(value: Any) -> Any:

@@ -47,13 +47,13 @@ def counted(job: str, name: str, depth: int, n: int, options: dict[str, Any]) ->
     from greedy_trees import chosen_tree
     from sklearn.tree import DecisionTreeClassifier
 
-    from recon.experiments.running import _load
+    from recon.experiments.running import load
     from solvers.foundation.limits import Limits
     from solvers.greedy.gains import GreedyRule
     from solvers.greedy.sampling import Sampler
     from solvers.greedy.tree_counts import tree_share
 
-    table, _ = _load(name, str(DATA))
+    table, _ = load(name, str(DATA))
     rows = table.to_numpy()[np.random.RandomState(1).permutation(len(table))[:n]]
     X, y = rows[:, :-1], rows[:, -1]
     fit = measured(lambda: DecisionTreeClassifier(max_depth=depth, random_state=1, **options).fit(X, y))
