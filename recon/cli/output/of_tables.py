@@ -48,7 +48,7 @@ def with_tables(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _opened(files: list[str]) -> Tables | None:
-    from recon.readers.formats.release.marked import marked
+    from recon.readers.formats.release.reading import marked
 
     if not any(map(marked, files)):
         return None

@@ -33,7 +33,7 @@ from recon.readers.frames.selections import raw_indices
 from recon.readers.frames.world import TrueRows
 from recon.readers.loading.loading import encode, models_of
 from recon.release.auditing.persons.row_groups import row_groups
-from solvers.engines.figures.bits import bits_before
+from solvers.engines.figures.partition import bits_before
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.statements.questions.query import Convention

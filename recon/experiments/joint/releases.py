@@ -36,7 +36,7 @@ from recon.queries.answers.counting import count
 from recon.queries.inputs import Bits, RecordColumns, Records, Target
 from recon.readers.frames.world import violations
 from recon.readers.loading.loading import encode
-from solvers.engines.figures.bits import bits_before
+from solvers.engines.figures.partition import bits_before
 from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.statements.release import RowCount

@@ -20,8 +20,7 @@ from recon.queries.measures.figures import Measures, empty, exposure_frame
 from recon.readers.frames.describe import condition_text
 from recon.readers.loading.loading import Released, release_of
 from recon.readers.loading.settled import settled_release
-from solvers.engines.figures.bits import log2_alone, log2_before, mean, ratio
-from solvers.engines.figures.partition import PartitionFigures
+from solvers.engines.figures.partition import PartitionFigures, log2_alone, log2_before, mean, ratio
 from solvers.foundation.limits import Limits
 from solvers.statements.questions.answers import CountAnswer
 from solvers.statements.questions.query import Convention

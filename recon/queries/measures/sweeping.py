@@ -21,8 +21,7 @@ from encoders.models.models import Noise, RuleList, Tree
 from recon.queries.noisy.denoising import filled
 from recon.queries.noisy.posterior import Posterior, posterior
 from recon.readers.loading.loading import Released, release_of
-from solvers.engines.figures.bits import bits_before
-from solvers.engines.figures.partition import PartitionFigures
+from solvers.engines.figures.partition import PartitionFigures, bits_before
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.noisy.posteriors.posterior import Prior

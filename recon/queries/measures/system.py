@@ -19,7 +19,7 @@ from encoders.models.models import Forest, RuleSet, Table
 from recon.queries.measures.figures import Measures, exposure_frame
 from recon.readers.frames.describe import condition_text
 from solvers.engines.chain import ask
-from solvers.engines.figures.bits import bits_before, mean, ratio, row_bits, unnamed_factor
+from solvers.engines.figures.partition import bits_before, mean, ratio, row_bits, unnamed_factor
 from solvers.engines.figures.system import SystemFigures, named_only
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits

@@ -20,8 +20,7 @@ from recon.queries.answers.undecided import decide, share, why_open
 from recon.queries.certificates.issuing import profile_certificates
 from recon.queries.noisy.posterior import Posterior, posterior, why_none
 from recon.readers.frames.selections import select_frame
-from solvers.engines.figures.bits import without_rows
-from solvers.engines.figures.partition import decide_in_intervals
+from solvers.engines.figures.partition import decide_in_intervals, without_rows
 from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
 from solvers.foundation.exact import level_text
 from solvers.foundation.limits import Limits

@@ -10,7 +10,7 @@ from encoders.domain.domain import Domain
 from recon.io.files.budget import current
 from recon.queries.tables.tables import Cell, Tables, coded, defined
 from recon.readers.formats.release import reading
-from recon.readers.formats.release.marked import marked
+from recon.readers.formats.release.reading import marked
 from recon.readers.formats.release.schema import CellPart, ConditionPart, FilePart, ReleasePart, TablesPart
 from recon.readers.frames.selections import read_table
 from recon.readers.stored.rewriting import unpacked

@@ -23,11 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from recon.io.files.budget import current, read_text, within
-from recon.readers.formats.boosters.catboost_file import looks_like_catboost_json, looks_like_cbm
-from recon.readers.formats.boosters.xgboost.model import looks_like_xgboost_ubj, read_xgboost_ubj
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.printed.rpart_rds import read_rpart_rds
-from recon.readers.stored.binary.rds import is_rds
 from recon.readers.stored.objects.things import Thing
 from recon.readers.stored.rewriting import open_stored, unpacked
 from solvers.foundation.errors import ReconError, ReleaseError, Unsupported
@@ -149,6 +145,9 @@ def _refuse_foreign(data: bytes) -> None:
 
 
 HEAD = 4096  # bytes that tell a text format
+_JSON = re.compile(
+    rb"(?:\xef\xbb\xbf)?[ \t\r\n]*(?:\{[ \t\r\n]*[\"}]|\[[ \t\r\n]*[\[{\"\]])"
+)  # UBJSON: a length after {
 COMMENT = re.compile(r"[ \t]*#(?:#|>)? ?")
 
 # Readers of stored objects: each has KINDS, the class names it reads, and read(thing, container).
@@ -199,19 +198,11 @@ def read_draft(data: bytes, memory: int) -> Draft | None:
 def _draft_of_bytes(data: bytes, memory: int) -> Draft | None:
     """Return what a file publishes; see `read_draft`."""
     _refuse_foreign(data)
-    stored = open_stored(data, memory)
-    if stored is not None:
-        return draft_of_object(stored.root, stored.format)
-    if is_rds(data):
-        return read_rpart_rds(data, memory)
-    data = unpacked(data, memory)
-    _refuse_foreign(data)
-    if looks_like_xgboost_ubj(data[:HEAD]):
-        return read_xgboost_ubj(data, memory)
-    if looks_like_cbm(data[:HEAD]):
-        from recon.readers.formats.boosters.catboost_model import read_cbm
-
-        return read_cbm(data, None, memory)
+    if _JSON.match(data[:HEAD]) is None:
+        found = _binary_draft(data, memory)
+        if isinstance(found, Draft):
+            return found
+        data = found
     text = uncommented(_as_text(data))
     head = text[:HEAD].lstrip("\ufeff \t\r\n")
     if head.startswith(("{", "[")) and not head.startswith("[Text("):
@@ -230,6 +221,29 @@ def _draft_of_bytes(data: bytes, memory: int) -> Draft | None:
         counts = "no column of counts (count, n, freq, ...), which a table of counts has"
         raise ReleaseError(f"is of no format that is read: it starts with {head[:12]!r} and has {counts}")
     raise ReleaseError(f"is of no format that is read: it starts with {head[:12]!r} (see docs/readers.md)")
+
+
+def _binary_draft(data: bytes, memory: int) -> Draft | bytes:
+    """Return what a stored object or a binary format publishes, else the content: unpacked where it was packed."""
+    from recon.readers.formats.boosters.catboost_file import looks_like_cbm
+    from recon.readers.formats.boosters.xgboost.model import looks_like_xgboost_ubj, read_xgboost_ubj
+    from recon.readers.formats.printed.rpart_rds import read_rpart_rds
+    from recon.readers.stored.binary.rds import is_rds
+
+    stored = open_stored(data, memory)
+    if stored is not None:
+        return draft_of_object(stored.root, stored.format)
+    if is_rds(data):
+        return read_rpart_rds(data, memory)
+    data = unpacked(data, memory)
+    _refuse_foreign(data)
+    if looks_like_xgboost_ubj(data[:HEAD]):
+        return read_xgboost_ubj(data, memory)
+    if looks_like_cbm(data[:HEAD]):
+        from recon.readers.formats.boosters.catboost_model import read_cbm
+
+        return read_cbm(data, None, memory)
+    return data
 
 
 def uncommented(text: str) -> str:
@@ -256,6 +270,7 @@ def _as_text(data: bytes) -> str:
 
 def _draft_of_json(text: str) -> Draft | None:
     """Return what a JSON file publishes, None for a release file (told by its keys)."""
+    from recon.readers.formats.boosters.catboost_file import looks_like_catboost_json
     from recon.readers.formats.boosters.lightgbm.model import read_lightgbm
     from recon.readers.formats.boosters.xgboost.model import looks_like_xgboost_dump, read_xgboost, read_xgboost_dump
     from recon.readers.formats.printed.rpart_text import read_rpart_json

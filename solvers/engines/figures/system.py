@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.system import CellSystem, system_of
-from solvers.engines.figures.bits import MAX_STEPS_OF_DIST, dist_of_mixture
+from solvers.engines.figures.partition import MAX_STEPS_OF_DIST, dist_of_mixture
 from solvers.foundation.exact import MAX_SUM
 from solvers.foundation.limits import Limits
 from solvers.histograms.system_membership import Overlap, overlaps

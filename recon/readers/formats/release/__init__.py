@@ -1,3 +1,3 @@
 """The release file: its schema, read and written."""
 
-__all__ = ["marked", "parts", "reading", "schema", "writing"]
+__all__ = ["parts", "reading", "schema", "writing"]

@@ -1,9 +1,13 @@
-"""Reads release files: strict, with one sentence for whatever is wrong."""
+"""Reads release files: strict, with one sentence for whatever is wrong.
+
+Whether a file may be a release file with tables of areas: told by its bytes, before anything is read from it.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -11,10 +15,31 @@ from typing import Any, NoReturn
 import msgspec
 
 from recon.io.files.budget import current, metered_step, parsed_json
-from recon.io.files.opening import read_once, read_whole
+from recon.io.files.opening import opened, read_once, read_whole
 from recon.readers.formats.release.parts import to_condition, to_domain, to_models, to_rows
 from recon.readers.formats.release.schema import ReleasePart, ScalarOrTest, ViewPart, json_schema
-from solvers.foundation.errors import ReleaseError
+from recon.readers.stored.rewriting import unpacked
+from solvers.foundation.errors import ReconError, ReleaseError
+
+KEYS = (b'"tables"', b'"recon"')
+
+
+def marked(path: str) -> bool:
+    """Return whether a regular file is JSON that names tables; its bytes are given back to the budget."""
+    if path == "-" or not os.path.isfile(path):
+        return False
+    try:
+        with opened(path) as (file, _):
+            head = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")
+        if not head.startswith((b"{", b"\x1f\x8b")):
+            return False
+        budget = current()
+        with budget.lent():
+            data = unpacked(read_whole(path), budget.left)
+            return data[:64].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") and all(key in data for key in KEYS)
+    except (ReconError, OSError):
+        return False
+
 
 __all__ = ["ReleasePart", "converted", "parse", "read_bytes", "strict_json"]
 __all__ += ["to_condition", "to_domain", "to_models", "to_rows"]
