@@ -19,7 +19,6 @@ from recon.cli.commands.noise import denoise, posterior, sweep
 from recon.cli.commands.positions import positions
 from recon.cli.commands.proof import export, verify
 from recon.cli.commands.reading import convert, domain
-from recon.cli.output.of_tables import with_tables
 from recon.cli.output.printing import (
     ended_early,
     estimate_lines,
@@ -30,6 +29,7 @@ from recon.cli.output.printing import (
     show_emptiness,
     show_verdicts,
     stored_certificates,
+    with_tables,
 )
 from recon.cli.releasing.auditing import audit
 from recon.cli.releasing.policy import gate, policy

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recon.cli.output.of_tables import with_tables
+from recon.cli.output.printing import with_tables
 from recon.cli.session import open_release
 from recon.io.console.options import (
     Confidence,

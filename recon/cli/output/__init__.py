@@ -1,3 +1,3 @@
 """What commands print besides single objects."""
 
-__all__ = ["of_tables", "printing", "streaming", "under_rule"]
+__all__ = ["printing", "streaming", "under_rule"]

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recon.cli.output.of_tables import with_tables
-from recon.cli.output.printing import with_other_answers
+from recon.cli.output.printing import with_other_answers, with_tables
 from recon.cli.releasing.reporting import ended, ending, policy_of
 from recon.cli.session import open_release
 from recon.io.console.options import (
