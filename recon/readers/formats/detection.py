@@ -199,10 +199,10 @@ def _draft_of_bytes(data: bytes, memory: int) -> Draft | None:
     """Return what a file publishes; see `read_draft`."""
     _refuse_foreign(data)
     if _JSON.match(data[:HEAD]) is None:
-        found = _binary_draft(data, memory)
-        if isinstance(found, Draft):
-            return found
-        data = found
+        content = _binary_draft(data, memory)
+        if isinstance(content, Draft):
+            return content
+        data = content
     text = uncommented(_as_text(data))
     head = text[:HEAD].lstrip("\ufeff \t\r\n")
     if head.startswith(("{", "[")) and not head.startswith("[Text("):

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from functools import cache
+from math import isfinite
 from typing import Any, cast
 from xml.parsers import expat
 
@@ -272,6 +273,8 @@ def pmml_findings(data: bytes) -> Found | None:
     if reader.root != "PMML":
         return None
     rows = reader.rows
+    if rows is not None and not isfinite(rows):
+        raise ValueError(f"recordCount is {rows}")
     known = int(rows) if rows is not None and float(rows).is_integer() and rows > 1 else None
     return "PMML" + (f" by {reader.by}" if reader.by else ""), known, _findings(reader)
 
