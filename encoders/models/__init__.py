@@ -1,3 +1,8 @@
-"""What was released, before it becomes statements."""
+"""What was released, before it becomes statements.
+
+>>> from encoders.models.nodes import Support
+>>> Support(counts=(3, 1))
+Support(counts=(3, 1), count=None, distinct=None)
+"""
 
 __all__ = ["learner_facts", "ledger", "models", "nodes"]

@@ -1,3 +1,7 @@
-"""The trusted kernel: claims, cells walked anew, the checker of proofs, unit propagation. Nothing here searches."""
+"""The trusted kernel: claims, cells walked anew, the checker of proofs, unit propagation. Nothing here searches.
+
+>>> from solvers.kernel.rup import check
+>>> check([[1, 2], [-1, 2], [1, -2], [-1, -2]], ["1 0", "0"])
+"""
 
 __all__ = ["cells", "checker", "claims", "facts", "leaf_values", "located", "proof_format", "removals"]
