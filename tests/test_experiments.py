@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +18,7 @@ from typer.testing import CliRunner
 from recon.cli.app import app
 from recon.cli.studies.reproduce import _where
 from recon.experiments import experiment as experiments
+from recon.experiments import running
 from recon.experiments.drawing import (
     GREYS,
     MARKERS,
@@ -32,7 +34,7 @@ from recon.experiments.drawing import (
 )
 from recon.experiments.experiment import Point
 from recon.experiments.running import SOURCES, Store, TravellingPoint, _worked, load, reproduce
-from solvers.foundation.errors import EngineError, ReleaseError
+from solvers.foundation.errors import EngineError, ReleaseError, TooLarge
 from solvers.foundation.limits import Limits
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -148,7 +150,7 @@ def test_every_run_carries_its_manifest(calls, tmp_path):
     assert manifest["experiment"] == "squares"
     assert {"numpy", "python", "recon-worlds"} <= set(manifest["versions"])
     assert manifest["seconds"] >= 0
-    assert stored.read(point, "").rows == [{"square": 4, "nothing": None, "half": 1.0}]
+    assert stored.read([(point, "")])[0].rows == [{"square": 4, "nothing": None, "half": 1.0}]
 
 
 @pytest.mark.parametrize("spoil", ["half", "other data", "nothing"])
@@ -158,13 +160,48 @@ def test_what_is_broken_or_of_other_data_is_run_anew(calls, tmp_path, spoil):
     point = EXPERIMENT.points("quick")[1]
     content = stored.path(point).read_bytes()
     if spoil == "other data":
-        run = stored.read(point, "")
+        run = stored.read([(point, "")])[0]
         run.manifest["data_sha256"] = "another"
         stored.write(point, run)
     else:
         stored.path(point).write_bytes(content[: len(content) // 2] if spoil == "half" else b"")
     assert reproduce("squares", str(tmp_path / "out"), "quick").now == 1
     assert calls() == [0, 1, 1, 2]
+
+
+def test_stored_results_are_read_within_the_memory(calls, tmp_path):
+    """Millions of rows in a few KB: this process does not unpack them, and the file stays."""
+    reproduce("squares", str(tmp_path / "out"), "quick")
+    stored, point = Store(tmp_path / "out", EXPERIMENT), EXPERIMENT.points("quick")[1]
+    metadata = pyarrow.parquet.read_table(stored.path(point)).schema.metadata
+    zeros = pyarrow.array([0], pyarrow.int64()).take(pyarrow.repeat(0, 10_000_000).cast("int32"))
+    nulls = pyarrow.nulls(1_000_000)
+    for column in (zeros, nulls):
+        table = pyarrow.table({"square": column}).replace_schema_metadata(metadata)
+        pyarrow.parquet.write_table(table, stored.path(point), row_group_size=len(column))
+        content = stored.path(point).read_bytes()
+        assert len(content) < 200_000
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        with pytest.raises(TooLarge, match=r"raise --memory"):
+            reproduce("squares", str(tmp_path / "out"), "quick", limits=Limits(memory=128 << 20))
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 << 10
+        assert stored.path(point).read_bytes() == content
+    assert calls() == [0, 1, 2]
+
+
+def test_one_file_that_ends_its_reader_loses_no_other(calls, tmp_path, monkeypatch):
+    reproduce("squares", str(tmp_path / "out"), "quick")
+    stored, points = Store(tmp_path / "out", EXPERIMENT), EXPERIMENT.points("quick")
+    bad = str(stored.path(points[1]))
+
+    def ends(function, asked, limits):
+        if any(path == bad for _, path in asked["files"]):
+            raise EngineError("ended by signal SIGSEGV")
+        return running.plain(asked)
+
+    monkeypatch.setattr(running, "run_alone", ends)
+    found = stored.read([(point, "") for point in points])
+    assert [one is None for one in found] == [False, True, False]
 
 
 def test_processes_give_the_same_results(calls, tmp_path, monkeypatch):

@@ -22,6 +22,7 @@ import json
 import math
 import os
 import platform
+import tempfile
 import threading
 import time
 from collections.abc import Sequence
@@ -35,10 +36,11 @@ import pandas as pd
 
 from recon.experiments.drawing import svg
 from recon.experiments.experiment import NAMES, Experiment, ExperimentFindings, Point, Row, Size, experiment, of_module
-from recon.io.files.tables import write_csv
+from recon.io.files.tables import unpacked, write_csv
 from recon.io.files.writing import writing
-from solvers.foundation.errors import EngineError, ReconError, ReleaseError, Unsupported, installing
+from solvers.foundation.errors import EngineError, ReconError, ReleaseError, TooLarge, Unsupported, installing
 from solvers.foundation.limits import Limits
+from solvers.foundation.native.processes import run as run_alone
 from solvers.foundation.parallel.pieces import completed
 
 MANIFEST = b"recon"
@@ -77,19 +79,29 @@ class Store:
         """Return where a point's results stand."""
         return self.runs / f"{point.key(self.of.name, self.of.version)}.parquet"
 
-    def read(self, point: Point, digest: str) -> Run | None:
-        """Return a point's results; None where there are none, where they are of other data, or broken off."""
-        path, arrow = self.path(point), _parquet()
-        if not path.is_file():
-            return None
-        try:
-            table = arrow.read_table(path)
-            manifest = json.loads(table.schema.metadata[MANIFEST])
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-        if manifest.get("data_sha256") != digest:
-            return None
-        return Run(manifest, [{k: v for k, v in row.items() if k != EMPTY} for row in table.to_pylist()])
+    def read(self, wanted: Sequence[tuple[Point, str]], limits: Limits | None = None) -> list[Run | None]:
+        """Return the results of points, each with the hash of its data, in this order.
+
+        None where there are none, where they are of other data, or broken off. Anything may stand in a file, so a
+        process that may take `limits.memory` bytes and no more unpacks them all first (0.5 s). Raises `TooLarge` where
+        they take more, `Inconclusive` where the time is up.
+        """
+        limits, _ = limits or Limits(), _parquet()
+        found: list[Run | None] = [None] * len(wanted)
+        places = [self.path(point) for point, _ in wanted]
+        there = [(k, str(place)) for k, place in enumerate(places) if place.is_file()]
+        left = limits.memory
+        with tempfile.TemporaryDirectory() as folder:
+            for k, path in limits.paced(_readable(there, folder, limits), "stored results are read"):
+                table = _plain_table(os.path.join(folder, str(k)))
+                if (manifest := _manifest(table)).get("data_sha256") != wanted[k][1]:
+                    continue
+                left -= CELL * table.num_rows * (table.num_columns + 1)
+                if left < 0:
+                    raise TooLarge(_too_large(path, limits.memory))
+                rows = [{name: v for name, v in row.items() if name != EMPTY} for row in table.to_pylist()]
+                found[k] = Run(manifest, rows)
+        return found
 
     def opened(self) -> None:
         """Make the folder; `ReleaseError` where results cannot be written there."""
@@ -112,6 +124,61 @@ class Store:
 
 
 EMPTY = "_"  # Parquet has no rows without columns
+CELL = 100  # bytes of a value in a row, and of the row
+LONGEST = 1 << 20  # bytes of a manifest: ours have a thousand
+PLAIN = "recon.experiments.running:plain"
+
+
+def _readable(files: Sequence[tuple[int, str]], folder: str, limits: Limits) -> list[tuple[int, str]]:
+    """Return those numbered files that are tables, and write each plainly into a folder, by its number.
+
+    A file at which the process ends is none: halves are tried again.
+    """
+    if not files:
+        return []
+    try:
+        good = run_alone(PLAIN, {"files": files, "most": limits.memory, "to": folder}, limits)
+    except EngineError:
+        half = len(files) // 2
+        return _readable(files[:half], folder, limits) + _readable(files[half:], folder, limits) if half else []
+    return [one for one, is_table in zip(files, good, strict=True) if is_table]
+
+
+def plain(asked: dict[str, Any]) -> list[bool]:
+    """Return of each file whether it is a table; see `_readable`. Called in a process of its own."""
+    left, found = asked["most"], []
+    for k, path in asked["files"]:
+        kind, size = unpacked({"path": path, "most": left, "to": os.path.join(asked["to"], str(k))})
+        if kind == "large":
+            raise TooLarge(_too_large(path, asked["most"]))
+        left -= size if kind == "bytes" else 0
+        found.append(kind == "bytes")
+    return found
+
+
+def _too_large(path: str, memory: int) -> str:
+    return (
+        f"{path}: with this file the stored results take more than {memory >> 20:,} MB: raise --memory, or delete the "
+        "file, and its point is run again"
+    )
+
+
+def _plain_table(path: str) -> Any:
+    """Return what `plain` wrote."""
+    import pyarrow.ipc
+
+    with open(path, "rb") as file:
+        return pyarrow.ipc.open_stream(file).read_all()
+
+
+def _manifest(table: Any) -> dict[str, Any]:
+    """Return the manifest of a stored table; {} where it holds none."""
+    text = (table.schema.metadata or {}).get(MANIFEST, b"")
+    try:
+        found = json.loads(text) if len(text) <= LONGEST else None
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _parquet() -> Any:
@@ -254,8 +321,8 @@ def reproduce(name: str, out: str, size: Size = "full", data: str | None = None,
     store = Store(out, of)
     store.opened()
     done: dict[int, Run] = {}
-    for i, point in limits.paced(enumerate(wanted), "stored results are read"):
-        if (run := store.read(point, hashes[point.dataset])) is not None:
+    for i, run in enumerate(store.read([(point, hashes[point.dataset]) for point in wanted], limits)):
+        if run is not None:
             done[i] = run
     before, failed = len(done), []
     numbers = sorted((i for i in range(len(wanted)) if i not in done), key=lambda i: -wanted[i].cost)
