@@ -391,6 +391,7 @@ WRITTEN = {  # what stands in a model, and what is put in its place, \\0 what st
     ("models/sklearn-1.9.1/text_people_2.txt", "\n", SPACES + "\n"): "(spelling)",
     ("models/sklearn-1.9.1/text_people_2.txt", "^", "|--- x <= 0.5\n" + "|  |   |--- a <= 1.5\n" * 90): "(spelling)",
     ("models/rpart-4.1.19/people.pmml", "(?=<Header)", SPACES): "(spelling)",
+    ("models/nyoka-5.5.0/tree.pmml", "</Timestamp>", "\n" + SPACES + "\\0"): "(comments)",
     ("models/rpart-4.1.19/people.pmml", "<PMML ", '<PMML xmlns:r="http://x.org/3145000144520000" '): "PMML/@xmlns:r",
     (
         "models/rpart-4.1.19/people.pmml",
@@ -435,6 +436,42 @@ def test_leaves_and_unreached_nodes_hold_nothing():
     assert _stray(nodes) == 0
     nodes["right_child"][0] = 1
     assert _stray(nodes) == nodes.itemsize
+
+
+def test_leaves_of_trees_grown_best_first_keep_a_side():
+    from sklearn.tree import DecisionTreeClassifier
+
+    draw = np.random.default_rng(0)
+    columns = draw.normal(size=(300, 3))
+    labels = columns[:, 0] + draw.normal(size=300) > 0
+    model = DecisionTreeClassifier(max_leaf_nodes=20, min_samples_leaf=5, random_state=0).fit(columns, labels)
+    nodes = model.tree_.__getstate__()["nodes"]
+    sides = (nodes["left_child"] < 0) & (nodes["missing_go_to_left"] == 1)
+    assert sides.sum() >= 3
+    assert _stray(nodes, best_first=True) == 0
+    assert _stray(nodes) == sides.sum()
+    assert "unknown" not in {f.level for f in inspect_bytes(pickle.dumps(model)).findings}
+    nodes["missing_go_to_left"][sides.nonzero()[0][:2]] = 2, 3
+    nodes["impurity"][sides.nonzero()[0][2]] = 0.0
+    assert _stray(nodes, best_first=True) == 3
+
+
+def test_a_state_given_to_an_array_twice_is_not_understood():
+    raw = re.sub(rb"\x95.{8}", b"", (GOLDEN / "models/leaky/KMeans.pkl").read_bytes(), count=1, flags=re.DOTALL)
+    steps = opcodes_of(raw)
+    begin = next(at for _, argument, at, _ in steps if argument == "labels_")
+    at = next(end for name, _, start, end in steps if name == "BUILD" and start > begin)
+    changed = raw[:at] + b"}" + opcodes("note") + opcodes([True, None, False] * 30) + b"sb" + raw[at:]
+    assert ("labels_", "unknown") in {(f.path, f.level) for f in inspect_bytes(changed).findings}
+
+
+def test_categories_are_no_text():
+    from sklearn.preprocessing import OneHotEncoder
+
+    encoder = OneHotEncoder().fit([["a"], ["b"]])
+    assert "unknown" not in {f.level for f in inspect_bytes(pickle.dumps(encoder)).findings}
+    encoder.categories = "71 242608 1\n22 187154 1\n" * 9
+    assert ("categories", "unknown") in {(f.path, f.level) for f in inspect_bytes(pickle.dumps(encoder)).findings}
 
 
 def test_what_nothing_in_a_file_of_catboost_leads_to_is_told():
@@ -604,6 +641,7 @@ def test_what_models_of_r_keep_is_graded_and_rows_are_counted_once(kind, parts, 
 
 @pytest.mark.parametrize("around", [
     lambda m: {"model": m, "features": list("abc")}, lambda m: (m, list("abc")), lambda m: {"clf": m, "threshold": 0.5},
+    lambda m: {"models": {"income": m, "age": [m]}, "meta": {"trained": "2026-01-01", "author": "office"}},
 ])  # fmt: skip
 def test_a_dict_around_a_model_is_no_alarm_and_rows_in_it_are(around):
     model = fitted()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from math import isfinite
 from typing import Any, cast
@@ -125,23 +125,25 @@ class _PmmlCounter:
                 self.count[holder] += 1
 
     def text(self, data: str) -> None:
+        """Count a text from one tag to the next: all of it, spaces too, where it is more than spaces."""
         last = self.above[-1] if self.above else ""
+        size = 0 if data.isspace() else len(data)
         if "Extension" in self.above:
-            self.extra += len(data.strip())
+            self.extra += size
         elif "InlineTable" in self.above:
             if "row" not in self.above:
-                self.notes += len(data.strip())
+                self.notes += size
             elif not {"ModelVerification", "TrainingInstances"} & set(self.above):
-                self.mapped += len(data.strip())
+                self.mapped += size
         elif last in TEXTS and last in {"Array", *_SPARSE}:
             self.array += data
         elif last and last not in _elements():
             self.odd[last] += len(data)
         else:
-            self.notes += len(data.strip())
+            self.notes += size
 
     def beside(self, *parts: str) -> None:
-        self.notes += sum(len(part.strip()) for part in parts)
+        self.notes += sum(map(len, parts))
 
     def end(self, tag: str) -> None:
         last = self.above.pop()
@@ -200,7 +202,7 @@ class _Sizes(_PmmlCounter):
 
     def text(self, data: str) -> None:
         super().text(data)
-        self.sizes[self.above[-1] if self.above else "", self._within()] += len(data.strip().encode())
+        self.sizes[self.above[-1] if self.above else "", self._within()] += 0 if data.isspace() else len(data.encode())
 
     def end(self, tag: str) -> None:
         if self.above[-1] == "Node":
@@ -282,9 +284,20 @@ def pmml_findings(data: bytes) -> Found | None:
 def _parse(data: bytes, reader: _PmmlCounter) -> None:
     """Let a reader meet the parts of a document; `ReleaseError` for broken XML and for entities."""
     parser = expat.ParserCreate()
-    parser.StartElementHandler, parser.EndElementHandler = reader.start, reader.end
-    parser.CharacterDataHandler = reader.text
-    parser.CommentHandler, parser.ProcessingInstructionHandler = reader.beside, reader.beside
+    run: list[str] = []  # of text since the last tag or comment, which expat gives line by line
+
+    def behind(handle: Callable[..., None]) -> Callable[..., None]:
+        def handler(*given: Any) -> None:
+            if run:
+                reader.text("".join(run))
+                run.clear()
+            handle(*given)
+
+        return handler
+
+    parser.StartElementHandler, parser.EndElementHandler = behind(reader.start), behind(reader.end)
+    parser.CharacterDataHandler = run.append
+    parser.CommentHandler = parser.ProcessingInstructionHandler = behind(reader.beside)
     parser.StartDoctypeDeclHandler = lambda *given: reader.beside(*map(str, given))
     parser.EntityDeclHandler = parser.ExternalEntityRefHandler = _refused
     try:

@@ -130,7 +130,7 @@ def object_entries(
             one = row_finding(held.widest, {n for n in held.widest.shape if n >= MIN_ROWS})
         if one is not None:
             found.append(one)
-            said = ("unused", "rows", one.follows)
+            said = said if held.extra else ("unused", "rows", one.follows)
         if said[0] == "used" and parts and id(held.first) in parts:
             for part in parts[id(held.first)]:
                 mine = _field(held, part)
@@ -307,13 +307,25 @@ def _around_models(held: Held, entry: LedgerEntry, columns: frozenset[str]) -> L
     Its names of columns and its keys that people give count nothing, once each.
     """
     value = held.first.value
-    parts = parts_of(value)
-    if not any(isinstance(p, Thing) and is_known_class(class_key(p)) for p in parts) or held.beside or held.extra:
+    if not _has_model(value) or held.beside or held.extra:
         return entry
     given = columns | _KEYS
     rest = held.bytes - sum(_length(text) for text in held.texts if text in given)
     few = held.entries <= SMALL and rest <= ALL and sum(text not in given for text in held.texts) <= SMALL
     return replace(entry, bytes=max(rest, 0), small=True) if few else entry
+
+
+def _has_model(value: Any) -> bool:
+    """Return whether a model of a known class stands in a dict or list, or in those in it, three deep at most."""
+    met: set[int] = set()
+    level = [value]
+    for _ in range(3):
+        near = [p for one in level for p in parts_of(one)]
+        if any(isinstance(p, Thing) and is_known_class(class_key(p)) for p in near):
+            return True
+        level = list({id(p): p for p in near if has_parts(p) and id(p) not in met}.values())
+        met.update(map(id, level))
+    return False
 
 
 def _is_constant(value: Any) -> bool:
@@ -364,7 +376,7 @@ def _has_more(held: Held) -> bool:
         or is_unlike_model(held.first)
         or (held.lists and not _may_have_lists(held, decision))
         or (each and entries > columns_of(held.first))
-        or (isinstance(value, (int, str)) and size_of(value) > LONGEST_NAME and not (decision and decision.most))
+        or (isinstance(value, (int, str)) and size_of(value) > LONGEST_NAME)
         or bool(fits is not None and fits.same is None and held.keys - fits.texts)
     )
 

@@ -278,7 +278,8 @@ def tree_parts(places: Iterable[GraphPlace], whole: bool) -> tuple[dict[int, lis
                 values[id(place.owner)] = place
     for key, place in nodes.items():
         beside = values.get(key)
-        odd = _stray(place.value)
+        above = place.above.owner if place.above is not None else None
+        odd = _stray(place.value, above is not None and _of(above, "max_leaf_nodes") is not None)
         if odd:
             wrong.append(not_understood(place.path, odd, "nodes", STRAY))
         made, boosted = _implied(place, beside, whole)
@@ -297,8 +298,12 @@ def tree_parts(places: Iterable[GraphPlace], whole: bool) -> tuple[dict[int, lis
     return found, wrong
 
 
-def _stray(nodes: Any) -> int:
-    """Return the bytes of nodes of a tree that no other leads to, and of values at leaves that no leaf has."""
+def _stray(nodes: Any, best_first: bool = False) -> int:
+    """Return the bytes of nodes of a tree that no other leads to, and of values at leaves that no leaf has.
+
+    `best_first`: scikit-learn grew it up to a number of leaves. Then a leaf with rows of several classes or targets
+    keeps the side that missing values would have had, had it been split.
+    """
     names = set(nodes.dtype.names)
     left, right = ("left_child", "right_child") if "left_child" in names else ("left", "right")
     if not {left, right} <= names or not len(nodes):
@@ -312,7 +317,10 @@ def _stray(nodes: Any) -> int:
     odd = int((~met).sum()) * nodes.dtype.itemsize
     for name, usual in (_AT_LEAVES if left == "left_child" else _AT_LEAVES_OF_BINS).items():
         if name in names:
-            odd += int((leaf & ~np.isin(nodes[name], usual)).sum()) * nodes.dtype[name].itemsize
+            wrong = leaf & ~np.isin(nodes[name], usual)
+            if best_first and name == "missing_go_to_left" and "impurity" in names:
+                wrong &= (nodes[name] != 1) | ~(nodes["impurity"] > 0)
+            odd += int(wrong.sum()) * nodes.dtype[name].itemsize
     return int(odd)
 
 
