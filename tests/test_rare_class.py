@@ -22,9 +22,10 @@ PAGE = Path(__file__).parents[1] / "docs" / "random-forest.md"
 WORK = 60.0  # seconds, of which the largest case takes a few
 
 
-def made(rows, rare):
-    """Return rows with 20 columns of floats, and a class of about so many of them."""
-    x, y = make_classification(rows, 20, n_informative=8, flip_y=0, weights=[1 - rare / rows], random_state=0)
+def made(rows, rare, **how):
+    """Return rows with 20 columns of floats, and a class of about so many of them; `how`: as make_classification's."""
+    how = {"n_informative": 8, "flip_y": 0, "weights": [1 - rare / rows], "random_state": 0} | how
+    x, y = make_classification(rows, 20, **how)
     return pd.DataFrame(x, columns=[f"c{j}" for j in range(20)]), y
 
 
