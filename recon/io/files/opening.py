@@ -140,7 +140,8 @@ NAMES = (
 )  # fmt: skip
 # Keys of a flavour in MLmodel: scikit-learn, python_function, and the boosters.
 _KEYS = re.compile(
-    r"^[ \t]+(pickled_model|model_path|data|model_file|model_data)\s*:\s*['\"]?([^'\"#\n]+?)['\"]?\s*(?:#.*)?$",
+    r"^[ \t]+(pickled_model|model_path|data|model_file|model_data)[ \t]*:[ \t]*['\"]?"
+    r"([^'\"#\s](?:[^'\"#\n]*[^'\"#\s])?)['\"]?[ \t\r]*(?:#.*)?$",
     re.MULTILINE,
 )
 OWN = frozenset(["MLmodel", "conda.yaml", "python_env.yaml", "requirements.txt", "registered_model_meta"])

@@ -27,7 +27,7 @@ TIME = "the time was up (--time)"
 # What engines say, and what it means to somebody who does not know them; the first that is found comes first.
 MEANINGS: tuple[tuple[str, str], ...] = (
     (
-        r"([^;]*not all is used of the bags[^;]*|[^;]*is not used where[^;]*|[^;]*is used in part only)",
+        r"(?:^|;)([^;]*not all is used of the bags[^;]*|[^;]*is not used where[^;]*|[^;]*is used in part only)",
         "some of what is published is not used ({})",
     ),
     (
@@ -46,7 +46,7 @@ MEANINGS: tuple[tuple[str, str], ...] = (
         "{} cells are tied together by {} statements, too many to count every combination",
     ),
     (
-        r"([\d,]+) free cells are too many|states of histograms|edges of histograms|component is too large to bound",
+        r"\d free cells are too many|states of histograms|edges of histograms|component is too large to bound",
         "the counts tie too many cells together to count every combination",
     ),
     (r"no diagram|nodes of a diagram|between bounds", "the regions of the rules are too entangled to be sized exactly"),

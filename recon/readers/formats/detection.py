@@ -251,7 +251,8 @@ def uncommented(text: str) -> str:
     lines = text.splitlines()
     if not lines or not all(COMMENT.match(line) for line in lines if line.strip()):
         return text
-    return "\n".join(COMMENT.sub("", line) for line in lines) + "\n"
+    begun = [COMMENT.match(line) for line in lines]
+    return "\n".join(line[one.end() :] if one else line for line, one in zip(lines, begun, strict=True)) + "\n"
 
 
 def _as_text(data: bytes) -> str:

@@ -33,8 +33,8 @@ FORMAT = "CORELS, printed rule list"
 START = re.compile(r"^(?:RULELIST:|OPTIMAL RULE LIST\b|if \[.*\]:|if \(.*\) then \()", re.MULTILINE)
 IF = re.compile(r"(else )?if \[(.*)\]:\s*(.*)")
 ELSE = re.compile(r"else\b\s*:?\s*(.*)")
-THEN = re.compile(r"(.*\S)\s*=\s*(\S.*?)\s*(?:\[\s*(\d{1,16})\s*,\s*(\d{1,16})\s*\])?")
-CPP_IF = re.compile(r"(else )?if \((.*)\) then \((.*)\)")
+THEN = re.compile(r"(.*\S)\s*=\s*(\S(?:.*?\S)??)\s*(?:\[\s*(\d{1,16})\s*,\s*(\d{1,16})\s*\])?")
+CPP_IF = re.compile(r"(?=.*\)\Z)(else )?if \((.*)\) then \((.*)\)")
 CPP_ELSE = re.compile(r"else \((.*)\)")
 BINARY = {"True": 1, "False": 0, "1": 1, "0": 0}
 MAX_RULES = 10_000

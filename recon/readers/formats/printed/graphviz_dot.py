@@ -45,7 +45,7 @@ NODE = re.compile(
     r'(\d{1,9})\s*\[\s*label=(?:"((?:[^"\\]|\\.)*)"|<(.*)>)\s*(?:,\s*(?:fillcolor|shape)="[^"]*"\s*)*\]\s*;?'
 )
 PLOT = re.compile(r"""\s*Text\([-\d.e]+,\s*[-\d.e]+,\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")\)\s*(?:,|\]\s*\Z)""")
-EDGE = re.compile(r'(\d{1,9})\s*->\s*(\d{1,9})\s*(?:\[[^\]]*?(?:headlabel="(\w*)")?\s*\])?\s*;?')
+EDGE = re.compile(r'(\d{1,9})\s*->\s*(\d{1,9})(?:\s*\[[^\]]*?(?:headlabel="(\w*)"\s*)?\])?(?:\s*;)?\s*')
 OTHER = re.compile(
     r"(?:strict )?digraph\b.*\{|\}|(?:node|edge|graph)\s*\[.*\]\s*;?|rankdir=\w+\s*;?|\{rank=same.*\}\s*;?"
 )

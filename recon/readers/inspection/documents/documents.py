@@ -29,7 +29,7 @@ COUNTED = frozenset({"count", "counts", "n", "freq", "frequency", "value", "obs_
 _SUPPRESS = "round or suppress the counts, or add noise to them; recon audit says what they give away"
 _RPART = re.compile(r"^[ \t]*(\d+)\)[ \t]", re.MULTILINE)
 _CORELS = re.compile(r"=\s*[^\s=\[]+\s*\[\s*\d+\s*,\s*\d+\s*\]")
-_WEIGHTS = re.compile(r"weights: \[([^\]]*)\]")
+_WEIGHTS = re.compile(r"weights: \[([^\[\]]*)\]")
 
 
 def document_findings(data: bytes, memory: int) -> Found | None:

@@ -37,7 +37,8 @@ _VALUE = r'(?:"(?:[^"\\]|\\.)*"|<(?:[^<>]|<br ?/?>|</?[biu]>)*>|[\w.#+-]{1,40})'
 _SET = rf"[a-z]{{4,20}}\s*=\s*{_VALUE}"
 _ID = r'(?:\w{1,64}|"[^"\n]{1,64}")'
 _DRAWN = re.compile(
-    rf"\s*(?:(?:strict )?digraph\b[ \w]{{0,64}}\{{|{_ID}(?:\s*->\s*{_ID})?\s*\[\s*{_SET}(?:\s*,?\s*{_SET})*\s*\]\s*;?"
+    rf"\s*(?:(?:strict )?digraph\b[ \w]{{0,64}}\{{|{_ID}(?:\s*->\s*{_ID})?\s*\["
+    rf"\s*{_SET}(?:(?:\s*,\s*|\s+)?{_SET})*\s*\]\s*;?"
     rf"|{_ID}\s*->\s*{_ID}\s*;?|{_SET}\s*;?|\{{\s*rank\s*=\s*\w+\s*;(?:\s*\w+\s*;)*\s*\}}\s*;?|\}}|;|\s+)"
 )
 _LABEL = re.compile(rf"\b(?!style|font|color|fill|shape)[a-z]{{4,20}}\s*=\s*({_VALUE})")

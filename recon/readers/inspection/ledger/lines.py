@@ -14,6 +14,7 @@ from recon.readers.inspection.ledger.implied import IMPURITY, impurity
 
 NUMBER = r"-?(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})(?:e[+-]?\d{1,3})?"
 NAME = r"[^\n\t]{1,64}?"
+_WORD = r"\S(?:[^\n\t]{0,62}?\S)??"  # a name after any number of spaces
 _COUNT = r"\d{1,12}"
 _AMONG = r"\{[^{}\n]{0,400}\}"  # values in braces
 _LEFT_OUT = rf"\({_COUNT} observations? deleted due to missingness\)"
@@ -26,9 +27,9 @@ _C50_HEAD = (
 )
 _PLOTTED = (  # the label of a node, with a test or without, and what is put on edges and for what is cut off
     rf"(?:{NAME} <= {NUMBER}\\n)?(?:[a-z_]{{1,20}} = {NUMBER}\\n)?samples = {NUMBER}%?\\n"
-    rf"value = \[(?P<list>[^\[\]]*)\](?:\\nclass = {NAME})?|(?:\\n)? *\(\.\.\.\) *(?:\\n)? *| *(?:True|False) *"
+    rf"value = \[(?P<list>[^\[\]]*)\](?:\\nclass = {NAME})?|(?:\\n)? *\(\.\.\.\)(?: *\\n)? *| *(?:True|False) *"
 )
-_ONE = r"(?:not )?[^\n&]{1,64}"  # a condition of CORELS
+_ONE = r"[^\n&]{1,68}"  # a condition of CORELS, "not " before it or nothing
 _RULE = rf"{_ONE}(?: && {_ONE}){{0,15}}"
 # Per kind of text, what a line of it is. A group `list` holds numbers that are as many in every line.
 LINES: dict[str, tuple[str, ...]] = {
@@ -39,8 +40,8 @@ LINES: dict[str, tuple[str, ...]] = {
     ),
     "R rpart as text": (
         rf"n=\s*{_COUNT}( {_LEFT_OUT})?\s*|\s*{_LEFT_OUT}\s*|node\), split, n.{{0,40}}|\s*\* denotes terminal node",
-        rf"\s*{_COUNT}\) (?:{NAME}|[^=<>]{{1,64}}=\D{{1,400}}?)\s{_COUNT}(\s+{NUMBER})?\s+"
-        rf"(?:{NAME})?( \((?P<list>[^()]*)\))?\s*\*?\s*",
+        rf"\s*{_COUNT}\) (?:{NAME}|[^=<>]{{1,64}}=\D{{1,400}}?)\s{_COUNT}(\s+{NUMBER})?\s++"
+        rf"(?:{_WORD})??(\s*(?<=\s)\((?P<list>[^()]*)\))?(?:\s*\*)?\s*",
     ),
     "XGBoost dump as text": (
         r"booster\[\d{1,6}\]:?",
@@ -49,9 +50,10 @@ LINES: dict[str, tuple[str, ...]] = {
         rf"\s*{_COUNT}:leaf={NUMBER}(?:,cover={NUMBER})?",
     ),
     "rule list as text": (
-        rf"RULELIST:|OPTIMAL RULE LIST|(?:else )?if \[{_RULE}\]:|else\s*:?\s*|else \({_AMONG}\)",
+        rf"RULELIST:|OPTIMAL RULE LIST|(?:else )?if \[{_RULE}\]:|else(?:\s*:)?\s*|else \({_AMONG}\)",
         rf"(?:else )?if \({_AMONG}\) then \({_AMONG}\)",
-        rf"(?:(?:else )?if \[{_RULE}\]:|else\s*:?)?\s*{NAME}\s*=\s*{NAME}(?:\s*\[\s*{_COUNT}\s*,\s*{_COUNT}\s*\])?",
+        rf"(?:(?:else )?if \[{_RULE}\]:|else(?:\s*:)?)?\s*{_WORD}\s*=\s*{_WORD}"
+        rf"(?:\s*\[\s*{_COUNT}\s*,\s*{_COUNT}\s*\])?\s*",
     ),
     "STreeD tree as text": (rf"(?:\|   )*(?:{NAME} (?:not )?satisfied|Label: -?\d{{1,18}})",),
     "Weka J48, printed tree": (
@@ -92,8 +94,8 @@ DRAWING = "tree as DOT"
 PRINTED = frozenset(LINES) - {"XGBoost dump as text", "LightGBM model as text"}  # no line lists numbers but in groups
 # Per kind: what in a line is numbers of rows, and what is which split at which value and gain.
 _ROWS = {
-    "tree as text": r"weights: \[[^\]]*\]|value: \[[^\]]*\]",
-    DRAWING: rf"[Ss]amples\s*=\s*{NUMBER}%?|value\s*=\s*\[[^\]]*\]|value\s*=\s*{NUMBER}|Class \S+ = {_COUNT}",
+    "tree as text": r"weights: \[[^\[\]]*\]|value: \[{1,2}[^\[\]]*\]",
+    DRAWING: rf"[Ss]amples\s*=\s*{NUMBER}%?|value\s*=\s*\[{{1,2}}[^\[\]]*\]|value\s*=\s*{NUMBER}|Class \S+ = {_COUNT}",
     "R rpart as text": rf"^n=\s*{_COUNT}|(?<=\s){_COUNT}(?:\s+{NUMBER})?(?=\s+[^\s(]+ (?:\(|\*|$))"
     r"|\([\d.e\s+-]*\)",
     "XGBoost dump as text": rf"cover={NUMBER}",
@@ -109,7 +111,7 @@ _IMPURITY = rf"(?:gini|entropy|log_loss|squared_error|friedman_mse|absolute_erro
 _SPLITS = rf"(?:<=|>=|<|>|==|&le;|&ge;|&lt;|&gt;|&#8804;)\s*{NUMBER}|gain\s*=\s*{NUMBER}"
 _DRAWN = re.compile(
     rf"(?P<name>gini|entropy|log_loss) = (?P<given>{NUMBER})(?:\\n|<br ?/?>)samples = {NUMBER}%?(?:\\n|<br ?/?>)"
-    r"value = \[(?P<value>[^\]]*)\]"
+    r"value = \[(?P<value>[^\[\]]*)\]"
 )
 
 
