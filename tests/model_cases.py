@@ -274,9 +274,6 @@ def _by_rows(got: recon.EncodedRelease, case: ModelCase, convention: str) -> lis
     shown = {int(name[1:]) for name in mapped.projection}
     number = 0
     with Solver("cadical153", bootstrap_with=cnf.clauses) as solver:
-        for x in shown:  # a twin each: python-sat's models leave out variables that are in no clause
-            solver.add_clause([x, -x - cnf.nv])
-            solver.add_clause([-x, x + cnf.nv])
         while number <= len(worlds) and solver.solve():
             number += 1
             solver.add_clause([-x for x in solver.get_model() if abs(x) in shown])

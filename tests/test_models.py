@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import itertools
+import json
 import random
 from collections import Counter
 from dataclasses import replace
@@ -17,6 +18,7 @@ import oracle
 import oracle_coupled
 import pandas as pd
 import pytest
+from doc_blocks import blocks
 from extras import batches, encoded, extra
 from ortools.sat.python import cp_model
 
@@ -50,9 +52,6 @@ def models_of(cnf, most):
     """Return every model of clauses, of all variables, at most one more than `most`."""
     found = []
     with extra("pysat.solvers").Solver("cadical153", bootstrap_with=cnf.clauses) as solver:
-        for x in range(1, cnf.nv + 1):  # a twin each, so that variables in no clause are seen too
-            solver.add_clause([x, -x - cnf.nv])
-            solver.add_clause([-x, x + cnf.nv])
         while len(found) <= most and solver.solve():
             found.append(solver.get_model()[: cnf.nv])
             solver.add_clause([-x for x in found[-1]])
@@ -196,6 +195,40 @@ def test_contradictions_have_no_solution():
         seen += 1
         assert solutions(models.cpsat(got)[0]) == []
         listed_by_rows(got, rng.choice(["ordered", "multiset"]), 0)
+
+
+@pytest.mark.parametrize("by", ["an attribute", "no cell"])
+def test_what_nothing_meets_has_no_solution_in_any_model_or_file(by, tmp_path):
+    """A total between two whole numbers, over all rows or over a group that no row is in: no world, in no format."""
+    where = {} if by == "an attribute" else {"a": {"at_least": 0, "at_most": 0}}
+    statement = {"where": where, "total": {"of": "a", "value": 0.5}}
+    domain = {"attributes": [{"name": "a", "min": 0, "max": 2}, {"name": "b", "values": [0, 1]}]}
+    got = encoded({"recon": 1, "domain": domain, "rows": 2, "models": [{"kind": "table", "statements": [statement]}]})
+    assert recon.count(got).value == 0 == len(solutions(models.cpsat(got)[0]))
+    for convention in ("ordered", "multiset"):
+        listed_by_rows(got, convention, 0)
+    assert histograms_by_sat(got, 5) == 0
+    recon.export(got, "mps", str(tmp_path / "release.mps"))
+    read = highspy.Highs()
+    read.silent()
+    read.readModel(str(tmp_path / "release.mps"))
+    for program in (models.lp(got)[0], read):
+        program.run()
+        assert program.getModelStatus() == highspy.HighsModelStatus.kInfeasible
+
+
+def test_the_loop_of_the_page_counts_loose_releases(tmp_path, monkeypatch, capsys):
+    """Attributes that nothing names, and rows that nothing restricts: every variable that is shown is in a clause."""
+    page = Path(__file__).parents[1] / "docs" / "own-solver.md"
+    (loop,) = (b.text for b in blocks(page) if "import Cadical153" in b.text)
+    domain = {"attributes": [{"name": "a", "values": [0, 1]}, {"name": "b", "min": 0, "max": 3}]}
+    statement = {"where": {"a": 1}, "at_least": 0}
+    release = {"recon": 1, "domain": domain, "rows": {"at_least": 1, "at_most": 2},
+               "models": [{"kind": "table", "statements": [statement]}]}  # fmt: skip
+    (tmp_path / "list.json").write_text(json.dumps(release))
+    monkeypatch.chdir(tmp_path)
+    exec(loop.replace('"assigned"', '"ordered"'), {"recon": recon})
+    assert capsys.readouterr().out.split() == ["ordered", str(8 + 64), "multiset", str(8 + 36)]
 
 
 def test_listed_worlds_say_for_how_many_they_stand():

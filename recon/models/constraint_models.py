@@ -63,8 +63,9 @@ def cnf(release: Released, convention: str = "ordered", limits: Limits | None = 
     """Return clauses as a CNF of python-sat, one model per world of the convention, and what they mean.
 
     `Mapping.projection` names the variables that a model is determined by; all others are functions of them, so that
-    counts with and without projection agree. The CNF's comments say the same to counters that read files. Raises
-    `Unsupported` where rows cannot be written out (`TooLarge`, with the size, before they are). Cost: rows times boxes.
+    counts with and without projection agree. Each is in some clause: SAT solvers leave others out of their models. The
+    CNF's comments say the same to counters that read files. Raises `Unsupported` where rows cannot be written out
+    (`TooLarge`, with the size, before they are). Cost: rows times boxes.
     """
     from pysat.formula import CNF
 

@@ -203,9 +203,12 @@ class RowModel:
             self._linear(cp_model.LinearExpr.sum(found), int(block.low[s]), int(block.high[s]), None)
 
     def _linear(self, total: Any, low: int, high: int, literal: Any) -> None:
-        """Add low <= total <= high, enforced by a literal where one is given."""
+        """Add low <= total <= high, enforced by a literal where one is given; nothing is between low > high."""
         ends = cp_model.Domain(-OPEN if low <= -UNBOUNDED else low, OPEN if high >= UNBOUNDED else high)
-        added = self.model.add_linear_expression_in_domain(total, ends)
+        if ends.is_empty():  # CP-SAT drops a sum of nothing with an empty domain
+            added = self.model.add_bool_or([])
+        else:
+            added = self.model.add_linear_expression_in_domain(total, ends)
         if literal is not None:
             added.only_enforce_if(literal)
 

@@ -351,11 +351,13 @@ class IntegerProgram:
         """Yield every constraint with selectors as variables: Σ >= low becomes Σ + (least - low) y >= least, and so on.
 
         `minimum` and `maximum` are what the sum can be at all (`reach`), so that a selector of 0 leaves the sum free.
+        What nothing meets (low > high) becomes 0 = 1: a range of MPS has no sign.
         """
         minimum, maximum = self.reach
         for one in self.constraints():
             if one.selector is None or one.statement is None:
-                yield one
+                never = one.low is not None and one.high is not None and one.low > one.high
+                yield replace(one, columns=(), coefs=(), low=1, high=1) if never else one
                 continue
             bounds, columns = (int(minimum[one.statement]), int(maximum[one.statement])), [*one.columns, one.selector]
             free = replace(one, columns=columns, selector=None)

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.clauses.gates import CLAUSE_BYTES, size_error
+from solvers.cells.clauses.gates import CLAUSE_BYTES, TRUE, size_error
 from solvers.cells.clauses.lowering import (
     ADDER_CLAUSES,
     NO_PART,
@@ -226,7 +226,7 @@ class ClauseForm:
         made = stated(rows.rest, limits, raw=True, sorted_rows=convention == "multiset")
         _fix_leaves(made, rows)
         _state_bags(made, rows)
-        return cls(replace(made.finish(), release=release), rows)
+        return cls(replace(_naming_all(made.finish()), release=release), rows)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -265,6 +265,15 @@ class ClauseForm:
         """Return for how many worlds a model stands: one of its convention."""
         del values
         return {self.rows.convention: 1}
+
+
+def _naming_all(lowered: Lowered) -> Lowered:
+    """Return clauses that name every variable of the projection: SAT solvers leave others out of their models."""
+    free = dict.fromkeys(lowered.projection())
+    for clause in lowered.clauses:
+        for x in clause:
+            free.pop(abs(x), None)
+    return replace(lowered, clauses=(*lowered.clauses, *((TRUE, x) for x in free)))
 
 
 def _fix_leaves(made: Lowering, rows: ExportedRows) -> None:
