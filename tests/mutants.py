@@ -73,7 +73,7 @@ TARGETS = (
     Target("encoders.encode.marginals", ("test_marginal_statements.py",)),
     Target("solvers.engines.marginal_statements", ("test_marginal_statements.py",)),
     Target("solvers.engines.marginal_worlds", ("test_marginals.py",), ("pinned_beside", "of", "is_world")),
-    Target("recon.release.remediation.demands", VERDICT, ("_limit", "outcomes", "_entry_of")),
+    Target("recon.release.remediation.thresholds", VERDICT, ("_limit", "outcomes", "_entry_of")),
     Target("recon.report.results", VERDICT, ("_outcome_of",)),
     Target("solvers.kernel.claims", KERNEL, everything=True),
     Target("solvers.kernel.proof_format", KERNEL, everything=True),

@@ -250,11 +250,13 @@ def test_every_command_keeps_to_its_budget(tmp_path, data):
 
 def test_drawn_worlds_are_written_until_the_time_is_up(tmp_path, clock):
     from recon.cli.output.streaming import write_worlds
-    from recon.queries.questions.questions import drawn
+    from recon.queries.questions.questions import iterate_samples
 
     out, release = tmp_path / "drawn.csv", recon.load(str(GOLDEN / "tree_classes.json"))
     first = recon.sample(release, 3)
-    notes, early = write_worlds(drawn(release, 10**8, limits=Limits(seconds=2.0)), False, str(out), as_json=False)
+    notes, early = write_worlds(
+        iterate_samples(release, 10**8, limits=Limits(seconds=2.0)), False, str(out), as_json=False
+    )
     assert notes == []
     found = pd.read_csv(out)
     assert early.startswith(f"the time was up after {found['world'].nunique():,} of 100,000,000 worlds")
@@ -309,7 +311,7 @@ def test_a_listing_that_the_time_ends_says_so():
 
 
 def test_a_search_ends_with_the_listing_that_reads_it():
-    from recon.queries.questions.questions import _heard
+    from recon.queries.questions.questions import _iterate_worlds
 
     release = recon.load(str(GOLDEN / "tree_classes.json"))
     world, ended = recon.sample(release, 1)[0].inner, []
@@ -322,7 +324,7 @@ def test_a_search_ends_with_the_listing_that_reads_it():
             ended.append(True)
 
     limits = Limits(seconds=60)
-    listing = _heard(release, search(), None, limits)
+    listing = _iterate_worlds(release, search(), None, limits)
     next(listing)
     limits.stop.set()
     with pytest.raises(Inconclusive) as held:  # the error, and every frame that it passed, is still held

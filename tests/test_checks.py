@@ -7,7 +7,7 @@ from policy_cases import facts_of, group, policy_of
 
 from recon.release.policies.assessing import assess, least_loss
 from recon.release.policies.checks import _place_of, _worst
-from recon.release.remediation.demands import Demands, demands_of
+from recon.release.remediation.thresholds import Demands, demands_of
 from recon.report.results import _outcome_of
 
 OPEN = {"not_listed": {"groups": "groups cut each other"}}

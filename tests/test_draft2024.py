@@ -13,11 +13,11 @@ import pandas as pd
 import pytest
 from extras import extra
 
-from recon.experiments.draft2024 import asked as forests
-from recon.experiments.draft2024 import asked as rows
 from recon.experiments.draft2024 import experiment as exact
 from recon.experiments.draft2024 import findings
 from recon.experiments.draft2024 import findings as published
+from recon.experiments.draft2024 import questions as forests
+from recon.experiments.draft2024 import questions as rows
 from recon.experiments.draftdp2025 import experiment as noisy
 from recon.experiments.draftdp2025 import experiment as private
 from recon.experiments.draftdp2025 import findings as noisy_findings
@@ -88,7 +88,7 @@ def test_a_point_counts_the_worlds_that_brute_force_counts(tiny, bags, depth, se
     n = 4 if bags == "none" else 3
     point = forest(bags, depth=depth, seed=seed, n=n)
     (found,) = forests.run(point, tiny, Limits())
-    some = rows.drawn(TINY, tiny, n, seed)
+    some = rows.training_sample(TINY, tiny, n, seed)
     model = forests._fitted(some, 2, depth, bags != "none", seed)
     times = [np.ones(n, dtype=int)] * 2
     if bags == "known":
@@ -164,7 +164,7 @@ def test_findings_of_what_is_there_so_far(tiny):
 
 
 def test_open_columns_taken_for_0_give_a_world(tiny):
-    some = rows.drawn(TINY, tiny, 6, 0)
+    some = rows.training_sample(TINY, tiny, 6, 0)
     model = forests._fitted(some, 1, 2, False, 0)
     tree = model.estimators_[0].tree_
     guess = forests.zeros(tree, some)

@@ -705,7 +705,7 @@ def check_extreme_world(one, found, greatest):
 
 @cache
 def engine_of(module):
-    return solvers.engines.made(module, dict(solvers.engines.ENGINES)[module])
+    return solvers.engines.load_engine(module, dict(solvers.engines.ENGINES)[module])
 
 
 def present(module):

@@ -22,7 +22,7 @@ from test_coupled import releases as coupled
 
 import recon
 from recon.experiments.beyond.groups import removed_bits
-from recon.experiments.running import _load
+from recon.experiments.running import load
 from recon.queries.located.positions import placed
 from recon.queries.measures.measures import measure
 from recon.readers.frames.world import TrueRows
@@ -60,7 +60,7 @@ def table(release, truth):
 def published(name):
     """Return a published table, where it can be found."""
     try:
-        return _load(name)[0]
+        return load(name)[0]
     except ReleaseError as error:
         pytest.skip(str(error))
 

@@ -36,7 +36,7 @@ from recon.release.auditing.facts import facts_of as audited
 from recon.release.auditing.findings import AuditFindings
 from recon.release.policies.assessing import assess
 from recon.release.policies.facts import AbsentFigure, FactTable, KnownFigure, SmallGroups, UnknownFigure
-from recon.release.remediation.demands import Demands, outcomes
+from recon.release.remediation.thresholds import Demands, outcomes
 from recon.report.results import _outcome_of
 
 LABEL = {"name": "y", "values": [0, 1]}

@@ -16,7 +16,7 @@ from recon.queries.bounds.intervals import interval_cells
 from recon.queries.measures.measures import measure
 from recon.readers.inspection.findings.findings import Finding
 from recon.readers.inspection.inspecting import Inspection
-from recon.release.auditing.auditing import AuditInputs, gathered, group_disclosure
+from recon.release.auditing.auditing import AuditInputs, group_disclosure, run_audit
 from recon.release.auditing.facts import facts_of, nothing_known
 from recon.release.auditing.findings import AuditFindings
 from recon.release.auditing.together import judged_together
@@ -113,7 +113,7 @@ def test_one_tree_is_told_exactly(batch):
 
 def test_figures_that_limits_left_open_are_intervals():
     release = recon.load(Path(__file__).parent / "golden" / "odd_cycle.json")
-    told = facts_of(gathered(release, AuditInputs(), Limits(cells=1))).to_json()
+    told = facts_of(run_audit(release, AuditInputs(), Limits(cells=1))).to_json()
     assert told["pinned"] is None or told["pinned"][0] <= told["pinned"][1]
     for key in ("pinned", "bits_left_per_person", "least_bits_left"):
         assert told[key] is not None or told["not_known"][key]

@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from recon.experiments.ferry2024.experiment import EXPERIMENT, PUBLISHED, TIES, _findings, _fitted, _points
 from recon.experiments.ferry2024.fits import run
-from recon.experiments.running import _load, _together, reproduce
+from recon.experiments.running import _together, load, reproduce
 from recon.experiments.splits import split
 from solvers.foundation.limits import Limits
 
@@ -23,7 +23,7 @@ def compas():
 
     if not (DATA / "compas27.csv.gz").exists():
         pytest.skip("no data")  # test_experiments.py fails for want of it
-    return _load("compas27", str(DATA))[0]
+    return load("compas27", str(DATA))[0]
 
 
 def rows(compas, learner, support, seed):
@@ -51,7 +51,7 @@ def test_lists_of_adult_leak_what_the_authors_published(kind):
 
     if not (DATA / "adult24.csv.gz").exists():
         pytest.skip("no data")  # test_experiments.py fails for want of it
-    adult = _load("adult24", str(DATA))[0]
+    adult = load("adult24", str(DATA))[0]
     found = pd.concat([pd.DataFrame(run(_fitted("adult24", f"{kind} rule lists", 0.01, seed), adult, Limits()))
                        for seed in range(5)])  # fmt: skip
     means = found.groupby("limit").mean(numeric_only=True)

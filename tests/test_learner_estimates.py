@@ -12,12 +12,12 @@ import recon
 from encoders.domain.domain import Domain
 from encoders.domain.values import Continuous, Grid, Listed, View, equals
 from encoders.encode.encoder import encode
-from recon.experiments.running import _load
-from recon.learner_rule.chosen import learner_of
+from recon.experiments.running import load
+from recon.learner_rule.chosen_model import learner_of
 from recon.learner_rule.counting import learner_rule
 from recon.learner_rule.estimating.bounds import worlds_at_most
 from recon.learner_rule.estimating.estimates import _could_grow, estimated_share
-from recon.learner_rule.estimating.grown import grown_of
+from recon.learner_rule.estimating.fitted_tree import grown_of
 from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
@@ -196,7 +196,7 @@ def test_the_first_of_two_equal_splits_of_a_column_wins():
 @pytest.fixture
 def compas(data):
     data("compas27.csv.gz")
-    frame, _ = _load("compas27")
+    frame, _ = load("compas27")
     return frame.sample(100, random_state=0)
 
 

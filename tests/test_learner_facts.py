@@ -25,7 +25,7 @@ from encoders.encode.learner_facts import facts_of_learner, with_learner_facts
 from encoders.kinds.open_leaves import _least_improvement, always_kept
 from encoders.models.learner_facts import FactLimits, Learner
 from encoders.models.models import GroupQuestion, KnownRows, ModelNode, Nodes, PublishedFigure, Support, Table, Tree
-from encoders.parts.statistics import around, as_ranges, chains
+from encoders.parts.statistics import as_ranges, chains, threshold_ranges
 from recon.learner_rule.facts import fact_bits, with_facts
 from recon.readers.frames.world import violations
 from solvers.foundation.errors import ContradictionError, ReconError, ReleaseError, Unsupported
@@ -372,7 +372,7 @@ def test_pairs_around_a_threshold_are_all_of_them(low, high, data):
     lo, hi = data.draw(st.sampled_from(a.tolist())), data.draw(st.sampled_from(b.tolist()))
     theta = lo / 2.0 + hi / 2.0
     want = {(x, y) for x in a.tolist() for y in b.tolist() if x / 2.0 + y / 2.0 == theta}
-    assert {(float(x), float(y)) for x, y in around(a, b, theta)} == want
+    assert {(float(x), float(y)) for x, y in threshold_ranges(a, b, theta)} == want
 
 
 def test_chains_follow_single_precision():

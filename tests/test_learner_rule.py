@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 import recon
-from recon.experiments.running import _load
-from recon.learner_rule.chosen import learner_of
+from recon.experiments.running import load
+from recon.learner_rule.chosen_model import learner_of
 from recon.learner_rule.counting import learner_rule, rule_or_reason
 from recon.learner_rule.facts import with_facts
 from recon.learner_rule.figures import bits_text, rule_lines
@@ -373,7 +373,7 @@ def test_a_list_that_no_known_rule_chooses_is_no_contradiction(list_release):
 def test_published_tree_of_compas(depth, bits, extra, strict):
     from sklearn.tree import DecisionTreeClassifier
 
-    frame, _ = _load("compas27")
+    frame, _ = load("compas27")
     label = frame.columns[-1]
     model = DecisionTreeClassifier(max_depth=depth, random_state=1).fit(frame[frame.columns[:-1]], frame[label])
     release = recon.encode(model, recon.Domain.from_frame(frame, label=label, independent=True))

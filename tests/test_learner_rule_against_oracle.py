@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from encoders.models.learner_facts import Learner
-from recon.learner_rule.chosen import check_limits, limits_of, not_used
+from recon.learner_rule.chosen_model import check_limits, limits_of, not_used
 from solvers.foundation.errors import ContradictionError
 from solvers.foundation.limits import Limits
 from solvers.greedy.gains import ChosenTree, GreedyRule

@@ -26,10 +26,10 @@ EXPERIMENT = experiment("learner_rule")
 
 @pytest.fixture
 def compas(data):
-    from recon.experiments.running import _load
+    from recon.experiments.running import load
 
     data("compas27.csv.gz")
-    return _load("compas27")[0]
+    return load("compas27")[0]
 
 
 def test_points_are_all_different_and_quick_ones_among_them_or_few():

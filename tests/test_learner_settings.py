@@ -38,7 +38,7 @@ from encoders.models.models import Forest, Provenance, Rule, RuleList, Tree, kin
 from encoders.models.nodes import ModelNode, Nodes, Support
 from recon.io.console.learner_option import AMOUNTS, SWITCHES, WHOLE, WORDS, asked_of
 from recon.io.console.options import _known_learner
-from recon.learner_rule.chosen import (
+from recon.learner_rule.chosen_model import (
     _improvements,
     _learners_of,
     check_limits,

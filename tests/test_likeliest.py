@@ -22,8 +22,8 @@ from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.noisy.likelihood.maximum import _denoised
 from solvers.noisy.likelihood.most_likely import least_confidence, least_noise, likeliest
+from solvers.noisy.posteriors.gibbs import scannable
 from solvers.noisy.posteriors.markov_chain import _diagnose, run_chains
-from solvers.noisy.posteriors.scanning import scannable
 from solvers.statements.boxes import Attribute, Box, Boxes, Region, RowSpace
 from solvers.statements.noise.laws import NoiseLaw
 from solvers.statements.observations import observations

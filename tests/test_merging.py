@@ -20,9 +20,9 @@ from encoders.encode.encoder import EncodedRelease, encode
 from encoders.models.models import Forest, Noise, PublishedFigure, Rule, RuleList, RuleSet, Table, Tree
 from encoders.models.nodes import ModelNode, Support
 from recon.release.remediation import merging as search
-from recon.release.remediation.demands import Demands, demands_of, figures_of, outcomes, together
 from recon.release.remediation.merging import merged
 from recon.release.remediation.pruning import NoMerging, pruned
+from recon.release.remediation.thresholds import Demands, demands_of, figures_of, outcomes, together
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.statements.noise.laws import NoiseLaw

@@ -20,8 +20,8 @@ from encoders.domain.values import Grid, Listed, View, equals
 from encoders.encode.encoder import encode
 from encoders.models.learner_facts import Learner
 from encoders.models.models import ModelNode, PublishedFigure, Rule, RuleList, Support, Table, Tree
-from recon.learner_rule.optimal.alternatives import Alternative, _joined, under, without
 from recon.learner_rule.optimal.classes import class_of
+from recon.learner_rule.optimal.competing_models import Alternative, _joined, under, without
 from recon.learner_rule.optimal.generation import (
     ConstraintGeneration,
     _every_model,
@@ -30,7 +30,7 @@ from recon.learner_rule.optimal.generation import (
     _product_share,
     optimal_rule,
 )
-from recon.learner_rule.optimal.replaced import _one_column, replaced
+from recon.learner_rule.optimal.swapped_rows import _one_column, replaced
 from recon.learner_rule.optimal.verdicts import _certify_under_optimal
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
 from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier

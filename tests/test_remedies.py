@@ -29,7 +29,7 @@ from recon.io.console.guarding import GuardedTyper
 from recon.readers.loading.loading import load, read_domain
 from recon.release.auditing.auditing import stored_outright
 from recon.release.policies.policy import Policy, Threshold
-from recon.release.remediation.helping import _interval_facts, _rounded_counts, _structure_only, accuracy, remedies
+from recon.release.remediation.candidates import _interval_facts, _rounded_counts, _structure_only, accuracy, remedies
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 

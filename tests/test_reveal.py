@@ -99,10 +99,10 @@ def test_the_mixture_is_the_same_each_time_and_can_be_learnt():
 
 def test_groups_of_the_data_are_one_hot(data):
     folder = str(Path(data("compas27.csv.gz")).parent)
-    from recon.experiments.running import _load
+    from recon.experiments.running import load
 
     for dataset, most in (("compas27", 7_214), ("adult24", 12_000)):
-        whole = records(dataset, _load(dataset, folder)[0])
+        whole = records(dataset, load(dataset, folder)[0])
         assert len(whole) == most
         assert whole.columns.groups
         for group in whole.columns.groups:

@@ -19,7 +19,7 @@ from encoders.domain.values import AnyAttribute, Ranges, complement, intersectio
 from encoders.kinds.tree import shape
 from encoders.models.learner_facts import GroupCount, LearnerFact, Where
 from encoders.models.models import Tree
-from encoders.parts.statistics import Positions, Singles, around, as_ranges, positions_in, singles
+from encoders.parts.statistics import Positions, Singles, as_ranges, positions_in, singles, threshold_ranges
 from solvers.foundation.errors import ContradictionError, EngineError
 
 
@@ -145,7 +145,7 @@ class Midpoints:
         if (left != passed).any() and (left == passed).any():
             return self.without(NOT_PLAIN)
         said = f"{name}, node {node.number}: '{attribute.name}' split at {threshold!r}"
-        found = around(np.unique(own[left]), np.unique(own[~left]), threshold)
+        found = threshold_ranges(np.unique(own[left]), np.unique(own[~left]), threshold)
         if not found:
             raise ContradictionError(
                 f"no training set has this model: {said} lies halfway between no two values of the domain "

@@ -80,7 +80,7 @@ def chains(values: Singles) -> Positions:
     return np.append(0, np.cumsum(~_alike(values[:-1], values[1:]))).astype(np.int64)
 
 
-def around(low: Singles, high: Singles, threshold: float) -> list[tuple[np.float32, np.float32]]:
+def threshold_ranges(low: Singles, high: Singles, threshold: float) -> list[tuple[np.float32, np.float32]]:
     """Return the pairs of a lower and a higher value that give the threshold, nearest first.
 
     `low` and `high`: distinct values at most, and above, the threshold, ascending. Each pair is told apart by the

@@ -18,7 +18,7 @@ from encoders.encode.encoder import EncodedRelease
 from encoders.encode.learner_facts import facts_of_learner
 from encoders.models.learner_facts import Learner, LearnerFact, LearnerFacts, Ties
 from encoders.models.models import AnyModel, RuleList, Tree
-from recon.learner_rule.chosen import (
+from recon.learner_rule.chosen_model import (
     OPTIMAL,
     chosen_list,
     chosen_tree,

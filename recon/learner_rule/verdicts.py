@@ -24,9 +24,9 @@ from encoders.models.learner_facts import Learner
 from recon.learner_rule.counting import STAYS, ChosenModel, asked_learner, assumed, chosen_of
 from recon.queries.answers.counting import convention_of
 from recon.queries.answers.exact import Profiles, as_frame, certify_exact
-from recon.queries.questions.questions import drawn, one_fits
+from recon.queries.questions.questions import check_world_memory, iterate_samples
 from recon.readers.frames.naming import column_like, named_like
-from recon.readers.frames.outside import answered
+from recon.readers.frames.out_of_domain import answered
 from recon.readers.frames.selections import profile_ranges
 from recon.readers.frames.world import World, wrap
 from recon.readers.loading.loading import Released, release_of
@@ -64,7 +64,7 @@ def sample(
     if learner == "midpoints":
         from recon.learner_rule.facts import with_facts
 
-        return drawn(with_facts(release, known, limits), k, seed, convention, limits)
+        return iterate_samples(with_facts(release, known, limits), k, seed, convention, limits)
     try:
         chosen = chosen_of(release, known)
     except Unsupported as error:
@@ -75,7 +75,7 @@ def sample(
         raise Unsupported(
             "under the learner's rule worlds are drawn uniformly as assigned or ordered, not as multisets"
         )
-    one_fits(release, limits)
+    check_world_memory(release, limits)
     sampler = Sampler.of(chosen.tree, len(chosen.columns), chosen.rule, limits)
     return _worlds_of(chosen, sampler, k, seed, limits)
 

@@ -12,15 +12,15 @@ import pandas as pd
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
 from recon.readers.loading.loading import Released, release_of
-from recon.release.auditing.auditing import AuditInputs, gathered
+from recon.release.auditing.auditing import AuditInputs, run_audit
 from recon.release.auditing.findings import AuditFindings
 from recon.release.policies.assessing import assess
 from recon.release.policies.policy import Policy, read_policy
 from recon.release.registers.adding import Added, adds, joined
 from recon.release.registers.register import Register
-from recon.release.remediation.helping import columns
-from recon.release.remediation.helping import remedies as what_would_help
-from recon.report.document.making import Context, limits_json, made
+from recon.release.remediation.candidates import columns
+from recon.release.remediation.candidates import remedies as what_would_help
+from recon.report.document.metadata import Context, build_metadata, limits_json
 from recon.report.report import Report
 from solvers.foundation.errors import ContradictionError
 from solvers.foundation.limits import Limits
@@ -82,7 +82,7 @@ def audit(
     earlier = register if register is None or isinstance(register, Register) else Register.read(os.fspath(register))
     with kept_open():
         whole = release if earlier is None else _together(release, earlier, domain, limits)
-        found = gathered(release if whole is None else whole, beside, parts)
+        found = run_audit(release if whole is None else whole, beside, parts)
         added = None if earlier is None else _what_it_adds(release, earlier, whole, found, domain, limits)
         tried = _helping(release, found, chosen, beside, limits) if remedies else None
     around = Context(remedies=tried, adds=None if added is None else added.to_json(), seed=seed)
@@ -90,7 +90,7 @@ def audit(
     told = None if chosen is None else assess(facts, chosen, tried)
     if tried and earlier is None:  # as it is published, the audit knows more of it: by leaf values and positions
         tried[0] |= {**columns(facts), "outcome": None if told is None else told.outcome}
-    now = made(command, time.monotonic() - begun)
+    now = build_metadata(command, time.monotonic() - begun)
     return Report(found, replace(around, made=now, assessment=told, limits=limits_json(limits)))
 
 

@@ -26,7 +26,7 @@ from recon.readers.formats.drafts.suggesting import not_assessed_json, not_asses
 from recon.readers.frames.describe import condition_text
 from recon.release.auditing.facts import facts_of
 from recon.release.auditing.findings import AuditFindings
-from recon.report.document.making import Context, audited, how
+from recon.report.document.metadata import Context, audited, how
 from recon.report.rendering import DIGITS, Sections
 from recon.report.stored_report import AuditReport
 from recon.report.wording.group_report import (

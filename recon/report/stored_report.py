@@ -32,14 +32,14 @@ from recon.release.policies.assessing import assess
 from recon.release.policies.facts import FactTable, KnownFigure, UnknownFigure
 from recon.release.policies.policy import Policy
 from recon.release.policies.rules import RULES
-from recon.report.document.making import (
+from recon.report.document.metadata import (
     VERSION,
     Context,
     audited,
     audited_files,
+    build_metadata,
     confidential,
     limits_json,
-    made,
     plain_json,
 )
 from recon.report.rendering import DIGITS, Rendered, Sections
@@ -126,7 +126,7 @@ def _around(facts: Mapping[str, Any], policy: Policy | None, limits: Limits, com
     from recon.release.policies.assessing import assess
 
     told = None if policy is None else assess(facts, policy)
-    return Context(made(command, limits.elapsed()), told, limits=limits_json(limits))
+    return Context(build_metadata(command, limits.elapsed()), told, limits=limits_json(limits))
 
 
 def rendered(document: Mapping[str, Any], form: str) -> str:

@@ -46,7 +46,7 @@ ENGINES = (
 )
 
 
-def made(module: str, name: str) -> Engine:
+def load_engine(module: str, name: str) -> Engine:
     """Return an engine of the list, its module imported on the way."""
     engine: Engine = getattr(importlib.import_module(f"{__name__}.{module}"), name)()
     return engine

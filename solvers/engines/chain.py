@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from solvers.engines import ENGINES, made
+from solvers.engines import ENGINES, load_engine
 from solvers.foundation.errors import ContradictionError, EngineError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.kernel.leaf_values.blocks import cells_blocks
@@ -63,7 +63,7 @@ class ChainStep:
 def engines() -> Iterator[Engine]:
     """Yield one of every engine in the order of the chain; each is imported when it is yielded."""
     for module, name in ENGINES:
-        yield made(module, name)
+        yield load_engine(module, name)
 
 
 def engines_for(release: Release, query: Query) -> Iterator[Engine]:

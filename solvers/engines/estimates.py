@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from solvers.cells.clauses.model_counters import ModelCounter, log2_above
-from solvers.engines import COUNTERS, made
+from solvers.engines import COUNTERS, load_engine
 from solvers.foundation.errors import ReconError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.statements.questions.answers import HASHED
@@ -39,7 +39,7 @@ def estimates(release: Release, convention: Convention, limits: Limits, only: Co
     names = [name for name, _ in COUNTERS]
     if unknown := [name for name in only if name not in names]:
         raise Unsupported(f"there is no counter {unknown[0]!r}: there are {', '.join(names)}")
-    every = [made(module, name) for module, name in COUNTERS if not only or module in only]
+    every = [load_engine(module, name) for module, name in COUNTERS if not only or module in only]
     asked = [engine for engine in every if isinstance(engine, ModelCounter)]
     found = []
     for done, counter in enumerate(asked):

@@ -69,7 +69,7 @@ def positions(
     from recon.queries.questions.which_columns import which_columns
     from recon.readers.frames.naming import table_like
     from recon.readers.loading.known_positions import with_known_positions
-    from recon.report.document.making import limits_json, limits_line
+    from recon.report.document.metadata import limits_json, limits_line
 
     if learner not in LEARNERS:
         raise typer.BadParameter(f"there is no learner '{learner}': choose {' or '.join(LEARNERS)}")

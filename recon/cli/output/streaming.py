@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from recon.io.console.output import failure_of, free_name, records
+from recon.io.console.output import failure_of, records, unique_column_name
 from recon.io.files.tables import write_csv
 from recon.io.files.writing import writing
 from solvers.foundation.displayed import json_shown
@@ -111,7 +111,7 @@ class CsvWorlds:
     def add(self, first: int, rows: Sequence[int], frame: pd.DataFrame) -> None:
         """Write some worlds."""
         header = not self.name
-        self.name = self.name or free_name("world", frame.columns)
+        self.name = self.name or unique_column_name("world", frame.columns)
         write_csv(_numbered(frame, self.name, first, rows), self.file, header)
 
     def close(self) -> None:
@@ -138,7 +138,7 @@ class JsonWorlds:
     def add(self, first: int, rows: Sequence[int], frame: pd.DataFrame) -> None:
         """Write some worlds."""
         if self.flat:
-            self.put(records(_numbered(frame, free_name("world", frame.columns), first, rows)))
+            self.put(records(_numbered(frame, unique_column_name("world", frame.columns), first, rows)))
             return
         ends = np.cumsum(rows).tolist()
         pairs = enumerate(zip([0, *ends], ends, strict=False), start=first)
@@ -176,7 +176,7 @@ class ParquetWorlds:
 
     def add(self, first: int, rows: Sequence[int], frame: pd.DataFrame) -> None:
         """Keep some worlds, and write the row group when it is full."""
-        self.name = self.name or free_name("world", frame.columns)
+        self.name = self.name or unique_column_name("world", frame.columns)
         self.kept.append(_numbered(frame, self.name, first, rows))
         if sum(map(len, self.kept)) >= GROUP:
             self.flush()

@@ -48,9 +48,9 @@ def drawn_worlds(
 ) -> Iterator[World]:
     """Return worlds as they are drawn, under the learner's rule where one is known."""
     if learner == "none":
-        from recon.queries.questions.questions import drawn
+        from recon.queries.questions.questions import iterate_samples
 
-        return drawn(release, k, seed, convention, limits)
+        return iterate_samples(release, k, seed, convention, limits)
     from recon.learner_rule.verdicts import sample
 
     return sample(release, k, seed, learner, convention, limits)

@@ -79,7 +79,7 @@ def audit(
     """Report what a release gives away, what would help, and whether it may be released under a policy."""
     from recon.readers.frames.naming import table_like
     from recon.report.audit import audit as run
-    from recon.report.document.making import limits_line
+    from recon.report.document.metadata import limits_line
     from recon.report.stored_report import open_report
     from solvers.foundation.parallel.opening import kept_open
 

@@ -56,7 +56,7 @@ def remedy(
     from recon.io.files.writing import writing
     from recon.release.policies.policy import read_policy
     from recon.release.remediation.pruning import NoMerging
-    from recon.report.document.making import limits_json, limits_line
+    from recon.report.document.metadata import limits_json, limits_line
     from solvers.foundation.errors import PolicyError
 
     _check_out(file, out, strip)
@@ -164,7 +164,7 @@ def _audited(
     Raises `EngineError` where what is read back is not the merged release.
     """
     from recon.readers.loading.loading import load
-    from recon.release.auditing.auditing import AuditInputs, gathered
+    from recon.release.auditing.auditing import AuditInputs, run_audit
     from recon.release.auditing.facts import facts_of
     from recon.release.policies.assessing import assess
     from solvers.foundation.errors import EngineError
@@ -179,11 +179,11 @@ def _audited(
             raise EngineError("the file, read again, is not the merged release: nothing was written")
         limits.report("the result is audited")
         beside = AuditInputs(seed=seed, thresholds=policy.values)
-        facts = facts_of(gathered(again, beside, limits)).to_json()
+        facts = facts_of(run_audit(again, beside, limits)).to_json()
         said = assess(facts, policy)
         if said.outcome == "met" and copy and not declared:
             guessed = load(path, memory=limits.memory, limits=limits)
-            own = facts_of(gathered(guessed, beside, limits)).to_json()
+            own = facts_of(run_audit(guessed, beside, limits)).to_json()
             if (alone := assess(own, policy)).outcome != "met":
                 return alone, own
     return said, facts
@@ -199,7 +199,7 @@ def _accuracies(
     release: EncodedRelease, found: Merging, rows: pd.DataFrame | None, label: str | None
 ) -> tuple[float | None, float | None, int | None, str]:
     """Return the accuracy before and after on the data, how many rows were judged, and why it is not known."""
-    from recon.release.remediation.helping import accuracy
+    from recon.release.remediation.candidates import accuracy
     from solvers.foundation.errors import ReleaseError, Unsupported
 
     if rows is None:
@@ -213,8 +213,8 @@ def _accuracies(
 
 def _as_json(file: str, written: str | None, result: Result) -> dict[str, Any]:
     """Return what was done as a JSON object."""
-    from recon.release.remediation.demands import shown_facts
     from recon.release.remediation.pruning import leaves_of
+    from recon.release.remediation.thresholds import shown_facts
 
     found, (before, after, judged, why) = result.found, result.accuracy
     left = leaves_of(found.release.models[0])
@@ -230,8 +230,8 @@ def _as_json(file: str, written: str | None, result: Result) -> dict[str, Any]:
 def _lines_of(file: str, written: str | None, result: Result) -> list[str]:
     """Return the same for people."""
     from recon.release.policies.rules import RULES
-    from recon.release.remediation.demands import shown_facts
     from recon.release.remediation.pruning import leaves_of
+    from recon.release.remediation.thresholds import shown_facts
     from solvers.foundation.displayed import named
 
     found, (before, after, judged, why) = result.found, result.accuracy

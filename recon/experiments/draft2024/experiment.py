@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import product
 
-from recon.experiments.draft2024.asked import GROUPS, KNOWN, NONE, UNKNOWN, ZEROS, run
 from recon.experiments.draft2024.findings import findings
+from recon.experiments.draft2024.questions import GROUPS, KNOWN, NONE, UNKNOWN, ZEROS, run
 from recon.experiments.experiment import Experiment, Point, Scalar, Size
 
 ROWS = 100  # training rows, as in the paper

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recon.experiments.draft2024.asked import BASELINES, KNOWN, NAMES, NONE, UNKNOWN, ZEROS
+from recon.experiments.draft2024.questions import BASELINES, KNOWN, NAMES, NONE, UNKNOWN, ZEROS
 from recon.experiments.drawing import Panel, PanelFigure, PlotLine
 from recon.experiments.experiment import ExperimentFindings
 from recon.experiments.findings import Texts, averages, by_title, gathered, series, where

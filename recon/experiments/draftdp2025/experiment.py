@@ -20,7 +20,7 @@ from encoders.encode.encoder import EncodedRelease
 from encoders.encode.encoder import encode as encode_models
 from encoders.models.models import Forest, Noise, Tree
 from encoders.models.nodes import ModelNode, Support
-from recon.experiments.draft2024.asked import (
+from recon.experiments.draft2024.questions import (
     Bits,
     TrainingSample,
     baselines,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recon.experiments.draft2024.asked import BASELINES, NAMES
+from recon.experiments.draft2024.questions import BASELINES, NAMES
 from recon.experiments.drawing import Panel, PanelFigure
 from recon.experiments.experiment import ExperimentFindings
 from recon.experiments.findings import (

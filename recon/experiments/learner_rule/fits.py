@@ -13,7 +13,7 @@ from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
 from recon.experiments.experiment import Point, Row
 from recon.experiments.splits import TrainTestSplit, shuffled
-from recon.learner_rule.chosen import learner_of
+from recon.learner_rule.chosen_model import learner_of
 from recon.learner_rule.counting import learner_rule
 from recon.learner_rule.estimating.bounds import worlds_at_most
 from recon.learner_rule.estimating.estimates import estimated_share

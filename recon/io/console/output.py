@@ -299,7 +299,7 @@ def _json_lines(text: str, begun: float, seconds: float | None) -> None:
     print(json.dumps({"event": "progress", "text": text, "time": time.time(), **used}), file=sys.stderr, flush=True)
 
 
-def free_name(name: str, taken: Iterable[object]) -> str:
+def unique_column_name(name: str, taken: Iterable[object]) -> str:
     """Return the name, with underscores behind it until no column has it."""
     names = {str(t) for t in taken}
     while name in names:

@@ -16,9 +16,9 @@ import numpy as np
 from encoders.encode.encoder import EncodedRelease, encode
 from encoders.models.learner_facts import Learner
 from encoders.models.models import AnyModel
-from recon.learner_rule.chosen import greedy_rule
+from recon.learner_rule.chosen_model import greedy_rule
 from recon.learner_rule.estimating.estimates import assumed, learner_of_tree
-from recon.learner_rule.estimating.grown import FittedTree, WorldsUpperBound, grown_of
+from recon.learner_rule.estimating.fitted_tree import FittedTree, WorldsUpperBound, grown_of
 from recon.queries.answers.counting import count
 from recon.readers.loading.settled import settled_release
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported

@@ -37,8 +37,8 @@ from encoders.encode.encoder import EncodedRelease
 from encoders.models.learner_facts import Learner
 from encoders.models.models import AnyModel, RuleList, Tree
 from recon.attacks.evaluation import clopper_pearson
-from recon.learner_rule.chosen import exact_refusals, greedy_rule
-from recon.learner_rule.estimating.grown import (
+from recon.learner_rule.chosen_model import exact_refusals, greedy_rule
+from recon.learner_rule.estimating.fitted_tree import (
     EstimatedShare,
     FittedTree,
     SeenAttribute,
@@ -47,7 +47,7 @@ from recon.learner_rule.estimating.grown import (
     seen_of,
 )
 from recon.learner_rule.figures import rule_assumptions
-from recon.queries.questions.questions import drawn
+from recon.queries.questions.questions import iterate_samples
 from recon.readers.frames.world import World
 from solvers.foundation.displayed import named
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
@@ -449,7 +449,7 @@ def _of_worlds(
     grown = [grown_of(release, m, learner_of_tree(m, learner)) for m in release.models if isinstance(m, Tree)]
     lists = [model for model in release.models if not isinstance(model, Tree)]
     hits = done = 0
-    for world in drawn(release, draws, seed, None, limits):
+    for world in iterate_samples(release, draws, seed, None, limits):
         limits.check(f"worlds were looked at ({done:,} of {draws:,})")
         done += 1
         values = world.inner.values.astype(np.int64)

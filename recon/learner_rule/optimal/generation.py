@@ -29,7 +29,8 @@ from itertools import product
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.learner_facts import Learner
-from recon.learner_rule.optimal.alternatives import (
+from recon.learner_rule.optimal.classes import ModelClass, class_of
+from recon.learner_rule.optimal.competing_models import (
     Alternative,
     AssumedCount,
     Leaf,
@@ -39,10 +40,9 @@ from recon.learner_rule.optimal.alternatives import (
     under,
     without,
 )
-from recon.learner_rule.optimal.classes import ModelClass, class_of
-from recon.learner_rule.optimal.replaced import Replaced, replaced
+from recon.learner_rule.optimal.swapped_rows import Replaced, replaced
 from recon.learners.rule_lists.greedy_rule_list import conjunctions
-from recon.queries.questions.questions import drawn, reconstruct, refuse_continuous
+from recon.queries.questions.questions import iterate_samples, reconstruct, refuse_continuous
 from recon.readers.frames.world import World
 from recon.readers.loading.loading import Released, release_of
 from recon.readers.loading.settled import settled_release
@@ -460,7 +460,9 @@ class ConstraintGeneration:
         """Return what is found: first on uniform worlds (all of them with `every_draw`), then under inequalities."""
         accepted: tuple[World, str] | None = None
         try:
-            for world in drawn(under(self.release, (), self.assumed), self.draws, self.seed, None, self.limits):
+            for world in iterate_samples(
+                under(self.release, (), self.assumed), self.draws, self.seed, None, self.limits
+            ):
                 self.drawn += 1
                 before = self.better
                 by = self.accepts(world)

@@ -15,12 +15,12 @@ import pandas as pd
 from encoders.domain.domain import Condition
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.learner_facts import Learner
-from recon.learner_rule.optimal.alternatives import Alternative, AssumedCount, Solver, under
 from recon.learner_rule.optimal.classes import ModelClass, class_of
+from recon.learner_rule.optimal.competing_models import Alternative, AssumedCount, Solver, under
 from recon.learner_rule.optimal.generation import ConstraintGeneration, Generated, assumption_of, impossible_model
 from recon.queries.answers.exact import Profiles, as_frame, certify_exact
 from recon.queries.questions.questions import refuse_continuous
-from recon.readers.frames.outside import answered
+from recon.readers.frames.out_of_domain import answered
 from recon.readers.frames.selections import missing, one_of
 from recon.readers.frames.world import World
 from recon.readers.loading.loading import Released, release_of

@@ -54,7 +54,9 @@ def line_proofs(
         return proofs
     kept = np.flatnonzero((found["verdict"] != "outside").to_numpy())
     if len(kept) < len(found):  # profiles that no row can be have no answer to prove, and no selection
-        for i, made in zip(kept.tolist(), _of_inside(release, frame, found, kept, limits, wanted), strict=True):
+        for i, made in zip(
+            kept.tolist(), _proofs_inside_domain(release, frame, found, kept, limits, wanted), strict=True
+        ):
             proofs[i] = made
         return proofs
     columns = ["verdict", "min_count", "max_count", "certificate"]
@@ -73,7 +75,7 @@ def line_proofs(
     return proofs
 
 
-def _of_inside(
+def _proofs_inside_domain(
     release: EncodedRelease, frame: pd.DataFrame, found: pd.DataFrame, kept: NDArray[Any], limits: Limits, wanted: bool
 ) -> list[list[Json]]:
     """Return the certificates of the kept lines alone."""

@@ -11,7 +11,7 @@ import pandas as pd
 from encoders.domain.values import cell_text
 from encoders.encode.encoder import EncodedRelease
 from encoders.parts.base import CutDomain
-from recon.io.console.output import free_name
+from recon.io.console.output import unique_column_name
 from recon.queries.answers.counting import convention_of
 from recon.queries.bounds.placed import parts_left, places
 from recon.readers.frames.describe import condition_text, values_text
@@ -100,7 +100,7 @@ def _line_per_row(lines: list[dict[str, object]], times: list[int], limits: Limi
     frame = pd.DataFrame(lines, dtype=object)  # long integers overflow in any other type
     if len(frame):
         frame = frame.loc[frame.index.repeat(times)].reset_index(drop=True)
-    frame.insert(0, free_name("row", frame.columns), np.arange(len(frame)))
+    frame.insert(0, unique_column_name("row", frame.columns), np.arange(len(frame)))
     return frame
 
 
@@ -111,7 +111,7 @@ def _placed_table(release: EncodedRelease, located: LocatedAnswer, limits: Limit
     left = [parts_left(release, located, k) for k in range(len(cut.cuts))]
     product = located.status == "exact" and not release.statements.impossible
     for i in limits.paced(range(len(located.start)), PHASE, 16):
-        out: dict[str, object] = {free_name("region", taken): f"position {i}"}
+        out: dict[str, object] = {unique_column_name("region", taken): f"position {i}"}
         size = 1
         for k, cuts in enumerate(cut.cuts):
             parts = left[k][i]
@@ -120,11 +120,11 @@ def _placed_table(release: EncodedRelease, located: LocatedAnswer, limits: Limit
                 texts[key] = "any" if parts.all() else values_text(cut, k, mask)
             out[cuts.attribute.name] = texts[key]
             size *= sum(cuts.sizes[p] for p in np.flatnonzero(parts).tolist())
-        out[free_name("worlds_per_row", taken)] = size if product and not cut.domain.continuous else None
-        out[free_name("joint", taken)] = "" if product else "perhaps not every combination"
+        out[unique_column_name("worlds_per_row", taken)] = size if product and not cut.domain.continuous else None
+        out[unique_column_name("joint", taken)] = "" if product else "perhaps not every combination"
         lines.append(out)
     frame = pd.DataFrame(lines, dtype=object)
-    frame.insert(0, free_name("row", frame.columns), np.arange(len(frame)))
+    frame.insert(0, unique_column_name("row", frame.columns), np.arange(len(frame)))
     frame.attrs.update(assumptions=list(release.assumptions), status=located.status)
     return frame
 
@@ -133,30 +133,30 @@ def _cell_line(cut: CutDomain, system: SystemFigures, cells: list[int], name: st
     """Return the line of a row in one of some cells."""
     hull = system.hull(cells, SHOWN_BOXES)
     taken = [c.attribute.name for c in cut.cuts]
-    out: dict[str, object] = {free_name("region", taken): name}
+    out: dict[str, object] = {unique_column_name("region", taken): name}
     for k, (cuts, mask) in enumerate(zip(cut.cuts, hull.masks, strict=True)):
         full = (1 << len(cuts.sizes)) - 1
         out[cuts.attribute.name] = "any" if mask == full else values_text(cut, k, mask)
     size, around = hull.rows, hull.combinations
     countable = not cut.domain.continuous
-    out[free_name("worlds_per_row", taken)] = size if countable and len(cells) == 1 else None
+    out[unique_column_name("worlds_per_row", taken)] = size if countable and len(cells) == 1 else None
     some = f"one of {size:,} of the {around:,} combinations" if countable else "not every combination"
     joint = "" if size == around else some
     if joint and hull.boxes is not None:
         joint = " or ".join(f"({condition_text(cut, b)})" for b in hull.boxes)
-    out[free_name("joint", taken)] = joint
+    out[unique_column_name("joint", taken)] = joint
     return out
 
 
 def _line(cut: CutDomain, cells: PartitionFigures, s: int) -> dict[str, object]:
     cell, named = cells.cell(s), dict(cells.tight(s).literals)
     taken = [c.attribute.name for c in cut.cuts]
-    out: dict[str, object] = {free_name("region", taken): cell.name}
+    out: dict[str, object] = {unique_column_name("region", taken): cell.name}
     for k, cuts in enumerate(cut.cuts):
         out[cuts.attribute.name] = values_text(cut, k, named[k]) if k in named else "any"
     sized = not cut.domain.continuous
-    out[free_name("worlds_per_row", taken)] = cell.size if sized else None
-    out[free_name("joint", taken)] = "" if cells.product(s) else _joint_text(cut, cells, s)
+    out[unique_column_name("worlds_per_row", taken)] = cell.size if sized else None
+    out[unique_column_name("joint", taken)] = "" if cells.product(s) else _joint_text(cut, cells, s)
     return out
 
 

@@ -21,7 +21,7 @@ from recon.queries.answers.undecided import decide, leave_one_out, share, why_op
 from recon.queries.located.boxes import with_boxes
 from recon.queries.located.positions import unlocated
 from recon.readers.frames.naming import column_like, named_like
-from recon.readers.frames.outside import answered
+from recon.readers.frames.out_of_domain import answered
 from recon.readers.frames.selections import columns_by_attribute, profile_ranges, select_frame
 from recon.readers.frames.world import World, wrap
 from recon.readers.loading.loading import Released, release_of
@@ -69,14 +69,14 @@ def worlds(
     refuse_continuous(release)
     if limit is not None and limit < 0:
         raise ReleaseError(f"cannot list {limit} worlds")
-    one_fits(release, limits)
+    check_world_memory(release, limits)
     found = ask(release.statements, Enumerate(), WorldsAnswer, limits).worlds
     weigh = weight_in(release.statements, chosen)
-    for world in _heard(release, found, limit, limits):
+    for world in _iterate_worlds(release, found, limit, limits):
         yield replace(world, convention=chosen, weigh=weigh)
 
 
-def _heard(
+def _iterate_worlds(
     release: EncodedRelease, found: Iterator[SolverWorld], maximum: int | None, limits: Limits | None
 ) -> Iterator[World]:
     """Yield worlds (at most so many) while there is time; raises `Inconclusive` between two of them when it is up."""
@@ -93,7 +93,7 @@ def _heard(
             close()  # a search in a thread of its own ends here, not with the program
 
 
-def one_fits(release: EncodedRelease, limits: Limits | None) -> None:
+def check_world_memory(release: EncodedRelease, limits: Limits | None) -> None:
     """Raise `Inconclusive` where the rows of one world do not fit into the memory."""
     rows, width = release.rows.high or 0, len(release.domain.all)
     if limits is not None and rows * width * VALUE_BYTES > limits.memory:
@@ -119,10 +119,10 @@ def sample(
     >>> len(recon.sample(release, k=3, seed=1))
     3
     """
-    return list(drawn(release, k, seed, convention, limits))
+    return list(iterate_samples(release, k, seed, convention, limits))
 
 
-def drawn(
+def iterate_samples(
     release: Released, k: int = 100, seed: int = 0, convention: str | None = None, limits: Limits | None = None
 ) -> Iterator[World]:
     """Yield k worlds as `sample` returns them, one by one; raises `Inconclusive` between two when time is up."""
@@ -130,14 +130,14 @@ def drawn(
     if k < 0:
         raise ReleaseError(f"cannot draw {k} worlds")
     refuse_continuous(release)
-    one_fits(release, limits)
+    check_world_memory(release, limits)
     query = Sample(k, seed, convention_of(release, convention))
     found = ask(release.statements, query, WorldsAnswer, limits).worlds
     if not release.certain:
         level = level_text(release.confidence)
         level = f"from the worlds inside the joint intervals at confidence {level}, not weighted by the noise"
         found = (replace(w, note="; ".join(filter(None, (w.note, level)))) for w in found)
-    yield from _heard(release, found, k, limits)
+    yield from _iterate_worlds(release, found, k, limits)
 
 
 def refuse_continuous(release: EncodedRelease, why: str = "") -> None:
@@ -182,7 +182,7 @@ def reconstruct(release: Released, seed: int = 0, limits: Limits | None = None) 
         return _reconstruct_in_order(release, seed, limits)
     if release.domain.continuous:
         return _reconstruct_continuous(release, seed, limits)
-    one_fits(release, limits)
+    check_world_memory(release, limits)
     statements = release.statements
     if release.noisy:
         from recon.queries.noisy.denoising import certain_release
@@ -201,7 +201,7 @@ def _reconstruct_in_order(release: EncodedRelease, seed: int, limits: Limits | N
         if release.domain.continuous:
             world = _reconstruct_continuous(release, seed, limits)
         else:
-            one_fits(release, limits)
+            check_world_memory(release, limits)
             world = wrap(release, next(ask(release.statements, MostLikely(seed), WorldsAnswer, limits).worlds))
     except Unsupported as error:
         said = re.search(r"assignments: ([^;]+)", str(error))
@@ -224,7 +224,7 @@ def _reconstruct_continuous(release: EncodedRelease, seed: int, limits: Limits |
     """
     if release.noisy:
         refuse_continuous(release)
-    one_fits(release, limits)
+    check_world_memory(release, limits)
     statements = release.statements
     tight = {k: narrow(cuts) for k, cuts in enumerate(release.cut.cuts) if isinstance(cuts.attribute, Continuous)}
     if barred := tuple(Box(((k, mask),)) for k, mask in tight.items() if mask):

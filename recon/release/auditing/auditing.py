@@ -171,23 +171,23 @@ def certified(asked: AuditContext, worlds: str | None, limits: Limits) -> Json |
     return all_of_it(asked.release, limits) if worlds == "one" else None
 
 
-def grouped(asked: AuditContext, _: None, limits: Limits) -> GroupDisclosure:
+def group_disclosure_of(asked: AuditContext, _: None, limits: Limits) -> GroupDisclosure:
     """Return what figures give away of groups: as published where leaf values fail, or add cells nobody published."""
     release = asked.release
     return group_disclosure(as_released(release) if release.statements.settled is not None else release)
 
 
-def feasible(asked: AuditContext, _: None, limits: Limits) -> IntervalCells:
+def interval_cells_of(asked: AuditContext, _: None, limits: Limits) -> IntervalCells:
     """Return the cells that were suppressed or published as intervals, and what is left of them."""
     return interval_cells(asked.release, limits)
 
 
-def otherwise(asked: AuditContext, remedy: Remedy, limits: Limits) -> Line:
+def remedy_line(asked: AuditContext, remedy: Remedy, limits: Limits) -> Line:
     """Return what boosted models give back published otherwise: one line."""
     return remedied(asked.release, remedy, limits)
 
 
-def true_beside(asked: AuditContext, found: Determined, limits: Limits) -> Mapping[str, Any]:
+def true_values_of(asked: AuditContext, found: Determined, limits: Limits) -> Mapping[str, Any]:
     """Return the true rows beside what leaf values determine."""
     assert asked.truth is not None
     return beside_truth(asked.release, found, asked.truth, asked.population, asked.seed)
@@ -365,7 +365,7 @@ class AuditInputs:
     thresholds: Mapping[str, Any] = field(default_factory=dict)
 
 
-def gathered(release: EncodedRelease, beside: AuditInputs, limits: Limits) -> AuditFindings:
+def run_audit(release: EncodedRelease, beside: AuditInputs, limits: Limits) -> AuditFindings:
     """Return what an audit finds. Raises what `count` raises, and of data that do not fit what says where."""
     truth, remedies = beside.truth, beside.remedies
     begun = time.monotonic()
@@ -431,10 +431,10 @@ def _asked(
         yield from first_asked(about.release, first).items()
     yield "certificate", (certified, certificate_wanted(about.release, first))
     if first.status != "unsat":
-        yield "intervals", (feasible, None)
-    yield "groups", (grouped, None)
+        yield "intervals", (interval_cells_of, None)
+    yield "groups", (group_disclosure_of, None)
     if about.truth is not None:
-        yield from ((("beside", one.number), (true_beside, one)) for one in known)
+        yield from ((("beside", one.number), (true_values_of, one)) for one in known)
     if remedies and known:
         fewer = [t for t in (10, 30) if t < max(one.trees for one in known)]
-        yield from ((("remedy", k), (otherwise, one)) for k, one in enumerate(remedies_of(trees=fewer)))
+        yield from ((("remedy", k), (remedy_line, one)) for k, one in enumerate(remedies_of(trees=fewer)))

@@ -37,7 +37,6 @@ from numpy.typing import NDArray
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import AnyModel, Boosting, Forest, RuleList, Tree
 from recon.readers.loading.settled import as_released
-from recon.release.remediation.demands import Demands, Figures, Meets, demands_of, figures_of, outcomes, together, unmet
 from recon.release.remediation.pruning import (
     EACH_TREE,
     EXACT_LIST,
@@ -53,6 +52,16 @@ from recon.release.remediation.pruning import (
     pruned,
     shortened,
     with_models,
+)
+from recon.release.remediation.thresholds import (
+    Demands,
+    Figures,
+    Meets,
+    demands_of,
+    figures_of,
+    outcomes,
+    together,
+    unmet,
 )
 from solvers.foundation.displayed import named
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported

@@ -35,8 +35,8 @@ from recon.report.page.blocks import (
     sentence_of,
     span_of,
 )
-from recon.report.page.content.helping import helping
 from recon.report.page.content.people import added
+from recon.report.page.content.remedies import helping
 from solvers.foundation.displayed import shown_lines
 
 WHY, STORED, ASSUMED = 4, 3, 2  # lines of the first page

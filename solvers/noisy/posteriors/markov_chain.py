@@ -3,7 +3,7 @@
 A state is the cell of every row. The target is Π_s L_s(count_s) times the prior `worlds`: the number of rows uniform
 between its bounds, every row uniform over all possible rows, restricted to the statements' bounds. Moves give a
 row another cell, two rows two other cells that count alike in every exact statement, or add or remove a row. Releases
-whose statements all carry unbounded noise are drawn from by `solvers.noisy.posteriors.scanning`, to the same target.
+whose statements all carry unbounded noise are drawn from by `solvers.noisy.posteriors.gibbs`, to the same target.
 
 Source: Metropolis et al., J. Chem. Phys. 21, 1953; Hastings, Biometrika 57, 1970; Diaconis, Sturmfels, "Algebraic
 algorithms for sampling from conditional distributions", Annals of Statistics 26, 1998 (moves that keep exact
@@ -30,7 +30,7 @@ from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.system_membership import overlaps
 from solvers.noisy.likelihood.most_likely import gains_of, likeliest, reach
-from solvers.noisy.posteriors.scanning import prior_space, scan, scannable
+from solvers.noisy.posteriors.gibbs import prior_space, scan, scannable
 from solvers.statements.observations import Observation
 from solvers.statements.questions.query import Selections
 from solvers.statements.release import UNBOUNDED, Release, RowWorld

@@ -32,8 +32,8 @@ from recon.report.page.blocks import (
     rows_of,
     sentence_of,
 )
-from recon.report.page.content.helping import helping, judging
 from recon.report.page.content.people import added, who
+from recon.report.page.content.remedies import helping, judging
 
 LEAKING_LISTED = 1000  # rows of one table
 

@@ -41,7 +41,7 @@ def pairwise(rows: Floats) -> Floats:
     return np.minimum(rows, 27.0 + halvings)
 
 
-def around(middle: Floats, error: Floats) -> tuple[Floats, Floats]:
+def rounding_interval(middle: Floats, error: Floats) -> tuple[Floats, Floats]:
     """Return the ends of intervals that surely reach `error` to both sides of the middle."""
     return np.nextafter(middle - error * OWN, -np.inf), np.nextafter(middle + error * OWN, np.inf)
 

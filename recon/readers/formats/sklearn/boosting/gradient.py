@@ -56,8 +56,8 @@ from recon.readers.formats.sklearn.boosting.draft import (
     Floats,
     GradientFigures,
     ScoreEnds,
-    around,
     pairwise,
+    rounding_interval,
     stacked,
 )
 from recon.readers.formats.sklearn.trees.arrays import TreeArrays
@@ -82,7 +82,9 @@ class Residuals:
         least = np.where((low < 0) & (high > 0), 0.0, np.minimum(np.abs(low), np.abs(high)))
         most = np.maximum(np.abs(low), np.abs(high))
         low, high = self.variance + least**2 / rows, self.variance + most**2 / rows
-        return around(low, self.error + 8 * UNIT * high)[0], around(high, self.error + 8 * UNIT * high)[1]
+        return rounding_interval(low, self.error + 8 * UNIT * high)[0], rounding_interval(
+            high, self.error + 8 * UNIT * high
+        )[1]
 
 
 def _residuals(tree: TreeArrays, mean: Floats, cap: float) -> Residuals:
@@ -93,7 +95,7 @@ def _residuals(tree: TreeArrays, mean: Floats, cap: float) -> Residuals:
     n = tree.rows.astype(np.float64)
     variance, error, absolute = _variances(tree, mean, cap)
     total = n * tree.value[:, 0]
-    low, high = around(total, UNIT * (n * absolute + 3 * np.abs(total)))
+    low, high = rounding_interval(total, UNIT * (n * absolute + 3 * np.abs(total)))
     known = ~tree.leaf | bool(np.isinf(cap))
     return Residuals(np.where(known, low, -np.inf), np.where(known, high, np.inf), known, variance, error, absolute)
 
@@ -293,7 +295,7 @@ def _tree_sums(
     off = UNIT * (depth * found.absolute + (depth + 8 + rough.relative) * size + rough.absolute * n * np.abs(newton))
     found = _pairs(tree, found, newton, off)
     ratio = np.flatnonzero(leaf & (sane | (newton != 0)))  # 0 is also what saturated leaves get: `_safe_divide`
-    low, high = around(np.zeros(len(ratio)), off[ratio])
+    low, high = rounding_interval(np.zeros(len(ratio)), off[ratio])
     sums = np.flatnonzero(found.known)
     squares = np.flatnonzero(found.known & (leaf | (np.arange(len(n)) == 0)))
     ends = found.squares(n)

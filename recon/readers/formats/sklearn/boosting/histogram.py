@@ -43,7 +43,7 @@ from recon.readers.formats.sklearn.boosting.draft import (
     Floats,
     GradientFigures,
     ScoreEnds,
-    around,
+    rounding_interval,
     stacked,
 )
 from recon.readers.formats.sklearn.trees.arrays import TreeArrays
@@ -144,7 +144,7 @@ def _means(tree: TreeArrays, step: Floats, round_: int, rate: float, ridge: floa
     n = tree.rows.astype(np.float64)
     newton = np.where(tree.leaf, tree.value[:, 0] / rate, tree.value[:, 0])
     size = np.abs(newton) * (n + ridge)
-    low, high = around(-newton * (n + ridge), UNIT * 8 * size + np.abs(newton) * 1.0001e-15)
+    low, high = rounding_interval(-newton * (n + ridge), UNIT * 8 * size + np.abs(newton) * 1.0001e-15)
     used = np.arange(1, len(n))
     sums = stacked((round_, 0, step), GradientFigures("value", used, 1.0, 0.0, 0.0, low[used], high[used]))
     return sums, _off_per_gradient(tree)[used]
@@ -184,7 +184,7 @@ def _tree_sums(
     error = 6 * UNIT * most + size * 1.0001e-15
     if not exact:
         error += _off_per_gradient(tree) * (1 + QUARTER * size)
-    low, high = around(-newton * ridge, error + 2 * UNIT * size * ridge)
+    low, high = rounding_interval(-newton * ridge, error + 2 * UNIT * size * ridge)
     used = np.arange(1, len(n))  # nothing is said by the root
     values = GradientFigures("value", used, 1.0, newton[used], 0.0, low[used], high[used])
     if not exact or len(n) == 1 or gain is None:
@@ -212,7 +212,7 @@ def _hessians(tree: TreeArrays, gain: Floats, newton: Floats, ridge: float) -> t
         near = newton[here] - v, UNIT * 16 * (np.abs(newton[here]) + np.abs(v))
         far = newton[here] - newton[other], UNIT * 16 * (np.abs(newton[here]) + np.abs(newton[other]))
         middle, error = _quotient(top, _product(near, far))
-        low[here], high[here] = around(middle - ridge, error + 1e-15 + 2 * UNIT * (np.abs(middle) + ridge))
+        low[here], high[here] = rounding_interval(middle - ridge, error + 1e-15 + 2 * UNIT * (np.abs(middle) + ridge))
     for here, other in ((tree.left[0], tree.right[0]), (tree.right[0], tree.left[0])):
         if tree.leaf[here] and not tree.leaf[other]:
             below = [tree.left[other], tree.right[other]]
@@ -222,7 +222,9 @@ def _hessians(tree: TreeArrays, gain: Floats, newton: Floats, ridge: float) -> t
             taken = _product(square, (middle, error))
             top = gain[0] - taken[0], taken[1] + UNIT * 16 * (part[here] + part[other] + np.abs(taken[0]) + gain[0])
             middle, error = _quotient(top, (newton[here] ** 2, 32 * UNIT * newton[here] ** 2))
-            low[here], high[here] = around(middle - ridge, error + 1e-15 + 2 * UNIT * (np.abs(middle) + ridge))
+            low[here], high[here] = rounding_interval(
+                middle - ridge, error + 1e-15 + 2 * UNIT * (np.abs(middle) + ridge)
+            )
     return low, high
 
 

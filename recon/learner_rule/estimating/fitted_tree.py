@@ -21,7 +21,7 @@ from encoders.domain.values import AnyAttribute, Continuous, is_number
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.learner_facts import Learner
 from encoders.models.models import AnyModel, Tree
-from recon.learner_rule.chosen import check_limits, exact_refusals, least_rows, limits_of
+from recon.learner_rule.chosen_model import check_limits, exact_refusals, least_rows, limits_of
 from recon.learner_rule.figures import Bits, bits_text, interval
 from solvers.foundation.displayed import Displayed, DisplayFacts, named
 from solvers.foundation.errors import ContradictionError, Unsupported

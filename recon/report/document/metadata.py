@@ -46,7 +46,7 @@ class Context:
     seed: int = 0
 
 
-def made(command: str | None, seconds: float) -> dict[str, Any]:
+def build_metadata(command: str | None, seconds: float) -> dict[str, Any]:
     """Return when, with which version and command a report was made, in how many seconds.
 
     The date is UTC to the second; `SOURCE_DATE_EPOCH` (seconds since 1970) stands in for the clock where it is set, so

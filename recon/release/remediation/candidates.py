@@ -27,9 +27,9 @@ from recon.release.auditing.facts import stored_facts
 from recon.release.policies.assessing import assess
 from recon.release.policies.policy import Policy
 from recon.release.policies.rules import RULES
-from recon.release.remediation.demands import Demands, demands_of, figures_of, shown_facts
 from recon.release.remediation.merging import merged
 from recon.release.remediation.pruning import bottom_up, leaves_of, links_of, pruned, shortened, with_models
+from recon.release.remediation.thresholds import Demands, demands_of, figures_of, shown_facts
 from solvers.engines.figures.partition import PartitionFigures
 from solvers.foundation.errors import Inconclusive, ReconError, Unsupported
 from solvers.foundation.limits import Limits

@@ -62,7 +62,7 @@ class TrainingSample:
         return self.x.to_numpy(dtype=np.int64)
 
 
-def drawn(dataset: str, frame: pd.DataFrame, rows: int, seed: int) -> TrainingSample:
+def training_sample(dataset: str, frame: pd.DataFrame, rows: int, seed: int) -> TrainingSample:
     """Return the rows of a seed: the first of `frame.sample(1500, random_state=seed)`, as the authors' code does.
 
     More are drawn where the training rows would leave fewer others than there are training rows.
@@ -221,7 +221,7 @@ def run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
     """Return the row of one forest."""
     assert frame is not None
     bags, seed = point["bags"], point["seed"]
-    some = drawn(point.dataset, frame, point["rows"], seed)
+    some = training_sample(point.dataset, frame, point["rows"], seed)
     model = _fitted(some, point["trees"], point["depth"], bags in (KNOWN, UNKNOWN), seed)
     found: Row = {
         "train_accuracy": float(model.score(some.x, some.y)),
