@@ -262,7 +262,6 @@ def test_report_prints_text_by_default(written):
 
 @pytest.mark.parametrize("form", ["sarif", "junit"])
 def test_report_writes_what_pipelines_read(written, form):
-    pytest.importorskip(f"recon.report.{form}")
     done = ran(written(documents.full()), "--to", form)
     assert done.exit_code == 1
     assert "Smallest group" in done.stdout or "smallest group" in done.stdout
