@@ -350,7 +350,7 @@ def _is_beside(place: GraphPlace, size: int) -> bool:
     if isinstance(value, (set, frozenset, slice)) or (isinstance(value, Thing) and size and not is_sparse(value)):
         return not (_is_of_array(place) or (isinstance(value, Thing) and value.class_name == "MaskedArray"))
     if isinstance(value, dict) and any(isinstance(key, (tuple, frozenset, bytes)) for key in value):
-        return True
+        return not (_is_bounded(place) and all(isinstance(part, str) for key in value for part in key))
     if not place.nested or above is None or _is_of_array(place):
         return False
     if isinstance(value, dict):
@@ -358,6 +358,13 @@ def _is_beside(place: GraphPlace, size: int) -> bool:
     if isinstance(value, (list, tuple)):
         return bool(value) and above.nested and isinstance(above.value, (list, tuple))
     return isinstance(value, (bytes, bytearray)) or (isinstance(value, np.ndarray) and bool(value.dtype.names))
+
+
+def _has_bound(place: GraphPlace) -> bool:
+    """Return whether the bytes of a value have a bound that was decided by hand: conditions of imodels' rules."""
+    owner = place.owner
+    found = None if owner is None else decided(class_key(owner), place.attribute)
+    return found is not None and bool(found.most)
 
 
 def _has_more(held: Held) -> bool:
