@@ -333,7 +333,7 @@ def only(monkeypatch, *counters):
     """Have no other counters than these."""
     by_name = {c.name: c for c in counters}
     monkeypatch.setattr(asking, "COUNTERS", tuple((name, "") for name in by_name))
-    monkeypatch.setattr(asking, "made", lambda module, name: by_name[module])
+    monkeypatch.setattr(asking, "load_engine", lambda module, name: by_name[module])
 
 
 def what_is_said(monkeypatch, engine, limits=None):
