@@ -350,7 +350,7 @@ def _is_beside(place: GraphPlace, size: int) -> bool:
     if isinstance(value, (set, frozenset, slice)) or (isinstance(value, Thing) and size and not is_sparse(value)):
         return not (_is_of_array(place) or (isinstance(value, Thing) and value.class_name == "MaskedArray"))
     if isinstance(value, dict) and any(isinstance(key, (tuple, frozenset, bytes)) for key in value):
-        return not (_is_bounded(place) and all(isinstance(part, str) for key in value for part in key))
+        return not (_has_bound(place) and all(isinstance(part, str) for key in value for part in key))
     if not place.nested or above is None or _is_of_array(place):
         return False
     if isinstance(value, dict):
