@@ -79,8 +79,8 @@ def boosted(folder: Path) -> list[object]:
 
 def test_questions_and_remedies_of_a_boosted_model(run, handed_out, tmp_path):
     found = same_on_two(run, "audit", *boosted(tmp_path), "--remedies", "--truth", tmp_path / "rows.csv")
-    assert len(found["leaf_values"]["remedies"]) == handed_out["otherwise"] > 2
-    assert handed_out["grouped"] == handed_out["certified"] == handed_out["true_beside"] == 1
+    assert len(found["leaf_values"]["remedies"]) == handed_out["remedy_line"] > 2
+    assert handed_out["group_disclosure_of"] == handed_out["certified"] == handed_out["true_values_of"] == 1
 
 
 def test_profiles_and_draws_beside_the_truth(run, handed_out, tmp_path):
