@@ -195,14 +195,17 @@ def test_limits_of_the_library(tmp_path):
             ask(str(table), limits=gone)
 
 
-@pytest.mark.parametrize("command", ["count", "inspect", "domain", "convert", "certify", "learn"])
+@pytest.mark.parametrize("command", ["count", "inspect", "inspect --data", "domain", "convert", "certify", "learn"])
 def test_only_regular_files_are_opened(tmp_path, capsys, monkeypatch, command):
     fifo, tree, link = tmp_path / "fifo", tmp_path / "tree.json", tmp_path / "link.json"
     os.mkfifo(fifo)
     tree.write_text(json.dumps(TREE))
     link.symlink_to(tree)
-    before = {"certify": ["certify", str(tree), "--profiles"], "learn": ["learn", "greedy-rule-list"]}
-    folder = "directory" if command in {"certify", "learn"} else "folder"
+    before = {
+        "certify": ["certify", str(tree), "--profiles"], "learn": ["learn", "greedy-rule-list"],
+        "inspect --data": ["inspect", str(tree), "--data"],
+    }  # fmt: skip
+    folder = "directory" if command in before else "folder"
     for path, words in ((fifo, "no regular file"), ("/dev/zero", "no regular file"), (tmp_path, folder)):
         for option in ([], ["--time", "5"]):
             monkeypatch.setattr(sys, "argv", ["recon", *before.get(command, [command]), str(path), *option])
