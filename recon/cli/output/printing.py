@@ -68,9 +68,9 @@ def with_tables(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _opened(files: list[str]) -> Tables | None:
-    from recon.readers.formats.release.reading import marked
+    from recon.readers.formats.release.reading import may_have_tables
 
-    if not any(map(marked, files)):
+    if not any(map(may_have_tables, files)):
         return None
     from recon.queries.tables.reading import opened_tables
 

@@ -10,7 +10,7 @@ from encoders.domain.domain import Domain
 from recon.io.files.budget import current
 from recon.queries.tables.tables import Cell, Tables, coded, defined
 from recon.readers.formats.release import reading
-from recon.readers.formats.release.reading import marked
+from recon.readers.formats.release.reading import may_have_tables
 from recon.readers.formats.release.schema import CellPart, ConditionPart, FilePart, ReleasePart, TablesPart
 from recon.readers.frames.selections import read_table
 from recon.readers.stored.rewriting import unpacked
@@ -37,7 +37,7 @@ def opened_tables(files: Sequence[str]) -> Tables | None:
 
 
 def _part(path: str) -> tuple[str, ReleasePart] | None:
-    if not marked(path):
+    if not may_have_tables(path):
         return None
     data, sha256 = reading.read_bytes(path)
     part = reading.parse(unpacked(data, current().left), path)

@@ -145,9 +145,8 @@ def _refuse_foreign(data: bytes) -> None:
 
 
 HEAD = 4096  # bytes that tell a text format
-_JSON = re.compile(
-    rb"(?:\xef\xbb\xbf)?[ \t\r\n]*(?:\{[ \t\r\n]*[\"}]|\[[ \t\r\n]*[\[{\"\]])"
-)  # UBJSON: a length after {
+# How JSON begins, and nothing else that is read: in UBJSON the length of a key follows {.
+_JSON = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*(?:\{[ \t\r\n]*[\"}]|\[[ \t\r\n]*[\[{\"\]])")
 COMMENT = re.compile(r"[ \t]*#(?:#|>)? ?")
 
 # Readers of stored objects: each has KINDS, the class names it reads, and read(thing, container).

@@ -1,7 +1,4 @@
-"""Reads release files: strict, with one sentence for whatever is wrong.
-
-Whether a file may be a release file with tables of areas: told by its bytes, before anything is read from it.
-"""
+"""Reads release files: strict, with one sentence for whatever is wrong."""
 
 from __future__ import annotations
 
@@ -21,29 +18,11 @@ from recon.readers.formats.release.schema import ReleasePart, ScalarOrTest, View
 from recon.readers.stored.rewriting import unpacked
 from solvers.foundation.errors import ReconError, ReleaseError
 
-KEYS = (b'"tables"', b'"recon"')
-
-
-def marked(path: str) -> bool:
-    """Return whether a regular file is JSON that names tables; its bytes are given back to the budget."""
-    if path == "-" or not os.path.isfile(path):
-        return False
-    try:
-        with opened(path) as (file, _):
-            head = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")
-        if not head.startswith((b"{", b"\x1f\x8b")):
-            return False
-        budget = current()
-        with budget.lent():
-            data = unpacked(read_whole(path), budget.left)
-            return data[:64].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") and all(key in data for key in KEYS)
-    except (ReconError, OSError):
-        return False
-
-
 __all__ = ["ReleasePart", "converted", "parse", "read_bytes", "strict_json"]
 __all__ += ["to_condition", "to_domain", "to_models", "to_rows"]
 BOM = b"\xef\xbb\xbf"
+HEAD = 64  # bytes that tell JSON from other files
+OF_TABLES = (b'"tables"', b'"recon"')  # what a release file with tables has
 DECODER = msgspec.json.Decoder(ReleasePart)
 ENCODER = msgspec.json.Encoder()
 ESCAPED = re.compile(rb"\\u(?:003a|d)", re.IGNORECASE)  # a colon, or half of a surrogate pair
@@ -59,6 +38,28 @@ LITERAL = {"recon", "kind", "law", "neighbours", "standing", "resample", "suppre
 LITERAL |= {"loss", "scores", "rounded", "stages", "splitter"}
 
 
+def may_have_tables(path: str) -> bool:
+    """Return whether a regular file is JSON that names tables; its bytes are given back to the budget."""
+    if path == "-" or not os.path.isfile(path):
+        return False
+    try:
+        with opened(path) as (file, _):
+            head = _begin(file.read(HEAD))
+        if not head.startswith((b"{", b"\x1f\x8b")):
+            return False
+        budget = current()
+        with budget.lent():
+            data = unpacked(read_whole(path), budget.left)
+            return _begin(data[:HEAD]).startswith(b"{") and all(key in data for key in OF_TABLES)
+    except (ReconError, OSError):
+        return False
+
+
+def _begin(data: bytes) -> bytes:
+    """Return bytes behind the mark of UTF-8 and spaces."""
+    return data.lstrip(BOM + b" \t\r\n")
+
+
 def read_bytes(path: str, once: bool = False) -> tuple[bytes, str]:
     """Return a file's bytes and their SHA-256; see `recon.io.files.opening.read_whole` for refusals, `read_once`."""
     data = read_once(path) if once else read_whole(path)
@@ -67,7 +68,7 @@ def read_bytes(path: str, once: bool = False) -> tuple[bytes, str]:
 
 def parse(data: bytes, file: str) -> ReleasePart:
     """Return the validated parts of a release file, its values not yet checked against each other."""
-    head = data[:1024].lstrip(b"\xef\xbb\xbf \t\r\n")
+    head = _begin(data[:1024])
     if not head:
         raise ReleaseError("the file is empty", file=file)
     if not head.startswith(b"{"):

@@ -152,16 +152,12 @@ def _of_categories(model: Any, path: str, columns: int) -> _Extra:
     yield from _more(stored, path, {"enc": columns, "feature_segments": columns + 1, "sorted_idx": texts})
     for one in encoded:
         ends = _list(one, "offsets")
-        rising = all(map(_is_whole, ends)) and ends == sorted(ends) and (not ends or ends[0] == 0)
+        rising = all(isinstance(end, int) for end in ends) and ends == sorted(ends) and (not ends or ends[0] == 0)
         yield f"{path}.enc.*.offsets", 0 if rising else len(ends)
         yield (
             f"{path}.enc.*.values",
             len(_list(one, "values")) - (_whole(ends[-1]) if ends else len(_list(one, "values"))),
         )
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int)
 
 
 def _of_rpart(content: dict[str, Any]) -> _Extra:
