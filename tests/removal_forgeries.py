@@ -14,9 +14,8 @@ from solvers.foundation.limits import Limits
 from solvers.kernel.checker import Verifier
 from solvers.kernel.claims import AtLeast, AtMost, NoWorld, OnlyWorld, RegionProof, RowLocation
 from solvers.kernel.proof_format import proof_from
-from solvers.statements.bags import UNPUBLISHED, BagCounts, TreeBags
 from solvers.statements.boxes import Attribute, Box, Boxes, RowSpace
-from solvers.statements.release import ANY_LABEL, Partition, Release, RowCount
+from solvers.statements.release import ANY_LABEL, UNPUBLISHED, BagCounts, Partition, Release, RowCount, TreeBags
 
 
 def box(**masks):

@@ -21,8 +21,7 @@ import typer
 import recon
 import recon.cli.app
 from encoders.kinds import tree as encoder
-from recon.io.files.budget import ReadingBudget, current, drawing, within
-from recon.io.files.opening import _read_stream, read_whole
+from recon.io.files.opening import ReadingBudget, _read_stream, current, drawing, read_whole, within
 from recon.queries.certificates.issuing import all_of_it
 from recon.readers.formats.release.reading import strict_json
 from recon.readers.frames.selections import raw_indices, read_table

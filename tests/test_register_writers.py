@@ -168,7 +168,7 @@ def test_a_lock_that_is_no_file_is_refused_at_once(tmp_path, make):
 
 
 def test_waiting_for_a_lock_ends_with_the_time(tmp_path):
-    from recon.io.files.budget import drawing
+    from recon.io.files.opening import drawing
     from solvers.foundation.limits import Limits
 
     with locked(str(tmp_path / INDEX)), drawing(Limits(seconds=-9)), pytest.raises(Inconclusive, match="--time"):

@@ -14,7 +14,7 @@ import pytest
 from extras import batches, encoded
 
 from recon.readers.frames.selections import profile_ranges
-from solvers.statements.bags import UNPUBLISHED
+from solvers.statements.release import UNPUBLISHED
 from solvers.statements.row_problem import problem_of
 
 MOST_SEQUENCES = 4_000

@@ -10,7 +10,7 @@ import pytest
 from extras import run
 
 from recon.cli.output.printing import _fold_file
-from recon.io.files.budget import within
+from recon.io.files.opening import within
 from recon.readers.formats.boosters import pickled
 from recon.readers.frames.selections import read_table
 from recon.readers.stored.rewriting import open_stored

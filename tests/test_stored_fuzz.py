@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recon.io.files.budget import within
+from recon.io.files.opening import within
 from recon.readers.formats.detection import read_draft
 from recon.readers.formats.release.parts import to_models
 from recon.readers.formats.release.reading import parse

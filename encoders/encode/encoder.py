@@ -43,10 +43,9 @@ from solvers.foundation.errors import ContradictionError, ReleaseError, Unsuppor
 from solvers.foundation.exact import exact_number
 from solvers.foundation.limits import collector_paused
 from solvers.foundation.plots import standing_bars
-from solvers.statements.bags import TreeBags
 from solvers.statements.boxes import Boxes
 from solvers.statements.gradients.boosted import Boosted
-from solvers.statements.release import ANY_LABEL, Block, Choice, Loose, Observed, Partition, Release, RowCount
+from solvers.statements.release import ANY_LABEL, Block, Choice, Loose, Observed, Partition, Release, RowCount, TreeBags
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -32,17 +32,18 @@ from encoders.models.models import Forest, Tree
 from encoders.models.nodes import UNPUBLISHED as NOT_GIVEN
 from encoders.parts.base import CutDomain, Encoder, PartitionSupports, Resolutions, label_texts, partition
 from solvers.foundation.errors import EngineError, ReleaseError
-from solvers.statements.bags import BagCounts, TreeBags
 from solvers.statements.boxes import Box, Boxes, Region
 from solvers.statements.release import (
     ANY_LABEL,
     UNBOUNDED,
+    BagCounts,
     Block,
     BootstrapCounts,
     Loose,
     Partition,
     RowCount,
     Statement,
+    TreeBags,
 )
 
 Ints = NDArray[np.int64]

@@ -30,11 +30,10 @@ from encoders.domain.values import Continuous, Position, Ranges, Test, exact
 from encoders.models.nodes import CountTable, Nodes, Support
 from solvers.foundation.derived import Derived
 from solvers.foundation.errors import ReleaseError
-from solvers.statements.bags import TreeBags
 from solvers.statements.boxes import Attribute, Box, Boxes
 from solvers.statements.boxes import RowSpace as SolverDomain
 from solvers.statements.gradients.boosted import Boosted
-from solvers.statements.release import ANY_LABEL, Block, Observed, Partition, RowCount
+from solvers.statements.release import ANY_LABEL, Block, Observed, Partition, RowCount, TreeBags
 
 MAX_ROWS = 1 << 53  # sums of counts stay exact in double precision
 

@@ -247,9 +247,7 @@ def count(
     quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Count the possible worlds and measure the uncertainty left."""
-    from recon.cli.output.under_rule import count_rule, rule_json, rule_text
     from recon.queries.measures.measures import measure
-    from recon.readers.formats.drafts.suggesting import not_assessed_lines
     from recon.report.wording.headline import assumption_lines, doubts, worlds_lines
     from solvers.foundation.errors import EmptyConfidenceSet
 
@@ -268,13 +266,18 @@ def count(
 
             proved = contradiction_certificate(release.at_confidence(1), limits)
         counted = estimates_json(release, counter, digits, limits, measures.counted) if counter else []
-        added = count_rule(release, learner, measures.status, limits)
+        rule_json: dict[str, Any] = {}
+        rule_lines: list[str] = []
+        if learner != "none" and measures.status != "unsat":
+            from recon.cli.output.under_rule import count_rule
+
+            rule_json, rule_lines = count_rule(release, learner, limits)
     if json:
         from recon.report.wording.noise_report import count_json
 
         found = count_json(release, measures, digits)
         found |= {"certificate": proved} if proved is not None else {}
-        print_json(found | ({"estimates": counted} if counted else {}) | rule_json(added))
+        print_json(found | ({"estimates": counted} if counted else {}) | rule_json)
     elif measures.status == "unsat":
         from recon.queries.certificates.agreement import contradicted
         from recon.queries.certificates.certificate_format import certified_lines
@@ -289,7 +292,11 @@ def count(
             from recon.report.wording.noise_report import noise_lines
 
             print_lines(*noise_lines(release, measures))
-        print_lines(*worlds_lines(measures), *estimate_lines(counted), *rule_text(added), *not_assessed_lines(release))
+        print_lines(*worlds_lines(measures), *estimate_lines(counted), *rule_lines)
+        if release.domain.continuous:
+            from recon.readers.formats.drafts.suggesting import not_assessed_lines
+
+            print_lines(*not_assessed_lines(release))
         for text in measures.counted.trail if measures.status == "bounds" else ():
             print_lines(f"not exact: {text}", file=sys.stderr)
         print_lines("assuming: " + "; ".join(assumption_lines(release)))

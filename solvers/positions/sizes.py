@@ -15,9 +15,9 @@ from solvers.foundation.errors import EngineError, Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.positions.assignments.domains import Places
 from solvers.positions.assignments.world import Assigned
-from solvers.statements.bags import UNPUBLISHED
 from solvers.statements.boxes import Attribute
 from solvers.statements.regions.row_space import Space
+from solvers.statements.release import UNPUBLISHED
 from solvers.statements.row_problem import RowProblem
 
 WIDE = 1 << 62  # numbers of values below it are whole in 64 bits

@@ -9,15 +9,4 @@
 1
 """
 
-__all__ = [
-    "bags",
-    "boxes",
-    "gradients",
-    "meetings",
-    "noise",
-    "observations",
-    "questions",
-    "regions",
-    "release",
-    "row_problem",
-]
+__all__ = ["boxes", "gradients", "meetings", "noise", "observations", "questions", "regions", "release", "row_problem"]

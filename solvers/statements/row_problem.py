@@ -31,9 +31,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.foundation.array_types import Bits, Ints
-from solvers.statements.bags import NOTHING, UNPUBLISHED, BagCounts, KnownValues, TreeBags
 from solvers.statements.boxes import Box, Boxes, RunMasks, spans
-from solvers.statements.release import ANY_LABEL, Partition, Release, Statement
+from solvers.statements.release import (
+    ANY_LABEL,
+    NOTHING,
+    UNPUBLISHED,
+    BagCounts,
+    KnownValues,
+    Partition,
+    Release,
+    Statement,
+    TreeBags,
+)
 
 TABLE = "cross-table"
 Layers = dict[tuple[tuple[int, int], ...], dict[Box, Statement]]

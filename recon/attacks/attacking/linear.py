@@ -18,7 +18,7 @@ import pandas as pd
 from recon.attacks.attacking.correlations import Correlations, correlations
 from recon.attacks.correlation.intervals import label_correlations, linear_intervals, pair_interval, three_variables
 from recon.attacks.correlation.matrices import checked_constraints
-from recon.io.files.budget import within
+from recon.io.files.opening import within
 from recon.queries.inputs import Floats
 from recon.readers.formats.release.reading import read_bytes, strict_json
 from recon.readers.frames.selections import numbers_of

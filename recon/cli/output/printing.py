@@ -234,7 +234,7 @@ def _other_answer(audit: Callable[..., None], error: Unsupported, given: dict[st
     from recon.io.console.options import suffix
     from recon.io.console.output import parse_memory, write_text
     from recon.io.console.suggesting import command_line
-    from recon.io.files.budget import drawing
+    from recon.io.files.opening import drawing
     from recon.readers.formats.sklearn.pipelines.pipeline import Folds
     from recon.report.stored_report import stored_instead
     from solvers.foundation.limits import Limits

@@ -13,34 +13,19 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from encoders.encode.encoder import EncodedRelease
-    from recon.learner_rule.figures import LearnerRule
     from recon.readers.frames.world import World
     from solvers.foundation.limits import Limits
 
 
-def count_rule(release: EncodedRelease, learner: str, status: str, limits: Limits) -> LearnerRule | str | None:
-    """Return what knowing the learner adds, or why that is not known; None where nobody asks, or there is no world."""
-    if learner == "none" or status == "unsat":
-        return None
+def count_rule(release: EncodedRelease, learner: str, limits: Limits) -> tuple[dict[str, Any], list[str]]:
+    """Return what knowing the learner adds, or why that is not known, as JSON and as lines."""
     from recon.learner_rule.counting import rule_or_reason
-
-    return rule_or_reason(release, learner, limits)
-
-
-def rule_json(found: LearnerRule | str | None) -> dict[str, Any]:
-    """Return what is added to a command's object."""
-    if found is None:
-        return {}
-    return {"learner_rule": {"reason": found} if isinstance(found, str) else found.to_json()}
-
-
-def rule_text(found: LearnerRule | str | None) -> list[str]:
-    """Return what is added to a command's lines."""
-    if found is None or isinstance(found, str):
-        return [] if found is None else [found]
     from recon.learner_rule.figures import rule_lines
 
-    return rule_lines(found)
+    found = rule_or_reason(release, learner, limits)
+    if isinstance(found, str):
+        return {"learner_rule": {"reason": found}}, [found]
+    return {"learner_rule": found.to_json()}, rule_lines(found)
 
 
 def drawn_worlds(

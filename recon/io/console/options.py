@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recon.io.console.learner_option import asked_of
 from recon.io.console.output import ended_at_once, parse_memory, working
 
 if TYPE_CHECKING:
@@ -35,6 +34,10 @@ def _known_confidence(level: float) -> float:
 
 def _known_learner(text: str) -> str:
     """Return what --learner says; wrong usage for an unknown learner or setting."""
+    if text == "none":
+        return text
+    from recon.io.console.learner_option import asked_of
+
     try:
         asked_of(text)
     except ValueError as error:
@@ -88,7 +91,7 @@ def bounded(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def run(*args: Any, **given: Any) -> None:
-        from recon.io.files.budget import within
+        from recon.io.files.opening import within
 
         named = {name: given[name] for name in own if name in given}
         for one in more:

@@ -237,7 +237,7 @@ def working(
 
     After the first Ctrl-C the engines return their best bounds; a second one ends the program.
     """
-    from recon.io.files.budget import drawing
+    from recon.io.files.opening import drawing
     from solvers.foundation.limits import Limits
     from solvers.foundation.native.outer_bounds import outer_bounds
 

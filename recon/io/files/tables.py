@@ -21,8 +21,7 @@ from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
 from typing import IO, TYPE_CHECKING, Any, Literal
 
-from recon.io.files.budget import current
-from recon.io.files.opening import opened, waited
+from recon.io.files.opening import current, opened, waited
 from solvers.foundation.errors import EngineError, ReleaseError, TooLarge
 from solvers.foundation.limits import Limits
 

@@ -20,8 +20,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import IO, Any
 
-from recon.io.files.budget import current
-from recon.io.files.opening import NAMELESS
+from recon.io.files.opening import NAMELESS, current
 from solvers.foundation.displayed import named
 from solvers.foundation.errors import Inconclusive, ReleaseError
 from solvers.foundation.limits import Limits

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 
 from encoders.domain.domain import Domain
-from recon.io.files.budget import current
+from recon.io.files.opening import current
 from recon.queries.tables.tables import Cell, Tables, coded, defined
 from recon.readers.formats.release import reading
 from recon.readers.formats.release.reading import may_have_tables

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from encoders.domain.cuts import AttributeCuts
 from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Grid, Listed, Position, Test
-from recon.io.files.budget import current
+from recon.io.files.opening import current
 from recon.io.files.tables import read_parquet, table_text
 from solvers.foundation.errors import ContradictionError, ReleaseError, TooLarge, installing
 from solvers.tables.atoms import Cells, Top

@@ -22,7 +22,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from recon.io.files.budget import current, read_text, within
+from recon.io.files.opening import current, read_text, within
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.stored.objects.things import Thing
 from recon.readers.stored.rewriting import open_stored, unpacked

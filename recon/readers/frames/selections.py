@@ -27,7 +27,7 @@ from encoders.domain.domain import GUESSED, Condition, Domain
 from encoders.domain.values import MISSING, AnyAttribute, Continuous, Grid, Listed, Ranges, Test, Value, intersection
 from encoders.encode.encoder import EncodedRelease
 from encoders.parts.base import CutDomain
-from recon.io.files.budget import current, within
+from recon.io.files.opening import current, within
 from recon.io.files.tables import metered, read_back, read_parquet, table_text, without_row_numbers
 from solvers.foundation.errors import Inconclusive, ReleaseError, installing
 from solvers.foundation.limits import Limits

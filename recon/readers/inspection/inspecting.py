@@ -8,8 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from recon.io.files.budget import within
-from recon.io.files.opening import companions, located
+from recon.io.files.opening import companions, located, within
 from recon.readers.inspection.documents.documents import document_findings
 from recon.readers.inspection.documents.leftovers import member_leftovers, odd_findings, text_leftovers
 from recon.readers.inspection.documents.published import completed, draft_findings, rows_of

@@ -33,10 +33,9 @@ from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.positions.assignments.domains import Domains
-from solvers.statements.bags import NOTHING, KnownValues
 from solvers.statements.questions.answers import LocatedAnswer
 from solvers.statements.questions.query import Locate
-from solvers.statements.release import Release
+from solvers.statements.release import NOTHING, KnownValues, Release
 from solvers.statements.row_problem import bags_with_most, problem_of
 
 Table = pd.DataFrame | str | os.PathLike[str]

@@ -20,8 +20,7 @@ from encoders.encode.encoder import encode as encode_models
 from encoders.encode.joining import PublishedFile, join
 from encoders.encode.marginals import figures_of, marginals_of
 from encoders.models.models import AnyModel, Boosting, Provenance
-from recon.io.files.budget import MEMORY, current, within
-from recon.io.files.opening import located
+from recon.io.files.opening import MEMORY, current, located, within
 from recon.readers.formats.detection import draft_of_object, read_draft
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.drafts.drafts import SUBSET, Draft, with_classes, with_own_names
@@ -253,7 +252,7 @@ class ReadFile:
 def read_file(path: str, memory: int | None = None, limits: Limits | None = None) -> ReadFile:
     """Return what a file publishes ("-": standard input); `ReleaseError` naming it where it cannot be read.
 
-    `memory` (bytes) and `limits` bound it beside the budget that it draws on: see `recon.io.files.budget`.
+    `memory` (bytes) and `limits` bound it beside the budget that it draws on: see `recon.io.files.opening`.
     """
     number = None
     try:

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from recon.io.files.budget import shown, within
+from recon.io.files.opening import shown, within
 from recon.readers.stored.objects.raw import Name
 from recon.readers.stored.objects.things import Thing
 from recon.readers.stored.pickled import joblib_files, skops_files

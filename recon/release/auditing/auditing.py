@@ -18,7 +18,7 @@ import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import Table
-from recon.io.files.budget import current
+from recon.io.files.opening import current
 from recon.learner_rule.counting import rule_or_reason
 from recon.learner_rule.figures import rule_lines
 from recon.learner_rule.verdicts import certify

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recon.io.files.budget import current
+from recon.io.files.opening import current
 from solvers.foundation.errors import EngineError, ReleaseError
 
 MAX_ASSIGNED = 1_500  # rows on each side for the dense assignment

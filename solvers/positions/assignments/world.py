@@ -26,10 +26,9 @@ from solvers.kernel.claims import Removal
 from solvers.kernel.facts import NumberedStatements
 from solvers.positions.assignments.domains import Domains, Places
 from solvers.positions.assignments.propagation.engine import Propagation
-from solvers.statements.bags import UNPUBLISHED, BagCounts, TreeBags
 from solvers.statements.boxes import Boxes, spans
 from solvers.statements.meetings import WORD
-from solvers.statements.release import ANY_LABEL, Choice, Release
+from solvers.statements.release import ANY_LABEL, UNPUBLISHED, BagCounts, Choice, Release, TreeBags
 from solvers.statements.row_problem import RowProblem, problem_of, slot_trees
 
 COPIES = 3  # of what is left: as it is, as it was found before, and what is worked with beside

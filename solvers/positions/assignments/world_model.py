@@ -32,9 +32,9 @@ from solvers.positions.assignments.domains import Domains, Places
 from solvers.positions.assignments.propagation.fixpoint import PER_WORD, WORK, fastest
 from solvers.positions.assignments.propagation.tables import DomainState, ProblemTables
 from solvers.programs.cpsat import FOUND, refuse, run, state
-from solvers.statements.bags import UNPUBLISHED
 from solvers.statements.boxes import Box, spans
 from solvers.statements.meetings import WORD, Meetings, Words
+from solvers.statements.release import UNPUBLISHED
 from solvers.statements.row_problem import RowProblem
 
 FIRST, LONGER = 100, 1.3  # contradictions before the first restart, and by how much more before every next one

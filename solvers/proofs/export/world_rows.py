@@ -37,10 +37,9 @@ from solvers.foundation.errors import EngineError, Unsupported
 from solvers.foundation.exact import multinomial_factors, product
 from solvers.foundation.limits import Limits
 from solvers.positions.known_world import part_of
-from solvers.statements.bags import UNPUBLISHED, TreeBags
 from solvers.statements.boxes import Box, Region
 from solvers.statements.questions.query import Convention
-from solvers.statements.release import ANY_LABEL, Release, RowWorld
+from solvers.statements.release import ANY_LABEL, UNPUBLISHED, Release, RowWorld, TreeBags
 from solvers.statements.row_problem import bags_with_most
 
 POSITIONS = "the bags are known (multiplicities), so that rows stand by position: choose the convention 'ordered'"

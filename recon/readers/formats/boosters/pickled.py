@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from encoders.domain.values import Value
-from recon.io.files.budget import current
+from recon.io.files.opening import current
 from recon.readers.formats.boosters.catboost_model import read_cbm
 from recon.readers.formats.boosters.lightgbm.model import read_lightgbm_text
 from recon.readers.formats.boosters.xgboost.model import looks_like_xgboost_ubj, read_xgboost_ubj

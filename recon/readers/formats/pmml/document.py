@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from encoders.domain.values import AnyAttribute, Value
 from encoders.models.models import AnyModel, Provenance, Rule, RuleList, RuleSet
 from encoders.models.nodes import Support
-from recon.io.files.budget import metered_step, parsed_xml
+from recon.io.files.opening import metered_step, parsed_xml
 from recon.readers.formats.boosters.shared import label_name
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.pmml.fields import (

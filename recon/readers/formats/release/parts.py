@@ -30,7 +30,6 @@ from encoders.models.models import (
 )
 from encoders.models.nodes import LEAF, CountTable, Nodes, Support, whole
 from encoders.parts.base import MAX_ROWS, count_text
-from recon.readers.formats.release.noise import figure, to_noise
 from recon.readers.formats.release.schema import (
     AnyModelPart,
     AttributePart,
@@ -51,7 +50,7 @@ from recon.readers.formats.release.schema import (
     TreePart,
     to_learner,
 )
-from recon.readers.formats.release.writing import to_boosting
+from recon.readers.formats.release.writing import figure, to_boosting, to_noise
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import RowCount
 

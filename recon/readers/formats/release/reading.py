@@ -11,8 +11,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from recon.io.files.budget import current, metered_step, parsed_json
-from recon.io.files.opening import opened, read_once, read_whole
+from recon.io.files.opening import current, metered_step, opened, parsed_json, read_once, read_whole
 from recon.readers.formats.release.parts import to_condition, to_domain, to_models, to_rows
 from recon.readers.formats.release.schema import ReleasePart, ScalarOrTest, ViewPart, json_schema
 from recon.readers.stored.rewriting import unpacked

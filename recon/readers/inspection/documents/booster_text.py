@@ -7,7 +7,7 @@ import json
 import re
 from typing import Any
 
-from recon.io.files.budget import parsed_json
+from recon.io.files.opening import parsed_json
 from recon.readers.inspection.findings.findings import EXAMPLES, Finding
 
 _NAMES = "feature_infos"

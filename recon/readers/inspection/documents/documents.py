@@ -11,7 +11,7 @@ import json
 import re
 from typing import Any
 
-from recon.io.files.budget import current, parsed_json
+from recon.io.files.opening import current, parsed_json
 from recon.readers.formats.release.reading import no_doubles
 from recon.readers.inspection.documents.json_models import catboost_values, hessians, json_findings, json_kind
 from recon.readers.inspection.documents.leftovers import text_leftovers

@@ -9,7 +9,7 @@ import json
 from itertools import pairwise
 from typing import Any
 
-from recon.io.files.budget import parsed_json
+from recon.io.files.opening import parsed_json
 from recon.readers.formats.boosters.catboost_file import CatBoostFile, Symmetric, json_booster, looks_like_catboost_json
 from recon.readers.formats.boosters.xgboost.model import looks_like_xgboost_dump
 from recon.readers.inspection.documents.booster_text import category_findings, counts_finding

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from recon.io.files.budget import current
+from recon.io.files.opening import current
 from recon.readers.formats.sklearn.trees.seeds import EnsembleBags, explain_bags
 from recon.readers.formats.sklearn.trees.settings import last_call
 from recon.readers.inspection.findings.findings import EXAMPLES, Finding, not_understood

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from recon.io.files.budget import current, within
+from recon.io.files.opening import current, within
 from recon.readers.stored.pickled.joblib_files import beginning, compression, decompress
 from solvers.foundation.errors import ReleaseError
 

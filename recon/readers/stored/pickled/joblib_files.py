@@ -12,7 +12,7 @@ import lzma
 import zlib
 from typing import Any, Protocol
 
-from recon.io.files.budget import current, shown
+from recon.io.files.opening import current, shown
 from recon.readers.stored.objects.arrays import shaped, to_dtype
 from recon.readers.stored.objects.things import Thing
 from recon.readers.stored.pickled.pickles import Machine, PickleBudget, check_end

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from recon.io.files.budget import current, shown
+from recon.io.files.opening import current, shown
 from recon.readers.stored.objects.arrays import reached, weight
 from recon.readers.stored.objects.raw import How, Keys, Name, check_call, vetted, would_run
 from recon.readers.stored.objects.things import Thing

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from recon.io.files.budget import current, parsed_json, shown
+from recon.io.files.opening import current, parsed_json, shown
 from recon.readers.stored.objects.arrays import reason, shaped
 from recon.readers.stored.objects.raw import How, Keys, Name, check_call, vetted
 from recon.readers.stored.objects.things import Thing
