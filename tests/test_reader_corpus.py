@@ -94,7 +94,7 @@ WEKA, C50, PIPES, DRAWN = "Weka J48 and PART", "C5.0", "pipelines, searches", "s
 TREES, FORESTS, BOOSTS = "scikit-learn, stored trees", "scikit-learn, stored forests", "scikit-learn, stored boosting"
 SEVERAL, OTHERS, RULES = "PMML, several models", "PMML, other models", "PMML rule sets"
 LGB, XGB, RDS, PART = "LightGBM: model text", "XGBoost: `save_model`", "other R objects", "Weka PART, printed rules"
-SK = "models/sklearn-1.9.1"
+SK, GOES, SEVERAL_GOES = "models/sklearn-1.9.1", "readers/continued", "boosters trained in several goes"
 
 
 def method(name: str) -> tuple[tuple[str, str], ...]:
@@ -200,6 +200,11 @@ CASES = (
     Case("CatBoost", "models/catboost-1.2.10/binary.cbm", "CatBoost, .cbm", "exact", 90),
     Case("CatBoost", "models/catboost-1.2.10/weighted_classes.cbm", refused="weighs its classes",
          instead=lambda: stored("models/catboost-1.2.10/binary.cbm")),
+    Case(SEVERAL_GOES, f"{GOES}/lightgbm_binary_second.txt", "LightGBM, model file", "exact", 80),
+    Case(SEVERAL_GOES, f"{GOES}/xgboost_squarederror_second.json", "XGBoost, save_model JSON", "size", 80),
+    Case(SEVERAL_GOES, f"{GOES}/xgboost_logistic_second.json", "XGBoost, save_model JSON", "exact", 80),
+    Case(SEVERAL_GOES, f"{GOES}/catboost_continued_second.cbm", "CatBoost, .cbm", "exact", 80),
+    Case(SEVERAL_GOES, f"{GOES}/catboost_sum_fewer.cbm", "CatBoost, .cbm", "size", 80),
     Case("tables of counts", "leaves.csv", "table of counts", "exact", 70),
     Case("tables of counts", "leaves_drawn.csv", "table of counts", "exact", 3),
     Case("tables of counts", "leaves.csv", refused="no column of counts", changes=(("count", "people"),),

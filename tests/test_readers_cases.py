@@ -128,16 +128,77 @@ def test_covers_of_absolute_errors_are_rows():
 # ------------------------------------------------------------------ other rows, weights, copies
 
 
-def test_trees_of_other_rows_are_left_out_from_the_one_on_that_says_so():
+def continued(file, number=""):
+    """Return a release of golden/readers/continued over the values of all three tables, and the file's second one."""
+    kind = "_numbers" if "regression" in file or "squared" in file else ""
+    tables = {name: table(f"continued/{name}{kind}.csv") for name in ("first", "second", "fewer")}
+    domain = recon.Domain.from_frame(pd.concat(tables.values()), label="y")
+    return recon.load(f"{CASES / 'continued' / file}{number}", domain=domain), tables
+
+
+def test_trees_of_other_rows_are_a_release_of_their_own():
     release = recon.load(CASES / "i11_lgb_continued.txt", domain=domain_of("AB.csv", "label"))
-    assert violations(release, table("A.csv")) != []  # as it is published
-    found = settled_release(release, Limits(30))
-    assert violations(found, table("A.csv")) == []
-    assert any("from tree 3 on trees may be about other rows" in line for line in found.assumptions)
-    people = table("A.csv").head(3)
-    verdicts = recon.certify(release, people)
+    assert violations(release, table("A.csv")) == []
+    assert any("of another training" in line for line in release.assumptions)
+    assert release.models[0].origin.unused[-1].what == "the trees after these"
+    second = recon.load(f"{CASES / 'i11_lgb_continued.txt'}#2", domain=domain_of("AB.csv", "label"))
+    assert violations(second, table("B.csv")) == []
+    verdicts = recon.certify(release, table("A.csv").head(3))
     assert verdicts["verdict"].ne("impossible").all()
-    assert verdicts["certificate"].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("file", "second"),
+    [
+        ("lightgbm_binary_second.txt", "second"),  # leaf values
+        ("lightgbm_binary_second.json", "second"),
+        ("lightgbm_regression_fewer.txt", "fewer"),  # numbers of rows, and leaf values
+        ("xgboost_squarederror_second.json", "second"),
+        ("xgboost_logistic_second.json", "covers of later rounds are sums of different hessians"),
+        ("catboost_continued_second.cbm", "second"),  # the file names its trainings
+        ("catboost_sum_fewer.cbm", "fewer"),
+        ("catboost_sum_first.cbm", "first"),
+    ],
+)
+def test_every_training_of_a_booster_is_a_release_of_its_own(file, second):
+    release, tables = continued(file)
+    assert violations(release, tables["first"]) == []
+    assert violations(settled_release(release, Limits(30)), tables["first"]) == []
+    assert release.rows.low == 80
+    assert any(f"{file}#2" in line for line in release.reader_notes)
+    assert continued(file, "#1")[0].models == release.models
+    with pytest.raises(Unsupported, match="no number 3"):
+        continued(file, "#3")
+    if second not in tables:
+        with pytest.raises(Unsupported, match=second):
+            continued(file, "#2")
+        return
+    other, _ = continued(file, "#2")
+    assert violations(other, tables[second]) == []
+    assert other.rows.low == len(tables[second])
+
+
+def test_trainings_that_figures_tell_apart_are_never_joined():
+    path = CASES / "continued" / "lightgbm_binary_second.txt"
+    with pytest.raises(Unsupported, match="about other rows: it is joined with nothing"):
+        recon.load(f"{path}#1", f"{path}#2")
+
+
+@pytest.mark.parametrize("file", ["lightgbm_binary_first.txt", "xgboost_logistic_first.json"])
+def test_training_continued_on_the_same_rows_is_one_release(file):
+    release, tables = continued(file)
+    assert violations(settled_release(release, Limits(30)), tables["first"]) == []
+    assert len(release.models[0].trees) == 4
+    with pytest.raises(Unsupported, match="holds one release"):
+        continued(file, "#2")
+
+
+def test_other_rows_that_only_leaf_values_of_cells_refute_are_left_out_of_every_answer():
+    release, tables = continued("xgboost_logistic_fewer.json")
+    assert any("all trees were fitted on the same rows" in line for line in release.assumptions)
+    settled = settled_release(release, Limits(30))
+    assert violations(settled, tables["first"]) == []
+    assert any("from tree" in line for line in settled.assumptions)
 
 
 def test_counts_with_a_common_divisor_are_not_numbers_of_rows():

@@ -23,7 +23,7 @@ from encoders.models.models import AnyModel, Boosting, Provenance
 from recon.io.files.opening import MEMORY, current, located, within
 from recon.readers.formats.detection import draft_of_object, read_draft
 from recon.readers.formats.drafts.binding import Binder
-from recon.readers.formats.drafts.drafts import SUBSET, Draft, with_classes, with_own_names
+from recon.readers.formats.drafts.drafts import OTHERS, SUBSET, Draft, with_classes, with_own_names
 from recon.readers.formats.drafts.suggesting import guess_domain, with_class_columns
 from recon.readers.formats.release import reading
 from recon.readers.formats.rules import streed
@@ -202,11 +202,12 @@ def read_apart(path: str, limits: Limits) -> tuple[ReadFile, int]:
 
 
 def _refuse_subsets(parts: Sequence[PublishedFile]) -> None:
-    """Refuse to join what is about a part of the rows (folds): others are not about the same rows."""
+    """Refuse to join what is about a part of the rows (folds), or other rows: others are not about the same rows."""
     for part in parts:
-        notes = (note for m in part.models if m.origin is not None for note in m.origin.notes)
-        if any(note.startswith(SUBSET) for note in notes):
-            raise Unsupported(f"{part.file}: about an unknown part of the training rows: it is joined with nothing")
+        notes = [note for m in part.models if m.origin is not None for note in m.origin.notes]
+        for begin, said in ((SUBSET, "an unknown part of the training rows"), (OTHERS, "other rows")):
+            if any(note.startswith(begin) for note in notes):
+                raise Unsupported(f"{part.file}: about {said}: it is joined with nothing")
 
 
 @dataclass(frozen=True)
@@ -259,9 +260,11 @@ def read_file(path: str, memory: int | None = None, limits: Limits | None = None
         with within(memory, limits) as budget:
             file, number = located(path)
             data, sha256 = reading.read_bytes(file, once=True)
-            draft = _one_of(read_draft(data, budget.left), number)
+            draft = read_draft(data, budget.left)
             if draft is not None:
-                return ReadFile(path, sha256, draft)
+                return ReadFile(path, sha256, draft.chosen(number, path))
+            if number is not None:
+                raise Unsupported(f"holds one release: give it without #{number}")
             data = unpacked(data, budget.left)
             return ReadFile(path, sha256, reading.parse(data, path))
     except ReleaseError as error:
@@ -272,13 +275,6 @@ def read_file(path: str, memory: int | None = None, limits: Limits | None = None
         raise Unsupported(f"{path}: {error}") from None
     except Inconclusive as error:
         raise Inconclusive(f"{path}: {error}") from None
-
-
-def _one_of(draft: Draft | None, number: int | None) -> Draft | None:
-    """Return the only model of a file; `Unsupported` where its path asks for one of several by number."""
-    if number is not None:
-        raise Unsupported(f"holds one release: give it without #{number}")
-    return draft
 
 
 def settle(draft: Draft, declared: Domain | None) -> tuple[Domain, tuple[AnyModel, ...]]:

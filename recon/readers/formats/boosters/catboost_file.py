@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,7 @@ from solvers.foundation.errors import ReleaseError, Unsupported
 MAGIC = b"CBM1"
 DEEPEST = 16  # splits of a symmetric tree; the library allows no more
 MEMORY = 1 << 30
+MOST_TRAININGS = 100  # that one file names
 _OFFSETS, _EACH_TEST = 24, 80  # bytes of a .cbm file that are not read: offsets of parts, and of tests on categories
 VERSIONS = ("FlabuffersModel_v1",)  # sic
 NAN = {"AsIs": False, "AsFalse": False, "AsTrue": True}
@@ -69,11 +70,34 @@ class Branching:
 
 
 @dataclass(frozen=True)
+class Training:
+    """One of several trainings that a model is made of: its settings, and how many trees it kept at most."""
+
+    params: dict[str, Any]
+    trees: int
+    summed: bool
+
+
+def _trainings(stated: Mapping[str, Any], prefix: str = "", summed: bool = False) -> tuple[Training, ...]:
+    """Return the trainings that a model names, in the order of their trees: of `init_model`, of `sum_models`."""
+    parts = [f"{prefix}model{k}:" for k in range(MOST_TRAININGS)]
+    parts = [part for part in parts if any(key.startswith(part) for key in stated)]
+    if parts:
+        return tuple(one for part in parts for one in _trainings(stated, part, True))
+    before = f"{prefix}initModel:"
+    begun = _trainings(stated, before, summed) if any(key.startswith(before) for key in stated) else ()
+    metrics = _parsed(stated.get(f"{prefix}training")).get("metrics")
+    history = metrics.get("learn_metrics_history") if isinstance(metrics, dict) else None
+    rounds = len(history) if isinstance(history, list) else 0
+    return (*begun, Training(_parsed(stated.get(f"{prefix}params")), rounds, summed))
+
+
+@dataclass(frozen=True)
 class CatBoostFile:
     """A model file. `names`: all columns as they were given, `params` and `classes` what it says of its training.
 
     `bias`: the score every row starts at (None: several, or scaled). `tables`: bytes of tables of categories. `idle`:
-    bytes of a .cbm file that no part of a model leads to.
+    bytes of a .cbm file that no part of a model leads to. `trainings`: those that it names, one alone included.
     """
 
     form: str
@@ -89,6 +113,7 @@ class CatBoostFile:
     more: tuple[str, ...] = field(default=())
     stated: dict[str, str] = field(default_factory=dict)  # texts about the training, of a .cbm file
     idle: int = 0
+    trainings: tuple[Training, ...] = ()
 
 
 def looks_like_cbm(head: bytes) -> bool:
@@ -134,7 +159,7 @@ def cbm_booster(data: bytes, memory: int = MEMORY) -> CatBoostFile:
         "CatBoost, .cbm", names, named, tuple(columns), tuple(trees),
         _parsed(stated.get("params")), _parsed(stated.get("class_params")), _cbm_bias(core), len(data) - 8 - size,
         borders,
-        tuple(root.texts(3)), stated, _idle(core),
+        tuple(root.texts(3)), stated, _idle(core), _trainings(stated),
     )  # fmt: skip
 
 
@@ -278,7 +303,7 @@ def json_booster(found: Any) -> CatBoostFile:
     return CatBoostFile(
         "CatBoost, save_model JSON", names, named, tuple(columns), tuple(trees), _parsed(stated.get("params")),
         _parsed(stated.get("class_params")), _json_bias(found.get("scale_and_bias")),
-        len(json.dumps(tables)) if tables else 0, borders,
+        len(json.dumps(tables)) if tables else 0, borders, trainings=_trainings(stated),
     )  # fmt: skip
 
 

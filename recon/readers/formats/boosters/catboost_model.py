@@ -31,8 +31,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import accumulate
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -59,8 +59,17 @@ from recon.readers.formats.boosters.catboost_file import (
     cbm_booster,
     json_booster,
 )
-from recon.readers.formats.boosters.shared import VALUES, BoosterSplit, BoosterTree, label_name, sums
-from recon.readers.formats.drafts.drafts import CHANCE, Draft, copies_note, divided
+from recon.readers.formats.boosters.shared import (
+    NOT_PLACED,
+    SAID_CONTINUED,
+    SAID_SUMMED,
+    VALUES,
+    BoosterSplit,
+    BoosterTree,
+    label_name,
+    sums,
+)
+from recon.readers.formats.drafts.drafts import CHANCE, SAME, Draft, copies_note, divided
 from recon.readers.formats.drafts.facts import Feature
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.gradients.boosted import Gradients
@@ -200,7 +209,7 @@ NOT_WEIGHTED = (
     "no training row was weighted (the CatBoost file does not say; rows of weight 0 do not count): every leaf weight "
     "is a number of rows"
 )
-SAME_ROWS = "all trees were fitted on the same rows (no continued training, no sum of models)"
+SAME_ROWS = f"{SAME} (no continued training, no sum of models)"
 HELD_OUT = "rows held out in a table of their own (eval_set) are not among the training rows counted here"
 LEAST = "a part of the rows was held out (eval_fraction): a leaf's weight is a least number of training rows"
 WEIGHTS = "its leaf weights"
@@ -223,7 +232,44 @@ def read_catboost(found: Any, classes: Sequence[Value] | None = None) -> Draft:
 
 
 def _to_draft(booster: CatBoostFile, classes: Sequence[Value] | None) -> Draft:
-    """Return the statements of a booster in its own terms."""
+    """Return the statements of a booster in its own terms: of its first training, where it has several."""
+    starts, why = _starts(booster)
+    if len(starts) == 1:
+        return _draft_of(booster, classes)
+    others: list[Draft | str] = []
+    for k, (first, end) in enumerate(pairwise([*starts[1:], len(booster.trees)]), start=1):
+        try:
+            others.append(_draft_of(_some_trees(booster, k, first, end), classes).of_others(why))
+        except Unsupported as error:
+            others.append(str(error))
+    if why == NOT_PLACED:
+        others = [f"trees 1 to {len(booster.trees) - 1}: {why}"]
+    return _draft_of(_some_trees(booster, 0, 0, starts[1]), classes).before_others(starts[1], others, why)
+
+
+def _starts(booster: CatBoostFile) -> tuple[list[int], str]:
+    """Return the first tree of every training that the file names, and why there are several ("": there is one)."""
+    named, count = booster.trainings, len(booster.trees)
+    if len(named) < 2 or count < 2:
+        return [0], ""
+    if sum(one.trees for one in named) != count or min(one.trees for one in named) < 1:
+        return [0, 1], NOT_PLACED
+    ends = list(accumulate(one.trees for one in named))
+    return [0, *ends[:-1]], SAID_SUMMED if named[0].summed else SAID_CONTINUED
+
+
+def _some_trees(booster: CatBoostFile, k: int, first: int, end: int) -> CatBoostFile:
+    """Return the trees of training number k, with its settings where the file has them.
+
+    The score that rows start at is that of the first training alone, and of sums it is scaled.
+    """
+    one = booster.trainings[k]
+    bias = None if k or one.summed else booster.bias
+    return replace(booster, trees=booster.trees[first:end], params=one.params, bias=bias)
+
+
+def _draft_of(booster: CatBoostFile, classes: Sequence[Value] | None) -> Draft:
+    """Return the statements of the trees of one training in the file's own terms."""
     _refuse_weights(booster)
     every = [_grow(tree, booster, t) for t, tree in enumerate(booster.trees)]
     if not every:

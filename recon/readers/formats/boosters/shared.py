@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from solvers.foundation.errors import ReleaseError
 
 MAX_NODES = 2_000_000  # in one tree
 VALUES = "its leaf values"
+PREDICTED = 1e-5  # relative: how far float32 and printed digits take sums from what the tree before says
 CLOSE = 0.25  # a computed count that may be off by more tells no whole number from the next
 MAX_TRIES = 4_000_000  # figures of leaves, over all counts that are tried
 
@@ -174,6 +176,66 @@ def different(
     held = (np.abs(counts - near) <= error).all(axis=1) & (near >= 0).all(axis=1) & (near <= rows).all(axis=1)
     found = np.unique(near[held].astype(np.int64), axis=0)
     return list(found)
+
+
+@dataclass(frozen=True, eq=False)
+class RoundMoves:
+    """What one tree says of the gradients of all its rows: their sum before it, and how it moves the sum.
+
+    The sum is `before` + ridge * `per_ridge`, up to `off`. Leaves add `step` to the scores of rows whose hessians sum
+    up to `hessian`. `sharp`: the factor of scores in log loss, 0 for squared error (hessians do not move).
+    """
+
+    before: float
+    per_ridge: float
+    off: float
+    step: NDArray[np.float64]
+    hessian: NDArray[np.float64]
+    sharp: float = 1.0
+
+    def moved(self) -> tuple[float, float]:
+        """Return by how much the leaves move the sum of gradients, and how far that may be off.
+
+        g' = h and |h'| <= s h for log loss of s F: |g(F + v) - g(F) - v h(F)| <= h (e^|s v| - 1 - |s v|) / s.
+        """
+        size = np.abs(self.step)
+        far = np.minimum(size * self.sharp, 50.0)
+        bend = (np.expm1(far) - far) / self.sharp if self.sharp else np.zeros(len(size))
+        off = float((self.hessian * (bend + PREDICTED * size)).sum())
+        return float((self.step * self.hessian).sum()), off
+
+
+REFUTED = (
+    "leaf values, or numbers of rows, that no training on the rows of the trees before gives (continued training, or "
+    "rows drawn anew)"
+)
+SAID_CONTINUED = "the file says that training was continued (init_model), on which rows it does not say"
+SAID_SUMMED = "the file says that it is a sum of models, each fitted on rows of its own as far as it says"
+NOT_PLACED = "the file says that training was continued or models were summed, but not which trees are of which"
+OTHER_TRAININGS = (NOT_PLACED, REFUTED, SAID_CONTINUED, SAID_SUMMED)  # why trees are about other rows
+
+
+def first_of_other_rows(rounds: Sequence[RoundMoves], ridge: tuple[float, float]) -> int:
+    """Return the first round whose sum of gradients no training on the rows of those before it has; all: none.
+
+    `ridge`: the ends of the regularisation, which must explain all rounds. Cost: linear in leaves.
+    """
+    low, high = ridge
+    for k, (tree, after) in enumerate(pairwise(rounds)):
+        moved, off = tree.moved()
+        left, slope = after.before - tree.before - moved, after.per_ridge - tree.per_ridge
+        off += after.off + tree.off + PREDICTED * (abs(after.before) + abs(tree.before))
+        if not math.isfinite(off):
+            continue
+        if abs(slope) * max(1.0, low) <= off * PREDICTED:
+            if abs(left) > off + abs(slope) * low:
+                return k + 1
+            continue
+        ends = sorted((-left + sign * off) / slope for sign in (-1, 1))
+        low, high = max(low, ends[0] - PREDICTED * abs(ends[0])), min(high, ends[1] + PREDICTED * abs(ends[1]))
+        if low > high:
+            return k + 1
+    return len(rounds)
 
 
 def label_name(features: Sequence[str]) -> str:

@@ -39,6 +39,7 @@ from encoders.models.models import (
     RuleList,
     RuleSet,
     Tree,
+    UnusedPublication,
 )
 from encoders.models.nodes import CountTable, Nodes, Support
 from recon.readers.formats.drafts.binding import Binder
@@ -88,6 +89,9 @@ def copies_note(divisors: Sequence[int], names: Sequence[object] = ()) -> str:
 
 # How the note of a model begins that is about an unknown part of the training rows: it is joined with nothing.
 SUBSET = "about a subset"
+OTHERS = "about other rows"  # how the note of trees begins that are about other rows than the trees before them
+SAME, KEPT = "all trees were fitted on the same rows", "the trees that are read here were fitted on the same rows"
+FIRST = "trees of another training stand behind these in the file, and are left out: "
 CLASSES = "classes_"  # what the figures of the label are called
 EACH = "every class that the model names has a training row, and no other class has one (classes_)"
 ONLY = "no class has a training row that the model does not name (classes_)"
@@ -95,7 +99,46 @@ ONLY = "no class has a training row that the model does not name (classes_)"
 
 @dataclass(frozen=True)
 class Draft(DraftFacts):
-    """What a file says, and the models it makes over a domain; readers with more to say are subclasses."""
+    """What a file says, and the models it makes over a domain; readers with more to say are subclasses.
+
+    `others`: what stands behind it in the file and is about other rows, each a release of its own, or why it is none.
+    """
+
+    others: tuple[Draft | str, ...] = ()
+
+    def chosen(self, number: int | None, path: str) -> Draft:
+        """Return the release that a path asks for by its number, the first one (saying what else is there) by none."""
+        if not self.others and number is not None:
+            raise Unsupported(f"holds one release: give it without #{number}")
+        if number is not None and number > 1 + len(self.others):
+            raise Unsupported(f"there are {1 + len(self.others)} trainings in the file, no number {number}")
+        found = self if number in (None, 1) else self.others[(number or 2) - 2]
+        if isinstance(found, str):
+            raise Unsupported(found)
+        if number is not None or not self.others:
+            return found
+        more = ", ".join(f"{path}#{k}" for k in range(2, 2 + min(len(self.others), SHOWN)))
+        said = f"what trees of other trainings say are releases of their own: {more}"
+        return replace(self, reader_notes=(*self.reader_notes, said))
+
+    def before_others(self, trees: int, others: Sequence[Draft | str], why: str) -> Draft:
+        """Return the draft of the first so many trees of a file, which says what the trees after them are about."""
+        unused = UnusedPublication("the trees after these", f"a release of their own: {why}")
+        origin = replace(
+            self.origin, notes=(*self._of_one_training(), FIRST + why), unused=(*self.origin.unused, unused)
+        )
+        said = f"from tree {trees} on trees are of another training, and left out here"
+        return replace(self, origin=origin, reader_notes=(*self.reader_notes, said), others=tuple(others))
+
+    def of_others(self, note: str) -> Draft:
+        """Return the draft of trees of another training than those before them in the file, as the note says."""
+        unused = UnusedPublication("their leaf values", "they go on from scores that trees of another training gave")
+        notes, kept = (note, *self._of_one_training()), self.origin.unused
+        return replace(self, origin=replace(self.origin, notes=notes, unused=(*kept, unused)))
+
+    def _of_one_training(self) -> tuple[str, ...]:
+        """Return the notes, as they are of some of the file's trees."""
+        return tuple(KEPT if note.startswith(SAME) else note for note in self.origin.notes)
 
     def of_forest(self) -> Draft:
         """Return what the file says of one tree of a bootstrap forest; `Unsupported` where it says that itself."""

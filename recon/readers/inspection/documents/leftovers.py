@@ -340,8 +340,9 @@ def _sentences() -> frozenset[str]:
     """Return what readers say without any name or number of the file."""
     from recon.readers.formats.boosters import catboost_model as catboost
     from recon.readers.formats.boosters.lightgbm import model as lightgbm
+    from recon.readers.formats.boosters.shared import OTHER_TRAININGS
     from recon.readers.formats.boosters.xgboost import model as xgboost
-    from recon.readers.formats.drafts.drafts import EACH, ONLY
+    from recon.readers.formats.drafts.drafts import EACH, FIRST, ONLY, OTHERS
     from recon.readers.formats.printed import printed_trees
     from recon.readers.formats.printed.corels_text import MAJORITY
     from recon.readers.formats.printed.rpart_text import LEVELS, SIZES
@@ -358,6 +359,8 @@ def _sentences() -> frozenset[str]:
         *(lightgbm.BUNDLED, lightgbm.NOT_CUT, lightgbm.NOT_STATED, lightgbm.ANY_WEIGHT, catboost.NOT_WEIGHTED),
         *(xgboost.NOT_WEIGHTED, xgboost.NOT_STATED, xgboost.NOT_TOLD, xgboost.HALF, xgboost.LATER),
         *(catboost.HELD_OUT, catboost.LEAST, boosting.LEAST, boosting.CONTINUED),
+        *(lightgbm.NOT_THE_LAST, lightgbm.SAME_ROWS, xgboost.SAME_ROWS, catboost.SAME_ROWS),
+        *(f"{begin}{why}" for begin in ("", FIRST, f"{OTHERS}: ") for why in OTHER_TRAININGS),
     )
     return frozenset([*trees, *boosted, LEVELS, SIZES, MAJORITY, CAPTURES, BESIDE])
 

@@ -38,7 +38,10 @@ class StoredLightGBMTree:
 
 @dataclass
 class LightGBMFile:
-    """A model file, whichever form it had; `params` None: the form has no parameters."""
+    """A model file, whichever form it had, or some of its trees, from number `first` on.
+
+    `params` None: the form has no parameters. `continued`: they, and ranges of features, are those of later trees.
+    """
 
     form: str
     names: list[str]
@@ -50,6 +53,8 @@ class LightGBMFile:
     params: dict[str, str] | None
     categories: list[list[Value]]
     trees: list[StoredLightGBMTree]
+    first: int = 0
+    continued: bool = False
 
 
 def looks_like_lightgbm_text(head: str) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -47,8 +47,9 @@ from recon.readers.formats.boosters.lightgbm.rates import (
     number,
     parameters,
 )
-from recon.readers.formats.boosters.lightgbm.sums import boosting
+from recon.readers.formats.boosters.lightgbm.sums import boosting, other_rows
 from recon.readers.formats.boosters.shared import (
+    REFUTED,
     VALUES,
     BoosterSplit,
     BoosterTree,
@@ -58,7 +59,7 @@ from recon.readers.formats.boosters.shared import (
     split_of,
     sums,
 )
-from recon.readers.formats.drafts.drafts import Draft
+from recon.readers.formats.drafts.drafts import OTHERS, SAME, Draft
 from recon.readers.formats.drafts.facts import Feature
 from solvers.foundation.errors import Unsupported
 from solvers.statements.release import RowCount
@@ -75,7 +76,13 @@ NOT_CUT = (
     "gradients, dart): the JSON form does not say so, use save_model"
 )
 CONFLICTS = 10_000  # rows from which on bundles may hold conflicts (Dataset, FindGroups)
-SAME_ROWS = "all trees were fitted on the same rows (no continued training)"
+NOT_THE_LAST = (
+    "no rows were sampled (bagging, GOSS) and none weighted, and leaf values were neither cut off nor smoothed nor "
+    "scaled later (lambda_l1, max_delta_step, path_smooth, quantized gradients, dart): the file has the parameters of "
+    "its last training alone"
+)
+MAX_TRAININGS = 100  # that one file shows
+SAME_ROWS = f"{SAME} (no continued training)"
 ANY_WEIGHT = "rows of weight 0 count as training rows"
 NOT_STATED = "no rows were sampled (bagging, GOSS) and none weighted: the JSON form does not say so, use save_model"
 BUNDLED = (
@@ -98,7 +105,57 @@ def read_lightgbm(found: Any, classes: Sequence[Value] | None = None) -> Draft:
 
 
 def _to_draft(booster: LightGBMFile, classes: Sequence[Value] | None) -> Draft:
-    """Return the statements of a booster in its own terms."""
+    """Return the statements of a booster in its own terms: of the first training, where the file shows several."""
+    starts = _trainings(booster)
+    if len(starts) == 1:
+        return _draft_of(booster, classes)
+    ends, others = [*starts[1:], len(booster.trees)], list[Draft | str]()
+    for first, end in zip(starts[1:], ends[1:], strict=True):
+        try:
+            part = replace(_some_trees(booster, first, end), objective="")  # its leaf values go on from other rows
+            others.append(_draft_of(part, None).of_others(f"{OTHERS}: {REFUTED}"))
+        except Unsupported as error:
+            others.append(str(error))
+    return _draft_of(_some_trees(booster, 0, ends[0]), classes).before_others(ends[0], others, REFUTED)
+
+
+def _trainings(booster: LightGBMFile) -> list[int]:
+    """Return the first tree of every training that the file shows: 0, and where other rows begin.
+
+    Leaf values that no training on the rows before gives say so, and another number of rows where none were sampled.
+    Of JSON those of nearly all trees must agree with some other tree's: else rows were drawn.
+    """
+    params = booster.params
+    if booster.average or (params is not None and _bagged(params)) or number(params or {}, "linear_tree", 0.0):
+        return [0]
+    last = math.inf if params is None else _sparse_rounds(params)
+    starts, size = [0], max(1, booster.per_round)
+    while starts[-1] < len(booster.trees) and len(starts) <= MAX_TRAININGS:
+        part = _some_trees(booster, starts[-1], len(booster.trees))
+        found = [starts[-1] + other_rows(part, last)]
+        if params is not None and last == math.inf:
+            rows = [sum(tree.count) for tree in part.trees if tree.feature]
+            found += [t for t, tree in enumerate(booster.trees) if t >= starts[-1] and tree.feature
+                      and sum(tree.count) != rows[0]]  # fmt: skip
+        starts.append(min(found) // size * size)
+        if starts[-1] <= starts[-2]:
+            return starts[:-1]
+    starts = [t for t in starts if t < len(booster.trees)]
+    drawn = params is None and 2 * len(starts) > 1 + len(booster.trees)  # what JSON does not say
+    return [0] if drawn else starts
+
+
+def _some_trees(booster: LightGBMFile, first: int, end: int) -> LightGBMFile:
+    """Return the trees of one training; parameters and ranges of features are those of the last one."""
+    trees, first = booster.trees[first:end], booster.first + first
+    if end == len(booster.trees):
+        return replace(booster, trees=trees, first=first)
+    listed = {name: info for name, info in booster.infos.items() if isinstance(info[0], int)}
+    return replace(booster, trees=trees, first=first, params=None, infos=listed, continued=True)
+
+
+def _draft_of(booster: LightGBMFile, classes: Sequence[Value] | None) -> Draft:
+    """Return the statements of the trees of one training in the file's own terms."""
     columns = LightGBMFeatures.of(booster)
     grown = [(t, tree, _grow(tree, columns)) for t, tree in enumerate(booster.trees) if tree.feature]
     if not grown:
@@ -107,8 +164,9 @@ def _to_draft(booster: LightGBMFile, classes: Sequence[Value] | None) -> Draft:
     models, kinds, remarks = found.statements()
     full = found.exact_rows
     notes = [ANY_WEIGHT, *([SAME_ROWS] if len(booster.trees) > 1 else [])]
-    notes += [NOT_STATED] if booster.params is None else []
-    notes += [NOT_CUT] if booster.params is None and any(isinstance(m, Boosting) for m in models) else []
+    if booster.params is None:
+        used = any(isinstance(m, Boosting) for m in models)
+        notes += [NOT_THE_LAST] if booster.continued else [NOT_STATED, NOT_CUT] if used else [NOT_STATED]
     notes += [LOWER_BOUNDS] if full is None else []
     bundles = number(booster.params or {}, "enable_bundle", 1.0) != 0 and len(columns.names) > 1
     notes += [BUNDLED] if bundles and full is not None and full >= CONFLICTS else []
@@ -119,7 +177,7 @@ def _to_draft(booster: LightGBMFile, classes: Sequence[Value] | None) -> Draft:
         found.classes if "exact" in kinds else None,
         found.label,
         rows=RowCount(max(sum(tree.count) for _, tree, _ in grown), None) if full is None else RowCount(full, full),
-        hints=_hints(columns, full),
+        hints={} if booster.continued else _hints(columns, full),
         named=not all(re.fullmatch(r"Column_\d+", name) for name in columns.names),
         reader_notes=tuple(remarks),
         gaps=_seen_missing(booster),
@@ -386,7 +444,11 @@ class LightGBMReading:
     def statements(self) -> tuple[tuple[AnyModel, ...], tuple[CountKind, ...], list[str]]:
         """Return the models, the kinds of their counts, and what to say about them."""
         if self.exact_rows is None:
-            least = [f for t, tree, g in self.trees for f in g.at_least(by_node(g, tree.count), f"tree {t}")]
+            least = [
+                f
+                for t, tree, g in self.trees
+                for f in g.at_least(by_node(g, tree.count), f"tree {t + self.booster.first}")
+            ]
             why = "only least numbers of rows are stated: the trees saw samples, or the file does not say that not"
             self.unused.append(
                 UnusedPublication(VALUES, "its trees saw samples of the rows, or the file does not say that not")
@@ -407,8 +469,10 @@ class LightGBMReading:
                 ones = sums(grown, {i: found[grown.children[i][0]] for i in grown.leaves})
                 supports = [Support((n - k, k)) for n, k in zip(sizes, ones, strict=True)]
             elif found is not None:
-                figures += grown.of_class(by_node(grown, found), self.label, self.classes[t], f"tree {t}")
-            groves.append(Grove(t, tree, grown, grown.tree(supports, f"tree {t}")))
+                figures += grown.of_class(
+                    by_node(grown, found), self.label, self.classes[t], f"tree {t + self.booster.first}"
+                )
+            groves.append(Grove(t, tree, grown, grown.tree(supports, f"tree {t + self.booster.first}")))
         notes = [f"{left_out} trees saw samples of the rows and are left out"] if left_out else []
         self.unused += [UnusedPublication(VALUES, notes[0])] if left_out else []
         kinds: tuple[CountKind, ...] = ("size",)

@@ -45,6 +45,7 @@ from recon.readers.formats.boosters.lightgbm.rates import (
     span,
 )
 from recon.readers.formats.boosters.lightgbm.rates import value_above as above_of
+from recon.readers.formats.boosters.shared import PREDICTED, RoundMoves, first_of_other_rows
 from solvers.foundation.errors import Unsupported
 from solvers.statements.gradients.boosted import Gradients
 
@@ -157,9 +158,15 @@ LARGE = 1e7
 
 def _odd_parameter(booster: LightGBMFile) -> str | None:
     """Return why leaf values are no function of sums of plain gradients, None where nothing says so."""
-    kind, params = booster.objective.partition(" ")[0], booster.params or {}
+    kind = booster.objective.partition(" ")[0]
     if kind not in ("binary", "multiclass"):
         return f"the objective is '{kind or 'a function of its own'}'"
+    return _odd_training(booster)
+
+
+def _odd_training(booster: LightGBMFile) -> str | None:
+    """Return which setting makes leaf values no function of sums of gradients, None where nothing says so."""
+    params = booster.params or {}
     if booster.average or params.get("boosting", "gbdt") not in ("gbdt", "gbrt", "goss"):
         return f"boosting is '{params.get('boosting', 'rf')}'"
     later = {tree.rate for tree in booster.trees[booster.per_round :]}
@@ -205,6 +212,45 @@ def boosting(
         found.append(_tree_sums(booster, g, setting, known, own) if use else TreeSums(turn, of, steps, *_nothing()))
     trees, base = tuple(g.tree for g in groves), (0.0,) * per_round
     return Boosting(trees, tuple(found), setting.law, setting.start, base, (*range(max(2, per_round)),))
+
+
+def other_rows(booster: LightGBMFile, last: float) -> int:
+    """Return the first tree that was fitted on other rows than those before it, as leaf values show; else all.
+
+    The sum of gradients over all rows before a tree is what the one before makes it (`first_of_other_rows`): of squared
+    error exactly, of log loss nearly. From round `last` on rows were sampled. Cost: linear in leaves.
+    """
+    kind, trees = booster.objective.partition(" ")[0], booster.trees
+    sharp = {"binary": _sigmoid_of(booster), "regression": 0.0}.get(kind)
+    grown = next((t for t, tree in enumerate(trees) if not tree.feature), len(trees))
+    end = int(min(last, grown))
+    if sharp is None or (kind == "binary" and sharp <= 0) or _odd_training(booster) or booster.per_round != 1:
+        return len(trees)
+    if not all(map(_sensible, trees[:end])) or any(kind & 1 for tree in trees[:end] for kind in tree.kind):
+        return len(trees)
+    ridge = (0.0, math.inf)
+    if booster.params is not None:
+        found = span(booster.params.get("lambda_l2"), 0.0)
+        ridge = found.low, found.high
+    off = digits([tree.value for tree in trees[:end]])
+    # From the rows' own average all gradients add up to 0, but of drawn or weighted rows, which only JSON hides.
+    rate = 0.0 if booster.params is not None or end < 2 else 1 / trees[1].rate
+    k = first_of_other_rows([_moves(tree, not t, rate, sharp, off) for t, tree in enumerate(trees[:end])], ridge)
+    return k if k < end else len(trees)
+
+
+def _moves(tree: StoredLightGBMTree, first: bool, rate: float, sharp: float, off: float) -> RoundMoves:
+    """Return what a tree says of the gradients of all its rows; `off`: rounding of each printed value.
+
+    `rate`: one over the learning rate of a first tree that starts from an average, 0: all its gradients add up to 0.
+    """
+    biased = first and tree.rate == 1 and tree.start != 0
+    value, hessian = np.array(tree.value), np.array(tree.weight)
+    step = value - tree.start if biased else value
+    each = rate if biased else 1 / tree.rate
+    wide = (off + (abs(tree.start) if biased else 0.0) * PREDICTED) * float(hessian.sum()) * (1.0 + each)
+    wide += 2 * PREDICTED * each * float((np.abs(step) * hessian).sum())
+    return RoundMoves(-each * float((step * hessian).sum()), -each * float(step.sum()), wide, step, hessian, sharp)
 
 
 def _sensible(tree: StoredLightGBMTree) -> bool:

@@ -40,7 +40,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -61,7 +61,15 @@ from encoders.models.models import (
     UnusedPublication,
 )
 from encoders.models.nodes import Support
-from recon.readers.formats.boosters.shared import label_name, refuse, sums
+from recon.readers.formats.boosters.shared import (
+    PREDICTED,
+    REFUTED,
+    RoundMoves,
+    first_of_other_rows,
+    label_name,
+    refuse,
+    sums,
+)
 from recon.readers.formats.boosters.xgboost.directions import DirectedDraft, FirstTreeCounts
 from recon.readers.formats.boosters.xgboost.file import (
     WHOLE,
@@ -77,7 +85,7 @@ from recon.readers.formats.boosters.xgboost.file import (
     sizes,
     starting_shares,
 )
-from recon.readers.formats.drafts.drafts import CHANCE, Draft, copies_note, divided
+from recon.readers.formats.drafts.drafts import CHANCE, OTHERS, SAME, Draft, copies_note, divided
 from recon.readers.formats.drafts.facts import Feature
 from recon.readers.stored.binary.ubjson import read_ubjson
 from solvers.foundation.errors import ReleaseError, Unsupported
@@ -265,7 +273,6 @@ def _tree_sums(tree: StoredXGBoostTree, t: int, rates: XGBoostRates, rows: int) 
 
 
 BALANCED = 1e-5  # of the rows: how far float32 takes the sum of gradients from 0
-PREDICTED = 1e-5  # relative: how far float32 takes the sum of hessians from what the first tree's leaves say
 TELLING = 100.0  # figures that drawn rows have by chance about once in so many times tell that none was drawn
 EQUAL = 3  # roots with the same number of rows tell that none was drawn from so many trees on
 
@@ -356,7 +363,7 @@ NOT_TOLD = (
 )
 FIGURES = "its leaf values, weights and covers"
 SIZES = "they are not worked with beyond how many rows there are in the leaves"
-SAME_ROWS = "all trees were fitted on the same rows (no continued training)"
+SAME_ROWS = f"{SAME} (no continued training)"
 UNPROVED = "the XGBoost dump does not prove what its covers count: save it with save_model('model.json')"
 LATER = "covers of later rounds are sums of different hessians: only the first round says how many rows a leaf has"
 
@@ -454,13 +461,20 @@ def _to_draft(
         notes = (*notes, SAME_ROWS)
     if kept < len(first):
         remarks += [f"from tree {kept} on the leaf values belong to other rows, or to drawn ones: those are left out"]
+    others = _other_trainings(replace(booster, trees=booster.trees[kept:], averaged=False)) if kept < len(first) else []
     if len(booster.trees) > len(first) and shares and not booster.dump:
         found = "the trees may have seen samples of the rows" if minimum else _later(booster, covers[0])
         if isinstance(found, XGBoostRates):
-            models, notes = (_boosting(booster, models[0], found, rows),), (*notes, MADE, found.note, SAME_ROWS)
+            kept = first_of_other_rows([_moves(tree, found) for tree in booster.trees], (found.ridge,) * 2)
+            others = [LATER] if kept < len(booster.trees) else []
+            part = replace(booster, trees=booster.trees[:kept])
+            models = (_boosting(part, models[0], found, rows),) if kept > 1 else models
+            notes = (*notes, MADE, found.note, SAME_ROWS) if kept > 1 else notes
         else:
             remarks += [LATER, found]
-    return DirectedDraft(
+    if others and draws is not None:  # the settings in a pickle are those of the last training
+        return _to_draft(booster, classes, assumed, None, marker)
+    draft = DirectedDraft(
         Provenance(booster.form, kinds, notes, unused=_unused_figures(booster, models, kinds, minimum, remarks)),
         tuple(Feature(name, name) for name in booster.names),
         models,
@@ -476,6 +490,24 @@ def _to_draft(
         drawn=drawn,
         marker=marker,
     )
+    return draft.before_others(kept, others, REFUTED) if others else draft
+
+
+def _other_trainings(booster: XGBoostFile) -> list[Draft | str]:
+    """Return what the trees from the first one on that is about other rows say, [] where rows may have been drawn."""
+    begin, trees = starting_shares(booster), [tree for tree in booster.trees if len(tree.grown.splits) > 1]
+    rows = [int(_cover_of(t, tree, begin, booster).rows[0]) for t, tree in enumerate(trees)]
+    if len(rows) < EQUAL or rows[0] != rows[EQUAL - 1]:
+        return []
+    found = _to_draft(booster, None, ())
+    return [replace(found.of_others(f"{OTHERS}: {REFUTED}"), others=()), *found.others]
+
+
+def _moves(tree: StoredXGBoostTree, rates: XGBoostRates) -> RoundMoves:
+    """Return what the figures of one tree say of the gradients of all its rows."""
+    leaves, before = tree.grown.leaves, -tree.weight[0] * (tree.cover[0] + rates.ridge)
+    off = PREDICTED * tree.cover[0] * (abs(tree.weight[0]) + 4 * SUMS_HALF)
+    return RoundMoves(before, 0.0, off, np.array(tree.weight)[leaves], np.array(tree.cover)[leaves])
 
 
 def _unused_figures(

@@ -408,6 +408,7 @@ def _behind(draft: Draft, opened: Opened) -> Draft:
         "origin": replace(draft.origin, format=form, notes=tuple(dict.fromkeys((*notes, *opened.notes)))),
         "features": features,
         "hints": opened.hints,
+        "others": (),
         "named": True,
         "reader_notes": tuple(dict.fromkeys((*remarks, *opened.reader_notes))),
     }
