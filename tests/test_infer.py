@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,9 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.tree import DecisionTreeClassifier
 
+import recon
 from encoders.domain.domain import Domain
 from encoders.domain.patterns import bases, span, suffix
 from encoders.domain.values import TRAINING_DATA, Continuous, Grid, Listed
@@ -308,7 +311,8 @@ class TestColumns:
                 "int": [3, 9, 5],
                 "whole": [2.0, 4.0, 2.0],
                 "decimal": [0.1, 0.25, 1.0],
-                "real": [math.pi, math.e, 1.0],
+                "float": [math.pi, math.e, 1.0],
+                "real": [1e-40, math.e, 1.0],
                 "text": ["b", "a", "b"],
                 "digits": ["0", "1", "0"],
                 "flag": [True, False, True],
@@ -324,7 +328,8 @@ class TestColumns:
             Grid.between("int", 3, 9),
             Grid.between("whole", 2, 4),
             Grid.between("decimal", 0.1, 1, 0.01),
-            Continuous("real", *(Grid.between("r", x, x).minimum for x in (1.0, math.pi))),
+            Grid.between("float", 1, math.pi, 1e-15),
+            Continuous("real", Fraction(1, 10**40), Fraction(str(math.e))),
             Listed("text", ("a", "b")),
             Listed("digits", ("0", "1")),
             Listed("flag", (0, 1)),
@@ -332,11 +337,28 @@ class TestColumns:
             Listed("mixed", (1, 2, "a")),
             Grid.between("constant", 7, 7),
             Listed("zero", (0, 1)),
-            Listed("const real", (math.pi,)),
+            Grid.between("const real", math.pi, math.pi, 1e-15),
         ]
         assert list(domain.attributes) == expected
         assert any("'zero' are the same in every row" in note for note in domain.notes)
         assert any("continuous" in note for note in domain.notes)
+
+    def test_floats_with_all_their_digits_are_counted_and_drawn(self):
+        """Values of 1e-8 beside 1 have 25 decimals: more than 2^63 grid points, and parts of few points among them."""
+        rng = np.random.default_rng(0)
+        rows = pd.DataFrame({"tiny": rng.normal(size=60) * 1e-8, "real": rng.normal(size=60)})
+        rows.loc[0, "tiny"] = 1.0
+        label = (rows["real"] > 0.1).astype(int)
+        label[:2] = [1, 0]
+        model = DecisionTreeClassifier(random_state=0).fit(rows, label)
+        domain = Domain.from_frame(rows.assign(y=label), label="y")
+        assert domain.attributes[0].count > 2**63
+        release = recon.encode(model, domain)
+        world = recon.sample(release, 1, seed=1)[0].to_frame()
+        _, drawn = np.unique(model.apply(world[["tiny", "real"]]), return_counts=True)
+        assert drawn.tolist() == model.tree_.n_node_samples[model.tree_.children_left < 0].tolist()
+        assert recon.certify(release, world.head(3))["verdict"].tolist() == ["possible"] * 3
+        assert recon.reconstruct(release).to_frame().shape == (60, 3)
 
     def test_categories(self):
         df = pd.DataFrame(

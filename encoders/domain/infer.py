@@ -290,7 +290,7 @@ def _unique_names(groups: list[ColumnGroup], taken: set[str]) -> list[ColumnGrou
 
 
 BIT = (0, 1)
-MAX_DECIMALS = 6
+MAX_DECIMALS = 30  # of the shortest texts of floats: beyond are numbers below 1e-13
 FEW_VALUES, MANY_ROWS, SPREAD = 12, 20, 4  # numbers taken for codes: so few, in so many rows each, so far apart
 
 
@@ -318,7 +318,7 @@ def infer(
     Binary columns become bits, or views of one attribute where names and data agree: exactly one or at most
     one is 1, nested thresholds, intervals of one ordered attribute, complementary pairs. Whole numbers become
     the integers of the observed range, decimals the coarsest decimal grid that holds all values as written (at
-    most 6 decimals, else a continuous range), text its sorted values. A column with empty cells (NaN, None, empty
+    most 30 decimals, else a continuous range), text its sorted values. A column with empty cells (NaN, None, empty
     text) becomes an attribute that may be missing. Every row of the frame is in the domain.
 
     `label`: the column that is the label, none if None. `one_hot`: groups of columns known to be one attribute.
@@ -348,7 +348,7 @@ def infer(
             if as_list
             else _attribute(name, distinct, name in empty, len(column))
         )
-        if isinstance(columns[name], Listed) and len(distinct) > 2 and not as_list and is_number(distinct[0]):
+        if isinstance(columns[name], Listed) and not (as_list or _binary(distinct)) and is_number(distinct[0]):
             occurring[name] = distinct
         if name != target_name and _binary(distinct):
             bits[name] = np.zeros(len(df), dtype=np.bool_)
@@ -492,7 +492,7 @@ def _attribute(name: str, distinct: list[Value], missing: bool, rows: int) -> An
         return _listed(name, distinct, missing)
     decimals = _decimals(distinct)
     low, high = distinct[0], distinct[-1]
-    few = 2 < len(distinct) <= FEW_VALUES and rows >= MANY_ROWS * len(distinct)
+    few = (3 if decimals == 0 else 2) <= len(distinct) <= FEW_VALUES and rows >= MANY_ROWS * len(distinct)
     if few and decimals <= MAX_DECIMALS and (high - low) * 10**decimals >= SPREAD * len(distinct):  # type: ignore[operator]
         return Listed(name, tuple(distinct), missing=missing)
     if decimals <= MAX_DECIMALS:

@@ -59,8 +59,8 @@ def _pick(sizes: Sequence[int], mask: int, draws: NDArray[Any]) -> NDArray[Any]:
     parts = [p for p, s in enumerate(sizes) if mask >> p & 1 and s]
     reached = list(accumulate(sizes[p] for p in parts))
     shift = [starts[p] - (reached[i] - sizes[p]) for i, p in enumerate(parts)]
-    if draws.dtype == object:
-        return np.array([d + shift[bisect_right(reached, d)] for d in draws], dtype=object)
+    if draws.dtype == object or starts[-1] > EXACT:
+        return np.array([d + shift[bisect_right(reached, d)] for d in draws.tolist()], dtype=object)
     where = np.searchsorted(np.array(reached, dtype=np.int64), draws, side="right")
     out: NDArray[Any] = draws + np.array(shift, dtype=np.int64)[where]
     return out

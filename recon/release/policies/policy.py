@@ -196,7 +196,12 @@ def _text_of(path: str) -> bytes:
     try:
         return read_whole(path)
     except ReleaseError as error:
-        raise PolicyError(f"{named(path)}: {error.message}") from None
+        other = (
+            ""
+            if os.path.lexists(path)
+            else "; `recon policy --list` lists presets, `recon policy --init` writes a file"
+        )
+        raise PolicyError(f"{named(path)}: {error.message}{other}") from None
 
 
 DEFAULT = "minimum-cell-10"  # the most usual rule, by statistics offices and trusted research environments
