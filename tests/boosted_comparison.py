@@ -23,7 +23,7 @@ import recon
 from encoders.domain.domain import Domain
 from encoders.domain.values import Listed
 from recon.readers.frames.world import TrueRows
-from recon.readers.loading.settled import settled_release
+from recon.readers.loading.settled import strengthened_release
 from solvers.leaf_values.combining import used
 
 SLACK = 1e-9
@@ -146,7 +146,7 @@ def compared(case: Case, limits: recon.Limits | None = None, certificates: bool 
     if release is not None:
         if not case.regression:
             check_figures(out, release)
-        lines = settled_release(release, limits).statements.loosened
+        lines = strengthened_release(release, limits).statements.loosened
         out.failed = [line for line in lines if "its leaf values" in line]
         check_count(out, release, limits)
         check_profiles(out, release, limits, certificates)

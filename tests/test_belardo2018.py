@@ -86,7 +86,7 @@ def test_a_row_is_what_its_list_says_by_hand(frame, law):
 
 
 def test_antecedents_are_those_that_go_most_with_the_label(frame, monkeypatch):
-    monkeypatch.setattr(fits, "MOST", 3)
+    monkeypatch.setattr(fits, "MAX_ANTECEDENTS", 3)
     x, y = frame.iloc[:, :-1], frame["y"]
     chi2 = {}
     for literals in [(c,) for c in x] + [(c, d) for c, d in permutations(x, 2) if c < d]:

@@ -110,7 +110,7 @@ def test_numbers_that_nothing_meets_are_no_world():
 def test_the_same_world_without_the_lattice(monkeypatch):
     """Too many columns for lattices: the numbers of rows are sought themselves."""
     release, _ = case(4, rows=12, trees=3, columns=3)
-    monkeypatch.setattr(worlds, "MOST", 0)
+    monkeypatch.setattr(worlds, "MAX_LATTICE_COLUMNS", 0)
     world = next(answer(release, MostLikely()).worlds)
     problem, times = numbers_of(release, zip(world.values.tolist(), world.times.tolist(), strict=True))
     assert meets_all(problem, times)

@@ -78,7 +78,7 @@ def test_the_plan_names_every_engine_for_a_question_and_why_it_refuses():
 def without_exact_engines(monkeypatch):
     """Let no engine list or count histograms."""
     monkeypatch.setattr(HistogramEngine, "refuses", lambda *_: "not in this test")
-    monkeypatch.setattr(enumeration, "listed", lambda *_: "too many, in this test")
+    monkeypatch.setattr(enumeration, "listed_histograms", lambda *_: "too many, in this test")
 
 
 def test_without_a_first_world_linear_programming_bounds_extremes(monkeypatch):

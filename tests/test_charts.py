@@ -309,7 +309,7 @@ def test_a_large_tree_stays_small():
     chart = model_drawing(tree(10, text))
     assert 200_000 < len(chart) < 400_000
     found = list(boxes(chart))
-    assert len(found) <= layouts.MOST
+    assert len(found) <= layouts.MAX_RECTANGLES
     assert "leaves are too narrow or too deep to draw" in chart
     assert len(model_drawing(tree(9, text)).split("<title>")) > 1_023
     assert len(model_drawing(tree(13))) < 400_000

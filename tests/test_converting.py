@@ -17,7 +17,7 @@ from recon.readers.formats.release.reading import parse
 from recon.readers.formats.release.writing import dump, release_json
 from recon.readers.frames.world import violations
 from recon.readers.inspection.documents.published import release_findings
-from recon.readers.loading.loading import settle
+from recon.readers.loading.loading import bind_draft
 from recon.release.auditing.evidence import _unused_of
 
 OF_COLUMNS = "figures of single columns"
@@ -39,11 +39,11 @@ def test_a_converted_file_says_the_same(entry, guessed):
     try:
         draft = read_draft((GOLDEN / entry["file"]).read_bytes(), 1 << 30)
         if guessed:
-            domain, models = settle(draft, None)
+            domain, models = bind_draft(draft, None)
         else:
             if draft.classes is not None and not set(frame[label]) <= set(draft.classes):
                 frame[label] = frame[label].map(dict(zip(sorted(set(frame[label])), draft.classes, strict=False)))
-            domain, models = settle(draft, recon.Domain.from_frame(frame, label=label))
+            domain, models = bind_draft(draft, recon.Domain.from_frame(frame, label=label))
         release = encode(domain, models, draft.rows)
     except (recon.Unsupported, recon.ReleaseError):
         return  # which files are refused, and how, is tested where they are read
@@ -71,7 +71,7 @@ def test_nearly_every_file_converts():
     read = 0
     for entry in ENTRIES:
         try:
-            settle(read_draft((GOLDEN / entry["file"]).read_bytes(), 1 << 30), None)
+            bind_draft(read_draft((GOLDEN / entry["file"]).read_bytes(), 1 << 30), None)
             read += 1
         except (recon.Unsupported, recon.ReleaseError):
             pass

@@ -237,7 +237,7 @@ def test_columns_that_are_generated_give_the_same_bound(data, monkeypatch):
     system, seen, _ = solved(release)
     gains = Gains(gains_of(system, seen))
     every_cell = relax(system, gains, LONG)
-    monkeypatch.setattr(fractional, "WHOLE", 0)
+    monkeypatch.setattr(fractional, "MAX_FIRST_ENTRIES", 0)
     monkeypatch.setattr(fractional, "FIRST", 1)
     monkeypatch.setattr(fractional, "EACH_ROUND", 40)
     by_columns = relax(system, gains, LONG)

@@ -38,7 +38,7 @@ from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.programs import cell_model as enumeration
 from solvers.statements.questions import answers, query
-from solvers.statements.questions.engine import loosen
+from solvers.statements.questions.engine import relaxed_answer
 from solvers.statements.release import Choice, Partition
 
 FOLDER = Path(__file__).parent / "golden"
@@ -738,7 +738,7 @@ def asked(engine, one, question, release=None, limits=None):
     try:
         found = engine.answer(statements, what, limits or Limits())
         outer = statements.bags and not engine.uses_bags
-        return loosen(statements, what, found) if outer or chain._unused(statements, what) else found
+        return relaxed_answer(statements, what, found) if outer or chain._unused(statements, what) else found
     except REFUSALS as error:
         reason = str(error)
     assert reason.strip()

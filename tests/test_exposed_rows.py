@@ -26,7 +26,7 @@ from recon.experiments.running import load
 from recon.queries.located.positions import placed
 from recon.queries.measures.measures import measure
 from recon.readers.frames.world import TrueRows
-from recon.readers.loading.settled import settled_release
+from recon.readers.loading.settled import strengthened_release
 from recon.release.auditing.persons import exposed_rows as alike
 from recon.release.auditing.persons.exposed_rows import (
     _by_gap,
@@ -436,7 +436,7 @@ def test_rows_that_leaf_values_give_back_are_pinned():
     assert all(one["pinned"] and one["bits_left"] == 0.0 for one in found["most_exposed"])
     assert found["in_all"] == 5
     few = Limits(cells=1)  # no cells of the models together: what the leaf values prove is left
-    again = settled_release(recon.load("tests/golden/boosted_log.json"))
+    again = strengthened_release(recon.load("tests/golden/boosted_log.json"))
     bare = exposed_rows(again, measure(again, limits=few), data, None, limits=few)
     assert all(one["pinned"] and one["worlds_per_row"] == "1" for one in bare["most_exposed"])
     assert any("leaf values give back 5 of the rows" in note for note in bare["notes"])

@@ -14,7 +14,7 @@ from policy_cases import policy_of
 
 import recon
 from recon.readers.inspection.findings.findings import Finding
-from recon.readers.loading.settled import settled_release
+from recon.readers.loading.settled import strengthened_release
 from recon.release.auditing.evidence import implied
 from recon.release.auditing.facts import open_facts
 from recon.release.auditing.together import Together, judged_together
@@ -57,7 +57,7 @@ def inside(box: Box, frame: pd.DataFrame) -> Any:
 def test_proved_groups_hold_the_true_rows(seed: int) -> None:
     """What is proved of the smallest group, with and without leaf values settled before, is so in the truth."""
     release, frame = fitted(seed)
-    for one in (release, settled_release(release, Limits())):
+    for one in (release, strengthened_release(release, Limits())):
         for by_label in (False, True):
             found = smallest_group(one.statements, K, Limits().lasting(20), by_label)
             if found.group is not None:
@@ -73,7 +73,7 @@ def test_proved_groups_hold_the_true_rows(seed: int) -> None:
 def test_linear_programs_and_worlds_keep_the_truth() -> None:
     """The true rows meet the model of the worlds, and bounds by linear programs hold for them."""
     release, frame = fitted(1)
-    statements = settled_release(release, Limits()).statements
+    statements = strengthened_release(release, Limits()).statements
     items = items_of(statements, Limits())
     z = np.zeros(len(items.item), dtype=np.int64)
     for c, pieces in enumerate(items.system.pieces):
@@ -110,7 +110,7 @@ def test_programs_are_tried_before_lattices(monkeypatch: pytest.MonkeyPatch) -> 
 def test_programs_prove_nothing_of_weighted_rows(seed: int) -> None:
     """Where weighted sums contradict that no row was weighted, linear programs on leaf values are not believed."""
     release, _ = fitted(seed, weights=True)
-    soon = settled_release(release, Limits(), lattices=False)
+    soon = strengthened_release(release, Limits(), lattices=False)
     assert soon.statements.loosened
     assert not soon.statements.boosted
     assert smallest_by_programs(soon.statements, 40, Limits(), True) is None
@@ -127,7 +127,7 @@ def test_losses_say_nothing_more_only_where_every_cell_is_known() -> None:
     model.fit(frame.iloc[:, :-1], frame["label"])
     release = recon.encode(model, recon.Domain.from_frame(frame, label="label"))
     losses = Finding("medium", "losses", "estimators[0].train_score_", "ndarray of 2", "", "")
-    settled = settled_release(release, Limits())
+    settled = strengthened_release(release, Limits())
     assert not settled.statements.boosted
     assert implied(losses, settled)
     (block,) = [one for one in settled.statements.partitions.values() if one.kind == KIND and one.labels]
@@ -186,7 +186,7 @@ def widened(settled: Any, boosted: Any, by: int) -> Any:
 def test_what_bounds_exclude_in_every_world_is_met_beside_open_leaf_values(by: int, outcome: str) -> None:
     """Where no world has a small cell, the true rows have none: no more of leaf values can change it; else they may."""
     release, frame = coarse()
-    settled = settled_release(release, Limits())
+    settled = strengthened_release(release, Limits())
     assert not settled.statements.boosted
     at_least = int(frame.value_counts().min()) - 2
     assert at_least > 150

@@ -26,7 +26,7 @@ from solvers.statements.questions.answers import (
     ShareAnswer,
     WorldsAnswer,
 )
-from solvers.statements.questions.engine import loosen
+from solvers.statements.questions.engine import relaxed_answer
 from solvers.statements.questions.query import Count, Extreme, PerCell
 from solvers.statements.release import Release, RowCount
 
@@ -41,7 +41,7 @@ def whole(*values):
 @pytest.mark.parametrize("status", ["unsat", "unknown"])
 def test_no_world_stays_no_world(status):
     found = Answer(status)
-    assert loosen(LOOSENED, ANY, found) is found
+    assert relaxed_answer(LOOSENED, ANY, found) is found
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_number_of_worlds_is_an_upper_bound(bounds, relative, expected):
     """The worlds that were counted are the true ones and others; at least one true one, or none at all."""
     found = CountAnswer("exact", bounds=bounds, relative=relative, per_rows=dict, estimate=5, engine="x", seconds=2.0,
                         convention="multiset", trail=("refused",))  # fmt: skip
-    outer = loosen(LOOSENED, ANY, found)
+    outer = relaxed_answer(LOOSENED, ANY, found)
     assert (outer.status, outer.bounds) == expected
     assert outer.per_rows is None
     assert outer.estimate is None
@@ -76,7 +76,7 @@ def test_verdicts_hold_only_where_all_worlds_agree():
         expected=np.array([0.0, 0.7, 2.2, 2.0, 0.0]),
         open=np.array([False, False, False, False, True]),
     )
-    outer = loosen(LOOSENED, ANY, found)
+    outer = relaxed_answer(LOOSENED, ANY, found)
     assert outer.status == "bounds"
     assert outer.open.tolist() == [False, True, False, False, True]
     np.testing.assert_array_equal(outer.probability, [0.0, math.nan, 1.0, 1.0, 0.0])
@@ -89,18 +89,20 @@ def test_verdicts_hold_only_where_all_worlds_agree():
 def test_only_the_outer_end_of_an_extreme_is_known(greatest, bounds):
     """What was reached may be reached by a dataset that is no world; what no row can exceed stands in its place."""
     found = ExtremeAnswer("exact", bounds=(5, 5), histogram=whole(1, 2))
-    outer = loosen(LOOSENED, Extreme(whole(2, -3), greatest=greatest), found)
+    outer = relaxed_answer(LOOSENED, Extreme(whole(2, -3), greatest=greatest), found)
     assert (outer.status, outer.bounds, outer.histogram, outer.world) == ("bounds", bounds, None, None)
-    same = loosen(LOOSENED, Extreme(whole(2, 3), greatest=greatest), found)
+    same = relaxed_answer(LOOSENED, Extreme(whole(2, 3), greatest=greatest), found)
     assert same.bounds == ((0, 5) if greatest else (5, 21))
-    below = loosen(LOOSENED, Extreme(whole(-2, -3), greatest=greatest), found)
+    below = relaxed_answer(LOOSENED, Extreme(whole(-2, -3), greatest=greatest), found)
     assert below.bounds == ((-21, 5) if greatest else (5, 0))
-    unbounded = loosen(replace(LOOSENED, rows=RowCount(0, None)), Extreme(whole(2, -3), greatest=greatest), found)
+    unbounded = relaxed_answer(
+        replace(LOOSENED, rows=RowCount(0, None)), Extreme(whole(2, -3), greatest=greatest), found
+    )
     assert 0 in unbounded.bounds
 
 
 def test_shares_of_worlds_are_not_known():
-    outer = loosen(LOOSENED, ANY, LeaveOneOutAnswer("exact", share=np.array([0.2, 1.0])))
+    outer = relaxed_answer(LOOSENED, ANY, LeaveOneOutAnswer("exact", share=np.array([0.2, 1.0])))
     assert np.isnan(outer.share).all()
     assert len(outer.share) == 2
 
@@ -113,7 +115,7 @@ def test_shares_of_worlds_are_not_known():
     ],
 )
 def test_bounds_stay_and_are_called_bounds(found):
-    outer = loosen(LOOSENED, PerCell(), found)
+    outer = relaxed_answer(LOOSENED, PerCell(), found)
     assert outer == replace(found, status="bounds", trail=LOOSENED.loosened) or outer.status == "bounds"
     assert outer.status == "bounds"
 
@@ -121,9 +123,9 @@ def test_bounds_stay_and_are_called_bounds(found):
 @pytest.mark.parametrize("found", [WorldsAnswer("exact"), JointAnswer("exact"), ExtremeAnswer("exact")])
 def test_no_world_of_them_is_named(found):
     with pytest.raises(Unsupported, match=r"no single dataset can be named.*--without-bags"):
-        loosen(LOOSENED, ANY, found)
+        relaxed_answer(LOOSENED, ANY, found)
     with pytest.raises(Unsupported, match=r"take that out of the file"):
-        loosen(replace(LOOSENED, loosened=("a mean",)), ANY, found)
+        relaxed_answer(replace(LOOSENED, loosened=("a mean",)), ANY, found)
 
 
 # ---------------------------------------------------------------- figures as people read them

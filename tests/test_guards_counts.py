@@ -28,9 +28,9 @@ from solvers.programs.interval.lagrangian_dual import (
     SHARES,
     SLACK,
     STEEPEST,
+    DualProblem,
     Mixture,
     Tableau,
-    Tilt,
     _log_factorials,
     _log_weights,
     _outward,
@@ -62,7 +62,7 @@ def tilt_of(matrix, sums, room, size=3, convention="ordered"):
     """Return the dual problem of cells 0..room tied by equations, every cell with `size` rows."""
     table = np.array(matrix, dtype=np.int64).reshape(-1, len(room))
     part = Component(np.arange(len(room)), whole(*room), np.arange(len(table)), table, whole(*sums), whole(*sums))
-    return Tilt.of(part, [size] * len(room), np.zeros(len(room), dtype=np.int64), convention)
+    return DualProblem.of(part, [size] * len(room), np.zeros(len(room), dtype=np.int64), convention)
 
 
 def lowered(tilt):
@@ -163,7 +163,7 @@ def test_sums_of_exponentials_are_rounded_up():
 def test_the_sign_of_a_multiplier_is_kept():
     """An inequality's multiplier of the wrong sign would cut worlds off: it is 0 instead."""
     part = Component(whole(0), whole(9), whole(0), np.array([[1]]), whole(3), whole(7))
-    tilt = Tilt.of(part, [1], whole(0), "ordered")
+    tilt = DualProblem.of(part, [1], whole(0), "ordered")
     count = sum(Fraction(1, math.factorial(y)) for y in range(3, 8))
     for lam in (-5.0, 0.0, 5.0):
         for other in (-5.0, 0.0, 5.0):
@@ -172,7 +172,7 @@ def test_the_sign_of_a_multiplier_is_kept():
 
 def test_multipliers_are_kept_to_their_signs_and_below_the_steepest():
     part = Component(whole(0), whole(9), whole(0, 1), np.array([[1], [1]]), whole(3, 4), whole(7, 4))
-    tilt = Tilt.of(part, [1], whole(0), "ordered")
+    tilt = DualProblem.of(part, [1], whole(0), "ordered")
     assert tilt.sign.tolist() == [0, 1, -1]
     assert tilt.project(np.full(3, 1e9)).tolist() == [STEEPEST, STEEPEST, 0]
     assert tilt.project(np.full(3, -1e9)).tolist() == [-STEEPEST, 0, -STEEPEST]

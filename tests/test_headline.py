@@ -239,7 +239,7 @@ def cpsat_only(monkeypatch):
         raise Inconclusive("not listed in this test")
 
     monkeypatch.setattr(histogram.HistogramEngine, "refuses", lambda self, release, query: "not in this test")
-    monkeypatch.setattr(solvers.programs.cell_model, "listed", unlisted)
+    monkeypatch.setattr(solvers.programs.cell_model, "listed_histograms", unlisted)
 
 
 @pytest.mark.parametrize(("engine", "number"), [("histogram", 60), ("cpsat", 40)])
@@ -396,12 +396,12 @@ def test_integers_are_recognised_by_their_thresholds_and_decimals_are_not():
     import pandas as pd
 
     from recon.readers.formats.drafts.suggesting import suggested_domain
-    from recon.readers.loading.loading import draft_of, settle
+    from recon.readers.loading.loading import bind_draft, draft_of
 
     dice = np.random.default_rng(3)
     x = pd.DataFrame({"age": dice.integers(18, 80, 120), "bmi": dice.normal(25, 3, 120).round(2)})
     model = tree.DecisionTreeClassifier(random_state=0).fit(x, dice.integers(0, 2, 120))
-    guessed, _ = settle(draft_of(model), None)
+    guessed, _ = bind_draft(draft_of(model), None)
     release = recon.encode(model, guessed)
     found = _suggested(release)
     (name, low, high) = found.integers[0]

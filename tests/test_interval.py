@@ -25,9 +25,9 @@ from solvers.programs.interval.bracket import Bracket, WorkStretch
 from solvers.programs.interval.lagrangian_dual import (
     PRIME,
     SHARES,
+    DualProblem,
     Mixture,
     Tableau,
-    Tilt,
     _log_factorials,
     _log_weights,
     _prefix_sums,
@@ -267,7 +267,7 @@ def test_a_mixture_leaves_shares_that_add_up(compas):
     case = _case_of(system, 100, "ordered")
     bracket = Bracket(case, WorkStretch(Limits(), 10), count_small=False)
     part = max((p.part for p in bracket.pieces), key=lambda p: len(p.cells))
-    tilt = Tilt.of(part, system.sizes, system.bounds.lower, "ordered")
+    tilt = DualProblem.of(part, system.sizes, system.bounds.lower, "ordered")
     lam = tilt.minimise(np.zeros(len(tilt.row)), np.ones(tilt.cells), never)
     alive = tilt.moments(tilt.slope(lam), np.ones(tilt.cells))[2] > 1e-3
     mixture = Mixture(tilt, tilt.slope(lam), alive, never)

@@ -13,7 +13,7 @@ from solvers.foundation.errors import EngineError, TooLarge
 from solvers.foundation.limits import Limits
 from solvers.leaf_values import lattice
 from solvers.leaf_values.combining import IntegerStatements
-from solvers.leaf_values.lattice import MOST, reduced, unavailable
+from solvers.leaf_values.lattice import MAX_LATTICE_COLUMNS, reduced, unavailable
 
 
 def statements(middle, low, high, lower, upper, radius=None):
@@ -237,7 +237,7 @@ def test_a_radius_counts():
 
 def test_what_is_not_reduced(monkeypatch):
     """Too many columns, none, no time, no package: nothing is found, and the package is named."""
-    n = MOST + 1
+    n = MAX_LATTICE_COLUMNS + 1
     assert reduced(statements(np.ones((1, n)), [1.0], [1.0], np.zeros(n), np.ones(n))) == []
     assert reduced(statements([[1.0]], [1.0], [1.0], [1], [1])) == []
     given = statements([[1.0, 0.3]], [1.3], [1.3], [0, 0], [5, 5])

@@ -15,7 +15,7 @@ from solvers.foundation.limits import Limits
 from solvers.leaf_values import peeling, settling
 from solvers.leaf_values.cells import AssumptionError, CellLevel, ColumnSystem, first_cells, with_trees
 from solvers.leaf_values.combining import IntegerStatements, implied, moved
-from solvers.leaf_values.settling import Settling, settled
+from solvers.leaf_values.settling import Strengthening, strengthened_counts
 from solvers.statements.release import ANY_LABEL, Release
 
 
@@ -64,9 +64,9 @@ def one_moved(release: Release, tree: int, figure: int, by: float = 1e-5) -> Rel
 def test_a_figure_that_proofs_do_not_feel_is_noticed_when_all_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     release = case("hist", 5, 300, 20, max_depth=3)[0].statements
     spoiled = one_moved(release, 19, 1, 1e-12)
-    assert "tree 19" in settled(spoiled, 0, Limits(20)).failed
+    assert "tree 19" in strengthened_counts(spoiled, 0, Limits(20)).failed
     monkeypatch.setattr(settling, "evaluated", lambda *_: [(np.zeros(0), np.zeros(0, dtype=bool))])
-    assert not settled(spoiled, 0, Limits(20)).failed  # so that it is the evaluation which notices
+    assert not strengthened_counts(spoiled, 0, Limits(20)).failed  # so that it is the evaluation which notices
 
 
 def test_a_contradiction_is_noticed_before_anything_is_fixed() -> None:
@@ -84,7 +84,7 @@ def test_a_contradiction_is_noticed_before_anything_is_fixed() -> None:
 
 def first_level(release: Release) -> CellLevel:
     """Return the cells of all trees with what is said of them, before anything is worked out."""
-    work = Settling(release, 0, Limits(20))
+    work = Strengthening(release, 0, Limits(20))
     cells = first_cells(release, work.base, work.most)
     cells, _ = with_trees(release, work.boosted, cells, len(work.boosted.trees), work.most)
     shape = (len(cells), len(work.boosted.labels))

@@ -23,7 +23,7 @@ import recon
 from recon.queries.certificates.certificate_format import sharing_steps
 from recon.queries.certificates.issuing import all_of_it
 from recon.queries.certificates.verifying import verify
-from recon.readers.loading.settled import settled_release
+from recon.readers.loading.settled import strengthened_release
 from solvers.engines.chain import _with_block
 from solvers.foundation.errors import CertificateError, NotVerified
 from solvers.foundation.limits import Limits
@@ -48,7 +48,7 @@ from solvers.proofs.certificates.leaf_steps import StepWalk, TracedReplay
 from solvers.statements.boxes import Box, Boxes
 from solvers.statements.gradients.boosted import Gradients, rows_at
 from solvers.statements.gradients.enclosed import BITS, WORK, _exp_of_minus, _nearest, added, contribution
-from solvers.statements.questions.answers import SettledAnswer
+from solvers.statements.questions.answers import StrengthenedAnswer
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, AddedBlocks, Loose, Partition, Region, RowCount, Statement
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -517,12 +517,14 @@ def test_totals_are_a_second_block():
     low, high = (x.reshape(-1, 2)[alive] for x in (replay.lower, replay.upper))
     least, most = (x[alive] for x in replay.totals()[:2])
     boxes = Boxes.of(replay.cutter.boxes(replay.cells.kept(alive)))
-    answered = SettledAnswer("bounds", boxes=boxes, low=low, high=high, steps=steps, total_low=least, total_high=most)
+    answered = StrengthenedAnswer(
+        "bounds", boxes=boxes, low=low, high=high, steps=steps, total_low=least, total_high=most
+    )
     assert (
         NumberedStatements(_with_block(world.release, 0, answered)).fingerprint
         == NumberedStatements(release).fingerprint
     )
-    plainly = SettledAnswer("bounds", boxes=boxes, low=low, high=high)
+    plainly = StrengthenedAnswer("bounds", boxes=boxes, low=low, high=high)
     assert np.array_equal(plainly.total_high, high.sum(axis=1))
     verifier = Verifier(world.release)
     for box, n in zip(boxes, most.tolist(), strict=True):
@@ -596,7 +598,7 @@ def test_two_models_one_inside_the_other():
 @pytest.fixture(scope="module")
 def softmax():
     release = recon.load(GOLDEN / "boosted_softmax.json")
-    return release, all_of_it(settled_release(release), Limits(20))
+    return release, all_of_it(strengthened_release(release), Limits(20))
 
 
 def test_a_file_is_certified_and_verified(softmax):

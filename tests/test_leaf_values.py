@@ -19,9 +19,9 @@ from solvers.kernel.claims import Form, LeafValues, Refined, RegionProof
 from solvers.kernel.facts import NumberedStatements
 from solvers.kernel.leaf_values.replay import replayed
 from solvers.leaf_values import combining, peeling
-from solvers.leaf_values.combining import IntegerStatements, around, implied
-from solvers.leaf_values.settling import settled
-from solvers.statements.questions.answers import SettledAnswer
+from solvers.leaf_values.combining import IntegerStatements, centred_on, implied
+from solvers.leaf_values.settling import strengthened_counts
+from solvers.statements.questions.answers import StrengthenedAnswer
 
 FITS = {"hist": fit_hist, "gb": fit_gb}
 TREES = {"hist": "max_iter", "gb": "n_estimators"}
@@ -45,7 +45,7 @@ def case(kind: str, seed: int, rows: int, trees: int, **options: Any) -> tuple[E
     return release_of(FITS[kind](frame, **{TREES[kind]: trees, **options}), domain), frame
 
 
-def truth(release: EncodedRelease, frame: pd.DataFrame, found: SettledAnswer) -> tuple[Any, int]:
+def truth(release: EncodedRelease, frame: pd.DataFrame, found: StrengthenedAnswer) -> tuple[Any, int]:
     """Return the true rows per cell and label, and how many are in no cell."""
     assert found.boxes is not None
     rows, domain = TrueRows.of(release, frame), release.statements.domain
@@ -57,7 +57,7 @@ def truth(release: EncodedRelease, frame: pd.DataFrame, found: SettledAnswer) ->
     return times, int(rows.times[cell < 0].sum())
 
 
-def is_true(release: EncodedRelease, frame: pd.DataFrame, found: SettledAnswer) -> bool:
+def is_true(release: EncodedRelease, frame: pd.DataFrame, found: StrengthenedAnswer) -> bool:
     """Return whether the true rows are within the bounds."""
     times, outside = truth(release, frame, found)
     return outside == 0 and bool(((found.low <= times) & (times <= found.high)).all())
@@ -69,7 +69,7 @@ def test_the_truth_is_never_excluded_and_the_proof_replays(kind: str) -> None:
     for seed in range(8):
         rows, trees = 60 + 37 * seed, 2 + 2 * seed
         release, frame = case(kind, seed, rows, trees, max_depth=2 + seed % 2)
-        found = settled(release.statements, 0, Limits(20))
+        found = strengthened_counts(release.statements, 0, Limits(20))
         assert not found.failed
         assert is_true(release, frame, found)
         assert (found.status == "exact") == bool((found.low == found.high).all())
@@ -88,7 +88,7 @@ def test_the_truth_is_never_excluded_and_the_proof_replays(kind: str) -> None:
 def test_many_trees_leave_nothing_open_and_figures_to_spare() -> None:
     for kind in FITS:
         release, frame = case(kind, 3, 400, 40, max_depth=3)
-        found = settled(release.statements, 0, Limits(20))
+        found = strengthened_counts(release.statements, 0, Limits(20))
         assert found.status == "exact"
         assert is_true(release, frame, found)
         assert found.surplus > 100
@@ -97,7 +97,7 @@ def test_many_trees_leave_nothing_open_and_figures_to_spare() -> None:
 
 def test_steps_are_made_when_asked_for_and_are_the_same_each_time() -> None:
     release, _ = case("gb", 1, 150, 8, max_depth=2)
-    steps = settled(release.statements, 0, Limits(20)).steps
+    steps = strengthened_counts(release.statements, 0, Limits(20)).steps
     listed = list(steps)
     assert len(steps) == len(listed) > 10
     assert isinstance(steps[0], Refined)
@@ -110,9 +110,9 @@ def test_steps_are_made_when_asked_for_and_are_the_same_each_time() -> None:
 
 def test_weights_that_are_not_held_are_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     release, _ = case("hist", 4, 200, 12, max_depth=3)
-    held = settled(release.statements, 0, Limits(20))
+    held = strengthened_counts(release.statements, 0, Limits(20))
     monkeypatch.setattr(peeling, "HELD", 0)
-    found = settled(release.statements, 0, Limits(20))
+    found = strengthened_counts(release.statements, 0, Limits(20))
     assert len(found.steps) == len(held.steps)
     out = replayed(
         NumberedStatements(release.statements), LeafValues(0, tuple(found.steps), RegionProof(())), Limits(20)
@@ -125,7 +125,7 @@ def test_hidden_weights_are_always_noticed() -> None:
         frame, domain = people(seed, 300)
         weights = np.random.default_rng(seed).integers(1, 3, len(frame)).astype(float)
         model = fit_hist(frame, max_iter=25, max_depth=3, weights=weights)
-        found = settled(release_of(model, domain).statements, 0, Limits(20))
+        found = strengthened_counts(release_of(model, domain).statements, 0, Limits(20))
         assert found.status == "unknown"
         assert "weighted" in found.failed
         assert found.boxes is None
@@ -134,19 +134,19 @@ def test_hidden_weights_are_always_noticed() -> None:
 def test_one_value_moved_is_noticed() -> None:
     release, _ = case("hist", 5, 300, 20, max_depth=3)
     tree = release.statements.boosted[0].trees[7]
-    assert not settled(release.statements, 0, Limits(20)).failed
+    assert not strengthened_counts(release.statements, 0, Limits(20)).failed
     kept = tree.low.copy(), tree.high.copy()
     try:
         tree.low[1] += 1e-6
         tree.high[1] += 1e-6
-        assert settled(release.statements, 0, Limits(20)).failed
+        assert strengthened_counts(release.statements, 0, Limits(20)).failed
     finally:
         tree.low[:], tree.high[:] = kept
 
 
 def test_no_time_leaves_true_bounds() -> None:
     release, frame = case("gb", 2, 200, 10, max_depth=3)
-    found = settled(release.statements, 0, Limits(0.0))
+    found = strengthened_counts(release.statements, 0, Limits(0.0))
     assert found.status == "bounds"
     assert is_true(release, frame, found)
 
@@ -221,7 +221,7 @@ def test_moved_intervals_hold_what_is_left() -> None:
     for seed in range(10):
         given, _, x = adverse(seed)
         at = x - np.random.default_rng(seed).integers(0, 5, len(x))
-        near = around(given, at)
+        near = centred_on(given, at)
         for i, left in enumerate(exactly(given.middle, x - at)):
             assert Fraction(float(near.low[i])) <= left <= Fraction(float(near.high[i]))
         assert bool(((near.lower <= x - at) & (x - at <= near.upper)).all())

@@ -36,7 +36,7 @@ from encoders.encode.encoder import encode
 from encoders.models.learner_facts import Learner
 from encoders.models.models import Forest, Provenance, Rule, RuleList, Tree, kinds_of
 from encoders.models.nodes import ModelNode, Nodes, Support
-from recon.io.console.learner_option import AMOUNTS, SWITCHES, WHOLE, WORDS, asked_of
+from recon.io.console.learner_option import AMOUNTS, SWITCHES, WHOLE_SETTINGS, WORDS, asked_of
 from recon.io.console.options import _known_learner
 from recon.learner_rule.chosen_model import (
     _improvements,
@@ -202,7 +202,7 @@ def test_settings_that_make_no_sense_are_no_settings(name, value):
 
 def numbers(name):
     """Return a strategy of the values of a whole setting."""
-    return st.one_of(st.none(), st.integers(WHOLE[name], 10**6))
+    return st.one_of(st.none(), st.integers(WHOLE_SETTINGS[name], 10**6))
 
 
 LEARNERS = st.builds(
@@ -340,7 +340,11 @@ def test_settings_on_the_command_line():
         "weighted": False,
     }  # fmt: skip
     assert _known_learner("auto") == "auto"
-    assert {*WORDS, *WHOLE, *AMOUNTS, *SWITCHES} == {f.name for f in fields(Learner)} - {"name", "source", "version"}
+    assert {*WORDS, *WHOLE_SETTINGS, *AMOUNTS, *SWITCHES} == {f.name for f in fields(Learner)} - {
+        "name",
+        "source",
+        "version",
+    }
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from recon.queries.certificates.verifying import verify
 from recon.readers.formats.boosters.xgboost import model as xgboost_model
 from recon.readers.frames.world import violations
 from recon.readers.loading.loading import read_domain
-from recon.readers.loading.settled import settled_release
+from recon.readers.loading.settled import strengthened_release
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 
@@ -163,7 +163,7 @@ def test_trees_of_other_rows_are_a_release_of_their_own():
 def test_every_training_of_a_booster_is_a_release_of_its_own(file, second):
     release, tables = continued(file)
     assert violations(release, tables["first"]) == []
-    assert violations(settled_release(release, Limits(30)), tables["first"]) == []
+    assert violations(strengthened_release(release, Limits(30)), tables["first"]) == []
     assert release.rows.low == 80
     assert any(f"{file}#2" in line for line in release.reader_notes)
     assert continued(file, "#1")[0].models == release.models
@@ -187,7 +187,7 @@ def test_trainings_that_figures_tell_apart_are_never_joined():
 @pytest.mark.parametrize("file", ["lightgbm_binary_first.txt", "xgboost_logistic_first.json"])
 def test_training_continued_on_the_same_rows_is_one_release(file):
     release, tables = continued(file)
-    assert violations(settled_release(release, Limits(30)), tables["first"]) == []
+    assert violations(strengthened_release(release, Limits(30)), tables["first"]) == []
     assert len(release.models[0].trees) == 4
     with pytest.raises(Unsupported, match="holds one release"):
         continued(file, "#2")
@@ -196,7 +196,7 @@ def test_training_continued_on_the_same_rows_is_one_release(file):
 def test_other_rows_that_only_leaf_values_of_cells_refute_are_left_out_of_every_answer():
     release, tables = continued("xgboost_logistic_fewer.json")
     assert any("all trees were fitted on the same rows" in line for line in release.assumptions)
-    settled = settled_release(release, Limits(30))
+    settled = strengthened_release(release, Limits(30))
     assert violations(settled, tables["first"]) == []
     assert any("from tree" in line for line in settled.assumptions)
 

@@ -29,7 +29,7 @@ from recon.readers.formats.printed import streed_text
 from recon.readers.formats.rules import corels_saved, dl85, imodels_figs, imodels_lists, imodels_trees, streed
 from recon.readers.frames.world import violations
 from recon.readers.loading.attaching import _named_by, attach_counts
-from recon.readers.loading.loading import settle
+from recon.readers.loading.loading import bind_draft
 from recon.readers.stored.objects.raw import Name
 from recon.readers.stored.objects.things import Thing
 from recon.readers.stored.rewriting import open_stored
@@ -75,7 +75,7 @@ def training(file, draft):
 def released(draft, frame):
     domain = Domain.from_frame(frame, label=frame.columns[-1])
     placed = _named_by(draft, list(frame.columns[:-1]))  # DL8.5 only numbers its features
-    found, models = settle(placed, domain)
+    found, models = bind_draft(placed, domain)
     return encode(found, models, draft.rows)
 
 

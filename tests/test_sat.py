@@ -20,7 +20,7 @@ import recon
 from recon.readers.frames.selections import select_frame
 from recon.readers.frames.world import World as PublicWorld
 from solvers.cells.clauses.lowering import Lowered, lower
-from solvers.cells.clauses.sat import LiteralQuestion, broken, satisfy, settle
+from solvers.cells.clauses.sat import LiteralQuestion, broken, satisfy, solve_questions
 from solvers.engines.chain import answer
 from solvers.engines.sat import MAX_CLAUSES, SatEngine
 from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported
@@ -236,12 +236,12 @@ def test_each_question_has_its_share_of_the_work():
         LiteralQuestion(some=(2,), none=(2,)),
     ]
     limits = Limits().at_most(4.0)
-    found = settle(hard(guarded=True), questions, limits)
+    found = solve_questions(hard(guarded=True), questions, limits)
     assert found.answers == (None, True, True, False)
     assert 0.5 < limits.meter.used < 2.0, "its fourth of the work"
     assert len(found.worlds) == 1, "one model answers every question that it meets"
     with pytest.raises(Inconclusive):
-        settle(hard(), questions, Limits(seconds=0.0))
+        solve_questions(hard(), questions, Limits(seconds=0.0))
 
 
 def small():
@@ -259,7 +259,7 @@ def test_a_world_that_breaks_a_statement_is_not_believed(monkeypatch):
     with pytest.raises(EngineError, match="breaks a statement: s"):
         satisfy(lowered, Limits())
     with pytest.raises(EngineError, match="breaks a statement: s"):
-        settle(lowered, [LiteralQuestion()], Limits())
+        solve_questions(lowered, [LiteralQuestion()], Limits())
     with pytest.raises(EngineError, match="breaks a statement: s"):
         SatEngine().answer(release, MostLikely(), Limits())
 

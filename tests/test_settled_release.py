@@ -13,11 +13,11 @@ import pytest
 
 import recon
 from recon.readers.frames.world import violations
-from recon.readers.loading.settled import as_released, settled_release
+from recon.readers.loading.settled import as_released, strengthened_release
 from solvers.engines import chain as settling
 from solvers.foundation.errors import Unsupported
 from solvers.statements.boxes import Box, Boxes
-from solvers.statements.questions.answers import SettledAnswer
+from solvers.statements.questions.answers import StrengthenedAnswer
 from solvers.statements.questions.query import Settle
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -41,7 +41,7 @@ def everything(release, known=True):
     low = times if known else np.zeros_like(times)
     high = times if known else np.repeat(times.sum(axis=1)[:, None], 2, axis=1)
     status = "exact" if known else "bounds"
-    return SettledAnswer(status, boxes=Boxes.of(cells), low=low, high=high, surplus=7, worst=0.5)
+    return StrengthenedAnswer(status, boxes=Boxes.of(cells), low=low, high=high, surplus=7, worst=0.5)
 
 
 @pytest.fixture
@@ -110,21 +110,21 @@ def test_what_is_not_settled_stays_open_and_nothing_is_called_exact(says):
 
 def test_where_an_assumption_fails_leaf_values_are_not_used_and_that_is_said(says):
     release = load()
-    says(lambda: SettledAnswer("unknown", failed="rows are weighted, or training went on"))
-    found = settled_release(release)
+    says(lambda: StrengthenedAnswer("unknown", failed="rows are weighted, or training went on"))
+    found = strengthened_release(release)
     assert found.statements.boosted == ()
     line = "boosting: its leaf values are not used: rows are weighted, or training went on"
     assert any(one.startswith(line) and "from tree 1 on trees may be" in one for one in found.assumptions)
     assert any(one.startswith(line) for one in recon.count(release).trail)
     assert recon.count(release).status == "bounds"
     assert as_released(found) is release
-    assert settled_release(found) is found
+    assert strengthened_release(found) is found
 
 
 def test_without_leaf_values_nothing_is_done(says):
     asked = says(lambda: 1 / 0)
     release = recon.load(GOLDEN / "forest_3.json")
-    assert settled_release(release) is release
+    assert strengthened_release(release) is release
     assert asked == []
 
 
@@ -132,7 +132,7 @@ def test_what_no_engine_settles_leaves_the_counts(says):
     release = load()
     asked = says(lambda: Unsupported("not this one"))
     assert recon.count(release).status == "bounds"
-    assert settled_release(release).statements.settled is None
+    assert strengthened_release(release).statements.settled is None
     assert asked
 
 
@@ -155,5 +155,5 @@ def test_without_lattices_the_answer_says_which_extra_would_help(monkeypatch):
     """A release that leaf values leave open: `boosted_open.json`."""
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name == "flint" else find(name, *more))
-    release = settled_release(recon.load(GOLDEN / "boosted_open.json"))
+    release = strengthened_release(recon.load(GOLDEN / "boosted_open.json"))
     assert any(".[lattice]" in line for line in release.assumptions)

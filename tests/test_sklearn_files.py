@@ -20,7 +20,7 @@ from encoders.models.models import Boosting, Forest
 from recon.readers.formats.detection import read_draft
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.frames.world import violations
-from recon.readers.loading.loading import settle
+from recon.readers.loading.loading import bind_draft
 
 GOLDEN = Path(__file__).parent / "golden" / "models"
 INDEX = json.loads((GOLDEN / "index.json").read_text())
@@ -56,7 +56,7 @@ def read(entry: dict) -> Draft:
 
 def released(entry: dict, frame: pd.DataFrame) -> recon.EncodedRelease:
     draft = read(entry)
-    found, models = settle(draft, Domain.from_frame(frame, label=frame.columns[-1]))
+    found, models = bind_draft(draft, Domain.from_frame(frame, label=frame.columns[-1]))
     return encode(found, models, draft.rows)
 
 

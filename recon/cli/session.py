@@ -71,10 +71,10 @@ def open_release(
         release = open_files(files, domain, independent, limits.memory, confidence, rows, label, known, limits)
     if not settle or not release.statements.boosted:
         return release
-    from recon.readers.loading.settled import settled_release
+    from recon.readers.loading.settled import strengthened_release
 
     limits.report("leaf values are used")
-    return settled_release(release, limits)
+    return strengthened_release(release, limits)
 
 
 def finish(status: str) -> None:

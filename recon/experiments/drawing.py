@@ -35,10 +35,10 @@ ALIKE = (  # what several experiments show under these names, in the order of th
 ACROSS = 2  # panels in a row
 SHARED = 8  # quantities of a figure that stand in one legend below it, also where no two panels have the same
 COORDINATES = re.compile(r' (?:d|x|y)="[^"]*"')
-FEW = 12  # values on an axis that are all marked, and marks on a line of many points
+MAX_MARKED = 12  # values on an axis that are all marked, and marks on a line of many points
 CHARACTER = 5.2  # points that a character of a tick label takes
 WIDTH = 250.0  # points that the axis of a panel takes
-SHORT = 4  # characters of a value on a linear axis that is named itself
+MAX_SHORT_LABEL = 4  # characters of a value on a linear axis that is named itself
 TICKS = 6  # intervals of other linear axes, at most
 TITLE = 60  # characters of a title in a line
 SHADE = 0.3  # of all bands of a panel together
@@ -235,7 +235,7 @@ def _draw_series(place: Any, line: PlotLine, known: Mapping[str, Look], shade: f
     colour, marker = known[line.like or line.label]
     marker, size = ("x", 5) if line.like else (marker, 4)
     style = {"line": "-", "dashed": "--", "points": "none", "step": "-"}[line.style]
-    every = len(line.x) // FEW if line.style == "line" and len(line.x) > 2 * FEW else 1
+    every = len(line.x) // MAX_MARKED if line.style == "line" and len(line.x) > 2 * MAX_MARKED else 1
     place.plot(line.x, line.y, linestyle=style, color=colour, label=line.label, linewidth=1.3, markevery=every,
                marker="" if line.style in {"step", "dashed"} else marker, markersize=size,
                drawstyle="steps-post" if line.style == "step" else "default")  # fmt: skip
@@ -296,8 +296,10 @@ def _mark_x(axis: Any, panel: Panel) -> None:
     named = [panel.names.get(value, f"{value:g}") for value in values]
     log = panel.x_scale == "log"
     shared = max((len(set(line.x)) for line in lines), default=0) == len(values) > 1
-    short = max(map(len, named), default=0) <= SHORT and all(value < 1 or value == int(value) for value in values)
-    if not 0 < len(values) <= FEW or not (log or (shared and short)):
+    short = max(map(len, named), default=0) <= MAX_SHORT_LABEL and all(
+        value < 1 or value == int(value) for value in values
+    )
+    if not 0 < len(values) <= MAX_MARKED or not (log or (shared and short)):
         if log:
             axis.set_major_formatter(_plain())
             axis.set_minor_formatter(NullFormatter())

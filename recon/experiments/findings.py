@@ -48,7 +48,7 @@ class Texts:
         return self._filled("sentences", name, values)
 
 
-def gathered(*found: ExperimentFindings) -> ExperimentFindings:
+def joined_findings(*found: ExperimentFindings) -> ExperimentFindings:
     """Return findings as one, without tables that have no lines and figures that have no panels."""
     return ExperimentFindings(
         [table for one in found for table in one.tables if len(table.frame)],
@@ -71,7 +71,7 @@ def of_questions(
         if len(some):
             kept = slice(None) if perhaps is None else some.notna().any() | some.columns.isin(perhaps)
             found.append(of(some.loc[:, kept]))
-    return gathered(*found)
+    return joined_findings(*found)
 
 
 def where(frame: pd.DataFrame, **values: Any) -> pd.DataFrame:

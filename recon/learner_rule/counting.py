@@ -34,7 +34,7 @@ from recon.queries.answers.counting import count
 from recon.queries.measures.measures import measure
 from recon.readers.frames.describe import condition_text
 from recon.readers.loading.loading import Released, release_of
-from recon.readers.loading.settled import settled_release
+from recon.readers.loading.settled import strengthened_release
 from solvers.foundation.displayed import short
 from solvers.foundation.errors import ContradictionError, Inconclusive, Unsupported
 from solvers.foundation.exact import log2_multinomial
@@ -385,7 +385,7 @@ def _fact_text(fact: LearnerFact) -> str:
 
 def _worlds_of(release: EncodedRelease, limits: Limits) -> Bits:
     """Return bounds on log2 of the ordered worlds; `ContradictionError` where there is none."""
-    answer = count(settled_release(release, limits), "ordered", limits)
+    answer = count(strengthened_release(release, limits), "ordered", limits)
     if answer.status == "unsat":
         raise ContradictionError("the statements contradict each other", tuple(answer.conflict))
     return max(0.0, answer.bounds[0]), answer.bounds[1]

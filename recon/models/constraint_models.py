@@ -14,7 +14,7 @@ from recon.models.mapping import Mapping, about_cells, about_rows, title
 from recon.queries.answers.counting import convention_of
 from recon.queries.noisy.denoising import certain_release
 from recon.readers.loading.loading import Released, release_of
-from recon.readers.loading.settled import settled_release
+from recon.readers.loading.settled import strengthened_release
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.proofs.export.formats import clause_comments, cpsat_model, highs_model
@@ -131,4 +131,4 @@ def mapping_of(release: EncodedRelease, to: str, convention: str | None, limits:
 
 def _settled(release: Released, limits: Limits | None) -> EncodedRelease:
     """Return the release with what its leaf values prove: the settled partition is one of its statements."""
-    return settled_release(release_of(release, limits), limits)
+    return strengthened_release(release_of(release, limits), limits)

@@ -32,7 +32,7 @@ from recon.models.mapping import Mapping, title
 from recon.readers.formats.release.writing import attribute_json, release_json
 from recon.readers.frames.world import World, between
 from recon.readers.loading.loading import Released, release_of
-from recon.readers.loading.settled import settled_release
+from recon.readers.loading.settled import strengthened_release
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.proofs.export.formats import cpsat_bytes, dimacs_lines, encoded, mps_lines, opb_lines, opb_variables
@@ -286,7 +286,7 @@ def export(
         size, about = (drawn.graph.number_of_nodes(), drawn.graph.number_of_edges()), drawn.about
         body, beside_it = encoded(drawn.lines()), None
     else:
-        mapping = mapping_of(settled_release(release, limits), to, convention, limits)
+        mapping = mapping_of(strengthened_release(release, limits), to, convention, limits)
         about = (*mapping.about, _beside(out))
         if isinstance(mapping.form, ClauseForm):
             lowered = mapping.form.lowered
@@ -312,7 +312,7 @@ def restored(release: Released, map_path: str, solution_path: str, limits: Limit
     the map is none or that of another release, and where the solution is none or breaks a statement, which it names.
     """
     limits = limits or Limits()
-    release = settled_release(release_of(release, limits), limits)
+    release = strengthened_release(release_of(release, limits), limits)
     found = _read_map(map_path)
     to, convention = found.get("format"), found.get("convention")
     if to not in FORMATS or not isinstance(convention, str | None):

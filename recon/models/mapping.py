@@ -103,7 +103,7 @@ def about_rows(release: EncodedRelease, rows: ExportedRows) -> Iterator[str]:
         yield "the number of rows is open: solutions of every possible number of rows are counted together"
 
 
-WHOLE = 1e-5  # a value so near a whole number is that number: solvers in floating point are not nearer
+WHOLE_TOLERANCE = 1e-5  # a value so near a whole number is that number: solvers in floating point are not nearer
 Number = int | float | bool
 Solution = ByName[Any, Number] | Sequence[Number]
 
@@ -279,7 +279,7 @@ def _whole(name: object, value: Number) -> int:
     if isinstance(value, int):
         rounded = int(value)
     else:
-        rounded = round(value) if math.isfinite(value) and abs(value - round(value)) <= WHOLE else -1
+        rounded = round(value) if math.isfinite(value) and abs(value - round(value)) <= WHOLE_TOLERANCE else -1
     if rounded < 0 or rounded >= 1 << 62:
         raise ReleaseError(f"the solution gives {named(str(name))} the value {value}, no whole number from 0 on")
     return rounded

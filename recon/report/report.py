@@ -47,7 +47,7 @@ from recon.report.wording.headline import (
     stored_lines,
     worlds_lines,
 )
-from recon.report.wording.noise_report import bought_json, count_json, empty_json, empty_sections, noise_lines
+from recon.report.wording.noise_report import count_json, empty_json, empty_sections, noise_effect_json, noise_lines
 from solvers.foundation.displayed import NAME, Displayed, DisplayFacts, named
 from solvers.foundation.exact import level_text
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Partition
@@ -370,7 +370,7 @@ class Report(Displayed, AuditReport):
         if found.truth is not None:
             out["truth"] = truth_json(found.truth)
         if found.bought is not None:
-            out["without_noise"] = bought_json(found.bought)
+            out["without_noise"] = noise_effect_json(found.bought)
         if found.certificate is not None:
             out["certificate"] = found.certificate
         out["how"] = how(found, self.context)

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote
 from xml.etree import ElementTree as ET  # it only writes here
 
-from recon.release.policies.checks import counted, ends, interval_text
+from recon.release.policies.checks import counted, interval_bounds, interval_text
 from recon.release.policies.rules import RULES
 from solvers.foundation.displayed import json_shown, named, shown
 
@@ -170,7 +170,7 @@ def _notes(document: Document) -> Iterator[Json]:
     """Yield notes on what leaks most, where no policy decides."""
     facts = document.get("facts") or {}
     pinned = facts.get("pinned")
-    if pinned and ends(pinned)[0] > 0:
+    if pinned and interval_bounds(pinned)[0] > 0:
         text = f"{interval_text(pinned, 'person')} pinned down: every attribute follows from the release."
         yield _result("pinned", "note", text[:1].upper() + text[1:], ())
     ones = [one for one in facts.get("groups") or () if list(one["rows"]) == [1, 1]]

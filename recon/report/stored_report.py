@@ -24,7 +24,7 @@ from recon.readers.formats.drafts.suggesting import not_assessed_lines
 from recon.readers.inspection.findings.findings import Finding
 from recon.readers.inspection.findings.severity import ROWS, is_counting
 from recon.readers.inspection.inspecting import Inspection, inspect
-from recon.readers.loading.settled import as_released, settled_release
+from recon.readers.loading.settled import as_released, strengthened_release
 from recon.release.auditing.auditing import stored_outright
 from recon.release.auditing.facts import ROWS_UNSAID, nothing_known, open_facts
 from recon.release.auditing.together import Together, judged_by_programs, judged_together, proofs
@@ -370,12 +370,12 @@ def settled_early(release: EncodedRelease, policy: Policy, limits: Limits) -> Re
     if release.noisy:
         return None
     if release.statements.boosted and as_released(release) is release:
-        soon = settled_release(release, limits, lattices=False)
+        soon = strengthened_release(release, limits, lattices=False)
         together = judged_by_programs(soon, policy.values, limits)
         if _violated(open_facts(soon, (), ENOUGH, together), policy):
             found = ReleaseFacts(soon, stored_outright(soon, limits), ENOUGH, together)
             return replace(found, context=_around(found.facts, policy, limits, None))
-    release = settled_release(release, limits)
+    release = strengthened_release(release, limits)
     statements = release.statements
     if statements.single is not None:
         return None

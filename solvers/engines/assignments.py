@@ -22,10 +22,10 @@ from solvers.foundation.exact import multinomial_factors
 from solvers.foundation.limits import Limits
 from solvers.positions.assignments.world import Assigned, assigned, room
 from solvers.positions.known_world import count_placed, draw_parts, draw_placed, known_world, list_placed, values_in
-from solvers.positions.sizes import DeterminedRows, boxed, settled
+from solvers.positions.sizes import DeterminedRows, boxed, determined_rows
 from solvers.positions.verdicts import decide_placed, decide_settled, share_placed
 from solvers.statements.questions.answers import Answer, CountAnswer, LocatedAnswer, WorldsAnswer
-from solvers.statements.questions.engine import FEW, Engine, no_coupling
+from solvers.statements.questions.engine import FEW_CELLS, Engine, no_coupling
 from solvers.statements.questions.query import (
     Convention,
     Count,
@@ -65,7 +65,7 @@ class AssignmentsEngine(Engine):
         """Return why rows have no positions, or None."""
         if not release.bags:
             if isinstance(query, Count | Decide | MostLikely) and anchored(release):
-                return FEW if cells_known(release) else no_coupling(release, query)
+                return FEW_CELLS if cells_known(release) else no_coupling(release, query)
             return UNKNOWN if any(part.open_counts for part in release.partitions.values()) else ALIKE
         if isinstance(query, Sample) and query.convention == "multiset":
             return "it draws datasets by position: ask for the convention 'ordered'"
@@ -78,7 +78,7 @@ class AssignmentsEngine(Engine):
         if not release.bags:
             limits = limits.limited()
             if _few(release, limits):
-                raise Unsupported(FEW)
+                raise Unsupported(FEW_CELLS)
             limits = limits.stage("positions of a tree")
         state = assigned(release, limits)
         if state is None:
@@ -99,7 +99,7 @@ class AssignmentsEngine(Engine):
             return _located(state)
         if isinstance(query, Count):
             return count_placed(state, query.convention, limits)
-        known = settled(state, limits)
+        known = determined_rows(state, limits)
         if known is not None and known.conflict:
             return Answer("unsat", conflict=(known.conflict,))
         whole = known is not None and known.free and not release.impossible

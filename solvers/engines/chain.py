@@ -23,13 +23,13 @@ from solvers.statements.questions.answers import (
     Answer,
     CountAnswer,
     DecideAnswer,
-    SettledAnswer,
+    StrengthenedAnswer,
     combined,
     joined,
     left_open,
     left_to_others,
 )
-from solvers.statements.questions.engine import Engine, loosen, unnamed
+from solvers.statements.questions.engine import Engine, relaxed_answer, unnamed
 from solvers.statements.questions.query import (
     Attain,
     Convention,
@@ -208,7 +208,7 @@ def _no_worse(release: Release, query: Query, found: Answer) -> Answer:
 
 def _loosened(release: Release, query: Query, found: Answer | None, unstated: tuple[str, ...]) -> Answer | None:
     """Return an answer for what it proves where something is not used; None stays None."""
-    return loosen(release, query, found, unstated) if found is not None and unstated else found
+    return relaxed_answer(release, query, found, unstated) if found is not None and unstated else found
 
 
 def _finished(
@@ -316,7 +316,7 @@ def _settle_all(release: Release, limits: Limits, lattices: bool = True) -> Rele
         except (Unsupported, Inconclusive):
             left.append(model)
             continue
-        if not isinstance(proved, SettledAnswer):
+        if not isinstance(proved, StrengthenedAnswer):
             raise TypeError(f"{proved.engine} answered Settle with a {type(proved).__name__}")
         if proved.failed:
             line = f"{model.name}: {NOT_USED}: {proved.failed}"
@@ -349,7 +349,7 @@ def _agreeing(release: Release, number: int, limits: Limits, lattices: bool = Tr
             found = answer(one, Settle(0, lattices), limits.stage("agreeing trees"))
         except (Unsupported, Inconclusive):
             break
-        agrees = isinstance(found, SettledAnswer) and not found.failed and found.boxes is not None
+        agrees = isinstance(found, StrengthenedAnswer) and not found.failed and found.boxes is not None
         low, high = (middle, high) if agrees else (low, middle)
     return low
 
@@ -382,7 +382,7 @@ def _only_sizes(block: Block) -> Block:
     return replace(block, region=np.arange(k, dtype=np.int32), label=any_label, low=low, high=high)
 
 
-def _with_block(release: Release, model: int, proved: SettledAnswer) -> Release:
+def _with_block(release: Release, model: int, proved: StrengthenedAnswer) -> Release:
     """Return a release with the proved rows of a model's cells as further blocks: by label, then whatever their label.
 
     The second one only where it says more than the first.

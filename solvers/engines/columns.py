@@ -16,7 +16,7 @@ from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.programs.columns.single_partitions import decide_without_cells
 from solvers.statements.questions.answers import Answer, BoxMultipliers, CountAnswer, DecideAnswer, Side
-from solvers.statements.questions.engine import FEW, Engine, no_coupling
+from solvers.statements.questions.engine import FEW_CELLS, Engine, no_coupling
 from solvers.statements.questions.query import Count, Decide, Query, Selections
 from solvers.statements.release import Release
 
@@ -38,7 +38,7 @@ class ColumnsEngine(Engine):
         """Return outer bounds, or that there is no world."""
         limits = limits.limited()
         if cells_fit(release, limits):
-            raise Unsupported(FEW)
+            raise Unsupported(FEW_CELLS)
         if isinstance(query, Count):
             from solvers.programs.columns.master import MasterProgram
 

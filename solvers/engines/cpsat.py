@@ -49,7 +49,7 @@ class CpSatEngine(Engine):
     def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
         """Return the exact answer where all histograms could be listed, else what single solves prove."""
         from solvers.programs.bounded_answers import prove
-        from solvers.programs.cell_model import listed
+        from solvers.programs.cell_model import listed_histograms
 
         system = system_of(release, limits)
         if system.bounds.conflict is not None:
@@ -57,7 +57,7 @@ class CpSatEngine(Engine):
         remembered = system.derived.part(ListedHistograms)
         try:
             if remembered.branches is None:
-                remembered.branches = listed(system, limits)
+                remembered.branches = listed_histograms(system, limits)
             known = remembered.branches
         except Inconclusive as error:  # not remembered: more time might list them
             known = str(error)

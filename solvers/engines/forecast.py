@@ -15,7 +15,7 @@ from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.decision_diagram import elimination_order, width
 from solvers.statements.observations import StatementIndex
-from solvers.statements.questions.engine import COARSE, FEW, Engine
+from solvers.statements.questions.engine import COARSE, FEW_CELLS, Engine
 from solvers.statements.questions.query import Query
 from solvers.statements.release import Release
 
@@ -135,5 +135,5 @@ def _foreseen(engine: Engine, known: Presolved) -> str | None:
     if known.system is None:
         return None
     if engine.cells == "many":
-        return FEW
+        return FEW_CELLS
     return COARSE if known.system.coarse and not engine.coarse and not known.conflict else None

@@ -39,7 +39,7 @@ class LeafValuesEngine(Engine):
             from solvers.leaf_values.worlds import one_world
 
             return one_world(release, query, limits)
-        from solvers.leaf_values.settling import settled
+        from solvers.leaf_values.settling import strengthened_counts
 
         assert isinstance(query, Settle)
-        return settled(release, query.model, limits, query.lattices)
+        return strengthened_counts(release, query.model, limits, query.lattices)

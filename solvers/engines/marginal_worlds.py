@@ -42,7 +42,7 @@ from solvers.statements.release import UNBOUNDED, Release
 CHOOSING_COSTS = 1_000
 FREED = (2, 6, 20, 60)  # boxes that are chosen anew in whole numbers beside those that the program splits
 WORK = 1.0  # of CP-SAT, deterministic, for each
-WHOLE = 1e-6
+WHOLE_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ class ValueChoice:
         """Return whole numbers of rows near a vertex that have the figures exactly."""
         y: Ints = np.rint(x).astype(np.int64)
         split = np.zeros(len(rows), dtype=bool)
-        split[box[np.abs(x - y) > WHOLE]] = True
+        split[box[np.abs(x - y) > WHOLE_TOLERANCE]] = True
         split |= np.bincount(box, weights=y, minlength=len(rows)) != rows
         if not split.any() and self.meets(kind, y):
             return y

@@ -12,7 +12,7 @@ import numpy as np
 
 from solvers.cells.clauses.gates import FALSE
 from solvers.cells.clauses.lowering import Lowering, clauses_needed, lower, stated
-from solvers.cells.clauses.sat import LiteralQuestion, SatResult, satisfy, settle
+from solvers.cells.clauses.sat import LiteralQuestion, SatResult, satisfy, solve_questions
 from solvers.cells.worlds import RandomSource
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
@@ -107,7 +107,7 @@ def _decide(release: Release, query: Decide, limits: Limits) -> Answer:
         about.append((i, can_be, can_miss))
     limits.report(f"profiles row by row: {len(about)}")
     try:
-        found = settle(made.finish(), list(questions), limits)
+        found = solve_questions(made.finish(), list(questions), limits)
     except (Inconclusive, Unsupported) as error:
         if trivial:
             raise

@@ -40,7 +40,7 @@ UPWARDS = 1e-6  # by which logarithms of what is lost or doubted are rounded up
 DEEP = 700  # bits below the most probable state: less is lost
 BLOCK = 1 << 20  # states looked at together
 GAP = 48  # states between windows that are kept apart
-MOST = 24  # windows
+MAX_WINDOWS = 24  # windows
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +147,7 @@ def _parts(states: NDArray[np.int64]) -> list[NDArray[np.int64]]:
             order = part[np.argsort(part[:, axis], kind="stable")]
             split += np.split(order, np.flatnonzero(np.diff(order[:, axis]) > GAP) + 1)
         parts = split
-    return parts if len(parts) <= MOST else [states]
+    return parts if len(parts) <= MAX_WINDOWS else [states]
 
 
 def _grown(mass: Mass, group: StateWindow, limits: Limits) -> Mass:

@@ -23,7 +23,7 @@ from solvers.greedy.gains import ChosenTree, GreedyRule, check_choice
 from solvers.greedy.states import DIRECT, UP, StateWindow, U, log2_of
 from solvers.greedy.tree_counts import ChoiceConditions, Passes, check_tree, downwards
 
-WHOLE = 40_000  # states of the root for which nothing is cut off: about 400 rows
+MAX_UNCUT_STATES = 40_000  # states of the root for which nothing is cut off: about 400 rows
 SHARP = ((1e-22, DIRECT), (1e-120, 2e10), (1e-250, 2e10))  # what is cut off elsewhere, products before transforms
 FAR = 1e-6  # a variation distance of one column beyond which less is cut off
 DIGITS = 60  # bits of the sum of the whole numbers drawn from
@@ -47,7 +47,9 @@ class Sampler:
     limits: Limits = field(repr=False)
 
     @classmethod
-    def of(cls, tree: ChosenTree, columns: int, rule: GreedyRule, limits: Limits, *, whole: int = WHOLE) -> Sampler:
+    def of(
+        cls, tree: ChosenTree, columns: int, rule: GreedyRule, limits: Limits, *, whole: int = MAX_UNCUT_STATES
+    ) -> Sampler:
         """Return a sampler; `whole`: states of the root for which nothing is cut off, so that it is exact.
 
         Raises `ContradictionError` where the rule leaves some column no filling, `Inconclusive` at the limits. Cost

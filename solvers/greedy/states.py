@@ -200,7 +200,7 @@ def _dropped(mass: Floats) -> float:
     return number * TINY
 
 
-FEW = 48  # states of a window that others are shifted by, one after the other
+MAX_SHIFTED_STATES = 48  # states of a window that others are shifted by, one after the other
 DIRECT = 3e6  # products below which a direct convolution is faster than transforms
 PASS = 16 * U  # a bound on the relative error of one pass of a transform of radix 2, twice that of theorem 24.2
 
@@ -214,8 +214,8 @@ def convolved(one: StateWindow, two: StateWindow, limits: Limits, *, direct: flo
     shape = (large.mass.shape[0] + small.mass.shape[0] - 1, large.mass.shape[1] + small.mass.shape[1] - 1)
     _fits(shape, limits)
     noise, factors = 0.0, None
-    if np.count_nonzero(small.mass) <= FEW:
-        mass, terms = _by_shifts(large.mass, small.mass, shape), FEW
+    if np.count_nonzero(small.mass) <= MAX_SHIFTED_STATES:
+        mass, terms = _by_shifts(large.mass, small.mass, shape), MAX_SHIFTED_STATES
     elif one.factors and two.factors:
         lines = [np.convolve(p, q) for p, q in zip(one.factors, two.factors, strict=True)]
         factors = lines[0], lines[1]

@@ -132,7 +132,7 @@ EDGE_BYTES = 48  # an edge, its place in both orders, and its share of the state
 MAX_STATES = 400_000
 EARLY = 0.02  # of them in the first layers, where states only multiply: what will not fit is given up soon
 CHECKED = 1 << 24  # state entries compared at a time
-LONG = 1 << 18  # edges of one cell: from here on their time and memory are foreseen
+MIN_FORESEEN_EDGES = 1 << 18  # edges of one cell: from here on their time and memory are foreseen
 STEP_BYTES, STEP_SECONDS = 96, 4e-7  # of an edge while its layer is made
 AT_ONCE = 1 << 14  # edges along which long integers are multiplied between two looks at the clock
 SAMPLE = 64  # states whose numbers are looked at to tell how long they have become
@@ -415,9 +415,9 @@ class Builder:
             return None
         if total > maximum:
             raise TooLarge(f"more than {maximum:,} edges of histograms at cell {i} of {len(self.order)} (--memory)")
-        if total > LONG and total * STEP_BYTES > limits.memory:
+        if total > MIN_FORESEEN_EDGES and total * STEP_BYTES > limits.memory:
             raise TooLarge(f"{total:,} edges of histograms at cell {i} of {len(self.order)} (--memory)")
-        if total > LONG and total * STEP_SECONDS > limits.left():
+        if total > MIN_FORESEEN_EDGES and total * STEP_SECONDS > limits.left():
             raise Inconclusive(f"too little time for {total:,} edges of histograms at cell {i} of {len(self.order)}")
         limits.charge(total * STEP_SECONDS)
         source = np.repeat(np.arange(len(times), dtype=np.int32), times)

@@ -32,7 +32,7 @@ from solvers.kernel.claims import (
 
 T = TypeVar("T")
 SHOWN = 20  # keys that a message names
-LONG = 200  # bits of a number that a message spells out
+MAX_SPELLED_BITS = 200  # bits of a number that a message spells out
 MAX_DEPTH = 200  # branches below each other; far below what Python can follow
 MAX_ASSUMED = 20  # assumptions below each other
 LENGTHS = {"revised": 2, "counted": 2, "filled": 4, "needed": 4, "labelled": 5, "assumed": 4}  # steps, and their parts
@@ -297,7 +297,7 @@ def _every(data: Any, read: Callable[[Any, str], T], place: str) -> tuple[T, ...
 
 def printable(value: Any) -> str:
     """Return a value for a message; of very long numbers only how long, because Python refuses to print them."""
-    if isinstance(value, int) and value.bit_length() >= LONG:
+    if isinstance(value, int) and value.bit_length() >= MAX_SPELLED_BITS:
         return f"a number of {value.bit_length():,} bits"
     try:
         return str(value)

@@ -26,7 +26,7 @@ from solvers.statements.release import ANY_LABEL
 
 MOST_LISTED = 24  # a weight up to which the ways to make it up are listed; there are at most 1,575
 MOST_TIMES = 64  # values of c that are looked at
-FEW, MANY = 4, 1 << 60  # values left in a tree
+FEW_VALUES, MANY_VALUES = 4, 1 << 60  # values left in a tree
 Range = tuple[int, int]
 
 
@@ -128,8 +128,8 @@ class RemainingDomains:
         runs that follows from meeting pairwise (Helly).
         """
         while True:
-            sizes = np.where(self.stale[i], self.meetings.sizes(self.words[i]), MANY)
-            trees = np.flatnonzero(self.stale[i] & (sizes <= max(FEW, 2 * int(sizes.min(initial=MANY)))))
+            sizes = np.where(self.stale[i], self.meetings.sizes(self.words[i]), MANY_VALUES)
+            trees = np.flatnonzero(self.stale[i] & (sizes <= max(FEW_VALUES, 2 * int(sizes.min(initial=MANY_VALUES)))))
             self.stale[i, trees] = False  # trees with few values left first: they leave others fewer
             kept = self.meetings.supported(i, self.words[i], trees)
             if not len(trees) and self.problem.sets:

@@ -63,7 +63,7 @@ def implied(given: IntegerStatements, forms: Any, weights: Floats) -> tuple[Floa
     return bottom - off, top + off
 
 
-def around(given: IntegerStatements, at: NDArray[np.int64]) -> IntegerStatements:
+def centred_on(given: IntegerStatements, at: NDArray[np.int64]) -> IntegerStatements:
     """Return the statements on x - at, for whole numbers `at`: large counts then cost no digits. A is sparse."""
     low, high = moved(given.middle, given.radius, at, given.low, given.high)
     return replace(given, low=low, high=high, lower=given.lower - at, upper=given.upper - at)

@@ -30,7 +30,7 @@ from solvers.foundation.native.processes import run
 from solvers.leaf_values.combining import TINY, UNIT, IntegerStatements
 
 Floats = NDArray[np.float64]
-MOST = 400  # columns
+MAX_LATTICE_COLUMNS = 400  # columns
 ALONE = 64  # more vectors than these are reduced in a process of their own, which hears the clock
 POINT = 110  # binary digits behind the point of coefficients and ends, in exact sums
 GRID = 64  # the same of weights
@@ -81,7 +81,7 @@ def reduced(given: IntegerStatements, limits: Limits | None = None) -> list[Latt
     program per form that is left.
     """
     free = np.flatnonzero(given.lower < given.upper)
-    if unavailable() or not 0 < len(free) <= MOST:
+    if unavailable() or not 0 < len(free) <= MAX_LATTICE_COLUMNS:
         return []
     search = LatticeSearch(given, free, limits or Limits())
     with contextlib.suppress(Inconclusive, TooLarge, EngineError):  # what was found before stands

@@ -19,7 +19,15 @@ from solvers.foundation.array_types import Ints
 from solvers.foundation.limits import Limits
 from solvers.foundation.native.threads import one_thread
 from solvers.leaf_values.cells import AssumptionError, Batch, CellLevel, add_facts, behind, compact, flat
-from solvers.leaf_values.combining import Decomposition, IntegerStatements, around, decomposed, implied, moved, scale
+from solvers.leaf_values.combining import (
+    Decomposition,
+    IntegerStatements,
+    centred_on,
+    decomposed,
+    implied,
+    moved,
+    scale,
+)
 
 Floats = NDArray[np.float64]
 NEAR = 0.5  # rows: estimated errors of candidates
@@ -286,7 +294,7 @@ def _determine(level: CellLevel, step: PeelingStep, limits: Limits) -> bool:
         at = np.zeros(len(given.lower))
         at[found.variable] = point
         near_by = np.clip(np.rint(at), given.lower, given.upper).astype(np.int64)
-        near = around(given, near_by)
+        near = centred_on(given, near_by)
         changed = False
         piece = max(1, CHUNK // len(given.low))
         again = Again(step, used, half) if len(good) * len(given.low) > HELD else None

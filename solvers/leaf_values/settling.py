@@ -35,19 +35,19 @@ from solvers.leaf_values.cells import (
     with_trees,
 )
 from solvers.leaf_values.combining import IntegerStatements, evaluated
-from solvers.leaf_values.lattice import MOST, reduced, unavailable
+from solvers.leaf_values.lattice import MAX_LATTICE_COLUMNS, reduced, unavailable
 from solvers.leaf_values.peeling import affordable, peel
 from solvers.statements.boxes import Boxes
 from solvers.statements.observations import StatementIndex
-from solvers.statements.questions.answers import SettledAnswer, Status
+from solvers.statements.questions.answers import Status, StrengthenedAnswer
 from solvers.statements.release import Release
 
 MOST_CELLS = 10_000  # there
 GROWTH = 1.3  # of the cells from level to level
-FEW = 100  # open numbers of a lattice before the last level
+MAX_OPEN_NUMBERS = 100  # open numbers of a lattice before the last level
 SOON = 200  # columns of a lattice, before levels tree by tree were tried
 SHRUNK = 0.9  # of what was open: lattices are reduced again where less is left
-LEAST = 64  # cells that a level may have more than the one before, whatever its size
+MIN_ADDED_CELLS = 64  # cells that a level may have more than the one before, whatever its size
 
 
 class Steps(Sequence[Refined | Form]):
@@ -106,7 +106,7 @@ def _form(batch: Batch, i: int) -> Form:
     return Form(terms, over, tuple(found), int(batch.low[i]), int(batch.high[i]))
 
 
-def settled(release: Release, model: int, limits: Limits, lattices: bool = True) -> SettledAnswer:
+def strengthened_counts(release: Release, model: int, limits: Limits, lattices: bool = True) -> StrengthenedAnswer:
     """Return bounds on the rows per cell and label of boosted model number `model`, with their proof.
 
     `lattices`: they are reduced for what weighted sums leave open; without, it takes much less.
@@ -121,12 +121,12 @@ def settled(release: Release, model: int, limits: Limits, lattices: bool = True)
         raise Unsupported("leaf values are not used together with noisy counts")
     if release.domain.label is None:
         raise Unsupported("the domain has no label")
-    work = Settling(release, model, limits, lattices)
+    work = Strengthening(release, model, limits, lattices)
     try:
         return work.answer()
     except AssumptionError as error:
         reason = "rows were weighted or drawn, or training was continued or set up otherwise than the file says"
-        return SettledAnswer("unknown", failed=f"{error}: {reason}")
+        return StrengthenedAnswer("unknown", failed=f"{error}: {reason}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +138,7 @@ class LevelOutcome:
     parts: list[Refined | Batch]
 
 
-class Settling:
+class Strengthening:
     """The levels of one boosted model."""
 
     def __init__(self, release: Release, model: int, limits: Limits, lattices: bool = True) -> None:
@@ -149,7 +149,7 @@ class Settling:
         self.labels = release.domain.labels
         self.most = limits.cells
 
-    def answer(self) -> SettledAnswer:
+    def answer(self) -> StrengthenedAnswer:
         """Return what is proved: all trees at once where they fit, then tree by tree where something is left open."""
         last = len(self.boosted.trees)
         best, few = None, False
@@ -159,10 +159,10 @@ class Settling:
             few = len(cells) <= _room_after(len(start))  # tree by tree is the same then
             leaves = sum(len(tree.step) for tree in self.boosted.trees)
             if affordable(leaves + len(self.boosted), len(cells), self.limits.stage("all trees at once")):
-                best = self.through([last], MOST if few else SOON)
+                best = self.through([last], MAX_LATTICE_COLUMNS if few else SOON)
         again = self.lattices and not few and not self.limits.expired()
         if best is None or (again and best.level.open.any()):
-            other = self.through(None, MOST)
+            other = self.through(None, MAX_LATTICE_COLUMNS)
             if best is None or _known(other) > _known(best):
                 best = other
         return self.finished(best)
@@ -194,7 +194,7 @@ class Settling:
             self.limits.report(f"leaf values: {done} of {len(self.boosted.trees)} trees, {len(cells):,} cells")
             peel(level, self.limits)
             last = done == len(self.boosted.trees)
-            most, part = (columns, "last lattices") if last else (FEW, "early lattices")
+            most, part = (columns, "last lattices") if last else (MAX_OPEN_NUMBERS, "early lattices")
             begun = self.limits.meter.used
             while self.lattices and level.open.sum() <= most:
                 used = (0.0 if last else spent) + self.limits.meter.used - begun
@@ -293,7 +293,7 @@ class Settling:
         )
         return ColumnSystem.joined([found, older], classes)
 
-    def finished(self, found: LevelOutcome) -> SettledAnswer:
+    def finished(self, found: LevelOutcome) -> StrengthenedAnswer:
         """Return the answer, after every figure was evaluated on what is known."""
         level = found.level
         alive = np.flatnonzero((level.upper > 0).any(axis=1))
@@ -313,7 +313,7 @@ class Settling:
         )
         steps = Steps(found.parts)
         least, most = self.totals(level)
-        return SettledAnswer(
+        return StrengthenedAnswer(
             status,
             boxes=Boxes.of(cells.boxes()),
             low=low,
@@ -344,7 +344,7 @@ class Settling:
 
 def _room_after(cells: int) -> int:
     """Return how many cells the level after one of so many cells may have, if it is to be several trees at once."""
-    return max(int(GROWTH * cells), cells + LEAST)
+    return max(int(GROWTH * cells), cells + MIN_ADDED_CELLS)
 
 
 def _known(found: LevelOutcome) -> int:
@@ -359,7 +359,7 @@ def _by_lattice(level: CellLevel, limits: Limits) -> bool:
 
     given, is_open = level.given, level.open
     x = np.flatnonzero(is_open.ravel())
-    if not 1 < len(x) <= MOST or limits.expired():
+    if not 1 < len(x) <= MAX_LATTICE_COLUMNS or limits.expired():
         return False
     rows = np.zeros(len(given), dtype=bool)
     rows[given.row[(is_open[given.cell] & (given.middle != 0)).any(axis=1)]] = True

@@ -36,7 +36,7 @@ from solvers.statements.release import ANY_LABEL, Partition, Release
 POINT = 90  # binary digits behind the point of scores and targets, in exact sums
 ROUNDS = 6  # with the same weights, each with the intervals of the one before
 BETTER = 0.5  # an interval so much narrower is worth one more round
-LEAST = 1e-6  # of the widest interval: what narrower ones count for in least squares
+MIN_INTERVAL_SHARE = 1e-6  # of the widest interval: what narrower ones count for in least squares
 CUT = 1e-13  # of the largest singular value: what is smaller is noise
 NEAR = 1e-4  # a cell whose weights leave less than this is known by its figures alone
 PHASE = "targets were bounded"
@@ -320,7 +320,7 @@ def _fitted(given: Equations, low: Floats, high: Floats, moves: Floats) -> Weigh
     middle, half = _residuals(given, start)
     half = half + moves
     room = (high - low) / 2
-    room = np.maximum(room, LEAST * max(1.0, float(room.max(initial=0.0))))
+    room = np.maximum(room, MIN_INTERVAL_SHARE * max(1.0, float(room.max(initial=0.0))))
     weights = least_squares(given.matrix, half, room)
     assert weights is not None
     x = _on_grid(start + weights @ middle)

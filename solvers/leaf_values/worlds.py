@@ -36,7 +36,7 @@ from solvers.leaf_values.cells import (
     with_trees,
 )
 from solvers.leaf_values.combining import IntegerStatements
-from solvers.leaf_values.lattice import MOST, LatticeSearch, WeightedSums, unavailable
+from solvers.leaf_values.lattice import MAX_LATTICE_COLUMNS, LatticeSearch, WeightedSums, unavailable
 from solvers.leaf_values.peeling import propagate
 from solvers.programs.cpsat import FOUND, refuse, run, state
 from solvers.statements.boxes import Box
@@ -180,7 +180,7 @@ class LatticeProgram:
         if len(rows) * len(free) > ENTRIES:
             raise TooLarge(f"{len(rows):,} statements on {len(free):,} numbers are too many to seek a world")
         sums = WeightedSums(given, free, rows)
-        if 0 < len(free) <= MOST:
+        if 0 < len(free) <= MAX_LATTICE_COLUMNS:
             search = LatticeSearch(given, free, limits.stage("lattice of a world"))
             with contextlib.suppress(Inconclusive, TooLarge, EngineError):
                 search.work()

@@ -34,7 +34,7 @@ from solvers.foundation.exact import Factor, log2_multisets, multiset_factors
 from solvers.foundation.limits import Limits
 from solvers.positions.assignments.domains import Places
 from solvers.positions.assignments.world import Assigned
-from solvers.positions.sizes import SLACK, BoxedRows, bits_left, boxed, log2_whole, settled
+from solvers.positions.sizes import SLACK, BoxedRows, bits_left, boxed, determined_rows, log2_whole
 from solvers.statements.boxes import Attribute, Box
 from solvers.statements.questions.answers import CountAnswer
 from solvers.statements.questions.query import Convention
@@ -298,7 +298,7 @@ def _meeting(places: Places, i: int, others: list[int]) -> Bits:
 def count_placed(state: Assigned, convention: Convention, limits: Limits) -> CountAnswer:
     """Return the number of worlds where leaves are known, else bounds: from below by one world that is looked for."""
     problem = state.problem
-    known = settled(state, limits)
+    known = determined_rows(state, limits)
     if known is not None and known.conflict:
         return CountAnswer("unsat", convention=convention, conflict=(known.conflict,))
     if known is not None and known.free:

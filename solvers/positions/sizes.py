@@ -182,7 +182,7 @@ class DeterminedRows:
     free: bool
 
 
-def settled(state: Assigned, limits: Limits) -> DeterminedRows | None:
+def determined_rows(state: Assigned, limits: Limits) -> DeterminedRows | None:
     """Return the boxes of rows whose leaves are all known; None where some are not, or no exact sizes are found."""
     problem, chosen = state.problem, _fixed_choice(state)
     if chosen is None:

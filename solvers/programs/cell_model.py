@@ -90,7 +90,7 @@ MAX_FREE = 400  # free cells; with more, histograms are listed only for releases
 MAX_ROWS = 60  # rows; below, sums of values are listed row by row
 
 
-def listed(system: CellSystem, limits: Limits) -> tuple[HistogramBranch, ...] | str:
+def listed_histograms(system: CellSystem, limits: Limits) -> tuple[HistogramBranch, ...] | str:
     """Return one branch per histogram, () where there is none, or why they are too many to list.
 
     Raises `Inconclusive` when its share of the time is up.

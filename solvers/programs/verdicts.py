@@ -129,7 +129,9 @@ SPARE = (
     1,
     0,
 )  # rows that stay where there are some, pass by pass over what is open, for worlds near a known one
-FEW = 8  # profiles that CP-SAT is asked about the most and fewest rows of; of more, only whether there are any
+MAX_COUNTED_PROFILES = (
+    8  # profiles that CP-SAT is asked about the most and fewest rows of; of more, only whether there are any
+)
 
 
 @dataclass(slots=True)
@@ -295,7 +297,7 @@ def decide(prover: VerdictProver, query: Decide) -> DecideAnswer:
                 verdicts.see(z)
             _near(prover, verdicts)
         left = np.flatnonzero(verdicts.unsettled).tolist()
-        if len(left) > FEW:
+        if len(left) > MAX_COUNTED_PROFILES:
             _attainable(prover, verdicts, left)
         for i in np.flatnonzero(verdicts.unsettled).tolist():
             _exactly(prover, verdicts, i)

@@ -29,7 +29,7 @@ def nodes(job: str, kind: str) -> list[Line]:
 
     from encoders.encode.encoder import encode
     from recon.readers.formats.detection import read_draft
-    from recon.readers.loading.loading import settle
+    from recon.readers.loading.loading import bind_draft
 
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(16_000, 12)).round(6), rng.integers(0, 2, 16_000)
@@ -41,7 +41,7 @@ def nodes(job: str, kind: str) -> list[Line]:
     load = pickle.loads if kind == "pickle" else lambda d: joblib.load(io.BytesIO(d))
     beside = measured(lambda: load(data))
     read = measured(lambda: read_draft(data, 1 << 30))
-    bound = measured(lambda draft: settle(draft, None), lambda: read_draft(data, 1 << 30))
+    bound = measured(lambda draft: bind_draft(draft, None), lambda: read_draft(data, 1 << 30))
     domain, models = bound.found
     encoded = measured(lambda: encode(domain, models, read.found.rows), repeats=1)
     size = {"nodes": sum(len(tree.nodes) for tree in models[0].trees)}

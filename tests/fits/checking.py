@@ -32,7 +32,7 @@ from recon.readers.formats.printed import graphviz_dot, printed_trees
 from recon.readers.formats.sklearn.boosting import boosting
 from recon.readers.formats.sklearn.trees import settings, trees
 from recon.readers.frames.world import violations
-from recon.readers.loading.settled import settled_release
+from recon.readers.loading.settled import strengthened_release
 from solvers.foundation.errors import ReconError
 from solvers.foundation.limits import Limits
 
@@ -85,7 +85,7 @@ def outcome(file: Path, frame: pd.DataFrame, said: dict[str, Any], settle: bool)
     except ReconError as error:
         return "refused", str(error).partition(": ")[2]
     kinds = "+".join(release.models[0].origin.counts)
-    for found in (release, settled_release(release, Limits(3)) if settle else release):
+    for found in (release, strengthened_release(release, Limits(3)) if settle else release):
         every = [false_rows(found.rows, len(frame)), *violations(found, frame)]
         for broken in filter(None, every):
             if not assumed_away(said, found.assumptions, broken):

@@ -29,7 +29,7 @@ from recon.readers.frames.selections import from_text
 from recon.readers.frames.world import speaks_of
 from solvers.foundation.errors import ReleaseError
 
-LEAST = 4  # rows that shadow data need
+MIN_SHADOW_ROWS = 4  # rows that shadow data need
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,10 +201,10 @@ def splits(found: Population, folds: int, limit: int, rng: np.random.Generator) 
         rest = [np.concatenate([o for j, o in enumerate(outer) if j != k]) for k in range(folds)]
         parts = list(zip(inner, outer, rest, strict=True))
     short = min(len(rest) for _, _, rest in parts)
-    if short < LEAST or not all(len(o) for _, o, _ in parts):
+    if short < MIN_SHADOW_ROWS or not all(len(o) for _, o, _ in parts):
         one = len(others) == 1
         few = f"{len(others)} {'row that was' if one else 'rows that were'} not trained on leave{'s' if one else ''}"
-        raise ReleaseError(f"{few} {short} to the attacker, who needs {LEAST} at least")
+        raise ReleaseError(f"{few} {short} to the attacker, who needs {MIN_SHADOW_ROWS} at least")
     return [RecordSplit(np.sort(np.concatenate([m[:limit], o[:limit]])), np.sort(rest)) for m, o, rest in parts]
 
 

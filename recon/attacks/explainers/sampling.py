@@ -194,7 +194,7 @@ def enriched_tree(target: Target, x: Floats, columns: RecordColumns, classes: in
 
 
 EACH = 3  # records from each quantile of each cluster
-MOST = 12  # clusters that are tried
+MAX_CLUSTERS = 12  # clusters that are tried
 SAMPLE = 2000  # rows on which the number of clusters is found
 
 
@@ -233,7 +233,7 @@ def chosen(x: Floats, count: int, seed: int, clusters: int | None = None) -> Int
 
 def _elbow(x: Floats, seed: int) -> int:
     """Return the number of clusters where the sum of squares bends most: farthest below the line from k = 1 to 12."""
-    most = min(MOST, len(distinct(x)[0]))
+    most = min(MAX_CLUSTERS, len(distinct(x)[0]))
     if most <= 2:
         return most
     sums = np.array([float(_k_means(x, k, seed).inertia_) for k in range(1, most + 1)])

@@ -147,7 +147,7 @@ def _gated(
 ) -> Gate:  # fmt: skip
     """Return what a policy says of one file; what cannot be audited is said too and stops no other file."""
     from recon.cli.session import open_release
-    from recon.readers.loading.settled import settled_release
+    from recon.readers.loading.settled import strengthened_release
     from recon.report.audit import audit
     from recon.report.stored_report import open_report, settled_early
     from solvers.foundation.errors import ReconError
@@ -155,7 +155,7 @@ def _gated(
     try:
         release = open_release([file], domain, False, limits, confidence, settle=False)
         if release.rows.high is None:
-            document = open_report(settled_release(release, limits), demanded, limits, None).to_dict()
+            document = open_report(strengthened_release(release, limits), demanded, limits, None).to_dict()
         else:
             settled = settled_early(release, demanded, limits)
             document = (settled or audit(release, demanded, limits=limits, seed=seed)).to_dict()

@@ -45,7 +45,7 @@ PLAIN = "plain"
 MINED = "base_measure, mined privately"
 LAWS = ("base_measure", "monotone", "tempered_prior", MINED)
 SUPPORT = 0.1  # of the training rows
-MOST = 300  # antecedents, as many as the thesis has
+MAX_ANTECEDENTS = 300  # antecedents, as many as the thesis has
 CHAINS = 4
 WIDTH = 1.0  # the prior's expected literals per rule, as in the thesis
 
@@ -69,7 +69,7 @@ def learner(point: Point, some: TrainTestSplit, seed: int) -> BayesianRuleListCl
     """
     common: dict[str, Any] = {
         "expected_length": point["expected_length"], "expected_width": WIDTH, "min_support": SUPPORT,
-        "max_antecedents": MOST, "steps": point["steps"], "chains": CHAINS, "random_state": seed,
+        "max_antecedents": MAX_ANTECEDENTS, "steps": point["steps"], "chains": CHAINS, "random_state": seed,
     }  # fmt: skip
     law, epsilon = point["law"], point["epsilon"]
     if law == MINED:  # ones in a row: a fact of the encoding, public
@@ -93,7 +93,7 @@ def associated(x: pd.DataFrame, y: pd.Series) -> list[Antecedent]:
     met = rule_masks(found, names, bits)
     n = met.sum(axis=1)
     score = (met @ label - n * label.mean()) ** 2 / (n * (1 - n / len(bits)) + 1e-9)
-    return [found[i] for i in sorted(np.argsort(-score, kind="stable")[:MOST])]
+    return [found[i] for i in sorted(np.argsort(-score, kind="stable")[:MAX_ANTECEDENTS])]
 
 
 def _row(seed: int, fitted: Any, some: TrainTestSplit) -> Row:

@@ -40,7 +40,7 @@ from recon.experiments.experiment import (
     Size,
     in_chunks,
 )
-from recon.experiments.findings import Texts, averages, gathered, level, series, where
+from recon.experiments.findings import Texts, averages, joined_findings, level, series, where
 from recon.experiments.splits import TrainTestSplit, shuffled
 from recon.learners.rule_lists.brl_posterior import Chosen, RuleListLaw, sensitivity, tempered
 from recon.learners.rule_lists.brl_sampling import draw_prior, run_chain, split_r_hat
@@ -191,7 +191,7 @@ def _findings(results: pd.DataFrame) -> ExperimentFindings:
         TEXTS.table("scores", _score_table(means)),
     ]  # fmt: skip
     said = [*sentences(fits, means, TITLES, MIXED), *_trace_sentences(followed, TITLES)]
-    return gathered(ExperimentFindings(tables, [*figures, *chains], said))
+    return joined_findings(ExperimentFindings(tables, [*figures, *chains], said))
 
 
 def _mixing(results: pd.DataFrame) -> pd.Series:

@@ -64,7 +64,7 @@ NAMES = {"logistic": "logistic regression", "network": "network (20, 10)"}
 ANSWERS = ("model_based", "model_less", "stacked")
 KEYS = ["kind", "access", "meta"]
 BY = ["kind", "n", "access"]
-WHOLE = (
+WHOLE_COLUMNS = (
     "n",
     "bins",
     "shadows",
@@ -82,7 +82,7 @@ GROUPS = {"least": "the smaller", "greatest": "the larger", "mean": "the mean"}
 def part(results: pd.DataFrame, name: str) -> pd.DataFrame:
     """Return the rows of one part, without the columns that it does not have."""
     found = results[results["part"] == name].dropna(axis=1, how="all")
-    return found.astype({column: np.int64 for column in WHOLE if column in found})
+    return found.astype({column: np.int64 for column in WHOLE_COLUMNS if column in found})
 
 
 def grid_table(results: pd.DataFrame) -> pd.DataFrame:
@@ -214,14 +214,14 @@ def marginals_table(results: pd.DataFrame) -> pd.DataFrame:
 
 TEXTS = Texts("correlation", CELLS=CELLS, EXACT=EXACT, MODEL_LESS=MODEL_LESS)
 
-SHORT = {"logistic": "regression", "network": "network"}
+SHORT_NAMES = {"logistic": "regression", "network": "network"}
 SEEN = {"predictions": "predictions", "weights": "weights", "canonical": "canonical weights",
         "both": "predictions and weights"}  # fmt: skip
 FINE = 100  # tiles on a side of the map that is exact
 TILES = {"logistic": 8, "network": 5}  # on a side of the maps of cells that were run
 CLOSED = "closed form"
 TRAINED = "1,000 rows"  # of a target model
-LEAST = 1 / 3  # the accuracy at which colours begin
+MIN_ACCURACY = 1 / 3  # the accuracy at which colours begin
 
 
 def _line(table: pd.DataFrame, label: str, y: str, x: str = "n", style: Literal["line", "dashed"] = "line") -> PlotLine:
@@ -260,7 +260,7 @@ def _by_variables(results: pd.DataFrame) -> PanelFigure:
 
 def _called(kind: str, access: str) -> str:
     """Return a target model and what is seen of it in words."""
-    return f"{SHORT[kind]}: {SEEN.get(access, access)}"
+    return f"{SHORT_NAMES[kind]}: {SEEN.get(access, access)}"
 
 
 def _over_grid(results: pd.DataFrame) -> PanelFigure:
@@ -283,7 +283,7 @@ def _exact_map() -> Heat:
     middles = (np.arange(FINE) + 0.5) * 2 / FINE - 1
     low, high = pair_interval(*np.meshgrid(middles, middles))
     values = overlaps(low, high).max(axis=-1) / (high - low)
-    return Heat(middles.tolist(), middles.tolist(), values.tolist(), LEAST, 1.0)
+    return Heat(middles.tolist(), middles.tolist(), values.tolist(), MIN_ACCURACY, 1.0)
 
 
 def _tiled(cells: pd.DataFrame, side: int) -> Heat:
@@ -296,7 +296,7 @@ def _tiled(cells: pd.DataFrame, side: int) -> Heat:
     middles = ((np.arange(side) + 0.5) * 2 / side - 1).tolist()
     values = [[t / n if n else None for t, n in zip(*pair, strict=True)]
               for pair in zip(total.tolist(), number.tolist(), strict=True)]  # fmt: skip
-    return Heat(middles, middles, values, LEAST, 1.0)
+    return Heat(middles, middles, values, MIN_ACCURACY, 1.0)
 
 
 def _by_strength(results: pd.DataFrame) -> PanelFigure:
@@ -305,7 +305,7 @@ def _by_strength(results: pd.DataFrame) -> PanelFigure:
     for of, title in GROUPS.items():
         some = table[table["of"] == of] if len(table) else table
         lines: list[PlotLine] = []
-        for kind in SHORT:
+        for kind in SHORT_NAMES:
             for access in ("predictions", "weights", "canonical", CLOSED):
                 one = some[(some["kind"] == kind) & (some["access"] == access)] if len(some) else some
                 if len(one) and not (kind == "network" and access == "weights"):

@@ -10,7 +10,7 @@ from recon.experiments.draft2024.questions import GROUPS, KNOWN, NONE, UNKNOWN, 
 from recon.experiments.experiment import Experiment, Point, Scalar, Size
 
 ROWS = 100  # training rows, as in the paper
-MOST = 100  # trees, scikit-learn's default
+MAX_TREES = 100  # trees, scikit-learn's default
 TREES = (1, 5, 10, 20, 50, 100)
 DEPTHS = (2, 3, 5, 10)  # with 100 trees
 MORE_ROWS = (25, 50, 200, 500)
@@ -29,7 +29,7 @@ def _points(size: Size) -> list[Point]:
 def quick() -> list[Point]:
     """Return a few forests of every kind."""
     found = [_forest("compas14", bags, 50, trees, None, 0, 6.0) for bags in CAPS for trees in (5, 20)]
-    found += [_forest(name, bags, ROWS, MOST, None, 0, 12.0) for name in HARD for bags in (NONE, KNOWN)]
+    found += [_forest(name, bags, ROWS, MAX_TREES, None, 0, 12.0) for name in HARD for bags in (NONE, KNOWN)]
     return [*found, _forest("compas14", NONE, ROWS, 20, 3, 0, 4.0)]
 
 
@@ -42,7 +42,7 @@ def full() -> list[Point]:
         found += _grid(name, KNOWN, range(2 if hard else 3), MORE_ROWS)
         found += [_forest(name, ZEROS, ROWS, 1, None, seed) for seed in range(5)]
         if hard:
-            found += [_forest(name, UNKNOWN, ROWS, trees, None, 0) for trees in (1, 10, MOST)]
+            found += [_forest(name, UNKNOWN, ROWS, trees, None, 0) for trees in (1, 10, MAX_TREES)]
         else:
             found += _grid(name, UNKNOWN, range(3), MORE_ROWS[:2], range(1))
     return found
@@ -55,9 +55,9 @@ def _grid(
     for trees, seed in product(TREES, seeds):
         yield _forest(name, bags, ROWS, trees, None, seed)
     for depth, seed in product(DEPTHS[name in HARD :], fewer):  # with the least depth, hard ones are hopeless
-        yield _forest(name, bags, ROWS, MOST, depth, seed)
+        yield _forest(name, bags, ROWS, MAX_TREES, depth, seed)
     for n, seed in product(rows, fewer):
-        yield _forest(name, bags, n, MOST, None, seed)
+        yield _forest(name, bags, n, MAX_TREES, None, seed)
 
 
 def _forest(
@@ -71,8 +71,8 @@ def _forest(
 
 FIGURES: dict[str, dict[str, tuple[Scalar, ...]]] = {
     "errors-by-trees": {"rows": (ROWS,), "depth": (None,)},
-    "errors-by-depth": {"rows": (ROWS,), "trees": (MOST,)},
-    "errors-by-rows": {"trees": (MOST,), "depth": (None,)},
+    "errors-by-depth": {"rows": (ROWS,), "trees": (MAX_TREES,)},
+    "errors-by-rows": {"trees": (MAX_TREES,), "depth": (None,)},
     "worlds-by-trees": {"rows": (ROWS,), "depth": (None,)},
 }
 

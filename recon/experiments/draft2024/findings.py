@@ -16,7 +16,7 @@ import pandas as pd
 from recon.experiments.draft2024.questions import BASELINES, KNOWN, NAMES, NONE, UNKNOWN, ZEROS
 from recon.experiments.drawing import Panel, PanelFigure, PlotLine
 from recon.experiments.experiment import ExperimentFindings
-from recon.experiments.findings import Texts, averages, by_title, gathered, series, where
+from recon.experiments.findings import Texts, averages, by_title, joined_findings, series, where
 
 PUBLISHED_ROWS = 100
 SAME = 1e-9  # accuracies are shares of 100 and of 1,400 rows
@@ -165,7 +165,7 @@ def findings(results: pd.DataFrame) -> ExperimentFindings:
     said = [*_by_trees(table), *_sentences(pairs), *_completed(results, simple, pairs), *_by_rows(results)]
     said += [*_about_worlds(table), *_unfinished(results)]
     tables = [TEXTS.table("means", table), TEXTS.table("published", pairs)]
-    return ExperimentFindings(tables, gathered(ExperimentFindings(figures=figures)).figures, said)
+    return ExperimentFindings(tables, joined_findings(ExperimentFindings(figures=figures)).figures, said)
 
 
 def _averaged(results: pd.DataFrame) -> pd.DataFrame:

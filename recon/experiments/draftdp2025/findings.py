@@ -14,7 +14,7 @@ from recon.experiments.findings import (
     Texts,
     averages,
     by_title,
-    gathered,
+    joined_findings,
     level,
     records,
     series,
@@ -54,7 +54,7 @@ def findings(results: pd.DataFrame) -> ExperimentFindings:
     table = _averaged(results)
     figures = [_by_budget(table, "trees"), _by_budget(table, "depth"), _posteriors(results), _by_accuracy(results)]
     sentences = [*_beside_published(table), *_leaked(table), *_robust(table), *proved(results), *_uncertain(results)]
-    return gathered(ExperimentFindings([TEXTS.table("means", table)], figures, sentences))
+    return joined_findings(ExperimentFindings([TEXTS.table("means", table)], figures, sentences))
 
 
 def _averaged(results: pd.DataFrame) -> pd.DataFrame:

@@ -315,7 +315,7 @@ SUPPORT = 0.01  # training rows in a leaf or rule, a share of all
 FIT_SECONDS = 8.0  # of a learner that proves optimality
 DRAWS = 3  # of noise per point
 EPSILONS = (0.0, 0.1, 1.0, 10.0)  # 0: no noise
-MOST = 120  # explanations
+MAX_EXPLANATIONS = 120  # explanations
 SHADOW = "random noise"  # REVEAL's shadow data
 
 QUESTIONS: dict[str, Callable[[Point, pd.DataFrame, Limits], list[Row]]] = {
@@ -378,10 +378,15 @@ def _explanations(quick: bool) -> list[Point]:
     """Return the points of explanations: so many local ones, or one tree, of forests of few rows."""
     out = []
     for dataset, rows in product(DATASETS[:1] if quick else DATASETS, (200,) if quick else (200, 500)):
-        for what, number in (("LORE", 40), ("LORE", 80), ("LORE", MOST), ("TREPAN", 0)):
+        for what, number in (("LORE", 40), ("LORE", 80), ("LORE", MAX_EXPLANATIONS), ("TREPAN", 0)):
             if number > 40 and (quick or rows > 200):  # too many worlds to bound them closely in a minute
                 continue
-            named: dict[str, Scalar] = {"question": "explanations", "what": what, "explained": number, "most": MOST}
+            named: dict[str, Scalar] = {
+                "question": "explanations",
+                "what": what,
+                "explained": number,
+                "most": MAX_EXPLANATIONS,
+            }
             cost = 30.0 + number / 5
             out.append(Point(dataset, {**named, "rows": rows, "seed": 0, "cap_seconds": 25.0}, cost))
     return out

@@ -13,7 +13,7 @@ import pandas as pd
 
 from recon.experiments.drawing import Panel, PanelFigure, PlotLine
 from recon.experiments.experiment import ExperimentFindings
-from recon.experiments.findings import Texts, averages, diagonal, gathered, level, records, series, where
+from recon.experiments.findings import Texts, averages, diagonal, joined_findings, level, records, series, where
 from recon.experiments.ly2024.fits import (
     GREEDY,
     MECHANISMS,
@@ -133,7 +133,7 @@ def findings(results: pd.DataFrame) -> ExperimentFindings:
     sentences = [*_greedy_sentences(means), *claim_sentences(results, TITLES), *pure_sentences(results, TITLES),
                  *_constant_sentences(means), *_vulnerability_sentences(means), *trial_sentences(results),
                  *said]  # fmt: skip
-    return gathered(ExperimentFindings(tables, figures, sentences))
+    return joined_findings(ExperimentFindings(tables, figures, sentences))
 
 
 def _averaged(results: pd.DataFrame) -> pd.DataFrame:

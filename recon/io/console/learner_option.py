@@ -9,7 +9,7 @@ from typing import Any
 from solvers.foundation.errors import ReleaseError
 
 KNOWN = ("none", "midpoints", "greedy", "optimal", "auto")
-WHOLE = {
+WHOLE_SETTINGS = {
     "max_depth": 1, "min_samples_split": 2, "min_samples_leaf": 1, "max_features": 1, "max_leaf_nodes": 2, "width": 1,
     "max_length": 1, "min_support": 1, "columns": 1,
 }  # fmt: skip  # settings that are whole numbers, with the least of each
@@ -73,12 +73,12 @@ def _setting(name: str, text: str) -> Any:
         if text not in {"true", "false"}:
             raise ReleaseError(f"{name} is true or false, not '{text}'")
         return text == "true"
-    if name in WHOLE:
+    if name in WHOLE_SETTINGS:
         if text == "none" and name not in {"min_samples_split", "min_samples_leaf", "min_support", "width"}:
             return None
-        if not text.isdecimal() or not text.isascii() or not WHOLE[name] <= int(text[:20]) < 1 << 53:
+        if not text.isdecimal() or not text.isascii() or not WHOLE_SETTINGS[name] <= int(text[:20]) < 1 << 53:
             said = f"'{text}': fractions of the rows or columns are worked out first" if "." in text else f"'{text}'"
-            raise ReleaseError(f"{name} is a whole number of at least {WHOLE[name]}, not {said}")
+            raise ReleaseError(f"{name} is a whole number of at least {WHOLE_SETTINGS[name]}, not {said}")
         return int(text)
     if name in AMOUNTS:
         most = 0.5 if name == "min_weight_fraction_leaf" else math.inf
@@ -91,4 +91,6 @@ def _setting(name: str, text: str) -> Any:
                 f"{name} is a number of at least 0{'' if math.isinf(most) else ' up to 0.5'}, not '{text}'"
             )
         return number
-    raise ReleaseError(f"there is no setting '{name}': choose among {', '.join([*WORDS, *WHOLE, *AMOUNTS, *SWITCHES])}")
+    raise ReleaseError(
+        f"there is no setting '{name}': choose among {', '.join([*WORDS, *WHOLE_SETTINGS, *AMOUNTS, *SWITCHES])}"
+    )

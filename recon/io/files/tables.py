@@ -81,7 +81,7 @@ def read_back(frame: pd.DataFrame) -> pd.DataFrame:
 
 LINE = 72  # bytes of a list
 CELL = 74  # bytes of a cell's text beside its letters, its place in the line and in the column
-SHORT = 24  # of a text of one letter, which Python has once
+CHARACTER_BYTES = 24  # of a text of one letter, which Python has once
 BATCH = 10_000  # rows
 OBJECT = 60  # bytes of a text as pandas holds it, beside its letters
 CHILD = "recon.io.files.tables:unpacked"
@@ -128,7 +128,7 @@ def metered(lines: Iterable[list[str]]) -> Iterator[list[str]]:
     budget = current()
     for line in lines:
         short = sum(len(cell) < 2 for cell in line)
-        budget.entries(1, "the table", LINE + CELL * (len(line) - short) + SHORT * short)
+        budget.entries(1, "the table", LINE + CELL * (len(line) - short) + CHARACTER_BYTES * short)
         yield line
 
 

@@ -20,7 +20,7 @@ from recon.learner_rule.chosen_model import greedy_rule
 from recon.learner_rule.estimating.estimates import assumed, learner_of_tree
 from recon.learner_rule.estimating.fitted_tree import FittedTree, WorldsUpperBound, grown_of
 from recon.queries.answers.counting import count
-from recon.readers.loading.settled import settled_release
+from recon.readers.loading.settled import strengthened_release
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.greedy.gains import check_choice
@@ -118,7 +118,7 @@ def _alone_of(release: EncodedRelease, model: AnyModel) -> EncodedRelease:
 
 def _ordered(release: EncodedRelease, limits: Limits) -> Bits:
     """Return bounds on log2 of the ordered worlds; `ContradictionError` where there is none."""
-    answer = count(settled_release(release, limits), "ordered", limits)
+    answer = count(strengthened_release(release, limits), "ordered", limits)
     if answer.status == "unsat":
         raise ContradictionError("the statements contradict each other", tuple(answer.conflict))
     return max(0.0, answer.bounds[0]), answer.bounds[1] if answer.bounds[1] is not None else math.inf

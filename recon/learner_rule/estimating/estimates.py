@@ -342,7 +342,7 @@ BY_ATTRIBUTE = (
     "fillings of single attributes, exactly uniform given the choices below a node, each drawn independently; the "
     "interval is Clopper and Pearson's for every event, joint by Bonferroni's inequality"
 )
-WHOLE = "whole worlds, exactly uniform and independent; the interval is Clopper and Pearson's"
+WHOLE_WORLDS = "whole worlds, exactly uniform and independent; the interval is Clopper and Pearson's"
 WEAK = "a threshold is not known to the last digit: that it lies halfway between two values is not used"
 
 
@@ -459,7 +459,7 @@ def _of_worlds(
     weak = () if all(one.known_thresholds for one in grown) else (WEAK,)
     logs = [math.log2(x) if x > 0 else -math.inf for x in (low, high, hits / done)]
     return EstimatedShare(
-        learner, draws, ((hits, done),), (logs[0], logs[1]), logs[2], confidence, WHOLE, (0.0, 0.0), weak,
+        learner, draws, ((hits, done),), (logs[0], logs[1]), logs[2], confidence, WHOLE_WORLDS, (0.0, 0.0), weak,
         assumed(release, learner),
     )  # fmt: skip
 

@@ -45,7 +45,7 @@ from recon.learners.rule_lists.greedy_rule_list import conjunctions
 from recon.queries.questions.questions import iterate_samples, reconstruct, refuse_continuous
 from recon.readers.frames.world import World
 from recon.readers.loading.loading import Released, release_of
-from recon.readers.loading.settled import settled_release
+from recon.readers.loading.settled import strengthened_release
 from solvers.engines.chain import ask
 from solvers.foundation.errors import ContradictionError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
@@ -288,7 +288,7 @@ def _lists(models: ModelClass, constants: Known, rows: list[tuple[int, ...]], li
 
 DRAWS = 32  # worlds drawn uniformly before inequalities are used to find others
 ROUNDS = 60  # worlds found under inequalities
-MOST = 12  # inequalities that a search for a world is given: the latest, they tell most
+MAX_INEQUALITIES = 12  # inequalities that a search for a world is given: the latest, they tell most
 COUNTED = 24  # alternatives whose share is counted, one by one
 TOGETHER = 2  # and together: more than that takes minutes where rows are many
 
@@ -379,7 +379,7 @@ def optimal_rule(
     Cost: one fit of the learner per world; a count per alternative for the bound.
     """
     began, limits = time.monotonic(), limits or Limits()
-    given = settled_release(release_of(release, limits), limits)
+    given = strengthened_release(release_of(release, limits), limits)
     refuse_continuous(given)
     models = class_of(given, learner, gap=gap, negations=negations)
     base = _ordered_bits(given, limits)
@@ -480,7 +480,7 @@ class ConstraintGeneration:
 
     def under_inequalities(self) -> Generated:
         """Return what worlds under the inequalities so far say, until one is accepted or none is left."""
-        active: list[Alternative] = list(self.ordered())[:MOST]
+        active: list[Alternative] = list(self.ordered())[:MAX_INEQUALITIES]
         for i in range(ROUNDS):
             try:
                 self.limits.check("worlds under the learner's rule were looked for")
@@ -505,7 +505,7 @@ class ConstraintGeneration:
                 violated = [one for one in self.pool if one not in held]
             if not violated:
                 return self.result(open="the learner stopped before it proved that no model is better")
-            active = [*active, violated[-1]][-MOST:]
+            active = [*active, violated[-1]][-MAX_INEQUALITIES:]
         return self.result(open=f"{ROUNDS} worlds under inequalities had better models")
 
     def accepts(self, world: World) -> str:

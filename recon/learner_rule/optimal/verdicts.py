@@ -24,7 +24,7 @@ from recon.readers.frames.out_of_domain import answered
 from recon.readers.frames.selections import missing, one_of
 from recon.readers.frames.world import World
 from recon.readers.loading.loading import Released, release_of
-from recon.readers.loading.settled import settled_release
+from recon.readers.loading.settled import strengthened_release
 from solvers.foundation.limits import Limits
 
 DRAWS = 8  # uniform worlds with (without) a profile before inequalities are used
@@ -46,7 +46,7 @@ def _certify_under_optimal(
     about). Raises as `optimal_rule`. Cost: worlds and fits of the learner per profile that the counts leave open.
     """
     limits = limits or Limits()
-    given = settled_release(release_of(release, limits), limits)
+    given = strengthened_release(release_of(release, limits), limits)
     refuse_continuous(given)
     models = class_of(given, learner, gap=gap, negations=negations)
     rule = assumption_of(models, learner)

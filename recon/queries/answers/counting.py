@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast, overload
 
 from encoders.encode.encoder import EncodedRelease
 from recon.readers.loading.loading import Released, release_of
-from recon.readers.loading.settled import settled_release
+from recon.readers.loading.settled import strengthened_release
 from solvers.engines.chain import ask
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.exact import level_text
@@ -65,7 +65,7 @@ def count(
         from recon.queries.tables.answering import counted
 
         return counted(tables, limits)
-    release = settled_release(release_of(cast("Released", release), limits), limits)
+    release = strengthened_release(release_of(cast("Released", release), limits), limits)
     found = ask(release.statements, Count(convention_of(release, convention)), CountAnswer, limits)
     return (
         found

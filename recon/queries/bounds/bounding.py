@@ -30,7 +30,7 @@ from recon.queries.bounds.placed import BoundAnswer, Later, nearer, places, same
 from recon.readers.frames.selections import as_condition, select_conditions
 from recon.readers.frames.world import World, wrap
 from recon.readers.loading.loading import Released, release_of
-from recon.readers.loading.settled import settled_release
+from recon.readers.loading.settled import strengthened_release
 from solvers.engines.chain import ask
 from solvers.engines.figures.system import LARGEST_SUM, SystemFigures
 from solvers.foundation.errors import (
@@ -158,7 +158,7 @@ def bound(
     >>> recon.bound(release, {"old": 1})
     <BoundAnswer: 0 to 4, 2 expected, exact (assigned)>
     """
-    release = settled_release(release_of(release, limits), limits)
+    release = strengthened_release(release_of(release, limits), limits)
     condition = as_condition(where)
     found = _bound_only(release, condition, of, convention, limits)
     names = () if of is None else (of,) if isinstance(of, str) else tuple(of)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from encoders.domain.values import Continuous
 from encoders.encode.encoder import EncodedRelease
 from recon.readers.loading.loading import Released, release_of
-from recon.readers.loading.settled import as_released, proofs, settled_release
+from recon.readers.loading.settled import as_released, proofs, strengthened_release
 from solvers.engines.chain import NOT_USED
 from solvers.foundation.displayed import Displayed
 from solvers.foundation.limits import Limits
@@ -45,7 +45,7 @@ class Determined(Displayed):
 def determined(release: Released, limits: Limits | None = None) -> tuple[Determined, ...]:
     """Return what every boosted model with classes determines; () where none says anything of classes.
 
-    Cost: that of `settled_release`, once per release.
+    Cost: that of `strengthened_release`, once per release.
 
     >>> from sklearn.ensemble import GradientBoostingClassifier
     >>> import pandas as pd
@@ -57,7 +57,7 @@ def determined(release: Released, limits: Limits | None = None) -> tuple[Determi
     [(4, 4)]
     """
     release = release_of(release, limits)
-    found = settled_release(release, limits)
+    found = strengthened_release(release, limits)
     published = as_released(found).statements
     proved = {one.model: (one, block) for one, block in proofs(found.statements)}
     out = []

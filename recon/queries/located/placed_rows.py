@@ -26,7 +26,7 @@ from solvers.statements.questions.answers import LocatedAnswer
 
 Floats = NDArray[np.float64]
 LISTED = 100  # values of a cell that are listed one by one; of more on a grid the ends say as much
-WHOLE = 1 << 60  # more values than this are counted as so many
+MAX_COUNTED_VALUES = 1 << 60  # more values than this are counted as so many
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,9 +137,9 @@ def of_spans(cuts: AttributeCuts, every: list[list[tuple[int, int]]], back: NDAr
     total = cuts.attribute.span[1]
     made = [_left_of(cuts, spans) for spans in every]
     low, high, middle = (np.array([one[i] for one in made], dtype=np.float64)[back] for i in range(3))
-    left = np.array([min(one[3], WHOLE) for one in made], dtype=np.int64)[back]
+    left = np.array([min(one[3], MAX_COUNTED_VALUES) for one in made], dtype=np.int64)[back]
     missing = np.array([one[4] for one in made], dtype=bool)[back]
-    width = np.clip((left - 1) / max(1, min(total, WHOLE) - 1), 0.0, 1.0)
+    width = np.clip((left - 1) / max(1, min(total, MAX_COUNTED_VALUES) - 1), 0.0, 1.0)
     return PositionColumn(low, high, left, left == 1, missing, width, middle, tuple(one[5] for one in made), back)
 
 

@@ -38,7 +38,7 @@ from encoders.domain.values import Continuous, cell_text
 from encoders.encode.encoder import EncodedRelease
 from recon.queries.measures.figures import Measures
 from recon.readers.frames.describe import condition_text
-from recon.readers.loading.settled import settled_release
+from recon.readers.loading.settled import strengthened_release
 from solvers.engines.figures.partition import PartitionFigures
 from solvers.engines.figures.system import SystemFigures
 from solvers.engines.figures.values import RemainingValues, Values, partition_values, system_values, values_before
@@ -280,7 +280,7 @@ def attribute_bits(release: EncodedRelease, measures: Measures, limits: Limits) 
     """
     if measures.status == "unsat":
         return []
-    release = settled_release(release, limits)
+    release = strengthened_release(release, limits)
     held = groups(release, measures, limits)
     before = values_before(release.statements, limits)
     people, why = _number_of_people(release, measures, held)
@@ -487,7 +487,7 @@ def forced(release: EncodedRelease, measures: Measures, limits: Limits) -> dict[
     """
     if measures.status == "unsat":
         return {"rows": [], "rows_in_all": 0, "values": [], "values_in_all": 0}
-    release = settled_release(release, limits)
+    release = strengthened_release(release, limits)
     held = [group for group in groups(release, measures, limits) if group.rows]
     before = values_before(release.statements, limits)
     rows = sorted(known_rows(release, held).items(), key=lambda one: -one[1])

@@ -19,7 +19,7 @@ from recon.queries.measures.attribute_bits import without_bits_left, without_sha
 from recon.queries.measures.figures import Measures, empty, exposure_frame
 from recon.readers.frames.describe import condition_text
 from recon.readers.loading.loading import Released, release_of
-from recon.readers.loading.settled import settled_release
+from recon.readers.loading.settled import strengthened_release
 from solvers.engines.figures.partition import PartitionFigures, log2_alone, log2_before, mean, ratio
 from solvers.foundation.limits import Limits
 from solvers.statements.questions.answers import CountAnswer
@@ -47,7 +47,7 @@ def measure(
     >>> recon.measure(release)
     <Measures: Dist_G 0.25, 4 worlds, exact (assigned), 4 rows>
     """
-    release = settled_release(release_of(release, limits), limits)
+    release = strengthened_release(release_of(release, limits), limits)
     chosen = convention_of(release, convention)
     limits = limits or Limits()
     answer = _capped(release, counted or count(release, chosen, limits), limits)

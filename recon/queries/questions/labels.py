@@ -22,7 +22,7 @@ from recon.queries.answers.undecided import decide, why_open
 from recon.readers.frames.naming import named_like
 from recon.readers.loading.known_positions import known_rows
 from recon.readers.loading.loading import Released, release_of
-from recon.readers.loading.settled import held, proofs, settled_release
+from recon.readers.loading.settled import held, proofs, strengthened_release
 from solvers.engines.chain import NOT_USED, answer
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
@@ -84,7 +84,7 @@ def labels(release: Released, limits: Limits | None = None) -> pd.DataFrame:
     1    1     1  certain
     2    2     0  certain
     """
-    release = settled_release(release_of(release, limits), limits)
+    release = strengthened_release(release_of(release, limits), limits)
     known, label = release.known, release.domain.label
     if known is None:
         raise Unsupported(NO_ROWS)

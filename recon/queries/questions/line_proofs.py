@@ -20,7 +20,7 @@ from recon.queries.answers.exact import MAX_CERTIFIED
 from recon.queries.certificates.certificate_format import Json
 from recon.queries.certificates.issuing import Written, as_proved, certificate_json, profiles_json
 from recon.readers.frames.selections import select_frame
-from recon.readers.loading.settled import settled_release
+from recon.readers.loading.settled import strengthened_release
 from solvers.engines.chain import ask
 from solvers.engines.figures.system import SelectionSums, SystemFigures
 from solvers.foundation.errors import CertificateError, EngineError, Inconclusive, Unsupported
@@ -48,7 +48,7 @@ def line_proofs(
     `wanted`. Cost: as verdicts' proofs, and an extreme of the release per profile that no world found before has.
     """
     limits = limits.stage("line proofs") if not limits.clocked else limits
-    release = settled_release(release, limits)
+    release = strengthened_release(release, limits)
     proofs: list[list[Json]] = [[] for _ in range(len(found))]
     if not wanted and len(found) > MAX_CERTIFIED:
         return proofs

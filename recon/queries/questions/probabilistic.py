@@ -16,7 +16,7 @@ from recon.queries.answers.counting import convention_of
 from recon.queries.bounds.placed import parts_left, places
 from recon.readers.frames.describe import condition_text, values_text
 from recon.readers.loading.loading import Released, release_of
-from recon.readers.loading.settled import settled_release
+from recon.readers.loading.settled import strengthened_release
 from solvers.engines.chain import ask
 from solvers.engines.figures.partition import PartitionFigures
 from solvers.engines.figures.system import SystemFigures
@@ -57,7 +57,7 @@ def table(release: Released, limits: Limits | None = None) -> pd.DataFrame:
     2    {1}  any  {0}
     3    {1}  any  {1}
     """
-    release = settled_release(release_of(release, limits), limits)
+    release = strengthened_release(release_of(release, limits), limits)
     if release.statements.bags and (located := places(release, limits)) is not None:
         return _placed_table(release, located, limits or Limits())
     if PartitionFigures.refusal(release.statements) is not None:

@@ -25,7 +25,7 @@ from recon.readers.frames.out_of_domain import answered
 from recon.readers.frames.selections import columns_by_attribute, profile_ranges, select_frame
 from recon.readers.frames.world import World, wrap
 from recon.readers.loading.loading import Released, release_of
-from recon.readers.loading.settled import settled_release
+from recon.readers.loading.settled import strengthened_release
 from solvers.engines.chain import ask
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.exact import level_text
@@ -64,7 +64,7 @@ def worlds(
     >>> sum(1 for _ in recon.worlds(release, limit=None))
     12
     """
-    release = settled_release(release_of(release, limits), limits)
+    release = strengthened_release(release_of(release, limits), limits)
     chosen = convention_of(release, convention)
     refuse_continuous(release)
     if limit is not None and limit < 0:
@@ -126,7 +126,7 @@ def iterate_samples(
     release: Released, k: int = 100, seed: int = 0, convention: str | None = None, limits: Limits | None = None
 ) -> Iterator[World]:
     """Yield k worlds as `sample` returns them, one by one; raises `Inconclusive` between two when time is up."""
-    release = settled_release(release_of(release, limits), limits)
+    release = strengthened_release(release_of(release, limits), limits)
     if k < 0:
         raise ReleaseError(f"cannot draw {k} worlds")
     refuse_continuous(release)
@@ -177,7 +177,7 @@ def reconstruct(release: Released, seed: int = 0, limits: Limits | None = None) 
     2       1    1    1
     3       1    0    0
     """
-    release = settled_release(release_of(release, limits), limits)
+    release = strengthened_release(release_of(release, limits), limits)
     if not unlocated(release):
         return _reconstruct_in_order(release, seed, limits)
     if release.domain.continuous:
@@ -278,7 +278,7 @@ def certify(
         from recon.queries.tables.answering import certified
 
         return certified(tables, as_frame(profiles), limits)
-    release = settled_release(release_of(cast("Released", release), limits), limits)
+    release = strengthened_release(release_of(cast("Released", release), limits), limits)
     frame, notes = named_like(as_frame(profiles), release.domain, label)
     chosen = convention_of(release, convention)
 
@@ -322,7 +322,7 @@ def attribute(
     0      0          1.0     True
     1      1          0.0    False
     """
-    release = settled_release(release_of(release, limits), limits)
+    release = strengthened_release(release_of(release, limits), limits)
     domain = release.domain
     frame, notes = named_like(as_frame(profiles), domain, label)
     sensitive = column_like(sensitive, domain, label)

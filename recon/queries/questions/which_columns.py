@@ -15,7 +15,7 @@ from recon.readers.loading.known_positions import POSITION, with_known_positions
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 
-MOST = 4  # columns that are added
+MAX_COLUMNS = 4  # columns that are added
 TRIED = 12  # candidates per round, those that trees test most
 WORK = 20.0  # units of work (`solvers.foundation.limits`) that one try may take; seconds are the outer bound only
 
@@ -61,7 +61,7 @@ def which_columns(release: EncodedRelease, rows: pd.DataFrame, limits: Limits | 
     best = _opened(release, frame, (), limits)
     out = [] if best is None else [best]
     candidates = _most_tested(release, frame)
-    while out and out[-1].labels < out[-1].rows and len(out) <= MOST and not limits.expired():
+    while out and out[-1].labels < out[-1].rows and len(out) <= MAX_COLUMNS and not limits.expired():
         tried = [
             _opened(release, frame, (*out[-1].names, name), limits) for name in candidates if name not in out[-1].names
         ]

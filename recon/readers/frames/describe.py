@@ -55,8 +55,8 @@ Shown = tuple[str, int]  # the number, and the side of the cut: 1 "at most", 0 "
 
 SURVIVE, LONGER = 6, 15  # decimal digits that survive 32 and 64 bits
 NOISE = 4  # digits that must go, for a 64-bit threshold not to be shown in full
-WHOLE = 2.0**24  # up to here whole numbers are 32-bit numbers
-LONG = 10**16  # from here on whole numbers are written with a power of ten
+MAX_FLOAT32_WHOLE = 2.0**24  # up to here whole numbers are 32-bit numbers
+MIN_POWER_TEXT = 10**16  # from here on whole numbers are written with a power of ten
 FAR = 10**300  # beyond all 32-bit numbers, and still a 64-bit one
 DIGITS = 9  # decimal digits that tell every 32-bit number from the next
 
@@ -71,7 +71,7 @@ def _edge_text(cuts: AttributeCuts, edge: int, single: bool) -> Shown:
     if isinstance(x, float):
         return "", side
     side = min(int(side), 1)
-    if not 0 < edge < len(cuts.edges) - 1 or abs(x) > WHOLE:
+    if not 0 < edge < len(cuts.edges) - 1 or abs(x) > MAX_FLOAT32_WHOLE:
         return _in_full(x), side
     if not single:
         alone = all(_rounded(cuts.edges[e]) != _rounded((x, side)) for e in (edge - 1, edge + 1))
@@ -100,7 +100,7 @@ def without_noise(x: Fraction, side: int) -> Shown:
 def _in_full(x: Fraction) -> str:
     """Return a number as it was written: whole ones in digits, or with a power of ten where they are longer."""
     number = plain(x)
-    if LONG <= abs(number) < FAR and Fraction(repr(float(number))) == x:
+    if MIN_POWER_TEXT <= abs(number) < FAR and Fraction(repr(float(number))) == x:
         return repr(float(number))
     return str(number)
 
@@ -236,7 +236,7 @@ def _folded(
     return out
 
 
-FEW = 4  # values that are listed one by one; more are said as a range, or by those that are not meant
+MAX_LISTED_VALUES = 4  # values that are listed one by one; more are said as a range, or by those that are not meant
 
 
 @dataclass(frozen=True)
@@ -293,7 +293,7 @@ class Words:
         values = [attribute.value(i) for i in inside]
         if values == [None] and attribute.missing:
             return f"{name} is {MISSING}"
-        if len(values) > FEW:
+        if len(values) > MAX_LISTED_VALUES:
             if attribute.numeric and None not in values and inside[-1] - inside[0] == len(inside) - 1:
                 if inside[-1] == len(attribute.values) - 1:
                     return f"{name} >= {values[0]}"

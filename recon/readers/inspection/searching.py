@@ -32,7 +32,7 @@ from solvers.foundation.errors import ReconError
 if TYPE_CHECKING:
     import pandas as pd
 
-FEW = 3  # rows that share a value which tells one of them
+MAX_SHARING_ROWS = 3  # rows that share a value which tells one of them
 CELLS = 3  # such values of one row in one object: the row
 _COMMON = 1_000  # whole numbers below it are sizes, places and parameters as well
 MOST_COLUMNS = 1_000  # of a matrix that is compared with the rows
@@ -132,7 +132,7 @@ def _values(rows: pd.DataFrame) -> _Values:
         column = rows[name]
         count = column.map(column.value_counts())
         for row, (value, times) in enumerate(zip(column.tolist(), count.tolist(), strict=True)):
-            if pd.isna(value) or times > FEW:
+            if pd.isna(value) or times > MAX_SHARING_ROWS:
                 continue
             cell = (row, str(name), value)
             if isinstance(value, (int, float)) and not isinstance(value, bool):

@@ -247,11 +247,11 @@ def _filled_tree(model: Tree, counted: RegionCounts) -> Tree:
 
 def _keeps_figures(draft: Draft, domain: Domain, frame: pd.DataFrame) -> bool:
     """Return whether the rows keep whatever the model itself says about its training rows."""
-    from recon.readers.loading.loading import settle
+    from recon.readers.loading.loading import bind_draft
 
     if isinstance(draft, SkeletonDraft) and not draft.models:
         return True
-    wide, models = settle(draft, domain)
+    wide, models = bind_draft(draft, domain)
     if any(isinstance(m, Forest) and m.resampled for m in models):
         return True  # counts of drawn rows do not say which rows were drawn
     return not violations(encode_models(wide, models, draft.rows), frame)

@@ -240,7 +240,7 @@ class ReadFile:
         """Return the models over the declared domain, else the file's own or a guessed one."""
         try:
             if isinstance(self.content, Draft):
-                domain, models = settle(self.content, declared)
+                domain, models = bind_draft(self.content, declared)
                 return PublishedFile(self.path, self.sha256, domain, models, self.content.rows)
             part = self.content
             own = declared if declared is not None else reading.to_domain(part.domain)
@@ -277,7 +277,7 @@ def read_file(path: str, memory: int | None = None, limits: Limits | None = None
         raise Inconclusive(f"{path}: {error}") from None
 
 
-def settle(draft: Draft, declared: Domain | None) -> tuple[Domain, tuple[AnyModel, ...]]:
+def bind_draft(draft: Draft, declared: Domain | None) -> tuple[Domain, tuple[AnyModel, ...]]:
     """Return the domain of a draft (guessed where none is declared), and its models over it."""
     domain = guess_domain(draft) if declared is None else with_class_columns(draft, declared)
     draft, domain = with_own_names(draft, domain)
@@ -308,13 +308,13 @@ def encode(model: Any, domain: Domain) -> EncodedRelease:
         values = [domain.label.value_at(i) for i in range(domain.label.known[1])]
         return encode_models(domain, [model.to_model(label_values=values)])
     draft = draft_of(model)
-    found, models = settle(draft, domain)
+    found, models = bind_draft(draft, domain)
     return replace(encode_models(found, models, draft.rows), reader_notes=draft.reader_notes)
 
 
 def models_of(model: Any, domain: Domain) -> tuple[AnyModel, ...]:
     """Return what a fitted model in memory publishes, over the domain."""
-    return settle(draft_of(model), domain)[1]
+    return bind_draft(draft_of(model), domain)[1]
 
 
 def draft_of(model: Any) -> Draft:
@@ -439,7 +439,7 @@ def _model_release(model: Any) -> EncodedRelease:
         raise ReleaseError(f"{_kind_of(model)} does not say which values its columns have: ask about {WITH_DOMAIN}")
     try:
         draft = draft_of(model)
-        domain, models = settle(draft, None)
+        domain, models = bind_draft(draft, None)
         found = encode_models(domain, models, draft.rows)
     except ReleaseError as error:
         if "--domain" in str(error):

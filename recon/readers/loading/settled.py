@@ -20,13 +20,13 @@ class StrengthenedReleases:
 
 
 @dataclass(slots=True)
-class Unsettled:
+class PublishedRelease:
     """The release as it was published, kept with the one that has what its leaf values prove."""
 
     release: EncodedRelease | None = None
 
 
-def settled_release(
+def strengthened_release(
     release: EncodedRelease, limits: Limits | None = None, lattices: bool = True
 ) -> EncodedRelease:  # fmt: skip
     """Return the release with what its leaf values prove; itself without leaf values, and beside noisy counts.
@@ -34,7 +34,7 @@ def settled_release(
     Its assumptions say how much is known by them, or which assumption they contradict. Remembered: the first question
     pays for it, out of its own time. `lattices`: see `solvers.engines.chain.strengthened`, whose cost this has.
     """
-    if not release.statements.boosted or release.noisy or release.derived.part(Unsettled).release is not None:
+    if not release.statements.boosted or release.noisy or release.derived.part(PublishedRelease).release is not None:
         return release
     found = strengthened(release.statements, limits, lattices)
     if found is release.statements:
@@ -44,31 +44,31 @@ def settled_release(
         known.statements, lines = found, tuple(_leaf_value_lines(release.statements, found))
         noted = replace(found, assumptions=(*found.assumptions, *lines))
         known.release = replace(release, statements=noted)
-        known.release.derived.part(Unsettled).release = release
+        known.release.derived.part(PublishedRelease).release = release
     return known.release
 
 
 def as_released(release: EncodedRelease) -> EncodedRelease:
     """Return the release without what its leaf values prove."""
-    return release.derived.part(Unsettled).release or release
+    return release.derived.part(PublishedRelease).release or release
 
 
 @dataclass(frozen=True)
-class Travelling:
+class PicklableRelease:
     """A release and the one that was published, so that where both arrive the one is known as the other's."""
 
     release: EncodedRelease
     published: EncodedRelease
 
     @classmethod
-    def of(cls, release: EncodedRelease) -> Travelling:
+    def of(cls, release: EncodedRelease) -> PicklableRelease:
         """Return a release that is sent elsewhere."""
         return cls(release, as_released(release))
 
     def __setstate__(self, state: dict[str, EncodedRelease]) -> None:
         self.__dict__.update(state)
         if self.published is not self.release:
-            self.release.derived.part(Unsettled).release = self.published
+            self.release.derived.part(PublishedRelease).release = self.published
 
 
 def held(surplus: int) -> str:

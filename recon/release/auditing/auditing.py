@@ -41,18 +41,18 @@ from recon.queries.noisy.posterior import posterior, single
 from recon.queries.noisy.verdicts import known_posterior
 from recon.readers.inspection.inspecting import Inspection, inspect
 from recon.readers.loading.attaching import emptied
-from recon.readers.loading.settled import Travelling, as_released, settled_release
+from recon.readers.loading.settled import PicklableRelease, as_released, strengthened_release
 from recon.release.auditing.determined_rows import beside_truth
 from recon.release.auditing.findings import (
     AuditContext,
     AuditFindings,
-    Bought,
-    BoughtWorlds,
     Emptiness,
     GroupDisclosure,
     GroupSize,
+    NoiseEffect,
+    NoiseWorldsEffect,
     Question,
-    Turn,
+    QuestionBatch,
     checked,
     first_asked,
 )
@@ -122,7 +122,7 @@ def by_position(release: EncodedRelease, limits: Limits) -> PlacedRows | None:
         return None
 
 
-def what_noise_bought(noisy: EncodedRelease, exact: EncodedRelease, limits: Limits) -> Bought | BoughtWorlds:
+def noise_effect(noisy: EncodedRelease, exact: EncodedRelease, limits: Limits) -> NoiseEffect | NoiseWorldsEffect:
     """Return a noisy release beside the same one without noise; `Unsupported` where they are not the same otherwise.
 
     One tree or rule list is compared by its posterior, other releases by the worlds that are left.
@@ -133,7 +133,7 @@ def what_noise_bought(noisy: EncodedRelease, exact: EncodedRelease, limits: Limi
         if noisy.domain.all != exact.domain.all or _shapes(noisy) != _shapes(exact):
             raise Unsupported("the release without noise has other regions or classes than the noisy one")
         left = [count(one, "ordered", limits).bounds for one in (noisy, exact)]
-        return BoughtWorlds(noisy.confidence, *left)
+        return NoiseWorldsEffect(noisy.confidence, *left)
     block, truth = exact_counts(exact)
     found = posterior(noisy, limits=limits)
     sources = [block.source(s) for s in range(len(block))]
@@ -143,7 +143,7 @@ def what_noise_bought(noisy: EncodedRelease, exact: EncodedRelease, limits: Limi
     lefts = found.entropy_bits, log2_worlds(sizes, truth, "ordered"), found.uninformed_bits
     with_it, without, alone = (removed_per_row(exact, left, limits) for left in lefts)
     likely = float(np.abs(found.counts["likely"].to_numpy() - truth).sum()) / 2
-    return Bought(found.prior, with_it, without, alone, found.distance(truth), likely)
+    return NoiseEffect(found.prior, with_it, without, alone, found.distance(truth), likely)
 
 
 def _shapes(release: EncodedRelease) -> list[Any]:
@@ -370,7 +370,7 @@ def run_audit(release: EncodedRelease, beside: AuditInputs, limits: Limits) -> A
     truth, remedies = beside.truth, beside.remedies
     begun = time.monotonic()
     stored = stored_outright(release, limits)  # first: the surest of all, and quick
-    release = settled_release(release, limits)
+    release = strengthened_release(release, limits)
     rows = by_position(release, limits)
     # Single values are told apart by position there; to count worlds of any numbers has nothing to add.
     some = limits if rows is None or not release.domain.continuous else limits.stage("worlds beside positions")
@@ -382,11 +382,13 @@ def run_audit(release: EncodedRelease, beside: AuditInputs, limits: Limits) -> A
         return AuditFindings(release, none, groups, stored=stored, empty=emptiness(release, error, limits))
     known = () if first.status == "unsat" else determined(release)  # settled before
     large = time.monotonic() - begun > LARGE or (remedies and bool(known))
-    turn = Turn(AuditContext(Travelling.of(release), truth, beside.population, beside.seed), limits, large)
+    turn = QuestionBatch(
+        AuditContext(PicklableRelease.of(release), truth, beside.population, beside.seed), limits, large
+    )
     answers: dict[Any, Any] = turn.answers(dict(_asked(turn.asked, first, known, remedies)), "questions of the audit")
     checks = None if truth is None else checked(turn, first, answers)
     exact = beside.without_noise
-    bought = None if exact is None else what_noise_bought(release, exact, limits)
+    bought = None if exact is None else noise_effect(release, exact, limits)
     against = None if rows is None or truth is None or len(truth) != rows.rows else compared(rows, truth)
     tried = [answers["remedy", k] for k in range(len(answers)) if ("remedy", k) in answers]
     located = None if rows is None else groups_at_positions(rows)

@@ -14,7 +14,7 @@ from recon.queries.leaf_values.determined import Determined
 from recon.readers.frames.naming import named_like
 from recon.readers.frames.selections import raw_indices, whole_rows
 from recon.readers.frames.world import TrueRows
-from recon.readers.loading.settled import proofs, settled_release
+from recon.readers.loading.settled import proofs, strengthened_release
 from recon.release.auditing.matching import fresh, grouped, halves, marginals
 from solvers.statements.release import ANY_LABEL
 
@@ -53,7 +53,7 @@ def _share_equal(real: NDArray[Any], guess: NDArray[Any]) -> float:
 
 def _true_rows(release: EncodedRelease, found: Determined, truth: pd.DataFrame) -> int | None:
     """Return how many rows proved with their label are true rows of that cell and label; None where none is proved."""
-    for settled, block in proofs(settled_release(release).statements):
+    for settled, block in proofs(strengthened_release(release).statements):
         if settled.model == found.number:
             counts = TrueRows.of(release, truth).per_statement(block, release.statements.domain.label)
             return int(np.minimum(block.low, counts)[block.label != ANY_LABEL].sum())

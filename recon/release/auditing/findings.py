@@ -29,7 +29,7 @@ from recon.readers.frames.naming import named_like
 from recon.readers.frames.selections import raw_indices, whole_rows
 from recon.readers.frames.world import SHOWN, demand_attributes, violations
 from recon.readers.inspection.inspecting import Inspection
-from recon.readers.loading.settled import Travelling, as_released
+from recon.readers.loading.settled import PicklableRelease, as_released
 from recon.release.auditing.matching import Chance, Comparison, Match, compare
 from recon.release.auditing.positions import PositionGroups
 from recon.release.auditing.together import Together
@@ -47,7 +47,7 @@ class AuditContext:
     indices are worked out where they are needed, once.
     """
 
-    about: Travelling
+    about: PicklableRelease
     truth: pd.DataFrame | None = None
     population: pd.DataFrame | None = None
     seed: int = 0
@@ -88,7 +88,7 @@ def _one(asked: AuditContext, question: Question, limits: Limits) -> Any:
     return function(asked, given, limits)
 
 
-class Turn:
+class QuestionBatch:
     """Asks the questions of one audit; as long as they take no time no process is started for them.
 
     `large`: they will take time, so that they are handed out at once.
@@ -161,7 +161,7 @@ class TruthCheck:
 
 
 @dataclass(frozen=True)
-class Bought:
+class NoiseEffect:
     """What the noise bought: bits removed per row with it and without, of n log2 S (rows in order), and rows to change.
 
     `prior_alone`: the bits that the posterior's prior takes away before any count is seen (0 for `worlds`), so that
@@ -178,7 +178,7 @@ class Bought:
 
 
 @dataclass(frozen=True)
-class BoughtWorlds:
+class NoiseWorldsEffect:
     """What the noise of coupled models bought: log2 of the worlds left, least and most, with the noise and without.
 
     With noise the worlds are those inside the joint intervals, in the convention `ordered`.
@@ -226,7 +226,7 @@ class AuditFindings:
     groups: GroupDisclosure
     truth: TruthCheck | None = None
     certificate: dict[str, Any] | None = None
-    bought: Bought | BoughtWorlds | None = None
+    bought: NoiseEffect | NoiseWorldsEffect | None = None
     stored: tuple[Inspection, ...] = ()
     empty: Emptiness | None = None
     intervals: IntervalCells = field(default_factory=IntervalCells)
@@ -265,7 +265,7 @@ def check_truth(
 
     An empty cell of an attribute that may be missing is missing; of any other it is open.
     """
-    turn = Turn(AuditContext(Travelling.of(release), truth, population, seed), limits or Limits())
+    turn = QuestionBatch(AuditContext(PicklableRelease.of(release), truth, population, seed), limits or Limits())
     asked = first_asked(release, measures)
     return checked(turn, measures, turn.answers(asked, "questions about the true rows"))
 
@@ -276,7 +276,7 @@ def first_asked(release: EncodedRelease, measures: Measures) -> dict[str, Questi
     return found | {"broken": (_broken, None)}
 
 
-def checked(turn: Turn, measures: Measures, answers: Mapping[str, Any]) -> TruthCheck:
+def checked(turn: QuestionBatch, measures: Measures, answers: Mapping[str, Any]) -> TruthCheck:
     """Return what the true rows say from the answers to `first_asked`, asking what is right by chance, and proved."""
     violated, found = answers["broken"], answers.get("guess")
     if found is None:

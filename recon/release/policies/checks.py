@@ -28,7 +28,7 @@ def _compared(interval: Interval, direction: Direction, threshold: float) -> Out
 
 def at_least(interval: Interval, threshold: float) -> Outcome:
     """Return whether all numbers of an interval are at least the threshold ("met"), none is, or only some are."""
-    least, most = ends(interval)
+    least, most = interval_bounds(interval)
     if most is not None and most < threshold:
         return "violated"
     return "met" if least >= threshold else "inconclusive"
@@ -36,7 +36,7 @@ def at_least(interval: Interval, threshold: float) -> Outcome:
 
 def at_most(interval: Interval, threshold: float) -> Outcome:
     """Return whether all numbers of an interval are at most the threshold ("met"), none is, or only some are."""
-    least, most = ends(interval)
+    least, most = interval_bounds(interval)
     if least > threshold:
         return "violated"
     return "met" if most is not None and most <= threshold else "inconclusive"
@@ -48,7 +48,7 @@ def _none_small(interval: Interval, threshold: float) -> Outcome:
     Rows are whole, so that a threshold of 1 asks for nothing. "violated" where it surely has a row and surely fewer
     than the threshold.
     """
-    least, most = ends(interval)
+    least, most = interval_bounds(interval)
     if threshold <= 1:
         return "met"
     if most is not None and most < threshold:
@@ -67,7 +67,7 @@ def all_of(outcomes: Iterable[Outcome]) -> Outcome:
     return "inconclusive" if "inconclusive" in found else "met"
 
 
-def ends(interval: Interval) -> tuple[float, float | None]:
+def interval_bounds(interval: Interval) -> tuple[float, float | None]:
     """Return least and most of an interval; a least that is not known counts as 0, no figure here is below."""
     least, most = interval
     return (0 if least is None else least), most
@@ -78,7 +78,7 @@ def interval_text(interval: Interval, unit: str, digits: int = 4) -> str:
 
     `unit`: "row", "bit" or "person"; bits are rounded to so many significant digits.
     """
-    least, most = ends(interval)
+    least, most = interval_bounds(interval)
     if most is None:
         return f"at least {counted(least, unit, digits)}" if least > 0 else f"an unknown number of {_plural(unit)}"
     if _figure(least, digits) == _figure(most, digits):
@@ -193,7 +193,7 @@ def of_groups(facts: FactTable, rule: PolicyRule, threshold: int) -> RuleResult:
     if found is None and bad:
         found = _least_of([one["rows"] for one in bad])
     if found is None and outcome == "met":
-        found = _least_of([one["rows"] for _, one in each if ends(one["rows"])[1] != 0])
+        found = _least_of([one["rows"] for _, one in each if interval_bounds(one["rows"])[1] != 0])
     why, help = _reason(smallest, listed.further) if outcome == "inconclusive" else NOTHING
     text = "not known" if found is None else interval_text(found, rule.unit)
     return RuleResult(outcome, text, asked, _worst(bad), len(bad), why, help=help)
@@ -203,8 +203,8 @@ def _least_of(intervals: Sequence[Interval]) -> Interval | None:
     """Return the interval of the least of several numbers, None of none."""
     if not intervals:
         return None
-    most = [m for _, m in map(ends, intervals) if m is not None]
-    return [min(ends(one)[0] for one in intervals), min(most, default=None)]
+    most = [m for _, m in map(interval_bounds, intervals) if m is not None]
+    return [min(interval_bounds(one)[0] for one in intervals), min(most, default=None)]
 
 
 def of_interval(facts: FactTable, rule: PolicyRule, threshold: float) -> RuleResult:
@@ -240,7 +240,7 @@ def disclosed(facts: FactTable, rule: PolicyRule, threshold: str | int) -> RuleR
     if limit is None:
         return RuleResult("met", found, asked)
     outcome, listed = at_most(rows, limit), facts.listed(rule.fact)
-    groups = [] if outcome == "met" else [g for g in listed.each if ends(g["rows"])[1] != 0]
+    groups = [] if outcome == "met" else [g for g in listed.each if interval_bounds(g["rows"])[1] != 0]
     why, help = _reason(known) if outcome == "inconclusive" else NOTHING
     in_all = max(len(groups), listed.in_all or 0) if groups else 0
     return RuleResult(outcome, found, asked, _worst(groups), in_all, why, help=help)
@@ -357,7 +357,7 @@ def _rank(rows: Interval | None) -> tuple[float, float]:
     """Return the order of a group: the one that surely has the fewest rows first."""
     if rows is None:
         return 0, 0
-    least, most = ends(rows)
+    least, most = interval_bounds(rows)
     return (float("inf") if most is None else most), least
 
 

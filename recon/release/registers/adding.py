@@ -20,7 +20,7 @@ from encoders.encode.encoder import CONFIDENCE, EncodedRelease, encode, with_kno
 from recon.queries.measures.attribute_bits import Counts, Interval
 from recon.queries.measures.figures import Measures
 from recon.readers.loading.loading import load, read_file
-from recon.readers.loading.settled import settled_release
+from recon.readers.loading.settled import strengthened_release
 from recon.release.registers.differences import SMALL, Differences, differences
 from recon.release.registers.figures import RemainingUncertainty, left_by, tied
 from recon.release.registers.index import INDEX, RegisterEntry
@@ -310,7 +310,7 @@ def adds(
         whole = together or joined(new, register, limits, domain=domain, independent=independent)
     except ContradictionError as error:
         return _of_other_rows(new, register, left_out, error, limits, domain)
-    plain = settled_release(whole, limits)
+    plain = strengthened_release(whole, limits)
     released = _named_by_file(whole, _labels_of(register, known, new, len(whole.models)))
     earlier = len(whole.models) - len(new.models)
     parts = _part_of(released, slice(None, earlier)), _part_of(released, slice(earlier, None))
@@ -320,7 +320,7 @@ def adds(
     before = left_by(parts[0], limits.stage("earlier releases"))
     limits.report("all releases are measured together")
     given = after if after is not None and after.status != "unsat" else None
-    measured = settled_release(released, limits) if given is None else plain
+    measured = strengthened_release(released, limits) if given is None else plain
     found = left_by(measured, limits.stage("all releases"), given)
     if not whole.noisy:  # joint intervals of noise are wider than those of a part: then nothing follows
         alone, before, found = tied(alone, before, found)
@@ -428,7 +428,7 @@ def _alone_in_it(
     new: EncodedRelease, register: Register, left_out: tuple[RegisterEntry, ...], limits: Limits, after: Measures | None
 ) -> Added:
     """Return that nothing was released before: the new release alone is all there is."""
-    release = settled_release(new, limits)
+    release = strengthened_release(new, limits)
     found = left_by(release, limits, after)
     before = _nothing_before(found)
     said = (
@@ -456,12 +456,12 @@ def _of_other_rows(
 ) -> Added:  # fmt: skip
     """Return that the files are not about the same rows: no number of rows fits all of them."""
     known, level = _besides(register, new), new.statements.confidence or CONFIDENCE
-    alone = left_by(settled_release(new, limits), limits.stage("released alone"))
+    alone = left_by(strengthened_release(new, limits), limits.stage("released alone"))
     try:
         paths = [register.path(one) for one in known]
         given = domain if domain is not None else register.domain
         earlier = load(*paths, domain=given, confidence=level, memory=limits.memory, limits=limits)
-        before = left_by(settled_release(earlier, limits), limits.stage("all releases"))
+        before = left_by(strengthened_release(earlier, limits), limits.stage("all releases"))
     except ContradictionError as other:
         before = RemainingUncertainty(
             "unsat", note="the earlier releases are of different numbers of rows", conflict=other.conflict

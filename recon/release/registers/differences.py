@@ -186,7 +186,7 @@ class RegisteredGroups:
 
 
 SMALL = 10  # rows: smaller groups are pointed out (the usual minimum cell count)
-MOST = 100  # of them are written out
+MAX_LISTED = 100  # of them are written out
 NAMES = 3  # published groups that a name puts together
 WORK = 300_000_000  # statements times cells that are looked through
 
@@ -266,7 +266,7 @@ def differences(
     except (Inconclusive, Unsupported) as error:
         return Differences(in_all=None, note=f"differences were not looked for: {error}")
     new = sorted(single.values(), key=lambda one: (one.rows[::-1], one.where))
-    return Differences(tuple(new[:MOST]), len(new))
+    return Differences(tuple(new[:MAX_LISTED]), len(new))
 
 
 def _lines_of(found: Measures) -> list[CellLine]:

@@ -15,7 +15,7 @@ from recon.queries.bounds.disclosure import tells
 from recon.queries.measures.attribute_bits import Counts, Interval, least_bits, pinned, system_of
 from recon.queries.measures.figures import Measures, bits_left
 from recon.queries.measures.measures import measure
-from recon.readers.loading.settled import as_released, settled_release
+from recon.readers.loading.settled import as_released, strengthened_release
 from solvers.foundation.errors import EmptyConfidenceSet, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.statements.release import UNBOUNDED
@@ -67,7 +67,7 @@ def left_by(release: EncodedRelease, limits: Limits, measures: Measures | None =
     Cost: that of `measure`.
     """
     try:
-        release = settled_release(release, limits)
+        release = strengthened_release(release, limits)
         found = measures or measure(release, "multiset", limits)
         if found.status == "unsat":
             note = "no dataset fits: the statements contradict each other"

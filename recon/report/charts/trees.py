@@ -148,7 +148,7 @@ def _described(drawn: ChartTree, kind: str) -> str:
 
 
 WIDE = 900.0  # units across
-MOST = 2_000  # rectangles
+MAX_RECTANGLES = 2_000  # rectangles
 DEEPEST = 40  # rows of rectangles
 LINKED, LINKED_DEPTH = 31, 5  # nodes, and tests on a way, up to which nodes are linked by lines
 BOX, GAP, STEP, TALL = 190.0, 40.0, 66.0, 58.0  # a linked node: width, way to the next, height with and without space
@@ -322,7 +322,7 @@ def _widths(drawn: ChartTree) -> tuple[dict[int, float], bool]:
 def _chosen(drawn: ChartTree, share: dict[int, float], root: int) -> set[int]:
     """Return the nodes that are drawn: from the root on, the children of the widest node first."""
     out, heap = {root}, [(-share[root], root)]
-    while heap and len(out) + 2 <= MOST:
+    while heap and len(out) + 2 <= MAX_RECTANGLES:
         _, i = heapq.heappop(heap)
         if drawn.depth[i] + 1 >= DEEPEST:
             continue

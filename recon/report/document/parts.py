@@ -8,10 +8,10 @@ from msgspec import Meta, Struct, defstruct
 
 from recon.release.policies.facts import FIGURES, End, FigureShape, Help
 
-MOST, LARGEST = 2**63 - 1, 1e300  # of whole numbers and of others: what is larger is an error, or no number
-Whole = Annotated[int, Meta(ge=0, le=MOST)]
-Float = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
-Number = Annotated[int, Meta(ge=-MOST, le=MOST)] | Float  # constraints belong to one type each
+MAX_WHOLE, MAX_NUMBER = 2**63 - 1, 1e300  # of whole numbers and of others: what is larger is an error, or no number
+Whole = Annotated[int, Meta(ge=0, le=MAX_WHOLE)]
+Float = Annotated[float, Meta(ge=-MAX_NUMBER, le=MAX_NUMBER)]
+Number = Annotated[int, Meta(ge=-MAX_WHOLE, le=MAX_WHOLE)] | Float  # constraints belong to one type each
 Interval = Annotated[
     tuple[Number, Number | None],
     Meta(description="[least, most]; most null: no upper end is known."),

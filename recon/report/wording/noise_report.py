@@ -15,7 +15,7 @@ from recon.queries.certificates.certificate_format import certified_lines
 from recon.queries.measures.figures import Measures
 from recon.queries.noisy.posterior import Posterior, why_none
 from recon.readers.formats.drafts.suggesting import not_assessed_json
-from recon.release.auditing.findings import Bought, BoughtWorlds, Emptiness
+from recon.release.auditing.findings import Emptiness, NoiseEffect, NoiseWorldsEffect
 from recon.report.rendering import DIGITS
 from recon.report.wording.headline import assumption_lines, finite, order_json, worlds_text
 from solvers.foundation.exact import complement_text, decimal, level_text
@@ -58,9 +58,9 @@ def posterior_lines(found: Posterior) -> list[str]:
     return [*lines, f"{text}, by these counts alone (not by how the regions were chosen)"]
 
 
-def bought_json(found: Bought | BoughtWorlds) -> dict[str, Any]:
+def noise_effect_json(found: NoiseEffect | NoiseWorldsEffect) -> dict[str, Any]:
     """Return what the noise bought; a count of worlds that has no bound is null."""
-    if isinstance(found, Bought):
+    if isinstance(found, NoiseEffect):
         return asdict(found)
     ends = {"noisy": found.noisy, "exact": found.exact}
     bits = {f"bits_left_{name}": [x if math.isfinite(x) else None for x in pair] for name, pair in ends.items()}
@@ -75,9 +75,9 @@ def _between(ends: tuple[float, float]) -> str:
     return f"{low:,.1f}" if high - low < 0.05 else f"{low:,.1f} to {high:,.1f}"
 
 
-def _bought_line(found: Bought | BoughtWorlds) -> str:
+def _bought_line(found: NoiseEffect | NoiseWorldsEffect) -> str:
     """Return what the noise bought, one line."""
-    if isinstance(found, BoughtWorlds):
+    if isinstance(found, NoiseWorldsEffect):
         left = f"{_between(found.noisy)} bits left at confidence {level_text(found.confidence)}"
         return f"what the noise bought: {left} instead of {_between(found.exact)} (log2 of the datasets, rows in order)"
     return (
@@ -88,7 +88,9 @@ def _bought_line(found: Bought | BoughtWorlds) -> str:
     )
 
 
-def noise_lines(release: EncodedRelease, measures: Measures, bought: Bought | BoughtWorlds | None = None) -> list[str]:
+def noise_lines(
+    release: EncodedRelease, measures: Measures, bought: NoiseEffect | NoiseWorldsEffect | None = None
+) -> list[str]:
     """Return what noisy counts still say; nothing for exact counts."""
     if not release.noisy:
         return []

@@ -102,7 +102,7 @@ class SolvedQuestions:
     worlds: tuple[NDArray[Any], ...]
 
 
-def settle(lowered: Lowered, questions: Sequence[LiteralQuestion], limits: Limits) -> SolvedQuestions:
+def solve_questions(lowered: Lowered, questions: Sequence[LiteralQuestion], limits: Limits) -> SolvedQuestions:
     """Return the answers to questions about one formula; the time left is shared among those still open.
 
     Every model that is found answers all questions it meets. Raises `Inconclusive` where nothing comes back in time,
@@ -258,4 +258,4 @@ def _broken_statement(release: Release, block: Partition, parts: Ints, hits: lis
     return None
 
 
-__all__ = ["LiteralQuestion", "SatResult", "SolvedQuestions", "broken", "parts_of", "satisfy", "settle"]
+__all__ = ["LiteralQuestion", "SatResult", "SolvedQuestions", "broken", "parts_of", "satisfy", "solve_questions"]

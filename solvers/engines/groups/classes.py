@@ -24,7 +24,7 @@ from solvers.engines.groups.candidates import CandidateCells
 from solvers.engines.groups.items import SEVERAL, Items, items_of
 from solvers.engines.groups.leaf_values import world_model
 from solvers.engines.groups.published import ProvedGroup
-from solvers.engines.groups.smallest import IN_ALL, MAX_CELLS, WHOLE, WorkLeft
+from solvers.engines.groups.smallest import IN_ALL, MAX_CELLS, MAX_FREE_CELLS, WorkLeft
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
@@ -55,7 +55,7 @@ def known_mixed_world(release: Release, k: int, limits: Limits) -> Ints | None:
 
 def _mixed_world(items: Items, k: int, limits: Limits, work: WorkLeft) -> Ints | None:
     """Return such a world, None where none was found; of many cells it is searched for over a few."""
-    if len(items.system.free) <= WHOLE:
+    if len(items.system.free) <= MAX_FREE_CELLS:
         return _among(items, k, limits, work)
     candidates = CandidateCells(items, limits)
     for starts in MIXED_STARTS:
@@ -157,7 +157,7 @@ class Classes:
         if system.bounds.conflict is not None:
             raise Unsupported("no dataset fits")
         self.items, self.limits, self.work = items, limits, WorkLeft(IN_ALL)
-        self.whole = len(system.free) <= WHOLE
+        self.whole = len(system.free) <= MAX_FREE_CELLS
         self.label = items.label
         self.live = system.bounds.upper > 0
         self.pool: list[Ints] = []

@@ -29,7 +29,7 @@ from solvers.programs.cpsat import state
 from solvers.statements.gradients.boosted import Boosted
 from solvers.statements.release import UNBOUNDED, Partition
 
-MOST = 200  # open cells: a lattice of more takes too long
+MAX_OPEN_CELLS = 200  # open cells: a lattice of more takes too long
 PROGRAMS = 80  # linear programs of one search, the first of them towards random vertices
 RANDOM = 24
 SURE = 1e-3  # rows
@@ -144,7 +144,7 @@ def world_model(system: CellSystem, limits: Limits) -> tuple[CellModel, bool]:
     if known.model is not None:
         return known.model, known.whole
     labelled = all(one.labels for one in release.boosted)
-    if release.boosted and labelled and len(system.free) <= MOST and not unavailable():
+    if release.boosted and labelled and len(system.free) <= MAX_OPEN_CELLS and not unavailable():
         try:
             known.model = LeafValueModel(system, limits)
         except (Unsupported, EngineError):
@@ -195,7 +195,11 @@ def small_by_programs(items: Items, k: int, limits: Limits) -> tuple[list[int], 
     twice as many.
     """
     system = items.system
-    if len(system.release.boosted) != 1 or not system.release.boosted[0].labels or len(system.free) > 10 * MOST:
+    if (
+        len(system.release.boosted) != 1
+        or not system.release.boosted[0].labels
+        or len(system.free) > 10 * MAX_OPEN_CELLS
+    ):
         return None
     try:
         relaxed, leaves = (

@@ -12,7 +12,7 @@ import numpy as np
 
 from solvers.engines.groups.candidates import CandidateCells
 from solvers.engines.groups.items import Items, items_of
-from solvers.engines.groups.smallest import IN_ALL, MAX_CELLS, WHOLE, WorkLeft
+from solvers.engines.groups.smallest import IN_ALL, MAX_CELLS, MAX_FREE_CELLS, WorkLeft
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
@@ -69,7 +69,7 @@ def pinned_people(release: Release, most: int, limits: Limits, known: Ints | Non
 def _lowered(items: Items, least: Ints, known: PinnedPeople, most: int, limits: Limits) -> PinnedPeople:
     """Return the people in cells of one row (`least` of each so far) that worlds leave in all of them together."""
     lower, work = items.system.bounds.lower, WorkLeft(IN_ALL)
-    whole = len(items.system.free) <= WHOLE
+    whole = len(items.system.free) <= MAX_FREE_CELLS
     candidates = None if whole else CandidateCells(items, limits)
     for number in range(known.worlds + 1, WORLDS + 1):
         if known.high <= max(known.low, most):

@@ -35,7 +35,7 @@ WORK = 3.0  # of CP-SAT's own measure, for one solve: about as many seconds, the
 IN_ALL = 8.0  # of it for one question
 ROUNDS = 200  # sets of items tried
 MAX_CELLS = 60_000
-WHOLE = 1_000  # free cells: of more, worlds are searched for over a few of them
+MAX_FREE_CELLS = 1_000  # free cells: of more, worlds are searched for over a few of them
 STARTS = (2, 4, 8, 16, 32)  # further vertices of the linear program, before each search over the cells that they fill
 FEW_BLOCKS = 8  # models: of more, cells are not made only to learn how much smaller a small group is
 SMALL = 200  # cells: of so few the smallest group is searched for where a small one is known already
@@ -201,7 +201,7 @@ class SmallestGroupSearch:
         """Return a group of less than k rows, worlds that leave none, or None where the limits leave it open."""
         if k <= 1:
             return self.proof(k)
-        if len(self.items.system.free) > WHOLE:
+        if len(self.items.system.free) > MAX_FREE_CELLS:
             return self.among_few(k)
         z = self.world(self.clean(k))
         if z is not None:

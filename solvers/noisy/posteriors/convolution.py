@@ -260,7 +260,7 @@ class Mixed:
         return mean, variance
 
 
-def tilt(
+def exponential_tilt(
     cells: Sequence[CountWeights], rows: tuple[int, int], prior: RowCountPrior, still: int = 0
 ) -> tuple[float, Floats]:
     """Return θ and the spread of every cell, such that the tilted means sum to the likeliest number of rows.

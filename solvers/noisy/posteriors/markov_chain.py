@@ -93,7 +93,7 @@ def run_chains(
     if not thin and scannable(system, seen):
         found = scan(system, seen, draws, seed, limits)
         return _walked(system, found.histograms, (found.tried, found.taken), True)
-    board = Board(system, seen)
+    board = ChainState(system, seen)
     start = likeliest(system, seen, limits).histogram
     starts = [MarkovChain(board, start, np.random.default_rng([seed, k])) for k in range(chains)]
     for chain in starts[1:]:
@@ -146,7 +146,7 @@ class LooseStatement:
     high: int
 
 
-class Board:
+class ChainState:
     """What all chains share: cells, statements, tables of log-likelihoods, and where moves may lead.
 
     `tables` has one list per statement, indexed by the count; `flat` is 0 where they are finite.
@@ -262,7 +262,7 @@ class Board:
 class MarkovChain:
     """One walk: the cell of every row, the count of every statement, and how many moves were tried and taken."""
 
-    board: Board
+    board: ChainState
     start: Ints
     random: np.random.Generator
     rows: list[int] = field(init=False)

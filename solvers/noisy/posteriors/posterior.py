@@ -41,8 +41,8 @@ from solvers.noisy.posteriors.convolution import (
     WindowChain,
     between,
     check,
+    exponential_tilt,
     powers,
-    tilt,
     window,
 )
 from solvers.statements.observations import observations
@@ -328,7 +328,7 @@ def _draft(
     tight = [c.within(rows[0] - maximum + c.high, rows[1] - minimum + c.low) for c in cells]
     fixed = np.array([c.low if c.low == c.high else 0 for c in tight], dtype=np.int64)
     free = [c for c in tight if c.low < c.high]
-    theta, spread = tilt(free, rows, weights, int(fixed.sum())) if free else (0.0, np.zeros(0))
+    theta, spread = exponential_tilt(free, rows, weights, int(fixed.sum())) if free else (0.0, np.zeros(0))
     windows = []
     for c, wide in zip(free, spread.tolist(), strict=True):
         check(limits)

@@ -69,7 +69,7 @@ def _weighed(gains: Gains, by_cell: Any, rows: int, limits: Limits) -> Floats:
 ROUNDS = 200  # of columns and segments
 NEAR = 1e-7  # nats that a count may be worth more than its segment says before it is split
 SAME = 1e-9  # relative difference of slopes that are taken as one segment
-WHOLE = 300_000  # entries of cells that are taken into the first program all at once
+MAX_FIRST_ENTRIES = 300_000  # entries of cells that are taken into the first program all at once
 FIRST = 2  # cells per gain that begin, where they are more
 EACH_ROUND = 1_000  # cells that come in at once, at most
 CHEAP = 1e-7  # nats below which a cell's price is none
@@ -167,7 +167,7 @@ class ConcaveMaster:
     def first_cells(self) -> Ints:
         """Return the cells of the first program: all where they are few, else those that a rough solution fills."""
         free, m, rows = self.system.free, len(self.gains), self.system.release.rows
-        if self.matrix.nnz <= WHOLE or not m or not rows.high:
+        if self.matrix.nnz <= MAX_FIRST_ENTRIES or not m or not rows.high:
             return free
         weights = _weighed(self.gains, self.by_cell[:, :m], rows.high, self.limits)
         return np.sort(free[np.argsort(-weights[free], kind="stable")[: FIRST * m]])

@@ -37,7 +37,7 @@ from solvers.foundation.limits import Limits
 from solvers.histograms.branches import weights_of
 from solvers.histograms.decision_diagram import EDGE_BYTES, Layers, layers_of
 from solvers.programs.cpsat import FOUND, CellVariables, run
-from solvers.programs.interval.lagrangian_dual import Mixture, Tableau, Tilt
+from solvers.programs.interval.lagrangian_dual import DualProblem, Mixture, Tableau
 from solvers.programs.interval.neighbourhoods import Around, Blocks, log2_ratio, moves_of
 from solvers.programs.linear_program import by_column, whole_point, whole_program
 from solvers.statements.questions.query import Convention
@@ -58,7 +58,9 @@ class HeavyHistogramSearch(CellVariables):
         super().__init__(lower, upper)
         self.gains: list[Any] = []
 
-    def prefer(self, tilt: Tilt, slope: Floats, at: Sequence[int] | None = None, hint: Ints | None = None) -> None:
+    def prefer(
+        self, tilt: DualProblem, slope: Floats, at: Sequence[int] | None = None, hint: Ints | None = None
+    ) -> None:
         """Reward heavy counts of a tilted component, and hint at a start (None: the mean).
 
         `at` are its cells' places in this model (None: all).
@@ -103,7 +105,7 @@ class HeavyHistogramSearch(CellVariables):
         return ("found", self.values(solver.value)) if status in FOUND else ("unknown", np.zeros(0, dtype=np.int64))
 
 
-def _heaviest_of(tilt: Tilt, slope: Floats, near: Ints | None, limits: Limits) -> tuple[Outcome, Ints]:
+def _heaviest_of(tilt: DualProblem, slope: Floats, near: Ints | None, limits: Limits) -> tuple[Outcome, Ints]:
     """Return a heavy y of one component by CP-SAT, starting at `near` where one is known (it is the least found)."""
     part = tilt.part
     if part.matrix is None:
@@ -117,7 +119,7 @@ def _heaviest_of(tilt: Tilt, slope: Floats, near: Ints | None, limits: Limits) -
     return ("found", near) if found == "unknown" and near is not None else (found, y)
 
 
-def _nearest(tilt: Tilt, slope: Floats, limits: Limits) -> Ints | None:
+def _nearest(tilt: DualProblem, slope: Floats, limits: Limits) -> Ints | None:
     """Return a y that meets the statements and is near the mean under the tilt (HiGHS), None where none was found.
 
     Minimises Σ |y - mean| / deviation. Its answer is checked in whole numbers, its refusals are not believed.
@@ -163,7 +165,7 @@ CIRCUIT = 24  # cells of the longest circuit tried as a move
 SEEDS = 40
 
 
-def _newton_step(tilt: Tilt) -> float:
+def _newton_step(tilt: DualProblem) -> float:
     """Return the work of one Newton step: moments of all cells, and a system of all statements."""
     return 1e-6 * tilt.cells + 1e-10 * len(tilt.row) ** 3
 
@@ -246,7 +248,7 @@ class Piece:
     """
 
     part: Component
-    tilt: Tilt | None = None
+    tilt: DualProblem | None = None
     lam: Floats | None = None
     upper: float = math.inf
     y: Ints | None = None
@@ -360,7 +362,7 @@ class Bracket:
     def tilt(self, piece: Piece, fraction: float) -> None:
         """Find a component's Lagrangian bound."""
         system = self.case.system
-        piece.tilt = Tilt.of(piece.part, system.sizes, self.case.bounds.lower, self.case.convention)
+        piece.tilt = DualProblem.of(piece.part, system.sizes, self.case.bounds.lower, self.case.convention)
         start = np.zeros(len(piece.tilt.row))
         piece.lam = piece.tilt.minimise(
             start, np.ones(piece.tilt.cells), self.budget.until(fraction, _newton_step(piece.tilt))

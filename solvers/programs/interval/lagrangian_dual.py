@@ -108,7 +108,7 @@ class Bucket:
 
 
 @dataclass(frozen=True, eq=False)
-class Tilt:
+class DualProblem:
     """A component's dual problem: rows (several for an interval) with their bound and the sign λ may have (0: any)."""
 
     part: Component
@@ -118,7 +118,7 @@ class Tilt:
     sign: Ints
 
     @classmethod
-    def of(cls, part: Component, sizes: Sequence[int], lower: Ints, convention: Convention) -> Tilt:
+    def of(cls, part: Component, sizes: Sequence[int], lower: Ints, convention: Convention) -> DualProblem:
         """Return the dual problem; `sizes` and `lower` are those of all cells of the system."""
         minimum = lower[part.cells]
         factorials = _log_factorials(int((minimum + part.room).max(initial=1)))
@@ -369,7 +369,7 @@ class Tableau:
 class Mixture:
     """A growing mixture of bases; `share` is, per cell, the share of bases that leave it out."""
 
-    def __init__(self, tilt: Tilt, slope: Floats, alive: NDArray[np.bool_], expired: Callable[[], bool]) -> None:
+    def __init__(self, tilt: DualProblem, slope: Floats, alive: NDArray[np.bool_], expired: Callable[[], bool]) -> None:
         """Start with the basis of the cells with the greatest entropy; `alive` are the cells worth a place in it."""
         if tilt.part.matrix is None:
             raise TypeError("the component has no matrix")

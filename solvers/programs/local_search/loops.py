@@ -334,7 +334,7 @@ def anneal(p: SearchTables, s: LoopState, iterations: int) -> Any:
 
 
 LACKING = 4 << 20  # what a row that a statement lacks, or has too many, costs on the way: 4 nats
-MOST = 8  # rows by which no move makes it worse
+MAX_MOVE_ROWS = 8  # rows by which no move makes it worse
 SHIFT = 20  # of the generator's 32 bits, 12 choose one of the bars
 
 
@@ -377,7 +377,7 @@ def sway(p: SearchTables, d: LeafWorths, s: LoopState, c: Climb, iterations: int
     for _ in range(iterations):
         row = _drawn_below(s.dice, n)
         lacking = _stray(p, s, row)
-        if lacking > MOST:
+        if lacking > MAX_MOVE_ROWS:
             continue
         before, after = _label_of(p, s.rows, row * width), _label_of(p, s.trial, 0)
         grown = -lacking * LACKING

@@ -162,7 +162,7 @@ def _regions(traced: TracedReplay, claim: AnyClaim) -> RegionProof | None:
 
 MAX_CLAUSES = 300_000  # beyond, clauses row by row are too many to refute
 MAX_LEFT = 4_096  # pieces of a box that regions counting 0 may leave on the way
-FEW = 20  # positions of which the removals that they do not rest on are always left out
+MAX_TRIMMED_POSITIONS = 20  # positions of which the removals that they do not rest on are always left out
 MAX_TRIMMED = 5_000  # removals of which those that positions do not rest on are left out; mostly all are needed
 MAX_COUNTED = 5_000  # statements of a rule list tried one by one
 
@@ -272,7 +272,9 @@ class Certifier:
     def shorter(self, claims: Sequence[Claim]) -> Removals:
         """Return the removals that some claims rest on, not verified yet; all of them where positions are claimed."""
         whole = self.removals or Removals(())
-        if len(whole.steps) > MAX_TRIMMED and any(isinstance(c, RowLocation) and len(c.rows) > FEW for c in claims):
+        if len(whole.steps) > MAX_TRIMMED and any(
+            isinstance(c, RowLocation) and len(c.rows) > MAX_TRIMMED_POSITIONS for c in claims
+        ):
             return whole
         try:
             return trimmed(self.verifier.settled(whole), whole, claims, self.limits.stage("trimming"))

@@ -35,7 +35,7 @@ from solvers.kernel.leaf_values.replay import UNITS, LeafValueReplay, ProvedSum
 from solvers.statements.boxes import Box
 from solvers.statements.gradients.enclosed import BITS
 
-FEW = 4  # multipliers of a form that is cheap to keep
+FEW_MULTIPLIERS = 4  # multipliers of a form that is cheap to keep
 ROUND = 0.2  # of what a sum leaves, given up for multipliers of fewer digits
 Steps = Sequence[Refined | Form]
 
@@ -91,7 +91,7 @@ def _shorter(form: Form, slack: float, size: float) -> Form:
 
     `size`: what the sources add up to at most, each weighed by 1.
     """
-    if len(form.multipliers) <= FEW or not slack > 0 or not math.isfinite(slack):
+    if len(form.multipliers) <= FEW_MULTIPLIERS or not slack > 0 or not math.isfinite(slack):
         return form
     bits = max(8, math.ceil(math.log2(max(size, 1.0) / (ROUND * slack))))
     if form.over <= 1 << bits:
@@ -100,7 +100,7 @@ def _shorter(form: Form, slack: float, size: float) -> Form:
     return replace(form, over=1 << bits, multipliers=tuple((s, y) for s, y in pairs if y))
 
 
-MOST = 1 << 25  # numbers in the matrix that a basis is chosen from
+MAX_MATRIX_NUMBERS = 1 << 25  # numbers in the matrix that a basis is chosen from
 SINGULAR = 1e-10  # of the greatest pivot: what is smaller determines nothing
 GRID = 60  # binary digits of weights
 
@@ -136,7 +136,7 @@ def _basis_of(replay: LeafValueReplay, columns: Ints) -> Basis | None:
     cut = set(replay.cutter.blocks[: replay.cells.regions.shape[1]])
     stated = [s for s in range(len(facts)) if s == facts.rows or facts.block_of(s) in cut]
     sources = [*stated, *(len(facts) + i for i in range(int(figures.first[replay.cells.trees])))]
-    if not len(columns) <= len(sources) <= MOST // max(1, len(columns)):
+    if not len(columns) <= len(sources) <= MAX_MATRIX_NUMBERS // max(1, len(columns)):
         return None
     whole = np.zeros((len(sources), len(replay.upper)))
     for i, s in enumerate(sources):
@@ -226,7 +226,7 @@ class TracedReplay(LeafValueReplay):
         terms = np.array([a for _, a in form.terms], dtype=object)
         self.known.append(ProvedSum(len(self.ancestor) - 1, columns, terms, form.low, form.high))
         self.origin.append((i, -1))
-        self.short &= multipliers <= FEW
+        self.short &= multipliers <= FEW_MULTIPLIERS
         if len(form.terms) > 1 or form.terms[0][1] != 1:
             return
         j, now = form.terms[0][0], self.now
@@ -393,7 +393,7 @@ class StepWalk:
         traced = self.traced
         form = self.step(i)
         self._made.pop(i)
-        if len(form.multipliers) > FEW:
+        if len(form.multipliers) > FEW_MULTIPLIERS:
             if i not in self._direct:
                 self.directly(i)
             if (found := self._direct.pop(i)) is not None:
@@ -435,7 +435,7 @@ class StepWalk:
             return
         for n in some:
             form = self.step(n)
-            if len(form.multipliers) > FEW:
+            if len(form.multipliers) > FEW_MULTIPLIERS:
                 made[n] = traced.basis.form(form)
         if not made:
             return

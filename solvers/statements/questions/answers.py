@@ -266,7 +266,7 @@ class LocatedAnswer(Answer):
 
 
 @dataclass(frozen=True, eq=False)
-class SettledAnswer(Answer):
+class StrengthenedAnswer(Answer):
     """Bounds on the rows per cell and label, (cells, labels) int64; "exact" where all of them are known.
 
     `boxes` are the cells that can hold rows (of the attributes, without the label); outside of them is nobody. `steps`

@@ -33,7 +33,7 @@ from solvers.statements.questions.query import Enumerate, Extreme, MostLikely, Q
 from solvers.statements.release import Loose, Partition, Release
 
 
-def loosen(release: Release, query: Query, found: Answer, unstated: tuple[str, ...] | None = None) -> Answer:
+def relaxed_answer(release: Release, query: Query, found: Answer, unstated: tuple[str, ...] | None = None) -> Answer:
     """Return what an engine's answer proves about the worlds of a loosened release.
 
     `unstated`: what the engine does not use (None: all that the release's blocks leave out). Raises `Unsupported` for
@@ -110,7 +110,7 @@ def _reached(found: ExtremeAnswer, query: Extreme, rows: int | None) -> ExtremeA
 
 COARSE = "an attribute whose values are summed has too many values to cut at each: worlds are bounded, not built"
 
-FEW = "the cells are few enough for engines that know them all"
+FEW_CELLS = "the cells are few enough for engines that know them all"
 
 
 class Engine(ABC):

@@ -211,7 +211,7 @@ NOT_WEIGHTED = (
 )
 SAME_ROWS = f"{SAME} (no continued training, no sum of models)"
 HELD_OUT = "rows held out in a table of their own (eval_set) are not among the training rows counted here"
-LEAST = "a part of the rows was held out (eval_fraction): a leaf's weight is a least number of training rows"
+HELD_OUT_ROWS = "a part of the rows was held out (eval_fraction): a leaf's weight is a least number of training rows"
 WEIGHTS = "its leaf weights"
 TOGETHER = "splits on categories or texts are left out: leaves that differ only there are taken together"
 SIZES = "counts per class are not proved by the leaf values: only sizes are stated"
@@ -351,7 +351,7 @@ def _of_bounds(
         Provenance(
             booster.form,
             ("size",),
-            (note, LEAST if out else HELD_OUT, SAME_ROWS),
+            (note, HELD_OUT_ROWS if out else HELD_OUT, SAME_ROWS),
             unused=(UnusedPublication(VALUES, SIZES),),
         ),
         tuple(Feature(name, name) for name in booster.names),

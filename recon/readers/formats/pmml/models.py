@@ -19,7 +19,7 @@ from recon.readers.formats.pmml.trees import PmmlNode, Unrolled, unroll
 from solvers.foundation.errors import ReleaseError, TooLarge, Unsupported
 from solvers.statements.release import RowCount
 
-WHOLE = 1e-6  # relative; shares are written with 15 digits, recordCounts exactly
+WHOLE_TOLERANCE = 1e-6  # relative; shares are written with 15 digits, recordCounts exactly
 SHARES = "the shares of classes in leaves are of rows, none of them weighted"
 LABELS = "a leaf's class is the commonest among its training rows, of which there are some"
 SAMPLES = "each tree was fitted on a resample: a positive count says only that there is such a training row"
@@ -63,10 +63,12 @@ class PmmlReading:
         """Return what the leaves' figures are; `Unsupported` where they are nothing that is known."""
         rows = [n.rows for n in self.leaves]
         inner = self.nodes[0].rows if len(self.nodes) > 1 else None
-        ones = all(r is None or abs(r - 1) < WHOLE for r in rows) and (inner is None or abs(inner - 1) < WHOLE)
+        ones = all(r is None or abs(r - 1) < WHOLE_TOLERANCE for r in rows) and (
+            inner is None or abs(inner - 1) < WHOLE_TOLERANCE
+        )
         if all(r is None for r in rows) and self.labels:  # what is written of classes sums to 1, or to rows
             sums = [sum(c or 0.0 for c, _ in n.shares.values()) for n in self.leaves]
-            ones = all(abs(s - 1) < WHOLE or not s for s in sums)
+            ones = all(abs(s - 1) < WHOLE_TOLERANCE or not s for s in sums)
         if self.labels and not ones:
             if all(self.counts(n) is not None for n in self.leaves):
                 return "counts"
@@ -90,7 +92,7 @@ class PmmlReading:
         values = [c or 0.0 for c in found]
         if any(c != round(c) or c < 0 for c in values):
             return None
-        if node.rows is not None and abs(sum(values) - node.rows) > WHOLE:
+        if node.rows is not None and abs(sum(values) - node.rows) > WHOLE_TOLERANCE:
             return None
         return tuple(round(c) for c in values)
 
@@ -109,7 +111,7 @@ class PmmlReading:
         if found is None or node.rows is None or node.rows < 0 or node.rows != round(node.rows):
             return None
         values = [x * node.rows for x in found]
-        error = WHOLE * (1 + node.rows)
+        error = WHOLE_TOLERANCE * (1 + node.rows)
         if error >= 0.25 or any(abs(v - round(v)) > error for v in values):
             return None
         out = tuple(round(v) for v in values)
@@ -200,7 +202,7 @@ def _all_below(tree: PmmlReading) -> bool:
     for node in tree.nodes:
         if node.children and node.rows is not None:
             below = [tree.nodes[c].rows for c in node.children]
-            if None not in below and abs(sum(b or 0.0 for b in below) - node.rows) > WHOLE:
+            if None not in below and abs(sum(b or 0.0 for b in below) - node.rows) > WHOLE_TOLERANCE:
                 return False
     return True
 

@@ -29,7 +29,7 @@ FORMAT = "table of counts"
 COUNT_NAMES = frozenset({"count", "counts", "n", "freq", "frequency", "rows", "number"})
 ANYTHING = frozenset({"", "total", "all", "any", "sum", "*"})
 HIDDEN = frozenset({"*", "x", "c", "s", ":", "..", "...", "-", "", "na", "n/a", "nan", "suppressed"})
-WHOLE = re.compile(r"(\d{1,17})(?:\.0+)?|\d{1,3}(?:,\d{3}){1,5}")
+WHOLE_NUMBER = re.compile(r"(\d{1,17})(?:\.0+)?|\d{1,3}(?:,\d{3}){1,5}")
 LESS = re.compile(r"(<|<=|≤)\s*(\d{1,16})")
 MORE = re.compile(r"(>|>=|≥)\s*(\d{1,16})")
 BETWEEN = re.compile(r"(\d{1,16})\s*[-\u2013]\s*(\d{1,16})")
@@ -241,7 +241,7 @@ def _with_further_values(
 def _figure_of(condition: Condition, line: TableLine) -> PublishedFigure:
     """Return the figure of a line; `ReleaseError` for a count that is none."""
     text, place, name = line.count, f"line {line.number}", f"line {line.number}"
-    if found := WHOLE.fullmatch(text):
+    if found := WHOLE_NUMBER.fullmatch(text):
         count = int(found[1] or text.replace(",", ""))
         if count > MAX_ROWS:
             raise ReleaseError(f"the count {text} is more than 2^53", place=place)

@@ -22,7 +22,7 @@ from recon.readers.formats.printed.printed_trees import (
     NO_MISSING,
     NUMBER,
     ONE_TREE,
-    WHOLE,
+    WHOLE_TOLERANCE,
     LeafCounts,
     PrintedBranch,
     column_names,
@@ -148,7 +148,7 @@ def _facts_of(
 
 def _is_whole(weight: Fraction | int, total: Fraction | int) -> bool:
     """Return whether a weight is a whole number, but for what arithmetic in double precision loses."""
-    return near(weight, round(weight), WHOLE * Fraction(max(1, total)))
+    return near(weight, round(weight), WHOLE_TOLERANCE * Fraction(max(1, total)))
 
 
 def _parsed(text: str) -> ExportedTree:

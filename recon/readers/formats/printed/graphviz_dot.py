@@ -26,7 +26,7 @@ from recon.readers.formats.printed.printed_trees import (
     NO_MISSING,
     NUMBER,
     PLAIN_ROWS,
-    WHOLE,
+    WHOLE_TOLERANCE,
     LeafCounts,
     PrintedBranch,
     column_names,
@@ -359,7 +359,7 @@ def _rounded(row: Sequence[Fraction], n: int, digit: Fraction, shares: bool) -> 
     """
     if not shares:
         counts = [round(v) for v in row]
-        whole = all(near(v, c, WHOLE * max(1, n)) for v, c in zip(row, counts, strict=True))
+        whole = all(near(v, c, WHOLE_TOLERANCE * max(1, n)) for v, c in zip(row, counts, strict=True))
         return [(c, c) for c in counts] if whole and sum(counts) == n else None
     off = digit / 2 + TINY
     found = [(max(0, math.ceil(n * (v - off))), min(n, math.floor(n * (v + off)))) for v in row]

@@ -26,7 +26,9 @@ from recon.readers.formats.drafts.facts import Feature
 from solvers.foundation.errors import ReleaseError, TooLarge, Unsupported
 from solvers.statements.release import RowCount
 
-WHOLE = Fraction(1, 10**6)  # counts printed with many digits are whole to this precision (measured error: 2e-15)
+WHOLE_TOLERANCE = Fraction(
+    1, 10**6
+)  # counts printed with many digits are whole to this precision (measured error: 2e-15)
 MAX_TESTS = 5_000_000  # tests on all paths together, where leaves are stated one by one
 NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{1,3})?")
 PLAIN_ROWS = (

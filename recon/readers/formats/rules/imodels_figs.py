@@ -19,7 +19,7 @@ from encoders.models.nodes import ModelNode, Nodes, Support
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.rules.plain_values import (
     MAX_PARTS,
-    WHOLE,
+    WHOLE_TOLERANCE,
     as_features,
     count,
     free_label,
@@ -159,7 +159,7 @@ def _class_counts(
             if len(share) != len(classes):
                 raise ReleaseError(f"holds {len(share)} classes of {len(classes)}", place=f"{node.place}.value_sklearn")
             whole = np.rint(share)
-            if np.abs(share - whole).max() > WHOLE or (share < 0).any() or int(whole.sum()) != size(node):
+            if np.abs(share - whole).max() > WHOLE_TOLERANCE or (share < 0).any() or int(whole.sum()) != size(node):
                 return None, "rows were weighted: only the number of rows per leaf is known"
             found[-1].append(tuple(int(c) for c in whole))
     if model.get("class_weight") is not None:  # may sum to whole numbers by chance

@@ -90,7 +90,7 @@ def opposite(test: Test) -> Test:
 
 MAX_ROWS = 1 << 53  # what double precision counts
 MAX_PARTS = 1_000_000  # rules or nodes of one model
-WHOLE = 1e-6  # a share times a number of rows must be whole to this precision (measured: 2e-13 at 10^5 rows)
+WHOLE_TOLERANCE = 1e-6  # a share times a number of rows must be whole to this precision (measured: 2e-13 at 10^5 rows)
 
 
 def number(value: Any, place: str) -> float:
@@ -114,7 +114,9 @@ def share_of(share: Any, rows: int, place: str) -> int:
     if not rows:
         return 0
     found = number(share, place) * rows
-    if not -WHOLE <= found <= rows + WHOLE or abs(found - round(found)) > WHOLE * max(1.0, rows * 1e-3):
+    if not -WHOLE_TOLERANCE <= found <= rows + WHOLE_TOLERANCE or abs(found - round(found)) > WHOLE_TOLERANCE * max(
+        1.0, rows * 1e-3
+    ):
         raise ReleaseError(f"holds {shown(share)}, which is no share of {rows} rows", place=place)
     return round(found)
 

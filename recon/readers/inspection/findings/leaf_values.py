@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 RULE = "leaf-values"
 BOOSTERS = ("GradientBoosting", "LightGBM", "LGBM", "XGB", "CatBoost", "Booster")
 DOUBLE, SINGLE = 53.0, 24.0  # bits that a number holds at most
-MOST = 17  # decimals of a double
-FEW = 3  # decimals that say little, as long as trees are few
+MAX_DECIMALS = 17  # decimals of a double
+FEW_DECIMALS = 3  # decimals that say little, as long as trees are few
 _REMEDY = (
     "round them before publishing, leave out what predictions do not need (counts, inner values, gains), or publish "
     "fewer trees: recon audit --remedies says what is given back then"
@@ -38,12 +38,12 @@ def leaf_value_findings(draft: Draft, rows: int | None) -> list[Finding]:
     digits, each = _decimals(every), _bits(every)
     total = each * every.size
     level: Level = "medium"
-    if len(values) == 1 and digits <= FEW:
+    if len(values) == 1 and digits <= FEW_DECIMALS:
         level = "info"
     elif rows and total >= rows:
         level = "high"
     per_row = "" if not rows else f", {total / rows:,.1f} per training row"
-    shown = f"{digits} decimals" if digits < MOST else "all digits of a number"
+    shown = f"{digits} decimals" if digits < MAX_DECIMALS else "all digits of a number"
     what = f"{every.size:,} leaf values of {len(values):,} trees, {shown}"
     follows = (
         "each is a quotient of two sums over the training rows of its leaf, whose terms follow from the other trees: "
@@ -67,17 +67,17 @@ def _values_of(draft: Draft) -> list[NDArray[np.float64]]:
 
 def _decimals(values: NDArray[np.float64]) -> int:
     """Return how many decimals half of the values need at least, 17 for all that a double has."""
-    for k in range(MOST):
+    for k in range(MAX_DECIMALS):
         if np.mean(np.round(values, k) == values) >= 0.5:
             return k
-    return MOST
+    return MAX_DECIMALS
 
 
 def _bits(values: NDArray[np.float64]) -> float:
     """Return how many bits a value holds at most, by its decimals and its precision."""
     digits = _decimals(values)
     cap = SINGLE if bool((values == values.astype(np.float32)).all()) else DOUBLE
-    if digits == MOST:
+    if digits == MAX_DECIMALS:
         return cap
     reach = float(np.abs(values).max(initial=0.0))
     return min(cap, math.log2(2 * reach * 10.0**digits + 1))

@@ -202,7 +202,7 @@ HERE = Path(__file__).parent
 NAME = 64  # characters of the name of a column, class or parameter
 NUMBER = 8  # bytes
 MOST_SETTINGS = 2_048  # bytes of all settings of a model
-FEW = 8  # entries of a list that goes with no other
+MAX_LOOSE_ENTRIES = 8  # entries of a list that goes with no other
 INNER = frozenset(["left_child", "right_child", "children", "left", "right"])  # nodes inside nodes
 # Maps whose keys are names of columns or parameters, and what a finding of its own tells wholly.
 NAMED = frozenset(["feature_infos", "feature_importances", "parameters", "xlevels", "variable.importance", "params",
@@ -344,7 +344,7 @@ def more_than_settings(content: Any) -> bool:
                 return True
             stack += one.values()
         elif isinstance(one, list):
-            if len(one) > FEW:
+            if len(one) > MAX_LOOSE_ENTRIES:
                 return True
             stack += one
         else:
@@ -388,7 +388,7 @@ def document_ledger(kind: str, content: Any, whole: bool = False) -> FileLedger:
             (known if is_name(value, most) else odd)[path] += size_of_json(value)
         elif form in "bn":
             (known if size_of_json(value) <= 4 * NUMBER else odd)[path] += size_of_json(value)
-        elif path.endswith(".*") and form == "l" and len(value) > max(FEW, 2 * most):
+        elif path.endswith(".*") and form == "l" and len(value) > max(MAX_LOOSE_ENTRIES, 2 * most):
             odd[path] += size_of_json(value)
         else:
             stack += _below(path, value)
@@ -465,7 +465,8 @@ def _longer(
             not isinstance(held[key[:-2]], dict)
             and f"{path}.{key[:-2]}" not in fixed
             and not key.endswith("_history[]")
-            and sizes[key] > max(FEW, 4 * (near + 1) if near and f"{path}.{key}" not in SINGLE else 2 * most)
+            and sizes[key]
+            > max(MAX_LOOSE_ENTRIES, 4 * (near + 1) if near and f"{path}.{key}" not in SINGLE else 2 * most)
         ):
             found[f"{path}.{key[:-2]}"] += NUMBER * sizes[key]
     return found

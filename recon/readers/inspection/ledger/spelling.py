@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import chain
 
-MOST, EACH = 64, 8  # bytes in all, and of one number, that change no check
+MAX_SPELLING_BYTES, MAX_NUMBER_BYTES = 64, 8  # bytes in all, and of one number, that change no check
 DIGITS, WHOLE = 18, 39  # of a double, of a whole number (of 128 bits, as generators of random numbers have)
 _SHORT = 20  # characters of numbers that are not looked at
 _NUMBERS = re.compile(rb"(?<![\w.])[\d.]{20,}")
@@ -44,7 +44,7 @@ def odd_spelling(data: bytes, kind: str = "") -> int:
     numbers = [size for size in _digits_beyond(data) if size]
     odd = _line_spaces(data, kind.startswith(_STRICT)) if spaces is None else spaces(data)
     odd += sum(numbers)
-    return odd if odd > MOST or max(numbers, default=0) > EACH else 0
+    return odd if odd > MAX_SPELLING_BYTES or max(numbers, default=0) > MAX_NUMBER_BYTES else 0
 
 
 def _digits_beyond(data: bytes) -> Iterator[int]:

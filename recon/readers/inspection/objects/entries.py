@@ -49,7 +49,7 @@ _GENERATOR = 160
 LONGEST = 40  # characters of a text that is an option or a name
 COLUMN_NAMES = "feature_names_in_"  # told by itself, with a bound of its own: elsewhere the same names say nothing more
 LONGEST_NAME = 64  # characters of the name of a column or class
-FEW = 8  # entries of a list that a parameter may be given
+MAX_LIST_ENTRIES = 8  # entries of a list that a parameter may be given
 DEEPEST_FORM = 6  # values inside values that a form tells apart
 MOST_TEXTS = 16  # different texts and names that no fit shows, in all of a file; and long numbers of parameters
 DIGITS, SEED = 8, 33  # digits of a float and bits of a whole number that are given as parameters
@@ -397,7 +397,7 @@ def _has_form(held: Held, few: bool = False) -> bool:
     fits = None if owner is None else known(class_key(owner), held.first.attribute)
     if fits is None or fits.has_form(held.forms):
         return True
-    return few and held.longest <= max(FEW, *sizes_of(held.first))
+    return few and held.longest <= max(MAX_LIST_ENTRIES, *sizes_of(held.first))
 
 
 def _may_have_lists(held: Held, decision: Decision | None) -> bool:

@@ -101,11 +101,11 @@ _OWN: dict[str, str] = {
     "density": "n old.coords call data.name has.na",
     "randomForest": "call type err.rate confusion classes importance importanceSD ntree mtry forest test terms mse rsq",
 }
-MOST = 4_096  # bytes of an aggregate, and of the constants of all code
+MAX_AGGREGATE_BYTES = 4_096  # bytes of an aggregate, and of the constants of all code
 LONGEST = 64  # characters of a text that is a name
 _NA = -(1 << 31)  # of integers
 OPCODES = 160  # of R's compiled code, of which there are fewer
-SHORT = 4  # entries of a constant in code
+MAX_CONSTANT_ENTRIES = 4  # entries of a constant in code
 VECTORS = frozenset(["integer", "double", "logical", "complex", "raw", "character", "text"])
 _CODE = frozenset(["call", "closure", "code", "promise"])
 _LEVELS = frozenset(["xlevels", "ylevels"])  # attributes of rpart's models
@@ -128,7 +128,7 @@ def r_findings(data: bytes, memory: int) -> Found:
             code += 0 if _is_instructions(one) else bytes_of(one.part)
         elif status == "unknown":
             unread[one.top] = unread.get(one.top, 0) + bytes_of(one.part)
-    if code > MOST:
+    if code > MAX_AGGREGATE_BYTES:
         unread["code"] = code
     found += [not_understood(path, size, "R values") for path, size in unread.items() if size]
     return kind + (" (.RData)" if data[:3] in {b"RDX", b"RDA"} else " (.rds)"), rows, found
@@ -270,7 +270,7 @@ def _is_form(name: str, value: RObject, part: RObject) -> bool:
         fits = len(value.parts) <= max(2, len(sides)) and all(_are_names(one) for one in parts)
         return plain and fits and all(len(one) <= max(sides) for one in parts)
     entries = len(value.values) if hasattr(value.values, "__len__") else 0
-    most = {"names": size, "dim": 4, "tsp": 3, "class": 8}.get(name, MOST)
+    most = {"names": size, "dim": 4, "tsp": 3, "class": 8}.get(name, MAX_AGGREGATE_BYTES)
     kinds = {"dim": ("integer",), "tsp": ("double",), "row.names": ("integer", "character")}.get(name, ("character",))
     if name == "row.names":
         columns = [one.values for _, one in part.parts if hasattr(one.values, "__len__")]
@@ -315,11 +315,11 @@ def _is_constant(one: Vector) -> bool:
         return True
     if part.kind in {"character", "text"}:
         texts = [part.values] if isinstance(part.values, str) else part.values
-        return len(texts) <= SHORT and all(v is None or len(v) <= LONGEST for v in texts)
+        return len(texts) <= MAX_CONSTANT_ENTRIES and all(v is None or len(v) <= LONGEST for v in texts)
     size = int(np.size(part.values))
     if _is_instructions(one):
         return bool((((part.values >= -1) & (part.values < max(OPCODES, size))) | (part.values == _NA)).all())
-    return size <= SHORT
+    return size <= MAX_CONSTANT_ENTRIES
 
 
 def _is_instructions(one: Vector) -> bool:
@@ -334,7 +334,7 @@ def _is_bounded(part: RObject, rows: int | None) -> bool:
         texts = [part.values] if isinstance(part.values, str) else part.values or []
         if any(v is not None and len(v) > LONGEST for v in texts):
             return False
-    return bytes_of(part) <= MOST
+    return bytes_of(part) <= MAX_AGGREGATE_BYTES
 
 
 def rows_of(root: RObject, known: dict[str, tuple[Level, str]]) -> int | None:

@@ -17,7 +17,7 @@ from encoders.encode.encoder import EncodedRelease
 from recon.queries.leaf_values.determined import single_rows
 from recon.queries.measures.figures import Measures
 from recon.readers.frames.world import TrueRows
-from recon.readers.loading.settled import proofs, settled_release
+from recon.readers.loading.settled import proofs, strengthened_release
 from solvers.engines.figures.system import SystemFigures
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
@@ -94,7 +94,7 @@ def row_groups(release: EncodedRelease, measures: Measures, seen: TrueRows, limi
     The measures are of the same release. Conditional on the row's leaf or rule (and class), or cell, as measured.
     Raises `Inconclusive` when time is up. Cost: vectorised, rows times regions in bits.
     """
-    release = settled_release(release, limits)
+    release = strengthened_release(release, limits)
     limits.check("finding the groups of the training rows")
     lines = measures.exposure
     block = None if measures.of_cells else release.statements.single

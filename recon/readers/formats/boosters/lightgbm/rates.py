@@ -295,7 +295,7 @@ OFF = 2.0**-49  # relative: eight roundings of quotients, sums and products of d
 READ = 2.0**-47  # relative: parameters read by LightGBM's own parser
 SIX = 5.1e-6  # relative: six digits
 SEVERAL = 3  # trees of one rate
-SHORT = 5  # significant digits up to which a parameter printed with six is taken for the parameter itself
+PRINTED_DIGITS = 5  # significant digits up to which a parameter printed with six is taken for the parameter itself
 FINE = 7  # significant digits that only the JSON form of a model has that was never read back from a text
 FULL = 13  # decimals: some value of a model has more, unless somebody rounded them
 
@@ -376,7 +376,7 @@ def _significant(x: float) -> int:
 def span(text: str | None, otherwise: float) -> NumberSpan:
     """Return the numbers that a parameter printed with six digits may stand for."""
     value = otherwise if text is None else number({"x": text}, "x", otherwise)
-    return NumberSpan.near(value, READ if _significant(value) <= SHORT else SIX)
+    return NumberSpan.near(value, READ if _significant(value) <= PRINTED_DIGITS else SIX)
 
 
 def solved(
@@ -478,7 +478,7 @@ def rate_of(booster: LightGBMFile, tree: StoredLightGBMTree, first: NumberSpan, 
     if not rounded and float(f"{first.low:.6g}") <= tree.rate <= float(f"{first.high:.6g}"):
         return first
     places, several = _significant(tree.rate), sum(t.rate == tree.rate for t in booster.trees) >= SEVERAL
-    return NumberSpan.near(tree.rate, READ if places > FINE or (several and places <= SHORT) else SIX)
+    return NumberSpan.near(tree.rate, READ if places > FINE or (several and places <= PRINTED_DIGITS) else SIX)
 
 
 def by_list(booster: LightGBMFile, g: Grove, onehot: int) -> list[bool | None]:

@@ -351,7 +351,7 @@ def _dump_tree(root: Any, place: str, names: dict[str, None]) -> StoredXGBoostTr
 
 SINGLE = 2.0**-23  # relative error of a float32 figure, twice over
 MAX_LEFT = 5_000  # explanations by the leaves that are compared with the inner nodes
-WHOLE = {"reg:squarederror", "reg:linear"}  # every row's hessian is 1 in every round
+UNIT_HESSIAN = {"reg:squarederror", "reg:linear"}  # every row's hessian is 1 in every round
 ROBUST = {"reg:absoluteerror", "reg:quantileerror"}  # the same; leaf values are quantiles of residuals
 LOGISTIC = {"binary:logistic", "binary:logitraw", "reg:logistic"}  # hessian p (1 - p)
 
@@ -390,8 +390,8 @@ def starting_shares(booster: XGBoostFile) -> ObjectiveStart:
     """
     if booster.base is None:
         return ObjectiveStart((0.5,), classes=True, margin=0.0)
-    if booster.objective in WHOLE | ROBUST:
-        return ObjectiveStart((), every=True, balanced=booster.objective in WHOLE)
+    if booster.objective in UNIT_HESSIAN | ROBUST:
+        return ObjectiveStart((), every=True, balanced=booster.objective in UNIT_HESSIAN)
     if booster.objective in LOGISTIC and len(booster.base) == 1:
         base = booster.base[0]
         if booster.objective == "binary:logitraw":  # its base_score is a score, not a share

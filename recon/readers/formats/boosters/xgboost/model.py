@@ -72,7 +72,7 @@ from recon.readers.formats.boosters.shared import (
 )
 from recon.readers.formats.boosters.xgboost.directions import DirectedDraft, FirstTreeCounts
 from recon.readers.formats.boosters.xgboost.file import (
-    WHOLE,
+    UNIT_HESSIAN,
     Cover,
     ObjectiveStart,
     StoredXGBoostTree,
@@ -329,7 +329,7 @@ def _same_rows(booster: XGBoostFile, trees: Sequence[tuple[int, StoredXGBoostTre
     """
     others = [k for k, cover in enumerate(covers) if int(cover.rows[0]) != int(covers[0].rows[0])]
     trees = trees[: others[0]] if others else trees
-    if booster.objective not in WHOLE or booster.parallel > 1 or booster.dart or trees[-1][0] + 1 > len(trees):
+    if booster.objective not in UNIT_HESSIAN or booster.parallel > 1 or booster.dart or trees[-1][0] + 1 > len(trees):
         return len(trees)
     low, high = 0.0, math.inf
     for k, ((_, tree), cover) in enumerate(zip(trees[:-1], covers, strict=False)):

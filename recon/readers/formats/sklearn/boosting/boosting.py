@@ -61,7 +61,7 @@ REGRESSED = "a regression model: how many rows are in each leaf, and their mean 
 BOUNDED = ", the latter with a domain whose label has a least and a greatest value"
 OTHER_ROWS = "its trees count different rows, training was continued"
 HELD_OUT = "rows were held out for early stopping"
-LEAST = "rows held out for early stopping may be in any leaf: a leaf's count is a least number of training rows"
+HELD_OUT_ROWS = "rows held out for early stopping may be in any leaf: a leaf's count is a least number of training rows"
 CONTINUED = "warm_start is set: training was not continued on other rows"
 
 
@@ -89,7 +89,7 @@ def read(thing: Thing, form: str) -> Draft:
     part = out or _subsampled(thing)
     same = [i for i, a in enumerate(arrays) if part or a.rows[0] == arrays[0].rows[0]]
     values = leaf_values(thing, arrays, classes) if len(same) == len(arrays) else OTHER_ROWS
-    notes = [LEAST] if out else []
+    notes = [HELD_OUT_ROWS] if out else []
     notes += ["every tree was fitted on a part of the rows"] if _subsampled(thing) else []
     notes += [CONTINUED] if thing.get("warm_start") and len(arrays) > 1 else []
     lines = (*counting_notes([counts[0]]), *([LATER] if len(same) > 1 else []))

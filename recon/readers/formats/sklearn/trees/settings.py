@@ -24,7 +24,7 @@ from recon.readers.formats.sklearn.trees.seeds import Root, root_of
 from recon.readers.stored.objects.things import Thing
 
 SAME_ROWS = "warm_start is set: all calls of fit are taken to have been given the same rows"
-WHOLE = 1e-6  # weighted rows of a root are whole numbers to this precision
+WHOLE_TOLERANCE = 1e-6  # weighted rows of a root are whole numbers to this precision
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def last_call(forest: Thing) -> Calls:
         return Calls(forest, 0)
     roots = [root_of(m) for m in members]
     known = [root for root in roots if root is not None]
-    if len(known) < len(roots) or not all(abs(r.weight - round(r.weight)) < WHOLE for r in known):
+    if len(known) < len(roots) or not all(abs(r.weight - round(r.weight)) < WHOLE_TOLERANCE for r in known):
         return Calls(forest, 0, (SAME_ROWS,))
     drawn = _drawn_by(known)
     first = len(drawn) - 1
