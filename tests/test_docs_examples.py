@@ -30,8 +30,8 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 RUN = ["index", "start", "may-i-release-this", "ideas", "policy", "remedies", "register", "persons", "random-forest",
        "tables", "how-exact", "how-long", "own-solver", "extending"]  # fmt: skip
-PAGES = [DOCS / f"{name}.md" for name in RUN if (DOCS / f"{name}.md").exists()]
-REFERENCES = [ROOT / "README.md", *sorted(set(DOCS.glob("*.md")) - set(PAGES))]
+PAGES = [ROOT / "README.md", *(DOCS / f"{name}.md" for name in RUN)]
+REFERENCES = sorted(set(DOCS.glob("*.md")) - set(PAGES))
 GROUP = typer.main.get_command(app)
 
 

@@ -7,7 +7,6 @@ import doctest
 import functools
 import graphlib
 import json
-import re
 import runpy
 import subprocess
 import sys
@@ -15,7 +14,6 @@ from pathlib import Path
 
 import grimp
 import pytest
-from doc_blocks import agrees
 
 import recon
 
@@ -188,18 +186,6 @@ def test_examples_run(example, capsys, monkeypatch):
     monkeypatch.setattr(sys, "argv", [str(example)])
     runpy.run_path(str(example), run_name="__main__")
     assert capsys.readouterr().out
-
-
-def test_readme_shows_the_real_output_of_the_demo():
-    """Lines `...` stand for any lines; the README begins with what is printed first and ends with what is last."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    first, *between, last = (block.strip() for block in re.findall(r"^```text\n(.*?)^```$", readme, re.S | re.M))
-    out = demo()
-    assert agrees(f"{first}\n...", out)
-    assert agrees(f"...\n{last}", out)
-    assert between
-    for block in between:
-        assert agrees(f"...\n{block}\n...", out), block
 
 
 OPENING = {  # modules that may open what they are given: the one place, what recon writes itself, its own data
