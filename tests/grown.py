@@ -1,6 +1,6 @@
 """Grows numbers in honest files and watches what commands then take (`make safety`).
 
-    python tests/grown.py [--seed 1] [--number 5000] [--minutes 9] [--kinds KIND ...] [--out FILE] [--resume]
+    python tests/grown.py [--seed 1] [--number 5000] [--minutes 9] [--kinds KIND ...] [--out FILE] [--resume] [--light]
     python tests/grown.py --seed 1 --case 17        the seventeenth again, in a process of its own; its file is kept
 
 Each case is one honest file of tests/golden or examples (models of all libraries and forms, release files, published
@@ -10,9 +10,9 @@ shapes, widths, thresholds; in JSON also lists and texts made longer), and one c
 --memory 512M`.
 No command takes more than 600 MB or 10 seconds of the processor, none ends with exit code 70 or by a signal.
 
-A case runs in a process that is forked from one that has loaded what most commands load: a twentieth of a second,
-where a process of its own takes a whole one. What comes near to a limit there, or ends in an unknown way, is run again
-in a process of its own, whose figures count. The same seed makes the same files. Prints what is wrong
+Cases run some dozens in one process, which is forked from one that has loaded what most commands load: a twentieth of a
+second, where a process of its own takes a whole one. What comes near to a limit there, or ends in an unknown way, is
+run again in a process of its own, whose figures count. The same seed makes the same files. Prints what is wrong
 (the file stays in the folder that is named) and keeps the result in --out, by seed (tests/grown.json), as it goes;
 --resume goes on from it. Exit code 1 where anything is wrong.
 """
@@ -23,7 +23,6 @@ import argparse
 import contextlib
 import gc
 import gzip
-import importlib
 import io
 import json
 import os
@@ -40,6 +39,7 @@ import traceback
 import zipfile
 import zlib
 from collections import Counter
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
@@ -60,6 +60,7 @@ MEMORY, PROCESSOR = 600 << 20, 10.0
 ENDED, WALL = 30, 900.0  # seconds of the processor, of the clock: nobody waits longer; a busy machine is slow
 NEAR = 0.85  # of a limit: beyond it a process of its own decides
 KEPT = 200  # cases between two results on disk
+TOGETHER = 50  # cases of one child
 CODES = {0, 1, 2, 3, 4, 5}
 LIMITS = ["--time", "5", "--memory", "512M"]
 NUMBERS = (2**16, 10**6, 2**31 - 1, 2**31, 2**32 - 1, 4 * 10**9, 10**12, 2**62, 2**63 - 1, 10**18, 10**19, 2**64)
@@ -91,6 +92,10 @@ SELDOM = {
     "bound": 0.3,
     "count": 0.7,
 }  # words of commands that take seconds of honest files: so much more rarely
+LIGHT = {  # of words, and of kinds, with --light: yet more so
+    "--remedies": 0.05, "audit": 0.1, "positions": 0.2, "labels": 0.3, "remedy": 0.1, "attack": 0.1, "--profiles": 0.4,
+    "Parquet": 0.15, "store": 0.0,
+}  # fmt: skip
 ON_RELEASES = ("worlds @ --limit 3", "reconstruct @", "table @", "labels @", "positions @", "sweep @ --epsilon 1")
 ON_NOISY = ("posterior @", "denoise @", "count @ --confidence 0.5", "sample @ -k 3")
 ON_ROWS = ("domain @", "count MODEL --domain @", "convert MODEL --data @ --out OUT.json", "audit MODEL --data @",
@@ -165,8 +170,8 @@ def rows_of() -> dict[Path, Path]:
     return {(MODELS_OF / one["file"]).resolve(): MODELS_OF / one["data"] for one in listed}
 
 
-def made(folder: Path) -> dict[str, list[Case]]:
-    """Return the cases of every kind; what stands beside models is made in `folder` first, by commands."""
+def made(folder: Path, kinds: Collection[str] = KINDS) -> dict[str, list[Case]]:
+    """Return the cases of some kinds; what stands beside models is made in `folder` first, by commands."""
     found: dict[str, list[Case]] = {"table": [], "xlsx": []}
     found |= {kind: [case for path in honest(kind) for case in of_model(kind, path, folder)] for kind in MODELS}
     models = {data: path for path, data in rows_of().items() if path.parent == TREE.parent and path.suffix == ".pkl"}
@@ -193,11 +198,12 @@ def made(folder: Path) -> dict[str, list[Case]]:
         of, path = GOLDEN / f"{name}.json", folder / f"{name}-{len(found['result'])}.json"
         ran(words.replace("@", str(of)).split(), output=path)
         found["result"] += [Case("result", path, *c) for c in commands(path, ON_RESULTS, OF=of)]
-    store = folder / "store"
-    ran(STORING.replace("FOLDER", str(store)).split())
-    runs = sorted((store / "runs").glob("*.parquet"))
-    found["store"] = [Case("store", path, ("runs", path.name), tuple(STORING.split()), store) for path in runs]
-    return found
+    if "store" in kinds:  # seconds
+        store = folder / "store"
+        ran(STORING.replace("FOLDER", str(store)).split())
+        runs = sorted((store / "runs").glob("*.parquet"))
+        found["store"] = [Case("store", path, ("runs", path.name), tuple(STORING.split()), store) for path in runs]
+    return {kind: some for kind, some in found.items() if kind in kinds}
 
 
 def of_model(kind: str, path: Path, folder: Path) -> list[Case]:
@@ -395,42 +401,147 @@ def in_words(data: bytes, dice: Random) -> bytes:
     return data[:at] + new.to_bytes(width, order) + data[at + width :]
 
 
+def drawn(case: int, seed: int, cases: dict[str, list[Case]], light: bool = False) -> tuple[str, Case, bytes]:
+    """Return the kind of a case, what is asked, and the grown file."""
+    dice = Random(f"{seed} {case}")
+    weights, seldom = (some | (LIGHT if light else {}) for some in (WEIGHTS, SELDOM))
+    kind = dice.choices(sorted(cases), [weights.get(kind, 1.0) for kind in sorted(cases)])[0]
+    one = dice.choice(cases[kind])
+    while dice.random() > min(seldom.get(word, 1.0) for word in one.words):
+        one = dice.choice(cases[kind])
+    return kind, one, grown(kind, one.source.read_bytes(), dice)
+
+
+def put(one: Case, data: bytes, own: Path) -> list[str]:
+    """Write the grown file, and what stands around it, into an empty folder; return the command."""
+    shutil.rmtree(own, ignore_errors=True)
+    if one.around is not None:
+        shutil.copytree(one.around, own / "in")
+    path = own.joinpath("in", *one.place)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    meant = {"@": str(path), "FOLDER": str(own / "in")}
+    return [*(meant.get(word, word.replace("OUT", str(own / "out"))) for word in one.words), *LIMITS]
+
+
 def tried(
-    case: int, seed: int, cases: dict[str, list[Case]], folder: Path, alone: bool = False
+    case: int, seed: int, cases: dict[str, list[Case]], folder: Path, alone: bool = False, light: bool = False
 ) -> tuple[str, Taken, str]:
     """Return the kind of a case, what it took, and what is wrong with it ("": nothing; else its file is kept).
 
     `alone`: in a process of its own, whatever it takes.
     """
-    dice = Random(f"{seed} {case}")
-    kind = dice.choices(sorted(cases), [WEIGHTS.get(kind, 1.0) for kind in sorted(cases)])[0]
-    one = dice.choice(cases[kind])
-    while dice.random() > min(SELDOM.get(word, 1.0) for word in one.words):
-        one = dice.choice(cases[kind])
-    data = grown(kind, one.source.read_bytes(), dice)
+    kind, one, data = drawn(case, seed, cases, light)
     own = folder / str(case)
-
-    def put() -> list[str]:
-        shutil.rmtree(own, ignore_errors=True)
-        if one.around is not None:
-            shutil.copytree(one.around, own / "in")
-        path = own.joinpath("in", *one.place)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-        meant = {"@": str(path), "FOLDER": str(own / "in")}
-        words = [meant.get(word, word.replace("OUT", str(own / "out"))) for word in one.words]
-        return [*words, *LIMITS]
-
-    taken = ran(put(), alone)
+    taken = ran(put(one, data, own), alone)
     wrong = taken.wrong(1.0 if alone else NEAR)
     if wrong and not alone:  # its figures count: it holds nothing that other commands need
-        taken = ran(put(), True)
+        taken = ran(put(one, data, own), True)
         wrong = taken.wrong()
     if wrong:
-        wrong = f"case {case} ({kind}: {one.source.name}): recon {' '.join(put())}: {wrong}"
+        wrong = f"case {case} ({kind}: {one.source.name}): recon {' '.join(put(one, data, own))}: {wrong}"
     else:
         shutil.rmtree(own, ignore_errors=True)
     return kind, taken, wrong
+
+
+def tried_together(
+    numbers: range, seed: int, cases: dict[str, list[Case]], folder: Path, light: bool
+) -> Iterator[tuple[str, Taken, str]]:
+    """Yield what `tried` returns of several cases, one after the other in one child; what is near a limit runs apart.
+
+    So does the case in which the child ended, and those after it in the next one: nothing that one leaves behind in a
+    process can hide what another takes, only add to it.
+    """
+    first, end = numbers.start, numbers.stop
+    while first < end:
+        reader, writer = os.pipe()
+        if not (child := os.fork()):
+            os.close(reader)
+            one_by_one(range(first, end), seed, cases, folder, light, writer)
+        os.close(writer)
+        for line in lines(reader, child):
+            kind, *taken = json.loads(line)
+            if Taken(*taken).wrong(NEAR):
+                yield tried(first, seed, cases, folder, light=light)
+            else:
+                yield kind, Taken(*taken), ""
+            first += 1
+        os.waitpid(child, 0)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(child, signal.SIGKILL)
+        if first < end:
+            yield tried(first, seed, cases, folder, light=light)
+            first += 1
+
+
+def lines(reader: int, child: int) -> Iterator[bytes]:
+    """Yield what a child writes, line by line; it ends where it says nothing for too long."""
+    rest = b""
+    while True:
+        if not select.select([reader], [], [], WALL)[0]:
+            os.killpg(child, signal.SIGKILL)
+        more = os.read(reader, 1 << 16)
+        if not more:
+            break
+        *whole, rest = (rest + more).split(b"\n")
+        yield from whole
+    os.close(reader)
+
+
+def one_by_one(
+    numbers: range, seed: int, cases: dict[str, list[Case]], folder: Path, light: bool, writer: int
+) -> NoReturn:
+    """Be several commands, in a child: a line of JSON each to `writer`, its kind and what is `Taken`."""
+    try:
+        os.setpgid(0, 0)
+        complaints = open(folder / "complaints", "w+b")  # noqa: SIM115 - it lasts as long as the process
+        for taken, stream in ((os.open(os.devnull, os.O_RDWR), 0), (os.open(os.devnull, os.O_RDWR), 1),
+                              (complaints.fileno(), 2)):  # fmt: skip
+            os.dup2(taken, stream)
+        for case in numbers:
+            kind, one, data = drawn(case, seed, cases, light)
+            words, begun = put(one, data, folder / str(case)), used()
+            complaints.truncate(0)
+            complaints.seek(0)
+            with open("/proc/self/clear_refs", "w") as peak:
+                peak.write("5")
+            resource.setrlimit(resource.RLIMIT_CPU, (int(begun) + ENDED, resource.RLIM_INFINITY))
+            code = called(words)
+            with open("/proc/self/status") as status:
+                most = int(re.search(r"VmHWM:\s*(\d+)", status.read())[1]) << 10
+            most = max(most, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10)
+            complaints.seek(0)
+            told = complaints.read()[-10_000:].decode(errors="replace")
+            os.write(writer, f"{json.dumps([kind, code, used() - begun, most, told])}\n".encode())
+            shutil.rmtree(folder / str(case), ignore_errors=True)
+    finally:
+        os._exit(0)
+
+
+def used() -> float:
+    """Return the seconds of the processor of this process and of those that it waited for."""
+    every = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in every)
+
+
+def called(words: list[str]) -> int:
+    """Return the exit code of a command that runs here, 99 for whatever it raises, with the traceback told."""
+    from recon.cli.app import main
+
+    sys.stdin, sys.stdout, sys.stderr = (io.TextIOWrapper(os.fdopen(os.dup(k), m)) for k, m in
+                                         ((0, "rb"), (1, "wb"), (2, "wb")))  # fmt: skip
+    sys.argv, code = ["recon", *words], 99
+    try:
+        main()
+    except SystemExit as error:
+        code = error.code if isinstance(error.code, int) else 0
+    except BaseException:
+        traceback.print_exc()
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.close()
+    return code
 
 
 def ran(words: list[str], alone: bool = False, output: Path = Path(os.devnull)) -> Taken:
@@ -473,40 +584,9 @@ def as_command(words: list[str], complaints: int, output: Path, alone: bool) -> 
             os.dup2(taken, stream)
         if alone:
             os.execve(PYTHON[0], [*PYTHON, *words], os.environ | {"PYTHONPATH": str(ROOT)})
-        sys.stdin, sys.stdout, sys.stderr = (io.TextIOWrapper(os.fdopen(os.dup(k), m)) for k, m in
-                                             ((0, "rb"), (1, "wb"), (2, "wb")))  # fmt: skip
-        from recon.cli.app import main
-
-        sys.argv = ["recon", *words]
-        main()
-    except SystemExit as error:
-        code = error.code if isinstance(error.code, int) else 0
-    except BaseException:
-        traceback.print_exc()
+        code = called(words)
     finally:
-        with contextlib.suppress(Exception):
-            sys.stderr.flush()
         os._exit(code)
-
-
-def loaded(words: list[str]) -> list[str]:
-    """Return the names of the modules that a command loads; asked of a child."""
-    reader, writer = os.pipe()
-    if not (child := os.fork()):
-        with contextlib.suppress(BaseException), open(os.devnull, "w") as silent:
-            sys.stdout = sys.stderr = silent
-            sys.argv = ["recon", *words]
-            from recon.cli import app
-
-            with contextlib.suppress(SystemExit):
-                app._run_app()
-        os.write(writer, " ".join(name for name in sys.modules if "__main__" not in name).encode())
-        os._exit(0)
-    os.close(writer)
-    with open(reader) as file:
-        names = file.read().split()
-    os.waitpid(child, 0)
-    return names
 
 
 def load() -> None:
@@ -520,10 +600,6 @@ def load() -> None:
     for command in built.commands.values():
         for one in command.params:
             one.get_runtime_param()
-    for words in WARM:
-        for name in loaded([str(word) for word in words]):
-            with contextlib.suppress(Exception):
-                importlib.import_module(name)
     with open(os.devnull, "w") as silent, contextlib.redirect_stdout(silent), contextlib.redirect_stderr(silent):
         for words in WARM:
             with contextlib.suppress(SystemExit):
@@ -535,14 +611,15 @@ def load() -> None:
 def run(asked: argparse.Namespace, folder: Path, found: dict[str, Any]) -> None:
     """Try the cases that are left and keep in `found` how many of each kind were tried, the most, and what is wrong."""
     load()
-    cases = {kind: some for kind, some in made(folder).items() if kind in asked.kinds}
+    cases = made(folder, [kind for kind in asked.kinds if kind != "store" or not asked.light])
     done, until = Counter(found.get("cases", {})), time.monotonic() + 60 * asked.minutes
     codes = Counter(found.get("codes", {}))
     found.setdefault("wrong", [])
-    for case in range(sum(done.values()), asked.number):
+    for case, (kind, taken, wrong) in enumerate(
+        each_of(range(sum(done.values()), asked.number), asked, cases, folder), sum(done.values())
+    ):
         if time.monotonic() > until:
             break
-        kind, taken, wrong = tried(case, asked.seed, cases, folder)
         done[kind] += 1
         codes[str(taken.code)] += 1
         found["most_seconds"] = max(found.get("most_seconds", 0.0), round(taken.seconds, 2))
@@ -553,6 +630,13 @@ def run(asked: argparse.Namespace, folder: Path, found: dict[str, Any]) -> None:
         if case % KEPT == 0:
             keep(asked, found, done, codes)
     keep(asked, found, done, codes)
+
+
+def each_of(numbers: range, asked: argparse.Namespace, cases: dict[str, list[Case]], folder: Path) -> Iterator[Any]:
+    """Yield what `tried_together` does of all cases, so many in one child."""
+    for start in range(numbers.start, numbers.stop, TOGETHER):
+        some = range(start, min(start + TOGETHER, numbers.stop))
+        yield from tried_together(some, asked.seed, cases, folder, asked.light)
 
 
 def keep(asked: argparse.Namespace, found: dict[str, Any], done: Counter[str], codes: Counter[str]) -> None:
@@ -579,11 +663,12 @@ def main() -> int:
     parser.add_argument("--case", type=int)
     parser.add_argument("--out", type=Path, default=RESULT)
     parser.add_argument("--resume", action="store_true")
+    parser.add_argument("--light", action="store_true", help="fewer of the commands that take long of honest files")
     asked = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     folder = Path(tempfile.mkdtemp(prefix="grown-"))
     if asked.case is not None:
-        kind, taken, wrong = tried(asked.case, asked.seed, made(folder), folder, alone=True)
+        kind, taken, wrong = tried(asked.case, asked.seed, made(folder, asked.kinds), folder, True, asked.light)
         print(
             kind, f"exit code {taken.code}, {taken.seconds:.1f} s, {taken.memory >> 20} MB", taken.said, wrong, sep="\n"
         )

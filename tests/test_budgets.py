@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import json
 import math
 import os
@@ -29,6 +30,8 @@ import pytest
 
 import recon
 from recon.cli.app import app
+from recon.learner_rule.optimal.classes import ModelClass
+from recon.learner_rule.optimal.competing_models import best_on
 from solvers.cells.components import known_presolve
 from solvers.cells.refinement import _refined
 from solvers.cells.system import system_of
@@ -38,8 +41,11 @@ from solvers.foundation.limits import CUT, GRACE, STAGES, Limits
 from solvers.foundation.native import threads
 from solvers.histograms import decision_diagram as layers
 from solvers.histograms.decision_diagram import EliminationWindow, elimination_order, layers_of
+from solvers.kernel.rup import check
 from solvers.programs.linear_program import by_column, whole_program
+from solvers.statements.boxes import Box
 from solvers.statements.questions.query import Count
+from solvers.statements.regions.captures import captures
 
 GOLDEN = Path(__file__).parent / "golden"
 KINDS = ("ada", "bag", "boosting", "forest", "extra", "noisy")
@@ -413,6 +419,24 @@ def test_a_solver_that_outstays_its_time_is_left(monkeypatch):
     assert threads.run_in_thread(lambda: 3, threading.Event(), None, 60.0) == 3
 
 
+def test_a_solver_that_takes_too_much_of_the_processor_is_ended(monkeypatch):
+    """By its own thread's seconds, which a busy machine does not lengthen; waiting takes none."""
+    monkeypatch.setattr(threads, "LATE", 5.0)
+    ended = threading.Event()
+
+    def busy():
+        while not ended.is_set():
+            pass
+        return "interrupted"
+
+    assert threads.run_in_thread(busy, threading.Event(), ended.set, math.inf, 0.05) == "interrupted"
+    waiting = threading.Event()
+    assert threads.run_in_thread(lambda: waiting.wait(0.3), threading.Event(), waiting.set, math.inf, 0.05) is False
+    assert Limits().processor_seconds() == Limits().solver_seconds() == math.inf
+    assert Limits().at_most(2.0).processor_seconds() == 30.0
+    assert Limits().at_most(2.0).solver_seconds() == math.inf  # no clock is looked at where none was asked for
+
+
 def test_without_a_time_limit_work_alone_ends_a_stage():
     limits = Limits()
     stage = limits.stage("profile")
@@ -427,6 +451,30 @@ def test_without_a_time_limit_work_alone_ends_a_stage():
     assert stage.expired()
     assert limits.cut_short() == ()  # work ended it, as it does everywhere
     assert not limits.expired()
+
+
+def test_without_a_time_limit_the_clock_is_not_asked(monkeypatch):
+    """A thousand seconds pass at every look: a machine that stood still all the time proves the same."""
+    rows = pd.DataFrame(np.random.default_rng(3).integers(0, 2, (60, 6)), columns=list("abcdef"))
+    label = (rows.a & rows.b) | rows.c ^ (rows.index % 7 == 0)
+    names = tuple(rows)
+    classes = [ModelClass("rule list", names, 2, 0, length=2), ModelClass("tree", names, 2, 0, depth=2),
+               ModelClass("tree", names, 2, 0, leaves=4)]  # fmt: skip
+    clauses = [(1, 2), (-1, 2), (1, -2), (-1, -2)]
+    boxes = [Box.of([(k, 2), (k + 1, 2)]) for k in range(40)]
+
+    def found(limits):
+        best = [best_on(rows, label, models, limits) for models in classes]
+        check(clauses, ["1 2 0"] * 90 + ["2 0", "0"], limits)
+        sizes = captures([[1, 1]] * 41, boxes, limits.at_most(1e-9))  # bounds alone, without diagrams
+        return [(one.errors, one.proved) for one in best], sizes.lower, sizes.upper
+
+    before, passed = found(Limits()), itertools.count(2 * time.monotonic(), 1_000.0)
+    for name in ("monotonic", "thread_time", "process_time", "perf_counter"):
+        monkeypatch.setattr(time, name, lambda: next(passed))
+    assert found(Limits()) == before
+    assert all(proved for _, proved in before[0])
+    assert sum(low > 0 for low in before[1]) == len(boxes)
 
 
 def test_the_answer_names_the_stage_that_the_clock_cut():
@@ -449,6 +497,54 @@ def test_stages_are_one_table_and_each_is_some_module_s():
         if path.name != "limits.py":
             used |= {name for name in STAGES if f'"{name}"' in path.read_text(encoding="utf-8")}
     assert used == set(STAGES)
+
+
+def table_of_stages() -> str:
+    """Return the table of docs/how-long.md."""
+    lines = ["| stage | of what | share | at least | at most |", "|---|---|--:|--:|--:|"]
+    for name, stage in STAGES.items():
+        figures = (f"{stage.share:g}", f"{stage.floor:g}" * (stage.floor > 0), f"{stage.cap:g}" * stage.capped)
+        lines.append(" | ".join(("| " + name, stage.about, *figures)) + " |")
+    return "\n".join(lines)
+
+
+def test_the_page_lists_the_stages():
+    page = (ROOT / "docs" / "how-long.md").read_text(encoding="utf-8")
+    listed = page.partition("<!-- stages -->\n")[2].partition("\n<!-- end of stages -->")[0]
+    assert listed == table_of_stages()
+
+
+CLOCKS = {  # module that looks at a clock -> what for; whatever is proved is bounded by work
+    "solvers/foundation/limits.py": "--time: the one clock that ends stages",
+    "solvers/programs/interval/bracket.py": "--time shared out in fractions; without it, work is",
+    "solvers/cells/clauses/sat.py": "--time of a SAT solver in a process of its own",
+    "solvers/foundation/native/outer_bounds.py": "--time of the whole process",
+    "solvers/foundation/native/threads.py": "--time of native solvers; the processor's seconds of their thread",
+    "solvers/foundation/parallel/opening.py": "waiting for processes of a cluster",
+    "solvers/foundation/parallel/pieces.py": "whether a second process is worth its start",
+    "solvers/foundation/parallel/work.py": "waiting for pieces that were told to stop",
+    "recon/io/files/writing.py": "waiting for another writer",
+    "recon/release/auditing/auditing.py": "whether a second process is worth its start",
+    "solvers/engines/chain.py": "shown", "solvers/engines/estimates.py": "shown", "recon/report/audit.py": "shown",
+    "recon/cli/output/printing.py": "shown", "recon/io/console/output.py": "shown",
+    "recon/learner_rule/optimal/generation.py": "shown", "recon/learners/optimal/trees/by_depth.py": "shown",
+    "recon/learners/optimal/trees/optimal_tree.py": "shown", "recon/queries/leaf_values/remedies.py": "shown",
+    "recon/release/remediation/candidates.py": "shown",
+}  # fmt: skip
+
+
+def test_the_clock_is_looked_at_where_the_list_says():
+    """Of 46 modules with constants of seconds these are left; experiments have caps by design, and say so."""
+    look = re.compile(
+        r"\btime\.(?:monotonic|perf_counter|process_time|thread_time|clock_gettime)\b|import.*\bmonotonic\b"
+    )
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for room in ("recon", "solvers", "encoders")
+        for path in (ROOT / room).rglob("*.py")
+        if "experiments" not in path.parts and look.search(path.read_text(encoding="utf-8"))
+    }
+    assert found == set(CLOCKS)
 
 
 def test_no_share_of_the_time_lasts_beyond_the_whole():

@@ -100,3 +100,14 @@ def test_a_count_beyond_all_floats_is_refused_in_a_sentence(tmp_path, count, kin
     path.write_text(json.dumps({"recon": 1, "domain": domain, "models": [{"kind": kind, **models[kind]}]}))
     with pytest.raises(ReleaseError, match=r"huge\.json"):
         recon.load(str(path))
+
+
+def test_a_cell_beyond_all_floats_has_a_most_likely_world(tmp_path):
+    """Found by tests/grown.py: 2^1100 rows are possible in one leaf, three stand there."""
+    attributes = [{"name": f"a{i}", "values": [0, 1]} for i in range(1100)]
+    nodes = [{"if": {"a0": 0}, "then": 1, "else": 2}, {"count": 3}, {"count": 1}]
+    release = {"recon": 1, "domain": {"attributes": attributes}, "models": [{"kind": "tree", "nodes": nodes}] * 2}
+    path = tmp_path / "release.json"
+    path.write_text(json.dumps(release), encoding="utf-8")
+    world = recon.reconstruct(recon.load(str(path)))
+    assert sorted(world.to_frame()["a0"]) == [0, 0, 0, 1]

@@ -231,4 +231,8 @@ def test_long_proofs_are_checked_in_time():
     check(clauses, lines)
     assert time.process_time() - begun < 20  # 0.1 s; the limit only holds off what is not linear
     with pytest.raises(CertificateError, match="not verified"):
-        check(clauses, lines, limit=0.0)
+        check(clauses, lines, limits=Limits(seconds=0.0))
+    limits = Limits()
+    check(clauses, lines, limits)
+    with pytest.raises(CertificateError, match="not verified"):  # by work alone: the same everywhere
+        check(clauses, lines, Limits().at_most(limits.meter.used / 2))

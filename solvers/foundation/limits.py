@@ -39,7 +39,9 @@ GRACE = 2.0  # seconds beyond the whole budget that shares with a length of thei
 TIME_UP = "the time (--time) was up: give it more"  # of whatever is broken off with nothing to show
 CUT = "the clock (--time) cut short"  # how a sentence of `Limits.cut_short` begins
 STEPS = 256  # of a cheap loop between two looks at the clock
-FAR = 10.0  # times the work of a native solver, by the clock: it is ended there even without a time limit
+FAR = (
+    10.0  # times the work of a native solver, in seconds of the processor: should it not tell its steps, it ends there
+)
 LOOK = 1e-3  # of work that a look at the limits stands for, where nothing else is counted
 T = TypeVar("T")
 
@@ -116,6 +118,10 @@ STAGES = {
     "tightening": BudgetStage("histogram: bounds by linear programs, where graphs are too large", share=0.5),
     "passes": BudgetStage("histogram: passes over the graphs", share=0.75),
     "interval": BudgetStage("interval: bounds on the number of worlds", share=0.97, cap=60.0),
+    "set-up of bounds": BudgetStage("interval: the cells set up, however short the time is", floor=1.0),
+    "histograms of components": BudgetStage(
+        "interval: one histogram of every component, begun where it may end so late", floor=5.0
+    ),
     "local search": BudgetStage("local search: one world", share=0.3),
     "local search for a count": BudgetStage("local search: one world as a lower bound", share=0.15),
     "contradiction by columns": BudgetStage(
@@ -134,6 +140,7 @@ STAGES = {
     "explanation": BudgetStage("a contradiction: which statements clash, even where no time is left", floor=10.0),
     "level that fits": BudgetStage("noisy counts that fit no data set: from which confidence on they do", cap=10.0),
     "variable order": BudgetStage("captures: the order of a diagram's variables", share=0.1, cap=3.0),
+    "plain bounds": BudgetStage("captures: bounds without diagrams, however short the time is", floor=1.0),
     "exact captures": BudgetStage("captures: exact numbers of rows of the space, before bounds", share=0.8),
     "depth-first search": BudgetStage("assignments: one world by depth-first search", share=0.25, cap=6.0),
     "labels": BudgetStage("assignments: one step of what follows for labels", share=0.5, cap=60.0),
@@ -150,6 +157,7 @@ STAGES = {
     "worlds under a rule": BudgetStage("learner's rule: worlds, before their share is counted", share=0.6),
     "every model": BudgetStage("learner's rule: the share under every model of a class", share=0.5),
     "competing models": BudgetStage("learner's rule: the share under some models of a class", share=0.5, cap=30.0),
+    "bound of a tree": BudgetStage("optimal tree: its own bound, where another solver proved nothing", cap=1.0),
     "better model": BudgetStage("learner's rule: one search of the named learner", cap=60.0),
     "estimated share": BudgetStage("learner's rule: draws, where no exact count is made", share=0.5, cap=20.0),
     "without the rule": BudgetStage("learner's rule: worlds without it", share=0.5),
@@ -172,6 +180,9 @@ STAGES = {
     "merges": BudgetStage("remedy: the search for merges, before the result is audited", share=0.5),
     "figures of a merge": BudgetStage("remedy: one joint measure", share=0.2),
     "as published": BudgetStage("remedies: the release as it was published", share=0.3),
+    "measured once": BudgetStage(
+        "remedies: to measure a forest once; beyond it, only what changes all its trees is tried", cap=2.0
+    ),
     "one remedy": BudgetStage("remedies: one of those that are left, a part of it"),
     "counts that are intervals": BudgetStage(
         "remedies: rounded and noisy counts: bounds come at once, exact figures rarely", cap=3.0
@@ -326,11 +337,12 @@ class Limits:
         return tuple(f"{CUT}: {name}" for name in filter(None, self.meter.cut))
 
     def solver_seconds(self) -> float:
-        """Return the seconds that a native solver may take: those of the clock, never 0, which some take for no limit.
+        """Return the seconds of the clock that a native solver may take: never 0, which some take for no limit."""
+        return max(0.001, self.clock_left())
 
-        Where none is given, far more than its work takes: not all of its steps are counted.
-        """
-        return max(0.001, min(self.clock_left(), FAR * (1.0 + self.work_left())))
+    def processor_seconds(self) -> float:
+        """Return the seconds of the processor at which it is ended: far more than its work, if it tells its steps."""
+        return FAR * (1.0 + self.work_left())
 
     def report(self, text: str) -> None:
         """Show a line of progress where somebody listens."""

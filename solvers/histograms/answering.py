@@ -257,7 +257,8 @@ def _fixed_cost(system: CellSystem, branch: HistogramBranch) -> float:
     for c in np.flatnonzero(branch.bounds.lower > 0).tolist():
         z, size = int(branch.bounds.lower[c]), system.sizes[c]
         base, extra = divmod(z, size)
-        total += (size - extra) * math.lgamma(base + 1) + extra * math.lgamma(base + 2)
+        if base:  # else the size may be beyond all floats, and rows that differ cost nothing
+            total += (size - extra) * math.lgamma(base + 1) + extra * math.lgamma(base + 2)
     return total
 
 

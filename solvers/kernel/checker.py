@@ -9,7 +9,6 @@ Source: docs/certificates.md, "The kinds of proof"; the rules of a step are thos
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -399,7 +398,7 @@ def _check_drat(facts: NumberedStatements, claim: OverRows, proof: Drat, limits:
         lowered = lower(negated(facts.release, proof.blocks, claim), limits, raw=False, sorted_rows=True)
     except (Unsupported, Inconclusive) as error:
         raise NotVerified(f"not verified: {error}") from None
-    check(lowered.clauses, proof.lines, None if math.isinf(limits.left()) else limits.left())
+    check(lowered.clauses, proof.lines, limits)
 
 
 def negated(release: Release, blocks: Sequence[int], claim: OverRows) -> Release:

@@ -12,16 +12,16 @@ first); Moskewicz et al., "Chaff", DAC 2001 (two watched literals).
 
 from __future__ import annotations
 
-import math
 import re
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from solvers.foundation.errors import CertificateError
+from solvers.foundation.limits import Limits
 
 LINE = re.compile(r"\s*(?:(d)\s+)?((?:-?[1-9][0-9]{0,11}\s+)*)0\s*", re.ASCII)
-LOOK = 16  # clauses between looks at the clock
+LOOK = 16  # clauses between looks at the limits
+VISIT = 1e-6  # of work: of a clause that is looked at because a literal it watches became false, measured
 TRUE, FALSE, OPEN = 1, -1, 0
 GONE, LIVE, NEEDED = 0, 1, 2  # NEEDED: something that was checked rests on the clause
 
@@ -35,11 +35,11 @@ class ClauseStep:
     literals: tuple[int, ...]
 
 
-def check(clauses: Iterable[Sequence[int]], proof_lines: Iterable[str], limit: float | None = None) -> None:
+def check(clauses: Iterable[Sequence[int]], proof_lines: Iterable[str], limits: Limits | None = None) -> None:
     """Return if the proof (DRAT text: "1 -2 0", "d 1 -2 0", "c ...") refutes the clauses by unit propagation alone.
 
     Raises `CertificateError` naming the line where it does not: a clause that does not follow, a malformed line, a
-    literal beyond the variables of the clauses, no empty clause, or more than `limit` seconds. Backward checking: only
+    literal beyond the variables of the clauses, no empty clause, or an end of the `limits`. Backward checking: only
     what the empty clause rests on is checked. Cost: a few thousand lines a second for short clauses.
     """
     formula = [tuple(clause) for clause in clauses]
@@ -49,7 +49,7 @@ def check(clauses: Iterable[Sequence[int]], proof_lines: Iterable[str], limit: f
     steps = _parsed(proof_lines, variables)
     if not any(not s.deletion and not s.literals for s in steps):
         raise CertificateError(f"line {steps[-1].line if steps else 0}: the proof ends without the empty clause")
-    _Checker(variables, math.inf if limit is None else time.monotonic() + limit).run(formula, steps)
+    _Checker(variables, limits or Limits()).run(formula, steps)
 
 
 def _parsed(proof_lines: Iterable[str], variables: int) -> list[ClauseStep]:
@@ -74,8 +74,8 @@ class _Checker:
     Lists over literals are as long as there are literals: a negative one counts from the end.
     """
 
-    def __init__(self, variables: int, until: float) -> None:
-        self.until, self.looks = until, 0
+    def __init__(self, variables: int, limits: Limits) -> None:
+        self.limits, self.looks, self.visits = limits, 0, 0
         self.literals: list[list[int]] = [[]]
         self.state = [GONE]
         self.value = [OPEN] * (2 * variables + 1)
@@ -119,7 +119,11 @@ class _Checker:
     def look(self, line: int) -> None:
         """Raise when the time is up."""
         self.looks += 1
-        if self.looks % LOOK == 0 and time.monotonic() > self.until:
+        if self.looks % LOOK:
+            return
+        self.limits.charge(VISIT * self.visits)
+        self.visits = 0
+        if self.limits.late():
             raise CertificateError(f"line {line}: not verified: the time limit is over")
 
     def verify(self, number: int, line: int, before: int) -> None:
@@ -209,6 +213,7 @@ class _Checker:
         """Propagate the clauses of one kind that watch a literal which became false."""
         value, every, states, watched = self.value, self.literals, self.state, self.watched[state]
         here, kept = watched[false], 0
+        self.visits += len(here)
         for i, number in enumerate(here):
             if states[number] != state:
                 continue

@@ -129,12 +129,13 @@ def run(
     given = {"num_workers": workers, "catch_sigint_signal": False, **parameters}
     solver.best_bound_callback = given.pop("best_bound_callback", None)
     given["max_time_in_seconds"] = limits.solver_seconds()
-    most = min(limits.work_left(), given.get("max_deterministic_time", math.inf))
-    if math.isfinite(most):
-        given["max_deterministic_time"] = most
+    work = min(limits.work_left(), given.get("max_deterministic_time", math.inf))
+    if math.isfinite(work):
+        given["max_deterministic_time"] = work
     for name, to in given.items():
         setattr(solver.parameters, name, to)
-    status = run_in_thread(lambda: solver.solve(model), limits.stop, solver.stop_search, limits.solver_seconds())
+    most = limits.solver_seconds(), limits.processor_seconds()
+    status = run_in_thread(lambda: solver.solve(model), limits.stop, solver.stop_search, *most)
     limits.charge(solver.response_proto.deterministic_time)
     limits.late()  # where the clock cut it, that is noted
     return status, solver

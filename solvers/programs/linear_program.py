@@ -55,29 +55,32 @@ FAR = 1 << 40  # as good as no bound, for a program in floating point
 TINY = 1e-9  # duals at most this large are none
 PIVOT, PER_ENTRY = 1e-4, 2e-8  # of work: of a pivot, and per coefficient on top
 MIP_STEP = 8  # pivots that a step of branch and bound stands for
-ROOT = 8e-6  # of work: of a step before there are branches, per coefficient; its pivots are not told, measured
+ROOT = 8e-6  # of work: of a step before there are branches, per coefficient; its pivots are told at the end alone
+MIP_PIVOT, MIP_ENTRY = 2e-4, 1e-7  # of work: of a pivot of branch and bound with all around it, measured
 NEAR = 1e-6  # what a bound may lack of the optimum in floating point
 
 
 class _Pivots:
     """Counts the steps of a solve, as work, and ends it where that is more than there is.
 
-    HiGHS asks at every pivot, and at every step of branch and bound, whether to go on.
+    HiGHS asks at every pivot, and at every step of branch and bound, whether to go on. How many pivots those took it
+    says at the end: they are what is charged.
     """
 
     def __init__(self, solver: highspy.Highs) -> None:
-        self.steps, self.most, self.each, self.root, self.ended = 0.0, math.inf, PIVOT, 0.0, False
+        self.steps, self.most, self.each, self.root, self.ended, self.entries = 0.0, math.inf, PIVOT, 0.0, False, 0
         solver.cbSimplexInterrupt.subscribe(lambda event: self._step(event, 1))
         solver.cbMipInterrupt.subscribe(self._branch)
 
     def begin(self, work: float, entries: int) -> None:
         """Begin to count, up to so much work."""
-        self.steps, self.each = 0.0, PIVOT + PER_ENTRY * entries
+        self.steps, self.each, self.entries = 0.0, PIVOT + PER_ENTRY * entries, entries
         self.most, self.root = work / self.each, ROOT * entries / self.each
 
-    def end(self) -> float:
-        """Return the work of the solve."""
-        return self.steps * self.each
+    def end(self, pivots: int = 0) -> float:
+        """Return the work of the solve; `pivots`: of one with branches, all of them."""
+        told = pivots * (MIP_PIVOT + MIP_ENTRY * self.entries)
+        return max(told, self.most * self.each) if told and self.ended else told or self.steps * self.each
 
     def _branch(self, event: Any) -> None:
         self._step(event, MIP_STEP + (self.root if event.data_out.mip_node_count <= 0 else 0.0))
@@ -107,7 +110,7 @@ class LinearProgram:
 
     def __init__(self, low: Floats, high: Floats, *, presolve: bool = False, primal: bool = False) -> None:
         """Make the rows, empty. Without `presolve` the basis is kept for the next solve."""
-        self.solver, self.columns, self.busy = highspy.Highs(), 0, False
+        self.solver, self.columns, self.busy, self.whole = highspy.Highs(), 0, False, False
         self.solver.HandleUserInterrupt = True
         self.pivots = _Pivots(self.solver)
         self.solver.silent()
@@ -143,6 +146,7 @@ class LinearProgram:
         """Make some columns whole numbers: from now on HiGHS solves by branch and bound."""
         kinds = np.full(len(columns), highspy.HighsVarType.kInteger)
         self.solver.changeColsIntegrality(len(columns), columns.astype(np.int32), kinds)
+        self.whole = True
 
     def close(self, column: int) -> None:
         """Fix a column at 0."""
@@ -177,9 +181,10 @@ class LinearProgram:
         self.option("time_limit", float(solver.getRunTime() + limits.solver_seconds()))
         self.busy = True
         self.pivots.begin(limits.work_left(), self.solver.getNumNz())
-        run_in_thread(solver.run, limits.stop, solver.cancelSolve, limits.solver_seconds())
+        given = limits.solver_seconds(), limits.processor_seconds()
+        run_in_thread(solver.run, limits.stop, solver.cancelSolve, *given)
         self.busy = False
-        limits.charge(self.pivots.end())
+        limits.charge(self.pivots.end(solver.getInfo().simplex_iteration_count if self.whole else 0))
         limits.late()
         status, found = solver.getModelStatus(), solver.getSolution()
         return ProgramSolution(

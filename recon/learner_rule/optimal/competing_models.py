@@ -222,19 +222,19 @@ def best_on(x: pd.DataFrame, y: pd.Series, models: ModelClass, limits: Limits, s
     ("streed"). Cost: that of the learner.
     """
     limits.check("the named learner was asked for a better model")
-    seconds = limits.stage("better model").left()
+    limits = limits.stage("better model")
     if models.kind == "rule list":
-        fitted = OptimalRuleListClassifier(
-            models.length, 0.0, models.negations, seconds=seconds, width=models.width
-        ).fit(x, y, stop=limits.stop)
+        fitted = OptimalRuleListClassifier(models.length, 0.0, models.negations, width=models.width).fit(
+            x, y, limits=limits
+        )
         order = [int(c) for c in fitted.classes_]
         found = _of_list(fitted.rules_, order, models.least)
         return BestFound(fitted.errors_, found, bool(fitted.optimal_), NAMES["lists"])
     if models.leaves is not None:
-        return _sized_tree(x, y, models, seconds, limits)
+        return _sized_tree(x, y, models, limits)
     if models.depth == 0:
         return _majority(y, models)
-    tree = OptimalTreeClassifier(models.depth, 1, max(seconds, 0.01), solver).fit(x, y)
+    tree = OptimalTreeClassifier(models.depth, 1, solver=solver).fit(x, y, limits)
     return _of_fitted(tree, models)
 
 
@@ -251,13 +251,13 @@ def _majority(y: pd.Series, models: ModelClass) -> BestFound:
     return BestFound(int(counts.sum() - counts.max()), model, True, NAMES["own"])
 
 
-def _sized_tree(x: pd.DataFrame, y: pd.Series, models: ModelClass, seconds: float, limits: Limits) -> BestFound:
+def _sized_tree(x: pd.DataFrame, y: pd.Series, models: ModelClass, limits: Limits) -> BestFound:
     """Return the best tree with so many leaves at most; its depth follows from the leaves."""
     assert models.leaves is not None
     best = _majority(y, models)
     if models.leaves < 2:
         return best
-    for sized in trees_by_leaves(x, y, models.leaves, 1, max(seconds, 0.01), limits.memory, limits.stop):
+    for sized in trees_by_leaves(x, y, models.leaves, 1, limits=limits):
         if sized.errors < best.errors:
             best = _of_fitted(sized.fewest_tree, models)
     return best

@@ -32,7 +32,7 @@ from recon.release.remediation.pruning import bottom_up, leaves_of, links_of, pr
 from recon.release.remediation.thresholds import Demands, demands_of, figures_of, shown_facts
 from solvers.engines.figures.partition import PartitionFigures
 from solvers.foundation.errors import Inconclusive, ReconError, Unsupported
-from solvers.foundation.limits import Limits
+from solvers.foundation.limits import STAGES, Limits
 from solvers.statements.noise.laws import NoiseLaw
 from solvers.statements.noise.sampling import Randomness
 from solvers.statements.release import ANY_LABEL, Partition
@@ -220,7 +220,6 @@ SMALLEST = (5, 10, 11, 20)  # usual minimum cell sizes
 MULTIPLES = (5, 10)
 BUDGETS = (10.0, 1.0, 0.1)
 DEPTHS = 3  # depths that are tried below the model's own
-SLOW = 2.0  # seconds of the processor to measure a forest once: beyond, only what changes its trees together is tried
 Line = dict[str, Any]
 Made = tuple[EncodedRelease, str]  # the release under a remedy, and what to note
 
@@ -269,11 +268,11 @@ def remedies(
     limits, asked = limits.limited(), RemedyQuestion(policy, data, label, tuple(stored), confidence)
     release = as_released(release)
     here = TriedRemedy("as published", "as published", None, lambda _: (release, ""))
-    begun = time.process_time()
+    begun = limits.meter.used
     published, facts = _tried(here, asked, limits.stage("as published"))
-    lines, took = [published], time.process_time() - begun
+    lines, took = [published], limits.meter.used - begun
     every = list(_possible(release, asked, seed))
-    slow = isinstance(release.models[0], Forest) and took > SLOW
+    slow = isinstance(release.models[0], Forest) and took > STAGES["measured once"].cap
     for i, one in enumerate(every):
         limits.report(f"remedy: {one.words}")
         if slow and one.kind in {"depth", "counts"}:

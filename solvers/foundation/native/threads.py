@@ -20,7 +20,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -95,18 +95,21 @@ def run_in_thread(
     stop: threading.Event,
     interrupt: Callable[[], None] | None = None,
     seconds: float = math.inf,
+    processor: float = math.inf,
 ) -> T:
     """Return `work()`, run in a thread; after `stop`, `interrupt` is called and what it still returns is taken.
 
-    The same where the work takes `LATE` more than the `seconds` that the solver was given: some of their steps do not
-    look at the clock. Raises `Inconclusive` where the work does not end soon after that (it is left behind), and what
-    it raises.
+    The same where the work takes `LATE` more than the `seconds` that the solver was given, or more than so many of the
+    `processor` (of its thread, where the system tells them): some of their steps look at no limit. Raises
+    `Inconclusive` where the work does not end soon after that (it is left behind), and what it raises.
     """
     until = time.monotonic() + seconds + LATE
     found: list[T] = []
     failed: list[BaseException] = []
+    clock: list[int | None] = []
 
     def run() -> None:
+        clock.append(_own_clock())
         try:
             found.append(work())
         except BaseException as error:
@@ -114,7 +117,7 @@ def run_in_thread(
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    while thread.is_alive() and not stop.is_set() and time.monotonic() < until:
+    while thread.is_alive() and not stop.is_set() and time.monotonic() < until and _used(clock) < processor:
         thread.join(POLL)
     if thread.is_alive():
         if interrupt is not None:
@@ -128,6 +131,21 @@ def run_in_thread(
     if failed:
         raise failed[0]
     return found[0]
+
+
+def _own_clock() -> int | None:
+    """Return the clock of the processor's seconds of the thread that asks, None where the system has none."""
+    try:
+        return time.pthread_getcpuclockid(threading.get_ident())
+    except (AttributeError, OSError):
+        return None
+
+
+def _used(clock: list[int | None]) -> float:
+    """Return what the clock of a thread says, 0 where there is none (yet) or the thread ended."""
+    with suppress(OSError):
+        return time.clock_gettime(clock[0]) if clock and clock[0] is not None else 0.0
+    return 0.0
 
 
 def one_thread() -> AbstractContextManager[object]:

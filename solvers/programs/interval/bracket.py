@@ -33,7 +33,7 @@ from solvers.cells.system import CellSystem
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.exact import log2_factorial_ratio, log2_multisets
-from solvers.foundation.limits import Limits
+from solvers.foundation.limits import STAGES, Limits
 from solvers.histograms.branches import weights_of
 from solvers.histograms.decision_diagram import EDGE_BYTES, Layers, layers_of
 from solvers.programs.cpsat import FOUND, CellVariables, run
@@ -151,12 +151,11 @@ def _meets(matrix: NDArray[np.int64], low: Ints, high: Ints, y: Ints) -> bool:
 
 
 Bounds = tuple[float, float]
+SET_UP = STAGES["set-up of bounds"].floor
 COUNTED_EDGES = 150_000  # of a component that is counted exactly
-PER_CELL = 8e-5  # seconds that setting up a cell for a bound or a search takes, about; not interrupted
-SHORT = 1.0  # seconds that setting up may always take
+PER_CELL = 8e-5  # of work: of setting up a cell for a bound or a search, about; not interrupted
 STEP = 5e-5  # of work: of a step of whatever looks at the limits here, where nothing else is said
-PER_PIECE = 0.1  # seconds that the search for a histogram takes for a component, about
-GRACE = 5.0  # seconds that it may take beyond the time limit
+PER_PIECE = 0.1  # of work: of the search for a histogram of one component, about
 TERM_BYTES = 48  # of a possible number of rows of a cell: logarithm, magnitude, and terms on the way
 ALIVE = 1e-3  # variance under the tilt of a cell worth a place in a basis
 ROUNDS = 6  # of mixing and tilting anew
@@ -274,7 +273,7 @@ class Bracket:
         if any(p.part.matrix is None for p in self.pieces):
             raise Unsupported("a component is too large to bound")
         cells = sum(len(p.part.cells) for p in self.pieces)
-        if PER_CELL * cells > max(SHORT, budget.left(1.0)):
+        if PER_CELL * cells > max(SET_UP, budget.left(1.0)):
             raise Inconclusive(f"too little time to bound {cells:,} cells: that takes about {PER_CELL * cells:,.0f} s")
         held = sum(TERM_BYTES * float(np.exp2(np.ceil(np.log2(p.part.room + 1))).sum()) for p in self.pieces)
         if held > budget.limits.memory:
@@ -399,7 +398,7 @@ class Bracket:
 
         "unknown" at once where even a little time for each is too much: without all of them there is no lower bound.
         """
-        if PER_PIECE * len(pieces) > self.budget.limits.left() + GRACE:
+        if PER_PIECE * len(pieces) > self.budget.limits.left() + STAGES["histograms of components"].floor:
             self.budget.limits.report(f"the time left is too short for a histogram of {len(pieces):,} components")
             return "unknown"
         for i, piece in enumerate(pieces):
@@ -419,7 +418,7 @@ class Bracket:
             seconds = self.budget.left(begun + (0.72 - begun) * (i + 1) / len(pieces))
             if piece.y is not None and seconds < 1.0:
                 continue
-            if PER_CELL * piece.tilt.cells > max(SHORT, seconds):  # a model of the cells would not be made in time
+            if PER_CELL * piece.tilt.cells > max(SET_UP, seconds):  # a model of the cells would not be made in time
                 outcome = "unknown"
                 continue
             own = self.budget.limits.lasting(max(0.2, seconds))

@@ -13,14 +13,14 @@ replaces X_v by a fresh draw inside the mask where it is outside.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import islice
 
 import numpy as np
 from oxidd.util import DDMemoryError
 
-from solvers.foundation.limits import Limits
+from solvers.foundation.limits import STAGES, Limits
 from solvers.statements.regions.diagram import Diagram, Function, Measure, RegionBounds, choose
 from solvers.statements.regions.first_match import Cut, FirstMatch, Task, Weights, as_bits, bits, weight
 
@@ -29,7 +29,7 @@ SHIFT = 40  # the x of the local lemma are multiples of 2^-SHIFT
 ROUNDS = 60
 HOPELESS = 0.9  # an x this large: assume a literal instead
 
-GRACE = 1.0  # seconds of work on bounds even where no time is left
+LITERAL = 5e-6  # of work: of a box in one step of the local lemma, measured
 STEP = 4e-7  # seconds a node costs when a box is intersected with a diagram and counted, measured
 
 Base = tuple[int, Function, int]  # t, in none of the boxes before t that are needed, its nodes
@@ -162,18 +162,18 @@ def bound_all(
 ) -> None:
     """Tighten the bounds of the regions `which` while time lasts; sound at any moment."""
     limits = counts.limits
-    # A second of bounds without diagrams is worth more than to be punctual with nothing; a second of this thread's
-    # work, so that a busy machine does not turn the bounds into nothing either.
-    grace = time.thread_time() + GRACE
+    # Some bounds without diagrams are worth more than to be punctual with nothing: so much work, whatever the clock.
+    grace = limits.meter.used + STAGES["plain bounds"].floor
 
-    def late() -> bool:
-        return limits.expired() and time.thread_time() > grace
+    def late(boxes: int) -> bool:
+        limits.charge(LITERAL * boxes)
+        return limits.late() and limits.meter.used > grace
 
     for j in which:
         task = reduced.tasks[j]
-        if late() or task is None:
+        if task is None or late(1):
             break
-        low, high = bound_plain(reduced, measure, task, late)
+        low, high = bound_plain(reduced, measure, task, partial(late, len(task.rest)))
         counts.lower[j], counts.upper[j] = max(counts.lower[j], low), min(counts.upper[j], high)
     diagram = counts.diagram
     if not bases or diagram is None:

@@ -83,14 +83,17 @@ class OptimalRuleListClassifier(RuleListClassifier):
         self.seconds = seconds
         self.width = width
 
-    def fit(self, X: Any, y: ArrayLike, stop: Event | None = None) -> OptimalRuleListClassifier:  # noqa: N803 - scikit-learn's name
-        """Return the fitted list; `stop` ends the search as `seconds` does.
+    def fit(
+        self, X: Any, y: ArrayLike, stop: Event | None = None, limits: Limits | None = None,  # noqa: N803 - scikit-learn's name
+    ) -> OptimalRuleListClassifier:  # fmt: skip
+        """Return the fitted list; `stop` ends the search as `seconds` does, `limits` stand in the place of both.
 
         Raises `ReleaseError` for bad parameters, a column that is not binary, missing labels, unequal lengths.
         """
         names, bits, target = training_data(X, y)
         least = self._least(len(bits))
-        limits = Limits(seconds=None if self.seconds is None else float(self.seconds), stop=stop or Event())
+        own = None if self.seconds is None else float(self.seconds)
+        limits = limits or Limits(seconds=own, stop=stop or Event())
         if not len(bits):
             raise ReleaseError(f"0 rows of {len(names)} columns: there must be some of both")
         self._check_size(len(names), len(bits))

@@ -18,7 +18,15 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from recon.learners.optimal.lists.rule_table import Arithmetic, Extensions, RuleTable, Words, arithmetic, extensions
+from recon.learners.optimal.lists.rule_table import (
+    Arithmetic,
+    Extensions,
+    RuleTable,
+    Words,
+    arithmetic,
+    extensions,
+    work_of_extensions,
+)
 from solvers.foundation.limits import Limits
 
 BEAMS = (300, 5_000)  # prefixes kept per length by the sweeps that look for good lists before anything is proved
@@ -231,6 +239,7 @@ def _extended(
             break
         here = slice(start, start + numbers.block)
         added = extensions(numbers, sets[here])
+        sweep.limits.charge(work_of_extensions(numbers, len(sets[here])))
         errors = level.errors[here, None] + added.wrong
         _offer_best(found, added, errors, start, history)
         done += len(errors)

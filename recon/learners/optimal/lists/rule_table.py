@@ -13,6 +13,7 @@ from recon.learners.rule_lists.greedy_rule_list import rule_masks
 
 Words = NDArray[np.uint64]
 EXACT = 1 << 24  # whole numbers up to here are exact in float32, their sums too
+CELL, FIGURE = 2e-10, 4e-8  # of work: of a set per pattern and figure of a rule, and per figure, measured
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +157,11 @@ class Extensions:
     rest: NDArray[np.floating]
     default: NDArray[np.floating]
     floor: NDArray[np.floating]
+
+
+def work_of_extensions(numbers: Arithmetic, sets: int) -> float:
+    """Return the work (see `Limits`) of `extensions` of so many sets, and of what is made of them."""
+    return sets * (CELL * numbers.matrix.size + FIGURE * numbers.matrix.shape[1])
 
 
 def extensions(numbers: Arithmetic, sets: Words) -> Extensions:

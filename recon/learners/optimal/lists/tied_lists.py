@@ -15,7 +15,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from recon.learners.optimal.lists.rule_table import Arithmetic, Extensions, RuleTable, Words, arithmetic, extensions
+from recon.learners.optimal.lists.rule_table import (
+    Arithmetic,
+    Extensions,
+    RuleTable,
+    Words,
+    arithmetic,
+    extensions,
+    work_of_extensions,
+)
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 
@@ -100,6 +108,7 @@ def _extended(
         limits.check("optimal rule lists are counted")
         part = level.take(slice(start, start + numbers.block))
         added = extensions(numbers, part.sets)
+        limits.charge(work_of_extensions(numbers, len(part.sets)))
         left = (added.captured + added.rest)[:, :1].astype(np.int64)[:, 0]
         least, most = part.least + left, part.most + left
         errors = (part.errors[:, None] + added.wrong).astype(np.int64)

@@ -20,6 +20,7 @@ from solvers.foundation.errors import Inconclusive, TooLarge
 from solvers.foundation.limits import Limits
 
 BATCH = 64 << 20  # bytes of one batch's largest array
+CELL, EDGE = 2e-10, 5e-7  # of work: of a node per row, column and figure, and of a split, measured
 Errors = NDArray[np.int64]
 LEAF = -1  # a child that cannot be split further
 SPREAD = np.uint64(0x9E3779B97F4A7C15)  # odd, so that it loses no bit
@@ -123,6 +124,7 @@ def _expanded(
         if held > limits.memory:
             raise TooLarge(f"trees have too many different nodes for {limits.memory >> 20:,} MB: raise --memory")
         edges, floor = _splits(rows, level, some, least)
+        limits.charge(CELL * len(some) * rows.bits.size * (rows.weight.shape[1] + 1) + EDGE * len(edges.node))
         if not last:
             inner = edges.counts.sum(axis=2) >= 2 * least
             if prune:

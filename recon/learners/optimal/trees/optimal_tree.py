@@ -56,7 +56,6 @@ SOLVERS = ("streed", "own", "dl85")
 DEEPEST = 20  # tests on a path that STreeD allows
 MEMORY = 4 << 30  # bytes for a solver, or for the nodes of all trees
 PROVERS = {"own": "recon's dynamic program", "streed": "STreeD"}
-BOUND = 1.0  # seconds for a lower bound where a solver proved nothing
 
 
 class OptimalTreeClassifier(BinaryClassifier):
@@ -91,15 +90,18 @@ class OptimalTreeClassifier(BinaryClassifier):
     fitted = "nodes_"
     nodes_: tuple[TreeNode, ...]
 
-    def fit(self, X: Any, y: ArrayLike) -> OptimalTreeClassifier:  # noqa: N803 - scikit-learn's name
+    def fit(
+        self, X: Any, y: ArrayLike, limits: Limits | None = None,  # noqa: N803 - scikit-learn's name
+    ) -> OptimalTreeClassifier:  # fmt: skip
         """Return the fitted tree; where the time ends first, the best one found, with `optimal_` False and a gap.
 
+        `limits` stand in the place of `seconds` where they are given.
         Raises `ReleaseError` for bad parameters, a column that is not binary, missing labels, unequal lengths;
         `Unsupported` where the solver's package is missing; `EngineError` where its tree breaks the limits.
         """
         rows, least = self.prepared(X, y)
         began = time.monotonic()
-        limits = Limits(seconds=float(self.seconds), memory=MEMORY)
+        limits = replace(limits or Limits(seconds=float(self.seconds)), memory=MEMORY)
         possible = len(self.classes_) > 1 and len(rows.bits) > 1 and rows.total >= 2 * least
         if self.solver == "own" or not possible:
             self._own(rows, least, limits)
@@ -172,9 +174,8 @@ class OptimalTreeClassifier(BinaryClassifier):
                 self.nodes_, self.errors_, self.bound_ = nodes, found.errors, found.errors
                 self.claimed_, self.certified_by_ = True, "streed"
                 return
-        self._own(
-            rows, least, Limits(seconds=max(BOUND, limits.left()) if self.solver == "dl85" else BOUND, memory=MEMORY)
-        )
+        short = Limits(stop=limits.stop, memory=MEMORY).stage("bound of a tree")  # of work, whatever the clock says
+        self._own(rows, least, limits if self.solver == "dl85" and limits.left() > short.left() else short)
         if found.errors is not None and (self.solver == "dl85" or found.errors <= self.errors_):
             self.nodes_, self.errors_ = nodes, found.errors
         self.certified_by_ = "own" if self.errors_ == self.bound_ else ""
@@ -262,16 +263,17 @@ class SizedTrees:
 
 def trees_by_leaves(
     X: Any, y: ArrayLike, most_leaves: int, min_support: float | int = 1, seconds: float = 60.0, memory: int = 4 << 30,  # noqa: N803
-    stop: Event | None = None,
+    stop: Event | None = None, limits: Limits | None = None,
 ) -> list[SizedTrees]:  # fmt: skip
     """Return the optimal trees with exactly 2, 3, ... `most_leaves` leaves; sizes that no tree has are left out.
 
+    `limits` stand in the place of `seconds`, `memory` and `stop` where they are given.
     A tree with k leaves has at most k - 1 tests on a path, so nothing limits the depth. Raises `Inconclusive` where
     time or memory is up or `stop` is set, and what `OptimalTreeClassifier.fit` raises for bad input. Cost: see `grown`,
     and splits x leaves².
     """
     began = time.monotonic()
-    limits = Limits(seconds=seconds, memory=memory, stop=stop or Event())
+    limits = limits or Limits(seconds=seconds, memory=memory, stop=stop or Event())
     learner = OptimalTreeClassifier(max(1, most_leaves - 1), min_support, seconds, "own")
     rows, least = learner.prepared(X, y)
     lattice = grown(rows, most_leaves - 1, least, limits, prune=False)
