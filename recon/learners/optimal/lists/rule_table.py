@@ -161,7 +161,7 @@ class Extensions:
 
 def work_of_extensions(numbers: Arithmetic, sets: int) -> float:
     """Return the work (see `Limits`) of `extensions` of so many sets, and of what is made of them."""
-    return sets * (CELL * numbers.matrix.size + FIGURE * numbers.matrix.shape[1])
+    return sets * (CELL * numbers.matrix.size + FIGURE * int(numbers.matrix.shape[1]))
 
 
 def extensions(numbers: Arithmetic, sets: Words) -> Extensions:
