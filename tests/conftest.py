@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import hashlib
 import itertools
 import json
 import os
@@ -50,10 +51,19 @@ def pytest_configure(config: pytest.Config) -> None:
     config.option.loadscopereorder = False
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest files first."""
+    """Put the longest files first; mark as slow what of a sampled test is not among its cases of every run."""
     ranks = {f"test_{name}": rank for rank, name in enumerate(LONGEST)}
     items.sort(key=lambda item: ranks.get(item.path.stem, len(ranks)))
+    cases: dict[tuple[Path, str], list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("sampled") and not item.get_closest_marker("long"):
+            cases.setdefault((item.path, item.originalname), []).append(item)
+    for of_test in cases.values():
+        drawn = sorted(of_test, key=lambda item: hashlib.sha256(item.name.encode()).digest())
+        for item in drawn[of_test[0].get_closest_marker("sampled").args[0] :]:
+            item.add_marker("slow")
 
 
 def pytest_collection_finish() -> None:

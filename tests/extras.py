@@ -27,14 +27,14 @@ WHEELS = {  # where a package can be installed at all; everywhere, where it is n
 
 
 def batches(usual: int, more: int) -> list[Any]:
-    """Return the numbers of batches that always run, and of more that run with the slow checks."""
-    slow = [pytest.param(i, marks=pytest.mark.slow) for i in range(usual, usual + more)]
-    return [*range(usual), *slow]
+    """Return the numbers of batches that always run, and of more that run by hand, with the long checks."""
+    more_of_them = [pytest.param(i, marks=pytest.mark.long) for i in range(usual, usual + more)]
+    return [*range(usual), *more_of_them]
 
 
 def some(values: Iterable[Any]) -> list[Any]:
-    """Return every second of the values as it is, and the others to run with the slow checks."""
-    return [x if i % 2 == 0 else pytest.param(x, marks=pytest.mark.slow) for i, x in enumerate(values)]
+    """Return every second of the values as it is, and the others to run with the long checks."""
+    return [x if i % 2 == 0 else pytest.param(x, marks=pytest.mark.long) for i, x in enumerate(values)]
 
 
 def extra(name: str) -> ModuleType:

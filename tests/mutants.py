@@ -2,8 +2,8 @@
 
 One small change at a time is made to a function (a comparison, a bound, a rounding, a check left out) and some test
 of its module must fail. No file is changed: pytest collects the tests once, and per mutant a forked child gives the
-live function the changed code and runs the tests that reach the changed line, quickest first. What survives on purpose
-stands in `mutants_explained.txt` with its reason; another survivor is an error.
+live function the changed code and runs the tests that reach the changed line, the slow ones too, quickest first. What
+survives on purpose stands in `mutants_explained.txt` with its reason; another survivor is an error.
 
     python tests/mutants.py [--only PATTERN] [--again] [--minutes 60] [--share 1/4] [--list]
 
@@ -475,7 +475,7 @@ def main() -> int:
     hypothesis.settings.load_profile("mutants")
     runs, begun = Runs(chosen, given.minutes, given.out.resolve()), time.monotonic()
     tests = sorted({f"tests/{name}" for m in chosen for name in m.target.tests})
-    flags = ["-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--assert=plain", "--no-header"]
+    flags = ["-m", "not long", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--assert=plain", "--no-header"]
     pytest.main([*flags, *tests], plugins=[runs])
     lost = Counter(m.target.module for m in runs.left)
     for module, n in runs.tried.items():

@@ -56,6 +56,7 @@ def random_profile(rng, release, truth, full=False):
     return {n: float(v) if getattr(v, "denominator", 1) != 1 else v for n, v in kept.items()}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", BATCHES)
 def test_count_and_measures(batch):
     for _, release, _ in releases("count_and_measures", batch, label_boxes=batch % 4 == 0):
@@ -74,6 +75,7 @@ def test_count_and_measures(batch):
         assert close(recon.measure(got, "assigned").dist, oracle.dist(release))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", BATCHES)
 def test_worlds_are_all_the_datasets_once(batch):
     for _, release, _ in releases("worlds_are_all_the_datasets_once", batch, label_boxes=batch % 4 == 0):
@@ -91,6 +93,7 @@ def weight(rows):
     return math.factorial(len(rows)) // math.prod(math.factorial(c) for c in Counter(rows).values())
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("batch", range(4))
 def test_reconstruct_gives_the_heaviest_histogram(batch):
     for _, release, _ in releases("reconstruct_gives_the_heaviest_histogram", batch):
@@ -98,6 +101,7 @@ def test_reconstruct_gives_the_heaviest_histogram(batch):
         assert weight(canonical_rows(recon.reconstruct(encoded(release)).to_frame())) == heaviest
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", BATCHES)
 def test_certify(batch):
     for rng, release, truth in releases("certify", batch, label_boxes=batch % 4 == 0):
@@ -115,6 +119,7 @@ def test_certify(batch):
                 assert close(line["probability_before"], expected["probability_before"]), (release, profile, convention)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", BATCHES)
 def test_bound(batch):
     for rng, release, truth in releases("bound", batch):
@@ -127,6 +132,7 @@ def test_bound(batch):
             assert close(answer.expectation, expected["expectation"])
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", BATCHES)
 def test_attribute(batch):
     for rng, release, truth in releases("attribute", batch, label_boxes=batch % 4 == 0):
@@ -148,6 +154,7 @@ def test_attribute(batch):
                 assert line["certain"] == want["certain"]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", range(4))
 def test_rows_in_an_interval(batch):
     """Counts per number of rows are summed; probabilities put a uniform prior on it."""
@@ -180,6 +187,7 @@ def test_rows_in_an_interval(batch):
     assert done >= 3
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("convention", CONVENTIONS)
 def test_samples_are_uniform(convention):
     rng = random.Random(7)

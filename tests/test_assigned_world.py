@@ -57,6 +57,7 @@ def searches(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     return str(request.param)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("batch", range(3))
 def test_a_world_of_tiny_forests(batch: int, searches: str) -> None:
     rng = random.Random(f"world {batch}")
@@ -110,6 +111,7 @@ def test_the_same_world_for_the_same_seed() -> None:
     assert (first == second).all()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("search", ["dived", "by_program"])
 def test_what_a_search_says_is_not_believed(search: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of a search that is wrong in one leaf are no world: without the check they would be."""

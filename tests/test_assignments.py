@@ -283,6 +283,7 @@ def fixpoint(problem, loops):
     return propagate(loops, tables, DomainState.of(domains.words, tables), steps, Limits()), domains.words, steps
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("batch", range(4))
 def test_compiled_loops_end_where_those_in_numpy_do(batch):
     compiled, rng = compiled_loops(), random.Random(f"compiled {batch}")
@@ -338,6 +339,7 @@ def brute_numbers(times, q, p, weight, low, high):
     return [(min(x), max(x)) for x in zip(*ways, strict=True)] if ways else None
 
 
+@pytest.mark.slow
 def test_numbers_of_rows_are_bounded():
     rng, compiled = random.Random("numbers"), numbers_compiled()
     for _ in range(60):
@@ -407,6 +409,7 @@ def filtered_compiled(bits, low, high):
     return None if clash else left, [(bool(side), np.flatnonzero(row)) for side, row in zip(full, sets, strict=False)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("filtered", [filtered_in_numpy, filtered_compiled])
 def test_flows_leave_what_some_assignment_uses(filtered):
     rng = np.random.default_rng(3)
@@ -440,6 +443,7 @@ def test_flows_leave_what_some_assignment_uses(filtered):
 # ---------------------------------------------------------------- limits, and what is remembered
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_where_it_met_its_limits():
     rng = random.Random("limits")
     got, problem, _ = forest_problem(rng, 30, 12)

@@ -126,6 +126,7 @@ def test_worlds_of_rows_whose_leaves_are_proved():
     assert several
 
 
+@pytest.mark.slow
 def test_means_and_shares_are_bounded_by_every_dataset():
     """Bounds hold for all sequences that the bags explain; where leaves are proved, shares are attained."""
     tight = 0

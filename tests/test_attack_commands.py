@@ -129,6 +129,7 @@ def test_time_ends_it_with_what_is_there(files, capsys):
     assert "limits ended the work: what is there so far was written" in err
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_it_with_what_is_there(files):
     """One SIGINT while shadow models are trained: exit code 4, the report so far, no traceback."""
     command = [sys.executable, "-m", "recon", *membership(files, "forest", "--log-json")]

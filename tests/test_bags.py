@@ -185,6 +185,7 @@ def profile_of(rng, space):
 # ---------------------------------------------------------------- unknown bags
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", BATCHES)
 def test_counts_worlds_and_verdicts(batch):
     for rng, release, truth, space, how, _ in forests("count", batch):
@@ -207,6 +208,7 @@ def test_counts_worlds_and_verdicts(batch):
                 assert math.isclose(line["probability"], share / sum(weights(every, "ordered")), abs_tol=1e-9)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", BATCHES)
 def test_bounds_and_measures(batch):
     for _, release, _, space, how, _ in forests("bound", batch):
@@ -231,6 +233,7 @@ def one_exact_tree(got):
     return len(blocks) == 1 and bool((blocks[0].low == blocks[0].high).sum() >= len(blocks[0]) - 1)
 
 
+@pytest.mark.slow
 def test_every_engine_copes_with_open_counts():
     """Whatever an engine says, it is not contradicted by all the datasets; each of them says something."""
     rng, spoken = random.Random("engines of bags"), Counter()
@@ -269,6 +272,7 @@ def test_every_engine_copes_with_open_counts():
     assert {"histogram", "cpsat", "interval", "columns", "rows", "sat"} <= spoken.keys(), spoken
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("counts", [(2, 2), (3, 2), (2, 2, 1), (1, 2, 2), (2, 2, 0), (2, 2, 2)])
 @pytest.mark.parametrize("leaves", [1, 2])
 def test_sets_of_classes_are_all_stated(counts, leaves):

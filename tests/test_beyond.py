@@ -233,6 +233,7 @@ def results():
     return pd.concat([frame, frame.assign(dataset="compas27")], ignore_index=True)
 
 
+@pytest.mark.slow
 def test_findings_of_all_questions(results):
     found = EXPERIMENT.findings(results)
     begun = {sentence.split(",")[0] for sentence in found.sentences}
@@ -245,6 +246,7 @@ def test_findings_of_all_questions(results):
     assert "<svg" in svg(next(figure for figure in found.figures if figure.name == "joined"))
 
 
+@pytest.mark.slow
 def test_incomplete_results_do_not_fail(results):
     for question in QUESTIONS:
         some = results[results["question"] == question]

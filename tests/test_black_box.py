@@ -225,6 +225,7 @@ def test_learners_of_recon_predict_the_same(learner):
     assert np.allclose(ReleasedModel(release).predict_proba(x), model.predict_proba(x), rtol=0, atol=1e-15)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10_000), st.integers(1, 6))
 def test_random_trees_agree_with_the_boxes_of_their_leaves(seed, depth):
     """The leaves as boxes (what certificates are about) and the walk down the tree give every row the same leaf."""

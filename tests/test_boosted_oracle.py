@@ -57,6 +57,7 @@ def test_a_model_fitted_anew_in_plain_python_has_the_published_figures(task):
         assert np.allclose(anew, published, rtol=1e-6, atol=1e-8), case
 
 
+@pytest.mark.slow
 def test_the_datasets_kept_are_those_that_give_the_same_model_anew():
     compared_worlds = 0
     for seed in range(100, 108):
@@ -74,6 +75,7 @@ def test_the_datasets_kept_are_those_that_give_the_same_model_anew():
     assert compared_worlds > 8
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("task", ["binary", "softmax", "squared"])
 def test_the_oracle_never_misses_the_truth(task):
     for seed in range(15):
@@ -85,6 +87,7 @@ def test_the_oracle_never_misses_the_truth(task):
 # ---------------------------------------------------------------- recon beside it
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", batches(1, 53))
 def test_no_possible_dataset_is_excluded(batch):
     for seed in range(PER_BATCH * batch, PER_BATCH * (batch + 1)):
@@ -103,6 +106,7 @@ def test_proofs_are_accepted_for_what_leaf_values_say():
     assert proved > 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["softmax", "squared"])
 @pytest.mark.parametrize("batch", batches(1, 20))
 def test_no_possible_dataset_of_several_classes_or_numbers_is_excluded(task, batch):
@@ -111,6 +115,7 @@ def test_no_possible_dataset_of_several_classes_or_numbers_is_excluded(task, bat
         assert found is None or not found.wrong, (found.case, found.wrong)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("how", ["weights", "subsample", "more"])
 @pytest.mark.parametrize("batch", batches(1, 20))
 def test_models_that_break_an_assumption_prove_nothing_wrong(how, batch):

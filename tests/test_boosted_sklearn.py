@@ -63,6 +63,7 @@ def named(release) -> np.ndarray:
 # ---------------------------------------------------------------- the truth is inside
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("family", FITS)
 def test_figures_hold_for_gradients_as_the_library_computes_them(family):
     rng = np.random.default_rng(7)
@@ -75,7 +76,7 @@ def test_figures_hold_for_gradients_as_the_library_computes_them(family):
     assert used > 0.6 * FITS[family]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("family", FITS)
 def test_figures_hold_for_many_fits(family):
     rng = np.random.default_rng(8)
@@ -104,6 +105,7 @@ def test_gradients_of_the_library_lie_within_what_is_said_of_them(fit, classes):
         assert (h <= said.hessian.high[:, None]).all()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("fit", [fit_gb, fit_hist])
 def test_intervals_are_no_wider_than_rounding_needs(fit, classes):
@@ -238,6 +240,7 @@ NOT_USED = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", NOT_USED)
 def test_leaf_values_that_say_something_else_are_not_used(name):
     frame = rows(100)
@@ -272,6 +275,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_figures_that_no_training_gives_are_not_used(name):
     frame = rows(100)
@@ -292,6 +296,7 @@ def test_a_gain_that_is_no_number_leaves_values():
     assert set(named(release)) == {"value"}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("loss", ["absolute_error", "huber", "quantile", "poisson", "gamma"])
 def test_regressions_of_other_losses_are_read_as_sizes(loss):
     frame = rows(100, 0).assign(y=lambda f: f["y"] ** 2 + 1)

@@ -72,6 +72,7 @@ def histograms(problem, n):
         yield (np.diff(ends) - 1).reshape(problem.level.lower.shape)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("hist", [False, True])
 def test_worlds_against_all_datasets(hist):
     """The world found is one of those that meet everything, and `unique` says whether there is another."""

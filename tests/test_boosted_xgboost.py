@@ -74,6 +74,7 @@ def test_the_truth_is_inside_and_changed_rows_are_not(file):
         assert parts_used(found, other).max() > 1e3
 
 
+@pytest.mark.slow
 def test_figures_give_back_every_row(monkeypatch):
     """The same on a machine that is a thousand times slower: without a time limit work alone ends a stage."""
     monkeypatch.setattr(limits_module.time, "monotonic", lambda: 1000 * time.perf_counter())

@@ -352,7 +352,7 @@ def test_mutated_boosters_are_refused_or_read():
     fuzz(300)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_many_mutated_boosters_are_refused_or_read():
     fuzz(10_000)
 

@@ -84,6 +84,7 @@ def bits(model):
     return arrays, struct.pack(f"<{2 * len(model.start)}d", *model.start, *model.base), model.gradients
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(models())
 def test_what_is_written_is_read_back_bit_for_bit(model):

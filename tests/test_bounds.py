@@ -26,6 +26,7 @@ def release_of(seed, d=60, rules=40, width=3):
     return encode(domain, [RuleList((*listed, Rule((), Support((3, 3)))))]), rng
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", batches(1, 2))
 def test_bounds_hold_and_verdicts_agree_with_the_exact_ones(seed):
     exact, rng = release_of(seed)

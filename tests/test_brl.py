@@ -137,6 +137,7 @@ def total_variation(lists, law):
     return sum(abs(seen[one] / n - p) for one, p in zip(law.lists, law.probabilities, strict=True)) / 2
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", list(exact_laws()))
 def test_metropolis_hastings_walks_every_law(name):
     x, y = small_table()
@@ -154,6 +155,7 @@ def test_metropolis_hastings_keeps_to_the_longest_list():
     assert total_variation(run_chain(scores, RuleListLaw(1, 0.1), (), 100_000, Randomness(1)).lists, exact) <= 0.02
 
 
+@pytest.mark.slow
 def test_perfect_samples_and_prior_draws_follow_their_laws():
     x, y = small_table()
     scores, randomness = scores_of(x, y), Randomness(3)
@@ -238,6 +240,7 @@ def worst_log_ratio(neighbours, law, most=3):
     return max(float(np.abs(logs(d) - logs(e)).max()) for d, e in neighbouring_tables(neighbours, most))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("target", "neighbours"),
     [
@@ -274,6 +277,7 @@ def test_the_monotone_law_is_not_private_for_replaced_rows():
     assert shift["base_measure"] <= 0.3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("neighbours", "change"), [("add_remove", 1), ("replace", 2)])
 def test_counts_change_by_no_more_than_the_noise_is_made_for(neighbours, change):
     lists = list(_all_lists(3, 3))

@@ -209,12 +209,13 @@ def released(kind: str, name: str, frame: pd.DataFrame, folder: Path) -> Release
 # ---------------------------------------------------------------- commands
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "name", "rows", "commands"),
     [
         ("ada", "breast_cancer", 285, ("count", "table")),
         ("bag", "wine", None, ("audit", "attribute")),
-        pytest.param("extra", "digits", 600, ("count",), marks=pytest.mark.slow),
+        pytest.param("extra", "digits", 600, ("count",), marks=pytest.mark.long),
     ],
 )
 def test_commands_keep_to_their_budget(tmp_path, data, kind, name, rows, commands):
@@ -229,7 +230,7 @@ COMMANDS = (
 )  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_command_keeps_to_its_budget(tmp_path, data):
     """Every command with every kind of model and on every data set (not every pair of them), and on golden files."""
     cases: list[Case] = []
@@ -683,7 +684,7 @@ COMMANDS = (
 )  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda c: " ".join(w.rpartition("/")[2] for w in c))
 def test_the_same_command_gives_the_same_bytes_beside_a_load_of_ten(command):
     """All but the seconds it took: no stage of these ends by the clock."""

@@ -103,6 +103,7 @@ def accepted(case: Case, certificate: dict) -> Counter:
     return Counter({(kind, next(iter(set(certificate["claim"]) - {"profile"}))): 1})
 
 
+@pytest.mark.slow
 def test_the_plain_checker_reads_releases_as_the_oracle_does():
     """Its own statements, without the project's, leave exactly the oracle's datasets."""
     from itertools import combinations_with_replacement
@@ -119,6 +120,7 @@ def test_the_plain_checker_reads_releases_as_the_oracle_does():
     assert choices >= 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("single", [False, True], ids=["coupled", "impossible boxes"])
 def test_contradictions_are_certified(single):
     rng, kinds, found = random.Random(f"contradictions {single}"), Counter(), 0
@@ -146,6 +148,7 @@ def empty_but_counted(case: Case) -> list[dict]:
     return [{"kind": "regions", "statements": [s]} for s in empty if (said[s].low or 0) >= 1]
 
 
+@pytest.mark.slow
 def test_feasible_releases_are_certified():
     rng, kinds = random.Random("feasible"), Counter()
     for i in range(120):
@@ -189,12 +192,17 @@ def add_certificates(rng: random.Random, case: Case, truth: list) -> None:
         case.certificates.append(json.loads(json.dumps(found)))
 
 
+def _branching(cases: list[Case]) -> int:
+    """Return how many proofs branch."""
+    return sum(c["proof"]["kind"] == "branching" for case in cases for c in case.certificates)
+
+
 @functools.cache
-def pool() -> tuple[Case, ...]:
-    """Releases with certificates; every kind of proof is there."""
+def pool(number: int = 50, branching: int = 6) -> tuple[Case, ...]:
+    """Releases with certificates, so many at least; every kind of proof is there, that by branching so often."""
     extra("pysat")
     rng, cases = random.Random("pool"), []
-    while len(cases) < 50 or sum(c["proof"]["kind"] == "branching" for case in cases for c in case.certificates) < 6:
+    while len(cases) < number or _branching(cases) < branching:
         kinds = ("table",) if len(cases) % 2 else None  # medians and means need cases
         contradicts = len(cases) % 4 < 2
         release, truth = (oracle_coupled.contradictory(rng, kinds), []) if contradicts else (None, None)
@@ -205,24 +213,28 @@ def pool() -> tuple[Case, ...]:
         except (ContradictionError, ReleaseError):
             continue
         add_certificates(rng, case, truth)
-        needed = len(cases) < 50 or any(c["proof"]["kind"] == "branching" for c in case.certificates)
+        needed = len(cases) < number or any(c["proof"]["kind"] == "branching" for c in case.certificates)
         if case.certificates and needed:
             cases.append(case)
     return tuple(cases)
 
 
 @functools.cache
-def by_kind() -> dict[str, list[tuple[Case, dict]]]:
+def by_kind(*size: int) -> dict[str, list[tuple[Case, dict]]]:
     out: dict[str, list[tuple[Case, dict]]] = {kind: [] for kind in KINDS}
-    for case in pool():
+    for case in pool(*size):
         for certificate in case.certificates:
             out[certificate["proof"]["kind"]].append((case, certificate))
     return out
 
 
+FEW = (14, 1)  # cases of a pool, and proofs in it that branch: seconds instead of ten
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_proofs_of_every_kind_are_accepted(kind):
-    found = by_kind()[kind]
+@pytest.mark.parametrize("size", [pytest.param((), marks=pytest.mark.slow), FEW], ids=["all", "few"])
+def test_proofs_of_every_kind_are_accepted(size, kind):
+    found = by_kind(*size)[kind]
     assert found
     for case, certificate in found:
         accepted(case, certificate)
@@ -485,6 +497,7 @@ def check_tally(tally: Counter, number: int) -> None:
     assert all(tally[f"accepted {kind}"] > 0 for kind in KINDS), tally
 
 
+@pytest.mark.slow
 def test_mutated_certificates():
     tally: Counter = Counter()
     for part in range(PARTS):
@@ -492,14 +505,14 @@ def test_mutated_certificates():
     check_tally(tally, MUTATIONS)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("part", range(PARTS))
 def test_many_mutated_certificates(part):
     check_tally(mutate(random.Random(f"many mutations {part}"), MUTATIONS_SLOW), MUTATIONS_SLOW)
 
 
 def test_deep_certificates_are_rejected():
-    case, original = by_kind()["branching"][0]
+    case, original = by_kind(*FEW)["branching"][0]
     steep = node = {"steps": []}
     for _ in range(5_000):
         steep = {"steps": [], "branch": [0, 0], "cases": [steep, node]}
@@ -760,10 +773,11 @@ print("all verified")
 """
 
 
+@pytest.mark.slow
 def test_verify_needs_no_solver(tmp_path):
     arguments = []
     for kind in KINDS:
-        case, certificate = by_kind()[kind][0]
+        case, certificate = by_kind(*FEW)[kind][0]
         for name, data in ((f"{kind}.json", certificate), (f"{kind}.release.json", case.release)):
             (tmp_path / name).write_text(json.dumps(data))
             arguments.append(str(tmp_path / name))

@@ -116,6 +116,7 @@ def some_profiles(got, seed):
     return Decide(select_frame(got, as_frame(people)), "ordered")
 
 
+@pytest.mark.slow
 def test_selections_that_are_left_open_are_asked_of_the_next_engine(monkeypatch):
     """CP-SAT finds no world; SAT settles profiles that this leaves open, and the verdicts are the true ones."""
     cases = [(got, some_profiles(got, i)) for i, got in enumerate(coupled(12)) if got.statements.rows.exact]

@@ -111,6 +111,7 @@ def test_every_command_is_tried_with_a_reader_that_left():
     assert known == tried | slow
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("line", "code"), [
     ("audit tree.json --policy policy.toml --json | head -c 10", 1), ("verify forged.json tree.json | head -n 1", 1),
     ("gate tree.json --policy policy.toml 2>&1 | true", 1), ("gate tree.json --policy policy.toml >&-", 1),
@@ -128,6 +129,7 @@ def test_channels_of_real_processes(files, line, code):
     assert b"Exception ignored" not in done.stderr
 
 
+@pytest.mark.slow
 def test_what_stderr_says_is_not_printed_among_results_where_it_is_closed(files):
     said = subprocess.run(
         ["bash", "-c", f'"{sys.executable}" -m recon audit tree.json --policy policy.toml --out x.html 2>&-'],

@@ -87,6 +87,7 @@ def kinds(statements):
             yield "rule list" if block.first_match else "tree"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", BATCHES)
 def test_models_are_the_ordered_worlds(batch):
     covered = set()
@@ -104,6 +105,7 @@ def test_models_are_the_ordered_worlds(batch):
     assert covered >= {"impossible boxes", "open number of rows", "choice", "sum", "negative", "rule list", "tree"}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", range(2))
 def test_parts_alone_and_sorted_rows_are_satisfiable_where_a_world_exists(batch):
     for release, got, worlds in drawn("parts", batch):
@@ -266,6 +268,7 @@ print(sorted({{m.split('.')[0] for m in sys.modules}} & {{'pysat', 'ortools', 'h
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["table_statistics", "join", "list_interval"])
 def test_the_same_release_gives_the_same_clauses_and_loads_no_solver(name):
     path = ROOT / "tests" / "golden" / f"{name}.json"

@@ -119,6 +119,7 @@ def test_columns_and_prices_are_those_of_the_statements(batch):
         assert all(ended.bound >= w for w in worths)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", BATCHES)
 def test_bounds_hold_and_are_those_of_the_program_over_all_cells(batch):
     closed = 0
@@ -142,6 +143,7 @@ def test_bounds_hold_and_are_those_of_the_program_over_all_cells(batch):
     assert closed > 3 * PER_BATCH
 
 
+@pytest.mark.slow
 def test_little_time_still_gives_bounds():
     for rng, release, truth in releases("hasty", 0, 10):
         got = encoded(release)
@@ -172,6 +174,7 @@ def checked(statements, box, sign, found):
     return (sign or 1) * (proved // found.scale)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", BATCHES)
 def test_only_contradictions_are_refuted(batch):
     rng = random.Random(f"refuted {batch}")
@@ -192,6 +195,7 @@ def test_only_contradictions_are_refuted(batch):
         assert MasterProgram(encoded(release).statements).refutes(Limits()) is None, release
 
 
+@pytest.mark.slow
 def test_the_chain_answers_where_cells_are_too_many():
     answered = 0
     for rng, release, truth in releases("chain", 0, 200):
@@ -248,6 +252,7 @@ def forest_of(trees, rows, seed):
     return truth, {"recon": 1, "domain": domain, "rows": rows, "models": [forest]}
 
 
+@pytest.mark.slow
 def test_a_forest_is_bounded_as_tightly_as_with_all_its_cells():
     _, release = forest_of(4, 30, 1)
     got = encoded(release)

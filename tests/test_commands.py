@@ -177,6 +177,7 @@ def test_domain_convert_schema_engines(tree, tmp_path, capsys):
     assert all(e["status"] == "available" for e in json.loads(out))
 
 
+@pytest.mark.slow
 def test_learn(tmp_path, capsys, data):
     out = tmp_path / "release.json"
     file = data("compas27.csv.gz")
@@ -193,6 +194,7 @@ def test_learn(tmp_path, capsys, data):
     assert "'Race'" in err
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["compas_tree", "compas_rule_list", "adult_tree", "adult_rule_list"])
 def test_released_examples_admit_the_real_rows(name, data):
     from recon.readers.frames.selections import read_table
@@ -204,6 +206,7 @@ def test_released_examples_admit_the_real_rows(name, data):
     assert set(recon.certify(release, truth.iloc[:500])["verdict"]) <= {"possible", "certain"}
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_the_best_bounds(tmp_path):
     """A list far too hard to count: Ctrl-C ends it with bounds, exit 4 and no traceback."""
     import random

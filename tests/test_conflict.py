@@ -343,6 +343,7 @@ def test_time_is_up():
 # ---------------------------------------------------------------- random releases
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", BATCHES)
 def test_random_conflicts_are_irreducible(batch):
     rng = random.Random(f"conflict {batch}")
@@ -368,6 +369,7 @@ def kept(release, wanted):
     return out
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", BATCHES)
 def test_random_tables_against_the_oracle(batch):
     rng = random.Random(f"conflict of tables {batch}")

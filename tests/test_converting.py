@@ -31,6 +31,7 @@ ENTRIES = [
 ]
 
 
+@pytest.mark.sampled(60)
 @pytest.mark.parametrize("guessed", [False, True], ids=["declared", "guessed"])
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e["file"])
 def test_a_converted_file_says_the_same(entry, guessed):
@@ -66,6 +67,7 @@ def test_a_converted_file_says_the_same(entry, guessed):
         assert [one.what for one in release_findings(text)[2] if one.level == "unknown"] == []
 
 
+@pytest.mark.slow
 def test_nearly_every_file_converts():
     """Only what is refused on purpose is left out above."""
     read = 0

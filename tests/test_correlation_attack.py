@@ -51,6 +51,7 @@ def accuracies(count, size, seed, meta="regression", setting=None):
     return {name: np.mean(values) for name, values in found.items() if values}
 
 
+@pytest.mark.slow
 def test_logistic_regressions_give_correlations_away():
     found = accuracies(12, 150, 5)
     assert found["predictions"] > 0.9
@@ -58,7 +59,7 @@ def test_logistic_regressions_give_correlations_away():
     assert found["constant"] < 0.75
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("meta", ["regression", "network"])
 def test_published_accuracies_on_sixty_cells(meta):
     found = accuracies(60, 400, 0, meta)
@@ -76,7 +77,7 @@ def test_the_closed_form_needs_no_shadow_models():
     assert np.median(np.abs(said - known.truth[:, 0, 1])) < 0.04
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_networks_give_correlations_away_on_ten_cells():
     setting = ShadowSetting("network", ("predictions", "weights", "canonical"))
     found = accuracies(10, 400, 3, setting=setting)
@@ -89,6 +90,7 @@ def test_networks_give_something_away():
     assert found["predictions"] > 0.5
 
 
+@pytest.mark.slow
 def test_the_stacked_attack_does_not_fall_below_the_model_less_one():
     right = {"stacked": [], "model_less": [], "model_based": []}
     rng = np.random.default_rng(8)
@@ -169,6 +171,7 @@ def released():
     return c, data[:, :-1], (data[:, -1] > 0).astype(int)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("access", ["predictions", "weights", "both"])
 def test_a_released_regression_is_asked(released, access):
     c, x, y = released

@@ -46,6 +46,7 @@ def results():
     return pd.DataFrame(lines)
 
 
+@pytest.mark.slow
 def test_every_part_gives_findings(results):
     found = findings(results)
     assert {one["part"] for one in SMALL} == set(PARTS)
@@ -69,6 +70,7 @@ def test_every_part_gives_findings(results):
     assert not any("nan" in text for text in found.sentences)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("left", sorted(PARTS))
 def test_findings_of_one_part_alone_and_of_all_others(results, left):
     for some in (results[results["part"] == left], results[results["part"] != left]):
@@ -173,6 +175,7 @@ def test_quick_points_are_some_of_all_and_no_point_is_long():
     assert NAMES["correlation"] == "recon.experiments.correlation.experiment"
 
 
+@pytest.mark.slow
 def test_points_are_stored_and_drawn(tmp_path):
     some = [Point("", parameters) for parameters in (SMALL[0], SMALL[2], SMALL[9])]
     outcome = reproduce("correlation", str(tmp_path), points=some)

@@ -93,6 +93,7 @@ def test_correlations_with_the_label_and_constant_columns():
         intervals.label_correlations(x[:, :1], np.ones(30))
 
 
+@pytest.mark.slow
 @given(SEEDS, st.floats(0.01, 100))
 @settings(max_examples=60, deadline=None)
 def test_three_variables_follow_from_weights(seed, scale):
@@ -121,6 +122,7 @@ def test_linear_intervals_hold_the_truth(n, seed, scale):
     assert (high <= outer[1] + 1e-6)[off].all()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("n", "seed"), [(4, 0), (4, 1), (4, 5), (5, 0), (5, 2), (6, 3)])
 def test_linear_intervals_are_no_wider_than_matrices_reach(n, seed):
     """A second method: unit vectors whose products meet the linear equations, the pair's pushed both ways."""

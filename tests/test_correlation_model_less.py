@@ -69,7 +69,7 @@ def test_the_exact_accuracy_is_the_reference_and_a_second_integration_agrees():
     assert abs(found - 0.563027) < 5e-4
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_exact_accuracy_to_more_digits():
     assert abs(model_less.exact_accuracy(side=4000) - 0.563027) < 2e-6
 
@@ -102,7 +102,7 @@ def test_the_cell_protocol_promises_what_is_published():
         model_less.cell_accuracy(10, np.random.default_rng(0), every=2)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_cell_protocol_on_all_cells():
     found = model_less.cell_accuracy(1500, np.random.default_rng(0))
     assert found.cells == 10_000

@@ -44,6 +44,7 @@ def test_one_class_alone_has_a_minimum():
     assert (found[:, -1] > 1).all()
 
 
+@pytest.mark.slow
 def test_softmax_regressions_are_those_of_scikit_learn():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(300, 6)) @ rng.normal(size=(6, 6))
@@ -109,6 +110,7 @@ def test_the_paper_has_so_many_parameters():
     assert networks(1, (2, 20, 10, 2), 0).flat().shape == (1, 292)  # the paper's text says 441
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("stop", ["loss", "accuracy"])
 def test_networks_are_as_good_as_those_of_scikit_learn(stop):
     x, y = data(12, 4, 1000, 3)

@@ -114,6 +114,7 @@ def no_hurry(monkeypatch):
 # ---------------------------------------------------------------- formulas
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXACT)
 def test_exact_counters_against_every_assignment(name):
     assert counted(counter(name), drawn()) == [n for _, n in drawn()]
@@ -152,6 +153,7 @@ def test_counts_above_64_bits(name):
     assert engine.count(Cnf(161, tuple(parity)), Limits(seconds=600)) == 1 << 80
 
 
+@pytest.mark.slow
 def test_approxmc_is_within_its_factor():
     """Eight formulas with thousands to billions of models; at δ = 0.05 each a wrong one would be no proof of an error.
 
@@ -225,6 +227,7 @@ def releases():
     return found
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", EXACT)
 def test_exact_counters_against_every_dataset(name):
     engine = counter(name)
@@ -252,6 +255,7 @@ def small(rows=3, at_least=1, size=1000):
     return Release(domain, RowCount(rows, rows), ((statement,),))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", PACKAGES)
 def test_an_estimate_never_enters_the_bounds(name):
     size = 10**14 if name in EXACT else 50
@@ -406,6 +410,7 @@ def test_exact_counters_that_differ_lose_their_values(monkeypatch):
     assert all("should be equal" in e.note for e in found)
 
 
+@pytest.mark.slow
 def test_memory_is_limited():
     """Random 3-CNF near the hardest ratio for counting: its cache outgrows what it is given, or time is up."""
     rng = random.Random("memory")

@@ -44,6 +44,7 @@ def total(figure):
     return sum(figure.values()) if isinstance(figure, dict) else figure
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", TWICE)
 def test_count_and_measures(batch):
     for _, release, truth in releases("count", batch):
@@ -76,6 +77,7 @@ def canonical_rows_in_all(release):
     return list(common.elements())
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", BATCHES)
 def test_worlds_are_all_the_datasets_once(batch):
     for _, release, _ in releases("worlds", batch):
@@ -96,6 +98,7 @@ def test_worlds_are_all_the_datasets_once(batch):
         assert weight(rows) == max(weight(d) for d in expected if len(d) == most)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", TWICE)
 def test_certify(batch):
     for rng, release, truth in releases("certify", batch):
@@ -113,6 +116,7 @@ def test_certify(batch):
                 assert close(line["probability_before"], expected["probability_before"]), (release, profile, convention)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", BATCHES)
 def test_attribute(batch):
     for rng, release, truth in releases("attribute", batch, 25):
@@ -145,6 +149,7 @@ def test_contradictions_have_no_world(batch):
             recon.certify(got, [{}])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("convention", CONVENTIONS)
 def test_samples_are_uniform(convention):
     """Pearson's χ² over all worlds of twelve releases; one in a million would exceed the bound."""
@@ -181,6 +186,7 @@ def numeric_names(release):
     return found + list(release["domain"].get("columns", {}))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", BATCHES)
 def test_bound(batch):
     """Counts, means and correlations: extremes, expectation, distribution, and worlds that attain the extremes."""

@@ -58,6 +58,7 @@ def people(out):
     return [(r.age, r.sex[0].upper() + r.race[0].upper() + r.status[0].upper()) for r in frame.itertuples()]
 
 
+@pytest.mark.slow
 def test_the_census_block_is_given_back(capsys, looser):
     code, out, err = run(capsys, "reconstruct", CENSUS)
     assert code == 0
@@ -73,6 +74,7 @@ def test_the_census_block_is_given_back(capsys, looser):
     assert sorted(every) == [[2, 12, 24, 30, 36, 72, 90], [age for age, _ in BLOCK]]
 
 
+@pytest.mark.slow
 def test_bounds_of_means_and_correlations(capsys, looser):
     code, out, _ = run(capsys, "bound", looser, "--where", '{"sex": "male"}', "--of", "age", "--json")
     found = json.loads(out)
@@ -98,6 +100,7 @@ def test_bounds_of_means_and_correlations(capsys, looser):
     assert "no world: in no world has the group a row" in err
 
 
+@pytest.mark.slow
 def test_a_forest_is_given_back_whole(capsys, tmp_path):
     code, out, err = run(capsys, "reconstruct", FOREST)
     rows = pd.read_csv(io.StringIO(out))
@@ -147,6 +150,7 @@ def test_joined_files(capsys, tmp_path):
     assert "mean of age" in err
 
 
+@pytest.mark.slow
 def test_limits_leave_bounds(capsys, shallow):
     path, frame = shallow
     code, out, _ = run(capsys, "count", path, "--time", "6", "--json")
@@ -186,6 +190,7 @@ def test_a_world_is_found_where_worlds_cannot_be_counted(capsys, shallow, tmp_pa
     assert "not a uniform draw" in err
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_the_best_bounds(shallow):
     path, _ = shallow
     work = subprocess.Popen(

@@ -22,6 +22,7 @@ NUMBERS = st.one_of(
 POSITIONS = st.tuples(NUMBERS, st.integers(0, 1))
 
 
+@pytest.mark.slow
 @settings(max_examples=300, derandomize=True)
 @given(st.sets(POSITIONS, max_size=12), POSITIONS, POSITIONS, st.booleans())
 def test_a_continuous_attribute_is_cut_as_its_definition_says(positions, one, other, missing):

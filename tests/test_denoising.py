@@ -68,6 +68,7 @@ def test_any_multipliers_prove_a_bound(seed, multipliers):
     assert proved(system, gains, on_gains, others, on_others) >= best - 1e-12 * abs(best)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, derandomize=True)
 @given(st.integers(0, 10**6))
 def test_the_relaxation_is_never_below_the_best_and_what_is_proved_is_the_best(seed):
@@ -398,6 +399,7 @@ def test_figures_that_were_clamped_or_not_share_their_shape():
     assert zeros[0] != zeros[1]
 
 
+@pytest.mark.slow
 def test_moves_find_their_way_into_the_support_of_bounded_noise():
     """From rows all in one cell, outside what the noise can have been."""
     rng, outside = random.Random(4), 0
@@ -438,6 +440,7 @@ def test_moves_keep_totals():
     assert greatest(system, gains.each, LONG).proved
 
 
+@pytest.mark.slow
 def test_branch_and_bound_starts_from_what_is_known_and_is_checked(monkeypatch):
     """It finds the best of tiny programs, and nothing worse than it was given is taken."""
     better = 0

@@ -97,6 +97,7 @@ def read(release):
     return encode(reading.to_domain(part.domain), reading.to_models(part), reading.to_rows(part))
 
 
+@pytest.mark.slow
 def test_a_certificate_is_the_same_whatever_was_asked_before():
     """Orders of other questions before the one whose verdicts, bounds and certificates are looked at."""
     release, people = changed_rows()

@@ -80,6 +80,7 @@ def shell(text, capsys):
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_page_prints_what_it_says(page, folder, capsys):
     names = {"__name__": "__main__"}

@@ -45,6 +45,7 @@ def table(seed=0, rows=60):
 # ---------------------------------------------------------------- a guessed range excludes nobody
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=6, derandomize=True)
 @given(data=st.lists(st.tuples(FLOATS, FLOATS, st.integers(0, 1)), min_size=4, max_size=8), seed=st.integers(0, 9))
@@ -61,6 +62,7 @@ def test_no_training_row_is_outside_a_guessed_domain(kind, data, seed, tmp_path_
     assert (said["max_count"] >= 1).all()
 
 
+@pytest.mark.slow
 def test_no_row_of_breast_cancer_is_outside(tmp_path):
     data = load_breast_cancer(as_frame=True)  # the largest radius error is 2.873; the tree's thresholds end below 1
     path = saved(tmp_path / "m.pkl", DecisionTreeClassifier(random_state=0).fit(data.data, data.target))

@@ -41,6 +41,7 @@ def h(x):
     return g(max(1, x - 1))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("two_sided", "step"), [(False, g), (True, h)])
 def test_smooth_sensitivity_is_the_maximum_over_every_distance(two_sided, step):
     """Also for n below the support (the value of the support) and where the paper's unclamped form is too high."""
@@ -155,6 +156,7 @@ def plan_of(mechanism, neighbours, **more):
 RULES = np.array([[1, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 1]])  # three rules over the four rows two columns allow
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 @pytest.mark.parametrize("mechanism", ["exponential", "pure"])
 @pytest.mark.parametrize(("rules", "most"), [(RULES, 4), (np.eye(31, 2, dtype=int), 12)])
@@ -249,6 +251,7 @@ def outcomes_of(table, plan, rules):
     return found
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 @pytest.mark.parametrize(("support", "most"), [(0, 3), (2, 2)])
 def test_the_whole_pure_learner_keeps_its_epsilon(support, most, neighbours):

@@ -754,6 +754,7 @@ def sensible_questions(one):
     return [q for q in QUESTIONS if sensible(one, q)]
 
 
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("module", MODULES)
 @pytest.mark.parametrize("name", some(GOLDEN))
 def test_an_engine_refuses_or_is_right(name, module):
@@ -768,6 +769,7 @@ def test_an_engine_refuses_or_is_right(name, module):
                 raise AssertionError(f"{engine.name}, {name}, {question}: {error}") from error
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("module", sorted(set(MODULES) - {"draws", "likeliest"}))
 def test_every_engine_is_exercised(module):
     """An engine that refuses every golden release, or one of its kinds of question on all of them, is untested.
@@ -808,6 +810,7 @@ def test_every_engine_is_found():
     assert all(e.about and e.answers for e in found)
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", GOLDEN)
 def test_the_chain_names_its_engine(name):
     one, found_engines = case(name), list(chain.engines())
@@ -860,6 +863,7 @@ def agree(question, exact, other):
         check_joint(other, dict(zip(map(tuple, exact.values.tolist()), exact.shares, strict=True)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HUGE)
 def test_engines_agree_where_sizes_exceed_64_bits(name):
     one = case(name)
@@ -892,6 +896,7 @@ def test_a_count_of_more_than_64_bits_by_hand():
 # ---------------------------------------------------------------- CP-SAT one solve at a time
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ["forest_3", "join", "no_rows", "odd_cycle", "table_statistics", "rule_set_open"])
 @pytest.mark.parametrize("way", ["nothing listed", "listed by cells"])
 def test_cpsat_is_right_where_histograms_are_not_listed(name, way, monkeypatch):
@@ -961,6 +966,7 @@ TIGHT = {
 }
 
 
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("module", MODULES)
 @pytest.mark.parametrize("tight", TIGHT)
 @pytest.mark.parametrize("half", some((0, 1)))
@@ -997,6 +1003,7 @@ def test_too_many_cells_name_the_option(name, module):
                 engine.answer(fresh, what, Limits(cells=1))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("module", some(MODULES))
 @pytest.mark.parametrize("tight", ["no time", "stopped", "one megabyte"])
 def test_a_limit_met_once_is_forgotten(tight, module):
@@ -1021,6 +1028,7 @@ def test_a_limit_met_once_is_forgotten(tight, module):
 DRAWS = 150
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("module", ["closed_form", "histogram", "cpsat"])
 def test_samples_are_uniform(module):
     """Pearson's χ² over all datasets of the golden releases; one in a million would exceed the bound."""

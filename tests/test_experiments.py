@@ -94,6 +94,7 @@ def test_a_stopped_run_goes_on_where_it_was(calls, tmp_path):
     assert len(calls()) == 11  # what was under way is done again
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_what_was_under_way_when_time_was_up_is_left(calls, tmp_path, monkeypatch, workers):
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
@@ -153,6 +154,7 @@ def test_every_run_carries_its_manifest(calls, tmp_path):
     assert stored.read([(point, "")])[0].rows == [{"square": 4, "nothing": None, "half": 1.0}]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("spoil", ["half", "other data", "nothing"])
 def test_what_is_broken_or_of_other_data_is_run_anew(calls, tmp_path, spoil):
     reproduce("squares", str(tmp_path / "out"), "quick")
@@ -204,6 +206,7 @@ def test_one_file_that_ends_its_reader_loses_no_other(calls, tmp_path, monkeypat
     assert [one is None for one in found] == [False, True, False]
 
 
+@pytest.mark.slow
 def test_processes_give_the_same_results(calls, tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
     one = reproduce("squares", str(tmp_path / "one"))
@@ -234,6 +237,7 @@ def test_a_worker_without_the_data_fails_its_points_by_name(tmp_path, monkeypatc
     assert str(_worked(work, Limits())).startswith("ReleaseError: ")
 
 
+@pytest.mark.slow
 def test_what_is_there_is_drawn_where_processes_die_again_and_again(calls, tmp_path, monkeypatch):
     monkeypatch.setenv("RECON_TEST_DIES", "9")  # the first that is handed out
     with pytest.raises(EngineError, match="processes that worked on one of the points of squares died"):
@@ -284,6 +288,7 @@ def test_references_are_grey_and_unmarked_and_steps_end_at_one():
     assert high >= 1
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("scale", "values"), [
     ("log", [0.01, 0.1, 0.5, 1.0, 5.0, 10.0, 100.0]), ("log", [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1000]),
     ("log", [0.001 * 1.2**k for k in range(38)]), ("linear", [k * 0.0051 - 0.083 for k in range(40)]),

@@ -285,6 +285,7 @@ def status_of(solver):
     }[status]
 
 
+@pytest.mark.slow
 def test_highs_reads_what_was_written_and_agrees_on_extremes(tmp_path):
     wide = 0
     for rng, release, truth, got in releases("highs", 60):
@@ -321,6 +322,7 @@ def test_highs_reads_what_was_written_and_agrees_on_extremes(tmp_path):
 # ---------------------------------------------------------------- clauses
 
 
+@pytest.mark.slow
 def test_models_of_the_clauses_are_the_ordered_worlds(tmp_path):
     pysat = extra("pysat.solvers")
     seen = 0
@@ -375,6 +377,7 @@ def back(got, path, solution):
     return restored(got, f"{path}.map.json", f"{path}.solution").to_frame()
 
 
+@pytest.mark.slow
 def test_solutions_come_back_as_worlds_and_wrong_ones_are_told(tmp_path):
     wrong = 0
     for rng, _, _, got in releases("back", 75):
@@ -500,6 +503,7 @@ def digests(folder):
     return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(folder.iterdir())}
 
 
+@pytest.mark.slow
 def test_the_same_release_gives_the_same_bytes(tmp_path):
     (tmp_path / "here").mkdir()
     here = digests(tmp_path / "here")
@@ -660,6 +664,7 @@ def true_histogram(found, frame):
     return z
 
 
+@pytest.mark.slow
 def test_a_forest_of_2000_rows_and_20_trees(tmp_path):
     frame, got = forest(2_000, 20)
     sizes = {}

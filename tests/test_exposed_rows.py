@@ -92,6 +92,7 @@ def persons(release, data, label=None, **options):
     return exposed_rows(release, measure(release), data, label, **options)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("models", [1, 2])
 @pytest.mark.parametrize("batch", batches(1, 6))
 def test_every_row_is_told_as_brute_force_tells_it(batch, models):
@@ -175,6 +176,7 @@ def test_groups_are_those_of_a_plain_groupby(batch):
     assert tried > 40
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("file", "name"), [("compas_tree", "compas27"), ("adult_rule_list", "adult24")])
 def test_real_releases_beside_every_row_of_their_domain(file, name):
     """Leaves are sized by listing all rows that can be; the figures also are those of the experiment on groups."""
@@ -473,6 +475,7 @@ def test_rows_are_told_by_position_where_bags_are_known():
     assert known > 5
 
 
+@pytest.mark.slow
 def test_rows_without_bits_are_ordered_by_how_narrow_their_positions_are(tmp_path):
     from sklearn.ensemble import RandomForestClassifier
 

@@ -57,6 +57,7 @@ def of_one_class(release, model, region, held):
     return classes > 1 and len(held) == 1 and oracle._gives_classes(model, region)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", BATCHES)
 def test_no_world_lies_outside_of_the_figures(batch):
     rng = random.Random(f"facts {batch}")
@@ -87,6 +88,7 @@ def test_no_world_lies_outside_of_the_figures(batch):
                 assert most is None or max(shown, default=0) <= most, release
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", BATCHES)
 def test_one_tree_is_told_exactly(batch):
     rng = random.Random(f"one tree {batch}")

@@ -30,6 +30,7 @@ def rows(compas, learner, support, seed):
     return pd.DataFrame(run(_fitted("compas27", learner, support, seed), compas, Limits())).set_index("limit")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("support", [0.01, 0.05])
 def test_greedy_trees_leak_what_the_authors_published(compas, support):
     found = pd.concat([rows(compas, "greedy trees", support, seed) for seed in range(5)])
@@ -40,6 +41,7 @@ def test_greedy_trees_leak_what_the_authors_published(compas, support):
         assert abs(means[one.limit] - one.dist_g) < 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["greedy", "optimal"])
 def test_lists_of_adult_leak_what_the_authors_published(kind):
     """On their rows: ours are theirs (GreedyRL), or theirs lie within the ties at lengths 3 and 5 (CORELS).
@@ -68,6 +70,7 @@ def test_lists_of_adult_leak_what_the_authors_published(kind):
     assert all(means.loc[k, "dist_g"] < greedy[k] for k in greedy)
 
 
+@pytest.mark.slow
 def test_ties_of_optimal_lists_of_the_first_split_of_compas(compas):
     three = rows(compas, "optimal rule lists", 0.01, 0).loc[3]
     assert (three["errors"], three["tied"]) == (1937, "24")
@@ -92,6 +95,7 @@ def test_the_ratio_is_the_papers_formula(compas):
     assert found["test_accuracy"] == tree.score(some.x_test, some.y_test)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("learner", ["greedy trees", "greedy rule lists", "optimal rule lists"])
 def test_what_rows_leave_open_adds_up(compas, learner):
     found = rows(compas, learner, 0.05, 1)
@@ -104,6 +108,7 @@ def test_what_rows_leave_open_adds_up(compas, learner):
         assert (leaks[:, 0] * leaks[:, 1]).sum() / total == pytest.approx(row["dist_g"], abs=1e-9)
 
 
+@pytest.mark.slow
 def test_optimal_lists_are_proved_and_no_worse_than_greedy_ones(compas):
     optimal, greedy = (rows(compas, f"{kind} rule lists", 0.01, 2) for kind in ("optimal", "greedy"))
     assert optimal["certified"].all()
@@ -142,6 +147,7 @@ def test_points_are_what_the_paper_ran_and_quick_ones_are_among_them():
     assert {p["seed"] for p in full} == set(range(5))
 
 
+@pytest.mark.slow
 def test_one_point_is_drawn_and_the_rest_named_as_left(compas, tmp_path, monkeypatch):
     from conftest import DATA
 

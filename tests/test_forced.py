@@ -7,6 +7,7 @@ from collections import Counter
 
 import oracle
 import oracle_coupled
+import pytest
 from extras import encoded
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -68,6 +69,7 @@ def certain_values(release, model):
     return out
 
 
+@pytest.mark.slow
 @settings(max_examples=150, derandomize=True)
 @given(SEEDS)
 def test_of_one_tree_or_rule_list_all_that_is_certain_is_listed(seed):
@@ -92,6 +94,7 @@ def test_of_one_tree_or_rule_list_all_that_is_certain_is_listed(seed):
         assert [line["rows"] for line in lines] == sorted((line["rows"] for line in lines), reverse=True)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, derandomize=True)
 @given(SEEDS)
 def test_of_several_models_it_holds_in_every_dataset(seed):

@@ -136,6 +136,7 @@ def test_what_judges_is_not_of_the_change():
                 assert one["with"]["persist-credentials"] is False
 
 
+@pytest.mark.slow
 def test_recon_is_installed_from_the_base_branch_by_path(project, run):
     folder, _ = project
     assert run["gate", "Install"].returncode == 0
@@ -174,6 +175,7 @@ def test_the_gate_fails_the_build_on_the_leaky_model(project, run):
     assert ElementTree.fromstring((folder / "gate.xml").read_text(encoding="utf-8")).get("failures") != "0"
 
 
+@pytest.mark.slow
 def test_the_remedied_model_passes(project, run):
     folder, step = project
     for (job, name), found in run.items():
@@ -190,6 +192,7 @@ def test_the_remedied_model_passes(project, run):
     assert all(count == 0 or count >= 10 for counts in leaves[1] for count in counts)
 
 
+@pytest.mark.slow
 def test_the_job_on_gitlab_fails_too(repository, project):
     _, step = project
     assert (repository / "policy.toml").read_text(encoding="utf-8") == LOOSE
@@ -200,6 +203,7 @@ def test_the_job_on_gitlab_fails_too(repository, project):
     assert (repository / job["artifacts"]["reports"]["junit"]).exists()
 
 
+@pytest.mark.slow
 def test_the_model_is_what_its_script_makes(project, tmp_path):
     shutil.copy(EXAMPLE / "make_model.py", tmp_path)
     subprocess.run([sys.executable, str(tmp_path / "make_model.py")], check=True)

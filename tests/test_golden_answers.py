@@ -22,7 +22,7 @@ def test_commands_answer_as_stored_on_some_files():
     assert not lines, shown(lines)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_commands_answer_as_stored_on_all_files():
     found, _ = net.collected()
     before = net.stored()["answers"]
@@ -36,7 +36,7 @@ def test_files_are_encoded_as_stored_some():
     assert not lines, shown(lines)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_files_are_encoded_as_stored():
     found, before = net.fingerprints(), net.stored()["fingerprints"]
     assert found.keys() == before.keys()

@@ -157,6 +157,7 @@ def captured(part, rule):
     return purity, sum(part)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("rule", RULES, ids=str)
 @pytest.mark.parametrize(("labels", "columns"), [((0, 1, 1), 3), ((0, 0, 1, 1), 2), ((0, 0, 1, 1, 1), 2)], ids=str)
 def test_every_dataset_of_a_tiny_domain(labels, columns, rule):
@@ -175,7 +176,7 @@ def test_every_dataset_of_a_tiny_domain(labels, columns, rule):
     assert sum(found.values()) == 2 ** (len(labels) * columns)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("rule", RULES, ids=str)
 @pytest.mark.parametrize(("labels", "columns"), [((0, 0, 1, 1), 3), ((0, 0, 0, 1, 1, 1), 2)], ids=str)
 def test_every_dataset_of_larger_domains(labels, columns, rule):
@@ -217,6 +218,7 @@ def test_a_default_rule_that_leaves_next_to_nothing():
     assert list_share(levels, 3, rule, Limits(), default_rule=False).log2[0] > -20
 
 
+@pytest.mark.slow
 def test_the_published_lists_of_compas(data):
     frame = pd.read_csv(data("compas27.csv.gz"))
     for rows, length, bits, extra in (
@@ -232,6 +234,7 @@ def test_the_published_lists_of_compas(data):
         assert share.log2[1] - share.log2[0] < 1e-8
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("labels", [(0, 1, 1, 1), (0, 0, 1, 1, 1)])
 def test_a_wide_tolerance_gives_bounds_around_the_count(labels, monkeypatch):
     monkeypatch.setattr(greedy_rule_list, "TIE", 0.3)
@@ -291,6 +294,7 @@ def test_without_the_default_rule_counts_are_wrong(monkeypatch):
     assert mistaken(monkeypatch, "default_mask", anything)
 
 
+@pytest.mark.slow
 def test_a_column_without_any_filling():
     found = []
     for counts in itertools.product(range(4), repeat=6):

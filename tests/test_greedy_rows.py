@@ -107,6 +107,7 @@ SHAPE = (0, (1, None, None), (2, None, (1, None, None)))
 leaf_counts = st.tuples(st.integers(0, 4), st.integers(0, 4)).filter(lambda c: sum(c) > 0)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.lists(leaf_counts, min_size=5, max_size=5), st.sets(st.integers(0, 4)), st.integers(1, 2))
 def test_states_at_leaves_are_those_of_exact_integers(leaves, opens, least):

@@ -124,6 +124,7 @@ def test_lists_are_those_of_the_authors_rule_by_rule(authors):
     assert len(lists) == 20
 
 
+@pytest.mark.slow
 def test_the_learners_rule_accepts_lists_of_the_authors(authors):
     """Where nobody says how ties were broken every known rule is tried, and a genuine list is no contradiction."""
     lists, rows = authors

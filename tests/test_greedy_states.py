@@ -189,6 +189,7 @@ def test_underflow_is_told():
     assert says_the_truth(found, product(entries(one), entries(one)))
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from([0.0, 1e-6, 1e-1]))
 def test_restricting_and_cutting(seed, cut):

@@ -60,6 +60,7 @@ CASES = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_all_matrices(case):
     rows, columns, depth, criterion, leaf, decrease, split = case

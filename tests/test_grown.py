@@ -16,6 +16,7 @@ import pytest
 SCRIPT = Path(__file__).with_name("grown.py")
 
 
+@pytest.mark.slow
 def test_commands_keep_to_their_limits(tmp_path):
     """Five hundred of them; a process of its own, because what pytest holds would count."""
     command = [sys.executable, str(SCRIPT), "--seed", "2026", "--number", "500", "--light"]
@@ -27,6 +28,7 @@ def test_commands_keep_to_their_limits(tmp_path):
     assert set(found["cases"]) == set(grown.KINDS) - {"store"}  # seconds to make
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("main", "wrong"),
     [

@@ -173,6 +173,7 @@ def test_the_legend_is_true_in_its_convention(convention):
     assert ("order" in LEGEND[convention]) == (convention != "multiset")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("size", "count"), [(1, 5), (5, 1), (2, 10**6), (10**6, 2), (7, 9), (140_000, 150_000)])
 def test_multisets_are_counted_from_the_shorter_side(size, count):
     number = math.comb(size + count - 1, count)
@@ -242,6 +243,7 @@ def cpsat_only(monkeypatch):
     monkeypatch.setattr(solvers.programs.cell_model, "listed_histograms", unlisted)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("engine", "number"), [("histogram", 60), ("cpsat", 40)])
 def test_feasible_intervals_are_those_of_all_datasets(engine, number, monkeypatch):
     rng, seen = random.Random(f"suppressed {engine}"), Counter()
@@ -260,6 +262,7 @@ def test_feasible_intervals_are_those_of_all_datasets(engine, number, monkeypatc
     assert min(seen[True], seen[False]) > 4
 
 
+@pytest.mark.slow
 def test_where_limits_end_intervals_are_outer_bounds(monkeypatch):
     rng, loose = random.Random("suppressed in no time"), 0
     for _ in range(12):
@@ -362,6 +365,7 @@ def bits_forest(rows=40):
     return ensemble.ExtraTreesClassifier(12, random_state=0).fit(x, dice.integers(0, 2, rows))
 
 
+@pytest.mark.slow
 def test_bits_under_random_thresholds_are_not_assessed_until_somebody_says_so(tmp_path, capsys):
     model, domain = tmp_path / "a model.pkl", tmp_path / "domain.json"
     model.write_bytes(pickle.dumps(bits_forest()))

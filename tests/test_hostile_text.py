@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from extras import run
+from sources import SOURCES, nodes_of
 
 from solvers.foundation.displayed import html, json_shown, markdown, named, shown
 
@@ -169,8 +170,8 @@ def test_what_the_functions_return():
 def test_text_is_printed_in_one_place():
     """Every line for people goes through `recon.io.console.output.print_lines`."""
     found = []
-    for path in [p for folder in ("recon", "encoders", "solvers") for p in (ROOT / folder).rglob("*.py")]:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for path in SOURCES:
+        for node in nodes_of(path):
             name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
             if name == "print" or name.startswith(("sys.stdout.write", "sys.stderr.write")):
                 found.append(f"{path.relative_to(ROOT)}: {name}")

@@ -6,6 +6,7 @@ import ast
 import doctest
 import functools
 import graphlib
+import importlib
 import json
 import runpy
 import subprocess
@@ -14,12 +15,11 @@ from pathlib import Path
 
 import grimp
 import pytest
+from sources import PACKAGES, SOURCES, nodes_of
 
 import recon
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("recon", "encoders", "solvers")
-SOURCES = sorted(p for folder in PACKAGES for p in (ROOT / folder).rglob("*.py"))
 ROOMS = sorted({path.parent for path in SOURCES})
 HEAVY = {"ortools", "oxidd", "pysat", "highspy", "sklearn", "pyarrow", "numpy", "pandas", "scipy", "networkx"}
 
@@ -123,12 +123,7 @@ def test_modules_are_short_and_helpers_stand_with_their_only_user():
 
 
 def test_class_names_occur_once():
-    names = [
-        n.name
-        for p in SOURCES
-        for n in ast.walk(ast.parse(p.read_text(encoding="utf-8")))
-        if isinstance(n, ast.ClassDef)
-    ]
+    names = [n.name for p in SOURCES for n in nodes_of(p) if isinstance(n, ast.ClassDef)]
     assert len(names) == len(set(names))
 
 
@@ -145,17 +140,26 @@ def test_types_and_lazy_names_are_the_same():
     assert typed == recon._HOME
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_module_style(path):
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef):
-            assert node.end_lineno - node.lineno < 75, f"{node.name} is too long"
-        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
-            assert getattr(node.exc.func, "id", "") != "Exception"
-    module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
-    if not module.endswith("__main__"):
-        assert doctest.testmod(sys.modules.get(module) or __import__(module, fromlist=["x"])).failed == 0
+def test_functions_are_short_and_no_bare_exception_is_raised():
+    long, bare = [], []
+    for path in SOURCES:
+        for node in nodes_of(path):
+            if isinstance(node, ast.FunctionDef) and node.end_lineno - node.lineno >= 75:
+                long.append(f"{path.relative_to(ROOT)}: {node.name}")
+            if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+                bare += [f"{path.relative_to(ROOT)}:{node.lineno}"] * (getattr(node.exc.func, "id", "") == "Exception")
+    assert long == bare == []
+
+
+def test_examples_in_docstrings_run():
+    """The modules that have none are imported by others; `examples` counts what ran."""
+    examples = 0
+    for path in SOURCES:
+        if ">>> " in path.read_text(encoding="utf-8") and path.stem != "__main__":
+            ran = doctest.testmod(importlib.import_module(name_of(path)))
+            assert ran.failed == 0, path
+            examples += ran.attempted
+    assert examples > 100
 
 
 def test_schema_and_engines_commands(capsys):
@@ -166,7 +170,12 @@ def test_schema_and_engines_commands(capsys):
     assert json.dumps(schema)
 
 
-EXAMPLES = sorted(p for p in (ROOT / "examples").glob("*.py") if p.name != "make_releases.py")  # that one needs data
+DEAR = {"demo.py", "10_read_a_model_file.py", "11_rows_by_position.py"}  # seconds each
+EXAMPLES = [
+    pytest.param(p, marks=pytest.mark.slow if p.name in DEAR else (), id=p.name)
+    for p in sorted((ROOT / "examples").glob("*.py"))
+    if p.name != "make_releases.py"  # that one needs data
+]
 
 
 @functools.cache
@@ -176,7 +185,7 @@ def demo():
     ).stdout
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda p: p.name)
+@pytest.mark.parametrize("example", EXAMPLES)
 def test_examples_run(example, capsys, monkeypatch):
     """All in this process but the demo, which people run as it stands: imports are most of what examples cost."""
     if example.name == "demo.py":
@@ -201,7 +210,7 @@ def test_one_place_opens_files():
     """What somebody names is opened in `recon.io.files`: regular files only, without waiting, within the budget."""
     found = set()
     for path in sorted((ROOT / "recon").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes_of(path):
             called = node.func if isinstance(node, ast.Call) else None
             own = isinstance(called, ast.Name) and called.id == "open"
             of_path = isinstance(called, ast.Attribute) and called.attr in ("read_text", "read_bytes", "fdopen")
@@ -215,6 +224,6 @@ def test_one_place_opens_files():
 
 
 def test_every_public_name_has_an_example_that_runs():
-    """`test_module_style` runs them; a text such as the version has no docstring, the package's own stands for it."""
+    """They are run above; a text such as the version has no docstring, the package's own stands for it."""
     named = {name: getattr(recon, name) for name in recon.__all__ if name != "__version__"}
     assert [name for name, value in named.items() if ">>> import recon" not in (value.__doc__ or "")] == []

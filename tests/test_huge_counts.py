@@ -31,6 +31,7 @@ def noisy(rng, n, name):
     return {"recon": 1, "domain": domain, "rows": n, "models": models}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(16))
 def test_the_most_likely_counts_are_found_and_proved(seed, tmp_path):
     rng = random.Random(f"huge {seed}")
@@ -75,6 +76,7 @@ for path in sys.argv[1:]:
 """
 
 
+@pytest.mark.slow
 def test_native_solvers_do_not_write_into_the_output(tmp_path):
     """HiGHS prints a debugging line of its own on some programs, even when told to be quiet."""
     paths = [tmp_path / f"{seed}.json" for seed in range(3)]

@@ -88,6 +88,7 @@ class TestRealData:
         df, label = real(name)
         assert possible_rows(Domain.from_frame(df, label=label)) == rows
 
+    @pytest.mark.sampled(6)
     @pytest.mark.parametrize("name", [*LABELS, *HEADLESS])
     def test_no_row_is_left_out(self, name):
         df, label = real(name)
@@ -140,6 +141,7 @@ class TestRealData:
         found = grouped(Domain.from_frame(df, label=label))
         assert {k: len(v) for k, v in found.items()} == {"EDUCATION": 4, "MARRIAGE": 3}
 
+    @pytest.mark.sampled(10)
     @pytest.mark.parametrize("name", LABELS)
     @pytest.mark.parametrize("rows", [2, 5, 20, 100])
     def test_few_rows_never_merge_different_attributes(self, name, rows):
@@ -472,6 +474,7 @@ def frames(draw: st.DrawFn) -> tuple[pd.DataFrame, dict[str, str]]:
 
 
 class TestTheTruthIsNeverExcluded:
+    @pytest.mark.slow
     @given(frames(), st.sampled_from(["guess", "strict", "independent"]))
     @settings(max_examples=300)
     def test_random_attributes(self, made, mode):
@@ -497,6 +500,7 @@ class TestTheTruthIsNeverExcluded:
                     for v in values(domain, "x")
                 )
 
+    @pytest.mark.slow
     @given(st.integers(1, 30), st.integers(1, 8), st.data())
     @settings(max_examples=200)
     def test_random_bits_under_awkward_names(self, rows, width, data):

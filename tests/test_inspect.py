@@ -229,7 +229,7 @@ def drawn_alike():
     np.random.seed(0)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_estimator_of_scikit_learn():
     from sklearn.utils import all_estimators
     from sklearn.utils._test_common.instance_generator import _construct_instances
@@ -437,6 +437,7 @@ def test_what_nobody_knows_is_found_by_its_shape():
 ROWS = {k: e["rows"] for k, e in INDEX.items() if k.startswith("sklearn-1.") and "weight_01" not in k}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("version", sorted({k.partition("/")[0] for k in ROWS}))
 def test_number_of_rows_of_golden_files(version):
     for file, rows in ROWS.items():
@@ -643,6 +644,7 @@ def test_a_formula_drags_the_training_data_along(name):
     assert not [f for f in inspect(MODELS / "rpart-4.1.19" / "shop.rds").findings if f.rule == "table"]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["people.rds", "shop_ascii.rds"])
 def test_broken_r_files_are_refused(name):
     raw = (MODELS / "rpart-4.1.19" / name).read_bytes()

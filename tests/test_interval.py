@@ -57,6 +57,7 @@ def exact(got, convention):
     return recon.count(got, convention).log2
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("batch", batches(5, 5))
 @pytest.mark.parametrize("count_small", [True, False], ids=["counted", "bounded"])
 def test_the_interval_holds_the_exact_count(batch, count_small):
@@ -81,6 +82,7 @@ def test_the_interval_holds_the_exact_count(batch, count_small):
                 assert high - low <= 1e-9 * max(1.0, high), (release, convention)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("batch", range(4))
 def test_sharpening_never_raises_the_upper_bound(batch):
     for release in releases(f"sharpen {batch}", 30):
@@ -132,6 +134,7 @@ def compas(data):
     return data("compas14.csv.gz")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("convention", some(CONVENTIONS))
 def test_a_forest_on_real_data_is_bracketed_closely(compas, convention):
     release = medium(compas, 100, 10, 3)

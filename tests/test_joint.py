@@ -224,6 +224,7 @@ def results(frame):
         return pd.DataFrame([line for point in some for line in rows_at(point, frame)])
 
 
+@pytest.mark.slow
 def test_correlation_lines_hold_the_truth_and_are_nested(results):
     some = results[results["question"] == "correlations"]
     assert some.loc[some["confidence"] == 1, "holds"].all()

@@ -60,6 +60,7 @@ def killed(pairs, least, seconds):
     return done
 
 
+@pytest.mark.slow
 def test_a_hundred_kills_lose_nothing(tmp_path):
     """Two writers each, of a register and of the store of an experiment, killed at random moments."""
     dice, register, store = random.Random(5), tmp_path / "r", Store(tmp_path / "s", SQUARES)

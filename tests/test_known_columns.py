@@ -47,6 +47,7 @@ def possible_labels(release, people, given):
     return found
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("batch", range(4))
 def test_what_follows_for_labels_is_what_brute_force_says(batch):
     """Random tiny releases of all kinds, their true features known, and some of their labels."""
@@ -218,6 +219,7 @@ def test_known_columns_widen_a_guessed_domain(tmp_path):
     assert found["label"].tolist() == [0, 1, 1, 0, 1]
 
 
+@pytest.mark.slow
 def test_everybodys_target_of_a_regression_is_bounded(tmp_path, capsys):
     from sklearn.ensemble import GradientBoostingRegressor
 

@@ -113,7 +113,7 @@ def test_tables_that_cannot_be(cancer, capsys, tmp_path, text, said):
     assert "t.csv" in err
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_which_columns_open_the_labels(cancer, capsys, tmp_path):
     from recon.queries.questions.which_columns import which_columns
 

@@ -104,6 +104,7 @@ def proved(given, found):
     return np.array(lower), np.array(upper)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(4))
 def test_forms_hold_at_every_whole_point(seed):
     """Whatever is found is proved by its weights, and holds wherever the statements do."""
@@ -197,6 +198,7 @@ def test_an_infinite_end_is_no_end():
     assert upper.tolist() == [9, 9]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("lie", ["nothing", "shear", "zeros"])
 def test_a_reduction_that_lies_proves_nothing_wrong(monkeypatch, lie):
     """The reduction, and the solver of programs, only propose: their mistakes cost forms, never truth."""

@@ -185,6 +185,7 @@ def impossible(world):
 CASES = list(worlds())
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("i", range(len(CASES)))
 def test_both_checkers_accept_what_is_true_and_know_the_same(i):
     world, stages = CASES[i]
@@ -224,6 +225,7 @@ def mutated(rng, steps):
     return steps
 
 
+@pytest.mark.slow
 def test_mutated_proofs_show_nothing_false_and_both_checkers_say_so():
     rng, accepted, refused = random.Random(4), 0, 0
     for world, stages in CASES[:5]:

@@ -63,6 +63,7 @@ def is_true(release: EncodedRelease, frame: pd.DataFrame, found: StrengthenedAns
     return outside == 0 and bool(((found.low <= times) & (times <= found.high)).all())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FITS)
 def test_the_truth_is_never_excluded_and_the_proof_replays(kind: str) -> None:
     exact = 0
@@ -194,6 +195,7 @@ def off(a: int, x: int) -> bool:
     return bool((low[0] > x) | (high[0] < x))
 
 
+@pytest.mark.slow
 def test_without_the_bound_on_rounding_the_truth_is_excluded(monkeypatch: pytest.MonkeyPatch) -> None:
     tried = [(a, x) for a in range(3, 200) for x in range(3, 20)]
     assert not any(off(a, x) for a, x in tried)

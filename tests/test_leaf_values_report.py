@@ -61,6 +61,7 @@ def releases(models):
     return {kind: recon.encode(model, DOMAIN) for kind, model in models.items()}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ["hist", "sk"])
 def test_all_rows_are_given_back_and_the_report_opens_with_it(releases, kind):
     report = recon.audit(releases[kind], truth=FRAME, limits=recon.Limits(seconds=LIMITS))
@@ -166,6 +167,7 @@ def test_models_without_leaf_values_have_no_remedies():
         recon.rounded(release, 3)
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_remedies(capsys, tmp_path, models):
     joblib.dump(models["hist"], tmp_path / "m.joblib")
     FRAME.to_csv(tmp_path / "rows.csv", index=False)

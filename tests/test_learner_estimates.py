@@ -126,6 +126,7 @@ def drawn_case(settings, rows, domain, seed):
     raise AssertionError("no draw has a tree with a few dozen worlds: choose other numbers of rows")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("case", CASES)
 def test_numbers_are_compared_as_scikit_learn_does_on_every_world(case):
     """A world passes if and only if scikit-learn gives the tree on it for some seed; the share follows."""
@@ -200,6 +201,7 @@ def compas(data):
     return frame.sample(100, random_state=0)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("depth", [3, 5])
 def test_estimates_hold_the_exact_product(compas, depth):
     """100 rows of COMPAS: the interval of the draws holds the exact count; bits counted are not drawn."""

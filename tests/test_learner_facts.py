@@ -48,6 +48,7 @@ def satisfied(seed, path, forest):
     return len(found.facts.facts)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("forest", [False, True])
 def test_the_rows_of_random_fits_meet_every_fact(tmp_path, forest):
     counts = [satisfied(seed, tmp_path / "model.pkl", forest) for seed in range(10_000, 10_130)]
@@ -55,12 +56,13 @@ def test_the_rows_of_random_fits_meet_every_fact(tmp_path, forest):
     assert sum(n or 0 for n in counts) > (20 if forest else 100)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_rows_of_ten_thousand_fits_meet_every_fact(tmp_path):
     counts = [satisfied(seed, tmp_path / "model.pkl", seed % 4 == 0) for seed in range(10_000)]
     assert sum(n or 0 for n in counts) > 8_000
 
 
+@pytest.mark.slow
 def test_facts_of_another_learner_are_not_met(tmp_path):
     """The check above can fail: with settings that are not those of the fit, some rows break what they imply."""
     broken = 0
@@ -129,6 +131,7 @@ CASES = [
 COUNTS = {2: [((1, 1), (1, 0)), ((2, 0), (1, 1))], 3: [((1, 0), (1, 1), (0, 1)), ((1, 1), (1, 0), (1, 0))]}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("attribute", "theta", "second", "counts"),
     [(*case, counts) for case in CASES for counts in COUNTS[2 if case[2] is None else 3]],

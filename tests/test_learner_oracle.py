@@ -78,12 +78,13 @@ def same_without_growing(tree, columns, settings, grown):
         assert products.by_states(tree, columns, settings, strict=strict) == [kept for kept, _ in by_column]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("n", "columns", "classes", "settings"), FITS)
 def test_every_fit_of_every_dataset_is_in_the_set_and_all_of_it_appears(n, columns, classes, settings):
     agree(n, columns, classes, settings)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("n", "columns", "classes", "settings"), LONG_FITS)
 def test_every_fit_of_more_datasets(n, columns, classes, settings):
     agree(n, columns, classes, settings)
@@ -112,6 +113,7 @@ def check_case(seed, **kinds):
     return grown
 
 
+@pytest.mark.slow
 def test_all_ways_agree_on_random_trees():
     found = [check_case(seed, free=9) for seed in range(100)]
     assert sum(w.could > w.strict for w in found) > len(found) / 10
@@ -124,7 +126,7 @@ def test_all_ways_agree_on_random_trees_of_three_classes():
         check_case(seed, free=9, classes=3)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("batch", range(10))
 def test_all_ways_agree_on_many_random_trees(batch):
     for seed in range(1000 + 300 * batch, 1300 + 300 * batch):
@@ -167,13 +169,14 @@ def best_first_bounds(seeds):
     return asked, exact, tighter
 
 
+@pytest.mark.slow
 def test_waiting_leaves_improve_no_more_than_nodes_taken_after_them():
     asked, exact, tighter = best_first_bounds(range(350))
     assert exact > 0.9 * asked > 25
     assert tighter > 0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_waiting_leaves_of_more_trees():
     asked, exact, _ = best_first_bounds(range(1000, 5000))
     assert exact > 0.9 * asked
@@ -250,7 +253,7 @@ def test_lists_of_every_dataset(n, columns, classes, settings):
     lists_agree(n, columns, classes, settings)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("n", "columns", "classes", "settings"), LONG_LISTS)
 def test_lists_of_more_datasets(n, columns, classes, settings):
     lists_agree(n, columns, classes, settings)
@@ -290,7 +293,7 @@ def test_facts_of_random_fits():
     assert min(kinds[name] for name in ("leaf", "midpoint", "between", "children", "beaten")) > 20
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("batch", range(7))
 def test_facts_of_ten_thousand_random_fits(batch):
     assert facts_hold(range(1000 * (batch + 1), 1000 * (batch + 2)))["fits"] > 1430

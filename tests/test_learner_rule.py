@@ -86,6 +86,7 @@ def matching(worlds, labels, profile):
     return fits.sum(axis=1)
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize(("seed", "which"), CASES)
 def test_bits_are_those_of_all_data_sets(seed, which):
     release, worlds, _, every, _ = case(seed, which)
@@ -367,6 +368,7 @@ def test_a_list_that_no_known_rule_chooses_is_no_contradiction(list_release):
         learner_rule(release, "greedy:ties=authors")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("depth", "bits", "extra", "strict"), [(3, 173_136, 0.048, 0.048), (5, 158_708, 29.242, 29.403)]
 )

@@ -92,6 +92,7 @@ def compare_trees(seeds, free):
     return seen
 
 
+@pytest.mark.slow
 def test_shares_of_trees_are_those_of_all_datasets():
     seen = compare_trees(range(350), free=10)
     assert seen["exact"] > 800
@@ -99,7 +100,7 @@ def test_shares_of_trees_are_those_of_all_datasets():
     assert seen["bound"] < 20
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("batch", range(8))
 def test_shares_of_more_trees(batch):
     compare_trees(range(10_000 + 500 * batch, 10_500 + 500 * batch), free=14)
@@ -121,6 +122,7 @@ def test_a_split_that_breaks_its_own_limit_is_a_contradiction():
     assert refused > 20
 
 
+@pytest.mark.slow
 def test_where_nothing_is_left_unused_the_share_is_that_of_growing_every_dataset():
     """Best-first trees too: where all leaves that may be are there, their order says more, and that is admitted."""
     used = fewer = 0
@@ -260,7 +262,7 @@ def test_shares_at_tens_of_rows_with_the_ties_of_floats():
         larger_agrees(seed, 16 + seed)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("batch", range(6))
 def test_shares_at_more_rows(batch):
     for seed in range(100 * batch, 100 * batch + 25):
@@ -327,6 +329,7 @@ def compare_lists(seeds, free):
     return Counter(kind for seed in seeds for kind in list_agrees(seed, free))
 
 
+@pytest.mark.slow
 def test_shares_of_lists_are_those_of_all_datasets():
     seen = compare_lists(range(300), free=10)
     assert seen["exact"] > 250
@@ -351,7 +354,7 @@ def test_shares_of_lists_at_tens_of_rows():
     assert sum(larger_list_agrees(seed, 14 + seed) for seed in range(12)) > 8
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("batch", range(4))
 def test_shares_of_lists_at_more_rows(batch):
     assert sum(larger_list_agrees(seed, 26 + seed % 15) for seed in range(15 * batch, 15 * batch + 15)) > 10
@@ -368,7 +371,7 @@ def test_where_no_filling_of_a_list_is_left():
     assert lists.emptied(model, 2, lists.ListSettings()) == {(0, 1)}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("batch", range(8))
 def test_shares_of_more_lists(batch):
     compare_lists(range(10_000 + 500 * batch, 10_500 + 500 * batch), free=14)

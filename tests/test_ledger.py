@@ -342,6 +342,7 @@ def test_sentences_of_private_learners_are_known_and_as_their_sources_have_them(
     assert own_texts(content) == [said]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_hidden_in_honest_files_are_told(kind):
     for seed in range(17):  # `make safety` draws 5,000

@@ -153,6 +153,7 @@ def solved(release):
     return system_of(release, Limits()), observations(release), Limits(seconds=600)
 
 
+@pytest.mark.slow
 def test_most_likely_is_the_best_of_all_histograms():
     for release, _ in random_releases("most likely", 45):
         system, seen, limits = solved(release)
@@ -205,6 +206,7 @@ def least_tail(release, counts):
     return out
 
 
+@pytest.mark.slow
 def test_the_nearest_level_is_the_best_of_all_histograms():
     clashing = 0
     for release, _ in random_releases("level", 18):
@@ -245,6 +247,7 @@ WALKS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", some(WALKS))
 def test_the_walk_draws_from_the_posterior(case):
     make, laws, rows, connected = WALKS[case]

@@ -237,6 +237,7 @@ def slow_line(pattern, ways):
     return None
 
 
+@pytest.mark.slow
 def test_long_lines_take_linear_time():
     every, made = patterns()
     assert len(every) > 150

@@ -85,6 +85,7 @@ def found(got, seed=0, seconds=20):
     return world
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("impossible", [False, True])
 def test_worlds_are_those_of_brute_force(classes, impossible):

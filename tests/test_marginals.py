@@ -96,6 +96,7 @@ def pinned_by_brute_force(model, kind, rows):
     return sum(common.values())
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", list(STEPS))
 def test_nobody_is_called_free_who_is_pinned_down_and_most_often_the_number_is_right(kind, tmp_path):
     rng = np.random.default_rng(len(kind))

@@ -56,6 +56,7 @@ def test_too_large_a_matching_says_so(monkeypatch):
     assert "3 x 3 distinct rows" in found.note
 
 
+@pytest.mark.slow
 def test_baselines_on_real_rows(data):
     """Two halves of COMPAS14 share 87 % of their rows (shared/design): whoever claims more must beat that."""
     rows = pd.read_csv(data("compas14.csv.gz")).to_numpy()

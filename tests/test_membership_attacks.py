@@ -84,6 +84,7 @@ class Always:
         return np.tile([0.4, 0.6], (len(X), 1))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", list(ATTACKS))
 @pytest.mark.parametrize("model", ["forest", "tree", "nearest row"])
 def test_members_of_what_is_learnt_by_heart_are_found(name, model):
@@ -93,6 +94,7 @@ def test_members_of_what_is_learnt_by_heart_are_found(name, model):
     assert found.members[MEMBER].mean() > found.members[~MEMBER].mean()
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", list(ATTACKS))
 @pytest.mark.parametrize("model", ["forest", "tree"])
 def test_a_model_of_other_rows_and_a_constant_one_give_nothing_away(name, model):
@@ -110,6 +112,7 @@ def test_a_constant_black_box_is_refused_and_not_reported_as_chance(name):
         attacked(made(name), Always(), known("noise"), asked().x, asked().y, 0)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("name", "kind"), [("mia", "random"), ("label-only", "statistical"), ("aloa", "random"), ("lira", "random")]
 )
@@ -136,6 +139,7 @@ def test_scores_that_only_tell_right_from_wrong_carry_a_note():
     assert reservation(np.array([-1.0, 2.0])) == ""
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("name", "rule"), [("mia", "confidence"), ("label-only", "threshold")])
 def test_local_surrogates_vote_and_those_that_say_nothing_are_left_out(name, rule):
     x, y = asked().x[450:550], asked().y[450:550]

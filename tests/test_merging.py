@@ -157,6 +157,7 @@ def check_fewest(seed: int, n: int, policy: dict[str, Any], depth: int) -> None:
     assert together(outcomes(found.after, demands_of(policy))) == "met"
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 24), policy=POLICY)
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_no_pruning_with_fewer_merges_meets_the_policy(seed: int, n: int, policy: dict[str, Any]) -> None:
@@ -164,7 +165,7 @@ def test_no_pruning_with_fewer_merges_meets_the_policy(seed: int, n: int, policy
     check_fewest(seed, n, policy, 3)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 30), policy=POLICY)
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_no_pruning_of_deeper_trees_with_fewer_merges_meets_the_policy(
@@ -196,6 +197,7 @@ def test_figures_are_those_of_the_rows_and_of_the_audit(seed: int, n: int) -> No
     assert min(measured.exposure["bits_left"][measured.exposure["rows"] > 0]) == facts["least_bits_left"][0]
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 10**6), n=st.integers(2, 24), policy=POLICY)
 @settings(max_examples=60, deadline=None)
 def test_a_rule_list_loses_the_shortest_run_of_last_rules(seed: int, n: int, policy: dict[str, Any]) -> None:
@@ -303,6 +305,7 @@ def test_each_tree_of_a_forest_is_merged_as_little_as_it_must(seed: int, k: int)
     assert together(outcomes(figures_of(found.release, Limits(), demands_of(policy)), demands_of(policy))) == "met"
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=15, deadline=None)
 def test_a_forest_meets_rules_about_everybody_greedily(seed: int) -> None:

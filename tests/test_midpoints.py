@@ -154,6 +154,7 @@ def test_thresholds_are_midpoints_of_neighbours(decimals):
 # ---------------------------------------------------------------- the truth stays, and comes back
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known", some([False, True]))
 @pytest.mark.parametrize("classes", [2, 3])
 def test_the_truth_is_never_excluded(tmp_path, classes, known):
@@ -204,6 +205,7 @@ def test_all_steps_can_be_done_again(case):
     assert {Applied, Cycled} <= kinds
 
 
+@pytest.mark.slow
 def test_steps_from_proved_leaves_can_be_done_again(tmp_path):
     X, y = diabetes(30, 2, 5)
     encoded = fitted(RandomForestClassifier(30, random_state=5), X, y, tmp_path)
@@ -305,6 +307,7 @@ def fits(problem, splits, x, leaves, ranges):
     )
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("seed", range(24))
 def test_tiny_forests_agree_with_brute_force(tmp_path, seed):
     """Every dataset on the grid that the leaves and the midpoints allow lies within the intervals."""
@@ -448,6 +451,7 @@ def test_of_two_forests_with_the_same_bags_each_threshold_is_its_own(tmp_path):
     assert ((found.low <= values) & (values <= found.high)).all()
 
 
+@pytest.mark.slow
 def test_a_regression_forest_gives_its_values_back_without_ranges(tmp_path):
     """Its best splits may lie between any two rows, so that equations close odd cycles."""
     data = load_diabetes()

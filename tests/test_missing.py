@@ -152,6 +152,7 @@ def test_some_tests_let_missing_pass():
     assert '{"missing": false}' in every
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", BATCHES)
 def test_counts_and_worlds(batch):
     for _, pair, _ in pairs("count", batch):

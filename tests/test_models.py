@@ -343,7 +343,7 @@ LISTED = 5_000  # solutions of a model by rows of an example that are listed
     [
         "adult_rule_list.json", "adult_tree.json", "boosted_model.txt", "compas_forest.json", "compas_rule_list.json",
         "compas_tree.json", "noisy_tree.json", "two_trees.json",
-        pytest.param("census_block.json", marks=pytest.mark.slow),
+        pytest.param("census_block.json", marks=pytest.mark.long),
     ],
 )  # fmt: skip
 def test_example_releases_are_counted_by_ortools_pysat_and_highspy_alone(name):

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
+import functools
 from pathlib import Path
 
+import mutants
 import pytest
-from mutants import TARGETS, explained, mutants_of, path_of, why
+from mutants import TARGETS, explained, path_of, why
+
+mutants_of = functools.cache(mutants.mutants_of)
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.module)

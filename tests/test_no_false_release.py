@@ -109,6 +109,7 @@ def test_rows_that_stand_in_the_file(policy, judged, tmp_path):
     assert code in {1, 4}, out
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("policy", ["smallest_cell = 10", 'class_disclosure = "forbidden"'])
 @pytest.mark.parametrize("loss", ["log_loss", "exponential"])
 def test_classes_that_leaf_values_may_give_back(loss, policy, judged, tmp_path):
@@ -233,6 +234,7 @@ UNEVALUATED = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("preset", PRESETS)
 def test_a_default_forest_is_never_released(preset, capsys):
     file = Path(__file__).parents[1] / "examples" / "releases" / "diabetes_forest.joblib"
@@ -259,6 +261,7 @@ def test_a_count_that_violates_ends_the_gate_at_once(judged, tmp_path, monkeypat
     assert judged(tmp_path / "large.joblib", "least_bits_left = 1")[0] == INTERNAL  # it is made there
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("leaf", "codes"), [(1, {1}), (9, {1}), (60, {0, 4})])
 @pytest.mark.parametrize("policy", ["smallest_group = 10", "smallest_cell = 2"])
 def test_a_count_of_drawn_rows_is_a_group(policy, leaf, codes, judged, tmp_path):
@@ -356,6 +359,7 @@ def test_the_model_that_was_read_is_no_second_one(judged, tmp_path):
         assert code == 0, out
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("policy", OPEN)
 @pytest.mark.parametrize("file", UNEVALUATED)
 def test_leaf_values_that_were_not_evaluated(file, policy, judged):

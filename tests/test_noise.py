@@ -308,6 +308,7 @@ def test_numbers_that_no_count_gives():
 # ---- log-likelihoods ----
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize(("rounded", "clamped"), OPTIONS)
 @pytest.mark.parametrize("name", NAMES)
 def test_log_likelihoods_are_those_of_the_definition(name, rounded, clamped):
@@ -597,6 +598,7 @@ def agrees(drawn, probabilities):
     return others > FALSE_ALARM and (len(named) == 1 or stats.chisquare(seen, expected).pvalue > FALSE_ALARM)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("scale", [F(1, 3), F(1), F(7, 2), F(0.1), F(23)])
 @pytest.mark.parametrize("name", ["discrete_laplace", "discrete_gaussian"])
 def test_discrete_samplers_draw_from_their_law(name, scale):
@@ -630,6 +632,7 @@ def test_whole_numbers_and_coins():
     assert agrees(drawn, {k: (1 - 1 / math.e) * math.exp(-k) for k in range(40)})
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("rate", [F(0), F(1), F(13, 4), F(-2)])
 def test_exponential_mechanism_is_exact(rate):
     scores = [F(0), F(1, 3), F(-2), F(1, 3), F(7, 5)]

@@ -51,6 +51,7 @@ def forged(rng, certificate):
     return sealed({key: value for key, value in changed.items() if key != "seal"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", range(3))
 def test_verdicts_and_empty_sets_are_proved_at_their_confidence(encoded, batch):
     rng, made = random.Random(f"certificates {batch}"), {"at_most": 0, "at_least": 0, "worlds": 0}
@@ -141,6 +142,7 @@ def test_certificates_in_files_of_their_own_keep_their_confidence(write, run, tm
     assert "certifies something else" in run("verify", write(lines, "changed.json"), path, code=1).stdout
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("command", ["audit", "count"])
 def test_an_empty_confidence_set_is_reported_with_its_proof(write, run, tmp_path, command):  # noqa: F811
     path = write(EMPTY)

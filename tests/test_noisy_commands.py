@@ -206,6 +206,7 @@ def test_posterior_command(write, run):
     run("posterior", write(NOISY), "--prior", "flat", code=2)
 
 
+@pytest.mark.slow
 def test_sweep_bits_grow_with_epsilon_on_average(write, run):
     found = recon.sweep(recon.load(write(EXACT)), [0.05, 10.0], draws=30, seed=3)
     assert found["epsilon"].tolist() == [0.05, 10.0, math.inf]
@@ -341,6 +342,7 @@ FOREST = {
 }
 
 
+@pytest.mark.slow
 def test_coupled_noisy_counts_are_sampled_with_diagnostics(write, run):
     release = recon.load(write(FOREST))
     found = recon.sampled(release, draws=2_000, seed=1)

@@ -105,6 +105,7 @@ def range_of(worlds, release, profile):
     return min(numbers), max(numbers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", BATCHES)
 def test_certify(encoded, batch):
     for rng, release in releases("certify", batch):
@@ -146,6 +147,7 @@ def test_an_empty_confidence_set_names_a_confidence(encoded):
     assert f"beyond confidence 1 - {p:.3g}"[:-6] in str(caught.value)
 
 
+@pytest.mark.slow
 def test_an_empty_confidence_set_leaves_the_command_with_4(tmp_path):
     release = tree([6.2, 5.1], {"law": "laplace", "scale": 0.3})
     path = tmp_path / "release.json"

@@ -65,6 +65,7 @@ def coupled(rng):
     return release
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", BATCHES)
 def test_sampled_posteriors(encoded, batch):
     rng, checked = random.Random(f"walk {batch}"), 0
@@ -123,6 +124,7 @@ def private_forest(seed, rows=30, trees=12, depth=4):
     return {"recon": 1, "domain": domain, "rows": rows, "models": [model]}
 
 
+@pytest.mark.slow
 def test_a_private_forest_mixes(encoded):
     """Single random moves of rows gave an effective sample of some ten draws here, chains that disagreed."""
     release = encoded(private_forest(0))

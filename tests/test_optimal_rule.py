@@ -197,6 +197,7 @@ def test_every_model_is_every_function(case):
     assert functions == functions_of(columns, learner)
 
 
+@pytest.mark.sampled(3)
 def test_bounds_without_the_whole_class_contain_the_truth(case, monkeypatch):
     release, learner, every, optimal = case
     monkeypatch.setattr("recon.learner_rule.optimal.generation._every_model", lambda models, limits: None)
@@ -242,6 +243,7 @@ def joined_with_table(condition):
     return encode(domain_of(2), [model, Table((PublishedFigure(condition, 1),))])
 
 
+@pytest.mark.slow
 def test_who_becomes_impossible_and_certain_only_by_the_rule():
     release = joined_with_table((("b", equals(1)),))  # where a = 0 it would tell the two classes apart
     frame = pd.DataFrame({"a": [0, 1, 0, 1], "b": [1, 1, 0, 0], "y": [None, 0, 0, 0]})
@@ -459,6 +461,7 @@ def test_a_large_node_is_bounded_in_floats_and_a_small_memory_leaves_it_out():
     assert _one_column((3000, 2500), 2400, Limits()) > 0.0
 
 
+@pytest.mark.slow
 def test_the_solver_of_others_says_the_same_and_is_named():
     pytest.importorskip("pystreed")
     release = encode(domain_of(2), [stump([(2, 0), (1, 1)])])

@@ -618,6 +618,7 @@ def naive(release, model, world, passes):
     return True
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", range(4))
 def test_coupled_sequences_listed_one_by_one(batch):
     """The most naive listing there is, for small spaces: every sequence, with no code of the oracle but `meets`."""

@@ -56,6 +56,7 @@ class TestOuterBounds:
         )
         assert (out.strip(), err.strip(), code) == ("heard", "recon: the time (--time) was up: give it more", 0)
 
+    @pytest.mark.slow
     def test_a_process_that_does_not_hear_ends_by_itself(self):
         out, err, code = ended(
             "with working(0.1, '1G', 10, quiet=True):\n __import__('hashlib').pbkdf2_hmac('sha256', b'', b'', 10**9)\n"
@@ -71,6 +72,7 @@ class TestOuterBounds:
         assert err.strip() == "recon: more than the 300 MB of memory allowed (--memory) was needed: give it more"
         assert 290 <= int(out) <= 500
 
+    @pytest.mark.slow
     def test_memory_that_is_given_back_counts_no_more(self):
         out, err, _ = ended(
             "with working(None, '300M', 10, quiet=True):\n for _ in range(5):\n"

@@ -48,6 +48,7 @@ def some_people(release, number=4):
     return pd.concat([world.astype(object), odd], ignore_index=True)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", batches(2, 6))
 def test_verdicts_and_shares_are_those_of_brute_force(batch):
     rng, seen = random.Random(f"people {batch}"), set()

@@ -219,6 +219,7 @@ def rows_of(where: str, x: pd.DataFrame) -> np.ndarray:
     return met
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("with_domain", [False, True])
 def test_the_words_of_a_leaf_select_its_training_rows(tree_file, people, with_domain):
     path, model, x = tree_file

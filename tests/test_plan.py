@@ -257,6 +257,7 @@ def test_the_first_engine_of_the_plan_answers(batch):
             assert answer(fresh, query, Limits(seconds=60.0)).engine == planned.asked(name)[0]
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("path", [*GOLDEN, *EXAMPLES], ids=lambda p: p.stem)
 def test_the_plan_of_stored_releases(path):
     planned = recon.plan(recon.load(path))
@@ -269,6 +270,7 @@ def test_the_plan_of_stored_releases(path):
     assert "\n".join(planned.lines())
 
 
+@pytest.mark.slow
 def test_too_many_cells_are_said_not_listed():
     planned = recon.plan(recon.load(CENSUS), "count", limits=Limits(cells=10))
     assert planned.left.system is None

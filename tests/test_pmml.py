@@ -299,6 +299,7 @@ def test_random_trees_say_what_a_plain_interpreter_says():
     assert trees > 40
 
 
+@pytest.mark.slow
 def test_trees_of_too_many_cases_have_upper_bounds(monkeypatch):
     monkeypatch.setattr("recon.readers.formats.pmml.trees.MAX_PLACES", -1_000_000)
     read_, trees = compare(800, 3)
@@ -306,7 +307,7 @@ def test_trees_of_too_many_cases_have_upper_bounds(monkeypatch):
     assert trees == 0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_many_random_trees_say_what_a_plain_interpreter_says():
     assert compare(20_000, 2)[0] > 5_000
 
@@ -448,6 +449,6 @@ def test_mutated_files_are_refused_or_read():
     fuzz(300)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_many_mutated_files_are_refused_or_read():
     fuzz(10_000)

@@ -75,6 +75,7 @@ def holds(frame, condition):
     return held
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("leaf", [1, 4])
 def test_the_rows_that_were_fitted_are_so_many(leaf, tmp_path):
     rng = np.random.default_rng(leaf)

@@ -240,6 +240,7 @@ def naive(release):
     return [[row for _, row in line] for line in found if agrees(release, paths, line)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", batches(1, 15))
 def test_as_every_sequence_in_turn(batch):
     """Attributes of all kinds, missing values, groups, impossible boxes."""

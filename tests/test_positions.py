@@ -107,6 +107,7 @@ def test_another_order_is_told(files):
         recon.positions(release, truth=pd.read_csv(files["truth"]).iloc[1:])
 
 
+@pytest.mark.slow
 def test_ranges_close_open_ends(files):
     release, truth = recon.load(files["forest"]), pd.read_csv(files["truth"])
     ends = {name: (float(truth[name].min()), float(truth[name].max())) for name in ("age", "bmi")}
@@ -123,6 +124,7 @@ def test_ranges_close_open_ends(files):
     assert np.isfinite(known["low"]).all()
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("ranges", "said"),
     [
@@ -150,6 +152,7 @@ def test_no_position_is_said_with_what_to_ask_instead(files, capsys):
         assert len(err.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_the_command(files, capsys, tmp_path):
     code, out, _ = run(capsys, "positions", files["forest"], "--truth", files["truth"])
     assert code == 0
@@ -314,6 +317,7 @@ def test_words_grids_and_missing_values_by_position(tmp_path, capsys):
     assert "pay = missing" in out
 
 
+@pytest.mark.slow
 def test_reports_open_with_what_is_given_back(files, tmp_path, capsys):
     code, out, _ = run(capsys, "audit", files["forest"], "--time", "4")
     first = after_verdict(out)[2:]
@@ -337,6 +341,7 @@ def test_reports_open_with_what_is_given_back(files, tmp_path, capsys):
     assert "without it nothing follows by position" in out
 
 
+@pytest.mark.slow
 def test_boxes_of_profiles(files):
     release, truth = recon.load(files["forest"]), pd.read_csv(files["truth"])
     recon.positions(release)
@@ -382,6 +387,7 @@ def fitted(name):
     return makers[name]()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "name",
     some([
@@ -412,6 +418,7 @@ def test_isolation_forests_with_seeds_never_exclude_the_truth(again):
     assert found.attrs["truth"]["inside"], found.attrs["truth"]["first_outside"]
 
 
+@pytest.mark.slow
 def test_values_proved_missing_have_no_width(tmp_path, capsys):
     """Their ends are NaN; figures of the truth beside them are numbers all the same."""
     x, y = data()
@@ -443,6 +450,7 @@ def test_rows_drawn_more_often_than_memory_allows_to_count(tmp_path, capsys):
     assert json.loads(out)["log2_upper"] <= 2
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", [RandomForestClassifier, BaggingClassifier, ExtraTreesClassifier])
 def test_trees_of_another_call_of_fit_are_left_out_by_name(kind):
     x, y = data()
@@ -482,6 +490,7 @@ def test_figures_in_words():
     assert _rounded(0.0501) == "0.051"
 
 
+@pytest.mark.slow
 def test_every_line_is_certified(files, tmp_path, capsys):
     result = tmp_path / "result.json"
     code, _, _ = run(capsys, "positions", files["forest"], "--json", "--out", str(result))
@@ -497,6 +506,7 @@ def test_every_line_is_certified(files, tmp_path, capsys):
     assert not recon.verify([frame.attrs["certificate"]], recon.load(files["forest"])).rejected
 
 
+@pytest.mark.slow
 def test_midpoints_narrow_and_never_exclude_the_truth(files, capsys):
     release, truth = recon.load(files["forest"]), pd.read_csv(files["truth"])
     ends = {name: (float(truth[name].min()), float(truth[name].max())) for name in truth.columns[:-1]}
@@ -516,6 +526,7 @@ def test_midpoints_narrow_and_never_exclude_the_truth(files, capsys):
     assert "every true value is among those left" in out
 
 
+@pytest.mark.slow
 def test_midpoints_that_are_none_are_said():
     x, y = data()
     trees = ExtraTreesClassifier(12, bootstrap=True, random_state=0).fit(x, y)
@@ -548,6 +559,7 @@ def test_a_world_stands_in_the_order_of_the_file(tmp_path, capsys):
     assert "one of many: the middle of what is proved of every row" in found["note"]
 
 
+@pytest.mark.slow
 def test_without_a_world_it_is_said_what_to_ask(files, capsys, monkeypatch):
     monkeypatch.setattr(
         world, "find_world", lambda state, limits, seed: world.AssignedWorld(None, "none was found", False)
@@ -558,6 +570,7 @@ def test_without_a_world_it_is_said_what_to_ask(files, capsys, monkeypatch):
     assert len(err) < 400
 
 
+@pytest.mark.slow
 def test_a_world_of_a_default_forest_meets_its_trees(files, capsys):
     code, out, _ = run(capsys, "reconstruct", files["forest"], "--json")
     assert code == 0

@@ -357,6 +357,7 @@ CHECKS: list[Check] = [
 every_check = pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
 
 
+@pytest.mark.sampled(1)
 @every_check
 @pytest.mark.parametrize("batch", BATCHES)
 def test_random_forests(check, batch):
@@ -366,6 +367,7 @@ def test_random_forests(check, batch):
         checked(check, rng, forests_with_bags.perturbed(rng, case) if k % 5 == 4 else case)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", batches(1, 21))
 def test_forests_fitted_by_scikit_learn(batch, tmp_path):
     """The bags are rebuilt from the seeds in the file; the true rows are a world."""
@@ -377,6 +379,7 @@ def test_forests_fitted_by_scikit_learn(batch, tmp_path):
             checked(check, rng, case)
 
 
+@pytest.mark.slow
 @settings(max_examples=12, suppress_health_check=list(HealthCheck))
 @given(st.randoms(use_true_random=False), st.booleans())
 def test_what_hypothesis_draws(rng, with_others):

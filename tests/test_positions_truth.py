@@ -158,6 +158,7 @@ def held(release: dict[str, Any], truth: list[dict[str, Any]]) -> None:
         assert left[np.arange(len(parts)), parts[:, k]].all(), release
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", batches(2, 42))
 def test_planted_forests_keep_their_rows(batch):
     """Attributes of all kinds and splits that nothing learnt, too many rows to list the worlds."""
@@ -168,19 +169,21 @@ def test_planted_forests_keep_their_rows(batch):
         held(release, truth)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", batches(3, 9))
 def test_the_truth_is_never_excluded(batch, data, tmp_path):
     rng = random.Random(f"truth {batch}")
     through_a_file(rng, data, tmp_path, (rng.choice(FEW_ROWS), rng.choice(FEW_TREES)), BRIEF)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("batch", range(60))
 def test_the_truth_is_never_excluded_at_larger_sizes(batch, data, tmp_path):
     rng = random.Random(f"larger truth {batch}")
     through_a_file(rng, data, tmp_path, (rng.choice(MORE_ROWS), rng.choice(FEW_TREES + MORE_TREES)), LONG)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("name", "rows", "trees"), [("compas14", 100, 30), ("diabetes", 60, 30), ("wine", 60, 30)])
 def test_default_forests(name, rows, trees, data, tmp_path):
     """The model people release, fitted with the defaults; a world that is given is one."""
@@ -196,6 +199,7 @@ def test_default_forests(name, rows, trees, data, tmp_path):
     assert not violations(release, world.to_frame(views=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", batches(1, 27))
 def test_midpoints_keep_the_truth(batch, data, tmp_path):
     """The learner's rule on forests of best splits, the least and the greatest values known or not."""

@@ -56,6 +56,7 @@ def count(release, convention):
 # ---------------------------------------------------------------- the truth, and what is added to it
 
 
+@pytest.mark.slow
 @examples(150)
 @given(SEEDS)
 def test_the_truth_is_never_excluded(seed):
@@ -93,6 +94,7 @@ def place(attribute, value):
     return next(i for i in range(attribute.span[1]) if oracle.canonical(attribute.value(i)) == value)
 
 
+@pytest.mark.slow
 @examples(60)
 @given(SEEDS)
 def test_propagation_and_relaxation_are_sound(seed):
@@ -189,6 +191,7 @@ def swapped(release):
     return out
 
 
+@pytest.mark.slow
 @examples(60)
 @given(SEEDS, st.sampled_from(["ordered", "multiset"]))
 def test_names_and_order_do_not_matter(seed, convention):
@@ -451,6 +454,7 @@ def test_layers_are_all_histograms(keep, data, seed):
             assert sum(int(c[v]) for c, v in zip(costs, y.tolist(), strict=True)) == best
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("keep", [False, True])
 @examples(80)
 @given(data=st.data(), seed=SEEDS)

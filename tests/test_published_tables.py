@@ -45,12 +45,14 @@ def golden(name):
     return json.loads((Path(__file__).parent / "golden" / f"{name}.json").read_text(encoding="utf-8"))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(4))
 def test_random_tables_are_what_brute_force_says(seed):
     kinds = random_tables.main(80, f"tests {seed}")
     assert min(kinds[k] for k in ("one data set", "several", "contradiction")) > 2, kinds
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("tract", TRACTS)
 def test_census_tracts_are_counted_exactly(tract):
     """The number of tract c stands nowhere: its published tables are larger. A second engine counts all three."""
@@ -113,6 +115,7 @@ def test_memory_is_estimated_from_live_cells():
         system_of(encoded(cases.published("itemsets_0002")).statements, Limits(memory=1 << 20))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("form", ["table", "trees", "csv"])
 def test_cross_tables_say_the_same_in_every_form(form, tmp_path):
     release = cases.cross_tables("table" if form == "csv" else form)
@@ -131,6 +134,7 @@ def test_cross_tables_say_the_same_in_every_form(form, tmp_path):
     assert (bound.min, bound.max) == (cases.people().count(person),) * 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["table", "trees"])
 def test_no_bound_is_worse_than_a_published_figure(form):
     """Where the cells are too many: no more rows than a figure around the profile, no fewer than one inside it."""
@@ -191,6 +195,7 @@ def test_answers_of_all_engines_are_compared_with_every_published_count(name):
                 assert (found.low[i], found.high[i]) == (low, min(high, n)), (release, i)
 
 
+@pytest.mark.slow
 def test_linear_programs_fix_what_statements_nearly_determine():
     """Of 258 cells that propagation leaves open the programs fix all; where statements are few, none is tried."""
     release = encoded(cases.itemsets(3)).statements
@@ -224,6 +229,7 @@ def test_bounds_by_linear_programs_hold_in_every_data_set(monkeypatch):
     assert moved > 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("least", [2, 3])
 def test_itemsets_leave_one_data_set_with_a_certificate(least):
     got = encoded(cases.itemsets(least))

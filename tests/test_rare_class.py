@@ -55,7 +55,7 @@ def rows_of(page):
 CASES = list(rows_of(PAGE.read_text(encoding="utf-8")))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_rare_class_is_given_back(tmp_path, case):
     rows, rare, labels, leaves = case
@@ -88,7 +88,7 @@ REAL = re.findall(
 )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("case", REAL, ids=str)
 def test_the_rare_class_of_real_data(tmp_path, case):
     name, rows, rare, labels, leaves = case
@@ -104,7 +104,7 @@ def test_the_page_has_the_cases():
     assert len(REAL) == 3
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("columns", "labels", "least"), [((0, 1), 0, 0.02), (tuple(range(10)), 0, 0.4), ((), 150, 0.0)]
 )

@@ -101,6 +101,7 @@ def measured(tmp_path_factory):
     return {name: found[1 + 2 * i : 3 + 2 * i] for i, (name, *_) in enumerate(CASES)}, found[0][1], paths
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "ending", "codes", "words"), CASES, ids=[c[0] for c in CASES])
 def test_small_files_that_ask_for_much(measured, name, ending, codes, words):
     found, base, paths = measured
@@ -119,6 +120,7 @@ def test_small_files_that_ask_for_much(measured, name, ending, codes, words):
     assert words in found[name][0][3]
 
 
+@pytest.mark.slow
 def test_the_clock_is_heard_in_the_midst_of_a_reader(tmp_path):
     path = tmp_path / "profiles.csv.gz"
     hostile.profiles(path, 256 << 20)  # 130 million cells: minutes, were nobody to look at the clock
@@ -139,7 +141,7 @@ def test_a_comb_costs_no_more_than_its_levels(tmp_path):
     assert many < 8 * few + 1  # 4 times the levels: linear 4, quadratic 16
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("attributes", [1, 3])
 def test_a_comb_of_a_hundred_thousand_levels(tmp_path, attributes):
     path = tmp_path / "comb.json"
@@ -150,6 +152,7 @@ def test_a_comb_of_a_hundred_thousand_levels(tmp_path, attributes):
     assert seconds < 150
 
 
+@pytest.mark.slow
 def test_a_large_release_is_read_in_its_bounds(tmp_path):
     path = tmp_path / "forest.json"
     hostile.forest(path, trees=15)
@@ -230,6 +233,7 @@ def test_what_the_kernel_shows_is_empty(path):
         read_table(path)
 
 
+@pytest.mark.slow
 def test_standard_input_is_bounded(monkeypatch):
     reading, writing = os.pipe()  # nobody writes
     with os.fdopen(reading, "rb") as stream, within(limits=Limits(seconds=0.0)), pytest.raises(Inconclusive):

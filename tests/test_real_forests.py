@@ -27,6 +27,7 @@ def trained(path, rows, trees, depth=None):
     return chosen, recon.encode(forest.fit(chosen.drop(columns=label), chosen[label]), domain)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "rows", "trees"), [("compas14", 7_000, 100), ("credit21", 500, 60)])
 def test_full_grown_forests_are_given_back_whole(data, name, rows, trees):
     truth, release = trained(data(f"{name}.csv.gz"), rows, trees)
@@ -55,7 +56,7 @@ def test_counts_are_those_of_all_histograms(data, rows, trees):
     assert not violations(release, recon.sample(release, 1, seed=3)[0].to_frame())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_shallow_forest_has_a_narrow_interval(data):
     truth, release = trained(data("compas14.csv.gz"), 500, 20, depth=3)
     answer = recon.count(release, "ordered", Limits(seconds=30))

@@ -69,6 +69,7 @@ def test_writers_at_once_lose_nothing(tmp_path):
     assert sorted(os.listdir(tmp_path / "r")) == sorted([INDEX, *(file.name for file in files)])
 
 
+@pytest.mark.slow
 def test_three_commands_at_once(tmp_path):
     files = [released(tmp_path, f"{i}.json") for i in range(3)]
     command = [sys.executable, "-m", "recon", "register", str(tmp_path / "r"), "--decision", "release", "--add"]
@@ -83,7 +84,8 @@ def test_three_commands_at_once(tmp_path):
     assert len(Register.read(tmp_path / "r").entries) == 3
 
 
-@pytest.mark.parametrize("kills", [20, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kills", [20, pytest.param(100, marks=pytest.mark.long)])
 def test_writers_killed_at_any_moment_leave_a_register(tmp_path, kills):
     rng = random.Random(kills)
     known = set()

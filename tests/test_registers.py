@@ -344,6 +344,7 @@ def least_of_each(content):
     return sum(min(one[row] for one in every) for row in set().union(*every)) if every else None
 
 
+@pytest.mark.sampled(19)
 @pytest.mark.parametrize("seed", range(24))
 def test_the_figures_are_those_of_every_dataset(tmp_path, seed):
     content, truth = oracle.random_release(random.Random(seed), models=3)
@@ -490,6 +491,7 @@ def test_conditions_in_words_are_read_as_they_are_meant():
     assert meets("everybody and not (age = old)", (0, "young"))
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(rows=ROWS, first=SPLIT, second=SPLIT, new=st.tuples(SPLIT, SPLIT))
 def test_what_is_said_of_a_difference_holds_in_every_dataset(tmp_path_factory, rows, first, second, new):
@@ -816,7 +818,7 @@ def test_a_finer_copy_of_a_real_tree_gives_away_its_leaves(tmp_path):
     assert again.differences.groups == ()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_real_models_of_the_same_rows(tmp_path):
     """The tree and the list of COMPAS that stand in examples/: nothing is lost by joining, and bounds are bounds."""
     registered(tmp_path / "r", str(RELEASES / "compas_tree.json"))

@@ -70,6 +70,7 @@ def test_programs_listing_and_brute_force_agree(seed):
         assert worlds.known_class() == found["class_disclosure"] == by_rows["class_disclosure"]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", batches(10, 10))
 def test_every_outcome_is_right_and_every_form_of_a_release_has_the_same_verdict(batch):
     for seed in range(batch * 20, batch * 20 + 20):
@@ -77,6 +78,7 @@ def test_every_outcome_is_right_and_every_form_of_a_release_has_the_same_verdict
         assert safety_cases.failures(case) == [], f"seed {seed}: {case}"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", range(4))
 def test_nothing_that_bound_or_attribute_prove_is_released(batch):
     for seed in range(batch * 10, batch * 10 + 10):

@@ -51,6 +51,7 @@ def named(lines: list[dict[str, Any]], kind: str, setting: Any) -> dict[str, Any
     return next(one for one in lines if one["kind"] == kind and one["setting"] == setting)
 
 
+@pytest.mark.slow
 def test_every_remedy_of_a_tree_has_its_figures_beside_those_as_published() -> None:
     """The lines, their keys, what merging leaves and what the policy says of it; JSON holds them."""
     release = load(COMPAS)
@@ -153,6 +154,7 @@ def test_files_without_stored_findings_are_a_line_of_their_own(tmp_path: Path) -
         assert one["command"] == f"recon inspect {path} --strip model-stripped.pkl"
 
 
+@pytest.mark.slow
 def test_what_boosted_models_give_back_otherwise_stands_in_the_same_lines() -> None:
     """Rounded leaf values are lines of their own; merging says by name why it is not tried."""
     lines = remedies(load(EXAMPLES / "boosted_model.txt"), None, Limits(seconds=2))
@@ -163,6 +165,7 @@ def test_what_boosted_models_give_back_otherwise_stands_in_the_same_lines() -> N
     assert all(set(one) == KEYS for one in lines)
 
 
+@pytest.mark.slow
 def test_noisy_counts_and_tables_are_not_merged_and_say_why() -> None:
     """A remedy that cannot be made says why; nothing is raised."""
     lines = remedies(load(EXAMPLES / "noisy_tree.json"), policy(smallest_group=5), Limits(seconds=20))
@@ -320,6 +323,7 @@ def test_the_file_itself_is_not_overwritten(rules: Path, tmp_path: Path) -> None
     assert file.read_bytes() == Path(COMPAS).read_bytes()
 
 
+@pytest.mark.slow
 def test_a_default_forest_says_what_is_open(rules: Path, tmp_path: Path) -> None:
     """Counts of resamples alone do not tell the sizes of groups; what is written has ten different rows per leaf."""
     x, y = rows_of_numbers()
@@ -335,7 +339,7 @@ def test_a_default_forest_says_what_is_open(rules: Path, tmp_path: Path) -> None
     assert all((s.distinct or 0) >= 10 for tree in trees for s in tree.nodes.leaf_counts)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_thousand_leaves_over_fifty_thousand_rows_take_less_than_a_minute(tmp_path: Path) -> None:
     """The whole table, with accuracy."""
     rng = np.random.default_rng(0)

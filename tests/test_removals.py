@@ -111,6 +111,7 @@ def certified(batch):
     return found
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", batches(2, 22))
 def test_positions_are_certified_and_two_checkers_agree(batch):
     """What a certificate says of a position holds in every world by brute force."""
@@ -131,6 +132,7 @@ def profiles_of(rng, case, number):
     return [{name: row[name] for name in names} for row in rows]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", batches(2, 22))
 def test_verdicts_by_removals_are_right(batch):
     """Profiles that a certificate calls impossible are in no world; both checkers say so."""
@@ -199,6 +201,7 @@ def mutated(rng, case, certificate):
     return sealed({**{key: value for key, value in certificate.items() if key != "seal"}, **found})
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", batches(2, 22))
 def test_mutations_prove_nothing_false(batch):
     """Both checkers accept the same mutations, and none of them is false."""

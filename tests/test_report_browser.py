@@ -114,9 +114,9 @@ def test_a_page_is_whole_and_quiet(browser, folder, tmp_path, name, width, schem
         ("full", 1280, "light"),
         ("full", 400, "dark"),
         ("no domain", 1280, "dark"),
-        pytest.param("full", 1280, "dark", marks=pytest.mark.slow),
-        pytest.param("full", 400, "light", marks=pytest.mark.slow),
-        pytest.param("hostile", 1280, "light", marks=pytest.mark.slow),
+        pytest.param("full", 1280, "dark", marks=pytest.mark.long),
+        pytest.param("full", 400, "light", marks=pytest.mark.long),
+        pytest.param("hostile", 1280, "light", marks=pytest.mark.long),
     ],
 )
 def test_a_page_is_accessible(browser, folder, name, width, scheme):

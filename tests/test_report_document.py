@@ -68,7 +68,7 @@ def test_documents_validate_against_the_published_schema(validators, name):
         "adult_tree.json",
         "noisy_tree.json",
         "compas_rule_list.json",
-        pytest.param("census_block.json", marks=pytest.mark.slow),
+        pytest.param("census_block.json", marks=pytest.mark.long),
     ],
 )
 def test_what_an_audit_writes_is_read_and_rendered_the_same(validators, written, file):

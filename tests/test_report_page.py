@@ -65,6 +65,7 @@ def pages():
     return {name: (made(), Read(page(made()))) for name, made in documents.EVERY.items()}
 
 
+@pytest.mark.sampled(25)
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("name", EVERY)
 def test_the_same_document_gives_the_same_bytes(name, form):

@@ -40,6 +40,7 @@ def only(figure):
 # ---------------------------------------------------------------- bounds that follow from each other
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("limits", [Limits(seconds=0.0), Limits(cells=1, seconds=0.0)], ids=["time", "cells"])
 def test_bounds_hold_the_brute_force_figures(limits):
     seen = removed = 0
@@ -222,6 +223,7 @@ def test_class_disclosure_counts_every_person_once():
     assert "3 in 2 trees, at least 5 rows in one of them" in line
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", range(2))
 def test_rows_in_pure_regions_are_rows_whose_class_follows_in_every_world(batch):
     for _, release, _ in releases("pure", batch, 25):

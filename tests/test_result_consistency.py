@@ -30,6 +30,7 @@ HONEST = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("file", HONEST, ids=lambda path: path.name)
 def test_an_audit_does_not_contradict_itself(file, tmp_path, capsys):
     result = tmp_path / "result.json"
@@ -125,6 +126,7 @@ def honest(tmp_path_factory):
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_a_tampered_result_is_refused_by_both_keys_and_values(honest, tmp_path, capsys):
     loose = tmp_path / "loose.toml"
     loose.write_text("mean_bits_left = 5\n", encoding="utf-8")

@@ -169,6 +169,7 @@ def test_a_local_point_has_ensembles_of_every_size(frame, fast):
     assert "no continuous columns" in aloa["reason"]
 
 
+@pytest.mark.slow
 def test_reference_and_attributes(frame, fast):
     found = EXPERIMENT.run(point("reference", "RF"), frame, Limits())
     attacks = {row["attack"] for row in found if row["kind"] == "attack"}
@@ -265,6 +266,7 @@ def test_deltas_compare_the_same_fold():
         assert (row["delta_recall_low"], row["delta_recall_high"]) == pytest.approx((theirs.low, theirs.high))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("keep", [["RF"], ["TREPAN-RF"], ["LORE-RF"], ["DT", "NN", "RF"]])
 def test_findings_of_incomplete_results(keep):
     some = invented(0.3)
@@ -302,6 +304,7 @@ def test_the_largest_printed_gain_is_none():
     assert "10 of 72" in said
 
 
+@pytest.mark.slow
 def test_it_is_known_by_name_and_drawn_from_real_data(data, tmp_path):
     folder = str(Path(data("adult24.csv.gz")).parent)
     assert NAMES["reveal"] == "recon.experiments.reveal.experiment"

@@ -59,6 +59,7 @@ def keeps(problem, inside, world):
     return True
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", batches(2, 42))
 def test_worlds_are_those_of_the_problem(batch):
     exhaustive = 0

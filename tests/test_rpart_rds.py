@@ -427,12 +427,13 @@ def fuzz_objects(times, seed, reading):
     return read
 
 
+@pytest.mark.slow
 def test_fuzz(reading):
     assert 20 < fuzz_bytes(300, 1) < 290
     assert 20 < fuzz_objects(300, 1, reading) < 290
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_fuzz_long(reading):
     assert 1_000 < fuzz_bytes(10_000, 2) < 9_900
     assert 1_000 < fuzz_objects(10_000, 2, reading) < 9_900

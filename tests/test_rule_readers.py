@@ -685,7 +685,7 @@ def test_mutated_objects_are_read_or_refused():
     fuzz(1_500)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_many_mutated_objects_are_read_or_refused():
     fuzz(30_000)
 

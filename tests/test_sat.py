@@ -35,6 +35,7 @@ from solvers.statements.release import Partition, Release, RowCount, Statement
 pytest.importorskip("pysat")
 
 
+@pytest.mark.slow
 def test_models_and_proofs_of_random_releases():
     proofs = 0
     for number, (release, got, worlds) in enumerate(itertools.islice(drawn("satisfy", 0), 24)):
@@ -77,6 +78,7 @@ def test_worlds_are_judged_statement_by_statement():
 # ---------------------------------------------------------------- the engine
 
 
+@pytest.mark.slow
 def test_every_verdict_is_settled_and_right():
     rng, seen = random.Random(12), set()
     while len(seen) < 3 or rng.random() < 0.92:
@@ -228,6 +230,7 @@ def test_time_and_stop_are_heard():
     assert satisfy(hard(), stopped).status == "unknown"
 
 
+@pytest.mark.slow
 def test_each_question_has_its_share_of_the_work():
     questions = [
         LiteralQuestion(some=(2,)),

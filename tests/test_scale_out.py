@@ -60,6 +60,7 @@ def scheduler(tmp_path_factory):
             one.wait()
 
 
+@pytest.mark.slow
 def test_refusals_stops_and_what_is_shared(scheduler, tmp_path, capfd):
     limits, folder = Limits(cluster=scheduler), str(tmp_path)
     with kept_open():
@@ -128,6 +129,7 @@ def test_a_worker_killed_on_the_way(scheduler, tmp_path, capfd):
 ADDRESSES = ["127.0.0.1:1", "tcp://127.0.0.1:1", "nowhere://x:1", "tls://127.0.0.1:1", "::", "x", "silent"]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_no_scheduler_is_one_sentence(address, monkeypatch, capfd):
     extra("distributed")

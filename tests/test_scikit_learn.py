@@ -111,6 +111,7 @@ def random_frame(rng, n):
 FORESTS = ["RandomForestClassifier", "ExtraTreesClassifier"]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("family", FORESTS)
 @settings(max_examples=15)
 @given(st.integers(0, 2**32), st.integers(2, 60), st.sampled_from([None, 3]))

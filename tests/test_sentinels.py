@@ -105,7 +105,7 @@ def labels_missed(name):
     return found
 
 
-@pytest.mark.parametrize("name", [n if n in FAST else pytest.param(n, marks=pytest.mark.slow) for n in KINDS])
+@pytest.mark.parametrize("name", [n if n in FAST else pytest.param(n, marks=pytest.mark.long) for n in KINDS])
 def test_the_value_of_one_person_is_told(name):
     assert {mode: missed(name, mode) for mode in VALUES} == {mode: [] for mode in VALUES}
     assert labels_missed(name) == []

@@ -74,6 +74,7 @@ def read(page):
     return loaded
 
 
+@pytest.mark.slow
 def test_every_page_is_there_with_one_heading(site):
     built = {page.stem for page in site.glob("*.html")}
     assert built == {page.stem for page in DOCS.glob("*.md")} | {"overview", "404"}

@@ -88,6 +88,7 @@ def run_each(way: str, check: object) -> None:
     settings(max_examples=100)(check)()  # type: ignore[operator]
 
 
+@pytest.mark.sampled(2)
 def test_captures_against_brute_force(way: str) -> None:
     @given(problems())
     def check(problem: tuple[Sizes, list[Box]]) -> None:
@@ -97,6 +98,7 @@ def test_captures_against_brute_force(way: str) -> None:
     run_each(way, check)
 
 
+@pytest.mark.sampled(2)
 def test_minus_size_against_brute_force(way: str) -> None:
     @given(problems(), st.data())
     def check(problem: tuple[Sizes, list[Box]], data: st.DataObject) -> None:
@@ -111,6 +113,7 @@ def test_minus_size_against_brute_force(way: str) -> None:
     run_each(way, check)
 
 
+@pytest.mark.sampled(1)
 def test_within_against_brute_force(way: str) -> None:
     @given(problems(), st.data())
     def check(problem: tuple[Sizes, list[Box]], data: st.DataObject) -> None:
@@ -143,6 +146,7 @@ def test_within_when_the_diagrams_were_not_kept(monkeypatch: pytest.MonkeyPatch)
     run_each("bdd", check)
 
 
+@pytest.mark.sampled(1)
 def test_boxes_are_disjoint_and_cover_the_region(way: str) -> None:
     @given(problems())
     def check(problem: tuple[Sizes, list[Box]]) -> None:
@@ -357,6 +361,7 @@ def test_sample_says_when_no_diagram_fits() -> None:
         found.sample(40, 1, np.random.default_rng(0))
 
 
+@pytest.mark.slow
 def test_boxes_of_a_long_list_come_lazily() -> None:
     boxes = random_list(400, 300, 3, 4)
     found = captures([[1, 1]] * 400, [*boxes, Box()], Limits(seconds=0))

@@ -150,6 +150,7 @@ def test_the_bags_are_rebuilt_from_the_stored_seeds(entry):
     assert model.multiplicities.tolist() == seen
 
 
+@pytest.mark.slow
 def test_most_bags_are_rebuilt():
     found = [released(e, frame_of(e)).models[0].multiplicities is not None for e in BAGGED]
     assert np.mean(found) > 0.8

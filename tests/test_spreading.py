@@ -77,12 +77,14 @@ def boosted(folder: Path) -> list[object]:
     return [folder / "model.joblib", "--label", "y", "--domain", folder / "rows.csv"]
 
 
+@pytest.mark.slow
 def test_questions_and_remedies_of_a_boosted_model(run, handed_out, tmp_path):
     found = same_on_two(run, "audit", *boosted(tmp_path), "--remedies", "--truth", tmp_path / "rows.csv")
     assert len(found["leaf_values"]["remedies"]) == handed_out["remedy_line"] > 2
     assert handed_out["group_disclosure_of"] == handed_out["certified"] == handed_out["true_values_of"] == 1
 
 
+@pytest.mark.slow
 def test_profiles_and_draws_beside_the_truth(run, handed_out, tmp_path):
     release, truth = RELEASES / "compas_forest.json", tmp_path / "truth.csv"
     recon.reconstruct(recon.load(release)).to_frame().to_csv(truth, index=False)
@@ -93,6 +95,7 @@ def test_profiles_and_draws_beside_the_truth(run, handed_out, tmp_path):
     assert handed_out["guessed"] == handed_out["broken"] == 1
 
 
+@pytest.mark.slow
 def test_files_are_read_side_by_side(run, handed_out):
     files = [RELEASES / "two_trees.json", RELEASES / "two_trees.json"]
     same_on_two(run, "audit", *files)
@@ -110,6 +113,7 @@ def test_a_file_that_cannot_be_read_is_said_in_the_same_words(run, handed_out, t
 PEOPLE, VALUES = (6, 7, 8, 9), {"age": ["0-17", "18-64", "65+"], "sex": ["f", "m"], "ill": ["no", "yes"]}
 
 
+@pytest.mark.slow
 def test_components_are_counted_side_by_side(run, handed_out, tmp_path):
     found = same_on_two(run, "audit", margins(tmp_path / "margins.json", PEOPLE, VALUES))
     assert (found["status"], handed_out["graph_of"]) == ("exact", 4)

@@ -189,6 +189,7 @@ NAMES = list(subjects())
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="the memory limit is read from /proc")
 
 
+@pytest.mark.sampled(1)
 @linux_only
 @pytest.mark.parametrize("name", NAMES)
 def test_damaged_files(name):
@@ -196,7 +197,7 @@ def test_damaged_files(name):
 
 
 @linux_only
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_many_damaged_files(name):
     in_a_child(name, 10_000, seed=2)

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 import report_documents as documents
 from extras import run
+from sources import SOURCES, nodes_of
 from typer.main import get_command
 
 from recon.cli.app import app
@@ -79,17 +80,18 @@ SCENES = {
 
 @pytest.fixture(scope="module")
 def audited(folder):
-    """Return the documents of the scenes, made as users make them, and what the terminal says."""
-    found = {}
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    for name, arguments in SCENES.items():
-        done = subprocess.run(
-            [sys.executable, "-m", "recon", "audit", "--json", *arguments],
-            cwd=folder, env=environment, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert done.returncode in {0, 1, 4}, done.stderr
-        found[name] = json.loads(done.stdout)
-    return found
+    """Return the documents of the scenes, each made as users make it when it is first wanted."""
+
+    class Documents(dict):
+        def __missing__(self, name):
+            done = subprocess.run(
+                [sys.executable, "-m", "recon", "audit", "--json", *SCENES[name]],
+                cwd=folder, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
+            )  # fmt: skip
+            assert done.returncode in {0, 1, 4}, done.stderr
+            return self.setdefault(name, json.loads(done.stdout))
+
+    return Documents()
 
 
 def commands_of(document):
@@ -102,6 +104,7 @@ def commands_of(document):
     return list(dict.fromkeys(part for one in found for part in one.split("; ")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scene", SCENES)
 def test_suggested_commands_run_as_printed(folder, audited, monkeypatch, capsys, scene):
     monkeypatch.chdir(folder)
@@ -117,6 +120,7 @@ def test_suggested_commands_run_as_printed(folder, audited, monkeypatch, capsys,
         assert code in {0, 1, 4}, f"{command}: {err}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scene", SCENES)
 def test_suggested_commands_carry_the_options_of_the_user(audited, scene):
     document = audited[scene]
@@ -129,6 +133,7 @@ def test_suggested_commands_carry_the_options_of_the_user(audited, scene):
             assert key not in TAKES.get(name, ()) or options.get(key) == value or replaced
 
 
+@pytest.mark.slow
 def test_text_says_the_same_commands(folder, audited, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     out = run(capsys, "audit", *SCENES["no domain, no policy"])[1]
@@ -213,19 +218,18 @@ def test_nothing_is_installed_by_a_name_that_nobody_holds():
 
 def _texts():
     """Yield file, line and text of every string of the sources; what is filled in stands as X."""
-    for folder in ("recon", "encoders", "solvers"):
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            tree = ast.parse(path.read_text(encoding="utf-8"))
-            named = {one.value for one in ast.walk(tree) if isinstance(one, ast.Expr)}  # docstrings are for developers
-            inner = {part for one in ast.walk(tree) if isinstance(one, ast.JoinedStr) for part in ast.walk(one)}
-            for one in ast.walk(tree):
-                if isinstance(one, ast.JoinedStr):
-                    text = "".join(part.value if isinstance(part, ast.Constant) else "X" for part in one.values)
-                elif isinstance(one, ast.Constant) and isinstance(one.value, str) and one not in named | inner:
-                    text = one.value
-                else:
-                    continue
-                yield path.relative_to(ROOT), one.lineno, text
+    for path in SOURCES:
+        nodes = nodes_of(path)
+        named = {one.value for one in nodes if isinstance(one, ast.Expr)}  # docstrings are for developers
+        inner = {part for one in nodes if isinstance(one, ast.JoinedStr) for part in ast.walk(one)}
+        for one in nodes:
+            if isinstance(one, ast.JoinedStr):
+                text = "".join(part.value if isinstance(part, ast.Constant) else "X" for part in one.values)
+            elif isinstance(one, ast.Constant) and isinstance(one.value, str) and one not in named | inner:
+                text = one.value
+            else:
+                continue
+            yield path.relative_to(ROOT), one.lineno, text
 
 
 def test_commands_in_messages_exist_with_their_options():

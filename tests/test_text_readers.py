@@ -129,6 +129,7 @@ def leaf_of(model, domain, row):
     return i
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("name", "label"), [("compas14.csv.gz", -1), ("adult19.csv.gz", -1)])
 def test_real_data_against_apply(data, name, label):
     tree = extra("sklearn.tree")
@@ -484,6 +485,7 @@ def test_count_tables_of_real_frames_hold():
         assert len(models[0].statements) == len(table) + len(margin) + 1
 
 
+@pytest.mark.slow
 def test_a_deep_tree_and_a_long_table_are_quick():
     deep = "".join(f"{'|   ' * k}|--- x <= {9_000 - k}.50\n" for k in range(600))
     deep += "|   " * 600 + "|--- weights: [1.00, 2.00] class: 1\n"
@@ -590,7 +592,7 @@ def test_fuzz():
     assert fuzz(900, 1) > 50
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_fuzz_long():
     assert fuzz(10_000 * 7, 2) > 5_000
 

@@ -1,0 +1,23 @@
+"""Our own modules as syntax trees, read once in a process."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("recon", "encoders", "solvers")
+SOURCES = sorted(p for folder in PACKAGES for p in (ROOT / folder).rglob("*.py"))
+
+
+@functools.cache
+def tree_of(path: Path) -> ast.Module:
+    """Return a module of ours, parsed."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@functools.cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    """Return everything that stands in a module of ours."""
+    return tuple(ast.walk(tree_of(path)))
