@@ -25,17 +25,7 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Grid, Listed, Position
 from encoders.encode.assumed import assumptions, level_lines, privacy_lines
 from encoders.models.learner_facts import LearnerFacts
-from encoders.models.models import (
-    AnyModel,
-    Boosting,
-    Forest,
-    GroupQuestion,
-    KnownPositions,
-    KnownRows,
-    RuleList,
-    RuleSet,
-    Tree,
-)
+from encoders.models.models import AnyModel, GroupQuestion, KnownPositions, KnownRows, PublishedModel, kind_words
 from encoders.parts.base import MAX_ROWS, CutDomain, Encoder, Resolutions, count_text
 from solvers.foundation.derived import Derived
 from solvers.foundation.displayed import LINES, Displayed, DisplayFacts, many, short
@@ -64,14 +54,7 @@ def _rows_words(rows: RowCount) -> str:
 
 def _model_words(model: AnyModel) -> str:
     """Return the kind and size of a model in a few words."""
-    kind = model.kind.replace("_", " ")
-    if isinstance(model, Forest | Boosting):
-        return f"{kind} of {many(len(model.trees), 'tree')}"
-    if isinstance(model, Tree):
-        return f"{kind} of {many(len(model.nodes), 'node')}"
-    if isinstance(model, RuleList | RuleSet):
-        return f"{kind} of {many(len(model.rules), 'rule')}"
-    return f"{kind} of {many(len(model.statements), 'figure')}"
+    return f"{kind_words(model)} of {many(model.size(), model.unit)}"
 
 
 def _noise_words(model: AnyModel) -> str:
@@ -108,19 +91,12 @@ def _models_frame(models: Sequence[AnyModel]) -> pd.DataFrame:
 
     lines = []
     for model in models:
-        trees = model.trees if isinstance(model, Forest | Boosting) else (model,) if isinstance(model, Tree) else ()
-        parts = sum(len(tree.nodes) for tree in trees) or _size(model)
+        trees = model.members()
+        parts = sum(tree.size() for tree in trees) or model.size()
         origin = model.origin
         form, counts = ("", "") if origin is None else (origin.format, ", ".join(origin.counts))
         lines.append((model.name, model.kind, len(trees), parts, _noise_words(model), form, counts))
     return pd.DataFrame(lines, columns=["name", "kind", "trees", "parts", "noise", "format", "counts"])
-
-
-def _size(model: AnyModel) -> int:
-    """Return the number of rules or figures of a model without trees."""
-    if isinstance(model, RuleList | RuleSet):
-        return len(model.rules)
-    return 0 if isinstance(model, Tree | Forest | Boosting) else len(model.statements)
 
 
 def _group_sizes(statements: Release) -> NDArray[np.int64]:
@@ -168,7 +144,7 @@ def _finer(mask: int, k: int, before: CutDomain, after: CutDomain) -> int:
 def _label_excluded(domain: Domain, models: Iterable[AnyModel]) -> NDArray[np.bool_] | None:
     """Return which values of the label no row has, as figures of the label say; None where they say nothing."""
     label = domain.label
-    origins = [m.origin for m in models if isinstance(m, AnyModel) and m.origin is not None]  # no questions
+    origins = [m.origin for m in models if isinstance(m, PublishedModel) and m.origin is not None]  # no questions
     figures = [f for origin in origins for f in origin.columns if label is not None and f.column == label.name]
     among = [f.values if f.values is not None else f.among for f in figures if f.make is None]
     if not isinstance(label, Listed | Grid) or not any(values is not None for values in among):
@@ -398,7 +374,7 @@ def check(domain: Domain, models: Sequence[AnyModel], origins: Sequence[Origin])
 
 def _of_single_numbers(model: AnyModel) -> bool:
     """Return whether a model compares 32-bit numbers; what stands beside models (questions, known rows) never does."""
-    return isinstance(model, AnyModel) and model.origin is not None and model.origin.single
+    return isinstance(model, PublishedModel) and model.origin is not None and model.origin.single
 
 
 def assemble(
@@ -418,7 +394,7 @@ def assemble(
     """
     alpha, published = _share_left_out(models, confidence), models
     models, origins = _with_further(models, origins, beside, facts)
-    encoders = [encoder_of(m, alpha) if isinstance(m, AnyModel) else _encoder_for(m.kind) for m in models]
+    encoders = [encoder_of(m, alpha) if isinstance(m, PublishedModel) else _encoder_for(m.kind) for m in models]
     impossible = [domain.resolve(c, f"domain.impossible[{i}]") for i, c in enumerate(domain.impossible)]
     resolved = Resolutions()
     positions: dict[int, set[Position]] = {}
@@ -449,14 +425,14 @@ def assemble(
         except ReleaseError as error:
             raise error.at(place=origin.place, file=origin.file) from None
     notes = [line for model, encoder in zip(models, encoders, strict=True) for line in encoder.assumes(model)]
-    notes += [note for m in models if isinstance(m, AnyModel) and m.origin is not None for note in m.origin.notes]
+    notes += [note for m in models if isinstance(m, PublishedModel) and m.origin is not None for note in m.origin.notes]
     boxes = tuple(cut.box(r) for r in impossible)
     observed = tuple(seen for _, seen in blocks)
     noisy = any(seen is not None for seen in observed)
     notes += [*level_lines(models, confidence), *privacy_lines(models, known)] if noisy else []
     found = tuple(block for block, _ in blocks)
     loosened = tuple(line for model, encoder in zip(models, encoders, strict=True) for line in encoder.loosens(model))
-    resampled = any(isinstance(model, Forest) and model.resampled for model in models)
+    resampled = any(isinstance(model, PublishedModel) and model.resampled for model in models)
     rows, certain = known, None
     if noisy:
         from solvers.statements.observations import certain_rows, rows_between
@@ -482,7 +458,7 @@ def _with_further(
     models: Sequence[AnyModel], origins: Sequence[Origin], beside: KnownRows | None, facts: LearnerFacts | None
 ) -> tuple[list[AnyModel], list[Origin]]:
     """Return models and origins with what the adversary knows behind the models; a question stands last."""
-    at = sum(isinstance(m, AnyModel) for m in models)
+    at = sum(isinstance(m, PublishedModel) for m in models)
     rows = [] if beside is None else [(cast(AnyModel, beside), Origin(beside.file, ""))]
     further = [*rows, *([] if facts is None else [(cast(AnyModel, facts), Origin("", ""))])]
     return (
@@ -515,7 +491,7 @@ def with_known_rows(release: EncodedRelease, known: KnownRows) -> EncodedRelease
 
 def _share_left_out(models: Sequence[AnyModel], confidence: Fraction) -> Fraction:
     """Return α per noisy statement so that all intervals hold together with the confidence (independent noise)."""
-    noisy = [m for m in models if isinstance(m, AnyModel) and m.noise is not None and not m.noise.law.bounded]
+    noisy = [m for m in models if isinstance(m, PublishedModel) and m.noise is not None and not m.noise.law.bounded]
     if not noisy or confidence == 1:
         return Fraction(0)
     from encoders.kinds.noisy_counts import published

@@ -264,8 +264,7 @@ def _facts_of(
     """Return the facts of a model, and what is left out of them in words."""
     if model.noise is not None:
         return [], [f"{model.name}: its counts carry noise, no fact of its learner is used"]
-    trees = model.trees if isinstance(model, Forest) else (model,)
-    resampled = isinstance(model, Forest) and model.resampled
+    trees, resampled = model.members(), model.resampled
     sampled = resampled or learner.bootstrap or learner.weighted
     splits = Midpoints(release.domain, not sampled, written, limits.pairs)
     features = Features.of(trees, release.domain)

@@ -26,9 +26,7 @@ from encoders.models.models import (
     Noise,
     Published,
     PublishedFigure,
-    Rule,
     RuleList,
-    RuleSet,
     Table,
     Tree,
 )
@@ -57,7 +55,7 @@ class NoisyEncoder(Encoder[AnyModel]):
 
     def check(self, model: AnyModel, domain: Domain, place: str) -> None:
         """Refuse counts that the law cannot give, and whatever the kind refuses whatever its counts."""
-        if isinstance(model, Forest) and model.resampled:
+        if model.resampled:
             raise ReleaseError("noisy counts of resamples (bootstrap) are not read yet", place=f"{place}.noise")
         if isinstance(model, Boosting):
             message = "leaf values of a boosted model are of the rows themselves: noise on its counts is not read"
@@ -124,11 +122,7 @@ class NoisyEncoder(Encoder[AnyModel]):
         if isinstance(model, Table):
             return self._table(model, cut, resolved, rows, place)
         blocks = self.inner.blocks(_without_counts(model), cut, resolved, rows, place)
-        figures: list[list[Published]] = (
-            [_leaf_figures(t) for t in model.trees] if isinstance(model, (Forest, Boosting))
-            else [_leaf_figures(model)] if isinstance(model, Tree)
-            else [[f for rule in model.rules for f in _numbers(rule.support)]]
-        )  # fmt: skip
+        figures: list[list[Published]] = [table.values.tolist() for table in model.count_tables()]
         out: list[tuple[Block, Observed | None]] = [
             self._filled(b, law, f, rows) for b, f in zip(blocks, figures, strict=bool(blocks))
         ]
@@ -191,9 +185,8 @@ def _refuse_exact(figure: PublishedFigure, place: str) -> None:
 
 def _trees_of(model: AnyModel, place: str) -> list[tuple[Tree, str]]:
     """Return the trees of a forest, or the tree itself, each with its place; none of other kinds."""
-    if isinstance(model, (Forest, Boosting)):
-        return [(tree, f"{place}.trees[{t}]") for t, tree in enumerate(model.trees)]
-    return [(model, place)] if isinstance(model, Tree) else []
+    trees = model.members()
+    return [(tree, place if tree is model else f"{place}.trees[{t}]") for t, tree in enumerate(trees)]
 
 
 def _without_counts(model: AnyModel) -> AnyModel:
@@ -202,10 +195,7 @@ def _without_counts(model: AnyModel) -> AnyModel:
         return replace(model, noise=None, trees=tuple(cast(Tree, _without_counts(t)) for t in model.trees))
     if isinstance(model, Tree):
         return replace(model, noise=None, nodes=model.nodes.counting_leaves(map(_cleared, model.nodes.leaf_counts)))
-    if isinstance(model, Table):
-        return replace(model, noise=None, statements=tuple(_cleared_figure(f) for f in model.statements))
-    rules = tuple(Rule(r.condition, _cleared(r.support), r.name) for r in model.rules)
-    return replace(model, noise=None, rules=rules)
+    return replace(model.mapped(lambda condition: condition, _cleared), noise=None)
 
 
 def _cleared(support: Support) -> Support:
@@ -215,37 +205,21 @@ def _cleared(support: Support) -> Support:
     return Support(count=None if support.count is None else 0)
 
 
-def _cleared_figure(figure: PublishedFigure) -> PublishedFigure:
-    """Return the figure with 0 for its count."""
-    return figure if figure.count is None else replace(figure, count=0)
-
-
 def _numbers(support: Support) -> tuple[Published, ...]:
     """Return the published figures of a support in order."""
     return support.counts if support.counts is not None else () if support.count is None else (support.count,)
 
 
-def _leaf_figures(tree: Tree) -> list[Published]:
-    """Return the figures of a tree's leaves in file order."""
-    found: list[Published] = tree.nodes.leaf_counts.values.tolist()
-    return found
-
-
 def published(model: AnyModel, place: str) -> Iterator[tuple[Published, str]]:
     """Yield every noisy figure and where it stands."""
-    if isinstance(model, (Forest, Boosting)):
-        for t, tree in enumerate(model.trees):
-            yield from published(tree, f"{place}.trees[{t}]")
-    elif isinstance(model, Tree):
-        table = model.nodes.counts
+    for tree, at in _trees_of(model, place):
+        table = tree.nodes.counts
         owners = table.owner.tolist()
-        yield from ((f, f"{place}.nodes[{i}]") for f, i in zip(table.values.tolist(), owners, strict=True))
-    elif isinstance(model, Table):
-        figures = ((f.count, f"{place}.statements[{i}].count") for i, f in enumerate(model.statements))
-        yield from ((count, at) for count, at in figures if count is not None)
-    else:
-        for i, rule in enumerate(model.rules):
-            yield from ((f, f"{place}.rules[{i}]") for f in _numbers(rule.support))
+        yield from ((f, f"{at}.nodes[{i}]") for f, i in zip(table.values.tolist(), owners, strict=True))
+    if not model.members():
+        key = ".count" if model.unit == "figure" else ""
+        for part in model.parts():
+            yield from ((f, f"{place}.{part.path}{key}") for f in _numbers(part.support or Support()))
 
 
 def _inner_figures(tree: Tree) -> int:
@@ -277,15 +251,9 @@ def _inner_statements(tree: Tree, cut: CutDomain, resolved: Resolutions) -> Iter
 
 def per_row(model: AnyModel) -> int:
     """Return in how many of the model's noisy counts one row can stand at most."""
-    if isinstance(model, (Forest, Boosting)):
-        return sum(per_row(t) for t in model.trees)
-    if isinstance(model, RuleList):
-        return 1
-    if isinstance(model, RuleSet):
-        return len(model.rules)
-    if isinstance(model, Table):
-        return sum(f.count is not None for f in model.statements)
-    return 1 + _inner_figures(model)
+    if trees := model.members():
+        return sum(1 + _inner_figures(tree) for tree in trees)
+    return 1 if isinstance(model, RuleList) else sum(part.support is not None for part in model.parts())
 
 
 def _describe(noise: Noise) -> str:

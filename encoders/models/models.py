@@ -12,10 +12,10 @@ What a file publishes of single columns of its training rows, beside counts: mea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from encoders.domain.values import Cell, Value
 from encoders.models.learner_facts import Learner
 from encoders.models.ledger import PrivacyLedger
 from encoders.models.nodes import CountTable, ModelNode, Nodes, Published, Support
-from solvers.foundation.errors import ReleaseError
+from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.gradients.boosted import Gradients
 from solvers.statements.noise.laws import Neighbours, NoiseLaw
 
@@ -187,10 +187,85 @@ class Provenance:
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class ModelPart:
+    """A node, rule or figure: where it stands in its model, its condition (leaves: None), how many rows it publishes.
+
+    `support` is None of a figure that is no count.
+    """
+
+    path: str
+    condition: Condition | None
+    support: Support | None
+    name: str | None = None
+
+
+ConditionChange = Callable[[Condition], Condition]
+SupportChange = Callable[[Support], Support]
+
+
+class PublishedModel:
+    """What every kind of published model offers: its parts, and itself with other conditions and counts.
+
+    A new kind says its `unit` and both of `parts` and `mapped`; the rest follows from them, or is refused by the name
+    of the kind (`unsupported`). Trees have faster ways than node by node.
+    """
+
+    __slots__ = ()
+    kind: ClassVar[str] = "model"
+    unit: ClassVar[str] = "part"  # what a part is called
+
+    def parts(self) -> Iterator[ModelPart]:
+        """Yield the parts in the order of the release file; `Unsupported` of a kind that has none."""
+        raise unsupported(self, "its parts are not known")
+
+    def mapped(self, condition: ConditionChange, support: SupportChange) -> Self:
+        """Return the model with its conditions and supports changed; equal conditions are asked for once per tree."""
+        raise unsupported(self, "its conditions and counts cannot be replaced")
+
+    def conditions(self) -> Iterator[Condition]:
+        """Yield every condition; of each tree those of several nodes once."""
+        return (part.condition for part in self.parts() if part.condition is not None)
+
+    def count_tables(self) -> list[CountTable]:
+        """Return what the leaves of every tree, or the rules, publish; none of a table."""
+        return [CountTable.of([part.support for part in self.parts() if part.support is not None])]
+
+    def size(self) -> int:
+        """Return the number of parts."""
+        return sum(1 for _ in self.parts())
+
+    def members(self) -> tuple[Tree, ...]:
+        """Return the trees: of an ensemble its own, of a tree itself, of other kinds none."""
+        return ()
+
+    @property
+    def resampled(self) -> bool:
+        """Return whether its counts are of resamples of the training rows."""
+        return False
+
+
+def kind_words(model: PublishedModel) -> str:
+    """Return the kind of a model in words."""
+    return model.kind.replace("_", " ")
+
+
+def unsupported(model: object, why: str) -> Unsupported:
+    """Return the refusal of what is not made for a kind of model, which it names."""
+    return Unsupported(f"a model of the kind '{getattr(model, 'kind', type(model).__name__)}' is not taken here: {why}")
+
+
+def _mapped_tree(nodes: Nodes, condition: ConditionChange, support: SupportChange) -> Nodes:
+    """Return the nodes of a tree with their conditions and supports changed."""
+    found = nodes.translated(condition)
+    return found.counting(CountTable.of([support(one) for one in found.counts]))
+
+
+@dataclass(frozen=True, slots=True)
+class Tree(PublishedModel):
     """A decision tree; node 0 is the root. Given as any sequence of `ModelNode`, kept as arrays."""
 
     kind: ClassVar[str] = "tree"
+    unit: ClassVar[str] = "node"
     nodes: Nodes
     name: str = "tree"
     noise: Noise | None = None
@@ -200,6 +275,30 @@ class Tree:
         """Turn nodes given one by one into arrays."""
         if not isinstance(self.nodes, Nodes):
             object.__setattr__(self, "nodes", Nodes.of(self.nodes))
+
+    def parts(self) -> Iterator[ModelPart]:
+        """Yield every node."""
+        return (ModelPart(f"nodes[{i}]", node.condition, node.support, node.name) for i, node in enumerate(self.nodes))
+
+    def mapped(self, condition: ConditionChange, support: SupportChange) -> Tree:
+        """Return the tree with its conditions and supports changed."""
+        return replace(self, nodes=_mapped_tree(self.nodes, condition, support))
+
+    def conditions(self) -> Iterator[Condition]:
+        """Yield every condition that is tested, once."""
+        return self.nodes.tested()
+
+    def count_tables(self) -> list[CountTable]:
+        """Return what the leaves publish."""
+        return [self.nodes.leaf_counts]
+
+    def size(self) -> int:
+        """Return the number of nodes."""
+        return len(self.nodes)
+
+    def members(self) -> tuple[Tree, ...]:
+        """Return the tree itself."""
+        return (self,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,8 +310,25 @@ class Rule:
     name: str | None = None
 
 
+class _Ruled(PublishedModel):
+    """What rule lists and rule sets share."""
+
+    __slots__ = ()
+    unit: ClassVar[str] = "rule"
+    rules: tuple[Rule, ...]
+
+    def parts(self) -> Iterator[ModelPart]:
+        """Yield every rule."""
+        return (ModelPart(f"rules[{i}]", rule.condition, rule.support, rule.name) for i, rule in enumerate(self.rules))
+
+    def mapped(self, condition: ConditionChange, support: SupportChange) -> Self:
+        """Return the model with the conditions and supports of its rules changed."""
+        rules = tuple(replace(r, condition=condition(r.condition), support=support(r.support)) for r in self.rules)
+        return replace(self, rules=rules)  # type: ignore[type-var]  # those derived from it are dataclasses
+
+
 @dataclass(frozen=True, slots=True)
-class RuleList:
+class RuleList(_Ruled):
     """An ordered rule list: each row belongs to the first rule whose condition it meets."""
 
     kind: ClassVar[str] = "rule_list"
@@ -223,7 +339,7 @@ class RuleList:
 
 
 @dataclass(frozen=True, slots=True)
-class RuleSet:
+class RuleSet(_Ruled):
     """Rules that may overlap; each says how many rows meet its condition, and leaves the rest open."""
 
     kind: ClassVar[str] = "rule_set"
@@ -233,8 +349,42 @@ class RuleSet:
     origin: Provenance | None = None
 
 
+class _Ensemble(PublishedModel):
+    """What kinds of several trees share."""
+
+    __slots__ = ()
+    unit: ClassVar[str] = "tree"
+    trees: tuple[Tree, ...]
+
+    def parts(self) -> Iterator[ModelPart]:
+        """Yield every node of every tree."""
+        for t, tree in enumerate(self.trees):
+            yield from (replace(part, path=f"trees[{t}].{part.path}") for part in tree.parts())
+
+    def mapped(self, condition: ConditionChange, support: SupportChange) -> Self:
+        """Return the model with the conditions and supports of its trees changed."""
+        trees = tuple(tree.mapped(condition, support) for tree in self.trees)
+        return replace(self, trees=trees)  # type: ignore[type-var]  # those derived from it are dataclasses
+
+    def conditions(self) -> Iterator[Condition]:
+        """Yield the conditions of every tree."""
+        return (condition for tree in self.trees for condition in tree.nodes.tested())
+
+    def count_tables(self) -> list[CountTable]:
+        """Return what the leaves of every tree publish."""
+        return [tree.nodes.leaf_counts for tree in self.trees]
+
+    def size(self) -> int:
+        """Return the number of trees."""
+        return len(self.trees)
+
+    def members(self) -> tuple[Tree, ...]:
+        """Return the trees."""
+        return self.trees
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class Forest:
+class Forest(_Ensemble):
     """Trees about the same rows: each was fitted on all of them, or on a resample, its bag.
 
     `bootstrap`: bags are drawn with replacement, counts are of rows with repetition; `subsample`: without replacement,
@@ -321,7 +471,7 @@ class TreeSums:
 
 
 @dataclass(frozen=True, slots=True)
-class Boosting:
+class Boosting(_Ensemble):
     """A boosted model: trees that count all the rows, and sums of gradients in intervals.
 
     `sums` has one entry per tree, trees in the order of their rounds (from 0). `start`: the scores from which gradients
@@ -375,18 +525,37 @@ class PublishedFigure:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class Table(PublishedModel):
     """Published figures about groups of rows.
 
     `complete`: of the attributes that a figure names together, combinations that no figure is about hold no row.
     """
 
     kind: ClassVar[str] = "table"
+    unit: ClassVar[str] = "figure"
     statements: tuple[PublishedFigure, ...]
     name: str = "table"
     noise: Noise | None = None
     origin: Provenance | None = None
     complete: bool = False
+
+    def parts(self) -> Iterator[ModelPart]:
+        """Yield every figure."""
+        for i, figure in enumerate(self.statements):
+            support = None if figure.count is None else Support(count=figure.count)
+            yield ModelPart(f"statements[{i}]", figure.condition, support, figure.name)
+
+    def mapped(self, condition: ConditionChange, support: SupportChange) -> Table:
+        """Return the table with the conditions and counts of its figures changed."""
+        changed = []
+        for figure in self.statements:
+            count = None if figure.count is None else support(Support(count=figure.count)).count
+            changed.append(replace(figure, condition=condition(figure.condition), count=count))
+        return replace(self, statements=tuple(changed))
+
+    def count_tables(self) -> list[CountTable]:
+        """Return none: groups of a table overlap."""
+        return []
 
 
 @dataclass(frozen=True, slots=True)
@@ -423,19 +592,10 @@ def kinds_of(model: AnyModel) -> tuple[CountKind, ...]:
         return ("bag", "distinct") if model.bootstrap else ("distinct",)
     if isinstance(model, Table):
         return ("exact",)
-    tables = counts_of(model)
+    tables = model.count_tables()
     found: list[CountKind] = []
     if any(t.by_class.any() for t in tables):
         found.append("exact")
     if any((t.published & ~t.by_class).any() for t in tables):
         found.append("size")
     return tuple(found)
-
-
-def counts_of(model: AnyModel) -> list[CountTable]:
-    """Return what the leaves of every tree or the rules of a model publish."""
-    if isinstance(model, Table):
-        return []
-    if isinstance(model, (Tree, Forest, Boosting)):
-        return [tree.nodes.leaf_counts for tree in ((model,) if isinstance(model, Tree) else model.trees)]
-    return [CountTable.of([rule.support for rule in model.rules])]

@@ -33,6 +33,7 @@ from encoders.models.models import (
     Table,
     Tree,
     TreeSums,
+    kind_words,
     kinds_of,
 )
 from encoders.models.nodes import CountTable, Nodes
@@ -81,15 +82,7 @@ def _conditions_of(model: AnyModel) -> Iterator[Condition]:
     """Yield the conditions of a model."""
     if isinstance(model, Boosting):
         raise Unsupported(f"{model.name}: correlations are bounded from counts, not from a boosted model's leaf values")
-    if isinstance(model, Tree):
-        yield from model.nodes.tested()
-    elif isinstance(model, Forest):
-        for tree in model.trees:
-            yield from tree.nodes.tested()
-    elif isinstance(model, Table):
-        yield from (figure.condition for figure in model.statements)
-    elif isinstance(model, RuleList | RuleSet):
-        yield from (rule.condition for rule in model.rules)
+    yield from model.conditions()
 
 
 def _view_of(domain: Domain, name: str, test: Test) -> BinaryView | None:
@@ -156,9 +149,7 @@ def labels_of(release: EncodedRelease, data: pd.DataFrame) -> NDArray[np.int64]:
 
 def _tables_of(model: Tree | Forest | RuleList) -> list[CountTable]:
     """Return what the leaves of every tree, or the rules, count."""
-    if isinstance(model, RuleList):
-        return [CountTable.of([rule.support for rule in model.rules])]
-    return [tree.nodes.leaf_counts for tree in (model.trees if isinstance(model, Forest) else (model,))]
+    return model.count_tables()
 
 
 def _clipped(table: CountTable, classes: int) -> Floats:
@@ -256,7 +247,7 @@ def predicting(release: EncodedRelease) -> Predicting:
 
 def _named(model: AnyModel) -> str:
     """Return a model's kind and name in words."""
-    kind = model.kind.replace("_", " ")
+    kind = kind_words(model)
     return f"the {kind}" if model.name == kind else f"the {kind} '{model.name}'"
 
 
@@ -422,7 +413,7 @@ class ReleasedModel:
     def _trees(self) -> tuple[Tree, ...]:
         if isinstance(self.model, RuleList):
             return ()
-        return (self.model,) if isinstance(self.model, Tree) else self.model.trees
+        return self.model.members()
 
     @cached_property
     def _numbers(self) -> dict[int, int]:

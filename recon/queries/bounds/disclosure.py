@@ -16,7 +16,7 @@ from encoders.domain.values import Continuous, Grid, Listed, Value, complement, 
 from encoders.encode.encoder import EncodedRelease
 from encoders.kinds.known_rows import NOT_PUBLISHED
 from encoders.kinds.table import name_of
-from encoders.models.models import Boosting, Forest, PublishedFigure, Statistic, Table, Tree
+from encoders.models.models import Forest, PublishedFigure, Statistic, Table
 from encoders.parts.statistics import bounds, number, numeric
 from solvers.statements.boxes import Box
 from solvers.statements.release import Loose, Partition
@@ -221,10 +221,10 @@ def _alone_in_a_leaf(release: EncodedRelease) -> int:
     """
     maximum = 0
     for model in release.models:
-        if model.noise is not None or not isinstance(model, Tree | Forest | Boosting):
+        if model.noise is not None:
             continue
         drawn = isinstance(model, Forest) and model.bootstrap
-        for tree in (model,) if isinstance(model, Tree) else model.trees:
+        for tree in model.members():
             counts = tree.nodes.leaf_counts
             maximum = max(maximum, int(((counts.different if drawn else counts.totals) == 1).sum()))
     return maximum

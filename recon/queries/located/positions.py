@@ -21,7 +21,6 @@ from encoders.domain.cuts import AttributeCuts
 from encoders.domain.values import Continuous, Grid, Listed, cell_text
 from encoders.encode.encoder import EncodedRelease
 from encoders.encode.learner_facts import learnt_splits, seen_ranges
-from encoders.models.models import Forest
 from recon.io.console.suggesting import stripped_name, suggestion
 from recon.queries.certificates.issuing import position_certificate
 from recon.queries.located.against_truth import compared
@@ -481,8 +480,7 @@ def unlocated(release: EncodedRelease) -> str:
     """
     if release.statements.bags:
         return ""
-    forests = [m for m in release.models if isinstance(m, Forest) and m.resampled]
-    if forests:
+    if any(model.resampled for model in release.models):
         said = [line for line in release.reader_notes if line.startswith(UNKNOWN)]
         why = f" ({said[0].removeprefix(UNKNOWN).strip()})" if said else ""
         return (

@@ -15,7 +15,7 @@ import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.kinds.table import name_of
-from encoders.models.models import Forest, RuleSet, Table
+from encoders.models.models import RuleList, Table
 from recon.queries.measures.figures import Measures, exposure_frame
 from recon.readers.frames.describe import condition_text
 from solvers.engines.chain import ask
@@ -122,9 +122,9 @@ def published_cells(release: EncodedRelease) -> list[tuple[str, int]]:
         if isinstance(model, Table) and model.noise is None:
             figures = enumerate(model.statements)
             found += [(name_of(model, i), None if f.count is None else int(f.count)) for i, f in figures if f.condition]
-        elif isinstance(model, RuleSet) and model.noise is None:
-            named = [(r.name or f"rule {i}", r) for i, r in enumerate(model.rules) if r.condition]
-            found += [(f"{model.name}, {name}", rule.support.total) for name, rule in named]
+        elif not isinstance(model, RuleList) and not model.members() and model.noise is None:  # groups may overlap
+            named = [(p.name or f"{model.unit} {i}", p.support) for i, p in enumerate(model.parts()) if p.condition]
+            found += [(f"{model.name}, {name}", None if support is None else support.total) for name, support in named]
     return [(name, rows) for name, rows in found if rows]
 
 
@@ -134,7 +134,7 @@ def groups_left_out(release: EncodedRelease) -> tuple[bool, str]:
     notes = [release.noisy or b.open_counts <= min(1, len(b) - 1) for b in parts]
     if all(notes):
         return bool(notes), "" if notes else "no partition of exact counts"
-    resampled = any(isinstance(model, Forest) and model.resampled for model in release.models)
+    resampled = any(model.resampled for model in release.models)
     why = "counts of resamples are lower bounds" if resampled else "no partition of exact counts"
     return any(notes), f"{why} ({len(parts) - sum(notes)} of {len(parts)} partitions)" if any(notes) else why
 

@@ -33,6 +33,7 @@ from encoders.models.models import (
     Table,
     Tree,
     UnusedPublication,
+    unsupported,
 )
 from encoders.models.nodes import Nodes, Support
 from recon.readers.formats.drafts.binding import Binder
@@ -181,7 +182,7 @@ def emptied(model: AnyModel) -> AnyModel:
         if isinstance(model, RuleList) and (not rules or rules[-1].condition):
             rules = (*rules, Rule((), EMPTY))
         return replace(model, rules=rules, noise=None, origin=None)
-    raise Unsupported("a table has no rows of its own to count")
+    raise unsupported(model, "it has no rows of its own to count")
 
 
 def _bare(nodes: Nodes) -> Nodes:
@@ -234,7 +235,7 @@ def _filled(model: AnyModel, counted: Sequence[RegionCounts]) -> AnyModel:
         rules = (replace(r, support=c.of(0)) for r, c in zip(model.rules, counted, strict=True))
         return replace(model, rules=tuple(rules), noise=None)
     if not isinstance(model, RuleList):
-        raise Unsupported("a table has no rows of its own to count")
+        raise unsupported(model, "it has no rows of its own to count")
     given = model.rules if model.rules and not model.rules[-1].condition else (*model.rules, Rule((), EMPTY))
     listed = tuple(replace(rule, support=counted[0].of(j)) for j, rule in enumerate(given))
     return replace(model, rules=listed, noise=None)
@@ -252,7 +253,7 @@ def _keeps_figures(draft: Draft, domain: Domain, frame: pd.DataFrame) -> bool:
     if isinstance(draft, SkeletonDraft) and not draft.models:
         return True
     wide, models = bind_draft(draft, domain)
-    if any(isinstance(m, Forest) and m.resampled for m in models):
+    if any(m.resampled for m in models):
         return True  # counts of drawn rows do not say which rows were drawn
     return not violations(encode_models(wide, models, draft.rows), frame)
 

@@ -147,12 +147,12 @@ def _of_resamples(release: EncodedRelease, facts: FactTable) -> FactTable:
     Beside trees whose counts tell their groups' sizes, those that do not must not be passed over. Figures of classes
     are not known then. Other releases: as they are.
     """
-    forests = [m for m in release.models if isinstance(m, Forest) and m.resampled]
+    forests = [m for m in release.models if m.resampled]
     why = groups_left_out(release)[1]
     if not forests or not why:
         return facts
     groups: list[dict[str, Any]] = []
-    for tree, support in ((t, s) for m in forests for t in m.trees for s in t.nodes.leaf_counts):
+    for tree, support in ((t, s) for m in forests for t in m.members() for s in t.nodes.leaf_counts):
         drawn = support.total or 0
         least = min(1, drawn) if support.distinct is None else support.distinct
         groups.append({"name": f"a leaf of {tree.name}", "where": "", "rows": [least, release.rows.high]})

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from encoders.domain.values import TRAINING_DATA
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import AnyModel, Boosting, Forest, Noise, RuleList, Tree
-from encoders.models.nodes import CountTable, ModelNode, Nodes, Support
+from encoders.models.nodes import ModelNode, Nodes, Support
 from recon.io.console.suggesting import command_line, options_of, stripped_name, suggestion
 from recon.queries.measures.sweeping import exact_counts, with_noise
 from recon.readers.inspection.inspecting import Inspection
@@ -56,8 +56,7 @@ def _depth_of(model: Tree | RuleList | Forest) -> int:
     """Return the greatest depth of a model's trees; of a rule list the rules before its default."""
     if isinstance(model, RuleList):
         return max(0, len(model.rules) - 1)
-    trees = model.trees if isinstance(model, Forest) else (model,)
-    return max(int(_depths(links_of(tree)).max()) for tree in trees)
+    return max(int(_depths(links_of(tree)).max()) for tree in model.members())
 
 
 def _at_depth(release: EncodedRelease, depth: int) -> EncodedRelease:
@@ -77,17 +76,12 @@ def _only_sizes(release: EncodedRelease) -> EncodedRelease:
     Raises `Unsupported` where no classes are counted, and for trees on resamples, whose classes follow from draws.
     """
     model = release.models[0]
-    if isinstance(model, Forest) and model.resampled:
+    if model.resampled:
         raise Unsupported("not tried: counts of resamples are of draws, and their sizes say as much as is used of them")
     if not any(bool((b.label >= 0).any()) for b in release.statements.partitions.values()):
         raise Unsupported("the counts are not per class already")
 
-    def plain(tree: Tree) -> Tree:
-        return replace(tree, nodes=tree.nodes.counting(CountTable.of([_total(s) for s in tree.nodes.counts])))
-
-    return _changed(
-        release, plain, lambda m: replace(m, rules=tuple(replace(r, support=_total(r.support)) for r in m.rules))
-    )
+    return with_models(release, [model.mapped(lambda condition: condition, _total)])
 
 
 def _total(support: Support) -> Support:

@@ -86,10 +86,8 @@ def _opened(data: bytes, memory: int) -> StoredFile:
 def _trees_of(models: Sequence[AnyModel]) -> tuple[Tree, ...]:
     """Return the trees that were read of a file."""
     model = models[0]
-    if isinstance(model, Forest):
-        return model.trees
-    if isinstance(model, Tree):
-        return (model,)
+    if isinstance(model, Tree | Forest):
+        return model.members()
     raise Unsupported(f"a {model.kind.replace('_', ' ')} has no stored trees: write a release file (--out NAME.json)")
 
 

@@ -279,8 +279,5 @@ def with_models(release: EncodedRelease, models: Sequence[AnyModel]) -> EncodedR
 
 def leaves_of(model: AnyModel) -> int:
     """Return how many leaves a tree or forest has, how many rules a list."""
-    if isinstance(model, Tree):
-        return len(model.nodes.leaves)
-    if isinstance(model, Forest):
-        return sum(len(tree.nodes.leaves) for tree in model.trees)
-    return len(model.rules) if isinstance(model, RuleList) else 0
+    leaves = sum(len(tree.nodes.leaves) for tree in model.members())
+    return len(model.rules) if isinstance(model, RuleList) else leaves

@@ -33,15 +33,10 @@ from encoders.models.models import (
     AnyModel,
     Boosting,
     ColumnFigures,
-    Forest,
-    PublishedFigure,
-    Rule,
-    RuleList,
-    RuleSet,
     Tree,
     UnusedPublication,
 )
-from encoders.models.nodes import CountTable, Nodes, Support
+from encoders.models.nodes import Support
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.drafts.facts import DraftFacts
 from solvers.foundation.errors import Unsupported
@@ -160,26 +155,8 @@ def bind(model: AnyModel, binder: Binder) -> AnyModel:
     def support(of: Support) -> Support:
         return of if of.counts is None else replace(of, counts=binder.counts(of.counts))
 
-    def nodes(of: Nodes) -> Nodes:
-        found = of.translated(binder.translate)
-        return found.counting(CountTable.of([support(s) for s in of.counts]))
-
-    def rule(of: Rule) -> Rule:
-        return replace(of, condition=binder.translate(of.condition), support=support(of.support))
-
-    def figure(of: PublishedFigure) -> PublishedFigure:
-        return replace(of, condition=binder.translate(of.condition))
-
-    if isinstance(model, Tree):
-        return replace(model, nodes=nodes(model.nodes))
-    if isinstance(model, Forest):
-        return replace(model, trees=tuple(replace(t, nodes=nodes(t.nodes)) for t in model.trees))
-    if isinstance(model, Boosting):
-        trees = tuple(replace(t, nodes=nodes(t.nodes)) for t in model.trees)
-        return replace(model, trees=trees, labels=binder.label_numbers(model.labels))
-    if isinstance(model, (RuleList, RuleSet)):
-        return replace(model, rules=tuple(rule(r) for r in model.rules))
-    return replace(model, statements=tuple(figure(f) for f in model.statements))
+    found = model.mapped(binder.translate, support)
+    return replace(found, labels=binder.label_numbers(found.labels)) if isinstance(found, Boosting) else found
 
 
 def with_classes(models: tuple[AnyModel, ...], draft: Draft, binder: Binder) -> tuple[AnyModel, ...]:
@@ -189,7 +166,7 @@ def with_classes(models: tuple[AnyModel, ...], draft: Draft, binder: Binder) -> 
         return models
     values = [label.value_at(i) for i, c in enumerate(order) if c is not None]
     absent = None in order[: label.known[1]]
-    drawn = {k for m in models if isinstance(m, Forest) for t in m.trees for k in _counted(t)}
+    drawn = {k for m in models if not isinstance(m, Tree | Boosting) for t in m.members() for k in _counted(t)}
     each = draft.occurring == "each" and not {i for i, c in enumerate(order) if c is not None} <= drawn
     if not absent and not each:
         return models
@@ -205,10 +182,8 @@ def with_classes(models: tuple[AnyModel, ...], draft: Draft, binder: Binder) -> 
 def _counts_classes(model: AnyModel) -> bool:
     """Return whether a model counts the rows of every class, all rows together, or its leaf values do."""
     if isinstance(model, Boosting):
-        return bool(model.labels) or bool(model.trees[0].nodes.leaf_counts.by_class.all())
-    if isinstance(model, Forest):
-        return not model.resampled and any(_by_class(tree) for tree in model.trees)
-    return isinstance(model, Tree) and _by_class(model)
+        return bool(model.labels) or _by_class(model.trees[0])
+    return not model.resampled and any(map(_by_class, model.members()))
 
 
 def _by_class(tree: Tree) -> bool:

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal
 
-from encoders.domain.domain import Condition
 from encoders.domain.values import AnyAttribute, Test, Value
-from encoders.models.models import AnyModel, Boosting, Forest, Provenance, Table, Tree
+from encoders.models.models import AnyModel, Provenance
 from solvers.statements.release import RowCount
 
 IS_MISSING = Test(values=(), missing=True)
@@ -66,7 +65,7 @@ class DraftFacts:
     def tests(self) -> Iterator[tuple[str, Test]]:
         """Yield the features that the models name, with the tests on them."""
         for model in self.models:
-            for condition in conditions(model):
+            for condition in model.conditions():
                 yield from condition
         for name in sorted(self.gaps):
             yield name, IS_MISSING
@@ -74,16 +73,3 @@ class DraftFacts:
     def missing(self) -> Iterable[str]:
         """Return the features of which some training rows had no value, as the file shows."""
         return self.gaps
-
-
-def conditions(model: AnyModel) -> Iterator[Condition]:
-    """Yield every condition of a model."""
-    if isinstance(model, Forest | Boosting):
-        for tree in model.trees:
-            yield from conditions(tree)
-    elif isinstance(model, Tree):
-        yield from model.nodes.tested()
-    elif isinstance(model, Table):
-        yield from (figure.condition for figure in model.statements)
-    else:
-        yield from (rule.condition for rule in model.rules)

@@ -421,6 +421,4 @@ def _rule_support(node: PmmlNode, labels: dict[str, Value], closed: bool) -> Sup
 
 def _names_of(model: AnyModel) -> set[str]:
     """Return the features that a model's conditions name."""
-    from recon.readers.formats.drafts.facts import conditions
-
-    return {name for condition in conditions(model) for name, _ in condition}
+    return {name for condition in model.conditions() for name, _ in condition}

@@ -21,7 +21,7 @@ from encoders.models.models import AnyModel, PublishedFigure, RuleList, Statisti
 from encoders.models.nodes import ModelNode
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.drafts.drafts import Draft, bind
-from recon.readers.formats.drafts.facts import Feature, conditions
+from recon.readers.formats.drafts.facts import Feature
 from recon.readers.formats.sklearn.trees.trees import class_values, feature_names
 from recon.readers.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
@@ -42,7 +42,7 @@ class SkeletonDraft(Draft):
     def tests(self) -> Iterator[tuple[str, Test]]:
         """Yield the features that the skeleton names, with the tests on them."""
         if self.skeleton is not None:
-            for condition in conditions(self.skeleton):
+            for condition in self.skeleton.conditions():
                 yield from condition
 
     def bound(self, binder: Binder) -> tuple[AnyModel, ...]:

@@ -118,13 +118,10 @@ def _meaning(kinds: Sequence[CountKind]) -> str:
 
 def _sizes(models: Sequence[AnyModel]) -> list[str]:
     """Return how many leaves, rules and statements the models have, in words; nothing where they have none."""
-    from encoders.models.models import Boosting, Forest, Table, Tree, counts_of
-
+    words = {"node": "leaves", "tree": "leaves", "figure": "statements"}
     sizes = {"leaves": 0, "rules": 0, "statements": 0}
     for model in models:
-        if isinstance(model, Table):
-            sizes["statements"] += len(model.statements)
-        else:
-            trees = isinstance(model, (Tree, Forest, Boosting))
-            sizes["leaves" if trees else "rules"] += sum(map(len, counts_of(model)))
+        name = words.get(model.unit, f"{model.unit}s")
+        size = sum(map(len, model.count_tables())) if name != "statements" else model.size()
+        sizes[name] = sizes.get(name, 0) + size
     return [f"{size:,} {name}" for name, size in sizes.items() if size]

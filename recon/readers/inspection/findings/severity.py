@@ -175,15 +175,13 @@ def of_draft(draft: Draft) -> tuple[int | None, int]:
 
 def of_models(models: Sequence[AnyModel]) -> tuple[int | None, int]:
     """Return the smallest published group of models, and how many trees, lists and tables they are."""
-    from encoders.models.models import Boosting, Forest
-
-    count = sum(len(m.trees) if isinstance(m, Forest | Boosting) else 1 for m in models)
+    count = sum(len(m.members()) or 1 for m in models)
     return least(n for m in models for n in _counts(m)), count
 
 
 def _counts(model: AnyModel) -> Iterator[int]:
     """Yield every count that a model publishes: at least so many rows, where it is no exact number."""
-    from encoders.models.models import Table, counts_of
+    from encoders.models.models import Table
     from encoders.models.nodes import UNPUBLISHED
 
     if isinstance(model, Table):
@@ -193,6 +191,6 @@ def _counts(model: AnyModel) -> Iterator[int]:
                     yield value
                     break
         return
-    for table in counts_of(model):
+    for table in model.count_tables():
         yield from (n for n in table.values.tolist() if isinstance(n, int))
         yield from (n for n in table.different[~table.by_class].tolist() if n != UNPUBLISHED)

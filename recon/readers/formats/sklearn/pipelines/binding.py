@@ -21,7 +21,7 @@ from encoders.models.models import AnyModel, Boosting, ColumnFigures, Forest, Tr
 from encoders.models.nodes import Nodes
 from recon.readers.formats.drafts.binding import Binder, has, listed_test, passes
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.drafts.facts import Feature, conditions
+from recon.readers.formats.drafts.facts import Feature
 from recon.readers.formats.sklearn.pipelines.columns import Imputed, Outside, StepColumn
 from recon.readers.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError
@@ -174,7 +174,7 @@ def straight(model: AnyModel, domain: Domain) -> AnyModel:
     if isinstance(model, Forest | Boosting):
         known: dict[int, tuple[Condition, ...]] = {}
         return replace(model, trees=tuple(replace(t, nodes=_swapped(t.nodes, domain, known)) for t in model.trees))
-    for condition in conditions(model):
+    for condition in model.conditions():
         if any(isinstance(test, Outside) for _, test in condition):
             why = f"'{condition[0][0]}' is binned one-hot for a model that is no tree"
             raise ReleaseError(f"{why}: declare a domain (--domain) that gives it a 'resolution'")
