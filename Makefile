@@ -2,12 +2,19 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint docs bench bench-all bench-check mutants safety clean
+.PHONY: demo test test-all quick lint docs bench bench-all bench-check mutants safety clean
 demo: .venv/base
 	@$(BIN)/python examples/demo.py
 
+# In five minutes on two cores; `test-all` has the slow tests too (.ci/run, 25 minutes); `quick` is a tenth, in one.
 test: .venv/dev
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+test-all: .venv/dev
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not long"
+
+quick: .venv/dev
+	$(BIN)/python -m pytest -n 2 --dist loadfile --tenth tests
 
 lint: .venv/dev
 	$(BIN)/ruff check --no-cache .

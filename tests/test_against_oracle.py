@@ -93,7 +93,7 @@ def weight(rows):
     return math.factorial(len(rows)) // math.prod(math.factorial(c) for c in Counter(rows).values())
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", range(4))
 def test_reconstruct_gives_the_heaviest_histogram(batch):
     for _, release, _ in releases("reconstruct_gives_the_heaviest_histogram", batch):

@@ -57,7 +57,7 @@ def searches(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     return str(request.param)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", range(3))
 def test_a_world_of_tiny_forests(batch: int, searches: str) -> None:
     rng = random.Random(f"world {batch}")
@@ -103,6 +103,7 @@ def stumps(rows: int = 30, trees: int = 12) -> Release:
     return encoded(file).statements
 
 
+@pytest.mark.slow
 def test_the_same_world_for_the_same_seed() -> None:
     release = stumps()
     first, second = (find_world(untouched(release), LIMITS, 3).parts for _ in range(2))
@@ -136,6 +137,7 @@ def test_what_a_search_says_is_not_believed(search: str, monkeypatch: pytest.Mon
     assert find_world(state, LIMITS).parts is not None  # the check alone stood in the way
 
 
+@pytest.mark.slow
 def test_changed_rows_are_refused_as_the_trees_count_them() -> None:
     file, _ = forest(random.Random(7), 30, 12, 2)
     release, model = encoded(file).statements, file["models"][0]
@@ -199,6 +201,7 @@ def sets_and_impossible(rng: random.Random, rows: int, trees: int) -> tuple[Any,
     return {"recon": 1, "domain": domain, "rows": rows, "models": [model]}, truth
 
 
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("seed", range(6))
 def test_sets_of_values_and_impossible_rows(seed: int, searches: str) -> None:
     file, _ = sets_and_impossible(random.Random(seed), 9, 6)

@@ -251,6 +251,7 @@ def test_no_world_loses_a_row(batch):
     assert said
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", batches(2, 44))
 def test_the_truth_is_left_and_all_loops_end_alike(batch):
     rng = random.Random(f"loops {batch}")
@@ -283,7 +284,7 @@ def fixpoint(problem, loops):
     return propagate(loops, tables, DomainState.of(domains.words, tables), steps, Limits()), domains.words, steps
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", range(4))
 def test_compiled_loops_end_where_those_in_numpy_do(batch):
     compiled, rng = compiled_loops(), random.Random(f"compiled {batch}")
@@ -483,6 +484,7 @@ def test_trees_that_saw_no_row_say_nothing():
     assert found is None or (found.complete and not found.contradicted and not found.steps)
 
 
+@pytest.mark.slow
 def test_places_are_what_the_values_left_cover():
     for batch in range(3):
         for _, case in forests_with_bags.cases(f"places {batch}", 10):

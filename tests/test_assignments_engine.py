@@ -105,6 +105,7 @@ def rows_of(world):
     return tuple(tuple(int(v) for v in row) for row in world.to_frame().itertuples(index=False))
 
 
+@pytest.mark.slow
 def test_worlds_of_rows_whose_leaves_are_proved():
     """Rows are in the order of the training file; a sample is uniform over datasets by position."""
     alone = several = 0

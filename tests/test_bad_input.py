@@ -209,6 +209,7 @@ def test_binary_and_missing_files(tmp_path, capsys):
     assert run(capsys, "count", str(tmp_path))[0] == 3
 
 
+@pytest.mark.slow
 def test_a_huge_file_that_is_not_json_is_refused_at_once(tmp_path, capsys):
     path = tmp_path / "release.json"
     with path.open("wb") as file:

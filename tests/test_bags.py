@@ -272,7 +272,7 @@ def test_every_engine_copes_with_open_counts():
     assert {"histogram", "cpsat", "interval", "columns", "rows", "sat"} <= spoken.keys(), spoken
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("counts", [(2, 2), (3, 2), (2, 2, 1), (1, 2, 2), (2, 2, 0), (2, 2, 2)])
 @pytest.mark.parametrize("leaves", [1, 2])
 def test_sets_of_classes_are_all_stated(counts, leaves):
@@ -603,6 +603,7 @@ def test_the_training_rows_meet_a_real_forest(data, rows, trees, options):
         encode(domain, [unknown], RowCount(rows // 4, rows // 4))
 
 
+@pytest.mark.slow
 def test_verdicts_about_real_training_rows(data):
     frame, domain, forests = real_forest(data, 20, 2, max_depth=2)
     once, counted = frame.drop_duplicates(), Counter(frame.itertuples(index=False, name=None))

@@ -50,6 +50,7 @@ def test_the_truth_is_inside_and_changed_rows_are_not(file):
         assert parts_used(found, other).max() > 1e6
 
 
+@pytest.mark.slow
 def test_leaf_values_give_back_rows():
     frame, found = rows(), release("cat_long.cbm")
     proved = strengthened(found.statements, Limits(seconds=10))

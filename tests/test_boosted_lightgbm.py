@@ -168,7 +168,7 @@ def test_figures_are_the_sums_of_the_librarys_own_gradients_to_the_last_bit():
     assert exact > 0.99 * sum(map(len, (s.low for s in model.sums)))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("decimals", [8, 6, 5])
 def test_rounded_values_are_read_with_the_width_of_their_rounding(decimals):
     draft, frame = draft_of("defaults.txt", rounded(decimals)), labelled("defaults.txt")

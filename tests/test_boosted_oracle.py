@@ -48,6 +48,7 @@ def test_multisets_are_all_and_once():
     assert (listed.sum(axis=1) == 5).all()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("task", ["binary", "squared"])
 def test_a_model_fitted_anew_in_plain_python_has_the_published_figures(task):
     for seed in range(10):

@@ -121,6 +121,7 @@ def test_intervals_are_no_wider_than_rounding_needs(fit, classes):
     assert width.max() > 1e-18
 
 
+@pytest.mark.slow
 def test_scores_are_those_of_the_library_to_the_last_bit():
     for classes in (2, 3):
         frame = rows(150, classes)
@@ -133,6 +134,7 @@ def test_scores_are_those_of_the_library_to_the_last_bit():
             assert {tuple(r) for r in scores.tolist()} == {tuple(np.atleast_1d(r).tolist()) for r in raw}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["gradient_boosting", "gradient_boosting_3", "hist_boosting", "hist_boosting_3"])
 def test_files_of_other_versions_hold_too(name):
     for entry in [*BY_NAME[name], *(BY_NAME["hist_boosting_missing"] if name == "hist_boosting" else [])]:
@@ -240,7 +242,7 @@ NOT_USED = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", NOT_USED)
 def test_leaf_values_that_say_something_else_are_not_used(name):
     frame = rows(100)
@@ -275,7 +277,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_figures_that_no_training_gives_are_not_used(name):
     frame = rows(100)

@@ -348,6 +348,7 @@ def fuzz(rounds):
         only_refuses(read, mutated_json(found, rng))
 
 
+@pytest.mark.slow
 def test_mutated_boosters_are_refused_or_read():
     fuzz(300)
 

@@ -137,7 +137,7 @@ def total_variation(lists, law):
     return sum(abs(seen[one] / n - p) for one, p in zip(law.lists, law.probabilities, strict=True)) / 2
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", list(exact_laws()))
 def test_metropolis_hastings_walks_every_law(name):
     x, y = small_table()
@@ -390,6 +390,7 @@ def test_the_ledger_says_what_is_proved(parameters, standing, list_standing):
         assert fitted.diagnostics_["method"] == "enumeration"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("neighbours", "n_max", "change"), [("add_remove", 40, 1), ("replace", None, 2)])
 def test_published_counts_carry_the_stated_noise(neighbours, n_max, change):
     x, y = small_table()

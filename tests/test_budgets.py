@@ -273,6 +273,7 @@ def test_drawn_worlds_are_written_until_the_time_is_up(tmp_path, clock):
     pd.testing.assert_frame_equal(found.drop(columns="world").head(len(expected)), expected)
 
 
+@pytest.mark.slow
 def test_a_stop_is_heard_between_two_worlds(tmp_path):
     out = tmp_path / "drawn.json"
     command = [sys.executable, "-m", "recon", "sample", str(GOLDEN / "tree_classes.json"), "-k", "100000000"]
@@ -492,6 +493,7 @@ def test_the_answer_names_the_stage_that_the_clock_cut():
     assert found.trail[-1:] == limits.cut_short()
 
 
+@pytest.mark.slow
 def test_stages_are_one_table_and_each_is_some_module_s():
     used = set()
     for path in sorted(p for room in ("recon", "solvers") for p in (ROOT / room).rglob("*.py")):

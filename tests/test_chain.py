@@ -37,6 +37,7 @@ TREE = "examples/releases/compas_tree.json"
 HEAVY = {"ortools", "oxidd", "highspy", "pysat", "sklearn", "scipy", "pandas", "pyarrow"}
 
 
+@pytest.mark.slow
 def test_counting_a_tree_loads_no_solver():
     code = (
         f"import sys; sys.argv = ['recon', 'count', {TREE!r}]\nfrom recon.cli.app import main\n"

@@ -167,7 +167,7 @@ def begun(marker):
 # ---------------------------------------------------------------- results
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("value", [None, True, 0, -(1 << 2000), 0.1, 'π\n"\x00', [[], {}], {"a": [1, {"b": None}]}])
 def test_json_comes_back(value):
     assert run(HERE + "echo", value, Limits()) == value
@@ -210,7 +210,7 @@ def test_start_up_is_light():
 # ---------------------------------------------------------------- failures
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("name", "error", "words"),
     [
@@ -237,7 +237,7 @@ def test_a_module_that_is_not_there():
         run("no_such_module:count", None, Limits())
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", [Unsupported, TooLarge, Inconclusive])
 def test_refusals_of_the_function_pass_through(kind):
     with pytest.raises(kind, match="because") as found:
@@ -258,6 +258,7 @@ def test_memory():
 # ---------------------------------------------------------------- time, stop, interrupts
 
 
+@pytest.mark.slow
 def test_time_is_up(tmp_path):
     marker = tmp_path / "pid"
 
@@ -303,7 +304,7 @@ def test_a_process_left_behind_by_the_function_does_not_hold_us_up(tmp_path):
     assert gone(begun(marker))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel's word that a parent died is Linux")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda s: s.name)
 def test_an_interrupted_parent_takes_its_child_along(tmp_path, how):

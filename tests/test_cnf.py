@@ -105,7 +105,7 @@ def test_models_are_the_ordered_worlds(batch):
     assert covered >= {"impossible boxes", "open number of rows", "choice", "sum", "negative", "rule list", "tree"}
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", range(2))
 def test_parts_alone_and_sorted_rows_are_satisfiable_where_a_world_exists(batch):
     for release, got, worlds in drawn("parts", batch):

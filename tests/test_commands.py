@@ -194,7 +194,7 @@ def test_learn(tmp_path, capsys, data):
     assert "'Race'" in err
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["compas_tree", "compas_rule_list", "adult_tree", "adult_rule_list"])
 def test_released_examples_admit_the_real_rows(name, data):
     from recon.readers.frames.selections import read_table

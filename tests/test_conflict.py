@@ -408,6 +408,7 @@ def named(line):
 # ---------------------------------------------------------------- a forest
 
 
+@pytest.mark.slow
 def test_real_forest_with_one_row_moved(data, capsys):
     pytest.importorskip("pandas")
     ensemble = extra("sklearn.ensemble")

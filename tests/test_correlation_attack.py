@@ -68,6 +68,7 @@ def test_published_accuracies_on_sixty_cells(meta):
     assert found["closed"] >= 0.87
 
 
+@pytest.mark.slow
 def test_the_closed_form_needs_no_shadow_models():
     rng = np.random.default_rng(0)
     rho = rng.uniform(-1, 1, (800, 2))

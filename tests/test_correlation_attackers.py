@@ -68,7 +68,7 @@ def truths(count):
     return [good[i] for i in rng.choice(len(good), count, replace=False)]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("z", truths(12), ids=str)
 def test_every_interval_is_that_of_all_datasets(z):
     release = encode(BITS, [rule_list(z)])
@@ -137,7 +137,7 @@ def learnt(frame, length=5):
     return encode(Domain.from_frame(frame, label="y", independent=True), [fitted.to_model()])
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_intervals_narrow_in_the_order_of_the_attackers(seed):
     frame = larger(seed=seed)

@@ -138,6 +138,7 @@ def test_projection():
         assert counted(counter(name), pairs) == [n for _, n in pairs]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", EXACT)
 def test_counts_above_64_bits(name):
     """Pairs of which one holds at least, 3^100 · 2^30; an odd number of 81 variables, 2^80."""
@@ -242,6 +243,7 @@ def test_every_dataset_against_our_own_count():
         assert (found.engine in PACKAGES, found.value) == (False, number)
 
 
+@pytest.mark.slow
 def test_approxmc_against_every_dataset():
     pairs = [(_lowered_of(statements, Limits()), number) for statements, number in releases()]
     for found, (_, number) in zip(counted(counter("approxmc"), pairs), pairs, strict=True):
@@ -282,6 +284,7 @@ def test_no_world_is_not_claimed():
     assert "no proof" in found.note
 
 
+@pytest.mark.slow
 def test_estimates_of_all_counters():
     for package in PACKAGES.values():
         extra(package)
@@ -353,6 +356,7 @@ def test_a_crash_is_named(monkeypatch):
     assert "SIGABRT" in found.note
 
 
+@pytest.mark.slow
 def test_a_counter_that_hangs_is_named(monkeypatch):
     monkeypatch.setattr(Broken, "function", "test_child:hang")
     found = what_is_said(monkeypatch, Broken(), Limits(seconds=1))
@@ -454,6 +458,7 @@ def test_both_packages_side_by_side(order):
     assert out.stdout.splitlines()[-1] == "12 12"
 
 
+@pytest.mark.slow
 def test_no_counter_is_loaded_here():
     code = "import sys, solvers.engines.chain; list(solvers.engines.chain.engines()); print(sorted(sys.modules))"
     command = [sys.executable, "-c", code]

@@ -44,7 +44,7 @@ def total(figure):
     return sum(figure.values()) if isinstance(figure, dict) else figure
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", TWICE)
 def test_count_and_measures(batch):
     for _, release, truth in releases("count", batch):
@@ -77,7 +77,7 @@ def canonical_rows_in_all(release):
     return list(common.elements())
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", BATCHES)
 def test_worlds_are_all_the_datasets_once(batch):
     for _, release, _ in releases("worlds", batch):
@@ -116,7 +116,7 @@ def test_certify(batch):
                 assert close(line["probability_before"], expected["probability_before"]), (release, profile, convention)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", BATCHES)
 def test_attribute(batch):
     for rng, release, truth in releases("attribute", batch, 25):
@@ -135,6 +135,7 @@ def test_attribute(batch):
                 assert line["certain"] == want["certain"]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", BATCHES)
 def test_contradictions_have_no_world(batch):
     rng = random.Random(f"contradiction {batch}")

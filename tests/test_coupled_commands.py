@@ -177,6 +177,7 @@ def test_limits_leave_bounds(capsys, shallow):
     assert {line["verdict"] for line in json.loads(out)} <= {"certain", "possible"}
 
 
+@pytest.mark.slow
 def test_a_world_is_found_where_worlds_cannot_be_counted(capsys, shallow, tmp_path):
     path, frame = shallow
     truth = tmp_path / "truth.csv"

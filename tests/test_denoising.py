@@ -56,6 +56,7 @@ def prepared(release):
     return system, Gains(gains_of(system, seen)), max(total for _, total, _ in every(release))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, derandomize=True)
 @given(st.integers(0, 10**6), st.lists(st.floats(-3, 3), min_size=24, max_size=24))
 def test_any_multipliers_prove_a_bound(seed, multipliers):
@@ -86,6 +87,7 @@ def test_the_relaxation_is_never_below_the_best_and_what_is_proved_is_the_best(s
     assert system.satisfied(whole.histogram)
 
 
+@pytest.mark.slow
 def test_the_bound_is_sharp_where_the_program_is_whole():
     """Otherwise a bound that says nothing would pass."""
     sharp = 0
@@ -95,6 +97,7 @@ def test_the_bound_is_sharp_where_the_program_is_whole():
     assert sharp >= 15
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("law", [NoiseLaw("gaussian", Fraction(10**4)), NoiseLaw("discrete_gaussian", Fraction(10**4))])
 def test_what_floats_blur_is_added_to_the_bound(law):
     """Far from the figure a gain is 10^15 nats and its floats are rough; the exact maximum is known by hand."""
@@ -163,6 +166,7 @@ def wide_tree(leaves, law, rows, seed=0):
     return {"recon": 1, "domain": domain, "rows": rows, "models": [{"kind": "tree", "noise": noise, "nodes": nodes}]}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("law", ["discrete_laplace", "discrete_gaussian", "laplace"])
 @pytest.mark.parametrize("limit", [20_000, 10])
 def test_a_wide_noisy_tree_is_solved_directly(law, limit, write, monkeypatch):  # noqa: F811
@@ -174,6 +178,7 @@ def test_a_wide_noisy_tree_is_solved_directly(law, limit, write, monkeypatch):  
     assert found.rows == 3_000
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("seed", batches(10, 10))
 def test_rounding_keeps_the_number_of_rows_and_the_bounds(seed):
     system, gains, _ = prepared(some_release(seed))
@@ -188,6 +193,7 @@ def test_rounding_keeps_the_number_of_rows_and_the_bounds(seed):
     assert (np.abs(z - found.rows) <= 1 + 1e-6).mean() > 0.6
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", batches(6, 6))
 def test_moves_keep_their_books(seed):
     """Counts, values and worths that are kept up to date are those computed anew, and worth is what a move brings."""
@@ -297,6 +303,7 @@ def test_an_open_gap_is_said():
     assert LAPLACE["law"] in tree([[1, 1], [1, 1], [1, 1]])["models"][0]["noise"]["law"]
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("seed", range(10))
 def test_with_too_many_cells_rows_are_searched(seed):
     """What is found is a dataset of the release, and its bound holds for every dataset, also of rows not looked at."""

@@ -30,6 +30,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 RUN = ["index", "start", "may-i-release-this", "ideas", "policy", "remedies", "register", "persons", "random-forest",
        "tables", "how-exact", "how-long", "own-solver", "extending"]  # fmt: skip
+DEAR, SLOW = {"random-forest"}, pytest.mark.slow  # 20 s of the processor
 PAGES = [ROOT / "README.md", *(DOCS / f"{name}.md" for name in RUN)]
 REFERENCES = sorted(set(DOCS.glob("*.md")) - set(PAGES))
 GROUP = typer.main.get_command(app)
@@ -80,8 +81,7 @@ def shell(text, capsys):
     return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.sampled(5)
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [pytest.param(p, id=p.stem, marks=SLOW if p.stem in DEAR else ()) for p in PAGES])
 def test_a_page_prints_what_it_says(page, folder, capsys):
     names = {"__name__": "__main__"}
     for block in blocks(page):

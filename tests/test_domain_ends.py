@@ -367,6 +367,7 @@ def test_rows_without_a_domain_say_first_what_to_do(tmp_path, capsys):
         assert "one of several possible worlds" in err
 
 
+@pytest.mark.slow
 def test_a_bound_that_says_nothing_is_labelled(tree_file, capsys):
     def asked(*arguments):
         code, out, _ = run(capsys, "bound", tree_file, *arguments)

@@ -156,7 +156,7 @@ def plan_of(mechanism, neighbours, **more):
 RULES = np.array([[1, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 1]])  # three rules over the four rows two columns allow
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 @pytest.mark.parametrize("mechanism", ["exponential", "pure"])
 @pytest.mark.parametrize(("rules", "most"), [(RULES, 4), (np.eye(31, 2, dtype=int), 12)])
@@ -507,6 +507,7 @@ def test_ledger_sums_and_says_the_worst():
     assert PrivacyLedger("add_remove", (), ()).standing == "guaranteed"
 
 
+@pytest.mark.slow
 def test_accuracy_on_compas(data):
     """docs/measured.md, "Private learners" (epsilon 1): pure .649 with twice as many parts of the budget; global
     Laplace .580."""

@@ -81,6 +81,7 @@ def test_a_rule_list_has_its_rules_in_order():
     assert [node["share_left"] for node in found["nodes"]] == pytest.approx(shares)
 
 
+@pytest.mark.slow
 @settings(max_examples=120, derandomize=True)
 @given(SEEDS)
 def test_it_is_the_model_that_was_released(seed):

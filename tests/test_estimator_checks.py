@@ -106,7 +106,7 @@ def test_every_check_passes_on_bits(plain, on_bits, parameters):
     assert {f["check_name"] for f in found if f["status"] == "skipped"} <= {"check_array_api_input"}
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("plain", "on_bits", "parameters"), LEARNERS, ids=lambda v: getattr(v, "__name__", ""))
 def test_the_checks_that_cannot_hold_fail_for_the_reason_given(plain, on_bits, parameters):

@@ -44,6 +44,7 @@ def arrays(rows):
     return np.array(scores), np.array(decided), np.array(member)
 
 
+@pytest.mark.slow
 @given(scored)
 @settings(max_examples=50)
 def test_rates_are_those_of_scikit_learn(rows):

@@ -49,6 +49,7 @@ def calls(monkeypatch, tmp_path):
     return lambda: sorted(int(line) for line in path.read_text().split()) if path.exists() else []
 
 
+@pytest.mark.slow
 def test_all_points_are_run_once_and_drawn(calls, tmp_path):
     out = tmp_path / "out"
     outcome = reproduce("squares", str(out))
@@ -288,7 +289,7 @@ def test_references_are_grey_and_unmarked_and_steps_end_at_one():
     assert high >= 1
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("scale", "values"), [
     ("log", [0.01, 0.1, 0.5, 1.0, 5.0, 10.0, 100.0]), ("log", [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1000]),
     ("log", [0.001 * 1.2**k for k in range(38)]), ("linear", [k * 0.0051 - 0.083 for k in range(40)]),

@@ -258,6 +258,7 @@ def test_merged_trees_are_fitted_to_all_neighbourhoods():
     assert len(both.neighbourhood.x) > 1.5 * len(several[0].neighbourhood.x)
 
 
+@pytest.mark.slow
 def test_records_are_chosen_from_every_cluster_near_and_far():
     rng = np.random.default_rng(0)
     centres = np.array([[0, 0], [10, 0], [0, 10], [10, 10]], dtype=float)

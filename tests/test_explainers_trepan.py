@@ -52,6 +52,7 @@ def by_hand(tree, row):
     return at
 
 
+@pytest.mark.slow
 @given(trees(), st.integers(0, 2**32 - 1))
 @settings(max_examples=150, deadline=None)
 def test_expanded_trees_say_what_the_tree_says_and_count_its_rows(tree, seed):

@@ -113,6 +113,7 @@ def test_one_tree_is_told_exactly(batch):
             assert told["least_bits_left"] == [math.log2(worlds), math.log2(worlds)]
 
 
+@pytest.mark.slow
 def test_figures_that_limits_left_open_are_intervals():
     release = recon.load(Path(__file__).parent / "golden" / "odd_cycle.json")
     told = facts_of(run_audit(release, AuditInputs(), Limits(cells=1))).to_json()

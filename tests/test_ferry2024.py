@@ -118,6 +118,7 @@ def test_optimal_lists_are_proved_and_no_worse_than_greedy_ones(compas):
     assert optimal["errors"].is_monotonic_decreasing
 
 
+@pytest.mark.slow
 def test_a_time_cap_leaves_a_bound_and_no_claim(compas):
     point = _fitted("compas27", "optimal trees", 0.01, 0)
     short = type(point)(point.dataset, {**point.parameters, "cap_seconds": 0.05}, point.cost)

@@ -62,6 +62,7 @@ def reference(x, y, width, least, longest, ties):
     return [*rules, ((), counts(rows))]
 
 
+@pytest.mark.slow
 @settings(max_examples=120)
 @given(
     st.integers(0, 2**32), st.integers(1, 24), st.integers(1, 4), st.integers(1, 3), st.integers(0, 3),
@@ -111,6 +112,7 @@ def authors(data):
     return json.loads(Path(data("greedyrl_lists.json")).read_text(encoding="utf-8"))["lists"], rows
 
 
+@pytest.mark.slow
 def test_lists_are_those_of_the_authors_rule_by_rule(authors):
     lists, rows = authors
     for one in lists:

@@ -36,6 +36,7 @@ def fillings(tree, rule, column):
     return sum(_exact_counts(ChoiceConditions(tree, rule, False, True), column).values())
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("whole", [40_000, 0])
 def test_every_filling_as_often_as_every_other(whole):
     """Few fillings: counts of 20 for each, by chi-square; with weights cut off and not (here nothing is large)."""

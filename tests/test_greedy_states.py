@@ -127,6 +127,7 @@ def test_convolutions_against_whole_numbers(seed, path, shapes):
     assert says_the_truth(found, product(entries(one), entries(two)))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("path", sorted(PATHS))
 def test_larger_convolutions(path):
     rng = np.random.default_rng(7)
@@ -140,6 +141,7 @@ def test_larger_convolutions(path):
         assert not says_the_truth(bare, exact)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("length", [64, 4096, 1 << 16])
 def test_noise_of_transforms_is_within_its_bound(length):
     """Against integers: the 2-norm of what comes back from a transform and its inverse, and of a convolution."""
@@ -167,6 +169,7 @@ def convolve_whole(one, two):
     return [int(x) for x in np.frombuffer(data, dtype="<u8")[:size]]
 
 
+@pytest.mark.slow
 def test_two_free_leaves_are_one():
     one, two = free_leaf((70, 64), 1e-18), free_leaf((80, 90), 1e-18)
     found = convolved(one, two, LIMITS)
@@ -232,6 +235,7 @@ def test_a_point_shifts():
     assert says_the_truth(window, {(a + 3, b + 4): x for (a, b), x in law(2, 1).items()})
 
 
+@pytest.mark.slow
 def test_rounding_counts():
     """A bound without the roundings of a direct convolution is missed."""
     rng = np.random.default_rng(1)

@@ -74,6 +74,7 @@ def test_all_matrices(case):
             assert share_of(found.log2, number, len(every)), (seed, strict, found.log2, number, len(every))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("criterion", ["gini", "entropy"])
 @pytest.mark.parametrize("depth", [1, 2])
 def test_real_fits_lie_inside(criterion, depth):

@@ -125,7 +125,7 @@ def test_a_mixed_world_is_a_world_and_is_mixed(whole, monkeypatch):
     assert known_mixed_world(got, 56, LIMITS) is None  # no leaf has as many of a class
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("whole", [1_000, 0])
 @pytest.mark.parametrize("batch", batches(4, 20))
 def test_people_pinned_down_against_all_datasets(batch, whole, monkeypatch):

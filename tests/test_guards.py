@@ -137,6 +137,7 @@ def erring(statement, best, spread, top):
     return ConcaveTerm(statement, value, 0, 60, best, float(value(np.array([best]))[0]))
 
 
+@pytest.mark.sampled(25)
 @pytest.mark.parametrize("seed", range(30))
 def test_the_greatest_sum_holds_for_gains_that_err_as_much_as_they_may(seed):
     """Every value is too small by its documented error, and the multipliers are any: the bound is still above."""

@@ -107,6 +107,7 @@ def test_the_upper_bound_holds_for_logs_that_err_as_much_as_they_may(convention,
     assert true <= Decimal(lowered(tilt).bound_of(np.zeros(0))) <= true * Decimal("1.00000000001")
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("convention", ["ordered", "multiset"])
 @pytest.mark.parametrize("size", [1, 9, 1 << 52, (1 << 53) + 1, 10**40])
 def test_logs_of_weights_err_no_more_than_they_say(convention, size):
@@ -220,6 +221,7 @@ def true_log2(value):
         return Decimal(value.numerator).ln() / Decimal(2).ln() - Decimal(value.denominator).ln() / Decimal(2).ln()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("convention", ["ordered", "multiset"])
 def test_weights_of_histograms_are_bracketed(convention):
     """log2 of a product of thousands of factors, floats that err both ways: its bounds hold it, and are close."""

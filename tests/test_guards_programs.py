@@ -124,6 +124,7 @@ def test_bounds_hold_whatever_the_solver_answers(monkeypatch):
         assert not relaxed.refutes(Limits()), "there are worlds"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("feasible", [False, True])
 def test_a_program_is_not_believed(monkeypatch, feasible):
     """A linear program that answers a wrong solution, or wrong multipliers, settles nothing."""

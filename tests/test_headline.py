@@ -89,6 +89,7 @@ def test_the_first_figures_are_those_of_every_dataset_in_any_convention():
     assert len(seen) == 3
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("limits", [Limits(seconds=0.0), Limits(cells=1, seconds=0.0)], ids=["time", "cells"])
 def test_where_worlds_are_bounded_so_are_the_first_figures(limits):
     seen = 0

@@ -241,6 +241,7 @@ def test_a_result_without_certificates_is_refused_as_before(checking):
     assert (code, "nothing is certified" in out) == (4, True)
 
 
+@pytest.mark.slow
 def test_honest_results_verify_and_false_ones_never_do():
     """Random coupled releases against all their datasets: every line's claims are proved, and changed ones are not."""
     rng, kinds, possible = random.Random("line proofs"), set(), 0
@@ -307,6 +308,7 @@ def test_worlds_prove_what_is_possible_and_nothing_else():
             claim_of(said, release)
 
 
+@pytest.mark.slow
 def test_changed_worlds_prove_only_what_is_true():
     """Witnesses with other rows, times, exchanges and profiles, sealed anew: what is accepted is possible indeed."""
     rng, accepted, refused = random.Random("worlds"), 0, 0

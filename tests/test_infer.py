@@ -88,7 +88,7 @@ class TestRealData:
         df, label = real(name)
         assert possible_rows(Domain.from_frame(df, label=label)) == rows
 
-    @pytest.mark.sampled(6)
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize("name", [*LABELS, *HEADLESS])
     def test_no_row_is_left_out(self, name):
         df, label = real(name)
@@ -141,7 +141,7 @@ class TestRealData:
         found = grouped(Domain.from_frame(df, label=label))
         assert {k: len(v) for k, v in found.items()} == {"EDUCATION": 4, "MARRIAGE": 3}
 
-    @pytest.mark.sampled(10)
+    @pytest.mark.sampled(6)
     @pytest.mark.parametrize("name", LABELS)
     @pytest.mark.parametrize("rows", [2, 5, 20, 100])
     def test_few_rows_never_merge_different_attributes(self, name, rows):
@@ -481,6 +481,7 @@ class TestTheTruthIsNeverExcluded:
         df, _ = made
         assert_no_row_is_left_out(df, Domain.from_frame(df, strict=mode == "strict", independent=mode == "independent"))
 
+    @pytest.mark.slow
     @given(frames())
     @settings(max_examples=200)
     def test_named_groups_stay_within_one_attribute(self, made):

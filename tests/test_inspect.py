@@ -140,6 +140,7 @@ LEAKS = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(49)
 @pytest.mark.parametrize("leak", LEAKS, ids=lambda leak: f"{leak[0].rpartition('.')[2]}-{leak[2]}")
 def test_leak_is_found_where_it_is(leak):
     name, parameters, rule, path, level = leak[:5]
@@ -323,6 +324,7 @@ def test_bags_are_not_claimed_where_sizes_disagree():
 GOLDEN = [k for k, e in INDEX.items() if e["truth"].get("bootstrap") and k.endswith((".pkl", ".skops", ".joblib"))]
 
 
+@pytest.mark.sampled(77)
 @pytest.mark.parametrize("file", GOLDEN)
 def test_bags_of_all_versions(file):
     root = open_stored((MODELS / file).read_bytes()).root
@@ -499,6 +501,7 @@ def test_a_stripped_forest_does_not_give_its_bags_away(tmp_path):
     assert "4 trees were walked" in done.proof[1]
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("file", [
     "sklearn-1.9.1/forest.skops", "sklearn-1.9.1/gradient_boosting.skops", "sklearn-1.9.1/forest.z3.joblib",
     "sklearn-1.9.1/forest.joblib", "sklearn-1.9.1/forest.p2.pkl", "sklearn-1.2.2/forest_oob.pkl",

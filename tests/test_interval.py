@@ -82,7 +82,7 @@ def test_the_interval_holds_the_exact_count(batch, count_small):
                 assert high - low <= 1e-9 * max(1.0, high), (release, convention)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", range(4))
 def test_sharpening_never_raises_the_upper_bound(batch):
     for release in releases(f"sharpen {batch}", 30):

@@ -121,6 +121,7 @@ def test_weights_that_are_not_held_are_computed_again(monkeypatch: pytest.Monkey
     assert np.array_equal(out.upper.reshape(-1, out.labels)[out.alive], held.high)
 
 
+@pytest.mark.slow
 def test_hidden_weights_are_always_noticed() -> None:
     for seed in range(12):
         frame, domain = people(seed, 300)

@@ -61,7 +61,7 @@ def releases(models):
     return {kind: recon.encode(model, DOMAIN) for kind, model in models.items()}
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["hist", "sk"])
 def test_all_rows_are_given_back_and_the_report_opens_with_it(releases, kind):
     report = recon.audit(releases[kind], truth=FRAME, limits=recon.Limits(seconds=LIMITS))
@@ -99,6 +99,7 @@ def test_where_an_assumption_fails_the_report_opens_with_it():
     assert report.to_dict()["leaf_values"]["models"][0]["failed"] == found.failed != ""
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("kind", ["hist", "sk"])
 @pytest.mark.parametrize("decimals", [17, 8, 5, 3, 1])
 def test_the_true_rows_are_possible_whatever_the_rounding(releases, kind, decimals):
@@ -125,6 +126,7 @@ def test_possible_datasets_stay_possible_when_values_are_rounded():
                 assert violations(coarse, pd.DataFrame(rows, columns=columns).astype(int)) == []
 
 
+@pytest.mark.slow
 def test_less_is_known_of_fewer_digits_and_fewer_trees(releases):
     found = recon.remedies(releases["hist"], decimals=(8, 1), trees=(1,), limits=recon.Limits(seconds=60))
     assert list(found.columns) == COLUMNS

@@ -295,6 +295,7 @@ def test_joins_beside_all_data_sets():
         worlds_at_most(release, learner, Limits(), nodes=(0,))
 
 
+@pytest.mark.slow
 def test_wide_rule_lists_beside_all_data_sets():
     """GreedyRL of width 2 on three rows: the share of data sets with the counts in which it gives the same list."""
     domain = Domain((Listed("b0", (0, 1)), Listed("b1", (0, 1))), Listed("y", (0, 1)))

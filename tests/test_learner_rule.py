@@ -86,7 +86,7 @@ def matching(worlds, labels, profile):
     return fits.sum(axis=1)
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("seed", "which"), CASES)
 def test_bits_are_those_of_all_data_sets(seed, which):
     release, worlds, _, every, _ = case(seed, which)
@@ -118,6 +118,7 @@ def test_figures_beside_are_those_of_all_data_sets(seed, which):
         assert found.strict == (-math.inf, -math.inf)
 
 
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize(("seed", "which"), CASES)
 def test_verdicts_are_those_of_all_data_sets(seed, which):
     """Every profile, whole or partial: nothing certain or impossible that is not; single cells are sharp."""

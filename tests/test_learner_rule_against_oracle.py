@@ -269,6 +269,7 @@ def test_shares_at_more_rows(batch):
         larger_agrees(seed, 30 + seed % 31)
 
 
+@pytest.mark.slow
 def test_worlds_under_the_rule_are_drawn_uniformly():
     """Every world drawn is one in which the tree could be chosen, and each of a few is drawn as often (chi-square)."""
     rng, looked = np.random.default_rng(5), 0

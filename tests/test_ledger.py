@@ -289,6 +289,7 @@ MODELS = [
 ]
 
 
+@pytest.mark.sampled(72)
 @pytest.mark.parametrize("path", MODELS, ids=lambda p: p.name)
 def test_honest_models_hold_nothing_unknown(path):
     assert [(f.path, f.what) for f in inspect(path).findings if f.level == "unknown"] == []

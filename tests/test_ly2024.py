@@ -158,6 +158,7 @@ def test_attacks_on_a_list_that_remembers_nothing_find_nothing(frame):
     assert "membership inference, AUC: GreedyRL" in drawn.sentences[-1]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kept", [["GreedyRL"], ["smooth Laplace"], ["pure", "smooth Cauchy"]])
 @pytest.mark.parametrize("seeds", [1, ENOUGH])
 def test_findings_of_incomplete_results(invented, kept, seeds):
@@ -167,6 +168,7 @@ def test_findings_of_incomplete_results(invented, kept, seeds):
     assert not any("nan" in sentence and seeds > 1 for sentence in found.sentences)
 
 
+@pytest.mark.slow
 def test_it_is_known_by_name_and_drawn_from_real_data(data, tmp_path):
     folder = Path(data("german-credit.txt.gz")).parent
     assert NAMES["ly2024"] == "recon.experiments.ly2024.experiment"

@@ -96,7 +96,7 @@ def pinned_by_brute_force(model, kind, rows):
     return sum(common.values())
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", list(STEPS))
 def test_nobody_is_called_free_who_is_pinned_down_and_most_often_the_number_is_right(kind, tmp_path):
     rng = np.random.default_rng(len(kind))
@@ -139,6 +139,7 @@ def gate(tmp_path, model, domain, policy=POLICY, name="model.pkl"):
     return recon("gate", path, "--domain", tmp_path / "domain.json", "--policy", tmp_path / "policy.toml")
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("step", "met"),
     [
@@ -175,6 +176,7 @@ def with_gaps(strategy, scaler):
     return model.fit(table[["age", "smoker", "hours"]], table["y"]), domain, table
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("strategy", "scaler", "met"),
     [

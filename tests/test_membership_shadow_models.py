@@ -110,7 +110,7 @@ def test_classes_that_a_shadow_model_never_saw():
     assert np.isfinite(trained.scores(rare, np.zeros((2, 4)), np.array([2, 2]))).all()
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["predicted", "true"])
 def test_it_agrees_with_a_second_implementation_that_shares_no_code(by):
     """Shokri's attack with histograms instead of forests as attack models ranks rows alike, and finds as much."""

@@ -175,6 +175,7 @@ def test_the_truth_is_never_excluded(tmp_path, classes, known):
         assert (left.sizes() <= before_).all()
 
 
+@pytest.mark.slow
 def test_three_classes_settle_values_without_ranges_and_two_never_do(tmp_path):
     """All rows of one class up and all others down leaves every threshold: see solvers.positions.midpoints.locating."""
     exact = {}
@@ -307,7 +308,7 @@ def fits(problem, splits, x, leaves, ranges):
     )
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(24))
 def test_tiny_forests_agree_with_brute_force(tmp_path, seed):
     """Every dataset on the grid that the leaves and the midpoints allow lies within the intervals."""

@@ -121,6 +121,7 @@ def test_classes_that_leaf_values_may_give_back(loss, policy, judged, tmp_path):
     assert code in {1, 4}, out
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("last", [True, False])
 def test_every_profile_counts_however_many_there_are(last, tmp_path, capsys):
     (tmp_path / "r.json").write_text(json.dumps({"recon": 1, "domain": BITS, "models": [half("a") | {"name": "t"}]}))
@@ -367,6 +368,7 @@ def test_leaf_values_that_were_not_evaluated(file, policy, judged):
     assert code in {1, 4}, out
 
 
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("policy", OPEN)
 @pytest.mark.parametrize(
     "line", ["lambda_l1: 0.5", "path_smooth: 1", "max_delta_step: 0.5", "use_quantized_grad: 1", "is_unbalance: 1"]

@@ -215,6 +215,7 @@ ALPHAS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(st.sampled_from(NAMES), st.fractions(F(1, 100), 10**5, max_denominator=1000), ALPHAS, st.integers(1, 300))
 def test_a_radius_is_the_least_that_is_proved(name, scale, alpha, times):
@@ -308,7 +309,7 @@ def test_numbers_that_no_count_gives():
 # ---- log-likelihoods ----
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize(("rounded", "clamped"), OPTIONS)
 @pytest.mark.parametrize("name", NAMES)
 def test_log_likelihoods_are_those_of_the_definition(name, rounded, clamped):
@@ -598,7 +599,7 @@ def agrees(drawn, probabilities):
     return others > FALSE_ALARM and (len(named) == 1 or stats.chisquare(seen, expected).pvalue > FALSE_ALARM)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("scale", [F(1, 3), F(1), F(7, 2), F(0.1), F(23)])
 @pytest.mark.parametrize("name", ["discrete_laplace", "discrete_gaussian"])
 def test_discrete_samplers_draw_from_their_law(name, scale):

@@ -289,6 +289,7 @@ BITS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "learner",
     [

@@ -186,6 +186,7 @@ def test_posterior_under_bounded_noise(encoded, rows):
     assert list(table["expected"]) == pytest.approx(mine.expected())
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize("batch", BATCHES)
 def test_posterior(encoded, batch, prior):

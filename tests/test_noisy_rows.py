@@ -141,6 +141,7 @@ def odd_releases(batch, number=10):
         yield kind, release
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", BATCHES)
 def test_what_is_impossible_whatever_the_noise(encoded, batch):
     told = {"unsat": 0, "empty": 0, "exact": 0}

@@ -197,7 +197,7 @@ def test_every_model_is_every_function(case):
     assert functions == functions_of(columns, learner)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 def test_bounds_without_the_whole_class_contain_the_truth(case, monkeypatch):
     release, learner, every, optimal = case
     monkeypatch.setattr("recon.learner_rule.optimal.generation._every_model", lambda models, limits: None)
@@ -213,6 +213,7 @@ def test_bounds_without_the_whole_class_contain_the_truth(case, monkeypatch):
             assert one.errors(frame[list(found.models.columns)], frame["y"]) >= one.least
 
 
+@pytest.mark.sampled(6)
 def test_verdicts_are_those_of_every_data_set(case):
     release, learner, every, optimal = case
     names = [a.name for a in release.domain.all]
@@ -260,6 +261,7 @@ def test_who_becomes_impossible_and_certain_only_by_the_rule():
     assert math.isclose(2 ** bound.share[1], 0.5, rel_tol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_model_that_is_optimal_nowhere_is_refused():
     release = joined_with_table((("a", equals(0)), ("b", equals(1))))
     for ask in (

@@ -92,6 +92,7 @@ def compare(seed):
     assert captured.tolist() == [counts for _, counts in model.rules_]
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(st.integers(0, 2**32))
 def test_the_errors_are_the_fewest_of_all_lists(seed):

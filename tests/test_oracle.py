@@ -264,6 +264,7 @@ def test_closed_formulas(seed):
     assert oracle.dist(release) is None or 0 <= oracle.dist(release) <= 1
 
 
+@pytest.mark.sampled(62)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_truth_is_a_world_and_the_verdicts_know_it(seed):
     rng = random.Random(seed)
@@ -563,6 +564,7 @@ def test_assigned_is_for_one_tree_or_rule_list(kind):
 # ---------------------------------------------------------------- random releases of coupled models
 
 
+@pytest.mark.sampled(143)
 @pytest.mark.parametrize("seed", range(200))
 def test_coupled_truth_is_a_world(seed):
     release, truth = oracle_coupled.random_coupled(random.Random(seed))

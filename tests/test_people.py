@@ -84,6 +84,7 @@ def test_the_gravest_verdicts_stand_first_and_are_kept(monkeypatch):
     assert any("the 2 gravest" in line for line in who_lines(cut, None))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("file", [TREE, FOREST, NOISY])
 def test_no_value_and_no_name_is_repeated_unless_asked_for(file):
     release = recon.load(file)

@@ -389,6 +389,7 @@ SHARES = st.sampled_from([0.0, 0.25, 0.5, 1.0, None])
 LINES = st.lists(st.tuples(st.integers(0, 9), SHARES), min_size=1, max_size=30)
 
 
+@pytest.mark.slow
 @given(LINES)
 def test_the_most_exposed_come_first_and_of_those_the_fewest_rows(drawn):
     lines = frame([(i // 2, str(i % 2), n, drawn[i // 2 * 2][1]) for i, (n, _) in enumerate(drawn)])

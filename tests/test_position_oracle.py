@@ -289,6 +289,7 @@ def without_bags(release):
     return {**release, "models": models, "rows": position_oracle.positions(release)}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", batches(1, 11))
 @pytest.mark.parametrize("joined", [False, True])
 def test_bags_of_everybody_once_tell_no_positions_apart(batch, joined, monkeypatch):

@@ -213,6 +213,7 @@ def test_the_worst_off_class_stands_first(tmp_path, capsys):
     assert "worst off is class 1" in by_rule["most_pinned"]["sentence"]
 
 
+@pytest.mark.slow
 def test_json_has_the_same_keys(files, capsys, tmp_path):
     code, out, _ = run(capsys, "positions", files["forest"], "--truth", files["truth"], "--json")
     found = json.loads(out)
@@ -407,6 +408,7 @@ def test_ensembles_with_seeds_never_exclude_the_truth(name):
     assert found.attrs["truth"]["inside"], found.attrs["truth"]["first_outside"]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("again", [True, False])
 def test_isolation_forests_with_seeds_never_exclude_the_truth(again):
     """With replacement their trees count drawn rows, without it different ones."""

@@ -166,6 +166,7 @@ def check_against(found, law, terms):
     close(found.entropy("assigned"), bits(law) + inside, 1e-8)
 
 
+@pytest.mark.slow
 @examples(120)
 @given(cases(4, sizes=st.integers(0, 2), cells=3), st.randoms())
 def test_every_dataset_of_a_tiny_row_space(case, chance):
@@ -202,6 +203,7 @@ def test_every_dataset_of_a_tiny_row_space(case, chance):
             close(mean[i], math.fsum(p * sum(row in inside for row in data) for data, p in chosen.items()))
 
 
+@pytest.mark.slow
 @examples(150)
 @given(cases(9, sizes=st.sampled_from([0, 1, 3, 10**30])))
 def test_every_count_vector(case):
@@ -259,7 +261,7 @@ def exactly(published, n):
     return out
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("off", [0, 3, -40, 120])
 @pytest.mark.parametrize("precision", [1e-2, 1e-6, 1e-12])
 def test_windows_against_whole_numbers(off, precision):

@@ -421,6 +421,7 @@ def by_state(graph, every):
     return [every[(sums == total).all(axis=1)] for total in graph.totals]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("keep", [False, True])
 @examples(50)
 @given(data=st.data(), seed=SEEDS)

@@ -196,6 +196,7 @@ def test_rules_that_no_row_can_match():
         recon.certify(broken, [{"b0": 1}])
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("convention", ["assigned", "ordered", "multiset"])
 def test_a_leaf_with_a_million_rows(convention):
     n = 10**6

@@ -62,6 +62,7 @@ def test_census_tracts_are_counted_exactly(tract):
     assert plain_tables.number_of_data_sets(release) == TRACTS[tract]
 
 
+@pytest.mark.slow
 def test_the_only_data_set_of_a_tract_is_certified():
     got = encoded(cases.published("tract_b"))
     world = recon.reconstruct(got)
@@ -73,6 +74,7 @@ def test_the_only_data_set_of_a_tract_is_certified():
     assert all(c.error for c in verify(certificate, encoded(less)).checked)
 
 
+@pytest.mark.slow
 def test_zeros_bar_rows_before_anything_is_cut():
     """Two million combinations, of which zeros leave 130: no limit on cells or memory is met on the way."""
     release = encoded(cases.published("tract_c")).statements
@@ -108,6 +110,7 @@ def test_the_rest_of_a_group_is_empty_where_its_listed_parts_add_up_to_it():
     assert sorted(system_of(encoded(release).statements, Limits()).sizes) == [1, 2, 6, 9]
 
 
+@pytest.mark.slow
 def test_memory_is_estimated_from_live_cells():
     release = encoded(cases.cross_tables("table")).statements
     assert len(system_of(release, Limits(memory=1 << 22)).words) == 150
@@ -208,6 +211,7 @@ def test_linear_programs_fix_what_statements_nearly_determine():
     assert tightened(system_of(encoded(cases.published("ols14")).statements, Limits()), Limits(60)) is None
 
 
+@pytest.mark.slow
 def test_bounds_by_linear_programs_hold_in_every_data_set(monkeypatch):
     """Sets of items and how many people have them, some left out: programs see more than propagation, nothing wrong."""
     monkeypatch.setattr(tightening, "TIGHTENING_NEAR", 0.0)

@@ -49,6 +49,7 @@ def ended(pid):
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
+@pytest.mark.slow
 def test_writers_at_once_lose_nothing(tmp_path):
     files = [released(tmp_path, f"{i}.json") for i in range(12)]
     read, write = os.pipe()

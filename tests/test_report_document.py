@@ -62,6 +62,7 @@ def test_documents_validate_against_the_published_schema(validators, name):
         one.validate(json.loads(json.dumps(document)))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "file",
     [

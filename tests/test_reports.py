@@ -295,6 +295,7 @@ def test_a_mean_that_no_time_is_left_for_is_bounded_by_the_domain(tmp_path, caps
     assert "why bounds only: the models cut the possible rows into more than 1 cells" in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", batches(1, 1))
 def test_means_out_of_time_stay_outside_the_exact_ones(batch):
     seen = 0

@@ -30,7 +30,7 @@ HONEST = [
 ]  # fmt: skip
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("file", HONEST, ids=lambda path: path.name)
 def test_an_audit_does_not_contradict_itself(file, tmp_path, capsys):
     result = tmp_path / "result.json"

@@ -71,6 +71,7 @@ def follows(clauses, clause):
             return False
 
 
+@pytest.mark.slow
 def test_nothing_passes_for_a_satisfiable_formula():
     """Steps that follow, that do not, deletions of both kinds of clauses, and always an empty clause at the end."""
     rng, tried, steps = random.Random(9), 0, 0

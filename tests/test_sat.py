@@ -111,6 +111,7 @@ def forest(rows, trees, depth, seed=0):
     return frame.assign(y=label), recon.encode(model.fit(frame, label), domain)
 
 
+@pytest.mark.slow
 def test_more_is_settled_than_by_trees_alone():
     truth, release = forest(25, 6, 4)
     others = pd.DataFrame(np.random.default_rng(1).integers(0, 2, size=(150, 11)), columns=truth.columns)
@@ -144,6 +145,7 @@ def test_it_is_asked_where_the_cells_are_too_many():
     assert counted.engine == "local_search" or any(line.startswith("sat: ") for line in counted.trail)
 
 
+@pytest.mark.slow
 def test_contradictions_are_found_without_cells():
     rng, found = random.Random("unsat"), 0
     while found < 6:
@@ -157,6 +159,7 @@ def test_contradictions_are_found_without_cells():
                 assert SatEngine().answer(got, query, Limits()).status == "unsat"
 
 
+@pytest.mark.slow
 def test_worlds_found_are_datasets():
     rng, found = random.Random("worlds"), 0
     while found < 8:
@@ -221,6 +224,7 @@ def hard(guarded=False):
     return Lowered(release, False, 2 + 12 * 13, tuple(clauses), (), ())
 
 
+@pytest.mark.slow
 def test_time_and_stop_are_heard():
     found = satisfy(hard(), Limits(seconds=1.0), proof=True)
     assert (found.status, found.proof) == ("unknown", None)

@@ -88,6 +88,7 @@ def test_asked_to_stop_pieces_on_the_cluster_end_with_what_they_have(scheduler, 
     assert sorted(found) == [(0, (0, "stopped")), (1, (1, "stopped"))]
 
 
+@pytest.mark.slow
 def test_workers_hear_that_nobody_waits_any_longer(scheduler, tmp_path):
     """What is under way when somebody breaks off (or his program is killed) ends: Dask tells the worker."""
     folder = str(tmp_path)
@@ -129,7 +130,7 @@ def test_a_worker_killed_on_the_way(scheduler, tmp_path, capfd):
 ADDRESSES = ["127.0.0.1:1", "tcp://127.0.0.1:1", "nowhere://x:1", "tls://127.0.0.1:1", "::", "x", "silent"]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_no_scheduler_is_one_sentence(address, monkeypatch, capfd):
     extra("distributed")

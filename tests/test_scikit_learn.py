@@ -22,6 +22,7 @@ tree = extra("sklearn.tree")
 ensemble = extra("sklearn.ensemble")
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.integers(0, 2**32), st.integers(1, 60), st.sampled_from([None, 2, 4]))
 def test_the_truth_is_never_excluded(seed, n, depth):
@@ -111,7 +112,7 @@ def random_frame(rng, n):
 FORESTS = ["RandomForestClassifier", "ExtraTreesClassifier"]
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FORESTS)
 @settings(max_examples=15)
 @given(st.integers(0, 2**32), st.integers(2, 60), st.sampled_from([None, 3]))

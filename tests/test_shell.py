@@ -55,7 +55,7 @@ def test_the_shell_is_offered_commands_and_options():
     assert completed("recon count some", 2) == []  # the shell itself offers files then
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_of_a_shell_is_printed(shell):
     out, _ = recon_alone("--show-completion", shell, _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")

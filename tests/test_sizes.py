@@ -98,7 +98,7 @@ def test_captures_against_brute_force(way: str) -> None:
     run_each(way, check)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 def test_minus_size_against_brute_force(way: str) -> None:
     @given(problems(), st.data())
     def check(problem: tuple[Sizes, list[Box]], data: st.DataObject) -> None:
@@ -264,6 +264,7 @@ def test_bounds_contain_the_exact_figures_on_a_larger_list() -> None:
         assert all(a <= b <= c for a, b, c in zip(low, truth, high, strict=True))
 
 
+@pytest.mark.slow
 def test_limits_are_met_and_bounds_are_near() -> None:
     boxes = random_list(120, 120, 4, 3)
     started = time.process_time()
@@ -310,6 +311,7 @@ def chi_square(found: Captures, j: int, part_sizes: Sizes, boxes: list[Box], dra
     assert statistic < free + 5 * math.sqrt(2 * free) + 5
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("walk", [False, True])
 def test_sample_is_uniform(walk: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sizes, "ACCEPTANCE", 0 if walk else 10**9)

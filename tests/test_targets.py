@@ -95,7 +95,7 @@ def case(seed, rows=12, trees=8, alone=False, **options):
     return release, np.bincount(cell, y), y
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("rounded", ["float64", "float32"])
 def test_the_truth_is_never_excluded(rounded):
     """A hundred models, rows that share cells, gradients rounded to single precision or not."""
@@ -112,6 +112,7 @@ def test_the_truth_is_never_excluded(rounded):
     assert narrow > 150
 
 
+@pytest.mark.slow
 def test_single_people_without_sums_of_squares():
     """What rounding moves is bounded by the equations themselves where they determine everybody."""
     decided = 0
@@ -127,6 +128,7 @@ def test_single_people_without_sums_of_squares():
     assert decided > 10
 
 
+@pytest.mark.slow
 def test_bounds_hold_all_that_the_figures_allow():
     """Linear programs over the figures (gradients hardly rounded) reach no target outside the bounds, and come near."""
     met = 0

@@ -213,6 +213,7 @@ def fitted(tree, rng, x, y):
     return tree.DecisionTreeClassifier(**more).fit(x, y)
 
 
+@pytest.mark.slow
 def test_the_truth_is_never_excluded():
     """Weights that are whole by chance cannot be told in text: only there the stated assumption is used."""
     tree = extra("sklearn.tree")

@@ -113,6 +113,7 @@ def encoded(*forest):
     return encode(DOMAIN, [Tree(nodes) for nodes in forest]) if len(rows) == 1 else None
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(trees())
 def test_leaves_are_the_boxes_of_their_paths(nodes):
@@ -145,6 +146,7 @@ def test_leaves_of_many_thresholds_are_the_boxes_of_their_paths(numbers, bounded
     assert list(release.statements.blocks[0].boxes) == walked(nodes, release.cut)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(trees(), trees())
 def test_trees_are_written_and_read_back(first, second):
@@ -156,6 +158,7 @@ def test_trees_are_written_and_read_back(first, second):
     assert found.trees[0].nodes.conditions is found.trees[1].nodes.conditions  # one table, one object per condition
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(st.lists(st.tuples(NUMBERS, st.integers(0, 1)), max_size=20), st.sets(st.tuples(NUMBERS, st.integers(0, 1))))
 def test_thresholds_are_cut_as_their_positions_are(pairs, others):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +20,7 @@ def drawn(seed, n=60, columns=6):
     return x, (x[:, 0] ^ x[:, 1] ^ (random.random(n) < 0.3)).astype(int)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10_000), st.integers(1, 5))
 def test_every_depth_is_as_good_as_by_itself(seed, least):
     x, y = drawn(seed, n=30, columns=4)
