@@ -16,7 +16,7 @@ import msgspec
 import pytest
 from extras import run
 
-from encoders.models.models import ModelPart, PublishedModel, RuleSet
+from encoders.models.models import PublishedModel, PublishedPart, RuleSet
 from encoders.parts.base import Encoder
 from recon.readers.formats.release import parts, reading, schema, writing
 
@@ -79,7 +79,7 @@ class Clusters(PublishedModel):
     origin: object = None
 
     def parts(self):
-        return (ModelPart(f"cells[{i}]", c.condition, c.support, c.name) for i, c in enumerate(self.cells))
+        return (PublishedPart(f"cells[{i}]", c.condition, c.support, c.name) for i, c in enumerate(self.cells))
 
     def mapped(self, condition, support):
         changed = [
@@ -88,7 +88,7 @@ class Clusters(PublishedModel):
         return dataclasses.replace(self, cells=tuple(changed))
 
 
-class ClustersPart(schema.ModelPart, kw_only=True, tag_field="kind", tag="clusters"):
+class ClustersPart(schema.PublishedPart, kw_only=True, tag_field="kind", tag="clusters"):
     """Clusters in a release file."""
 
     cells: list[schema.RulePart]

@@ -187,7 +187,7 @@ class Provenance:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelPart:
+class PublishedPart:
     """A node, rule or figure: where it stands in its model, its condition (leaves: None), how many rows it publishes.
 
     `support` is None of a figure that is no count.
@@ -214,7 +214,7 @@ class PublishedModel:
     kind: ClassVar[str] = "model"
     unit: ClassVar[str] = "part"  # what a part is called
 
-    def parts(self) -> Iterator[ModelPart]:
+    def parts(self) -> Iterator[PublishedPart]:
         """Yield the parts in the order of the release file; `Unsupported` of a kind that has none."""
         raise unsupported(self, "its parts are not known")
 
@@ -276,9 +276,11 @@ class Tree(PublishedModel):
         if not isinstance(self.nodes, Nodes):
             object.__setattr__(self, "nodes", Nodes.of(self.nodes))
 
-    def parts(self) -> Iterator[ModelPart]:
+    def parts(self) -> Iterator[PublishedPart]:
         """Yield every node."""
-        return (ModelPart(f"nodes[{i}]", node.condition, node.support, node.name) for i, node in enumerate(self.nodes))
+        return (
+            PublishedPart(f"nodes[{i}]", node.condition, node.support, node.name) for i, node in enumerate(self.nodes)
+        )
 
     def mapped(self, condition: ConditionChange, support: SupportChange) -> Tree:
         """Return the tree with its conditions and supports changed."""
@@ -317,9 +319,11 @@ class _Ruled(PublishedModel):
     unit: ClassVar[str] = "rule"
     rules: tuple[Rule, ...]
 
-    def parts(self) -> Iterator[ModelPart]:
+    def parts(self) -> Iterator[PublishedPart]:
         """Yield every rule."""
-        return (ModelPart(f"rules[{i}]", rule.condition, rule.support, rule.name) for i, rule in enumerate(self.rules))
+        return (
+            PublishedPart(f"rules[{i}]", rule.condition, rule.support, rule.name) for i, rule in enumerate(self.rules)
+        )
 
     def mapped(self, condition: ConditionChange, support: SupportChange) -> Self:
         """Return the model with the conditions and supports of its rules changed."""
@@ -356,7 +360,7 @@ class _Ensemble(PublishedModel):
     unit: ClassVar[str] = "tree"
     trees: tuple[Tree, ...]
 
-    def parts(self) -> Iterator[ModelPart]:
+    def parts(self) -> Iterator[PublishedPart]:
         """Yield every node of every tree."""
         for t, tree in enumerate(self.trees):
             yield from (replace(part, path=f"trees[{t}].{part.path}") for part in tree.parts())
@@ -539,11 +543,11 @@ class Table(PublishedModel):
     origin: Provenance | None = None
     complete: bool = False
 
-    def parts(self) -> Iterator[ModelPart]:
+    def parts(self) -> Iterator[PublishedPart]:
         """Yield every figure."""
         for i, figure in enumerate(self.statements):
             support = None if figure.count is None else Support(count=figure.count)
-            yield ModelPart(f"statements[{i}]", figure.condition, support, figure.name)
+            yield PublishedPart(f"statements[{i}]", figure.condition, support, figure.name)
 
     def mapped(self, condition: ConditionChange, support: SupportChange) -> Table:
         """Return the table with the conditions and counts of its figures changed."""
