@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from extras import extra
+from pathlib import Path
 
+import pandas as pd
+from extras import extra
+from sklearn.ensemble import RandomForestClassifier
+
+import recon
 from solvers.foundation.limits import Limits
 from solvers.foundation.native.threads import _compiled_before, fingerprint, kept, ready
 from solvers.positions.assignments.propagation.fixpoint import Vectorised, fastest
+from solvers.statements.row_problem import problem_of
 
 
 def made(sources):
@@ -26,6 +32,30 @@ def test_a_fingerprint_tells_contents_apart(tmp_path):
     assert fingerprint([other, one]) == first
     other.write_text("y")
     assert fingerprint([one, other]) != first
+
+
+def test_what_compiled_loops_are_made_of_is_there():
+    extra("numba")
+    from solvers.positions.assignments import loops
+    from solvers.programs.local_search import compiled
+
+    beside = Path(compiled.__file__).parent
+    every = [*loops.SOURCES, *(beside / name for name in compiled.SOURCES)]
+    assert [path for path in every if not path.exists()] == []  # else a change of it would not be seen
+    assert {"tables.py", "counts.py", "loops.py"} <= {path.name for path in loops.SOURCES}
+
+
+def test_values_of_a_large_problem_are_tried_with_the_loops_that_it_was_propagated_with(monkeypatch):
+    from solvers.positions.assignments.propagation import engine
+
+    seen = []
+    monkeypatch.setattr(engine, "SMALL", 0)
+    monkeypatch.setattr(engine, "fastest", lambda limits: seen.append("fastest") or Vectorised())
+    rows = pd.DataFrame({"x": [0, 1, 2, 3] * 4, "y": [0, 1, 1, 0] * 4})
+    forest = RandomForestClassifier(3, random_state=0).fit(rows[["x"]], rows["y"])
+    release = recon.encode(forest, recon.Domain.from_frame(rows, "y"))
+    engine.Propagation(problem_of(release.statements)).run(Limits())
+    assert seen == ["fastest", "fastest"]  # propagation, and the values tried, though they are few
 
 
 def test_what_is_kept_is_found_by_others_with_the_same_sources_alone(tmp_path, monkeypatch):

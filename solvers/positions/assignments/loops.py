@@ -30,7 +30,7 @@ from solvers.positions.assignments.counts import (
     roomy,
     tightened,
 )
-from solvers.positions.assignments.propagation.tables import DomainState, ProblemTables
+from solvers.positions.assignments.propagation.tables import CHECKED, DomainState, ProblemTables
 from solvers.statements.meetings import Words
 
 
@@ -344,9 +344,6 @@ def _store(state: DomainState, t: int, rows: Ints, held: Words, match: Ints, fir
                 state.changed[rows[r], t] = state.counts[t] = state.flows[t] = True
 
 
-CHECKED = 8  # values taken together before it is looked whether all is met
-
-
 @compiled
 def _met_by(tables: ProblemTables, row: Words, s: int, met: Words) -> bool:
     """Store in `met` what the values left in tree s meet; return whether that misses something of the row."""
@@ -467,14 +464,14 @@ def _narrow(tables: ProblemTables, state: DomainState, budget: int) -> tuple[Int
     """Return the steps (a row i as i, a value v as -1 - v) and how it ended; see `vectorised.narrow`."""
     steps, length = np.empty(64, dtype=np.int64), 0
     n, trees = state.changed.shape
-    unit = max(1, tables.meet.size, tables.times.size)
+    unit = max(1, min(tables.meet.shape[0], CHECKED * trees) * tables.meet.shape[1])  # as `ProblemTables.look`
     while True:
         rows, open_rows = np.empty(n, dtype=np.int64), 0
         for i in range(n):
             if state.changed[i].any() and open_rows < max(1, budget):
                 rows[open_rows] = i
                 open_rows += 1
-        budget -= open_rows
+        budget -= open_rows + n * trees // unit
         found, contradicted = _revise_rows(tables, state, rows[:open_rows])
         for i in found:
             steps = roomy(steps, length)
@@ -503,13 +500,14 @@ def _narrow(tables: ProblemTables, state: DomainState, budget: int) -> tuple[Int
             return steps[:length], ENDED
 
 
+SOURCES = (*Path(__file__).parent.glob("*.py"), Path(__file__).parent / "propagation" / "tables.py")
+
+
 class Compiled:
     """The inner loops compiled, see `propagation.fixpoint.Loops`."""
 
     def __init__(self) -> None:
-        here = Path(__file__).parent
-        beside = here.parent / "propagation"
-        sources = fingerprint([*here.glob("*.py"), beside / "state.py", beside / "tables.py"])
+        sources = fingerprint(SOURCES)
 
         def narrowed(tables: ProblemTables, state: DomainState, budget: int) -> tuple[Ints, int]:
             return _narrow(tables, state, budget) if sources else (np.empty(0, dtype=np.int64), ENDED)

@@ -52,7 +52,7 @@ class Dive:
         self.state = DomainState.of(domains.words.copy(), self.tables)
         if complete:
             self.settle()
-        self.budget = max(1, WORK // max(1, self.tables.meet.size))
+        self.budget = max(1, WORK // self.tables.look)
         self.mixed = _mixed_leaves(self.problem)
         self.random = np.random.default_rng(seed)
         self.failed = np.ones((self.problem.rows, self.problem.trees))

@@ -28,7 +28,7 @@ from solvers.programs.local_search import loops as likely_loops
 from solvers.programs.local_search.loops import KEPT, LoopState
 from solvers.programs.local_search.problem import SearchProblem, SearchTables
 
-SOURCES = ("loops.py", "likely_loops.py", "problem.py", "compiled.py")
+SOURCES = ("loops.py", "problem.py", "compiled.py")
 
 
 class LoopFunctions(NamedTuple):

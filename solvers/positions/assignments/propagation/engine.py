@@ -449,7 +449,7 @@ class Propagation:
 
     def _worked_out(self, tables: ProblemTables, state: DomainState, limits: Limits) -> bool | None:
         """Propagate, settle labels as long as that settles some, then try values; see `propagate` for the result."""
-        loops = self._loops(self.problem.rows * len(self.problem.tree) >= SMALL, limits)
+        loops = self._loops(self._large, limits)
         tried = not tables.compared
         while True:
             settled = propagate(loops, tables, state, self.steps, limits)
@@ -468,6 +468,11 @@ class Propagation:
                 if not settled:
                     return settled
 
+    @property
+    def _large(self) -> bool:
+        """Return whether the problem itself is much work."""
+        return self.problem.rows * len(self.problem.tree) >= SMALL
+
     def _loops(self, much: bool, limits: Limits) -> Loops:
         """Return the loops for much work, or for less than it takes to load compiled ones."""
         return self._given or (fastest(limits) if much else Vectorised())
@@ -484,7 +489,7 @@ class Propagation:
     def _tried(self, tables: ProblemTables, state: DomainState, limits: Limits) -> bool | None:
         """Try values with a part of the time, that spent on it before taken off: nobody waits for it twice."""
         sizes = self.domains.sizes()
-        loops = self._loops(int(sizes[(sizes > 1) & (sizes <= WIDEST)].sum()) >= MANY, limits)
+        loops = self._loops(self._large or int(sizes[(sizes > 1) & (sizes <= WIDEST)].sum()) >= MANY, limits)
         share = limits.stage("values tried")
         before = share.left()
         own = before - self._trials

@@ -67,7 +67,7 @@ def propagate(
     Returns whether every row has a value left in every tree that saw it, None where the time ended before that was
     settled: `state` then says what is open, and another call goes on from there.
     """
-    budget = max(1, WORK // max(1, tables.meet.size, tables.times.size))
+    budget = max(1, WORK // tables.look)
     while True:
         settled: bool | None = None
         while settled is None:

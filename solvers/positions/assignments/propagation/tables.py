@@ -17,6 +17,7 @@ from solvers.statements.row_problem import RowProblem
 
 EXACT = 24  # weights up to which all ways to make them are looked through
 MOST_SUMS = 64  # values of c that weighted sums are taken with
+CHECKED = 8  # values taken together before it is looked whether all that a row has left is met
 
 
 class ProblemTables(NamedTuple):
@@ -49,6 +50,12 @@ class ProblemTables(NamedTuple):
     def trees(self) -> int:
         """Return the number of trees."""
         return len(self.times)
+
+    @property
+    def look(self) -> int:
+        """Return the words that one look at a row takes, about: of most trees it ends after some values."""
+        values, words = self.meet.shape
+        return max(1, min(int(values), CHECKED * len(self.times)) * int(words))
 
     @property
     def compared(self) -> bool:

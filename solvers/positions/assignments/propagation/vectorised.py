@@ -225,10 +225,10 @@ def narrow(tables: ProblemTables, state: DomainState, budget: int) -> tuple[list
     tree that saw it; None where the budget ended first.
     """
     steps: list[tuple[bool, int]] = []
-    unit = max(1, tables.meet.size, tables.times.size)  # words of one row's look; to count a tree is many of them
+    unit = tables.look  # to count a tree is many looks, to go through all rows as well
     while True:
         rows = np.flatnonzero(state.changed.any(axis=1))[: max(1, budget)]
-        budget -= len(rows)
+        budget -= len(rows) + state.changed.size // unit
         found, contradicted = _revise(tables, state, rows)
         steps += [(True, i) for i in found]
         if contradicted:
