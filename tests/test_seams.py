@@ -170,3 +170,19 @@ def test_what_is_answered_instead_has_the_rest_of_the_time(monkeypatch, capsys):
     run(capsys, "audit", str(MODELS / "leaky" / "KNeighborsClassifier.pkl"), "--time", "30")
     assert len(begun) == len(read) == 1
     assert begun[0] <= read[0]
+
+
+def test_a_file_is_inspected_before_its_leaf_values_take_the_time(monkeypatch, capsys):
+    """What leaf values prove may take all of `--time`; what the file stores outright is known before."""
+    from recon.readers.loading import settled
+    from recon.release.auditing import auditing
+
+    order, inspect, strengthened = [], auditing.inspect, settled.strengthened
+    monkeypatch.setattr(auditing, "inspect", lambda *args: order.append("inspect") or inspect(*args))
+    monkeypatch.setattr(settled, "strengthened", lambda *args: order.append("leaf values") or strengthened(*args))
+    code, out, _ = run(
+        capsys, "audit", "examples/releases/boosted_model.txt", "--domain", "examples/boosted_domain.json"
+    )
+    assert code == 0
+    assert order[:2] == ["inspect", "leaf values"]
+    assert "not inspected" not in out

@@ -89,7 +89,7 @@ def audit(
     with working(seconds, memory, max_cells, quiet, log_json) as whole, kept_open(), files_opened_once():
         limits = within_machine(whole, workers, dask)
         domain = domain or _registered_domain(register)
-        release = open_release(files, domain, independent, limits, confidence, rows, label, known=known)
+        release = open_release(files, domain, independent, limits, confidence, rows, label, settle=False, known=known)
         if release.rows.high is None:  # nothing can be counted, but something is said
             stated = open_report(release, chosen, limits, command_line())
             violated = stated.assessment is not None and stated.assessment.outcome == "violated"
