@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 import recon
-from recon.queries.tables.answering import _certificate, _solutions, counted, verified
+from recon.queries.tables.answering import _solutions, counted
+from recon.queries.tables.proofs import certificate, verified
 from recon.queries.tables.variability import variability
 from solvers.foundation.limits import Limits
 
@@ -71,7 +72,7 @@ def test_28_tracts_have_one_data_set_over_bins_and_it_is_the_file(tracts):
         certain += one.certain
         alone += len(one.settled_leaves[0])
         blocks += len(one.live.top.leaves)
-        proof = _certificate(tables, one)
+        proof = certificate(tables, one)
         assert len(json.dumps(proof)) < 10_000
         held = people[people.tract == one.live.top.names[0]]
         assert_same(one, held, tables)

@@ -5,6 +5,8 @@ import gzip
 import itertools
 import json
 import random
+import zlib
+from collections import Counter
 from math import factorial
 
 import numpy as np
@@ -16,13 +18,16 @@ from typer.testing import CliRunner
 from encoders.domain.domain import Domain
 from encoders.domain.values import Listed, Test
 from recon.cli.app import app
-from recon.queries.tables.answering import KEY, _solutions, certified, counted, counted_with_proofs, verified
+from recon.queries.tables.answering import _solutions, certified, counted, counted_with_proofs
+from recon.queries.tables.proofs import KEY, verified
+from recon.queries.tables.reading import opened_tables
 from recon.queries.tables.tables import Cell, Tables
 from recon.queries.tables.variability import variability
-from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError
+from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.tables import two_way
-from solvers.tables.widths import _bound_of, _width
+from solvers.tables.distances import SCALE, Distances, bound_of
+from solvers.tables.widths import width
 
 A, B = ("x", "y"), (1, 2, 3)
 TUPLES = list(itertools.product(A, B))
@@ -69,12 +74,12 @@ def every_world(areas, smallest, people, cells, listed):
 
 def table(areas, cells, listed):
     made = [Cell(name, conditions, name) for name, (_, conditions) in cells.items()]
-    return Tables([(a, c, v) for (a, c), v in listed.items()], made, areas, domain=DOMAIN)
+    return Tables([(a, c, v) for (a, c), v in listed.items()], made, areas, domain=DOMAIN, schema={"both": ["a", "b"]})
 
 
 def test_brute_force_over_tiny_areas():
     """Two and three levels, unions of boxes, partly listed: numbers, bounds and verdicts against all data sets."""
-    exact = split = bounded = 0
+    exact = split = 0
     for seed in range(120):
         rng = random.Random(seed)
         areas, smallest, people, cells, listed = drawn(rng)
@@ -108,27 +113,75 @@ def test_brute_force_over_tiny_areas():
                     "possible": count.min() == 0 < count.max(), "unknown": True}  # fmt: skip
             assert told[line.verdict], seed
             assert line.verdict != "unknown" or found.areas[0].unique is not True, seed
-        bounded += widths_hold(tables, one, places, worlds, seed)
-    assert bounded > 150
     assert exact > 30
     assert split > 25
 
 
-def widths_hold(tables, one, places, worlds, seed):
-    """Return how many widths of smallest areas are exact; all must hold for all pairs of data sets."""
-    design = one.live.design
-    cell = [design.b[i] if one.live.split[design.group[design.pair[i]]] else 1000 + design.pair[i] for i in range(6)]
-    exact = 0
-    for line in variability(tables).lines:
-        keys = np.array([cell[TUPLES.index(t)] if a == line[1] else -1 for a, t in places])
-        shown = np.stack([np.array(worlds)[:, keys == c].sum(1) for c in np.unique(keys[keys >= 0])], axis=1)
-        far = max(np.abs(shown - w).sum(1).max() for w in shown)
-        if line[5] is not None:
-            true = 100 * far / (2 * line[2])
-            assert line[5] - 1e-4 <= true <= line[6] + 1e-4, seed
-            assert true <= line[4] + 1e-4, seed
-            exact += line[5] == line[6]
-    return exact
+SCHEMAS = [None, ["a"], ["b"], ["b:2"], ["a", "b:2/3"], ["both"]]
+
+
+def test_widths_and_radii_of_tiny_areas_against_all_pairs_of_data_sets():
+    """Over several schemas, by own tables and by all: bounds hold, are mostly exact, and certificates are accepted."""
+    exact, told, proved = Counter(), Counter(), 0
+    for seed in range(150):
+        rng = random.Random(seed)
+        areas, smallest, people, cells, listed = drawn(rng)
+        cells |= {f"{k}{v}": ([t for t in TUPLES if t[k == "b"] == v], (((k, Test(values=(v,))),),))
+                  for k, values in (("a", A), ("b", B)) for v in values}  # fmt: skip
+        places, worlds = every_world(areas, smallest, people, cells, listed)
+        tables = table(areas, cells, listed)
+        schema = SCHEMAS[seed % len(SCHEMAS)]
+        given = pd.DataFrame([(a, *t) for a, t in people], columns=["area", "a", "b"])
+        center = np.bincount([places.index(p) for p in people], minlength=len(places))
+        try:
+            found = variability(tables, schema=schema, around=given, relaxed=True, proofs=True)
+        except Unsupported:  # the tables do not tell apart what the schema does
+            continue
+        (one,) = _solutions(tables, Limits())
+        lower = [cells[c][0] for a, c in listed if areas[a] is not None or len(areas) == 1]
+        for area in found.to_frame().itertuples():
+            keys = np.array([histogram_cell(one, schema, t, lower) if a == area.area else -1 for a, t in places])
+            shown = [np.bincount(keys[keys >= 0], np.array(w)[keys >= 0], 2000) for w in (*worlds, center)]
+            if area.coupled_high is None:
+                continue
+            far = max(np.abs(v - w).sum() for v in shown for w in shown)
+            near = max(np.abs(w - shown[-1]).sum() for w in shown)
+            for true, low, high, name in ((far, area.coupled_low, area.coupled_high, "width"),
+                                          (near, area.radius_low, area.radius_high, "radius")):  # fmt: skip
+                assert low - 1e-4 <= 100 * true / (2 * area.people) <= high + 1e-4, (seed, name)
+                told[name] += 1
+                exact[name] += low == high
+            assert area.radius_low <= area.coupled_high <= area.alone_high, seed
+            assert area.coupled_low <= min(100, 2 * area.radius_high) + 1e-4, seed
+            assert area.radius_alone_low <= area.alone_high, seed
+            assert area.radius_high <= area.radius_alone_high, seed
+            assert (area.relaxed_high == 0) <= (area.coupled_high == 0), seed
+        checked = verified(list(found.proofs), tables, Limits())
+        assert not [c for c in checked if c.error], seed
+        proved += len(checked)
+    assert told["width"] > 150
+    assert exact["width"] == exact["radius"] == told["width"]
+    assert proved > 300
+
+
+def histogram_cell(one, schema, person, lower):
+    """Return the cell of the histogram that a person is in, worked out from the words of the schema.
+
+    An attribute without bins has those that the cells of smaller areas, `lower` (sets of tuples), tell apart.
+    """
+    t = TUPLES.index(person)
+    if schema is None:
+        design = one.live.design
+        return int(design.b[t] if one.live.split[design.group[design.pair[t]]] else 1000 + design.pair[t])
+
+    def alike(k, v):
+        others = A if k == "b" else B
+        return [[((o, v) if k == "b" else (v, o)) in held for o in others] for held in lower]
+
+    whole = {"a": str(alike("a", person[0])), "b": str(alike("b", person[1])), "b:2": person[1] >= 2,
+             "b:2/3": person[1]}  # fmt: skip
+    names = ["a", "b"] if schema == ["both"] else schema
+    return zlib.crc32(str([whole[name] for name in names]).encode()) % 2000
 
 
 def test_widths_are_stored_and_a_stopped_run_goes_on(tmp_path):
@@ -156,18 +209,22 @@ def test_multipliers_are_bounds_whatever_they_are():
     for _ in range(80):
         n, m = rng.randint(2, 5), rng.randint(1, 3)
         matrix = np.array([[int(rng.random() < 0.6) for _ in range(n)] for _ in range(m)])
-        room = np.array([rng.randint(1, 2) for _ in range(n)])
+        room = np.array([rng.randint(1, 3) for _ in range(n)])
         left = matrix @ np.array([rng.randint(0, u) for u in room])
         inside = np.array([rng.random() < 0.7 for _ in range(n)])
         fits = np.array([v for v in itertools.product(*(range(u + 1) for u in room)) if (matrix @ v == left).all()])
-        far = max(np.abs(p - q)[inside].sum() for p in fits for q in fits)
-        told = _width(sparse(matrix), left, room, inside, False)
-        assert told.low == far <= told.high
-        sharp += told.high == far
-        for _ in range(5):
-            any_numbers = np.array([rng.randint(-30, 30) for _ in range(m)])
-            assert far <= _bound_of(sparse(matrix), left, room, inside, any_numbers)
-    assert sharp > 60
+        none = np.zeros(0, np.int64)
+        system = Distances(sparse(matrix), left, room, inside, none, none, none, none)
+        for center in (None, fits[rng.randrange(len(fits))]):
+            ends = fits if center is None else [center]
+            far = max(np.abs(p - q)[inside].sum() for p in fits for q in ends)
+            told = width(system, False, center)
+            assert told.low == far <= told.high
+            sharp += told.high == far
+            for _ in range(5):
+                any_numbers = np.array([rng.randint(-3 * SCALE, 3 * SCALE) for _ in range(m)])
+                assert far <= bound_of(system, any_numbers, center)
+    assert sharp > 140
 
 
 def test_one_table_more_never_adds_a_data_set():
@@ -278,6 +335,76 @@ def test_every_missing_step_is_seen():
     for wrong in ([], steps[:-1], [len(one.live.rows)], [-1]):
         with pytest.raises(Exception, match=r"statement|fixed"):
             replayed(one.live, wrong)
+
+
+OPEN = copy.deepcopy(SMALL)
+OPEN["models"][0] |= {
+    "values": [["street", "all", 4], ["street", "x", 2], ["street", "one", 2], ["lane", "all", 2], ["lane", "x", 1],
+               ["lane", "one", 1], ["town", "x1", 1]],
+    "schema": {"both": ["a", "b:2"]},
+}  # fmt: skip
+CHANGES = [{"distance": [0, 2]}, {"distance": [10, 10]}, {"distance": [True, 4]}, {"people": 3}, {"area": "lane"},
+           {"area": "town"}, {"top": "street"}, {"tables": "any"}, {"schema": ["a"]}, {"without": ["A"]}, {"more": 1},
+           {"release": ["0"]}, {"x": "AAAA"}, {"x": ""}, {"rows": "eJxj"}, {"rows": 3}]  # fmt: skip
+
+
+def test_certificates_of_widths_are_verified_and_forged_ones_refused(tmp_path):
+    """By own tables the street's people may be swapped; the town's own count of x1 leaves less. All by commands."""
+    result = run(tmp_path, OPEN, "--schema", "both", "--proofs", "--json", command="variability")
+    found = json.loads(result.stdout)
+    assert result.exit_code == 0
+    street = next(line for line in found["areas"] if line["area"] == "street")
+    assert (street["alone_low"], street["alone_high"]) == (100, 100)
+    assert (street["coupled_low"], street["coupled_high"]) == (50, 50)
+    out = tmp_path / "out.json"
+    out.write_text(result.stdout)
+    told = run(tmp_path, OPEN, str(out), command="verify")
+    assert told.exit_code == 0
+    assert "4 of 4 certificates verified" in told.stdout
+    good = [c for c in found["certificates"] if c["area"] == "street"]
+    for one in good:
+        alone = one["tables"] == "own"
+        assert one["distance"] == ([8, 8] if alone else [4, 4])
+        for change in CHANGES:
+            out.write_text(json.dumps(one | change))
+            assert run(tmp_path, OPEN, str(out), command="verify").exit_code == 1, change
+    own = max(good, key=lambda c: c["distance"])
+    out.write_text(json.dumps(own | {"tables": "all"}))  # its data sets do not fit the town's count
+    assert run(tmp_path, OPEN, str(out), command="verify").exit_code == 1
+
+
+def test_variability_prints_per_area_and_refuses_what_it_cannot_answer(tmp_path):
+    people = tmp_path / "people.csv"
+    rows = ["street,x,1", "street,x,2", "street,y,1", "street,y,3", "lane,y,1", "lane,x,3"]
+    people.write_text("\n".join(["area,a,b", *rows]))
+    asked = ["--schema", "a", "--around", str(people), "--relaxed", "--by", "area", "--without", "B"]
+    told = run(tmp_path, OPEN, *asked, command="variability").stdout
+    assert "radius, relaxed" in told
+    assert "without them, in" in told
+    assert [line.split()[0] for line in told.splitlines() if " % " in line and "street" in line] == ["street", "street"]
+    parquet = tmp_path / "widths.parquet"
+    assert run(tmp_path, OPEN, "--around", "found", "--out", str(parquet), command="variability").exit_code == 0
+    assert (pd.read_parquet(parquet).radius_high > 0).all()
+    for wrong, text in (
+        ("c", "no attribute"),
+        ("b:9", "not a value|outside"),
+        ("a:z", "no value"),
+        ("", "no attribute"),
+    ):
+        with pytest.raises(ReleaseError, match=text):
+            variability(small_tables(), schema=[x for x in [wrong] if x])
+    frame = pd.read_csv(people)
+    for change, text in (({"area": "town"}, "no smallest area"), ({"a": "z"}, "not a value"), ({"b": 2}, "agree")):
+        with pytest.raises(ReleaseError, match=text):
+            variability(opened(tmp_path), around=frame.assign(**change))
+    with pytest.raises(ReleaseError, match="no column 'b'"):
+        variability(opened(tmp_path), around=frame.drop(columns="b"))
+    with pytest.raises(Unsupported, match="do not tell apart all values of b"):
+        variability(opened(tmp_path), schema=["b:3"])
+
+
+def opened(tmp_path):
+    return opened_tables([str(tmp_path / "tables.json")])
 
 
 BAD = [

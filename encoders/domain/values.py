@@ -10,6 +10,7 @@ Binary columns as views of attributes.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import sys
 from abc import ABC, abstractmethod
@@ -395,3 +396,20 @@ class View:
 
     attribute: str
     test: Test
+
+
+def from_text(text: str, attribute: AnyAttribute) -> Value:
+    """Return a CSV cell as a value of the attribute: a listed text first, then a number or true/false."""
+    if isinstance(attribute, Listed) and text in attribute.index:
+        return text
+    if "_" in text:  # Python's own spelling of numbers
+        return text
+    if text.lower() in {"true", "false"}:
+        return int(text.lower() == "true")
+    with contextlib.suppress(ValueError):
+        return int(text)
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return number if math.isfinite(number) else text

@@ -159,17 +159,35 @@ Store = Annotated[
 ]
 
 
+OverSchema = Annotated[
+    str | None,
+    typer.Option(
+        "--schema", help="Attributes that histograms are over, with commas; age:5/18/65: bins that begin at 5, 18, 65."
+    ),
+]
+By = Annotated[str | None, typer.Option("--by", help="'area': a line for every smallest area.")]
+Around = Annotated[
+    str | None,
+    typer.Option("--around", help="Table of everybody: the radius from these people; 'found': from a data set found."),
+]
+Relaxed = Annotated[bool, typer.Option("--relaxed", help="Beside them the relaxation of Abowd et al. (4.9, 4.10).")]
+Proofs = Annotated[bool, typer.Option("--proofs", help="With --json: certificates of widths, for recon verify.")]
+
+
 def variability(
-    files: TableFiles, without: LeftOut = None, alone: Alone = False, store: Store = None, out: Out = None,
+    files: TableFiles, schema: OverSchema = None, by: By = None, around: Around = None, relaxed: Relaxed = False,
+    without: LeftOut = None, alone: Alone = False, proofs: Proofs = False, store: Store = None, out: Out = None,
     seconds: Seconds = None, memory: Memory = "1G", workers: Workers = 1, dask: Cluster = None, json: Json = False,
     quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Say per smallest area how different two data sets with the same tables can be; 0: it is the only one."""
     from recon.queries.tables.reading import opened_tables
-    from recon.queries.tables.variability import lines_of
+    from recon.queries.tables.variability import FOUND, difference, lines_of
     from recon.queries.tables.variability import variability as run
     from solvers.foundation.errors import Unsupported
 
+    if by not in {None, "area"}:
+        raise typer.BadParameter(f"--by is 'area', not '{by}'")
     with working(seconds, memory, 1, quiet, log_json) as whole:
         limits = within_machine(whole, workers, dask)
         tables = opened_tables(files)
@@ -177,24 +195,33 @@ def variability(
             raise Unsupported(
                 f"{files[0]}: holds no tables of areas (kind 'tables'): variability is asked of them alone"
             )
-        found = run(tables, coupled=not alone, store=store, limits=limits)
+        names = None if schema is None else [name.strip() for name in schema.split(",") if name.strip()]
+        people: Any = around
+        if around not in {None, FOUND}:
+            from recon.readers.frames.selections import read_table
+
+            people = read_table(around, limits)
+        asked = {"schema": names, "around": people, "relaxed": relaxed, "coupled": not alone, "proofs": proofs}
+        found = run(tables, store=store, limits=limits, **asked)
         left_out = [] if without is None else [name.strip() for name in without.split(",")]
         beside = None
         if left_out:
             kept = None if store is None else f"{store}.without"
-            beside = run(tables, without=left_out, coupled=not alone, store=kept, limits=limits)
-    summary = {"kind": "variability", "status": found.status, "all_tables": found.summary(),
-               "assumptions": list(found.assumptions)}  # fmt: skip
+            beside = run(tables, without=left_out, store=kept, limits=limits, **asked)
+    summary: dict[str, Any] = {"kind": "variability", "status": found.status, "schema": names,
+                               "all_tables": found.summary(), "assumptions": list(found.assumptions)}  # fmt: skip
     if beside is not None:
-        summary |= {"without": left_out, "without_them": beside.summary()}
+        summary |= {"without": left_out, "without_them": beside.summary(),
+                    "areas_without": records(beside.to_frame())}  # fmt: skip
     if out is not None:
         write_table(found.to_frame(), out, private=True)
     if json:
-        print_json(summary | {"areas": records(found.to_frame())})
+        more = {"certificates": [*found.proofs, *(beside.proofs if beside else ())]} if proofs else {}
+        print_json(summary | {"areas": records(found.to_frame())} | more)
     else:
-        print_lines(*lines_of(found, "all tables"))
+        print_lines(*lines_of(found, "all tables", by == "area"))
         if beside is not None:
-            print_lines(*lines_of(beside, f"without {', '.join(left_out)}"))
+            print_lines(*lines_of(beside, f"without {', '.join(left_out)}", by == "area"), *difference(found, beside))
         print_lines("assuming: " + "; ".join(found.assumptions))
     finish(found.status if beside is None or beside.status == "exact" else beside.status)
 

@@ -17,14 +17,24 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.domain.domain import Domain
-from encoders.domain.values import AnyAttribute, Continuous, Grid, Listed, Ranges, Test, Value, complement, intersection
+from encoders.domain.values import (
+    AnyAttribute,
+    Continuous,
+    Grid,
+    Listed,
+    Ranges,
+    Test,
+    Value,
+    complement,
+    from_text,
+    intersection,
+)
 from encoders.encode.encoder import EncodedRelease
 from recon.readers.frames.selections import (
     columns_by_attribute,
     distinct_cells,
     doubt,
     frame_ranges,
-    from_text,
     missing,
     untested,
 )

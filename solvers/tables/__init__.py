@@ -5,4 +5,4 @@
 2
 """
 
-__all__ = ["atoms", "replay", "solving", "two_way", "widths"]
+__all__ = ["atoms", "distances", "replay", "solving", "two_way", "widths"]

@@ -24,13 +24,13 @@ from typing import Any, NoReturn
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
 
 from solvers.foundation.errors import ContradictionError, ReconError, TooLarge
 
 MAX_TUPLES = 1 << 22
 Ints = NDArray[np.int64]
 Masks = Sequence[tuple[int, NDArray[np.bool_]]]  # of a box: attribute -> its allowed parts
+Places = dict[tuple[int, ...], Ints]
 
 
 def _incidence(shape: tuple[int, ...], regions: Sequence[Sequence[Masks]]) -> sp.csr_matrix:
@@ -38,9 +38,11 @@ def _incidence(shape: tuple[int, ...], regions: Sequence[Sequence[Masks]]) -> sp
     total = int(np.prod([float(s) for s in shape])) if shape else 1
     if total > MAX_TUPLES:
         raise TooLarge(f"the tables cut the attributes into {total:,} combinations, more than {MAX_TUPLES:,}")
-    none = np.zeros(0, np.int64)
+    none, known = np.zeros(0, np.int64), Places()
     columns = [
-        _places(shape, r[0]) if len(r) == 1 else np.unique(np.concatenate([*(_places(shape, b) for b in r), none]))
+        _places(shape, r[0], known)
+        if len(r) == 1
+        else np.unique(np.concatenate([*(_places(shape, b, known) for b in r), none]))
         for r in regions
     ]
     starts = np.concatenate([[0], np.cumsum([len(c) for c in columns])]).astype(np.int64)
@@ -48,14 +50,22 @@ def _incidence(shape: tuple[int, ...], regions: Sequence[Sequence[Masks]]) -> sp
     return sp.csr_matrix((np.ones(len(indices), np.int64), indices, starts), shape=(len(regions), total))
 
 
-def _places(shape: tuple[int, ...], box: Masks) -> Ints:
-    """Return the numbers of the tuples in a box, ascending."""
+def _places(shape: tuple[int, ...], box: Masks, known: Places) -> Ints:
+    """Return the numbers of the tuples in a box, ascending. `known`: of its first attributes, by their masks."""
     allowed = dict(box)
-    out = np.zeros(1, np.int64)
-    for k, size in enumerate(shape):
-        parts = np.flatnonzero(allowed[k]) if k in allowed else np.arange(size)
-        out = (out[:, None] * size + parts).ravel()
-    return out
+    return _outer(shape, [allowed.get(k) for k in range(len(shape))], known, len(shape))
+
+
+def _outer(shape: tuple[int, ...], masks: Sequence[NDArray[np.bool_] | None], known: Places, k: int) -> Ints:
+    """Return the numbers of the combinations of the first k attributes' parts that their masks allow."""
+    key = tuple(map(id, masks[:k]))  # masks of boxes outlive the numbering
+    if key not in known and not k:
+        known[key] = np.zeros(1, np.int64)
+    elif key not in known:
+        mask, before = masks[k - 1], _outer(shape, masks, known, k - 1)
+        parts = np.arange(shape[k - 1]) if mask is None else np.flatnonzero(mask)
+        known[key] = (before[:, None] * shape[k - 1] + parts).ravel()
+    return known[key]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +89,7 @@ class Cells:
         whole = _incidence(shape, regions)
         out = np.zeros(whole.shape[1], bool)
         for box in impossible:
-            out[_places(shape, box)] = True
+            out[_places(shape, box, Places())] = True
         kept = np.flatnonzero(~out)
         return cls(tuple(names), shape, kept, whole[:, kept].tocsr())
 
@@ -160,8 +170,8 @@ class Design:
         nb, nv = int(b.max(initial=-1)) + 1, int(v.max(initial=-1)) + 1
         keys, pair, size = np.unique(b * max(nv, 1) + v, return_inverse=True, return_counts=True)
         pair_b, pair_v = keys // max(nv, 1), keys % max(nv, 1)
-        graph = sp.coo_matrix((np.ones(len(keys)), (pair_b, nb + pair_v)), shape=(nb + nv, nb + nv))
-        groups, named = connected_components(graph, directed=False)
+        named = connected(pair_b, nb + pair_v, nb + nv)
+        groups = int(named.max(initial=-1)) + 1
         bs, vs = np.bincount(named[:nb], minlength=groups), np.bincount(named[nb:], minlength=groups)
         group = named[pair_b].astype(np.int64)
         whole = np.bincount(group, minlength=groups) == bs * vs
@@ -171,6 +181,25 @@ class Design:
             lower, upper, b, pair.ravel().astype(np.int64), pair_b, pair_v, size.astype(np.int64), group, whole,
             cells.matrix[lower][:, first_b].tocsr(), cells.matrix[upper][:, first_v].tocsr(),
         )  # fmt: skip
+
+
+def connected(one: Ints, other: Ints, number: int) -> Ints:
+    """Return the component of each of so many nodes, counted from 0, by the edges between `one` and `other`.
+
+    Every round hooks components to neighbours of a smaller number: rounds grow with the logarithm. (That of scipy
+    loads its linear algebra.)
+    """
+    label = np.arange(number)
+    while True:
+        a, b = label[one], label[other]
+        least, new = np.minimum(a, b), label.copy()
+        np.minimum.at(new, a, least)
+        np.minimum.at(new, b, least)
+        while (shorter := new[new]).tobytes() != new.tobytes():
+            new = shorter
+        if np.array_equal(new, label):
+            return np.unique(label, return_inverse=True)[1].ravel().astype(np.int64)
+        label = new
 
 
 def _first(classes: Ints, number: int) -> Ints:

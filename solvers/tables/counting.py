@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
 
 from solvers.tables.atoms import Ints, Rows
+from solvers.tables.distances import OpenCounts
 
 MAX_STATES = 200_000
 MAX_NESTED = 3_000  # statements of a component that are compared with each other
@@ -41,21 +41,12 @@ def differences(rows: Rows, low: Ints, high: Ints) -> Rows | None:
 
 def components(rows: Rows, low: Ints, high: Ints) -> list[tuple[sp.csr_matrix, Ints, Ints]]:
     """Return the components of the open counts: a matrix (statements, counts), what is left of each, the counts."""
-    is_open = low < high
-    owner = np.repeat(np.arange(len(rows)), np.diff(rows.starts))
-    fixed = ~is_open[rows.columns]
-    left = rows.value - np.bincount(owner[fixed], low[rows.columns[fixed]], len(rows)).astype(np.int64)
-    variables = np.flatnonzero(is_open)
-    number = np.cumsum(is_open) - 1
-    entries = (owner[~fixed], number[rows.columns[~fixed]])
-    matrix = sp.csr_matrix((np.ones(len(entries[0]), np.int64), entries), shape=(len(rows), len(variables)))
-    used = np.flatnonzero(np.diff(matrix.indptr))
-    matrix, left = matrix[used], left[used]
-    count, part = connected_components(sp.csr_matrix(matrix.T @ matrix), directed=False)
-    row_part = part[matrix.indices[matrix.indptr[:-1]]] if len(used) else np.zeros(0, np.int64)
-    return [
-        (matrix[row_part == k][:, part == k].tocsr(), left[row_part == k], variables[part == k]) for k in range(count)
-    ]
+    s, out = OpenCounts.of(rows, low, high), []
+    for k in range(int(s.part.max(initial=-1)) + 1):
+        columns, mine = np.flatnonzero(s.part == k), s.row_part == k
+        matrix = s.matrix[mine][:, columns].tocsr()
+        out.append((matrix, s.left[mine] + matrix @ low[s.at[columns]], s.at[columns]))
+    return out
 
 
 def listed(matrix: sp.csr_matrix, left: Ints, low: Ints, high: Ints, most: int) -> Ints | None:

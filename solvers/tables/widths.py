@@ -1,102 +1,109 @@
-"""How far two data sets of an area can lie apart: at least by a pair of them, at most by whole multipliers.
+"""How far data sets of an area can lie apart: the width, of any two, and the radius, from one of them.
 
-With x and y two solutions and s their sum, a count adds |x - y| <= min(s, 2 U - s) to their distance (U: its greatest
-value above its least). So the linear program over s alone bounds the distance, exactly what the one over x, y and
-their overlap does. Any multipliers are a bound, evaluated in whole numbers: `bound_of`.
+Of few data sets all pairs are looked at. Else at least by data sets, checked in whole numbers; at most by whole
+multipliers (`solvers.tables.distances`) or, where these do not close it, by CP-SAT within a bounded amount of work.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
-from solvers.tables.atoms import Ints, LiveCounts, Rows
-from solvers.tables.counting import components
+from solvers.tables import counting
+from solvers.tables.atoms import Ints, LiveCounts, Rows, propagated
+from solvers.tables.distances import SCALE, Distances, OpenCounts, bound_of, distance, linear_program, total_of
 from solvers.tables.solving import SolvedArea
 
-SCALE = 12  # multipliers are whole twelfths
-SECONDS = 5.0  # of a search for two data sets
+SECONDS = 5.0  # of a search for data sets
 WORK = 0.5  # of CP-SAT, in its own unit
 MAX_SEARCHED = 600  # counts
+LISTED, BEGUN, PAIRED = 24, 2_000, 200  # counts, solutions begun, solutions of which all pairs are looked at
+NONE = np.zeros(0, np.int64)
+Between = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
 class Width:
-    """The greatest distance (L1) of two data sets: `low` by the pair `x`, `y`, `high` by `multipliers` / SCALE."""
+    """The greatest distance (L1): `low` by the data sets `x`, `y`, `high` by `multipliers` or, else, by a search."""
 
     low: int
     high: int
-    x: Ints
-    y: Ints
-    multipliers: Ints
+    x: Ints = field(default_factory=lambda: NONE)
+    y: Ints = field(default_factory=lambda: NONE)
+    multipliers: Ints = field(default_factory=lambda: NONE)
     by_multipliers: bool = True
 
 
-def _bound_of(matrix: sp.csr_matrix, left: Ints, room: Ints, inside: NDArray[np.bool_], multipliers: Ints) -> int:
-    """Return a bound on the distance inside of the chosen counts, by multipliers of the statements in twelfths.
+def width(d: Distances, even: bool, around: Ints | None = None, listing: bool = False) -> Width:
+    """Return bounds on the greatest distance of two solutions, or of one from the solution `around`.
 
-    For every solution pair, 2 m·left + Σ max over s in [0, 2 U] of (min(s, 2 U - s) if inside, minus (mᵀA) s). Whole
-    numbers throughout, rounded down at the end.
+    `even`: all have the same sum inside, so that distances are even. `listing`: few solutions are looked at one by one,
+    which gives no multipliers. Data sets are checked in whole numbers.
     """
-    weight = matrix.T @ multipliers
-    gain = np.where(inside, SCALE - weight, -weight)
-    bend = np.where(inside, 2 * SCALE, 0)
-    slack = room * (np.maximum(gain, 0) + np.maximum(gain - bend, 0))
-    return int((2 * int(multipliers @ left) + int(slack.sum())) // SCALE)
+    if listing and len(d.columns) <= LISTED and (few := _listed(d)) is not None:
+        ends = few if around is None else around[None, :]
+        apart = np.abs(few[:, None, d.inside] - ends[None, :, d.inside]).sum(axis=2)
+        i, j = np.unravel_index(int(apart.argmax()), apart.shape)
+        return Width(int(apart[i, j]), int(apart[i, j]), few[i], ends[j])
+    from scipy.optimize import linprog
 
-
-def _width(matrix: sp.csr_matrix, left: Ints, room: Ints, inside: NDArray[np.bool_], even: bool) -> Width:
-    """Return bounds on the greatest distance, inside of the chosen counts, of two x with `matrix x = left`, 0..`room`.
-
-    `even`: both have the same sum inside, so that distances are even. The pair is checked in whole numbers.
-    """
-    n = matrix.shape[1]
-    at = np.flatnonzero(inside)
-    k = len(at)
-    pick = sp.csr_matrix((np.ones(k), (np.arange(k), at)), shape=(k, n))
-    eye = sp.identity(k, format="csr")
-    upper = sp.vstack([sp.hstack([-pick, eye]), sp.hstack([pick, eye])], format="csr")
-    ends = np.concatenate([np.zeros(k), 2 * room[at]])
-    equal = sp.hstack([matrix, sp.csr_matrix((matrix.shape[0], k))], format="csr")
     program: Any = linprog
-    found = program(
-        np.concatenate([np.zeros(n), -np.ones(k)]), A_ub=upper, b_ub=ends, A_eq=equal, b_eq=2 * left,
-        bounds=np.stack([np.zeros(n + k), np.concatenate([2 * room, room[at]])], axis=1), method="highs",
-    )  # fmt: skip
-    high, multipliers = int(2 * room[at].sum()), np.zeros(matrix.shape[0], np.int64)
+    cost, upper, ends, equal, sums, bounds = linear_program(d, around)
+    found = program(cost, A_ub=upper, b_ub=ends, A_eq=equal, b_eq=sums, bounds=bounds, method="highs")
+    multipliers = np.zeros(d.matrix.shape[0], np.int64)
+    high = bound_of(d, multipliers, around)
     if found.status == 0:
-        multipliers = np.rint(-SCALE * np.asarray(found.eqlin.marginals)).astype(np.int64)
-    high = min(int(room[at].sum()), _bound_of(matrix, left, room, inside, multipliers))
+        told = np.rint(-SCALE * np.asarray(found.eqlin.marginals)).astype(np.int64)
+        if (better := bound_of(d, told, around)) < high:
+            high, multipliers = better, told
     high -= high % 2 if even else 0
-    x, y = _pair(matrix, left, room, at)
-    low = int(np.abs(x - y)[at].sum()) if len(x) else 0
-    if low < high and n <= MAX_SEARCHED:
-        high = min(high, _searched(matrix, left, room, at, high))
-        return Width(low, high, x, y, multipliers, False)
+    x, y = _apart(d, around)
+    low = int(np.abs(x - y)[d.inside].sum()) if len(x) else 0
+    if low < high and d.matrix.shape[1] <= MAX_SEARCHED:
+        closer = min(high, _searched(d, high, around))
+        closer -= closer % 2 if even else 0
+        return Width(low, closer, x, y, multipliers, closer == high)
     return Width(low, high, x, y, multipliers)
 
 
-def _searched(matrix: sp.csr_matrix, left: Ints, room: Ints, at: Ints, high: int) -> int:
-    """Return CP-SAT's upper bound on the distance of two solutions, within so much work; the solver is believed."""
+def _listed(d: Distances) -> NDArray[np.int64] | None:
+    """Return all solutions where they are few, else None."""
+    n, k = len(d.columns), len(d.rows)
+    room = d.room[:n]
+    x = counting.listed(d.matrix[:k, :n], d.left[:k], 0 * room, room, BEGUN)
+    if x is None or not 0 < len(x) <= PAIRED:
+        return None
+    return np.concatenate([x, -(d.matrix[k:, :n] @ x.T).T], axis=1)
+
+
+def _searched(d: Distances, high: int, around: Ints | None) -> int:
+    """Return CP-SAT's upper bound on the distance, within so much work; the solver is believed."""
     from ortools.sat.python import cp_model
 
     model = cp_model.CpModel()
-    copies = [[model.new_int_var(0, int(u), "") for u in room] for _ in range(2)]
-    for r in range(matrix.shape[0]):
-        mine = matrix.indices[matrix.indptr[r] : matrix.indptr[r + 1]].tolist()
-        for copy in copies:
-            model.add(sum(copy[j] for j in mine) == int(left[r]))
+    copies: list[list[Any]] = [[model.new_int_var(0, u, "") for u in d.room.tolist()]]
+    if around is None:
+        copies.append([model.new_int_var(0, u, "") for u in d.room.tolist()])
+    else:
+        copies.append(around.tolist())
+    m = d.matrix
+    for r in range(m.shape[0]):
+        at = slice(m.indptr[r], m.indptr[r + 1])
+        terms = list(zip(m.indices[at].tolist(), m.data[at].tolist(), strict=True))
+        for copy in copies if around is None else copies[:1]:
+            model.add(sum(a * copy[j] for j, a in terms) == int(d.left[r]))
     apart = []
-    for j in at.tolist():
-        both, x, y = model.new_int_var(0, int(room[j]), ""), copies[0][j], copies[1][j]
-        model.add(both >= x + y - int(room[j]))
-        if room[j] > 1:
+    for j in np.flatnonzero(d.inside).tolist():
+        u, x, y = int(d.room[j]), copies[0][j], copies[1][j]
+        both = model.new_int_var(0, u, "")
+        model.add(both >= x + y - u)
+        if u > 1:
             model.add_min_equality(both, [x, y])
         apart.append(x + y - 2 * both)
     model.add(sum(apart) <= high)
@@ -108,156 +115,279 @@ def _searched(matrix: sp.csr_matrix, left: Ints, room: Ints, at: Ints, high: int
     return high if status == cp_model.UNKNOWN else int(np.floor(solver.best_objective_bound + 1e-6))
 
 
-def _pair(matrix: sp.csr_matrix, left: Ints, room: Ints, at: Ints) -> tuple[Ints, Ints]:
+def _solution(cost: Any, rows: list[Any], top: Any, kinds: Any, least: Any = 0) -> NDArray[np.int64]:
+    """Return a whole solution that HiGHS finds in so many seconds, rounded; empty where it finds none."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    limits = [LinearConstraint(*row) for row in rows]
+    found = milp(cost, constraints=limits, bounds=Bounds(least, top), integrality=kinds,
+                 options={"time_limit": SECONDS})  # fmt: skip
+    return NONE if found.x is None else np.rint(found.x).astype(np.int64)
+
+
+def _fits(d: Distances, x: Ints) -> bool:
+    return bool(np.array_equal(d.matrix @ x, d.left) and (x >= 0).all() and (x <= d.room).all())
+
+
+def _apart(d: Distances, around: Ints | None) -> tuple[Ints, Ints]:
     """Return two solutions far apart, checked in whole numbers; two empty arrays where none were found."""
-    n, k = matrix.shape[1], len(at)
-    many = np.flatnonzero(room[at] > 1)
+    n, at = d.matrix.shape[1], np.flatnonzero(d.inside)
+    k, room = len(at), d.room[at]
+    copies = 2 if around is None else 1
+    many = np.flatnonzero(room > 1)
     z = len(many)
-    nothing = sp.csr_matrix((matrix.shape[0], n))
-    wide = sp.csr_matrix((matrix.shape[0], k + z))
     pick = sp.csr_matrix((np.ones(k), (np.arange(k), at)), shape=(k, n))
-    eye = sp.identity(k, format="csr")
-    caps = sp.csr_matrix((room[at[many]].astype(float), (many, np.arange(z))), shape=(k, z))[many]
-    rows = [
-        LinearConstraint(sp.hstack([matrix, nothing, wide]), left, left),
-        LinearConstraint(sp.hstack([nothing, matrix, wide]), left, left),
-        LinearConstraint(sp.hstack([pick, pick, -eye, sp.csr_matrix((k, z))]), -np.inf, room[at]),
+    eye, wide = sp.identity(k, format="csr"), sp.csr_matrix((d.matrix.shape[0], k + z))
+    caps = sp.csr_matrix((room[many].astype(float), (np.arange(z), np.arange(z))), shape=(z, z))
+    rows: list[Any] = [
+        (sp.hstack([*(d.matrix if c == i else 0 * d.matrix for c in range(copies)), wide]), d.left, d.left)
+        for i in range(copies)
     ]
+    # what both have in common is the least of the two: w >= x + y - U, and above one w >= x - U z, w >= y - U (1 - z)
+    other = [pick] if around is None else []
+    fixed = np.zeros(k, np.int64) if around is None else around[at]
+    rows.append((sp.hstack([pick, *other, -eye, sp.csr_matrix((k, z))]), -np.inf, room - fixed))
     if z:
-        rows.append(LinearConstraint(sp.hstack([pick[many], pick[many] * 0, -eye[many], -caps]), -np.inf, 0))
-        rows.append(
-            LinearConstraint(sp.hstack([pick[many] * 0, pick[many], -eye[many], caps]), -np.inf, room[at[many]])
-        )
-    cost = np.zeros(2 * n + k + z)
-    cost[at] = cost[n + at] = -1
-    cost[2 * n : 2 * n + k] = 2
-    top = np.concatenate([room, room, room[at], np.ones(z)])
-    kinds = np.concatenate([np.ones(2 * n), np.zeros(k), np.ones(z)]).astype(np.int64)
-    found = milp(cost, constraints=rows, bounds=Bounds(0, top), integrality=kinds, options={"time_limit": SECONDS})
-    if found.x is None:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    x, y = (np.rint(part).astype(np.int64) for part in (found.x[:n], found.x[n : 2 * n]))
-    fits = all(np.array_equal(matrix @ v, left) and (v >= 0).all() and (v <= room).all() for v in (x, y))
-    return (x, y) if fits else (np.zeros(0, np.int64), np.zeros(0, np.int64))
+        none = 0 * pick[many]
+        rows.append((sp.hstack([pick[many], *(none for _ in other), -eye[many], -caps]), -np.inf, 0))
+        rows.append((sp.hstack([none, *(p[many] for p in other), -eye[many], caps]), -np.inf, (room - fixed)[many]))
+    cost = np.zeros(copies * n + k + z)
+    for c in range(copies):
+        cost[c * n + at] = -1
+    cost[copies * n : copies * n + k] = 2
+    top = np.concatenate([*(d.room for _ in range(copies)), room, np.ones(z)])
+    kinds = np.concatenate([np.ones(copies * n), np.zeros(k), np.ones(z)]).astype(np.int64)
+    found = _solution(cost, rows, top, kinds)
+    x, y = found[:n], found[n : 2 * n] if around is None else around
+    return (x, y) if len(found) and _fits(d, x) and _fits(d, y) else (NONE, NONE)
 
 
-@dataclass(frozen=True)
+def one_data_set(system: OpenCounts) -> Ints | None:
+    """Return a value for every count, so that all statements hold; None where HiGHS finds none in time."""
+    if not len(system.at):
+        return system.base.copy()
+    ones = np.ones(len(system.at), np.int64)
+    x = _solution(np.zeros(len(ones)), [(system.matrix, system.left, system.left)], system.room, ones)
+    ok = len(x) and np.array_equal(system.matrix @ x, system.left) and (x >= 0).all() and (x <= system.room).all()
+    return system.values(np.arange(len(x)), x, system.base) if ok else None
+
+
+@dataclass(frozen=True, eq=False)
+class Proved:
+    """What is proved of a distance, by which data sets (a value of every count of the top area, or of the leaf)."""
+
+    bounds: Between
+    x: Ints | None = None
+    y: Ints | None = None
+    rows: dict[int, int] = field(default_factory=dict)  # statement -> multiplier
+    sums: dict[int, int] = field(default_factory=dict)  # group -> multiplier
+    by_multipliers: bool = True
+
+
+ZERO = Proved((0, 0))
+
+
+@dataclass(frozen=True, eq=False)
 class AreaWidth:
-    """The greatest distance of two data sets in a smallest area: bounds by its own tables alone, and by all of them.
+    """The greatest distances in a smallest area by its own tables alone, and by all of them (`coupled`).
 
-    `people`: how many it has, None where that is open; then `least`.
+    `people`: how many it has, None where that is open; then `least`. `radius_alone`, `radius`: from one data set;
+    `relaxed`: from where the solver stopped, by the area's own tables, those above as upper bounds (see `relaxed`).
     """
 
     leaf: int
     people: int | None
     least: int
-    alone: tuple[int, int]
-    coupled: tuple[int, int]
-    by_multipliers: bool
-
-
-def area_widths(one: SolvedArea, coupled: bool = True) -> Iterator[AreaWidth]:
-    """Yield the widths of every smallest area that has people; without `coupled`, by its own tables alone twice."""
-    live = one.live
-    leaves = live.leaf
-    own = live.rows.chosen(np.flatnonzero(live.own))
-    alone = _OpenSystem.of(own, one.alone_low, one.alone_high)
-    whole = _OpenSystem.of(live.rows, one.low, one.high)
-    for leaf in live.top.leaves.tolist():
-        mine = leaves == leaf
-        least, most = int(one.low[mine].sum()), int(one.high[mine].sum())
-        if not most:
-            continue
-        n = _total(live, leaf, mine) if least < most else least
-        first = alone.within(mine, n is not None)
-        if first.high == 0 or not coupled:
-            yield AreaWidth(leaf, n, least, (first.low, first.high), (first.low, first.high), first.by_multipliers)
-            continue
-        inner = alone.index[mine & (alone.index >= 0)]
-        extended = len(first.x) > 0 and all(whole.extends(mine, alone, inner, v) for v in (first.x, first.y))
-        low, high = (first.low, first.high) if extended else (0, first.high)
-        sure = first.by_multipliers
-        if low < high:
-            second = whole.within(mine, n is not None)
-            low, high = max(low, second.low), min(high, second.high)
-            sure = second.by_multipliers and second.high == high
-        yield AreaWidth(leaf, n, least, (first.low, first.high), (low, high), sure)
-
-
-def _total(live: LiveCounts, leaf: int, mine: NDArray[np.bool_]) -> int | None:
-    """Return the number of people of a leaf where a count of its own says it."""
-    at = np.flatnonzero(live.own & (live.row_area == leaf) & (np.diff(live.rows.starts) == mine.sum()))
-    return int(live.rows.value[at[0]]) if len(at) else None
+    alone: Proved
+    coupled: Proved
+    radius_alone: Between | None = None
+    radius: Between | None = None
+    relaxed: Between | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class _OpenSystem:
-    """The open counts of all statements: `index` of every count (-1: fixed), their component, what is left."""
+class Widths:
+    """The widths of a solved top area's smallest areas; `label`: the group of every count within its area.
 
-    index: Ints
-    part: Ints
-    row_part: Ints
-    matrix: Any
-    left: Ints
-    low: Ints
-    room: Ints
-    base: Ints  # of all counts
+    `around`: a data set, a value of every count, for radii (`radii` without it: one that the solver finds, radii that
+    are unknown where it finds none). `coupled` False: by the areas' own tables alone twice.
+    """
 
-    @classmethod
-    def of(cls, rows: Rows, low: Ints, high: Ints) -> _OpenSystem:
-        found = components(rows, low, high)
-        at = np.concatenate([np.zeros(0, np.int64), *(v for _, _, v in found)])
-        index = np.full(len(low), -1)
-        index[at] = np.arange(len(at))
-        matrix = sp.block_diag([m for m, _, _ in found], format="csr") if found else sp.csr_matrix((0, 0))
-        ids = np.arange(len(found))
-        part = np.repeat(ids, [len(v) for _, _, v in found])
-        row_part = np.repeat(ids, [m.shape[0] for m, _, _ in found])
-        left = np.concatenate([np.zeros(0, np.int64), *(b for _, b, _ in found)])
-        return cls(index, part, row_part, matrix, left - matrix @ low[at], low[at], (high - low)[at], low)
+    one: SolvedArea
+    label: Ints
+    around: Ints | None = None
+    coupled: bool = True
+    relaxed: bool = False
+    radii: bool = False
+    multipliers: bool = False  # wanted wherever they bound
 
-    def within(self, mine: NDArray[np.bool_], even: bool) -> Width:
-        """Return the width inside of some counts, over the components that they are in."""
-        inner = self.index[mine & (self.index >= 0)]
-        if not len(inner):
-            none = np.zeros(0, np.int64)
-            return Width(0, 0, none, none, none)
-        parts = np.unique(self.part[inner])
-        columns, rows = np.flatnonzero(np.isin(self.part, parts)), np.flatnonzero(np.isin(self.row_part, parts))
-        inside = np.isin(columns, inner)
-        found = _width(self.matrix[rows][:, columns], self.left[rows], self.room[columns], inside, even)
-        if not len(found.x):
-            return found
-        shift = self.low[columns[inside]]
-        return replace(found, x=found.x[inside] + shift, y=found.y[inside] + shift)
+    @cached_property
+    def _alone(self) -> OpenCounts:
+        live = self.one.live
+        own = np.flatnonzero(live.own)
+        found = OpenCounts.of(live.rows.chosen(own), self.one.alone_low, self.one.alone_high)
+        return replace(found, rows=own[found.rows])
 
-    def extends(self, mine: NDArray[np.bool_], alone: _OpenSystem, inner: Ints, values: Ints) -> bool:
-        """Return whether values of a leaf's open counts (in the order of `alone`) are part of a solution of all."""
-        counts = np.flatnonzero(mine & (alone.index >= 0))
-        value = dict(zip(np.sort(inner).tolist(), values.tolist(), strict=True))
-        told = np.array([value[int(i)] for i in alone.index[counts]], np.int64)
-        place = self.index[counts]
-        fixed = place < 0
-        return bool((told[fixed] == self.base[counts[fixed]]).all()) and self._fits(place[~fixed], told[~fixed])
+    @cached_property
+    def _whole(self) -> OpenCounts:
+        return OpenCounts.of(self.one.live.rows, self.one.low, self.one.high)
 
-    def _fits(self, place: Ints, values: Ints) -> bool:
-        """Return whether open counts can have these values, by a solution that is checked in whole numbers."""
-        rest = values - self.low[place]
-        if (rest < 0).any() or (rest > self.room[place]).any():
-            return False
-        if not len(place):
-            return True
-        parts = np.unique(self.part[place])
-        columns, rows = np.flatnonzero(np.isin(self.part, parts)), np.flatnonzero(np.isin(self.row_part, parts))
-        matrix, left = self.matrix[rows][:, columns], self.left[rows]
-        least, most = np.zeros(len(columns), np.int64), self.room[columns].copy()
-        at = np.searchsorted(columns, place)
-        least[at] = most[at] = rest
-        found = milp(
-            np.zeros(len(columns)), constraints=LinearConstraint(matrix, left, left), bounds=Bounds(least, most),
-            integrality=np.ones(len(columns), np.int64), options={"time_limit": SECONDS},
-        )  # fmt: skip
-        if found.x is None:
-            return False
-        x = np.rint(found.x).astype(np.int64)
-        return bool(np.array_equal(matrix @ x, left) and (x >= least).all() and (x <= most).all())
+    @cached_property
+    def _found(self) -> Ints | None:
+        """Return the data set given, else one that the solver finds."""
+        return self.around if self.around is not None else one_data_set(self._whole)
+
+    @cached_property
+    def _some(self) -> Ints:
+        """Return a data set of the whole top area; least values where none is found in time: then it is no proof."""
+        return self._whole.base if self._found is None else self._found
+
+    @cached_property
+    def _bounded(self) -> OpenCounts:
+        return _relaxed_counts(self.one)
+
+    def __iter__(self) -> Iterator[AreaWidth]:
+        """Yield the widths of every smallest area that has people."""
+        one, live = self.one, self.one.live
+        people_low, people_high = (np.bincount(live.leaf, x, len(live.top.names)).astype(np.int64)
+                                   for x in (one.low, one.high))  # fmt: skip
+        open_alone = np.bincount(live.leaf, one.alone_low < one.alone_high, len(live.top.names)) > 0
+        for leaf in live.top.leaves.tolist():
+            least = int(people_low[leaf])
+            if not people_high[leaf]:
+                continue
+            if not open_alone[leaf] and people_high[leaf] == least:
+                nothing = (0, 0) if self.radii else None
+                yield AreaWidth(leaf, least, least, ZERO, ZERO, nothing, nothing, (0, 0) if self.relaxed else None)
+                continue
+            yield self._of(leaf, least, least == people_high[leaf])
+
+    def _of(self, leaf: int, least: int, settled: bool) -> AreaWidth:
+        live = self.one.live
+        mine = live.leaf == leaf
+        n = least if settled else total_of(live, leaf, mine)
+        label = np.where(mine, self.label, -1)
+        alone = self._proved(self._alone, label, n is not None, None)
+        closed = alone.bounds[1] == 0 or not self.coupled
+        coupled = alone if closed else self._coupled(label, alone, n is not None)
+        radius_alone = radius = bounded = None
+        if self.radii:
+            radius_alone, radius = self._radii(label, alone, coupled, n is not None)
+        if self.relaxed:
+            bounded = (0, 0) if alone.bounds[1] == 0 else self._relaxed(label, n is not None)
+        return AreaWidth(leaf, n, least, alone, coupled, radius_alone, radius, bounded)
+
+    def _proved(self, system: OpenCounts, label: Ints, even: bool, around: Ints | None) -> Proved:
+        """Return the width by some statements (the radius `around` a data set)."""
+        d = system.distances(label)
+        if d is None:
+            return ZERO
+        found = width(d, even, None if around is None else _within(system, d, around), not self.multipliers)
+        base = self._some if system is self._whole else system.base
+        x, y = (system.values(d.columns, v, base) if len(v) else None for v in (found.x, found.y))
+        rows = dict(zip(d.rows.tolist(), found.multipliers.tolist(), strict=False))
+        sums = dict(zip(d.sums.tolist(), found.multipliers[len(d.rows) :].tolist(), strict=False))
+        return Proved((found.low, found.high), x, y, {r: m for r, m in rows.items() if m},
+                      {g: m for g, m in sums.items() if m}, found.by_multipliers)  # fmt: skip
+
+    def _coupled(self, label: Ints, alone: Proved, even: bool) -> Proved:
+        """Return the width by all tables: by the area's own, where the pair that these have is part of data sets."""
+        x = self._extended(label, alone.x)
+        y = None if x is None else self._extended(label, alone.y)
+        low = 0 if y is None else alone.bounds[0]
+        if y is not None and low == alone.bounds[1]:
+            return replace(alone, x=x, y=y)
+        second = self._proved(self._whole, label, even, None)
+        by = second if second.bounds[1] <= alone.bounds[1] else alone
+        if second.bounds[0] >= low:
+            low, x, y = second.bounds[0], second.x, second.y
+        return Proved((low, by.bounds[1]), x, y, by.rows, by.sums, by.by_multipliers)
+
+    def _extended(self, label: Ints, values: Ints | None) -> Ints | None:
+        """Return a data set of the whole top area with the values of a leaf's counts; None where none is found."""
+        system, some = self._whole, self._some
+        if values is None:
+            return None
+        inner = label >= 0
+        mine = inner[system.at]
+        rest = (values - system.base)[system.at[mine]]
+        fixed = inner.copy()
+        fixed[system.at] = False
+        apart = (rest < 0).any() or (rest > system.room[mine]).any()
+        if apart or not np.array_equal(values[fixed], system.base[fixed]):
+            return None
+        out = np.where(inner, values, some)
+        if not mine.any():
+            return out
+        parts = np.unique(system.part[mine])
+        columns, rows = np.flatnonzero(np.isin(system.part, parts)), np.flatnonzero(np.isin(system.row_part, parts))
+        matrix, left = system.matrix[rows][:, columns], system.left[rows]
+        least, most = np.zeros(len(columns), np.int64), system.room[columns].copy()
+        least[mine[columns]] = most[mine[columns]] = rest
+        x = _solution(np.zeros(len(columns)), [(matrix, left, left)], most, np.ones(len(columns), np.int64), least)
+        if not len(x) or not np.array_equal(matrix @ x, left) or (x < least).any() or (x > most).any():
+            return None
+        return system.values(columns, x, out)
+
+    def _radii(self, label: Ints, alone: Proved, coupled: Proved, even: bool) -> tuple[Between, Between]:
+        """Return the radii from `around`, alone and coupled: bounds of widths bound them too."""
+        center = self._found
+        if center is None:
+            return (0, alone.bounds[1]), (0, coupled.bounds[1])
+        first = self._proved(self._alone, label, even, center)
+        low = max([first.bounds[0], *(distance(center, v, label) for v in (alone.x, alone.y) if v is not None)])
+        radius_alone = low, min(first.bounds[1], alone.bounds[1])
+        if not self.coupled:
+            return radius_alone, radius_alone
+        known = [distance(center, v, label) for v in (coupled.x, coupled.y) if v is not None]
+        low, high = max([0, *known]), min(radius_alone[1], coupled.bounds[1])
+        if low < high and first.x is not None and self._extended(label, first.x) is not None:
+            low = max(low, first.bounds[0])
+        if low < high:
+            second = self._proved(self._whole, label, even, center)
+            low, high = max(low, second.bounds[0]), min(high, second.bounds[1])
+        return radius_alone, (low, high)
+
+    def _relaxed(self, label: Ints, even: bool) -> Between:
+        system = self._bounded
+        told = np.concatenate([label, np.full(len(system.base) - len(label), -1)])
+        d = system.distances(told)
+        if d is None:
+            return 0, 0
+        kinds = np.ones(d.matrix.shape[1], np.int64)
+        center = _solution(np.zeros(len(kinds)), [(d.matrix, d.left, d.left)], d.room, kinds)
+        if not len(center) or not _fits(d, center):
+            return 0, int(2 * d.room[d.inside].sum())
+        found = width(d, even, center, listing=True)
+        return found.low, found.high
+
+
+def _within(system: OpenCounts, d: Distances, values: Ints) -> Ints:
+    """Return a data set as a solution of a system of distances."""
+    at = system.at[d.columns]
+    x = values[at] - system.base[at]
+    k = len(d.rows)
+    sums = -(d.matrix[k:][:, : len(x)] @ x)
+    return np.concatenate([x, sums])
+
+
+def _relaxed_counts(one: SolvedArea) -> OpenCounts:
+    """Return the counts that each leaf's own statements leave open, all other statements as upper bounds on one leaf.
+
+    The relaxation of Abowd et al. (4.9, 4.10): other leaves are left out; behind the counts stands what each
+    statement about more than the leaf leaves unused. Of the tables above, what follows for a group of cells by
+    subtraction is a bound too.
+    """
+    live: LiveCounts = one.live
+    others = np.flatnonzero(~live.own)
+    rest = live.rows.chosen(others)
+    owner = np.repeat(np.arange(len(rest)), np.diff(rest.starts))
+    keys, piece = np.unique(owner * len(live.top.names) + live.leaf[rest.columns], return_inverse=True)
+    n, value = len(live.leaf), rest.value[keys // len(live.top.names)]
+    columns = np.concatenate([rest.columns, n + np.arange(len(keys))])
+    order = np.argsort(np.concatenate([piece.ravel(), np.arange(len(keys))]), kind="stable")
+    starts = np.concatenate([[0], np.cumsum(1 + np.bincount(piece.ravel(), minlength=len(keys)))]).astype(np.int64)
+    rows = live.rows.chosen(np.flatnonzero(live.own)).plus(Rows(starts, columns[order], value))
+    low = np.concatenate([one.alone_low, np.zeros(len(keys), np.int64)])
+    high = np.concatenate([one.alone_high, value])
+    return OpenCounts.of(rows, *propagated(rows, low, high))

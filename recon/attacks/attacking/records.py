@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from encoders.domain.values import Continuous, Grid, Listed
+from encoders.domain.values import Continuous, Grid, Listed, from_text
 from encoders.encode.encoder import EncodedRelease
 from recon.attacks.membership.shadow_data import constant_columns
 from recon.queries.black_box import ReleasedModel, predicting
@@ -25,7 +25,6 @@ from recon.queries.inputs import (
     shown,
 )
 from recon.readers.frames.naming import named_like
-from recon.readers.frames.selections import from_text
 from recon.readers.frames.world import speaks_of
 from solvers.foundation.errors import ReleaseError
 

@@ -124,7 +124,7 @@ def _certify(tables: Tables, given: dict[str, Any], limits: Limits) -> None:
 def _verify(tables: Tables, given: dict[str, Any], limits: Limits) -> None:
     from recon.io.console.output import DONE, INCONCLUSIVE, VIOLATED, print_json, print_lines
     from recon.queries.certificates.verifying import read_result
-    from recon.queries.tables.answering import verified
+    from recon.queries.tables.proofs import verified
 
     found = verified(read_result(given["result"], limits.memory), tables, limits)
     rejected = [c for c in found if c.error and not c.error.startswith("not verified")]
@@ -133,7 +133,7 @@ def _verify(tables: Tables, given: dict[str, Any], limits: Limits) -> None:
         print_json({"verified": [c.claim for c in held], "not_verified": [[c.claim, c.error] for c in found if c.error],
                     "assumptions": list(tables.assumptions)})  # fmt: skip
     else:
-        print_lines(*(f"certified (statements applied in turn): {c.claim}" for c in held[:20]))
+        print_lines(*(f"certified: {c.claim}" for c in held[:20]))
         print_lines(*([f"... and {len(held) - 20:,} more"] if len(held) > 20 else []))
         print_lines(*(f"REJECTED: {c.claim}: {c.error}" for c in rejected))
         print_lines(f"{len(held):,} of {len(found):,} certificates verified; numbers of data sets and of people "

@@ -17,12 +17,13 @@ import os
 import re
 import sys
 import tempfile
+import zlib
 from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
 from typing import IO, TYPE_CHECKING, Any, Literal
 
-from recon.io.files.opening import current, opened, waited
-from solvers.foundation.errors import EngineError, ReleaseError, TooLarge
+from recon.io.files.opening import current, opened, waited, within
+from solvers.foundation.errors import EngineError, Inconclusive, ReleaseError, TooLarge, installing
 from solvers.foundation.limits import Limits
 
 if TYPE_CHECKING:
@@ -72,11 +73,6 @@ def write_csv(frame: pd.DataFrame, file: IO[Any], header: bool = True) -> None:
     every = every or any(isinstance(cell, str) and "\r" in cell for column in texts for cell in column)
     quoting: Literal[0, 2] = csv.QUOTE_NONNUMERIC if every else csv.QUOTE_MINIMAL
     kept.to_csv(file, index=False, header=header, lineterminator="\n", quoting=quoting)
-
-
-def read_back(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a CSV file's frame as it was before `write_csv`; as it is where --raw was given."""
-    return frame if RAW.get() else _of_each(frame, _unguarded)
 
 
 LINE = 72  # bytes of a list
@@ -206,19 +202,87 @@ def _first_line(error: Exception) -> str:
     return str(error).partition("\n")[0][:200]
 
 
-__all__ = ["metered", "read_parquet", "table_text", "unpacked"]
+@contextlib.contextmanager
+def reading(path: str, limits: Limits | None = None) -> Iterator[None]:
+    """Take what a table that cannot be read raises to `ReleaseError`, and time that is up to `Inconclusive`."""
+    try:
+        with within(limits=limits):
+            yield
+    except Inconclusive as error:
+        raise Inconclusive(f"{path}: {error}") from None
+    except ImportError:
+        raise ReleaseError(f"Parquet needs an extra: {installing('parquet')}", file=path) from None
+    except OSError as error:
+        raise ReleaseError(f"cannot be read: {error.strerror or error}", file=path) from None
+    except ReleaseError as error:
+        raise error.at(file=path) from None
+    except EOFError as error:
+        raise ReleaseError(f"is cut off: {error}", file=path) from None
+    except (ValueError, csv.Error, zlib.error) as error:
+        raise ReleaseError(f"is no table: {str(error).splitlines()[0]}", file=path) from None
+
+
+def csv_lines(text: IO[str]) -> Iterator[list[str]]:
+    """Yield the names of the columns and then every line of a CSV text, strictly: it has one field per column.
+
+    Empty fields beyond the columns are dropped, blank lines at the end too; a blank line of a table with one column
+    is an empty cell. Raises `ReleaseError` naming the line otherwise.
+    """
+    lines = csv.reader(text, strict=True)
+    names = next(lines, [])
+    if not names:
+        raise ReleaseError("the file is empty")
+    if len(names) == 1 and ";" in names[0]:
+        raise ReleaseError(f"the header {names[0]!r} is one field: separate fields by commas, not semicolons")
+    if len(set(names)) < len(names):
+        double = next(n for k, n in enumerate(names) if n in names[:k])
+        raise ReleaseError(f"the column '{double}' stands twice")
+    yield names
+    blank = 0  # lines, so far
+    for i, line in enumerate(lines, start=2):
+        while len(line) > len(names) and line[-1] == "":
+            line.pop()
+        if not line:
+            blank += 1
+            continue
+        if blank and len(names) > 1:
+            raise ReleaseError(f"0 fields, but the header has {len(names)}", place=f"line {i - blank}")
+        yield from ([""] for _ in range(blank))
+        blank = 0
+        if len(line) != len(names):
+            raise ReleaseError(f"{len(line)} fields, but the header has {len(names)}", place=f"line {i}")
+        yield line
+
+
+def csv_columns(path: str) -> dict[str, list[str]]:
+    """Return the columns of a CSV file as texts; what `write_csv` quoted is as it was. Raises as `csv_lines`."""
+    with table_text(path) as text:
+        names, *lines = metered(csv_lines(text))
+    columns = zip(*lines, strict=True) if lines else [()] * len(names)
+    out: dict[str, list[str]] = {}
+    for name, cells in zip(names, columns, strict=True):
+        quoted = not RAW.get() and any(cell[:1] == "'" for cell in cells)
+        out[name if RAW.get() else _unguarded(name)] = [_unguarded(c) for c in cells] if quoted else list(cells)
+    return out
+
+
+__all__ = ["csv_columns", "csv_lines", "metered", "read_parquet", "reading", "table_text", "unpacked"]
 
 
 NUMBERED = {"", "Unnamed: 0", "index", "rownames", "row.names"}  # how row numbers are called where they are
 ROW_NUMBERS = "its first column counts the rows (written by pandas or R): it is left out, no attribute of anybody"
 
 
+def counts_rows(name: str, cells: list[str]) -> bool:
+    """Return whether a first column only counts the rows, from 0 or 1."""
+    return name in NUMBERED and any(cells == list(map(str, range(k, k + len(cells)))) for k in (0, 1))
+
+
 def without_row_numbers(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a frame without a first column that only counts the rows, from 0 or 1; `attrs` then have a note."""
-    if len(frame.columns) < 2 or len(frame) < 2 or str(frame.columns[0]) not in NUMBERED:
+    if len(frame.columns) < 2 or len(frame) < 2:
         return frame
-    cells = list(map(str, frame.iloc[:, 0].tolist()))
-    if not any(cells == list(map(str, range(first, first + len(cells)))) for first in (0, 1)):
+    if not counts_rows(str(frame.columns[0]), list(map(str, frame.iloc[:, 0].tolist()))):
         return frame
     out = frame.iloc[:, 1:].copy()
     out.attrs = {**frame.attrs, "note": ROW_NUMBERS}

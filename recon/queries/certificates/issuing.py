@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from encoders.domain.values import Listed, plain
+from encoders.domain.values import Listed, from_text, plain
 from encoders.encode.encoder import EncodedRelease
 from recon.io.files.writing import writing
 from recon.queries.certificates.agreement import contradicted, refuted
@@ -33,7 +33,7 @@ from recon.queries.certificates.certificate_format import (
     seal_of,
 )
 from recon.queries.certificates.position_claims import located, positions_json
-from recon.readers.frames.selections import from_text, missing, select_frame
+from recon.readers.frames.selections import missing, select_frame
 from recon.readers.frames.world import World, wrap
 from recon.readers.loading.settled import as_released
 from solvers.engines.chain import ask

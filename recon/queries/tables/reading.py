@@ -6,13 +6,14 @@ import hashlib
 import os
 from collections.abc import Sequence
 
+import numpy as np
+
 from encoders.domain.domain import Domain
 from recon.io.files.opening import current
-from recon.queries.tables.tables import Cell, Tables, coded, defined
+from recon.queries.tables.tables import Cell, Counts, Tables, coded, defined, definitions
 from recon.readers.formats.release import reading
 from recon.readers.formats.release.reading import may_have_tables
 from recon.readers.formats.release.schema import CellPart, ConditionPart, FilePart, ReleasePart, TablesPart
-from recon.readers.frames.selections import read_table
 from recon.readers.stored.rewriting import unpacked
 from solvers.foundation.errors import ReleaseError, Unsupported
 
@@ -51,10 +52,11 @@ def _part(path: str) -> tuple[str, ReleasePart] | None:
 
 def _joined(parts: Sequence[tuple[str, str, ReleasePart]]) -> Tables:
     cells: dict[str, Cell] = {}
-    values: list[tuple[str, str, int]] = []
+    counts: list[Counts] = []
     parents: dict[str, str | None] = {}
     complete: set[str] = set()
     domain: Domain | None = None
+    schema: dict[str, list[str]] = {}
     hashes, names = [], set()
     for path, sha256, part in parts:
         hashes.append(sha256)
@@ -73,6 +75,9 @@ def _joined(parts: Sequence[tuple[str, str, ReleasePart]]) -> Tables:
             assert isinstance(model, TablesPart)
             _refuse(model, place, path)
             names.add(model.area)
+            for name, parts_of in model.schema.items():
+                if schema.setdefault(name, parts_of) != parts_of:
+                    raise ReleaseError(f"'{name}' stands for two schemas", place=f"{place}.schema", file=path)
             found = _cells(model, own, place, path, hashes)
             for cell in found:
                 if cells.setdefault(cell.name, cell) != cell:
@@ -85,22 +90,26 @@ def _joined(parts: Sequence[tuple[str, str, ReleasePart]]) -> Tables:
             _areas(model, parents, place, path)
             given = _beside(path, model.values, hashes) if isinstance(model.values, FilePart) else model.values
             try:
-                areas, area, cell_codes, value = coded(given, {c.name: k for k, c in enumerate(found)})
+                told = coded(given, {c.name: k for k, c in enumerate(found)})
             except ReleaseError as error:
                 raise error.at(place=f"{place}.values", file=path) from None
-            values += zip(
-                [areas[a] for a in area.tolist()],
-                [found[c].name for c in cell_codes.tolist()],
-                value.tolist(),
-                strict=True,
-            )
+            number = {name: k for k, name in enumerate(cells)}
+            counts.append(told._replace(cell=np.array([number[c.name] for c in found], np.int64)[told.cell]))
     if len(names) > 1:
         raise ReleaseError(f"the area is called {' and '.join(sorted(names))}: give one name", file=parts[-1][0])
     try:
-        return Tables(values, list(cells.values()), parents or None, sorted(complete), domain, names.pop(),
-                      [p for p, _, _ in parts], hashes)  # fmt: skip
+        return Tables(_together(counts), list(cells.values()), parents or None, sorted(complete), domain, names.pop(),
+                      [p for p, _, _ in parts], hashes, schema)  # fmt: skip
     except ReleaseError as error:
         raise error.at(file=parts[0][0]) from None
+
+
+def _together(counts: Sequence[Counts]) -> Counts:
+    """Return the counts of several models as those of one."""
+    names = {name: k for k, name in enumerate(dict.fromkeys(n for one in counts for n in one.names))}
+    area = [np.array([names[n] for n in one.names], np.int64)[one.area] for one in counts]
+    cell, value = ([getattr(one, key) for one in counts] for key in ("cell", "value"))
+    return Counts(list(names), *(np.concatenate(x) for x in (area, cell, value)))
 
 
 def _refuse(model: TablesPart, place: str, path: str) -> None:
@@ -119,7 +128,7 @@ def _areas(model: TablesPart, parents: dict[str, str | None], place: str, path: 
 def _cells(model: TablesPart, domain: Domain, place: str, path: str, hashes: list[str]) -> list[Cell]:
     if isinstance(model.cells, FilePart):
         beside = _beside(path, model.cells, hashes)
-        return defined(read_table(beside), domain, beside)[0]
+        return defined(definitions(beside), domain, beside)[0]
     found = []
     for i, part in enumerate(model.cells):
         at = f"{place}.cells[{i}]"

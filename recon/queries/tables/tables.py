@@ -14,21 +14,20 @@ from __future__ import annotations
 
 import itertools
 import os
-import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cache, cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.cuts import AttributeCuts
 from encoders.domain.domain import Condition, Domain
-from encoders.domain.values import Grid, Listed, Position, Test
+from encoders.domain.values import Grid, Listed, Position, Ranges, Test, from_text, intersection
 from recon.io.files.opening import current
-from recon.io.files.tables import read_parquet, table_text
-from solvers.foundation.errors import ContradictionError, ReleaseError, TooLarge, installing
+from recon.io.files.tables import counts_rows, csv_columns, csv_lines, read_parquet, reading, table_text
+from solvers.foundation.errors import ContradictionError, ReleaseError, TooLarge
 from solvers.tables.atoms import Cells, Top
 
 if TYPE_CHECKING:
@@ -50,13 +49,31 @@ class Cell:
     level: str = ""
 
 
-def defined(frame: pd.DataFrame, domain: Domain | None, file: str = "") -> tuple[list[Cell], Domain]:
+def definitions(path: str) -> dict[str, list[str]]:
+    """Return the columns of a file of definitions (CSV or Parquet) as texts; `ReleaseError` where it is no table."""
+    if path.lower().endswith(".parquet"):
+        from recon.readers.frames.selections import read_table
+
+        return _texts(read_table(path))
+    with reading(path):
+        columns = csv_columns(path)
+    first = next(iter(columns))
+    if len(columns) > 1 and counts_rows(first, columns[first]):
+        del columns[first]
+    return columns
+
+
+def _texts(frame: pd.DataFrame) -> dict[str, list[str]]:
+    lines = frame.fillna("").astype(str)
+    return {str(n): lines.iloc[:, i].tolist() for i, n in enumerate(lines.columns)}
+
+
+def defined(columns: dict[str, list[str]], domain: Domain | None, file: str = "") -> tuple[list[Cell], Domain]:
     """Return the cells of a table of definitions, and their domain: as given, or read off the definitions.
 
     Raises `ReleaseError` naming file, line and value.
     """
-    lines = frame.fillna("").astype(str)
-    names = [str(c) for c in lines.columns]
+    names = list(columns)
     if "cell" not in names:
         raise ReleaseError(
             f"the definitions have no column 'cell': their columns are {', '.join(names[:10])}", file=file
@@ -65,37 +82,34 @@ def defined(frame: pd.DataFrame, domain: Domain | None, file: str = "") -> tuple
     ends = {f"{end}_{n}" for n in ranges for end in ("start", "end")}
     plain = [n for n in names if n not in NOT_READ and n not in ends]
     values = {
-        n: [v for v in dict.fromkeys(x for cell in lines[n].unique() for x in cell.split("|")) if v] for n in plain
+        n: [v for v in dict.fromkeys(x for cell in dict.fromkeys(columns[n]) for x in cell.split("|")) if v]
+        for n in plain
     }
     yes_no = [
         n
         for n in plain
         if "two" in names and names.index(n) < names.index("two") and values[n] and set(values[n]) <= {"Y", "N"}
     ]
-    found = domain if domain is not None else _domain(lines, values, ranges, yes_no, file)
-    cells = []
-    columns = {n: lines[n].tolist() for n in [*names]}
-    for i in range(len(lines)):
+    found = domain if domain is not None else _domain(columns, values, ranges, yes_no, file)
+    cells, test, between = [], cache(partial(_test, found)), cache(_between)
+    nothing = [""] * len(columns["cell"])
+    two, table, level = (columns.get(n, nothing) for n in ("two", "table", "level"))
+    spans = [(n, columns[f"start_{n}"], columns[f"end_{n}"]) for n in ranges]
+    both = [tuple((n, Test(values=("Y",))) for n in pair) for pair in itertools.combinations(yes_no, 2)]
+    for i, told in enumerate(two):
         try:
-            pairs = [(n, _test(columns[n][i], found, n)) for n in plain if columns[n][i]]
-            pairs += [(n, _between(columns[f"start_{n}"][i], columns[f"end_{n}"][i])) for n in ranges
-                      if columns[f"start_{n}"][i] or columns[f"end_{n}"][i]]  # fmt: skip
+            pairs = [(n, test(n, columns[n][i])) for n in plain if columns[n][i]]
+            pairs += [(n, between(start[i], end[i])) for n, start, end in spans if start[i] or end[i]]
         except ReleaseError as error:
             raise ReleaseError(error.message, place=f"line {i + 2}", file=file) from None
-        told = columns.get("two", [""] * len(lines))[i]
         if told not in {"", "two"}:
             raise ReleaseError(f"'two' is empty or \"two\", not {told!r}", place=f"line {i + 2}", file=file)
-        further = itertools.combinations(yes_no, 2) if told else [()]
-        conditions = tuple((*pairs, *((n, Test(values=("Y",))) for n in some)) for some in further)
-        cells.append(
-            Cell(columns["cell"][i], conditions, *(columns[k][i] if k in columns else "" for k in ("table", "level")))
-        )
+        conditions = tuple((*pairs, *further) for further in (both if told else [()]))
+        cells.append(Cell(columns["cell"][i], conditions, table[i], level[i]))
     return cells, found
 
 
-def _test(text: str, domain: Domain, name: str) -> Test:
-    from recon.readers.frames.selections import from_text
-
+def _test(domain: Domain, name: str, text: str) -> Test:
     k = domain.place.get(name)
     if k is None:
         raise ReleaseError(f"the column '{name}' is no attribute of the domain")
@@ -110,7 +124,7 @@ def _between(start: str, end: str) -> Test:
 
 
 def _domain(
-    lines: pd.DataFrame, values: dict[str, list[str]], ranges: list[str], yes_no: list[str], file: str
+    columns: dict[str, list[str]], values: dict[str, list[str]], ranges: list[str], yes_no: list[str], file: str
 ) -> Domain:
     attributes: list[AnyAttribute] = []
     for n, found in values.items():
@@ -119,7 +133,7 @@ def _domain(
         attributes.append(Listed(n, ("N", "Y") if set(found) <= {"N", "Y"} else tuple(found)))
     for n in ranges:
         try:
-            numbers = [int(x) for end in ("start", "end") for x in lines[f"{end}_{n}"] if x]
+            numbers = [int(x) for end in ("start", "end") for x in columns[f"{end}_{n}"] if x]
         except ValueError:
             raise ReleaseError(f"start_{n} and end_{n} are not all whole numbers", file=file) from None
         attributes.append(Grid.between(n, min(numbers), max(numbers)))
@@ -128,15 +142,26 @@ def _domain(
     return Domain(tuple(attributes), None, {}, impossible, "declared", notes)
 
 
-PIECE = 500_000  # lines
+PIECE = 200_000  # lines
 LARGEST = 1 << 36
+Triples = tuple[list[Any], list[Any], list[Any]]  # areas, cells and values of some lines
 
 
-def coded(values: Any, cells: Mapping[str, int]) -> tuple[list[str], Ints, Ints, Ints]:
-    """Return the names of the areas, and the area, cell and value of every count.
+class Counts(NamedTuple):
+    """The names of areas, and of every count its area, cell and value, as numbers."""
+
+    names: list[str]
+    area: Ints
+    cell: Ints
+    value: Ints
+
+
+def coded(values: Any, cells: Mapping[str, int]) -> Counts:
+    """Return every count by the numbers of its area and cell.
 
     `values`: a frame, triples, or the path of a CSV or Parquet file with the columns area, cell and value. Raises
-    `ReleaseError` naming the line, or entry, for an unknown cell, and for what is no whole number of people.
+    `ReleaseError` naming the line, or entry, for an unknown cell, and for what is no whole number of people. Cost: a
+    piece of the file at a time, and 24 bytes a count.
     """
     names: dict[str, int] = {}
     parts: list[tuple[Ints, Ints, Ints]] = []
@@ -144,75 +169,91 @@ def coded(values: Any, cells: Mapping[str, int]) -> tuple[list[str], Ints, Ints,
     first = 2
     for piece in _pieces(values):
         parts.append(_codes(piece, names, cells, first, file))
-        current().bytes(24 * len(piece), "the counts")
-        first += len(piece)
+        current().bytes(24 * len(piece[0]), "the counts")
+        first += len(piece[0])
     if not sum(len(part[0]) for part in parts):
         raise ReleaseError("there is no count in the tables", place="values", file=file)
     area, cell, value = (np.concatenate(x) for x in zip(*parts, strict=True))
-    return list(names), area, cell, value
+    return Counts(list(names), area, cell, value)
 
 
-def _pieces(values: Any) -> Iterator[pd.DataFrame]:
-    import pandas as pd
-
+def _pieces(values: Any) -> Iterator[Triples]:
+    if hasattr(values, "columns"):
+        at = _three(list(values.columns))
+        for i in range(0, len(values), PIECE):
+            area, cell, value = (values.iloc[i : i + PIECE, k].tolist() for k in at)
+            yield area, cell, value
+        return
     if not isinstance(values, (str, os.PathLike)):
-        frame = (
-            values
-            if isinstance(values, pd.DataFrame)
-            else pd.DataFrame(list(values), columns=["area", "cell", "value"])
-        )
-        yield from (frame.iloc[i : i + PIECE] for i in range(0, len(frame), PIECE))
+        lines = [tuple(line) for line in values]
+        if any(len(line) != 3 for line in lines):
+            raise ReleaseError("every count is an area, a cell and a value", place="values")
+        if lines:
+            area, cell, value = map(list, zip(*lines, strict=True))
+            yield area, cell, value
         return
     path = os.fspath(values)
-    try:
+    with reading(path):
         if path.lower().endswith(".parquet"):
             yield from _pieces(read_parquet(path))
             return
         with table_text(path) as text:
-            yield from pd.read_csv(text, chunksize=PIECE, dtype=str, keep_default_na=False, index_col=False)
-    except ImportError:
-        raise ReleaseError(f"Parquet needs an extra: {installing('parquet')}", file=path) from None
-    except OSError as error:
-        raise ReleaseError(f"cannot be read: {error.strerror or error}", file=path) from None
-    except ReleaseError as error:
-        raise error.at(file=path) from None
-    except (ValueError, EOFError, zlib.error) as error:
-        raise ReleaseError(f"is no table, or is cut off: {str(error).splitlines()[0]}", file=path) from None
+            told = csv_lines(text)
+            i, j, k = _three(next(told))
+            while piece := list(itertools.islice(told, PIECE)):
+                yield [x[i] for x in piece], [x[j] for x in piece], [x[k] for x in piece]
+
+
+def _three(names: list[str]) -> list[int]:
+    if missing := [c for c in ("area", "cell", "value") if c not in names]:
+        raise ReleaseError(f"the counts have no column '{missing[0]}'")
+    return [names.index(c) for c in ("area", "cell", "value")]
 
 
 def _codes(
-    piece: pd.DataFrame, names: dict[str, int], cells: Mapping[str, int], first: int, file: str
+    piece: Triples, names: dict[str, int], cells: Mapping[str, int], first: int, file: str
 ) -> tuple[Ints, Ints, Ints]:
-    import pandas as pd
-
-    if missing := [c for c in ("area", "cell", "value") if c not in piece.columns]:
-        raise ReleaseError(f"the counts have no column '{missing[0]}'", file=file)
-
-    def refuse(bad: NDArray[np.bool_], why: str, column: str) -> None:
+    def refuse(bad: NDArray[np.bool_], why: str, column: int) -> None:
         at = int(np.flatnonzero(bad)[0])
         place = f"line {first + at}" if file else f"values[{first + at - 2}]"  # a file's first line names the columns
-        raise ReleaseError(f"{str(piece[column].iloc[at])[:60]!r} {why}", place=place, file=file)
+        raise ReleaseError(f"{str(piece[column][at])[:60]!r} {why}", place=place, file=file)
 
-    number = pd.to_numeric(piece["value"], errors="coerce").to_numpy(float)
+    areas, asked, told = piece
+    number = _numbers(told)
     if (bad := ~np.isfinite(number)).any():
-        refuse(bad, "is no count", "value")
+        refuse(bad, "is no count", 2)
     if (bad := number < 0).any():
-        refuse(bad, "is negative: nothing counts fewer than 0 people", "value")
+        refuse(bad, "is negative: nothing counts fewer than 0 people", 2)
     if (bad := number != np.floor(number)).any():
-        refuse(bad, "is no whole number of people: noisy tables are not read here", "value")
+        refuse(bad, "is no whole number of people: noisy tables are not read here", 2)
     if (bad := number >= LARGEST).any():
-        refuse(bad, "is more people than there are", "value")
-    area, areas = pd.factorize(piece["area"])
-    cell, found = pd.factorize(piece["cell"])
-    for n in areas:
-        names.setdefault(str(n), len(names))
-    place = np.array([cells.get(str(n), -1) for n in found], np.int64)
-    if (bad := (area < 0) | (cell < 0)).any():
-        refuse(bad, "stands without an area or a cell", "value")
-    if (bad := place[cell] < 0).any():
-        refuse(bad, "is no published cell of the definitions", "cell")
-    where = np.array([names[str(n)] for n in areas], np.int64)
-    return where[area], place[cell], number.astype(np.int64)
+        refuse(bad, "is more people than there are", 2)
+    place = {a: -1 if _empty(a) else names.setdefault(str(a), len(names)) for a in dict.fromkeys(areas)}
+    area = np.fromiter(map(place.__getitem__, areas), np.int64, len(areas))
+    known = {c: -2 if _empty(c) else cells.get(str(c), -1) for c in dict.fromkeys(asked)}
+    cell = np.fromiter(map(known.__getitem__, asked), np.int64, len(asked))
+    if (bad := (area < 0) | (cell < -1)).any():
+        refuse(bad, "stands without an area or a cell", 2)
+    if (bad := cell < 0).any():
+        refuse(bad, "is no published cell of the definitions", 1)
+    return area, cell, number.astype(np.int64)
+
+
+def _numbers(told: list[Any]) -> NDArray[Any]:
+    """Return values as numbers, NaN for what is none."""
+    if all(isinstance(x, str) for x in told):
+        digits = "".join(told)
+        if digits.isascii() and digits.isdigit() and all(0 < len(x) < 18 for x in told):
+            return np.fromiter(map(int, told), np.int64, len(told))
+    if all(type(x) is int and abs(x) < 1 << 62 for x in told):
+        return np.array(told, np.int64)
+    import pandas as pd
+
+    return np.asarray(pd.to_numeric(pd.Series(told, dtype=object), errors="coerce"), float)
+
+
+def _empty(name: Any) -> bool:
+    return name is None or name == "" or name != name  # noqa: PLR0124 - NaN
 
 
 def _parents_of(areas: Any) -> dict[str, str | None] | None:
@@ -223,7 +264,7 @@ def _parents_of(areas: Any) -> dict[str, str | None] | None:
         areas = list(zip(areas["area"], areas["parent"], strict=True))
     out: dict[str, str | None] = {}
     for name, parent in areas:
-        above = None if parent is None or parent == "" or parent != parent else str(parent)  # noqa: PLR0124 - NaN
+        above = None if _empty(parent) else str(parent)
         if out.setdefault(str(name), above) != above:
             raise ReleaseError(f"area '{name}' lies in '{out[str(name)]}' and in '{above}'", place="areas")
     return out or None
@@ -278,8 +319,8 @@ class Tables:
     `values`: a frame or file with the columns area, cell, value; `cells`: a frame or file of definitions
     (`recon.queries.tables.tables`), or `Cell`s; `areas`: a frame with area and parent, a dictionary, or None:
     "a:b" lies in "a". `complete`: the tables whose cells are 0 where an area that publishes tables of their level does
-    not list them (True: all). Raises `ReleaseError` naming file, line and value, `ContradictionError` where a count is
-    given twice and differs.
+    not list them (True: all). `schema`: names that stand for lists of attributes (`recon variability --schema`).
+    Raises `ReleaseError` naming file, line and value, `ContradictionError` where a count is given twice and differs.
 
     >>> import pandas as pd
     >>> import recon
@@ -301,21 +342,23 @@ class Tables:
     area: str = "area"
     files: tuple[str, ...] = ()
     hashes: tuple[str, ...] = ()
+    schema: dict[str, tuple[str, ...]] = field(default_factory=dict)
     derived: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __init__(
         self, values: Any, cells: Any, areas: Any = None, complete: Sequence[str] | bool = False,
         domain: Domain | None = None, area: str = "area", files: Sequence[str] = (), hashes: Sequence[str] = (),
+        schema: Mapping[str, Sequence[str]] | None = None,
     ) -> None:  # fmt: skip
         """Read and check everything; see the class."""
         if isinstance(cells, (str, os.PathLike)):
-            cells = _definitions(os.fspath(cells))
+            cells, domain = defined(definitions(os.fspath(cells)), domain, os.fspath(cells))
         if hasattr(cells, "columns"):
-            cells, domain = defined(cells, domain, cells.attrs.get("file", ""))
+            cells, domain = defined(_texts(cells), domain, cells.attrs.get("file", ""))
         if domain is None:
             raise ReleaseError("the cells are conditions on a domain: give domain=")
         place = _numbered(cells)
-        names, of_area, of_cell, value = coded(values, place)
+        names, of_area, of_cell, value = values if isinstance(values, Counts) else coded(values, place)
         parents = _parents_of(areas)
         every = tuple(dict.fromkeys((*(parents or {}), *names))) if parents else tuple(names)
         if parents and (unlisted := [n for n in names if n not in parents]):
@@ -338,25 +381,33 @@ class Tables:
         store(self, "area", area)
         store(self, "files", tuple(files))
         store(self, "hashes", tuple(hashes))
+        store(self, "schema", {name: tuple(parts) for name, parts in (schema or {}).items()})
         store(self, "derived", {})
 
     @cached_property
     def cuts(self) -> tuple[AttributeCuts, ...]:
         """Return every attribute cut where some cell is."""
         positions: dict[int, set[Position]] = {}
-        for resolved in (*(r for cell in self._resolved for r in cell), *self._impossible):
-            self.domain.cut_points(resolved, positions)
+        every = (*(r for cell in self._resolved for r in cell), *self._impossible)
+        for k, ranges in {item for resolved in every for item in resolved.items()}:
+            self.domain.cut_points({k: ranges}, positions)
         return tuple(AttributeCuts.at(a, positions.get(k, set())) for k, a in enumerate(self.domain.all))
 
     @cached_property
     def _resolved(self) -> list[list[Any]]:
-        known: dict[Condition, Any] = {}
+        known: dict[tuple[str, int], tuple[int, Ranges]] = {}  # published cells name the same few parts
         out = []
         for cell in self.cells:
-            for c in cell.conditions:
-                if c not in known:
-                    known[c] = self.domain.resolve(c, f"cell '{cell.name}'")
-            out.append([known[c] for c in cell.conditions])
+            resolved = []
+            for condition in cell.conditions:
+                one: dict[int, Ranges] = {}
+                for name, test in condition:
+                    if (name, id(test)) not in known:
+                        (known[name, id(test)],) = self.domain.resolve(((name, test),), f"cell '{cell.name}'").items()
+                    k, ranges = known[name, id(test)]
+                    one[k] = intersection(one[k], ranges) if k in one else ranges
+                resolved.append(one)
+            out.append(resolved)
         return out
 
     @cached_property
@@ -367,16 +418,15 @@ class Tables:
     def system(self) -> Cells:
         """Return the cells over every combination of parts; `TooLarge` above 4 million of them."""
         shape = tuple(len(c.sizes) for c in self.cuts)
-        masks = {}
 
-        def box(resolved: Any) -> list[tuple[int, NDArray[np.bool_]]]:
-            out = []
+        masks: dict[tuple[int, Ranges], NDArray[np.bool_]] = {}
+
+        def box(resolved: dict[int, Ranges]) -> list[tuple[int, NDArray[np.bool_]]]:
             for k, ranges in resolved.items():
                 if (k, ranges) not in masks:
                     bits = self.cuts[k].mask(ranges)
                     masks[k, ranges] = np.array([bits >> p & 1 for p in range(shape[k])], bool)
-                out.append((k, masks[k, ranges]))
-            return out
+            return [(item[0], masks[item]) for item in resolved.items()]
 
         regions = [[box(r) for r in cell] for cell in self._resolved]
         return Cells.of([c.name for c in self.cells], shape, regions, [box(r) for r in self._impossible])
@@ -412,7 +462,7 @@ class Tables:
         rows = np.array([place[int(a)] for a in self.of_area[at]], np.int64)
         dense = np.full((len(mine), len(self.cells)), -1, np.int64)
         dense[rows, self.of_cell[at]] = self.value[at]
-        levels, complete = self._levels
+        levels, complete = self.levels
         for level in np.unique(levels[complete]):
             cells = np.flatnonzero(levels == level)
             publishes = np.flatnonzero((dense[:, cells] >= 0).any(axis=1))
@@ -431,7 +481,7 @@ class Tables:
         return mine[np.lexsort((mine, depth))]
 
     @cached_property
-    def _levels(self) -> tuple[Ints, NDArray[np.bool_]]:
+    def levels(self) -> tuple[Ints, NDArray[np.bool_]]:
         """Return a number per cell for its level (its table where it has none), and whether its table is complete."""
         keys = [("level", c.level) if c.level else ("table", c.table or c.name) for c in self.cells]
         numbers = {key: i for i, key in enumerate(dict.fromkeys(keys))}
@@ -453,7 +503,7 @@ class Tables:
             "of_area": self.of_area[told], "value": self.value[told], "complete": self.complete - set(left_out),
             "derived": {},
         }  # fmt: skip
-        for name in ("areas", "domain", "area", "files", "hashes", *changed):
+        for name in ("areas", "domain", "area", "files", "hashes", "schema", *changed):
             object.__setattr__(out, name, changed.get(name, getattr(self, name)))
         return out
 
@@ -474,12 +524,6 @@ def _numbered(cells: Sequence[Cell]) -> dict[str, int]:
         if place.setdefault(cell.name, i) != i:
             raise ReleaseError(f"the cell '{cell.name}' is defined twice", place="cells")
     return place
-
-
-def _definitions(path: str) -> pd.DataFrame:
-    from recon.readers.frames.selections import read_table
-
-    return read_table(path)
 
 
 def _once(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,34 +17,48 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from recon.queries.tables.proofs import Checker
+from recon.queries.tables.schemas import counts_of, histogram_cells, labels, people_in
 from recon.queries.tables.tables import Tables
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.foundation.parallel.pieces import completed_with
+from solvers.tables.atoms import Ints
 from solvers.tables.solving import Designs, solved
-from solvers.tables.widths import area_widths
+from solvers.tables.widths import Widths
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 COLUMNS = ("top", "area", "people", "alone_low", "alone_high", "coupled_low", "coupled_high", "by_multipliers")
+RADII = ("radius_alone_low", "radius_alone_high", "radius_low", "radius_high")
+RELAXED = ("relaxed_low", "relaxed_high")
 SHARES = (10, 25, 50, 60, 75, 80, 85, 90, 95, 100)  # percentiles
 SIZES = (1, 10, 50, 100, 250, 500, 1000)
+FOUND = "found"  # in place of people: the data set that the solver finds
 
 
 @dataclass(frozen=True)
 class Variability:
-    """Widths of all smallest areas with people: `lines` as `COLUMNS`; widths are in percent, None where n is open."""
+    """Distances in all smallest areas with people: `lines` as `columns`; in percent, None where n is open.
+
+    `proofs`: certificates of widths (`recon verify`), where they were asked for.
+    """
 
     lines: tuple[tuple[Any, ...], ...]
     not_solved: tuple[str, ...]
     assumptions: tuple[str, ...]
+    columns: tuple[str, ...] = COLUMNS
+    schema: tuple[str, ...] | None = None
+    proofs: tuple[dict[str, Any], ...] = ()
+    coupled: bool = True  # else all tables were not asked: their figures are those of the areas' own
 
     def to_frame(self) -> pd.DataFrame:
         """Return one line per smallest area."""
         import pandas as pd
 
-        return pd.DataFrame(list(self.lines), columns=list(COLUMNS))
+        return pd.DataFrame(list(self.lines), columns=list(self.columns))
 
     @property
     def status(self) -> str:
@@ -52,19 +67,40 @@ class Variability:
             return "unknown"
         return "exact" if all(line[5] is not None and line[5] == line[6] for line in self.lines) else "bounds"
 
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Return what the lines bound: alone and coupled (widths), radii and the relaxed radius where asked for."""
+        return tuple(name[:-5] for name in self.columns if name.endswith("_high"))
+
     def summary(self) -> dict[str, Any]:
         """Return areas, people, how many widths are 0 and exact, by size, and percentiles over areas and people."""
         people = np.array([line[2] for line in self.lines], np.int64)
         out: dict[str, Any] = {"areas": len(people), "people": int(people.sum()), "not_solved": len(self.not_solved)}
-        for name, k in (("alone", 3), ("coupled", 5)):
+        for name in self.kinds:
+            k = self.columns.index(f"{name}_low")
             low, high = (np.array([np.nan if x[i] is None else x[i] for x in self.lines], float) for i in (k, k + 1))
             part: dict[str, Any] = {"exact": int((low == high).sum()), "zero": int((high == 0).sum()),
                     "people_zero": int(people[high == 0].sum()), "not_zero": int((low > 0).sum())}  # fmt: skip
+            part["people_may_differ"] = round(float(np.nansum(people * high)) / 100, 2)
             part["by_size"] = [_size(i, people, high) for i in range(len(SIZES))]
             part["percentiles_of_areas"] = _percentiles(high, np.ones(len(people)))
             part["percentiles_of_people"] = _percentiles(high, people)
             out[name] = part
         return out
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the share of the smallest areas, by size, in which there is one data set only."""
+        from solvers.foundation.plots import standing_bars
+
+        sizes = [s for s in self.summary()["coupled"]["by_size"] if s["areas"]]
+        shares = [100 * s["zero"] / s["areas"] for s in sizes]
+        title = "Areas with one data set only, by size (all tables)"
+        return standing_bars([_size_text(s) for s in sizes], shares, title, "people in the area", "% of areas", ax)
+
+
+def _size_text(size: dict[str, Any]) -> str:
+    most = size["people_below"]
+    return f"{size['people_least']:,}{'+' if most is None else f'-{most - 1:,}'}"
 
 
 def _size(i: int, people: NDArray[np.int64], high: NDArray[np.float64]) -> dict[str, Any]:
@@ -88,15 +124,36 @@ def _percentiles(high: NDArray[np.float64], weight: NDArray[Any]) -> dict[str, f
     return {str(s): round(float(values[order][np.searchsorted(reached, s / 100 - 1e-12)]), 4) for s in SHARES}
 
 
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """What is asked of every top area."""
+
+    tables: Tables
+    whole: Tables  # without any left out
+    cells: Ints | None
+    schema: tuple[str, ...] | None
+    without: tuple[str, ...]
+    people: tuple[Ints, Ints] | None
+    around: bool
+    coupled: bool
+    relaxed: bool
+    proofs: bool
+
+
 def variability(
-    tables: Tables, *, without: Sequence[str] = (), coupled: bool = True, store: str | None = None,
+    tables: Tables, *, schema: Sequence[str] | None = None, around: Any = None, relaxed: bool = False,
+    without: Sequence[str] = (), coupled: bool = True, proofs: bool = False, store: str | None = None,
     limits: Limits | None = None,
 ) -> Variability:  # fmt: skip
     """Return the widths of all smallest areas that have people.
 
-    `without`: tables left out. `coupled` False: the areas' own tables alone. `store`: a file to which every top area is
-    written once it is done, and from which a run that was stopped goes on. Processes as `limits.workers` says.
-    Raises `ContradictionError` where nothing fits, `ReleaseError` for a store of other tables. Cost: a linear and an
+    `schema`: attributes that histograms are over (`recon.queries.tables.schemas`; None: all that the areas' tables tell
+    apart). `around`: a frame of everybody, for the radius from that data set ("found": from one that the solver finds).
+    `relaxed`: beside them the relaxation of Abowd et al. `without`: tables left out. `coupled` False: the areas' own
+    tables alone. `proofs`: with certificates. `store`: a file to which every top area is written once it is done, and
+    from which a run that was stopped goes on. Processes as `limits.workers` says.
+    Raises `ContradictionError` where nothing fits, `ReleaseError` for a store of other tables, people that do not agree
+    with the tables, a schema of other names, `Unsupported` where it is finer than the tables. Cost: a linear and an
     integer program per open area, 10 to 20 ms each; a search with all tables ends after seconds with bounds.
 
     >>> import pandas as pd
@@ -104,41 +161,67 @@ def variability(
     >>> lines = [("all", "", ""), ("man", "M", ""), ("woman", "F", ""), ("young", "", "0-64"), ("old", "", "65+")]
     >>> cells = pd.DataFrame(lines, columns=["cell", "sex", "age"])
     >>> values = pd.DataFrame({"area": "here", "cell": [x[0] for x in lines], "value": [4, 2, 2, 2, 2]})
-    >>> recon.variability(recon.Tables(values, cells)).to_frame().coupled_high.tolist()
+    >>> tables = recon.Tables(values, cells)
+    >>> recon.variability(tables).to_frame().coupled_high.tolist()
     [100.0]
+    >>> recon.variability(tables, schema=["sex"]).to_frame().coupled_high.tolist()
+    [0.0]
     """
     limits = limits or Limits()
     chosen = tables.without(without)
-    done: dict[int, list[list[Any]]] = {}
-    head = {"recon_variability": 1, "release": list(tables.hashes), "without": sorted(without), "coupled": coupled,
-            "areas": len(tables.top_names)}  # fmt: skip
+    done: dict[int, dict[str, Any]] = {}
+    named = None if schema is None else tuple(schema)
+    cells = None if named is None else histogram_cells(chosen, named)
+    center = isinstance(around, str) and around == FOUND
+    people = None if around is None or center else people_in(chosen, around)
+    columns = (*COLUMNS, *(RADII if around is not None else ()), *(RELAXED if relaxed else ()))
     if store is not None:
+        told = None if people is None else [zlib.crc32(x.tobytes()) for x in people]
+        head = {"recon_variability": 2, "release": list(tables.hashes), "without": sorted(without), "coupled": coupled,
+                "schema": None if named is None else [*named], "around": FOUND if center else told, "relaxed": relaxed,
+                "proofs": proofs, "areas": len(tables.top_names)}  # fmt: skip
         done = _stored(store, head)
     todo = [k for k in range(len(chosen.top_names)) if k not in done]
-    for i, lines in completed_with(chosen, _one, [(k, coupled) for k in todo], limits, what="areas", alone=1.5):
-        done[todo[i]] = lines
+    asked = _Asked(chosen, tables, cells, named, tuple(without), people, around is not None, coupled, relaxed, proofs)
+    for i, found in completed_with(asked, _one, todo, limits, what="areas", alone=1.5):
+        done[todo[i]] = found
         if store is not None:
-            _append(store, {"top": todo[i], "lines": lines})
-    every = tuple(tuple(line) for k in sorted(done) for line in done[k])
+            _append(store, {"top": todo[i], **found})
+    every = tuple(tuple(line) for k in sorted(done) for line in done[k]["lines"])
     left = tuple(name for k, name in enumerate(chosen.top_names) if k not in done)
-    return Variability(every, left, chosen.assumptions)
+    proved = tuple(one for k in sorted(done) for one in done[k]["proofs"])
+    return Variability(every, left, chosen.assumptions, columns, named, proved, coupled)
 
 
-def _one(tables: Tables, piece: tuple[int, bool], limits: Limits) -> list[list[Any]]:
-    k, coupled = piece
+def _one(asked: _Asked, k: int, limits: Limits) -> dict[str, Any]:
+    """Return the lines of the smallest areas in a top area, and the certificates of their widths."""
+    tables = asked.tables
     if "designs" not in tables.derived:
         tables.derived["designs"] = Designs(tables.system)
     one = solved(tables.derived["designs"], tables.top(k))
     names = one.live.top.names
-    out = []
-    for w in area_widths(one, coupled):
+    label = labels(tables, one.live, asked.cells, asked.schema or ())
+    people = None if asked.people is None else counts_of(tables, one.live, asked.people)
+    widths = Widths(one, label, people, asked.coupled, asked.relaxed, asked.around, asked.proofs)
+    checker = Checker(asked.whole, asked.without, asked.schema)
+    if asked.proofs:
+        checker.adopted(one, label)
+    out, proved = [], list[dict[str, Any]]()
+    for w in widths:
         n = w.people
-        ends = [None if n is None else round(100 * d / (2 * n), 6) for d in (*w.alone, *w.coupled)]
-        out.append([names[0], names[w.leaf], w.least if n is None else n, *ends, w.by_multipliers])
-    return out
+        parts = (w.alone.bounds, w.coupled.bounds, *(p for p in (w.radius_alone, w.radius) if p is not None))
+        ends = [None if n is None else round(100 * d / (2 * n), 6) for part in parts for d in part]
+        line = [names[0], names[w.leaf], w.least if n is None else n, *ends[:4], w.coupled.by_multipliers, *ends[4:]]
+        if w.relaxed is not None:
+            line += [None if n is None else round(100 * d / (2 * n), 6) for d in w.relaxed]
+        out.append(line)
+        if asked.proofs:
+            kinds = [(w.alone, True), (w.coupled, False)] if asked.coupled else [(w.alone, True)]
+            proved += [p for way, own in kinds if (p := checker.certificate(names[0], w, way, own)) is not None]
+    return {"lines": out, "proofs": proved}
 
 
-def _stored(path: str, head: dict[str, Any]) -> dict[int, list[list[Any]]]:
+def _stored(path: str, head: dict[str, Any]) -> dict[int, dict[str, Any]]:
     """Return what a store holds; a last line that was not written to its end is cut off."""
     if not os.path.exists(path):
         _append(path, head)
@@ -152,7 +235,7 @@ def _stored(path: str, head: dict[str, Any]) -> dict[int, list[list[Any]]]:
     other = ReleaseError("is no store of widths: give another file", file=path)
     try:
         lines = [json.loads(line) for line in whole.splitlines()]
-        done = {int(line["top"]): line["lines"] for line in lines[1:]}
+        done = {int(line["top"]): {key: line[key] for key in ("lines", "proofs")} for line in lines[1:]}
     except (ValueError, KeyError, TypeError):
         raise other from None
     if not lines:
@@ -168,20 +251,51 @@ def _append(path: str, line: dict[str, Any]) -> None:
     appended(path, json.dumps(line) + "\n")
 
 
-def lines_of(found: Variability, title: str) -> Iterator[str]:
+def lines_of(found: Variability, title: str, by_area: bool = False) -> Iterator[str]:
     """Yield what is printed for people."""
     told = found.summary()
-    yield f"{title}: {told['areas']:,} smallest areas with people, {told['people']:,} people"
-    for name in ("alone", "coupled"):
+    over = "all that the tables of the smallest areas tell apart" if found.schema is None else ", ".join(found.schema)
+    yield f"{title}: {told['areas']:,} smallest areas with people, {told['people']:,} people; over {over}"
+    kinds = [name for name in found.kinds if found.coupled or name not in {"coupled", "radius"}]
+    for name in kinds:
         part, n = told[name], max(1, told["areas"])
         zero = f"{part['zero']:,} areas ({100 * part['zero'] / n:.1f} %) with {part['people_zero']:,} people"
-        yield f"  {name}: width 0 (the only data set) in {zero}; exact in {part['exact']:,}"
-        ends = ("+" if s["people_below"] is None else f"-{s['people_below'] - 1:,}" for s in part["by_size"])
-        sizes = [(s, f"{s['people_least']:,}{end}") for s, end in zip(part["by_size"], ends, strict=True) if s["areas"]]
-        shares = (f"{t} {100 * s['zero'] / s['areas']:.1f} %" for s, t in sizes)
-        yield f"    width 0 by people: {', '.join(shares)}"
-        yield "    at most, percentiles of areas: " + ", ".join(
-            f"{k}th {v:.1f} %" for k, v in part["percentiles_of_areas"].items() if v is not None
-        )
+        yield f"  {NAMES[name]}: 0 (the only data set) in {zero}; exact in {part['exact']:,}"
+        sizes = [s for s in part["by_size"] if s["areas"]]
+        shares = (f"{_size_text(s)} {100 * s['zero'] / s['areas']:.1f} %" for s in sizes)
+        yield f"    0 by people: {', '.join(shares)}"
+        for of in ("areas", "people"):
+            shown = ((k, v) for k, v in part[f"percentiles_of_{of}"].items() if v is not None)
+            yield f"    at most, percentiles of {of}: " + ", ".join(f"{k}th {v:.1f} %" for k, v in shown)
+    if by_area:
+        yield f"  {'area':<30} {'people':>8}" + "".join(f"{name:>20}" for name in kinds)
+        for line in found.lines:
+            ends = [(line[i], line[i + 1]) for i in (found.columns.index(f"{name}_low") for name in kinds)]
+            yield f"  {line[1]:<30} {line[2]:>8,}" + "".join(f"{_ends_text(*pair):>20}" for pair in ends)
     if found.not_solved:
         yield f"  NOT SOLVED, the time was up: {len(found.not_solved):,} areas, from '{found.not_solved[0]}' on"
+
+
+def difference(found: Variability, less: Variability) -> Iterator[str]:
+    """Yield what tables left out change, for people: areas and people with one data set only."""
+    told, other = found.summary(), less.summary()
+    for name in found.kinds:
+        one, two, n = told[name], other[name], max(1, told["areas"])
+        shares = (f"{100 * x['zero'] / n:.1f} % of the areas" for x in (two, one))
+        more = f"{one['people_zero'] - two['people_zero']:,} more people are in areas with one data set only"
+        yield f"  {NAMES[name]}: 0 in {next(shares)} without them, in {next(shares)} with them; {more}"
+
+
+NAMES = {
+    "alone": "width, own tables alone",
+    "coupled": "width, all tables",
+    "radius_alone": "radius, own tables alone",
+    "radius": "radius, all tables",
+    "relaxed": "radius, relaxed (Abowd et al. 4.10)",
+}
+
+
+def _ends_text(low: float | None, high: float | None) -> str:
+    if low is None or high is None:
+        return "people unknown"
+    return f"{high:.2f} %" if low == high else f"{low:.2f} to {high:.2f} %"

@@ -11,10 +11,7 @@ Cells that no row of the domain can have, each told with its row, its column and
 
 from __future__ import annotations
 
-import contextlib
-import csv
 import math
-import zlib
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,12 +21,23 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.domain.domain import GUESSED, Condition, Domain
-from encoders.domain.values import MISSING, AnyAttribute, Continuous, Grid, Listed, Ranges, Test, Value, intersection
+from encoders.domain.values import (
+    MISSING,
+    AnyAttribute,
+    Continuous,
+    Grid,
+    Listed,
+    Ranges,
+    Test,
+    Value,
+    from_text,
+    intersection,
+)
 from encoders.encode.encoder import EncodedRelease
 from encoders.parts.base import CutDomain
-from recon.io.files.opening import current, within
-from recon.io.files.tables import metered, read_back, read_parquet, table_text, without_row_numbers
-from solvers.foundation.errors import Inconclusive, ReleaseError, installing
+from recon.io.files.opening import current
+from recon.io.files.tables import csv_columns, read_parquet, reading, without_row_numbers
+from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.statements.questions.query import Selections
 
@@ -122,52 +130,14 @@ def read_table(path: str, limits: Limits | None = None) -> pd.DataFrame:
     Raises `ReleaseError` when the file is missing, empty, no table or too large for the memory, `Inconclusive` where
     the time is up (`limits`, beside the budget that it draws on). A gzip-compressed CSV is read as such.
     """
-    try:
-        with within(limits=limits):
-            frame = read_parquet(path) if path.lower().endswith(".parquet") else read_back(_read_csv(path))
-    except Inconclusive as error:
-        raise Inconclusive(f"{path}: {error}") from None
-    except ImportError:
-        raise ReleaseError(f"Parquet needs an extra: {installing('parquet')}", file=path) from None
-    except OSError as error:
-        raise ReleaseError(f"cannot be read: {error.strerror or error}", file=path) from None
-    except ReleaseError as error:
-        raise error.at(file=path) from None
-    except (ValueError, EOFError, csv.Error, zlib.error) as error:
-        raise ReleaseError(f"is no table: {str(error).splitlines()[0]}", file=path) from None
+    with reading(path, limits):
+        if path.lower().endswith(".parquet"):
+            frame = read_parquet(path)
+        else:
+            texts = csv_columns(path)
+            frame = pd.DataFrame({n: np.array(c, dtype=object) for n, c in texts.items()})
     frame.attrs.update(text=not path.lower().endswith(".parquet"), file=path)
     return without_row_numbers(frame)
-
-
-def _read_csv(path: str) -> pd.DataFrame:
-    """Return a CSV file as a frame of text, strictly: every line has one field per column.
-
-    Empty fields beyond the columns are dropped, blank lines at the end too; a blank line of a table with one
-    column is an empty cell. Raises `ReleaseError` naming the line otherwise.
-    """
-    with table_text(path) as text:
-        lines = list(metered(csv.reader(text, strict=True)))
-    while lines and not lines[-1]:
-        lines.pop()
-    if not lines or not lines[0]:
-        raise ReleaseError("the file is empty")
-    names = lines[0]
-    if len(names) == 1 and ";" in names[0]:
-        raise ReleaseError(f"the header {names[0]!r} is one field: separate fields by commas, not semicolons")
-    for i, line in enumerate(lines[1:], start=2):
-        if len(line) == len(names):
-            continue
-        if not line and len(names) == 1:
-            line.append("")
-        while len(line) > len(names) and line[-1] == "":
-            line.pop()
-        if len(line) != len(names):
-            raise ReleaseError(f"{len(line)} fields, but the header has {len(names)}", place=f"line {i}")
-    if len(set(names)) < len(names):
-        double = next(n for k, n in enumerate(names) if n in names[:k])
-        raise ReleaseError(f"the column '{double}' stands twice")
-    columns = zip(*lines[1:], strict=True) if len(lines) > 1 else [()] * len(names)
-    return pd.DataFrame({n: np.array(c, dtype=object) for n, c in zip(names, columns, strict=True)})
 
 
 def numbers_of(frame: pd.DataFrame) -> pd.DataFrame:
@@ -184,23 +154,6 @@ def numbers_of(frame: pd.DataFrame) -> pd.DataFrame:
         except ValueError:
             out[name] = cells.where(cells != "")
     return pd.DataFrame(out)
-
-
-def from_text(text: str, attribute: AnyAttribute) -> Value:
-    """Return a CSV cell as a value of the attribute: a listed text first, then a number or true/false."""
-    if isinstance(attribute, Listed) and text in attribute.index:
-        return text
-    if "_" in text:  # Python's own spelling of numbers
-        return text
-    if text.lower() in {"true", "false"}:
-        return int(text.lower() == "true")
-    with contextlib.suppress(ValueError):
-        return int(text)
-    try:
-        number = float(text)
-    except ValueError:
-        return text
-    return number if math.isfinite(number) else text
 
 
 def missing(value: object) -> bool:

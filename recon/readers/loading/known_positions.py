@@ -15,14 +15,13 @@ import numpy as np
 import pandas as pd
 
 from encoders.domain.domain import GUESSED, Domain
-from encoders.domain.values import AnyAttribute, Cell, Continuous, Listed, exact, is_number
+from encoders.domain.values import AnyAttribute, Cell, Continuous, Listed, exact, from_text, is_number
 from encoders.encode.encoder import EncodedRelease, with_known_rows
 from encoders.models.models import KnownPositions, KnownRows
 from recon.io.files.opening import read_whole
 from recon.readers.frames.naming import named_like
 from recon.readers.frames.selections import (
     columns_by_attribute,
-    from_text,
     missing,
     profile_ranges,
     read_table,

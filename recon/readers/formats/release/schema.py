@@ -326,7 +326,8 @@ class AreaPart(SchemaPart, kw_only=True):
 class TablesPart(ModelPart, kw_only=True, tag_field="kind", tag="tables"):
     """Counts of people by cell and area: `values` are [area, cell, value]. Tables in `complete` are 0 where not listed.
 
-    `area`: what profiles call the column with the area that a person lives in.
+    `area`: what profiles call the column with the area that a person lives in. `schema`: names of histograms'
+    attributes, each for a list (`recon variability --schema`).
     """
 
     cells: list[CellPart] | FilePart
@@ -334,6 +335,7 @@ class TablesPart(ModelPart, kw_only=True, tag_field="kind", tag="tables"):
     areas: list[AreaPart] = []
     complete: list[str] | bool = False
     area: str = "area"
+    schema: dict[str, list[str]] = {}
 
 
 class GradientsPart(SchemaPart, kw_only=True):

@@ -1,0 +1,156 @@
+"""How far two data sets can lie apart at most: whole multipliers of statements, evaluated in whole numbers.
+
+The distance is L1 over groups of counts. With x and y two solutions and s their sum, a count, or the sum of a group,
+adds |x - y| <= min(s, 2 U - s) to it (U: its greatest value above its least). So linear programs over s alone bound
+it, exactly what those over x, y and their overlap do; around one data set h it is linear between 0 and U. Any
+multipliers are a bound: `bound_of` is all that a checker needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from solvers.tables.atoms import Ints, LiveCounts, Rows, connected
+
+SCALE = 2520  # multipliers are whole parts of it
+
+
+@dataclass(frozen=True, eq=False)
+class Distances:
+    """Counts of some components and behind them the sums of groups with several of them: `matrix x = left`, 0..`room`.
+
+    `inside`: the columns whose differences are the distance. `columns`: of the open counts; `rows`: statements, behind
+    them are the definitions of the sums, of the groups `sums`. `label`: the group of every column inside.
+    """
+
+    matrix: sp.csr_matrix
+    left: Ints
+    room: Ints
+    inside: NDArray[np.bool_]
+    columns: Ints
+    rows: Ints
+    sums: Ints
+    label: Ints
+
+
+def bound_of(d: Distances, multipliers: Ints, around: Ints | None = None) -> int:
+    """Return a bound on the distance of two solutions, or of one from `around`, by multipliers in parts of `SCALE`.
+
+    For every pair, 2 m·left + Σ max over s in [0, 2 U] of (min(s, 2 U - s) if inside, minus (mᵀA) s); around h,
+    m·left + Σ max over x in {0, U} of |x - h|, minus (mᵀA) x. Whole numbers throughout, rounded down at the end.
+    """
+    weight = d.matrix.T @ multipliers
+    if around is not None:
+        ends = [np.where(d.inside, SCALE * np.abs(x - around), 0) - weight * x for x in (0 * d.room, d.room)]
+        return int((int(multipliers @ d.left) + int(np.maximum(*ends).sum())) // SCALE)
+    gain = np.where(d.inside, SCALE - weight, -weight)
+    bend = np.where(d.inside, 2 * SCALE, 0)
+    slack = d.room * (np.maximum(gain, 0) + np.maximum(gain - bend, 0))
+    return int((2 * int(multipliers @ d.left) + int(slack.sum())) // SCALE)
+
+
+@dataclass(frozen=True, eq=False)
+class OpenCounts:
+    """The counts `at` that bounds leave open, their component, and what statements (`rows`) leave for them.
+
+    Counts are told from their least value, `base`: `matrix x = left` with x from 0 to `room`.
+    """
+
+    at: Ints
+    part: Ints
+    rows: Ints
+    row_part: Ints
+    matrix: sp.csr_matrix
+    left: Ints
+    room: Ints
+    base: Ints
+
+    @classmethod
+    def of(cls, rows: Rows, low: Ints, high: Ints) -> OpenCounts:
+        """Return what bounds leave open of all counts under some statements."""
+        is_open = low < high
+        owner = np.repeat(np.arange(len(rows)), np.diff(rows.starts))
+        left = rows.value - np.bincount(owner, low[rows.columns], len(rows)).astype(np.int64)
+        inner = is_open[rows.columns]
+        at, number = np.flatnonzero(is_open), np.cumsum(is_open) - 1
+        entries = (owner[inner], number[rows.columns[inner]])
+        matrix = sp.csr_matrix((np.ones(len(entries[0]), np.int64), entries), shape=(len(rows), len(at)))
+        used = np.flatnonzero(np.diff(matrix.indptr))
+        matrix = matrix[used]
+        inner_columns = matrix.indices.astype(np.int64)
+        first = inner_columns[matrix.indptr[:-1]]
+        part = connected(np.repeat(first, np.diff(matrix.indptr)), inner_columns, len(at))
+        row_part = part[first]
+        return cls(at, part, used, row_part, matrix, left[used], (high - low)[at], low)
+
+    def distances(self, label: Ints) -> Distances | None:
+        """Return the components in which open counts have a group (`label` of every count, -1: none); None: in none."""
+        inner = label[self.at] >= 0
+        if not inner.any():
+            return None
+        parts = np.unique(self.part[inner])
+        columns, rows = np.flatnonzero(np.isin(self.part, parts)), np.flatnonzero(np.isin(self.row_part, parts))
+        matrix, left, room = self.matrix[rows][:, columns], self.left[rows], self.room[columns]
+        own = label[self.at[columns]]
+        seen, size = np.unique(own[own >= 0], return_counts=True)
+        many = seen[size > 1]
+        member = np.flatnonzero(np.isin(own, many))
+        inside = own >= 0
+        if len(many):
+            ones = np.ones(len(member), np.int64)
+            place = (np.searchsorted(many, own[member]), member)
+            group = sp.csr_matrix((ones, place), shape=(len(many), len(columns)))
+            meets = (group @ matrix.T).tocoo()
+            most, whole = np.asarray(group @ room), meets.data == size[size > 1][meets.row]
+            np.minimum.at(most, meets.row[whole], left[meets.col[whole]])  # of a statement that holds all of the group
+            blocks: Any = [[matrix, None], [-group, sp.identity(len(many), np.int64)]]
+            matrix = sp.bmat(blocks, format="csr", dtype=np.int64)
+            left, room = np.concatenate([left, np.zeros(len(many), np.int64)]), np.concatenate([room, most])
+            inside[member] = False
+            inside, own = np.concatenate([inside, np.ones(len(many), bool)]), np.concatenate([own, many])
+        return Distances(matrix, left, room, inside, columns, self.rows[rows], many, own)
+
+    def values(self, columns: Ints, x: Ints, into: Ints) -> Ints:
+        """Return `into` with the open counts of some columns as they are in a solution x of these."""
+        out = into.copy()
+        out[self.at[columns]] = self.base[self.at[columns]] + x[: len(columns)]
+        return out
+
+
+def distance(x: Ints, y: Ints, label: Ints) -> int:
+    """Return the distance of two data sets, each a value for every count, over the groups `label` (-1: none)."""
+    inner = label >= 0
+    return int(np.abs(np.bincount(label[inner], (x - y)[inner])).sum())
+
+
+def total_of(live: LiveCounts, leaf: int, mine: NDArray[np.bool_]) -> int | None:
+    """Return the number of people of a leaf where a count of its own says it."""
+    at = np.flatnonzero(live.own & (live.row_area == leaf) & (np.diff(live.rows.starts) == mine.sum()))
+    return int(live.rows.value[at[0]]) if len(at) else None
+
+
+def multiplied(d: Distances, rows: dict[int, int], sums: dict[int, int]) -> Ints:
+    """Return multipliers for the rows of a system from those of statements and of sums of groups."""
+    told = [rows.get(r, 0) for r in d.rows.tolist()] + [sums.get(g, 0) for g in d.sums.tolist()]
+    return np.array(told, np.int64)
+
+
+def linear_program(d: Distances, around: Ints | None) -> tuple[Any, ...]:
+    """Return the greatest distance as `linprog` takes it: cost, A_ub, b_ub, A_eq, b_eq, bounds."""
+    n, at = d.matrix.shape[1], np.flatnonzero(d.inside)
+    if around is not None:
+        slope = np.where(d.inside, 1 - 2 * around / np.maximum(1, d.room), 0.0)
+        return -slope, None, None, d.matrix, d.left, np.stack([0 * d.room, d.room], axis=1)
+    k = len(at)
+    pick = sp.csr_matrix((np.ones(k), (np.arange(k), at)), shape=(k, n))
+    eye = sp.identity(k, format="csr")
+    upper = sp.vstack([sp.hstack([-pick, eye]), sp.hstack([pick, eye])], format="csr")
+    ends = np.concatenate([np.zeros(k), 2 * d.room[at]])
+    equal = sp.hstack([d.matrix, sp.csr_matrix((d.matrix.shape[0], k))], format="csr")
+    bounds = np.stack([np.zeros(n + k), np.concatenate([2 * d.room, d.room[at]])], axis=1)
+    return np.concatenate([np.zeros(n), -np.ones(k)]), upper, ends, equal, 2 * d.left, bounds
