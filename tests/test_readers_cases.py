@@ -75,6 +75,17 @@ def test_another_value_than_zero_may_be_the_missing_one():
     assert any("-1" in note for note in release.assumptions)
 
 
+def test_features_that_a_dump_only_numbers_are_those_at_their_places():
+    frame = table("xgb_dump_sparse.csv")  # the first split is on f1; later trees send missing values to either side
+    domain = recon.Domain.from_frame(frame, label="y")
+    release = recon.load(CASES / "xgb_dump_sparse.json", domain=domain)
+    assert violations(release, frame) == []
+    assert any("splits send missing values to either side" in note for note in release.assumptions)
+    turned = recon.Domain.from_frame(frame.set_axis(["f1", "f0", "y"], axis=1), label="y")
+    with pytest.raises(recon.ReleaseError, match="'f0' may be the column of that name or the one at that place"):
+        recon.load(CASES / "xgb_dump_sparse.json", domain=turned)
+
+
 def changed(file, change):
     found = json.loads((GOLDEN / "boosted" / file).read_text(encoding="utf-8"))
     change(found["learner"]["gradient_booster"]["model"]["trees"])

@@ -221,6 +221,12 @@ def _named_features(draft: DraftFacts, domain: Domain) -> list[Feature]:
             f"the model was fitted on {len(draft.features)} unnamed features: give a domain of as many columns in "
             f"that order{has(names)}, or fit it on a DataFrame, so that they have names"
         )
+    moved = [f.attribute for k, f in enumerate(draft.features) if draft.more and f.attribute in {*names} - {names[k]}]
+    if moved:  # names, or numbers: the file does not say
+        raise ReleaseError(
+            f"'{moved[0]}' may be the column of that name or the one at that place: give a domain in the order in which "
+            "the model was fitted"
+        )
     return [Feature(f.name, name) for f, name in zip(draft.features, names, strict=not draft.more)]
 
 

@@ -12,6 +12,7 @@ the file: they are found by trying every count of two leaves, and taken only if 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -296,14 +297,18 @@ def _values_of(codes: Sequence[int], name: str, categories: Mapping[str, list[Va
     return tuple(codes) if known is None else tuple(known[c] for c in codes)
 
 
+NUMBERED = re.compile(r"f(0|[1-9]\d{0,5})")  # how a dump calls features without names, by their place
+
+
 def dump_booster(found: Any) -> XGBoostFile:
     """Return the parts of a dump with statistics."""
     if not isinstance(found, list) or not found:
         raise ReleaseError("is no JSON of XGBoost's dump_model(dump_format='json'): a list of trees is expected")
     names: dict[str, None] = {}
-    trees = [_dump_tree(tree, f"trees[{t}]", names) for t, tree in enumerate(found[:2])]
-    every = list(names)
-    named = not all(n[:1] == "f" and n[1:].isdigit() for n in every)
+    trees = [_dump_tree(tree, f"trees[{t}]", names) for t, tree in enumerate(found)]
+    numbers = [int(n[1:]) for n in names if NUMBERED.fullmatch(n)]
+    named = len(numbers) < len(names) or not names
+    every = list(names) if named else [f"f{k}" for k in range(max(numbers) + 1)]
     return XGBoostFile("XGBoost, dump_model JSON", every, named, "", 0, None, 1, trees)
 
 

@@ -451,12 +451,8 @@ def _to_draft(
     rows = max(int(n[0]) for n in least)
     told = (NOT_TOLD if seen is None else LOWER_BOUNDS,) if drawn else ()
     stated = NOT_STATED if draws is None and not drawn else NOT_WEIGHTED
-    notes = (
-        *assumed,
-        *(() if copies and drawn else (ALL_SEEN,) if copies else (stated,)),
-        *([copies] if copies else []),
-        *told,
-    )
+    own = () if copies and drawn else (ALL_SEEN,) if copies else (stated,)
+    notes = (*assumed, *own, *([copies] if copies else []), *told)
     if begin.every and len(booster.trees) > 1:
         notes = (*notes, SAME_ROWS)
     if kept < len(first):
@@ -483,6 +479,7 @@ def _to_draft(
         rows=RowCount(rows, None if drawn else max(int(cover.rows[0]) for cover in covers)),
         hints=booster.hints,
         named=booster.named,
+        more=booster.dump and not booster.named,
         single=True,
         reader_notes=tuple(remarks),
         every=tuple(tree.grown for tree in booster.trees),
