@@ -151,6 +151,23 @@ def test_audit_json_text_markdown_and_truth(rules, tmp_path, capsys):
     assert "<b>" not in page.read_text()
 
 
+def test_domain_takes_codes_for_what_occurs_or_for_the_grid(tmp_path, capsys):
+    data, out = tmp_path / "data.csv", tmp_path / "domain.json"
+    pd.DataFrame({"code": [1, 20, 300] * 40, "y": [0, 1] * 60}).to_csv(data, index=False)
+    code, _, err = run(capsys, "domain", str(data), "--out", str(out))
+    assert code == 0
+    assert "column 'code' can be the 3 numbers that occur, taken for codes" in err
+    assert "recon domain --grid takes all numbers between" in err
+    assert json.loads(out.read_text())["domain"]["attributes"] == [{"name": "code", "values": [1, 20, 300]}]
+    code, _, err = run(capsys, "domain", str(data), "--grid", "--out", str(out))
+    assert code == 0
+    assert "column 'code' can be the integers from 1 to 300, as observed" in err
+    assert json.loads(out.read_text())["domain"]["attributes"] == [{"name": "code", "min": 1, "max": 300}]
+    code, _, err = run(capsys, "domain", str(out), "--grid")
+    assert code == 2
+    assert "--grid is about columns of a table" in err
+
+
 def test_domain_convert_schema_engines(tree, tmp_path, capsys):
     data = tmp_path / "rows.csv.gz"
     with gzip.open(data, "wt") as file:

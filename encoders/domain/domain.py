@@ -82,11 +82,12 @@ class Domain(Displayed):
         one_hot: Sequence[Sequence[str]] = (),
         strict: bool = False,
         independent: bool = False,
+        grid: bool = False,
     ) -> Domain:
         """Return the domain read off data; see `encoders.domain.infer.infer` for what is found and assumed."""
         from encoders.domain.infer import infer
 
-        found = infer(df, label=label, one_hot=one_hot, strict=strict, independent=independent)
+        found = infer(df, label=label, one_hot=one_hot, strict=strict, independent=independent, grid=grid)
         return cls(found.attributes, found.label, found.columns, (), TRAINING_DATA, found.notes, found.order)
 
     @cached_property

@@ -312,6 +312,7 @@ def infer(
     one_hot: Sequence[Sequence[str]] = (),
     strict: bool = False,
     independent: bool = False,
+    grid: bool = False,
 ) -> InferredDomain:
     """Return what the rows of a frame suggest of a domain; `notes` say what was assumed, group by group.
 
@@ -322,7 +323,8 @@ def infer(
     text) becomes an attribute that may be missing. Every row of the frame is in the domain.
 
     `label`: the column that is the label, none if None. `one_hot`: groups of columns known to be one attribute.
-    `strict`: only those are grouped. `independent`: every column is its own attribute, nothing is grouped.
+    `strict`: only those are grouped. `independent`: every column is its own attribute, nothing is grouped. `grid`: a
+    column of few numbers that are far apart can be any number between them as well, not those that occur alone.
     Cost: rows x (binary columns)^2, vectorised. Raises `ReleaseError` for an empty frame, doubled or unknown
     column names, infinite values, declared groups in which a row has two ones, and empty cells in the label, in a
     group of columns, or in every row of a column.
@@ -346,7 +348,7 @@ def infer(
         columns[name] = (
             _listed(name, distinct, name in empty)
             if as_list
-            else _attribute(name, distinct, name in empty, len(column))
+            else _attribute(name, distinct, name in empty, len(column), grid)
         )
         if isinstance(columns[name], Listed) and not (as_list or _binary(distinct)) and is_number(distinct[0]):
             occurring[name] = distinct
@@ -483,16 +485,17 @@ def _listed(name: str, distinct: list[Value], missing: bool) -> Listed:
     return Listed(name, BIT if _binary(distinct) else tuple(distinct), missing=missing)
 
 
-def _attribute(name: str, distinct: list[Value], missing: bool, rows: int) -> AnyAttribute:
+def _attribute(name: str, distinct: list[Value], missing: bool, rows: int, grid: bool) -> AnyAttribute:
     """Return the attribute of one column of its own: a bit, integers, a decimal grid, a range or a list.
 
-    Few numbers, far apart, in many rows are codes: the values that occur, and none between them.
+    Few numbers, far apart, in many rows are codes: the values that occur, and none between them, if not `grid`.
     """
     if _binary(distinct) or not all(is_number(v) for v in distinct):
         return _listed(name, distinct, missing)
     decimals = _decimals(distinct)
     low, high = distinct[0], distinct[-1]
-    few = (3 if decimals == 0 else 2) <= len(distinct) <= FEW_VALUES and rows >= MANY_ROWS * len(distinct)
+    least = 3 if decimals == 0 else 2
+    few = not grid and least <= len(distinct) <= FEW_VALUES and rows >= MANY_ROWS * len(distinct)
     if few and decimals <= MAX_DECIMALS and (high - low) * 10**decimals >= SPREAD * len(distinct):  # type: ignore[operator]
         return Listed(name, tuple(distinct), missing=missing)
     if decimals <= MAX_DECIMALS:
@@ -548,7 +551,7 @@ def _column_notes(data: Bitset, columns: dict[str, AnyAttribute], occurring: Col
         elif isinstance(a, Continuous):
             notes.append(f"column '{name}' needs more than {MAX_DECIMALS} decimals: continuous, {a.values_text()}")
         elif name in occurring:
-            text = "taken for codes, none between them (declare min and max to take all numbers between)"
+            text = "taken for codes, none between them (recon domain --grid takes all numbers between)"
             notes.append(f"column '{name}' can be the {len(a.values)} numbers that occur, {text}")
         elif isinstance(a, Listed) and a.values != BIT:
             notes.append(f"column '{name}' can be {a.values_text()} ({len(a.values)} in all), no other")

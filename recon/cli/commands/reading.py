@@ -25,6 +25,10 @@ Data = Annotated[
     str | None,
     typer.Option("--data", help="Training data (.csv, .parquet): counted per leaf or rule of a model without counts."),
 ]
+Grids = Annotated[
+    bool,
+    typer.Option("--grid", help="Of columns of few numbers, far apart: all numbers between, too."),
+]
 Suggest = Annotated[
     bool,
     typer.Option(
@@ -91,7 +95,8 @@ def domain(
     data: Annotated[
         str, typer.Argument(metavar="DATA", help="A table (.csv, .csv.gz, .parquet), a release file or a model file.")
     ],
-    label: Label = None, independent: Independent = False, suggest: Suggest = False, out: ReleaseOut = None,
+    label: Label = None, independent: Independent = False, suggest: Suggest = False, grid: Grids = False,
+    out: ReleaseOut = None,
 ) -> None:  # fmt: skip
     """Read a domain off data, say what was assumed, and write it to a file to edit and give to --domain."""
     from recon.readers.formats.drafts.suggesting import CHECK
@@ -100,6 +105,8 @@ def domain(
 
     if label is not None and not is_table(data):
         raise typer.BadParameter(f"--label names a column of a table, and {data} is none: its domain says the label")
+    if grid and not is_table(data):
+        raise typer.BadParameter(f"--grid is about columns of a table, and {data} is none")
     if suggest:
         from recon.readers.formats.drafts.suggesting import suggested_domain
         from recon.readers.loading.loading import load
@@ -107,6 +114,6 @@ def domain(
         found = suggested_domain(load(data))
         found = found.as_columns() if independent else found
     else:
-        found = read_domain(data, label, independent)
+        found = read_domain(data, label, independent, grid=grid)
     write_text(dump({"recon": 1, "domain": domain_json(found)}), out)
     print_lines(*(n if n.startswith((CHECK, "assumed")) else f"assumed: {n}" for n in found.notes), file=sys.stderr)

@@ -339,14 +339,16 @@ def read_domain(
     independent: bool = False,
     limits: Limits | None = None,
     lenient: bool = False,
+    grid: bool = False,
 ) -> Domain:
     """Return the domain of a release or model file, or read one off data (.csv, .csv.gz, .parquet).
 
     `label`: the name of the label column of data; by default the last column, which it is as well for data without
     that column if `lenient`. `independent`: binary columns are bits of their own. `limits`: memory and time of reading.
+    `grid`: columns of few numbers that are far apart can be any number between, too.
     """
     with within(limits=limits):
-        return _read_domain(path, label, independent, lenient)
+        return _read_domain(path, label, independent, lenient, grid)
 
 
 def is_table(path: str) -> bool:
@@ -354,7 +356,7 @@ def is_table(path: str) -> bool:
     return path.lower().endswith((".csv", ".csv.gz", ".parquet"))
 
 
-def _read_domain(path: str, label: str | None, independent: bool, lenient: bool) -> Domain:
+def _read_domain(path: str, label: str | None, independent: bool, lenient: bool, grid: bool) -> Domain:
     if not is_table(path):
         content = read_file(path).content
         try:
@@ -371,7 +373,7 @@ def _read_domain(path: str, label: str | None, independent: bool, lenient: bool)
             raise ReleaseError("the file is empty")
         last = str(frame.columns[-1])
         named = last if label is None or (lenient and label not in frame.columns) else label
-        found = Domain.from_frame(frame, label=named, independent=independent)
+        found = Domain.from_frame(frame, label=named, independent=independent, grid=grid)
         return found if said is None else replace(found, notes=(*found.notes, f"{os.path.basename(path)}: {said}"))
     except ReleaseError as error:
         raise error.at(file=path) from None
