@@ -405,3 +405,58 @@ def test_trees_of_one_leaf_still_say_how_many_rows_have_each_class(kind):
     release = released_from(model, frame)
     first = release.statements.blocks[0]
     assert (len(first), first.low.tolist(), first.high.tolist()) == (2, [2, 3], [2, 3])
+
+
+def people(n: int = 150) -> pd.DataFrame:
+    """Return rows with a number, names, codes and a truth value; the label hangs on all of them."""
+    r = np.random.default_rng(3)
+    towns = ["Ulm", "Bonn", "Jena", "Kiel", "Trier"]
+    frame = pd.DataFrame({"num": r.integers(0, 9, n).astype(float), "town": r.choice(towns, n)})
+    frame = frame.assign(code=r.integers(0, 6, n) * 3.0, flag=r.integers(0, 2, n).astype(bool))
+    score = frame.town.isin(["Ulm", "Kiel"]) * 2 + frame.num / 4 + (frame.code == 9) * 2 + frame.flag
+    return frame.assign(y=(score + r.normal(size=n) * 0.5 > 2.5).astype(int))
+
+
+CATEGORIES = {
+    "from_dtype": lambda x: x.assign(town=x["town"].astype("category"), code=x["code"].astype("category")),
+    ("town", "code"): lambda x: x,
+    (1, 2): lambda x: x.assign(town=x["town"].map({"Bonn": 0.0, "Jena": 1.0, "Kiel": 2.0, "Trier": 3.0, "Ulm": 4.0})),
+    "missing": lambda x: x.assign(
+        town=x["town"].mask(x.index % 7 == 0).astype("category"), num=x["num"].mask(x.index % 5 == 0)
+    ),
+}
+
+
+@pytest.mark.parametrize("how", CATEGORIES, ids=str)
+def test_categories_of_histogram_boosting_are_those_of_the_rows(how):
+    frame = people()
+    x, y = CATEGORIES[how](frame.drop(columns="y")), frame["y"]
+    given = "from_dtype" if how == "missing" else how if isinstance(how, str) else list(how)
+    model = HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=5, categorical_features=given)
+    model.fit(x.astype(float).to_numpy() if how == (1, 2) else x, y)
+    flags = [nodes["is_categorical"] for (p,) in model._predictors if (nodes := p.nodes)["is_categorical"].any()]
+    assert flags  # there are splits on categories
+    text = {c: x[c].astype(object) for c in x if str(x[c].dtype) == "category"}
+    rows_ = x.assign(**text, y=y)
+    release = recon.encode(model, recon.Domain.from_frame(rows_, label="y"))
+    assert violations(release, rows_) == []
+    assert release.models[0].origin.counts == ("exact", "size")
+    assert any("sums of gradients over sets of categories are not derived" in line for line in release.reader_notes)
+    # one row in another category is another data set
+    target = 4 if how == (1, 2) else "Ulm"
+    k = int(np.flatnonzero((rows_["town"] == rows_["town"].iloc[1]) & (rows_["town"] != target))[0])
+    other = rows_.assign(town=rows_["town"].where(rows_.index != k, target))
+    assert violations(release, other) != []
+
+
+def test_codes_of_categories_that_the_file_does_not_name_are_refused():
+    frame = people()
+    model = HistGradientBoostingClassifier(max_iter=2, min_samples_leaf=5, categorical_features=["town"])
+    model.fit(frame.drop(columns="y"), frame["y"])
+    model._preprocessor.transformers_[0][1].categories_ = []
+    with pytest.raises(ReleaseError, match="names no categories of its columns"):
+        released_from(model, frame)
+    model._preprocessor.transformers_[0][1].categories_ = [np.array(["a", "b", "c", "d", "e"], dtype=object)]
+    model._bin_mapper.bin_thresholds_[0] = np.array([0.0])
+    with pytest.raises(ReleaseError, match="splits on categories that the model does not name"):
+        released_from(model, frame)

@@ -33,7 +33,7 @@ for _entry in INDEX:
 
 # Trees that scikit-learn fitted wrongly on missing values: only what they say of all rows together is read.
 MISPLACED = [f"sklearn-{v}" for v in ("1.3.2", "1.4.2", "1.6.1")]
-REFUSED = {"tree_two_outputs": "several outputs", "hist_boosting_categories": "categor"}
+REFUSED = {"tree_two_outputs": "several outputs"}
 TREES = sorted(n for n in BY_NAME if n.startswith(("tree", "forest", "extra", "bagging", "ada", "gradient", "hist")))
 
 

@@ -11,19 +11,19 @@ trees count rows drawn again and again, by weights that the file does not hold.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
-from encoders.domain.values import Value
+from encoders.domain.values import Listed, Value, exact
 from encoders.models.models import UnusedPublication
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.drafts.facts import Feature
 from recon.readers.formats.sklearn.boosting.draft import MOST_ROWS, BoostedLeafValues, BoostingDraft
 from recon.readers.formats.sklearn.boosting.gradient import leaf_values as gradient_values
-from recon.readers.formats.sklearn.boosting.histogram import histogram_stages
+from recon.readers.formats.sklearn.boosting.histogram import CategoryColumns, categories_of, histogram_stages
 from recon.readers.formats.sklearn.boosting.histogram import leaf_values as histogram_values
 from recon.readers.formats.sklearn.trees.arrays import TreeArrays
 from recon.readers.formats.sklearn.trees.counts import NodeCounts, masses, only_sizes, row_counts
@@ -59,6 +59,7 @@ REGRESSION = "a regression model: only how many rows are in each leaf is read"
 VALUES = "every leaf value is a statement on sums of gradients over the rows of its leaf"
 REGRESSED = "a regression model: how many rows are in each leaf, and their mean residual, is read"
 BOUNDED = ", the latter with a domain whose label has a least and a greatest value"
+BY_CATEGORY = "sums of gradients over sets of categories are not derived"
 OTHER_ROWS = "its trees count different rows, training was continued"
 HELD_OUT = "rows were held out for early stopping"
 HELD_OUT_ROWS = "rows held out for early stopping may be in any leaf: a leaf's count is a least number of training rows"
@@ -68,14 +69,14 @@ CONTINUED = "warm_start is set: training was not continued on other rows"
 def read(thing: Thing, form: str) -> Draft:
     """Return the draft of a fitted boosting classifier or regressor.
 
-    Raises `ReleaseError` for arrays that make no trees, `Unsupported` where a split is on categories. Cost: linear in
-    nodes.
+    Raises `ReleaseError` for arrays that make no trees. Cost: linear in nodes.
     """
     names, named = feature_names(thing)
     classes = None if thing.class_name.endswith("Regressor") else class_values(thing)
     histogram = thing.class_name.startswith("Hist")
+    columns = categories_of(thing, len(names)) if histogram else CategoryColumns(np.zeros(0, dtype=np.int64), {})
     if histogram:
-        stages = histogram_stages(thing, len(names))
+        stages = histogram_stages(thing, len(names), columns)
         arrays = [tree for stage in stages for tree in stage]
     else:
         arrays = [stored_arrays(e, len(names), f"estimators_[{i}]") for i, e in enumerate(_listed(thing))]
@@ -89,6 +90,7 @@ def read(thing: Thing, form: str) -> Draft:
     part = out or _subsampled(thing)
     same = [i for i, a in enumerate(arrays) if part or a.rows[0] == arrays[0].rows[0]]
     values = leaf_values(thing, arrays, classes) if len(same) == len(arrays) else OTHER_ROWS
+    values = BY_CATEGORY if columns.sets and not isinstance(values, str) else values
     notes = [HELD_OUT_ROWS] if out else []
     notes += ["every tree was fitted on a part of the rows"] if _subsampled(thing) else []
     notes += [CONTINUED] if thing.get("warm_start") and len(arrays) > 1 else []
@@ -119,7 +121,15 @@ def read(thing: Thing, form: str) -> Draft:
         resampled=part,
         replaced=False,
         values=None if isinstance(values, str) else values,
+        sets=columns.sets,
+        hints={names[f]: _category_values(names[f], of.values()) for f, of in columns.values.items()},
     )
+
+
+def _category_values(name: str, values: Collection[Value]) -> Listed:
+    """Return the attribute of a feature with these categories, numbers ascending."""
+    texts = any(isinstance(v, str) for v in values)
+    return Listed(name, tuple(values) if texts else tuple(sorted(values, key=exact)))
 
 
 def _held_out(thing: Thing) -> bool:

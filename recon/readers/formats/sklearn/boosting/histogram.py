@@ -30,11 +30,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from encoders.domain.values import Value
 from encoders.models.models import TreeSums
 from recon.readers.formats.sklearn.boosting.draft import (
     OWN,
@@ -47,6 +49,7 @@ from recon.readers.formats.sklearn.boosting.draft import (
     stacked,
 )
 from recon.readers.formats.sklearn.trees.arrays import TreeArrays
+from recon.readers.formats.sklearn.trees.draft import CategorySplit
 from recon.readers.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.gradients.boosted import Gradients
@@ -59,16 +62,85 @@ BINS = 257
 WIDE = 0.25  # ends of a sum that are farther apart tell no numbers of rows apart
 
 
-def histogram_stages(thing: Thing, features: int) -> list[list[TreeArrays]]:
+@dataclass(frozen=True, eq=False)
+class CategoryColumns:
+    """The columns that trees number: which feature each is, and of those with categories the value of every code.
+
+    `sets`: the sides of the splits on a feature's categories, as they are met.
+    """
+
+    feature: NDArray[np.int64]
+    values: dict[int, dict[int, Value]]
+    sets: dict[int, list[CategorySplit]] = field(default_factory=dict)
+
+    def numbered(self, feature: int, left: NDArray[np.uint32], place: str) -> int:
+        """Return the number of a split's sides, given the bits of the codes that go left."""
+        values = self.values.get(feature)
+        bits = [32 * word + bit for word, of in enumerate(left.tolist()) for bit in range(32) if of >> bit & 1]
+        if values is None or not bits or not values.keys() >= set(bits):
+            raise ReleaseError("splits on categories that the model does not name", place=place)
+        sides = tuple(values[c] for c in bits), tuple(v for c, v in values.items() if c not in bits)
+        known = self.sets.setdefault(feature, [])
+        if sides not in known:
+            known.append(sides)
+        return known.index(sides)
+
+
+def categories_of(thing: Thing, features: int) -> CategoryColumns:
+    """Return the columns of the trees; from 1.4 on those with categories come first, as codes of an encoder.
+
+    Raises `ReleaseError` where the file does not say what its codes stand for.
+    """
+    flags, encoder = thing.get("is_categorical_"), thing.get("_preprocessor")
+    if not isinstance(flags, np.ndarray) or flags.shape != (features,) or not flags.any():
+        return CategoryColumns(np.arange(features), {})
+    at, rest = np.flatnonzero(flags), np.flatnonzero(~flags.astype(bool))
+    order = np.concatenate([at, rest]) if isinstance(encoder, Thing) else np.arange(features)
+    mapper = thing.get("_bin_mapper")
+    bins = mapper.get("bin_thresholds_") if isinstance(mapper, Thing) else None
+    listed = _encoder_categories(encoder.get("transformers_")) if isinstance(encoder, Thing) else None
+    values: dict[int, dict[int, Value]] = {}
+    for k, feature in enumerate(at.tolist()):
+        column = k if isinstance(encoder, Thing) else feature
+        codes = bins[column] if isinstance(bins, list) and column < len(bins) else None
+        if not isinstance(codes, np.ndarray) or codes.dtype.kind != "f" or len(codes) > BINS - 1:
+            raise ReleaseError("names no categories of its columns with categories", place="_bin_mapper")
+        if not ((codes >= 0) & (codes < BINS) & (codes == np.floor(codes))).all():
+            raise ReleaseError("has a code of a category that is none of 0 to 255", place="_bin_mapper")
+        whole = codes.astype(np.int64).tolist()
+        if isinstance(encoder, Thing):
+            own = listed[k] if isinstance(listed, list) and k < len(listed) else None
+            if not isinstance(own, np.ndarray) or own.ndim != 1 or max(whole, default=0) >= len(own):
+                raise ReleaseError("names no categories of its columns with categories", place="_preprocessor")
+            values[feature] = {c: _category(own[c]) for c in whole}
+        else:
+            values[feature] = {c: c for c in whole}
+    return CategoryColumns(order, values)
+
+
+def _encoder_categories(steps: Any) -> Any:
+    """Return the lists of categories of the encoder that the steps of a preprocessor begin with, None without one."""
+    one = steps[0] if isinstance(steps, list) and steps else None
+    return one[1].get("categories_") if isinstance(one, tuple) and len(one) == 3 and isinstance(one[1], Thing) else None
+
+
+def _category(found: Any) -> Value:
+    """Return a category as a value: whole numbers and truth values as int."""
+    value = found.item() if isinstance(found, np.generic) else found
+    if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
+        return int(value)
+    if not isinstance(value, (int, float, str)):
+        raise Unsupported(f"a category of the model is a {type(value).__name__}, neither text nor a number")
+    return value
+
+
+def histogram_stages(thing: Thing, features: int, columns: CategoryColumns) -> list[list[TreeArrays]]:
     """Return the trees of histogram gradient boosting, one list per stage."""
-    categories = thing.get("is_categorical_")
-    if isinstance(categories, np.ndarray) and categories.any():
-        raise Unsupported("histogram gradient boosting with categorical features is not read: encode them before")
     stages = thing.get("_predictors")
     if not isinstance(stages, list) or not stages or not all(isinstance(s, list) and s for s in stages):
         raise ReleaseError("is not fitted: it has no trees", place="_predictors")
     return [
-        [_histogram_tree(p, features, f"_predictors[{i}][{k}]") for k, p in enumerate(stage)]
+        [_histogram_tree(p, features, f"_predictors[{i}][{k}]", columns) for k, p in enumerate(stage)]
         for i, stage in enumerate(stages)
     ]
 
@@ -76,15 +148,27 @@ def histogram_stages(thing: Thing, features: int) -> list[list[TreeArrays]]:
 FIELDS = ("value", "count", "feature_idx", "num_threshold", "missing_go_to_left", "left", "right", "is_leaf")
 
 
-def _histogram_tree(predictor: Any, features: int, place: str) -> TreeArrays:
+def _histogram_tree(predictor: Any, features: int, place: str, columns: CategoryColumns) -> TreeArrays:
     """Return the checked arrays of one stored `TreePredictor`."""
     nodes = predictor.get("nodes") if isinstance(predictor, Thing) else None
     names: Sequence[str] = getattr(getattr(nodes, "dtype", None), "names", None) or ()
     if not isinstance(nodes, np.ndarray) or nodes.ndim != 1 or not len(nodes) or set(FIELDS) - set(names):
         raise ReleaseError("has no node array with the fields of a tree", place=place)
     inner = nodes["is_leaf"] == 0
-    if "is_categorical" in names and (nodes["is_categorical"][inner] != 0).any():
-        raise ReleaseError("splits on categories, but names no categorical feature", place=place)
+    threshold = nodes["num_threshold"].astype(np.float64)
+    feature = nodes["feature_idx"].astype(np.int64)
+    if ((feature < 0) | (feature >= features))[inner].any():
+        raise ReleaseError(f"tests a feature that is none of its {features}", place=place)
+    feature = np.where(inner, columns.feature[np.where(inner, feature, 0)], -1)
+    sets = np.flatnonzero(inner & (nodes["is_categorical"] != 0)) if "is_categorical" in names else ()
+    bits = predictor.get("raw_left_cat_bitsets")
+    for at in map(int, sets):
+        row = int(nodes["bitset_idx"][at])
+        if not isinstance(bits, np.ndarray) or bits.ndim != 2 or bits.dtype.kind != "u" or row >= len(bits):
+            raise ReleaseError("has no set of categories of a split", place=place)
+        threshold[at] = columns.numbered(int(feature[at]), bits[row], place)
+    if np.isin(feature[inner], list(columns.values)).sum() != len(sets):
+        raise ReleaseError("compares a feature with categories with a threshold", place=place)
 
     def linked(name: str) -> NDArray[np.int64]:
         return np.where(inner, nodes[name].astype(np.int64), -1)
@@ -93,8 +177,8 @@ def _histogram_tree(predictor: Any, features: int, place: str) -> TreeArrays:
     found = TreeArrays(
         linked("left"),
         linked("right"),
-        linked("feature_idx"),
-        nodes["num_threshold"].astype(np.float64),
+        feature,
+        threshold,
         nodes["missing_go_to_left"].astype(bool),
         np.zeros(len(nodes)),
         rows,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -42,13 +42,17 @@ class CountedTree:
         return np.where(self.arrays.leaf, -1, self.columns[np.where(self.arrays.leaf, 0, self.arrays.feature)])
 
 
+CategorySplit = tuple[tuple[Value, ...], tuple[Value, ...]]  # the categories that go left, and the others
+
+
 @dataclass(frozen=True, eq=False)
 class TreesDraft(Draft):
     """Trees that test float32(value) <= threshold; several are a forest.
 
     `resampled`: each tree counts a resample of the rows, `drawn` with (bootstrap) or without replacement;
     `multiplicities` (trees, rows): how often each row was drawn, where it is known. `misplaced`: the version that
-    fitted the trees put rows into wrong leaves where training values were missing.
+    fitted the trees put rows into wrong leaves where training values were missing. `sets`: of features with
+    categories, by their number: pairs of sets of values, left and right; their splits hold its number as threshold.
     """
 
     trees: tuple[CountedTree, ...] = ()
@@ -57,12 +61,15 @@ class TreesDraft(Draft):
     replaced: bool = True
     multiplicities: NDArray[np.int32] | None = None
     misplaced: bool = False
+    sets: Mapping[int, Sequence[CategorySplit]] = field(default_factory=dict)
 
     def tests(self) -> Iterator[tuple[str, Test]]:
         """Yield every feature's lowest and highest threshold, and where missing values are told from others."""
         found = [(t.feature[~t.arrays.leaf], t.arrays.threshold[~t.arrays.leaf]) for t in self.trees]
         features, thresholds = (np.concatenate(column) for column in zip(*found, strict=True))
-        finite = np.isfinite(thresholds)
+        finite = np.isfinite(thresholds) & ~np.isin(features, list(self.sets))
+        for feature, pairs in self.sets.items():
+            yield from ((self.features[feature].name, Test(values=values)) for pair in pairs for values in pair)
         for feature in np.unique(features[finite]).tolist():
             of = thresholds[finite & (features == feature)]
             for end in {float(of.min()), float(of.max())}:
@@ -240,7 +247,12 @@ def _split_tests(draft: TreesDraft, binder: Binder) -> tuple[TreeTests, list[NDA
     number[order] = np.cumsum(fresh) - 1
     found: list[Split] = []
     for feature, thresholds, missing in _by_feature(keys[:, order[fresh]]):
-        found += _feature_splits(binder, draft.features[feature].name, thresholds, missing)
+        name, sets = draft.features[feature].name, draft.sets.get(feature)
+        found += (
+            _feature_splits(binder, name, thresholds, missing)
+            if sets is None
+            else [_category_split(binder, name, sets[int(t)], m) for t, m in zip(thresholds, missing, strict=True)]
+        )
     return TreeTests.of(found), np.split(number, np.cumsum([int(at.sum()) for at in inner])[:-1])
 
 
@@ -268,6 +280,11 @@ def _feature_splits(binder: Binder, name: str, thresholds: list[float], missing:
         return [(((plain.name, Test(None, None, t)),), False) for t in thresholds]
     pairs = zip(thresholds, missing, strict=True)
     return [(((plain.name, Test(None, None, t, False, False, m)),), False) for t, m in pairs]
+
+
+def _category_split(binder: Binder, name: str, sides: CategorySplit, missing: bool) -> Split:
+    """Return the test of a split on categories: of the side to which missing and unknown ones do not go."""
+    return binder.condition(name, Test(values=sides[missing])), missing
 
 
 def _distinct_splits(binder: Binder, name: str, thresholds: list[float], missing: list[bool]) -> list[Split]:
