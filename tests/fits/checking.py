@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import collections
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -27,18 +28,19 @@ import recon
 from recon.readers.formats.boosters import catboost_model as catboost
 from recon.readers.formats.boosters.lightgbm import model as lightgbm
 from recon.readers.formats.boosters.xgboost import model as xgboost
-from recon.readers.formats.drafts.drafts import WITHIN
+from recon.readers.formats.drafts.drafts import KEPT, WITHIN, Draft
 from recon.readers.formats.printed import graphviz_dot, printed_trees
 from recon.readers.formats.sklearn.boosting import boosting
 from recon.readers.formats.sklearn.trees import settings, trees
 from recon.readers.frames.world import violations
+from recon.readers.loading.loading import read_file
 from recon.readers.loading.settled import strengthened_release
 from solvers.foundation.errors import ReconError
 from solvers.foundation.limits import Limits
 
 HERE = Path(__file__).parent
 BATCH = 100
-FORMS = {"rows.csv", "settings.json"}
+FORMS = {"rows.csv", "other.csv", "settings.json"}
 KINDS = (
     "weights", "subsample", "colsample", "early stopping", "missing", "categorical", "sparse", "class weights", "DART",
     "GOSS", "base score", "continued", "summed", "multi class",
@@ -52,18 +54,26 @@ SENTENCES = {
         xgboost.NOT_STATED,
         catboost.NOT_WEIGHTED,
         lightgbm.NOT_STATED,
-        trees.ASSUMES,
+        lightgbm.NOT_THE_LAST,
         printed_trees.PLAIN_ROWS,
         graphviz_dot.RATIO_ROWS,
     ),
-    "other rows": (xgboost.SAME_ROWS, lightgbm.SAME_ROWS, catboost.SAME_ROWS, settings.SAME_ROWS, boosting.CONTINUED),
-    "scaled": (lightgbm.NOT_CUT,),
+    "other rows": (
+        KEPT,
+        xgboost.SAME_ROWS,
+        lightgbm.SAME_ROWS,
+        catboost.SAME_ROWS,
+        settings.SAME_ROWS,
+        boosting.CONTINUED,
+    ),
+    "scaled": (lightgbm.NOT_CUT, lightgbm.NOT_THE_LAST),
     "drawn": (xgboost.NOT_STATED, xgboost.ALL_SEEN),
 }
+NONE_WEIGHTED = "boosting: leaf values are those of training on all the rows, none of them weighted"
 # Sentences on leaf values alone: nothing else is excused by them.
-OF_VALUES = {
-    "weighted": (trees.ANY_WEIGHT, "boosting: leaf values are those of training on all the rows, none of them weighted")
-}
+OF_VALUES = {"weighted": (trees.ANY_WEIGHT, NONE_WEIGHTED), "zeros": (trees.ANY_WEIGHT, NONE_WEIGHTED)}
+ALL_COUNT = ("lightgbm", "hist")  # libraries whose leaves count rows of weight 0, too
+OF_CLASS = re.compile(r" of class (\S+) of (\d+)")
 NO_MARKER = "no value was taken for missing (a sparse matrix, missing=)"
 VALUES = "times as far from it as what is published allows"
 
@@ -73,15 +83,29 @@ def assumed_away(said: dict[str, Any], assumptions: Sequence[str], broken: str) 
     meant = {line for name in said["broken"] for line in SENTENCES.get(name, ())}
     if VALUES in broken:
         meant |= {line for name in said["broken"] for line in OF_VALUES.get(name, ())}
-    within = "weighted" in said["broken"] and any(line.endswith(WITHIN) for line in assumptions)
+    spans = said["weighs"].values()
+    if "weighted" in said["broken"] and (min(low for low, _ in spans) != max(high for _, high in spans)):
+        meant.add(trees.ASSUMES)
+    within = any(line.endswith(WITHIN) and not_within(line, said["weighs"]) for line in assumptions)
     marked = "marked" in said["broken"] and any(line.startswith(NO_MARKER) for line in assumptions)
     return within or marked or any(line.partition("; one tree of a forest")[0] in meant for line in assumptions)
 
 
-def outcome(file: Path, frame: pd.DataFrame, said: dict[str, Any], settle: bool) -> tuple[str, str]:
+def not_within(line: str, weighs: dict[str, list[float]]) -> bool:
+    """Return whether some row weighed less than 1, or more than the divisor that the sentence names for its class."""
+    if found := dict(OF_CLASS.findall(line)):
+        return any(low < 1 or high > int(found.get(name, 1)) for name, (low, high) in weighs.items())
+    divisor = max(map(int, re.findall(r" of (\d+) are multiples", line)))
+    return any(low < 1 or high > divisor for low, high in weighs.values())
+
+
+def outcome(file: Path | str, frame: pd.DataFrame, said: dict[str, Any], settle: bool) -> tuple[str, str]:
     """Return what became of a file, in a word, and why."""
+    domain = recon.Domain.from_frame(frame, label="y")
+    if said["library"] not in ALL_COUNT and "#" not in str(file):
+        frame = frame.drop(index=said["zero"]).reset_index(drop=True)
     try:
-        release = recon.load(file, domain=recon.Domain.from_frame(frame, label="y"))
+        release = recon.load(file, domain=domain)
     except ReconError as error:
         return "refused", str(error).partition(": ")[2]
     kinds = "+".join(release.models[0].origin.counts)
@@ -123,9 +147,20 @@ def checked(here: Path) -> dict[str, Any]:
     for k, file in enumerate(files):
         settle = len(frame) <= 100 and k == said["seed"] % len(files)
         line["files"][file.name] = outcome(file, frame, said, settle)
+        if (here / "other.csv").exists() and trainings(file) == 2:
+            line["files"][f"{file.name}#2"] = outcome(f"{file}#2", pd.read_csv(here / "other.csv"), said, False)
         if frame.drop(columns="y").isna().any(axis=None):
             line.setdefault("without", {})[file.name] = without_missing(file, frame)
     return line | {"settings": said, "rows": len(frame), "seconds": round(time.process_time() - started, 2)}
+
+
+def trainings(file: Path) -> int:
+    """Return how many trainings a file is told to hold."""
+    try:
+        content = read_file(str(file)).content
+    except ReconError:
+        return 0
+    return 1 + len(content.others) if isinstance(content, Draft) else 1
 
 
 def make(python: str, folder: Path, seed: int, number: int) -> None:

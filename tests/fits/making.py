@@ -87,11 +87,36 @@ def kinds_of(**kinds: object) -> list[str]:
     return [name.replace("_", " ") for name, has in kinds.items() if has]
 
 
-def broken_by(weight, class_weights: object, others: bool, dart: bool = False, drawn: bool = False) -> list[str]:
-    """Return which assumptions a fit breaks: rows weighted, or drawn, trees of other rows, values scaled later."""
-    weighted = class_weights or (weight is not None and (weight != 1).any())
-    told = (("weighted", weighted), ("other rows", others), ("scaled", dart), ("drawn", drawn))
+def broken_by(
+    weight, class_weights: object, others: bool, dart: bool = False, drawn: bool = False, again: bool = False
+) -> list[str]:
+    """Return which assumptions a fit breaks: rows weighted, or drawn, trees of other rows, values scaled later.
+
+    Weights of 0 and 1 are "zeros": rows are counted or not. `again`: training went on with the same rows, unweighted.
+    """
+    other = weight is not None and (weight != 1).any()
+    zeros = bool(other) and set(weight) <= {0.0, 1.0}
+    told = (("weighted", class_weights or (other and not zeros)), ("zeros", zeros))
+    told += (("other rows", others or (again and other)), ("scaled", dart), ("drawn", drawn))
     return [name for name, so in told if so]
+
+
+def weights_of(weight, y: pd.Series, classes: int, by_class: object = None) -> dict:
+    """Return the positions of rows of weight 0, and the least and the greatest weight of the others, by class."""
+    each = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)
+    if by_class == "balanced":
+        by_class = {c: len(y) / (classes * n) for c, n in y.value_counts().items()}
+    full = each * y.map(by_class).to_numpy(dtype=float) if isinstance(by_class, dict) else each
+    keys = y.astype(int).astype(str) if classes else pd.Series(["all"] * len(y), index=y.index)
+    held = {k: full[(keys == k).to_numpy() & (full > 0)] for k in sorted(set(keys))}
+    spans = {k: [float(w.min()), float(w.max())] for k, w in held.items() if len(w)}
+    return {"zero": np.flatnonzero(full == 0).tolist(), "weighs": spans}
+
+
+def keep_other(folder: Path, other: pd.DataFrame, frame: pd.DataFrame, kept: bool) -> None:
+    """Write the rows of the second training, where there is one on other rows."""
+    if kept and other is not frame:
+        other.to_csv(folder / "other.csv", index=False)
 
 
 def xgboost(d: Drawn, folder: Path) -> dict:
@@ -188,7 +213,10 @@ def xgboost(d: Drawn, folder: Path) -> dict:
     others, dart, drawn = more and other is not frame, "booster" in params, params["subsample"] < 1
     broken = broken_by(weight, "scale_pos_weight" in params, others, dart, drawn)
     broken += ["marked"] if (x == {"marker": marker, "sparse": 0.0}.get(how)).any(axis=None) else []
-    told = {"how": how, "rounds": rounds, "weights": kind, "marker": str(marker), "kinds": kinds, "broken": broken}
+    keep_other(folder, other, frame, more)
+    by_class = {0: 1.0, 1: params["scale_pos_weight"]} if "scale_pos_weight" in params else None
+    told = weights_of(weight, frame["y"], classes, by_class)
+    told |= {"how": how, "rounds": rounds, "weights": kind, "marker": str(marker), "kinds": kinds, "broken": broken}
     return {**params, **told}
 
 
@@ -303,8 +331,20 @@ def lightgbm(d: Drawn, folder: Path) -> dict:
         continued=more,
         multi_class=classes > 2,
     )
-    broken = broken_by(weight, "class weights" in kinds, more and other is not frame, params["boosting"] == "dart")
-    return {**params, "how": how, "rounds": rounds, "weights": kind, "init": init, "kinds": kinds, "broken": broken}
+    dart = params["boosting"] == "dart"
+    broken = broken_by(weight, "class weights" in kinds, more and other is not frame, dart, again=more)
+    keep_other(folder, other, frame, more)
+    told = weights_of(weight, frame["y"], classes)
+    return {
+        **params,
+        **told,
+        "how": how,
+        "rounds": rounds,
+        "weights": kind,
+        "init": init,
+        "kinds": kinds,
+        "broken": broken,
+    }
 
 
 def catboost(d: Drawn, folder: Path) -> dict:
@@ -398,8 +438,17 @@ def catboost(d: Drawn, folder: Path) -> dict:
         summed=summed,
         multi_class=classes > 2,
     )
-    broken = broken_by(weight, "class weights" in kinds, (more and other is not frame) or summed)
-    return {**params, "weights": kind, "stopping": stopping, "how": how, "kinds": kinds, "broken": broken}
+    broken = broken_by(weight, "class weights" in kinds, (more or summed) and other is not frame, again=more or summed)
+    keep_other(folder, other, frame, more or summed)
+    return {
+        **params,
+        **weights_of(weight, frame["y"], classes),
+        "weights": kind,
+        "stopping": stopping,
+        "how": how,
+        "kinds": kinds,
+        "broken": broken,
+    }
 
 
 def sklearn(d: Drawn, folder: Path) -> dict:
@@ -487,7 +536,8 @@ def sklearn(d: Drawn, folder: Path) -> dict:
         "how": how,
         **{k: str(v) for k, v in shape.items()},
         "kinds": kinds,
-        "broken": broken_by(weight, shape.get("class_weight"), others),
+        **weights_of(weight, frame["y"], classes, shape.get("class_weight")),
+        "broken": broken_by(weight, shape.get("class_weight"), others, again=more),
     }
 
 
@@ -522,6 +572,12 @@ def hist(d: Drawn, folder: Path) -> dict:
     if not classes:
         shape["loss"] = d.one("squared_error", "absolute_error", "quantile")
         shape |= {"quantile": 0.4} if shape["loss"] == "quantile" else {}
+    how = d.one("name", "dtype", "text") if category else ""
+    if how in ("dtype", "text"):  # told by pandas' dtype, or texts told by the column's name
+        frame[category] = frame[category].map("k{:.0f}".format)
+        x = frame.drop(columns="y")
+        x = x.assign(**{category: x[category].astype("category")}) if how == "dtype" else x
+        shape["categorical_features"] = "from_dtype" if how == "dtype" else [category]
     made = (HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor)(**shape)
     made.fit(x, y, sample_weight=weight)
     others = False
@@ -530,7 +586,7 @@ def hist(d: Drawn, folder: Path) -> dict:
         other = frame if category or (classes and set(other["y"]) != set(y)) else other
         others = other is not frame
         made.max_iter += 2
-        made.fit(other.drop(columns="y"), other["y"])
+        made.fit(x if other is frame else other.drop(columns="y"), other["y"])
     joblib.dump(made, folder / "model.joblib")
     (folder / "model.pkl").write_bytes(pickle.dumps(made))
     skops.io.dump(made, folder / "model.skops")
@@ -545,8 +601,9 @@ def hist(d: Drawn, folder: Path) -> dict:
         continued=more,
         multi_class=classes > 2,
     )
-    broken = broken_by(weight, "class_weight" in shape, others)
-    return {"weights": kind, "classes": classes, **shape, "kinds": kinds, "broken": broken}
+    broken = broken_by(weight, "class_weight" in shape, others, again=more)
+    told = weights_of(weight, frame["y"], classes)
+    return {"weights": kind, "classes": classes, **told, **shape, "kinds": kinds, "broken": broken}
 
 
 def main(folder: str, number: str, seed: str = "0", library: str = "") -> None:
