@@ -10,6 +10,7 @@ import base64
 import bz2
 import datetime
 import decimal
+import fractions
 import gzip
 import io
 import json
@@ -20,6 +21,8 @@ import re
 import struct
 import zipfile
 import zlib
+from array import array
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from itertools import pairwise
 from random import Random
@@ -77,7 +80,6 @@ def object_of(draw: Random) -> Any:
     """Return rows as an object that a pickle has."""
     rows = people(draw)
     flat, labels = values(rows), [draw.randint(0, 1) for _ in range(90)]
-    kind = draw.randrange(24)
     made: list[Callable[[], Any]] = [
         lambda: tuple(map(tuple, rows)), lambda: set(flat), lambda: frozenset(map(str, flat)),
         lambda: text_of(draw).encode(),
@@ -94,9 +96,15 @@ def object_of(draw: Random) -> Any:
         lambda: [np.float64(v) for v in flat],
         lambda: np.ma.masked_array(flat, mask=[v == 1 for v in flat]), lambda: {"rows": {"deep": [{"x": rows}]}},
         lambda: slice(int.from_bytes(json.dumps(rows).encode(), "big"), None), lambda: pd.Index(flat),
-        lambda: np.array(flat, "M8[s]"),
+        lambda: np.array(flat, "M8[s]"), lambda: {complex(a, b) for a, b, _ in rows},
+        lambda: {complex(a, b): None for a, b, _ in rows}, lambda: np.array(flat) + 1j,
+        lambda: [fractions.Fraction(a, b) for a, b, _ in rows], lambda: [bytes(row[::2]) for row in rows],
+        lambda: array("l", flat), lambda: deque(flat), lambda: set(map(frozenset, rows)), lambda: Counter(flat),
+        lambda: OrderedDict.fromkeys(flat), lambda: [range(a, b) for a, b, _ in rows],
+        lambda: [[[], ()][label] for label in labels], lambda: [np.empty((a, 0, b)) for a, b, _ in rows],
+        lambda: {datetime.timedelta(a, b): 0 for a, b, _ in rows}, lambda: [np.datetime64(b, "s") for _, b, _ in rows],
     ]  # fmt: skip
-    return plain_of(draw) if draw.random() < 0.3 else made[kind]()
+    return plain_of(draw) if draw.random() < 0.3 else draw.choice(made)()
 
 
 # ------------------------------------------------------------------ pickles: opcode by opcode, no library needed

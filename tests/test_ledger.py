@@ -9,6 +9,12 @@ import json
 import pickle
 import re
 import zipfile
+from array import array
+from collections import Counter, OrderedDict, deque, namedtuple
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
 from importlib.util import module_from_spec, spec_from_file_location
 from itertools import pairwise
 from pathlib import Path
@@ -82,6 +88,110 @@ def test_what_hangs_on_an_estimator_is_not_understood(name):
     model = fitted()
     model.note_ = HOLDERS[name]
     assert "unknown" in {f.level for f in inspect_bytes(pickle.dumps(model)).findings}
+
+
+PEOPLE = [(18 + 7 * i % 71, 12_000 + 7_919 * i, i % 2) for i in range(24)]
+DAY = datetime(2020, 1, 1, tzinfo=UTC)
+Level = Enum("Level", "no yes")
+Person = namedtuple("Person", "age income ill")
+FLAT = [value for row in PEOPLE for value in row]
+SORTS = {  # of values that pickles have in lists: no sort is one that the walk passes over
+    "complex": [complex(a, b) for a, b, _ in PEOPLE], "complex set": {complex(a, b) for a, b, _ in PEOPLE},
+    "complex keys": {complex(a, b): None for a, b, _ in PEOPLE}, "complex array": np.array([a + 1j for a in FLAT]),
+    "complex objects": np.array([complex(a) for a in FLAT], dtype=object),
+    "decimal": [Decimal(v) for v in FLAT], "fraction": [Fraction(a, b) for a, b, _ in PEOPLE],
+    "date": [DAY.date() + timedelta(a) for a, _, _ in PEOPLE], "time": [DAY + timedelta(a, b) for a, b, _ in PEOPLE],
+    "difference": {timedelta(a, b) for a, b, _ in PEOPLE}, "date keys": {DAY + timedelta(a): 0 for a, _, _ in PEOPLE},
+    "bytes": [bytes(row[::2]) for row in PEOPLE], "bytearray": [bytearray(row[::2]) for row in PEOPLE],
+    "view": bytes(memoryview(bytes(FLAT[::3]))), "array": array("l", FLAT), "deque": deque(FLAT),
+    "frozen": frozenset(PEOPLE), "sets": set(map(frozenset, PEOPLE)), "range": [range(a, b) for a, b, _ in PEOPLE],
+    "slice": [slice(*row) for row in PEOPLE], "counter": Counter(FLAT), "ordered": OrderedDict.fromkeys(FLAT),
+    "scalars": [np.float32(v) for v in FLAT], "types": [(int, str, float)[v % 3] for v in FLAT],
+    "empty lists": [[[], ()][v % 2] for v in FLAT], "empty arrays": [np.empty((a, 0, b)) for a, b, _ in PEOPLE],
+    "units": [np.datetime64(b, "s") for _, b, _ in PEOPLE], "long": np.array(FLAT, "g"),
+    "no numbers": np.array([0x7FF8 << 48 | v for v in FLAT], "u8").view("f8"),
+    "generators": [np.random.default_rng(v) for v in FLAT], "objects": [object() for _ in FLAT],
+    "named": [Person(*row) for row in PEOPLE], "enumeration": [Level(v % 2 + 1) for v in FLAT],
+    "state": np.random.RandomState(3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+@pytest.mark.parametrize("sort", SORTS)
+def test_values_of_every_sort_are_told_wherever_they_hang(sort, outputs):
+    whole = fitted() if outputs == 1 else fitted_for_two()
+    raw = pickle.dumps(whole)
+    assert not {f.path for f in inspect_bytes(raw).findings if f.level == "unknown"}
+    for attribute in ("note_", "max_features", "class_weight", "feature_names_in_", "classes_"):
+        model = pickle.loads(raw)
+        vars(model)[attribute] = SORTS[sort]
+        try:
+            found = inspect_bytes(pickle.dumps(model)).findings
+        except ReconError:
+            continue
+        assert any(f.level in {"unknown", "critical", "high"} and attribute in f.path for f in found), attribute
+
+
+def test_empty_lists_taken_off_the_stack_are_told():
+    raw = pickle.dumps(fitted(), 2)[:-1] + opcodes([[[], ()][v % 2] for v in FLAT]) + b"0."
+    assert "(beside the content)" in {f.path for f in inspect_bytes(raw).findings if f.level == "unknown"}
+
+
+def fitted_for_two():
+    from sklearn.tree import DecisionTreeClassifier
+
+    x = np.random.default_rng(0).normal(size=(60, 3))
+    return DecisionTreeClassifier(max_depth=2, random_state=0).fit(x, x[:, :2] > 0)
+
+
+def test_classes_are_different_labels_and_no_more_than_the_model_has():
+    for labels in (
+        [0, 1, 1],
+        [0.0, float("nan"), float("nan")],
+        [[0], [1]],
+        [b"no", b"yes"],
+        list(range(24)),
+        [0, 1, 2],
+    ):
+        model = fitted()
+        model.classes_ = labels
+        assert "classes_" in {f.path for f in inspect_bytes(pickle.dumps(model)).findings if f.level == "unknown"}
+    model = fitted()
+    model.classes_ = np.array(["no", "yes"], dtype=object)
+    assert not {f.path for f in inspect_bytes(pickle.dumps(model)).findings if f.level == "unknown"}
+
+
+def test_sizes_of_trees_are_those_of_their_nodes():
+    raw = pickle.dumps(fitted(), 2)
+    name = raw.index(b"node_count")  # behind the depth of the tree, before the number of nodes
+    for at in (name - 6, raw.index(b"K", name) + 1):
+        assert raw[at - 1] == ord("K")
+        changed = raw[:at] + bytes([raw[at] + 40]) + raw[at + 1 :]
+        assert "tree_.nodes" in {f.path for f in inspect_bytes(changed).findings if f.level == "unknown"}
+
+
+def test_words_of_a_generator_are_drawn():
+    from sklearn.linear_model import SGDClassifier
+
+    x = np.random.default_rng(0).normal(size=(60, 3))
+    model = SGDClassifier(random_state=np.random.RandomState(1)).fit(x, x[:, 0] > 0)
+    assert not {f.path for f in inspect_bytes(pickle.dumps(model)).findings if f.level == "unknown"}
+    state = model.random_state.get_state()
+    model.random_state.set_state((state[0], np.resize(np.array(FLAT, "u4"), 624), *state[2:]))
+    assert {f.path for f in inspect_bytes(pickle.dumps(model)).findings if f.level == "unknown"}
+
+
+def test_parameters_of_many_models_hold_no_rows():
+    from sklearn.pipeline import FeatureUnion
+    from sklearn.preprocessing import KBinsDiscretizer
+
+    def unknown(bins):
+        steps = [("b", KBinsDiscretizer(n_bins=number)) for number in bins]
+        found = inspect_bytes(pickle.dumps(FeatureUnion(steps))).findings
+        return {f.path for f in found if f.level == "unknown"}
+
+    assert not unknown([5] * 24 + list(range(5, 13)))
+    assert unknown([b for _, b, _ in PEOPLE])
 
 
 @pytest.mark.parametrize(("attribute", "value"), [

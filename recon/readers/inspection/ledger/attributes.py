@@ -139,6 +139,21 @@ def names() -> frozenset[str]:
 
 
 @cache
+def places_of_objects() -> frozenset[str]:
+    """Return the attributes in which fits of any class have objects."""
+    classes = _table()["classes"].values()
+    return frozenset(name for one in classes for name, (*_, forms) in one.items() if any("o" in f for f in forms))
+
+
+@cache
+def libraries() -> frozenset[str]:
+    """Return the libraries of which classes are in the table or decided."""
+    return frozenset(
+        kind.partition(".")[0] for kind in (*_table()["classes"], *_bases(), *(k for k, _ in _decisions()))
+    )
+
+
+@cache
 def _table() -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", json.loads((_HERE / "attributes.json").read_text(encoding="utf-8")))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,9 @@ from recon.readers.inspection.ledger.attributes import (
     decided,
     is_known_class,
     known,
+    libraries,
     names,
+    places_of_objects,
 )
 from recon.readers.inspection.ledger.entries import (
     ALL,
@@ -36,22 +39,27 @@ from recon.readers.inspection.ledger.entries import (
     texts_of,
 )
 from recon.readers.inspection.objects.generic import MIN_ROWS, columns_of, is_unlike_model, row_finding, sizes_of
-from recon.readers.inspection.objects.traversal import GraphPlace, NodeField, described, is_sparse
-from recon.readers.stored.objects.arrays import extra_bytes, is_scalar, padding_bytes
+from recon.readers.inspection.objects.traversal import GENERATORS, GraphPlace, NodeField, described, is_sparse
+from recon.readers.inspection.objects.traversal import NAMES as SEEDS
+from recon.readers.stored.objects.arrays import extra_bytes, is_scalar, padding_bytes, resolve
 from recon.readers.stored.objects.raw import Name
 from recon.readers.stored.objects.things import Thing
 
 _SEVERAL = (list, tuple, set, frozenset)
 _LISTED = (*_SEVERAL, str, int)
+_LABELS = frozenset(["classes_", "_classes"])
 MIN_BLOB = 512  # bytes that may be a file inside a file; what is shorter is a number or a text like others
 # Bytes of the numbers in the state of a generator of numpy, beside those of the words of MT19937.
-_GENERATOR = 160
+_GENERATOR, _STATE = 160, 2_600
+# How many of the 624 words of a generator's state have each of their 32 bits: all others are no draws (once in 10^9).
+_DRAWN = (231, 393)
 LONGEST = 40  # characters of a text that is an option or a name
 COLUMN_NAMES = "feature_names_in_"  # told by itself, with a bound of its own: elsewhere the same names say nothing more
 LONGEST_NAME = 64  # characters of the name of a column or class
-MAX_LIST_ENTRIES = 8  # entries of a list that a parameter may be given
+MAX_LIST_ENTRIES = 8  # entries of a list that a parameter may be given; numbers of parameters in a file beside the first of each
 DEEPEST_FORM = 6  # values inside values that a form tells apart
-MOST_TEXTS = 16  # different texts and names that no fit shows, in all of a file; and long numbers of parameters
+# Different texts and names that no fit shows, in all of a file, and long numbers of parameters.
+MOST_TEXTS = 16
 DIGITS, SEED = 8, 33  # digits of a float and bits of a whole number that are given as parameters
 # Keys of dicts around models.
 _WORDS = (
@@ -84,11 +92,30 @@ class Held:
     forms: set[str] = field(default_factory=set)  # letters of the values on the way to each value in it
     longest: int = 0  # entries of the longest list or array in it
     entries: int = 0  # of all of them that hold no others, texts left out
+    objects: int = 0  # bytes that objects in it count for where no fit has any
+    generators: bool = False  # generators of random numbers are among them, which count for all that they hold
 
     @property
     def widest(self) -> GraphPlace:
         """Return the place of the largest array or list."""
         return self.largest or self.first
+
+
+@dataclass
+class _Free:
+    """Texts and long numbers of a file that no fit has, and the numbers that each parameter of scikit-learn has."""
+
+    texts: set[str] = field(default_factory=set)
+    numbers: set[float] = field(default_factory=set)
+    first: dict[tuple[str, str], float] = field(default_factory=dict)
+    further: set[tuple[str, str, float]] = field(default_factory=set)  # beside the first of every parameter
+
+    def is_one_more(self, kind: str, attribute: str, number: float) -> bool:
+        """Return whether a parameter of a class has another number than before, and many in the file have."""
+        if self.first.setdefault((kind, attribute), number) == number:
+            return False
+        self.further.add((kind, attribute, number))
+        return len(self.further) > MAX_LIST_ENTRIES
 
 
 OF_COLUMNS: dict[str, str] = {
@@ -110,11 +137,13 @@ def object_entries(
     """
     groups: dict[tuple[Any, ...], list[LedgerEntry]] = {}
     found: list[Finding] = []
-    free: set[Any] = set()  # texts and numbers of the file that no fit has
+    free = _Free()
     every = list(_held_attributes(places))
     columns = frozenset(t for held in every if held.first.attribute == COLUMN_NAMES for t in held.texts)
     for held in every:
         said = told.get(id(held.first)) or _status(held, free, read_whole, columns)
+        if id(held.first) not in told and held.objects and said[0] != "unused" and _is_no_place_of_objects(held):
+            said = NOT_KNOWN
         if id(held.first) in bounded and not _is_bounded(held, bounded[id(held.first)]):
             said = TOO_MUCH
         if said[0] == "unused" and said[1] != "rows" and not _is_grave(told, held) and _has_more(held):
@@ -136,6 +165,8 @@ def object_entries(
                 mine = _field(held, part)
                 groups.setdefault((without_numbers(mine.path), mine.status, mine.about, mine.why), []).append(mine)
             continue
+        if said[0] == "unknown" and _is_of_library(held.first.owner):
+            held.bytes += held.objects
         entry = _entry(held, said, one is not None or (id(held.first) in told and said is not TOO_MUCH))
         if said is NOT_KNOWN and held.first.owner is None:
             entry = _around_models(held, entry, columns)
@@ -171,6 +202,9 @@ def _held_attributes(places: Sequence[GraphPlace]) -> Iterable[Held]:
         if one.largest is None or (size and size > one.most):
             one.largest, one.most = place, size
         one.bytes += size
+        if isinstance(value, Thing) and not is_sparse(value) and not _is_of_array(place):
+            one.generators = one.generators or value.kind.startswith(GENERATORS)
+            one.objects += _STATE if value.kind.startswith(GENERATORS) else NUMBER
         one.lists = one.lists or (
             place.nested and isinstance(value, _LISTED) and not is_small(value) and not _is_of_array(place)
         )
@@ -188,7 +222,7 @@ def _plain_entries(value: Any) -> int:
     if isinstance(value, np.ndarray) and value.dtype != object:
         return 0 if value.dtype.kind in "US" else value.size
     parts = list(value.values()) if isinstance(value, dict) else parts_of(value)
-    return sum(not isinstance(p, (str, bytes, Name)) for p in parts) if all(map(_is_plain, parts)) else 0
+    return sum(not isinstance(p, (str, Name)) for p in parts) if all(map(_is_plain, parts)) else 0
 
 
 def _own_size(value: Any, place: GraphPlace | None = None) -> int:
@@ -197,18 +231,21 @@ def _own_size(value: Any, place: GraphPlace | None = None) -> int:
         if is_sparse(value):
             return sum(map(size_of, value.attributes.values()))
         given = [v for v in (*value.args, *value.kwargs.values()) if not _is_blob(v, place)]
-        size = sum(size_of(v) for v in given if _is_plain(v)) + sum(map(size_of, value.kwargs))
+        size = sum(size_of(v) for v in given if _is_plain(v)) + sum(map(size_of, (*value.kwargs, *value.pairs)))
         return max(NUMBER, size) if size else 0
     if _is_blob(value, place):
         return 0
     parts = parts_of(value)
+    nested = place is not None and place.nested
+    if isinstance(value, np.ndarray) and not value.size:  # its shape may be anything
+        return NUMBER * max(0, sum(length > 1 for length in value.shape) - (not nested))
     if not parts:
-        return size_of(value)
+        return max(size_of(value), int(nested and has_parts(value)))
     if isinstance(value, dict):
         inner = list(value.values())
         keys = sum(map(size_of, value))
         return keys + (_plain_size(inner, place) if all(map(_is_plain, inner)) else 0)
-    return _plain_size(parts, place) if all(map(_is_plain, parts)) or isinstance(value, (set, frozenset)) else 0
+    return _plain_size(parts, place) if all(map(_is_plain, parts)) else 0
 
 
 def _plain_size(parts: list[Any], place: GraphPlace | None) -> int:
@@ -253,12 +290,12 @@ def _is_plain(value: Any) -> bool:
 def _own_texts(value: Any) -> Iterator[str]:
     """Yield the texts and names of a value of a walk, without those of values that the walk goes on to."""
     if isinstance(value, Thing):
-        yield from (t for v in value.args if isinstance(v, (str, Name)) for t in texts_of(v))
+        yield from (t for v in (*value.args, *value.pairs) if isinstance(v, (str, Name)) for t in texts_of(v))
     elif not _is_blob(value):
         yield from texts_of([one for one in parts_of(value) if not has_parts(one)] if has_parts(value) else value)
 
 
-def _status(held: Held, free: set[Any], read_whole: bool, columns: frozenset[str] = frozenset()) -> Said:
+def _status(held: Held, free: _Free, read_whole: bool, columns: frozenset[str] = frozenset()) -> Said:
     """Return the status of an attribute that no rule tells, what it is about, and why.
 
     `columns`: the names of columns that stand in the file, which are told by themselves.
@@ -291,6 +328,7 @@ def _status(held: Held, free: set[Any], read_whole: bool, columns: frozenset[str
         if held.first.owner is not None and held.first.owner.kind.startswith("numpy."):
             return ("unused", "", decision.why) if _is_generator(held) else TOO_MUCH
         fitting = held.bytes <= most and all(len(t) <= LONGEST_NAME for t in held.texts)
+        fitting = fitting and (attribute not in _LABELS or _are_labels(owner, value))
         return ("unused", "", decision.why) if fitting else TOO_MUCH
     if decision is not None:  # a list of truth values has as many entries as one of numbers
         numbers = max(numbers, NUMBER * held.entries)
@@ -298,7 +336,65 @@ def _status(held: Held, free: set[Any], read_whole: bool, columns: frozenset[str
         return TOO_MUCH
     if fits is not None and fits.same and not _numbers_fit(held, free):
         return TOO_MUCH
+    given = isinstance(value, (int, float)) and kind.startswith("sklearn.") and kind != "sklearn.Tree"
+    if given and free.is_one_more(kind, attribute, value):
+        return TOO_MUCH
     return "harmless", "", decision.why if decision is not None else "the same whatever the rows are"
+
+
+def _is_no_place_of_objects(held: Held) -> bool:
+    """Return whether no fit of a known library has objects in an attribute, whatever stands in them."""
+    owner, attribute = held.first.owner, held.first.attribute
+    if owner is None or not _is_of_library(owner) or owner.kind.startswith(GENERATORS):
+        return False
+    kind = class_key(owner)
+    if held.generators and attribute not in {*SEEDS, "rng"}:
+        return True
+    return not (known(kind, attribute) is not None and attribute in places_of_objects()) and (
+        decided(kind, attribute) is None or is_known_class(kind)
+    )
+
+
+def _is_of_library(owner: Thing | None) -> bool:
+    return owner is not None and class_key(owner).partition(".")[0] in libraries()
+
+
+def _are_labels(owner: Thing, value: Any) -> bool:
+    """Return whether classes are different numbers, texts or truth values, and no more than the model has.
+
+    Of several outputs there is one list each.
+    """
+    held = resolve(value)
+    several = isinstance(held, list) and bool(held) and all(isinstance(one, (list, np.ndarray)) for one in held)
+    most, lists = _numbers_of_classes(owner), held if several else [held]
+    if most and len(most) != len(lists):
+        return False
+    for number, one in enumerate(lists):
+        if not isinstance(one, (list, tuple, np.ndarray)) or (isinstance(one, np.ndarray) and one.ndim != 1):
+            return False
+        labels = one.tolist() if isinstance(one, np.ndarray) else list(one)
+        plain = all(label is None or isinstance(label, (str, int, float)) for label in labels)
+        missing = sum(isinstance(label, float) and isnan(label) for label in labels)
+        if not plain or len(set(labels)) != len(labels) or missing > 1:
+            return False
+        if most and len(labels) > most[number]:
+            return False
+    return True
+
+
+def _numbers_of_classes(owner: Thing) -> list[int]:
+    """Return how many classes a model states for each output, [] where it states none."""
+    for name in ("n_classes_", "_n_classes"):
+        stated = owner.get(name) if owner.has(name) else None
+        if isinstance(stated, int):
+            return [stated]
+        if isinstance(stated, (list, np.ndarray)):
+            return [n if isinstance(n, int) else 0 for n in np.asarray(stated, dtype=object).reshape(-1).tolist()]
+    for name in ("class_count_", "class_prior_"):
+        counts = owner.get(name) if owner.has(name) else None
+        if isinstance(counts, np.ndarray) and counts.ndim == 1:
+            return [len(counts)]
+    return []
 
 
 def _around_models(held: Held, entry: LedgerEntry, columns: frozenset[str]) -> LedgerEntry:
@@ -372,7 +468,7 @@ def _has_more(held: Held) -> bool:
     owner, value = held.first.owner, held.first.value
     if owner is None:
         return held.beside or held.lists
-    if owner.kind.startswith("numpy."):
+    if owner.kind.startswith("numpy.") or (held.generators and isinstance(value, Thing)):
         return False
     fits, decision = known(class_key(owner), held.first.attribute), decided(class_key(owner), held.first.attribute)
     entries = value.size if isinstance(value, np.ndarray) else len(value) if isinstance(value, _SEVERAL) else 0
@@ -424,6 +520,10 @@ def _is_generator(held: Held) -> bool:
     """Return whether an attribute is the state of a generator of numpy: its parts, and no number longer than theirs."""
     state = held.widest.value
     twister = isinstance(state, np.ndarray) and state.dtype == np.uint32 and state.shape == (624,)
+    if twister:
+        bits = np.unpackbits(state.view(np.uint8)).reshape(624, 32).sum(axis=0)
+        if bits.min() < _DRAWN[0] or bits.max() > _DRAWN[1]:
+            return False
     size = held.bytes - sum(map(_length, held.texts | held.keys)) - (state.nbytes if twister else 0)
     return size <= _GENERATOR and held.keys <= STATE and all(len(t) <= LONGEST for t in held.texts)
 
@@ -432,19 +532,20 @@ def _is_bounded(held: Held, each: int) -> bool:
     """Return whether names and seeds are no more and no longer than those of honest models: `each` bytes at most."""
     columns, classes, members = sizes_of(held.first)
     most = each * max(1 if each == NUMBER else MOST_TEXTS, columns, classes, members)
-    return held.bytes <= most and all(len(t) <= LONGEST_NAME for t in held.texts)
+    plain = each == NUMBER or not (held.objects or held.entries > columns or held.longest > max(MOST_TEXTS, columns))
+    return plain and held.bytes <= most and all(len(t) <= LONGEST_NAME for t in held.texts)
 
 
 def _length(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
 
 
-def _numbers_fit(held: Held, free: set[Any]) -> bool:
+def _numbers_fit(held: Held, free: _Free) -> bool:
     """Return whether the numbers of a parameter are short ones, as people give them, or few in all of the file."""
     value = held.first.value
     mine = {one for one in (parts_of(value) if has_parts(value) else [value]) if _is_long(one)}
-    free.update(mine)
-    return not mine or sum(isinstance(one, (int, float)) for one in free) <= MOST_TEXTS
+    free.numbers.update(mine)
+    return not mine or len(free.numbers) <= MOST_TEXTS
 
 
 def _is_long(value: Any) -> bool:
@@ -454,13 +555,16 @@ def _is_long(value: Any) -> bool:
     return isinstance(value, int) and value.bit_length() > SEED
 
 
-def _texts_fit(held: Held, options: frozenset[str], free: set[Any]) -> bool:
+def _texts_fit(held: Held, options: frozenset[str], free: _Free) -> bool:
     """Return whether the texts are options of the class, or names: short ones, and few in all of the file."""
-    mine = [t for t in held.texts if t not in options and t not in names()]
-    free.update(mine)
-    return not mine or (
-        sum(isinstance(one, str) for one in free) <= MOST_TEXTS and all(len(t) <= LONGEST for t in mine)
-    )
+    mine = [t for t in held.texts if t not in options and t not in names() and _last_two(t) not in options]
+    free.texts.update(mine)
+    return not mine or (len(free.texts) <= MOST_TEXTS and all(len(t) <= LONGEST for t in mine))
+
+
+def _last_two(name: str) -> str:
+    """Return module and class of a class of scikit-learn by its full name: packages move between versions."""
+    return ".".join(name.rsplit(".", 2)[1:]) if name.startswith("sklearn.") else name
 
 
 def _entry(held: Held, said: Said, told: bool) -> LedgerEntry:

@@ -183,13 +183,19 @@ def _below(place: GraphPlace) -> list[GraphPlace]:
             inner = [("".join(f"[{i}]" for i in at), at, value[at]) for at in places]
     elif isinstance(value, dict):
         inner = [(f"[{_key(k)}]", (k,), v) for k, v in value.items()]
-    elif isinstance(value, (list, tuple)):
+        inner += [(f"(key {i})", (), k) for i, k in enumerate(value) if _has_object(k)]
+    elif isinstance(value, (list, tuple, set, frozenset)):
         inner = [(f"[{i}]", (i,), v) for i, v in enumerate(value)]
     holder = value if isinstance(value, dict) else None
     seeded = holder is not None and any(isinstance(k, str) and k.endswith("random_state") for k in holder)
     if all(_is_plain(v) for _, _, v in inner) and not seeded:
         return []
     return [_inside(place, shown, step, v, place.owner, place.attribute, holder) for shown, step, v in inner]
+
+
+def _has_object(key: Any) -> bool:
+    """Return whether a key is an object, or a tuple or frozen set with one in it."""
+    return isinstance(key, Thing) or (isinstance(key, (tuple, frozenset)) and any(isinstance(p, Thing) for p in key))
 
 
 def _is_plain(value: Any) -> bool:
@@ -252,7 +258,7 @@ class NodeField:
     about: About = ""
 
 
-STRAY = "nodes that no other leads to, or values at leaves that no leaf has"
+STRAY = "nodes that no other leads to, values at leaves that no leaf has, or sizes that the nodes have not"
 # What leaves have in the fields of splits: of trees, and of those of histogram boosting.
 _AT_LEAVES = {"right_child": (-1,), "feature": (-2,), "threshold": (-2.0,), "missing_go_to_left": (0,)}
 _AT_LEAVES_OF_BINS = {
@@ -280,6 +286,7 @@ def tree_parts(places: Iterable[GraphPlace], whole: bool) -> tuple[dict[int, lis
         beside = values.get(key)
         above = place.above.owner if place.above is not None else None
         odd = _stray(place.value, above is not None and _of(above, "max_leaf_nodes") is not None)
+        odd += _sizes_beside(place.owner, place.value)
         if odd:
             wrong.append(not_understood(place.path, odd, "nodes", STRAY))
         made, boosted = _implied(place, beside, whole)
@@ -322,6 +329,22 @@ def _stray(nodes: Any, best_first: bool = False) -> int:
                 wrong &= (nodes[name] != 1) | ~(nodes["impurity"] > 0)
             odd += int(wrong.sum()) * nodes.dtype[name].itemsize
     return int(odd)
+
+
+def _sizes_beside(tree: Thing | None, nodes: Any) -> int:
+    """Return the bytes of a number of nodes and a depth that a tree of scikit-learn states and its nodes have not."""
+    if tree is None or "left_child" not in nodes.dtype.names or not len(nodes):
+        return 0
+    level, depth, met = np.zeros(1, dtype=np.intp), 0, 1
+    while met <= len(nodes):
+        inner = level[nodes["left_child"][level] > 0]
+        level = np.concatenate([nodes[side][inner] for side in ("left_child", "right_child")])
+        level = level[(level > 0) & (level < len(nodes))]
+        if not len(level):
+            break
+        depth, met = depth + 1, met + len(level)
+    stated = (_of(tree, "node_count"), len(nodes)), (_of(tree, "max_depth"), depth)
+    return sum(8 for one, right in stated if one is not None and one != right)
 
 
 def _implied(place: GraphPlace, values: GraphPlace | None, whole: bool) -> tuple[Mapping[str, str], bool]:

@@ -478,10 +478,11 @@ def reached(value: Any) -> set[int]:
     return met
 
 
-def weight(value: Any, met: set[int] | None = None) -> int:
+def weight(value: Any, met: set[int] | None = None, empty: int = 0) -> int:
     """Return the bytes of everything in a raw value, objects and their names too, each once; not what was `met`.
 
-    Iterative. The ids of what was gone through are added to `met`.
+    `empty`: what a list, dict or set counts for that holds nothing: a sign, where many stand. Iterative. The ids of
+    what was gone through are added to `met`.
     """
     total, stack = 0, [value]
     met = set() if met is None else met
@@ -489,6 +490,9 @@ def weight(value: Any, met: set[int] | None = None) -> int:
         one = stack.pop()
         if one is None or isinstance(one, (bool, float, complex)):
             total += 8 if isinstance(one, (float, complex)) else 1
+            continue
+        if isinstance(one, (list, dict, tuple, set, frozenset)) and not one:
+            total += empty
             continue
         if id(one) in met:
             continue
@@ -502,7 +506,8 @@ def weight(value: Any, met: set[int] | None = None) -> int:
         elif isinstance(one, Name):
             total += len(str(one))
         elif isinstance(one, RawThing):
-            stack += [*one.args, *one.kwargs, *one.kwargs.values(), one.state, one.items, one.pairs]
+            stack += [*one.args, *one.kwargs, *one.kwargs.values(), one.state]
+            stack += () if one.is_bare() else (one.items, one.pairs)
         elif isinstance(one, dict):
             stack += [*one, *one.values()]
         elif isinstance(one, (list, tuple, set, frozenset)):

@@ -434,7 +434,7 @@ Machine.table = [_KNOWN.get(bytes([code]), _UNKNOWN) for code in range(256)]
 
 def _unreached(lost: list[Any], root: Any) -> int:
     """Return the bytes of what was dropped while a pickle was read and does not stand in its root; linear."""
-    return weight(lost, reached(root)) if lost else 0
+    return weight(lost, reached(root), 1) if lost else 0
 
 
 def check_end(data: bytes, end: int) -> None:
