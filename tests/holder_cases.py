@@ -650,5 +650,5 @@ def in_rds(draw: Random, data: bytes) -> bytes | None:
         if "names" in one.attributes:
             one.attributes["names"].values.append(draw.choice(["note", "dots", "info", "means", "pars"]))
     else:
-        one.attributes["note"] = holder
+        one.attributes[f"note{draw.randint(0, 999)}"] = holder  # not in place of one that is told already
     return to_rds(root)

@@ -691,6 +691,43 @@ def test_old_texts_of_lightgbm_and_many_categories_are_understood():
         assert "unknown" in {f.level for f in inspect_bytes(longer.encode()).findings}
 
 
+@pytest.mark.parametrize(("levels", "told"), [
+    ([[f"c{i}" for i in range(12)], ["low"]], False), ([[f"c{i}" for i in range(40)]], True), ([["x" * 80, "y"]], True),
+    ([[";".join(f"{a},{b}" for a, b, _ in PEOPLE[:4])]], True), ([["a"], ["b"], ["c"]], True), ([FLAT], True),
+])  # fmt: skip
+def test_categories_of_lightgbm_are_names_and_few_more_than_its_codes(levels, told):
+    folder = GOLDEN / "models" / "lightgbm-4.7.0"
+    text, dump = (folder / "categories.txt").read_text(), json.loads((folder / "categories.json").read_text())
+    line = "pandas_categorical:" + json.dumps(levels)
+    for changed in (re.sub(r"^pandas_categorical:.*$", line, text, flags=re.MULTILINE),
+                    json.dumps({**dump, "pandas_categorical": levels})):  # fmt: skip
+        assert ("unknown" in {f.level for f in inspect_bytes(changed.encode()).findings}) is told
+
+
+@pytest.mark.parametrize(("levels", "told"), [
+    ([f"c{i}" for i in range(200)], False), ([f"c{i}" for i in range(300)], True), (["x" * 80, "y"], True),
+    ([f"{a}, {b}, {c}, {a}, {b}" for a, b, c in PEOPLE], True),
+])  # fmt: skip
+def test_categories_of_an_encoder_are_names_and_bounded_in_number(levels, told):
+    from sklearn.preprocessing import OneHotEncoder
+
+    encoder = OneHotEncoder().fit(np.array(levels, dtype=object)[:, None])
+    assert (
+        "categories_" in {f.path for f in inspect_bytes(pickle.dumps(encoder)).findings if f.level == "unknown"}
+    ) is told
+
+
+def test_values_that_a_repeated_key_replaces_are_told_and_searched():
+    text = (GOLDEN / "models" / "lightgbm-4.7.0" / "binary.json").read_text()
+    before = {f.path for f in inspect_bytes(text.encode()).findings}
+    changed = text.replace('"version":', f'"version": {json.dumps(PEOPLE)}, "version":', 1).encode()
+    assert changed != text.encode()
+    assert {f.path for f in inspect_bytes(changed).findings} - before == {"(repeated keys)"}
+    rows = pd.DataFrame(PEOPLE, columns=["age", "income", "ill"])
+    assert any(f.path.startswith("(repeated keys)") for f in searched(changed, rows))
+    assert not any(f.path.startswith("(repeated keys)") for f in searched(text.encode(), rows))
+
+
 @pytest.mark.parametrize(("times", "told"), [(1, False), (9, True)])
 def test_a_few_small_attributes_of_other_programs_change_nothing_in_pmml(times, told):
     text = (GOLDEN / "models" / "rpart-4.1.19" / "people.pmml").read_text()

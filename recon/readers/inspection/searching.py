@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recon.readers.inspection.documents.documents import parsed_document, text_of
+from recon.readers.inspection.documents.documents import json_and_replaced, parsed_document, text_of
 from recon.readers.inspection.findings.findings import Finding, merged
 from recon.readers.inspection.ledger.entries import parts_of
 from recon.readers.inspection.objects.blobs import blobs_of
@@ -85,6 +85,9 @@ def _places(data: bytes, memory: int) -> Iterator[tuple[str, Callable[[_Values],
     lines = stored is not None or content[:4] == b"tree"  # LightGBM's text: lines that no reader knows count too
     parsed = None if lines else parsed_document(content, memory)
     root = stored.root if stored is not None else parsed[1] if parsed is not None else None
+    with contextlib.suppress(ValueError, RecursionError):
+        for place in traverse(json_and_replaced(text_of(content))[1]) if parsed is not None else ():
+            yield f"(repeated keys){place.path}", partial(_cells, place)
     if root is not None:
         for place in traverse(root):
             yield place.path, partial(_cells, place)

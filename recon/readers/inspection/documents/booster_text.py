@@ -12,7 +12,7 @@ from recon.readers.inspection.findings.findings import EXAMPLES, Finding
 
 _NAMES = "feature_infos"
 _PARAMETER = re.compile(r"\[([\w ]+): (.*)\]")
-_CODES = re.compile(r"-?\d+(:-?\d+)+")  # all values of a category, which a finding tells
+_CODES = re.compile(r"-?\d{1,9}(:-?\d{1,9})+")  # all values of a category, which a finding tells
 _AGAIN = " (again)"
 _ONE = frozenset(
     [
@@ -86,13 +86,19 @@ def lightgbm_as_json(text: str) -> dict[str, Any]:
             importances, name = found["feature_importances"], line.rpartition("=")[0]
             put(importances if name not in importances else found, name, value)
         elif mark:
-            put(at, key, value if key in _ONE else ["values" if _is_codes(v) else v for v in value.split()])
+            put(at, key, value if key in _ONE else [_codes(v) if _is_codes(v) else v for v in value.split()])
     return found
 
 
 def _is_codes(text: str) -> bool:
     """Return whether a text lists codes of categories, each once."""
     return _CODES.fullmatch(text) is not None and len(set(codes := text.split(":"))) == len(codes)
+
+
+def _codes(text: str) -> str:
+    """Return in two words how far the codes of categories in a text go."""
+    codes = [int(code) for code in text.split(":")]
+    return f"codes {max(0, min(max(codes), 2 * len(codes)))}"
 
 
 def counts_finding(path: str) -> Finding:

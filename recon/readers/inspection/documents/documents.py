@@ -12,13 +12,12 @@ import re
 from typing import Any
 
 from recon.io.files.opening import current, parsed_json
-from recon.readers.formats.release.reading import no_doubles
 from recon.readers.inspection.documents.json_models import catboost_values, hessians, json_findings, json_kind
 from recon.readers.inspection.documents.leftovers import text_leftovers
 from recon.readers.inspection.documents.pmml_findings import pmml_findings
 from recon.readers.inspection.documents.published import release_findings
 from recon.readers.inspection.findings.findings import EXAMPLES, Finding, Level, not_understood
-from recon.readers.inspection.ledger.forms import document_ledger
+from recon.readers.inspection.ledger.forms import document_ledger, size_of_json
 from recon.readers.inspection.ledger.spelling import odd_spelling
 from recon.readers.inspection.objects.r_objects import is_r_file, r_findings
 from recon.readers.stored.rewriting import unpacked
@@ -111,12 +110,35 @@ def _json(data: bytes, text: str, head: str) -> Found | None:
     """Return what JSON says, release files as their own reader reads them; what only begins like JSON is printed."""
     parsed_json(text)
     try:
-        content = json.loads(text.lstrip("\ufeff"), object_pairs_hook=no_doubles)
+        content, replaced = json_and_replaced(text)
     except RecursionError:
         raise ReleaseError("the JSON is nested too deeply") from None
     except ValueError:
         return release_findings(data) if '"recon"' in head else _printed(text, head)
-    return release_findings(data) if isinstance(content, dict) and "recon" in content else json_findings(content)
+    if isinstance(content, dict) and "recon" in content:
+        return release_findings(data)
+    found = json_findings(content)
+    if found is None or not replaced:
+        return found
+    odd = not_understood(
+        "(repeated keys)", max(1, size_of_json(replaced)), "values that later ones of the same key replace,"
+    )
+    return found[0], found[1], [*found[2], odd]
+
+
+def json_and_replaced(text: str) -> tuple[Any, list[Any]]:
+    """Return what JSON says, and the values that a later one of the same key replaces; `ValueError` for no JSON."""
+    replaced: list[Any] = []
+
+    def kept(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in found:
+                replaced.append(found[key])
+            found[key] = value
+        return found
+
+    return json.loads(text.lstrip("\ufeff"), object_pairs_hook=kept), replaced
 
 
 def _printed(text: str, head: str) -> Found | None:

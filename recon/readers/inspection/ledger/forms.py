@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -86,6 +87,8 @@ def _of_lightgbm(content: dict[str, Any]) -> _Extra:
     every = ("feature_names", "feature_infos", "monotone_constraints")
     yield from _more(content, "", {**dict.fromkeys(every, columns), "tree_sizes": len(trees),
                                    "pandas_categorical": columns - ranges})  # fmt: skip
+    codes = [one.removeprefix("codes ") for one in _list(content, "feature_infos") if isinstance(one, str)]
+    yield from _of_levels(content, [_whole(one) for one in codes if one.isdigit()])
     for tree in trees:
         leaves, sets = _whole(tree.get("num_leaves")), _whole(tree.get("num_cat"))
         bounds, each = _list(tree, "cat_boundaries"), _list(tree, "num_features")
@@ -105,6 +108,22 @@ def _of_lightgbm_dump(content: dict[str, Any]) -> _Extra:
     ranges = sum(isinstance(one, dict) and not one.get("values") for one in held)
     yield from _more(content, "", {"feature_names": columns, "monotone_constraints": columns,
                                    "pandas_categorical": columns - ranges})  # fmt: skip
+    yield from _of_levels(content, [
+        min(max(map(_whole, codes)), 2 * len(codes)) for one in held if (codes := _list(one, "values"))
+    ])  # fmt: skip
+
+
+def _of_levels(content: dict[str, Any], last: list[int]) -> _Extra:
+    """Yield the categories of pandas in a model of LightGBM above the codes that occur; `last`: of each column.
+
+    A few more may have been declared.
+    """
+    sizes = [len(one) for one in _list(content, "pandas_categorical") if isinstance(one, list)]
+    most = max(last, default=-1) + 1 + MAX_LOOSE_ENTRIES
+    yield (
+        ".pandas_categorical.*",
+        sum(sizes) if max(sizes, default=0) > most or sum(sizes) > sum(last) + len(last) + most else 0,
+    )
 
 
 def _of_xgboost(content: dict[str, Any]) -> _Extra:
@@ -154,6 +173,7 @@ def _of_categories(model: Any, path: str, columns: int) -> _Extra:
         ends = _list(one, "offsets")
         rising = all(isinstance(end, int) for end in ends) and ends == sorted(ends) and (not ends or ends[0] == 0)
         yield f"{path}.enc.*.offsets", 0 if rising else len(ends)
+        yield f"{path}.enc.*.values", 0 if not rising or _are_names(_list(one, "values"), ends) else len(ends)
         yield (
             f"{path}.enc.*.values",
             len(_list(one, "values")) - (_whole(ends[-1]) if ends else len(_list(one, "values"))),
@@ -192,6 +212,12 @@ def _of_catboost(content: dict[str, Any]) -> _Extra:
         yield ".features_info.float_features.*.borders", more
 
 
+def _are_names(letters: list[Any], ends: list[int]) -> bool:
+    """Return whether the texts of categories, whose letters stand in one list, are names, and no more than `LEVELS`."""
+    text = "".join(chr(one & 255) if isinstance(one, int) else "" for one in letters)
+    return len(ends) <= LEVELS and all(is_name(text[a:b]) for a, b in pairwise(ends))
+
+
 _OF_KINDS: Mapping[str, Callable[[dict[str, Any]], _Extra]] = {
     "LightGBM model as text": _of_lightgbm, "LightGBM dump": _of_lightgbm_dump, "XGBoost model": _of_xgboost,
     "rpart": _of_rpart, "CatBoost model as JSON": _of_catboost,
@@ -203,6 +229,7 @@ NAME = 64  # characters of the name of a column, class or parameter
 NUMBER = 8  # bytes
 MOST_SETTINGS = 2_048  # bytes of all settings of a model
 MAX_LOOSE_ENTRIES = 8  # entries of a list that goes with no other
+LEVELS = 256  # categories of a column that are names: more of them are of rows
 INNER = frozenset(["left_child", "right_child", "children", "left", "right"])  # nodes inside nodes
 # Maps whose keys are names of columns or parameters, and what a finding of its own tells wholly.
 NAMED = frozenset(["feature_infos", "feature_importances", "parameters", "xlevels", "variable.importance", "params",
@@ -388,7 +415,9 @@ def document_ledger(kind: str, content: Any, whole: bool = False) -> FileLedger:
             (known if is_name(value, most) else odd)[path] += size_of_json(value)
         elif form in "bn":
             (known if size_of_json(value) <= 4 * NUMBER else odd)[path] += size_of_json(value)
-        elif path.endswith(".*") and form == "l" and len(value) > max(MAX_LOOSE_ENTRIES, 2 * most):
+        elif (
+            path.endswith(".*") and form == "l" and path not in fixed and len(value) > max(MAX_LOOSE_ENTRIES, 2 * most)
+        ):
             odd[path] += size_of_json(value)
         else:
             stack += _below(path, value)

@@ -38,6 +38,7 @@ from recon.readers.inspection.ledger.entries import (
     size_of,
     texts_of,
 )
+from recon.readers.inspection.ledger.forms import LEVELS, is_name
 from recon.readers.inspection.objects.generic import MIN_ROWS, columns_of, is_unlike_model, row_finding, sizes_of
 from recon.readers.inspection.objects.traversal import GENERATORS, GraphPlace, NodeField, described, is_sparse
 from recon.readers.inspection.objects.traversal import NAMES as SEEDS
@@ -48,6 +49,7 @@ from recon.readers.stored.objects.things import Thing
 _SEVERAL = (list, tuple, set, frozenset)
 _LISTED = (*_SEVERAL, str, int)
 _LABELS = frozenset(["classes_", "_classes"])
+_LEVELS = frozenset(["categories_", "categories", "pandas_categorical", "known_categories", "_known_categories"])
 MIN_BLOB = 512  # bytes that may be a file inside a file; what is shorter is a number or a text like others
 # Bytes of the numbers in the state of a generator of numpy, beside those of the words of MT19937.
 _GENERATOR, _STATE = 160, 2_600
@@ -56,7 +58,8 @@ _DRAWN = (231, 393)
 LONGEST = 40  # characters of a text that is an option or a name
 COLUMN_NAMES = "feature_names_in_"  # told by itself, with a bound of its own: elsewhere the same names say nothing more
 LONGEST_NAME = 64  # characters of the name of a column or class
-MAX_LIST_ENTRIES = 8  # entries of a list that a parameter may be given; numbers of parameters in a file beside the first of each
+# Entries of a list that a parameter may be given; numbers of parameters in a file beside the first of each.
+MAX_LIST_ENTRIES = 8
 DEEPEST_FORM = 6  # values inside values that a form tells apart
 # Different texts and names that no fit shows, in all of a file, and long numbers of parameters.
 MOST_TEXTS = 16
@@ -148,6 +151,8 @@ def object_entries(
             said = TOO_MUCH
         if said[0] == "unused" and said[1] != "rows" and not _is_grave(told, held) and _has_more(held):
             said = TOO_MUCH
+        if said[0] == "unused" and held.first.attribute in _LEVELS and not _are_levels(held):
+            said = TOO_MUCH
         if said[0] in {"harmless", "used"} and not _has_form(held, few=said[0] == "harmless"):
             said = TOO_MUCH
         if id(held.first) in stated and said[0] == "unused" and said[1] in OF_COLUMNS:  # and nothing else is in it
@@ -238,7 +243,7 @@ def _own_size(value: Any, place: GraphPlace | None = None) -> int:
     parts = parts_of(value)
     nested = place is not None and place.nested
     if isinstance(value, np.ndarray) and not value.size:  # its shape may be anything
-        return NUMBER * max(0, sum(length > 1 for length in value.shape) - (not nested))
+        return NUMBER * max(0, sum(int(length > 1) for length in value.shape) - (not nested))
     if not parts:
         return max(size_of(value), int(nested and has_parts(value)))
     if isinstance(value, dict):
@@ -353,6 +358,11 @@ def _is_no_place_of_objects(held: Held) -> bool:
     return not (known(kind, attribute) is not None and attribute in places_of_objects()) and (
         decided(kind, attribute) is None or is_known_class(kind)
     )
+
+
+def _are_levels(held: Held) -> bool:
+    """Return whether the texts in lists of categories are names, and no list has more of them than columns have."""
+    return not held.texts or (held.longest <= LEVELS and all(is_name(text) for text in held.texts))
 
 
 def _is_of_library(owner: Thing | None) -> bool:
