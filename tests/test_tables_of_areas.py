@@ -134,7 +134,7 @@ def test_widths_and_radii_of_tiny_areas_against_all_pairs_of_data_sets():
         given = pd.DataFrame([(a, *t) for a, t in people], columns=["area", "a", "b"])
         center = np.bincount([places.index(p) for p in people], minlength=len(places))
         try:
-            found = variability(tables, schema=schema, around=given, relaxed=True, proofs=True)
+            found = variability(tables, schema=schema, around=given, relaxed=True, proofs=True, count=True)
         except Unsupported:  # the tables do not tell apart what the schema does
             continue
         (one,) = _solutions(tables, Limits())
@@ -156,6 +156,9 @@ def test_widths_and_radii_of_tiny_areas_against_all_pairs_of_data_sets():
             assert area.radius_alone_low <= area.alone_high, seed
             assert area.radius_high <= area.radius_alone_high, seed
             assert (area.relaxed_high == 0) <= (area.coupled_high == 0), seed
+            if schema is None:
+                assert area.certain <= np.min(shown, axis=0).sum(), seed
+                assert len({v.tobytes() for v in shown}) <= 2**area.log2_data_sets_high + 1e-9, seed
         checked = verified(list(found.proofs), tables, Limits())
         assert not [c for c in checked if c.error], seed
         proved += len(checked)
@@ -439,6 +442,58 @@ def test_bad_input_is_one_sentence(tmp_path, change, code, text):
     result = run(tmp_path, release)
     assert result.exit_code == code or isinstance(result.exception, (ReleaseError, ContradictionError, Inconclusive))
     assert text in f"{result.exception} {getattr(result.exception, 'conflict', '')}"
+
+
+def test_contradiction_names_an_irreducible_set():
+    """Leaving any of the counts named out, the others agree; a count that has nothing to do with it is not named."""
+    listed = {"t:1: all": 3, "t:1: x1": 2, "t:1: x2": 1, "t:1: y": 1, "t:1: b1": 2, "t:2: all": 2, "t:2: b1": 1,
+              "t: all": 5}  # fmt: skip
+    boxes = {"all": {}, "y": {"a": "y"}, "b1": {"b": 1}, "x1": {"a": "x", "b": 1}, "x2": {"a": "x", "b": 2}}
+    cells = [Cell(n, (tuple((k, Test(values=(v,))) for k, v in box.items()),)) for n, box in boxes.items()]
+
+    def answer(left_out):
+        values = [(*name.split(": "), n) for name, n in listed.items() if name != left_out]
+        return counted(Tables(values, cells, domain=DOMAIN))
+
+    with pytest.raises(ContradictionError) as caught:
+        answer("")
+    named = {line.split(" = ")[0] for line in caught.value.conflict}
+    assert named == {"t:1: all", "t:1: x1", "t:1: x2", "t:1: y"}
+    for name in named - {"t:1: all"}:  # which bounds the others
+        low, high = answer(name).people
+        assert low <= 5 <= high
+
+
+def test_tables_are_ordered_by_what_they_give_away(tmp_path):
+    """Each step leaves out the table that leaves most people certain, by all data sets of the tables that are left."""
+    told = json.loads(run(tmp_path, SMALL, "--order", "--json", command="variability").stdout)
+    model = SMALL["models"][0]
+    areas = {a["name"]: a.get("parent") for a in model["areas"]}
+    held = {c["name"]: [t for t in TUPLES if any(meets(t, box) for box in c.get("any", [c.get("where")]))]
+            for c in model["cells"]}  # fmt: skip
+    table_of = {c["name"]: c["table"] for c in model["cells"]}
+
+    def certain(left_out):
+        listed = {(a, c): v for a, c, v in model["values"] if table_of[c] not in left_out}
+        if "N" in left_out:  # nothing bounds how many people there are
+            return 0
+        _, worlds = every_world(areas, ["street", "lane"], range(3), {c: (t, ()) for c, t in held.items()}, listed)
+        return int(np.min(worlds, axis=0).sum())
+
+    assert told["status"] == "exact"
+    left, out = ["N", "A", "B"], []
+    for step in told["tables"]:
+        best = max(certain([*out, name]) for name in left)
+        assert step["certain_with"] == certain(out)
+        assert step["certain_without"] == certain([*out, step["table"]]) == best
+        out.append(step["table"])
+        left.remove(step["table"])
+    assert len(out) == 2
+    assert "->" in run(tmp_path, SMALL, "--order", command="variability").stdout
+
+
+def meets(person, box):
+    return all(person["ab".index(k)] == v for k, v in box.items())
 
 
 def test_files_beside_definitions_and_a_file_cut_off(tmp_path):

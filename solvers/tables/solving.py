@@ -103,6 +103,7 @@ class _Search:
 
 ANY = 1 << 36  # people: more than any area has
 MAX_NESTED, MAX_LISTED, MAX_BEGUN = 8, 64, 20_000  # rounds; counts of a component, solutions begun
+MAX_TRIED = 400  # sets of statements
 MAX_COMPONENT = 400  # counts of a component whose solutions are counted
 Range = tuple[int, int]  # a number between two, both exact
 
@@ -263,12 +264,13 @@ def solved(designs: Designs, top: Top) -> SolvedArea:
     own = np.flatnonzero(system.own)
     try:
         low, high = alone = propagated(system.rows.chosen(own), low, high)
-    except ClashError as clash:
-        raise _contradiction(designs.cells, system, own[clash.rows]) from None
+    except ClashError as clash:  # of the leaf that the statement is about
+        rows = own[system.row_area[own] == system.row_area[own[clash.rows[0]]]]
+        raise _contradiction(designs.cells, system, rows) from None
     try:
         low, high = propagated(system.rows, low, np.minimum(high, int(system.rows.value.max(initial=0))))
-    except ClashError as clash:
-        raise _contradiction(designs.cells, system, np.array(clash.rows)) from None
+    except ClashError:
+        raise _contradiction(designs.cells, system, np.arange(len(system.rows))) from None
     low, high = _narrowed(designs.cells, system, low, high)
     return SolvedArea(designs.cells, system, *alone, low, high)
 
@@ -309,5 +311,38 @@ def _no_whole_numbers(system: LiveCounts) -> ContradictionError:
 
 
 def _contradiction(cells: Cells, system: LiveCounts, rows: Ints) -> ContradictionError:
+    """Return the contradiction of some statements: an irreducible set of them, each with its area, cell and count."""
+    rows = np.array(_irreducible(system.rows, len(system.leaf), rows.tolist()), np.int64)
     lines = tuple(described(cells, system, int(r)) for r in rows[:20])
     return ContradictionError(f"the counts of area '{system.top.names[0]}' contradict each other", lines)
+
+
+def _irreducible(rows: Rows, n: int, found: list[int]) -> list[int]:
+    """Return some of the statements that contradict each other one by one, none of which can be left out.
+
+    Halves are left out where the rest still does (QuickXplain), until `MAX_TRIED` sets were tried: then it may be
+    reducible.
+    """
+    tried = 0
+
+    def clash(chosen: list[int]) -> bool:
+        nonlocal tried
+        tried += 1
+        try:
+            propagated(rows.chosen(np.array(chosen, np.int64)), np.zeros(n, np.int64), np.full(n, ANY, np.int64))
+        except ClashError:
+            return True
+        return False
+
+    def needed(kept: list[int], last: list[int], rest: list[int]) -> list[int]:
+        if tried > MAX_TRIED:
+            return rest
+        if last and clash(kept):
+            return []
+        if len(rest) == 1:
+            return rest
+        half = len(rest) // 2
+        right = needed(kept + rest[:half], rest[:half], rest[half:])
+        return needed(kept + right, right, rest[:half]) + right
+
+    return sorted(needed([], [], found))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from solvers.tables import counting
 from solvers.tables.atoms import Ints, LiveCounts, Rows, propagated
 from solvers.tables.distances import SCALE, Distances, OpenCounts, bound_of, distance, linear_program, total_of
-from solvers.tables.solving import SolvedArea
+from solvers.tables.solving import MAX_COMPONENT, SolvedArea
 
 SECONDS = 5.0  # of a search for data sets
 WORK = 0.5  # of CP-SAT, in its own unit
@@ -245,6 +246,18 @@ class Widths:
     @cached_property
     def _bounded(self) -> OpenCounts:
         return _relaxed_counts(self.one)
+
+    @cached_property
+    def data_sets(self) -> dict[int, Between]:
+        """Return how many data sets the own tables of each leaf leave, or what they lie between, where above one."""
+        one, live, out = self.one, self.one.live, dict[int, Between]()
+        own = live.rows.chosen(np.flatnonzero(live.own))
+        for matrix, left, at in counting.components(own, one.alone_low, one.alone_high):
+            low, high = one.alone_low[at], one.alone_high[at]
+            n = counting.number(matrix, left, low, high) if len(at) <= MAX_COMPONENT else None
+            least, most = out.get(int(live.leaf[at[0]]), (1, 1))
+            out[int(live.leaf[at[0]])] = least * (n or 1), most * (n or prod((high - low + 1).tolist()))
+        return out
 
     def __iter__(self) -> Iterator[AreaWidth]:
         """Yield the widths of every smallest area that has people."""

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from encoders.domain.values import from_text
 from recon.queries.tables.tables import Tables
@@ -75,7 +76,7 @@ def _told_apart(tables: Tables, k: int) -> Ints:
     system = tables.system
     if "lower" not in tables.derived:
         grid = np.full(int(np.prod(system.shape)), -1, np.int64)
-        grid[system.tuples] = system.classes(_lower_cells(tables))
+        grid[system.tuples] = told_apart(tables)
         tables.derived["lower"] = grid.reshape(system.shape)
     slices = np.moveaxis(tables.derived["lower"], k, 0).reshape(system.shape[k], -1)
     known: dict[bytes, int] = {}
@@ -95,6 +96,27 @@ def _atoms(live: LiveCounts) -> Ints:
     return out
 
 
+def told_apart(tables: Tables) -> Ints:
+    """Return the class of every tuple under the tables of smaller areas."""
+    return tables.system.classes(_lower_cells(tables))
+
+
+def _ends(live: LiveCounts, cells: Ints) -> tuple[Ints, Ints]:
+    """Return the least and greatest cell of the histogram in every atom."""
+    atom = _atoms(live)
+    least, most = np.full(len(live.atom_b), len(cells), np.int64), np.full(len(live.atom_b), -1, np.int64)
+    np.minimum.at(least, atom, cells)
+    np.maximum.at(most, atom, cells)
+    return least, most
+
+
+def inside_one(live: LiveCounts, cells: Ints) -> NDArray[np.bool_]:
+    """Return which counts of an area lie in one cell of the histogram."""
+    least, most = _ends(live, cells)
+    out: NDArray[np.bool_] = (least == most)[live.atom]
+    return out
+
+
 def labels(tables: Tables, live: LiveCounts, cells: Ints | None, schema: Sequence[str]) -> Ints:
     """Return the cell of the histogram that every count of a top area is in; without `cells` each its own.
 
@@ -103,9 +125,7 @@ def labels(tables: Tables, live: LiveCounts, cells: Ints | None, schema: Sequenc
     if cells is None:
         return live.atom.copy()
     atom = _atoms(live)
-    least, most = np.full(len(live.atom_b), len(cells), np.int64), np.full(len(live.atom_b), -1, np.int64)
-    np.minimum.at(least, atom, cells)
-    np.maximum.at(most, atom, cells)
+    least, most = _ends(live, cells)
     bad = np.flatnonzero((least != most)[live.atom])
     if len(bad):
         inner = np.flatnonzero(atom == live.atom[bad[0]])

@@ -505,6 +505,9 @@ class Tables:
         }  # fmt: skip
         for name in ("areas", "domain", "area", "files", "hashes", "schema", *changed):
             object.__setattr__(out, name, changed.get(name, getattr(self, name)))
+        whole = self.system  # cuts that the others do not need stay: tuples that nothing tells apart are one class
+        cells = Cells(tuple(c.name for c in out.cells), whole.shape, whole.tuples, whole.matrix[np.flatnonzero(kept)])
+        out.__dict__.update(cuts=self.cuts, system=cells)
         return out
 
     @property
