@@ -22,7 +22,7 @@ from encoders.models.nodes import ModelNode, Support
 from recon.readers.formats.release.reading import parse, to_models
 from recon.readers.formats.release.writing import dump, release_json
 from solvers.foundation.errors import ReleaseError
-from solvers.statements.gradients.boosted import Gradients, _coefficients, by_tree
+from solvers.statements.gradients.boosted import Gradients, by_tree, entries
 from solvers.statements.release import RowCount
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -121,6 +121,15 @@ def frame(encoded, rows):
     return pd.DataFrame(list(rows), columns=[a.name for a in encoded.domain.all])
 
 
+def coefficients(tree, rows, leaf):
+    """Return middles and radii of the coefficients of a tree's figures for points in given leaves of it."""
+    found = entries(tree, rows, leaf)
+    shape = (len(tree), len(leaf), rows.gradient.low.shape[1])
+    middle, radius = np.zeros(shape), np.zeros(shape)
+    middle[found.figure, found.point], radius[found.figure, found.point] = found.middle, found.radius
+    return middle, radius
+
+
 def met(encoded, model, rows):
     """Tell whether rows meet all sums, by the intervals of `solvers.statements.gradients.boosted`."""
     domain, label = encoded.domain, encoded.domain.label
@@ -128,9 +137,9 @@ def met(encoded, model, rows):
     classes = [model.labels.index(label.point(row[-1])[0]) for row in rows]
     assert len(domain.all) == len(rows[0])
     for t, (tree, terms) in enumerate(by_tree(model, leaves)):
-        found = _coefficients(tree, terms, leaves[:, t])
+        found = coefficients(tree, terms, leaves[:, t])
         own = np.arange(len(rows)), classes
-        middle, radius = (a[:, own[0], own[1]].sum(axis=1) for a in (found.middle, found.radius))
+        middle, radius = (a[:, own[0], own[1]].sum(axis=1) for a in found)
         if (middle + radius < tree.low).any() or (middle - radius > tree.high).any():
             return False
     return True

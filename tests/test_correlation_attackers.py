@@ -279,16 +279,6 @@ def test_a_release_file_gives_the_same(tmp_path):
     assert found.frame["truth"].iloc[0] == pytest.approx(frame["a"].corr(frame["b"]))
 
 
-def test_the_discrete_interval_is_that_of_the_statistical_attack():
-    from recon.attacks.correlation.intervals import _discrete_interval, _label_table
-
-    frame = larger(120)
-    lines = correlations(learnt(frame, 3), frame, epsilons=()).frame.query("attacker == @DISCRETE")
-    for line in lines.itertuples():
-        expected = _discrete_interval(*(_label_table(frame[n], frame["y"]) for n in (line.first, line.second)))
-        assert (line.low, line.high) == pytest.approx(expected, abs=1e-12)
-
-
 @pytest.mark.parametrize("most", [12, 0])
 def test_out_of_time_the_tables_are_left(monkeypatch, most):
     monkeypatch.setattr(module, "TOGETHER", most)

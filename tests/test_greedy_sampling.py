@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 from sklearn.tree import DecisionTreeClassifier
 from test_greedy_trees import fitted
+from tree_count_oracle import exact_counts
 
 from solvers.foundation.errors import ContradictionError, Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.greedy.gains import ChosenTree, GreedyRule
 from solvers.greedy.sampling import Sampler, _below
-from solvers.greedy.tree_counts import ChoiceConditions, _exact_counts
+from solvers.greedy.tree_counts import ChoiceConditions
 
 LIMITS = Limits()
 
@@ -33,7 +34,7 @@ def tiny(seed=3, rows=7, columns=3, depth=2, leaf=1):
 
 def fillings(tree, rule, column):
     """The number of fillings of a column under the rule, in integers."""
-    return sum(_exact_counts(ChoiceConditions(tree, rule, False, True), column).values())
+    return sum(exact_counts(ChoiceConditions(tree, rule, False, True), column).values())
 
 
 @pytest.mark.sampled(1)

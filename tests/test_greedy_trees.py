@@ -11,11 +11,12 @@ from greedy_trees import chosen_tree, could_choose, leaves_of, worlds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
+from tree_count_oracle import exact_counts
 
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.greedy.gains import ChosenTree, GreedyRule, splits_allowed
-from solvers.greedy.tree_counts import ChoiceConditions, Passes, _empty_node, _exact_counts, tree_share
+from solvers.greedy.tree_counts import ChoiceConditions, Passes, _empty_node, tree_share
 
 LIMITS = Limits()
 
@@ -41,7 +42,7 @@ def fitted(rows, columns, seed, depth, criterion="gini", leaf=1, decrease=0.0, s
 def counted(tree, columns, rule, **asked):
     """The product of the columns' exact numbers of fillings."""
     conditions = ChoiceConditions(tree, rule, asked.get("strict", False), asked.get("leaf_rule", True))
-    return [sum(_exact_counts(conditions, c).values()) for c in range(columns)]
+    return [sum(exact_counts(conditions, c).values()) for c in range(columns)]
 
 
 def share_of(log2, number, of):

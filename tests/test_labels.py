@@ -13,10 +13,25 @@ from extras import encoded
 
 from solvers.foundation.limits import Limits
 from solvers.positions.assignments.domains import Domains
-from solvers.positions.assignments.propagation.engine import _label_step, _proves, _statements, _totals, label_steps
+from solvers.positions.assignments.propagation.engine import _leaves_no_exception, _statements, _totals, label_steps
 from solvers.statements.row_problem import RowProblem, problem_of
 
 LIMITS = Limits()  # none: what comes out must not depend on the clock
+
+
+def proves(problem, domains, step):
+    """Return whether the weighted sums of a step leave less than one exception to its labels, in whole numbers.
+
+    With z[i, k] = 1 where row i has label k, D = `over` and whole weights y[s] on statements low <= a[s] z <= high,
+    D times the number of rows of the step that have another label is, for every labelling that is left,
+
+        Σ_i Σ_k (D [i in the step, k another label] - Σ_s y[s] a[s][i, k]) z[i, k] + Σ_s y[s] a[s] z
+        <= Σ_i max over k left for i of (D [...] - Σ_s y[s] a[s][i, k]) + Σ_s (y[s] high[s] or, y[s] < 0, y[s] low[s]),
+
+    rows with one label left included. Less than D: there is none. Cost: weights times rows.
+    """
+    known = _totals(problem)
+    return known is not None and _leaves_no_exception(problem, known, domains.labels(), step)
 
 
 def forest(rng: random.Random, rows: int, trees: int, classes: int, *, distinct: bool = True) -> tuple[Any, list[int]]:
@@ -69,7 +84,7 @@ def solved(given: RowProblem, domains: Domains) -> dict[int, int]:
     found: dict[int, int] = {}
     while steps := list(label_steps(given, domains, LIMITS)):
         for step in steps:
-            assert _proves(given, domains, step)
+            assert proves(given, domains, step)
             found |= dict(zip(step.rows, step.labels, strict=True))
             for t in range(given.trees):
                 allowed = domains.of_tree(t)
@@ -103,7 +118,7 @@ def test_what_is_proved_holds_in_every_labelling(batch: int) -> None:
 def test_all_labels_of_more_rows() -> None:
     release, y = forest(random.Random(1), 60, 40, 2)
     given = problem(release)
-    step = _label_step(given, Domains(given), LIMITS)
+    step = next(label_steps(given, Domains(given), LIMITS), None)
     assert step is not None
     assert dict(zip(step.rows, step.labels, strict=True)) == dict(enumerate(y))
 
@@ -123,32 +138,32 @@ def test_no_proof_without_exact_weights() -> None:
     release, _ = forest(random.Random(3), 40, 30, 2)
     given = problem(release)
     domains = Domains(given)
-    step = _label_step(given, domains, LIMITS)
+    step = next(label_steps(given, domains, LIMITS), None)
     assert step is not None
-    assert _proves(given, domains, step)
+    assert proves(given, domains, step)
     wrong = (1 - step.labels[0], *step.labels[1:])
-    assert not _proves(given, domains, replace(step, labels=wrong))
-    assert not _proves(given, domains, replace(step, weights=()))
-    assert not _proves(given, domains, replace(step, over=0))
-    assert not _proves(
+    assert not proves(given, domains, replace(step, labels=wrong))
+    assert not proves(given, domains, replace(step, weights=()))
+    assert not proves(given, domains, replace(step, over=0))
+    assert not proves(
         given, domains, replace(step, rows=step.rows + step.rows[:1], labels=step.labels + step.labels[:1])
     )
-    assert not _proves(given, domains, replace(step, weights=((given.trees, 0, False, 1), *step.weights)))
+    assert not proves(given, domains, replace(step, weights=((given.trees, 0, False, 1), *step.weights)))
     for s, (t, k, distinct, weight) in enumerate(step.weights[:10]):
         more = (t, k, distinct, weight + 5 * step.over)
-        assert not _proves(given, domains, replace(step, weights=(*step.weights[:s], more, *step.weights[s + 1 :])))
+        assert not proves(given, domains, replace(step, weights=(*step.weights[:s], more, *step.weights[s + 1 :])))
 
 
 def test_weights_beyond_64_bits_are_added_exactly() -> None:
     release, _ = forest(random.Random(3), 40, 30, 2)
     given = problem(release)
     domains = Domains(given)
-    step = _label_step(given, domains, LIMITS)
+    step = next(label_steps(given, domains, LIMITS), None)
     assert step is not None
     far = 1 << 80
     scaled = tuple((t, k, d, y * far) for t, k, d, y in step.weights)
-    assert _proves(given, domains, replace(step, over=step.over * far, weights=scaled))
-    assert not _proves(given, domains, replace(step, over=step.over * far, weights=scaled[1:]))
+    assert proves(given, domains, replace(step, over=step.over * far, weights=scaled))
+    assert not proves(given, domains, replace(step, over=step.over * far, weights=scaled[1:]))
 
 
 def test_totals_that_contradict_each_other() -> None:
@@ -170,10 +185,10 @@ def test_totals_that_contradict_each_other() -> None:
 def test_nothing_where_no_time_is_left_or_no_labels_are_told() -> None:
     release, _ = forest(random.Random(1), 10, 5, 2)
     given = problem(release)
-    assert _label_step(given, Domains(given), Limits(0.0)) is None
+    assert next(label_steps(given, Domains(given), Limits(0.0)), None) is None
     for tree in release["models"][0]["trees"]:
         for node in tree["nodes"][1:]:
             node["count"] = sum(node.pop("counts"))
     plain = problem(release)
     assert _totals(plain) is None
-    assert _label_step(plain, Domains(plain), LIMITS) is None
+    assert next(label_steps(plain, Domains(plain), LIMITS), None) is None

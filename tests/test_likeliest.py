@@ -20,7 +20,6 @@ from solvers.cells.system import system_of
 from solvers.engines.likeliest import LikeliestEngine
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.noisy.likelihood.maximum import _denoised
 from solvers.noisy.likelihood.most_likely import least_confidence, least_noise, likeliest
 from solvers.noisy.posteriors.gibbs import scannable
 from solvers.noisy.posteriors.markov_chain import _diagnose, run_chains
@@ -164,7 +163,9 @@ def test_most_likely_is_the_best_of_all_histograms():
         assert best - 1e-9 <= found.bound <= best + 1.1e-4
         assert found.relaxed >= best - 1e-6
         assert system.satisfied(found.histogram)
-        assert counts_in(system, _denoised(system, found)) in [flat(release, c) for _, _, c in every(release)]
+        assert counts_in(system, system.linear.sums(found.histogram)) in [
+            flat(release, c) for _, _, c in every(release)
+        ]
 
 
 def flat(release, counts):
@@ -365,7 +366,7 @@ def test_a_private_forest_is_solved_to_the_optimum(data, law, rows):
     assert found.bound <= found.relaxed + 1e-4
     behind = sum(score(o.law, o.published, c) for o, c in zip(seen, truth, strict=True))
     assert found.log_likelihood >= behind - 1e-9
-    counts, total = _denoised(system, found), sum(found.histogram)
+    counts, total = system.linear.sums(found.histogram), sum(found.histogram)
     blocks = np.cumsum([len(block) for block in release.blocks])[:-1]
     sums = [int(part.sum()) for part in np.split(counts[: len(truth)], blocks)]
     assert sums == [total] * 5

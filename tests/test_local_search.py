@@ -194,7 +194,7 @@ def test_the_time_is_kept_and_the_best_is_said():
         ENGINE.answer(got, MostLikely(), Limits(seconds=0.0))
     limits = Limits(progress=said.append)
     limits.stop.set()
-    rows, off = annealing._search(problem_of(replace(got, blocks=got.blocks[:1]), Limits()), 0, limits)
+    rows, off = annealing.searched(problem_of(replace(got, blocks=got.blocks[:1]), Limits()), 0, limits)[:2]
     assert rows is None
     assert off > 0
 
@@ -240,7 +240,7 @@ def test_a_count_has_a_lower_end_with_a_world():
 def rows_by(machine, seed, monkeypatch):
     monkeypatch.setattr(annealing, "_loops_for", lambda *_: compiled._compiled() if machine else compiled.PLAIN)
     got = encoded(tiny(seed, 3, True, 6)[0]).statements
-    rows, off = annealing._search(problem_of(got, Limits()), seed, Limits())
+    rows, off = annealing.searched(problem_of(got, Limits()), seed, Limits())[:2]
     return None if rows is None else rows.tolist(), off
 
 

@@ -8,8 +8,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from recon.attacks.membership.attacks import ATTACKS, CHEAP, _attacked_locally, attack, attacked, reservation
-from recon.attacks.membership.shadow_data import ensemble, knowledge, population
+from recon.attacks.membership.attacks import ATTACKS, CHEAP, attack, attacked, reservation
+from recon.attacks.membership.shadow_data import knowledge, population
 from recon.queries.inputs import RecordColumns, Records
 from solvers.foundation.errors import ReleaseError, Unsupported
 
@@ -139,33 +139,11 @@ def test_scores_that_only_tell_right_from_wrong_carry_a_note():
     assert reservation(np.array([-1.0, 2.0])) == ""
 
 
-@pytest.mark.sampled(1)
-@pytest.mark.parametrize(("name", "rule"), [("mia", "confidence"), ("label-only", "threshold")])
-def test_local_surrogates_vote_and_those_that_say_nothing_are_left_out(name, rule):
-    x, y = asked().x[450:550], asked().y[450:550]
-    surrogates = [target("forest"), Always(), target("forest", seed=5)]
-    found = _attacked_locally(made(name), surrogates, known("noise"), x, y, 3)
-    assert found.attack == f"{name} (ensemble of 2)"
-    assert found.note.startswith("1 of 3 local surrogates left out, the first because: the black box names class 1")
-    seeds = np.random.SeedSequence(3).generate_state(3)
-    alone = [attacked(made(name), surrogates[k], known("noise"), x, y, int(seeds[k])) for k in (0, 2)]
-    by_hand = ensemble(alone, rule, [guess.threshold for guess in alone])
-    assert (found.scores == by_hand.scores).all()
-    assert (found.members == by_hand.members).all()
-    with pytest.raises(Unsupported, match=f"'{name}' applies to none of 2 local surrogates: the black box names"):
-        _attacked_locally(made(name), [Always(), Always()], known("noise"), x, y, 3)
-
-
 def test_what_degenerates_can_be_run_to_show_it_but_says_why_it_means_nothing():
     x, y, tree = asked().x, asked().y, target("tree")
     found = attacked(attack("mia", trees=5), tree, known("noise"), x, y, 0, anyway=True)
     assert "no probabilities" in found.note
     assert len(np.unique(found.scores)) <= 2  # one per predicted class
-    surrogates = [tree, Always(), target("forest")]
-    local = _attacked_locally(attack("mia", trees=5), surrogates, known("noise"), x, y, 0, anyway=True)
-    assert local.attack == "mia (ensemble of 2)"
-    assert "1 of 3 local surrogates left out, the first because: the black box names class 1" in local.note
-    assert "1 of 3 vote although refused, the first because: the black box gives each row one class" in local.note
     with pytest.raises(ReleaseError, match="class 1 for all"):
         attacked(attack("mia"), Always(), known("noise"), x, y, 0, anyway=True)
 
@@ -177,7 +155,5 @@ def test_unknown_attacks_settings_and_no_rows_are_refused_by_name():
         attack("mia", queries=3)
     with pytest.raises(ReleaseError, match=r"'lira' does not take these settings: .*sample"):
         attack("lira")
-    with pytest.raises(ReleaseError, match="no local surrogates"):
-        _attacked_locally(made("mia"), [], known("noise"), asked().x, asked().y, 0)
     with pytest.raises(ReleaseError, match="no rows"):
         attacked(made("mia"), target("forest"), known("noise"), asked().x[:0], asked().y[:0], 0)

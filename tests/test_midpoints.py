@@ -9,6 +9,7 @@ import pytest
 from extras import some
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from midpoint_replay import StepError, _ceil, _floor, _number, _proves
 from sklearn.datasets import load_diabetes
 from sklearn.ensemble import (
     ExtraTreesClassifier,
@@ -28,7 +29,6 @@ from solvers.positions.assignments.domains import Domains
 from solvers.positions.assignments.world import _row_problem, assigned
 from solvers.positions.midpoints.alternating import _without, locate_in_turn
 from solvers.positions.midpoints.locating import locate
-from solvers.positions.midpoints.replay import StepError, _ceil, _floor, _number, _proves
 from solvers.positions.midpoints.splits import (
     LARGEST,
     Applied,

@@ -7,10 +7,12 @@ of predictions, and compares errors.
 from __future__ import annotations
 
 import itertools
+import json
 import math
 
 import pandas as pd
 import pytest
+from extras import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -31,9 +33,10 @@ from recon.learner_rule.optimal.generation import (
     optimal_rule,
 )
 from recon.learner_rule.optimal.swapped_rows import _one_column, replaced
-from recon.learner_rule.optimal.verdicts import _certify_under_optimal
+from recon.learner_rule.optimal.verdicts import certify_under_optimal
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
 from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
+from recon.readers.formats.release.writing import dump, release_json
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 
@@ -219,7 +222,7 @@ def test_verdicts_are_those_of_every_data_set(case):
     names = [a.name for a in release.domain.all]
     profiles = list(itertools.product((0, 1), repeat=len(names)))
     frame = pd.DataFrame(profiles, columns=names)
-    found = _certify_under_optimal(release, frame, learner, Limits(seconds=120))
+    found = certify_under_optimal(release, frame, learner, Limits(seconds=120))
     verdicts = []
     for row in profiles:
         inside = sum(row in data for data in optimal)
@@ -248,7 +251,7 @@ def joined_with_table(condition):
 def test_who_becomes_impossible_and_certain_only_by_the_rule():
     release = joined_with_table((("b", equals(1)),))  # where a = 0 it would tell the two classes apart
     frame = pd.DataFrame({"a": [0, 1, 0, 1], "b": [1, 1, 0, 0], "y": [None, 0, 0, 0]})
-    found = _certify_under_optimal(release, frame, TREE2, Limits(seconds=60))
+    found = certify_under_optimal(release, frame, TREE2, Limits(seconds=60))
     assert found["without_rule"].tolist() == ["possible", "possible", "possible", "certain"]
     assert found["verdict"].tolist() == ["impossible", "certain", "certain", "certain"]
     assert found["rests_on"].tolist() == ["the inequalities"] * 3 + ["the counts"]
@@ -261,12 +264,30 @@ def test_who_becomes_impossible_and_certain_only_by_the_rule():
     assert math.isclose(2 ** bound.share[1], 0.5, rel_tol=1e-6)
 
 
+def test_the_command_says_what_follows_from_optimality(tmp_path, capsys):
+    release, path, people = joined_with_table((("b", equals(1)),)), tmp_path / "release.json", tmp_path / "people.csv"
+    path.write_text(dump(release_json(release.domain, release.models, None)), encoding="utf-8")
+    people.write_text("a,b,y\n0,1,\n1,1,0\n1,0,0\n", encoding="utf-8")
+    code, out, err = run(
+        capsys, "certify", path, "--profiles", people, "--learner", "optimal:max_depth=2", "--json"
+    )  # fmt: skip
+    assert code == 0, err
+    lines = json.loads(out)
+    assert [line["verdict"] for line in lines] == ["impossible", "certain", "certain"]
+    assert [line["verdict_without"] for line in lines] == ["possible", "possible", "certain"]
+    assert [line["by_rule"] for line in lines] == [True, True, False]
+    assert [(line["min_count"], line["max_count"]) for line in lines[:2]] == [(0, 0), (1, 1)]
+    assert [line["rests_on"] for line in lines] == ["the inequalities", "the inequalities", "the counts"]
+    assert [line["certificate"] is None for line in lines[:2]] == [True, True]
+    assert "fewest training errors" in err
+
+
 @pytest.mark.slow
 def test_a_model_that_is_optimal_nowhere_is_refused():
     release = joined_with_table((("a", equals(0)), ("b", equals(1))))
     for ask in (
         lambda: optimal_rule(release, TREE2, Limits(seconds=60)),
-        lambda: _certify_under_optimal(release, pd.DataFrame({"a": [0]}), TREE2, Limits(seconds=60)),
+        lambda: certify_under_optimal(release, pd.DataFrame({"a": [0]}), TREE2, Limits(seconds=60)),
     ):
         with pytest.raises(ContradictionError, match="no data set is left") as caught:
             ask()
@@ -467,7 +488,7 @@ def test_a_large_node_is_bounded_in_floats_and_a_small_memory_leaves_it_out():
 def test_the_solver_of_others_says_the_same_and_is_named():
     pytest.importorskip("pystreed")
     release = encode(domain_of(2), [stump([(2, 0), (1, 1)])])
-    found = _certify_under_optimal(
+    found = certify_under_optimal(
         release, pd.DataFrame({"a": [0], "b": [0], "y": [0]}), TREE2, Limits(seconds=60), solver="streed"
     )
     assert found["verdict"].tolist() == ["possible"]
@@ -480,7 +501,7 @@ def test_the_solver_of_others_says_the_same_and_is_named():
 
 def test_profiles_outside_the_domain_and_broken_profiles():
     release = encode(domain_of(2), [stump([(2, 0), (1, 1)])])
-    found = _certify_under_optimal(release, pd.DataFrame({"a": [0, 7]}), TREE2, Limits(seconds=60))
+    found = certify_under_optimal(release, pd.DataFrame({"a": [0, 7]}), TREE2, Limits(seconds=60))
     assert found["verdict"].tolist() == ["certain", "outside"]
     with pytest.raises(ReleaseError, match="gap"):
         optimal_rule(release, TREE2, gap=-1)

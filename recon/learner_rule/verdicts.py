@@ -10,6 +10,7 @@ Worlds drawn from those in which the learner could have chosen the model, exactl
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from encoders.domain.values import MISSING
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.learner_facts import Learner
+from recon.learner_rule.chosen_model import OPTIMAL
 from recon.learner_rule.counting import STAYS, ChosenModel, asked_learner, assumed, chosen_of
 from recon.queries.answers.counting import convention_of
 from recon.queries.answers.exact import Profiles, as_frame, certify_exact
@@ -112,6 +114,10 @@ def _classes_of(release: EncodedRelease) -> list[int]:
     return sorted([*some, *[i for i in range(len(totals)) if i not in some][: max(0, 2 - len(some))]])
 
 
+OF_INEQUALITIES = (
+    "verdicts by the inequalities have no certificate here: each was proved of the release together with what no model "
+    "of the class does better, which the release file does not hold"
+)
 NO_CERTIFICATE = (
     "verdicts by the learner's rule alone have no certificate: they were derived in whole numbers, but no claim of a "
     "certificate can say how gains are compared"
@@ -279,13 +285,17 @@ def certify(
     probability_without, expected_count, expected_without, confidence, certificate (of verdicts that hold without the
     rule; others have none, which `attrs["notes"]` says), reason. One scikit-learn tree over independent binary columns;
     "midpoints": the verdicts of a release with the facts of its thresholds, of any tree or forest, which is what "auto"
-    does of these. Raises
-    `Unsupported` for other models.
+    does of these. "optimal": verdicts where no model of the class makes fewer errors, with a column rests_on; worlds
+    are not weighed, the probability of a possible row is NaN. Raises `Unsupported` for other models.
     """
     limits = limits or Limits()
     release = release_of(release, limits)
     known = asked_learner(release, learner)
     frame, notes = named_like(as_frame(profiles), release.domain, label)
+    if known.name in OPTIMAL:
+        out = answered(release, frame, lambda inside: _certify_optimal(release, inside, known, limits))
+        out.attrs["notes"] = [*notes, *out.attrs.get("notes", ())]
+        return out
     rows = None if learner == "midpoints" else _rows_of(release, known, learner, limits)
     if rows is None:
         out = answered(release, frame, lambda inside: _certify_facts(release, inside, known, limits))
@@ -377,6 +387,32 @@ def _certify_facts(release: EncodedRelease, frame: pd.DataFrame, known: Learner,
     out.insert(2, "verdict_without", base["verdict"])
     out.insert(3, "by_rule", out["verdict"].isin(["certain", "impossible"]) & (out["verdict"] != base["verdict"]))
     out.attrs.update(found.attrs)
+    return out
+
+
+def _certify_optimal(release: EncodedRelease, frame: pd.DataFrame, known: Learner, limits: Limits) -> pd.DataFrame:
+    """Return the verdicts where no model of the class makes fewer errors, beside those of the counts alone."""
+    from recon.learner_rule.optimal.verdicts import INEQUALITIES, certify_under_optimal
+
+    found = certify_under_optimal(release, frame, known, limits)
+    base = certify_exact(release, frame, "ordered", limits, None)
+    certain, never = (found["verdict"].eq(one).to_numpy() for one in ("certain", "impossible"))
+    by_rule = found["rests_on"].eq(INEQUALITIES)
+    low, high = certain.astype(float), 1.0 - never  # nothing is drawn: which worlds are likely is not asked
+    out = base.assign(
+        verdict=found["verdict"],
+        min_count=np.maximum(base["min_count"].to_numpy(), certain),
+        max_count=np.where(never, 0, base["max_count"].to_numpy()),
+        probability=np.where(certain | never, low, math.nan),
+        certificate=base["certificate"].where(~by_rule, None),
+        rests_on=found["rests_on"],
+    )
+    out.insert(2, "verdict_without", found["without_rule"])
+    out.insert(3, "by_rule", by_rule)
+    out.insert(7, "probability_low", low)
+    out.insert(8, "probability_high", high)
+    notes = [OF_INEQUALITIES] if bool(by_rule.any()) else []
+    out.attrs.update(assumptions=found.attrs["assumptions"], convention="ordered", notes=notes)
     return out
 
 

@@ -7,7 +7,6 @@ Matrices stand in stacks (m, n, n), the label's variable Y is the last. Source: 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
 
 import numpy as np
 
@@ -16,34 +15,6 @@ from solvers.foundation.errors import ReleaseError
 
 STABLE = 0.01  # a correlation whose range is narrower (half of it) is put in the middle, as the authors' code does
 TOLERANCE = 1e-8  # of eigenvalues, of symmetry and of the diagonal
-
-
-def _factor_of(angles: Floats) -> Floats:
-    """Return (m, n, n) the lower triangular B of angles (m, n, n), those above the diagonal and on it ignored.
-
-    b_ij = cos t_ij prod_{k<j} sin t_ik, b_ii = prod_{k<i} sin t_ik; rows have norm 1. Source: Cretu et al. 2021, (2).
-    """
-    n = angles.shape[-1]
-    below = np.tril(np.ones((n, n), dtype=bool), -1)
-    cosines = np.where(below, np.cos(angles), np.eye(n))
-    sines = np.where(below, np.sin(angles), 1.0)
-    before = np.ones_like(cosines)
-    before[..., 1:] = np.cumprod(sines, axis=-1)[..., :-1]
-    return np.tril(cosines * before)
-
-
-def _angles_of(factor: Floats) -> Floats:
-    """Return (m, n, n) angles in [0, pi] below the diagonal (0 elsewhere) that give B; the inverse of `factor_of`.
-
-    Where nothing of a row's norm is left, its further angles are pi/2 (any others give the same B).
-    """
-    n = factor.shape[-1]
-    # the norm of the rest of a row, from its end: exact where 1 - sum of squares cancels
-    rest = np.sqrt(np.cumsum(factor[..., ::-1] ** 2, axis=-1))[..., ::-1]
-    after = np.zeros_like(factor)
-    after[..., :-1] = rest[..., 1:]
-    found = np.where(rest > 0, np.arctan2(after, factor), np.pi / 2)
-    return np.where(np.tril(np.ones((n, n), dtype=bool), -1), found, 0.0)
 
 
 def _correlations_of(factor: Floats) -> Floats:
@@ -140,42 +111,6 @@ def checked_constraints(rho: Floats, names: Sequence[str] | None = None) -> Floa
             "correlations has it, they lie in [-1, 1]"
         )
     return given
-
-
-def _checked_matrix(matrix: Floats, names: Sequence[str] | None = None) -> Floats:
-    """Return a matrix (n, n) that some variables have; else `ReleaseError` naming the fewest that contradict.
-
-    Checked: numbers in [-1, 1], symmetric, a diagonal of ones, no negative eigenvalue (to 1e-8). Cost: O(n^3), and
-    where it is refused all sets of three variables, of four and so on up to the first that clashes.
-    """
-    given = np.asarray(matrix, dtype=np.float64)
-    if given.ndim != 2 or given.shape[0] != given.shape[1] or len(given) < 2:
-        raise ReleaseError(f"a matrix of correlations is square, from 2 variables on, not of shape {given.shape}")
-    for i, j in np.ndindex(given.shape):
-        one, other, value = named(names, i), named(names, j), given[i, j]
-        if not abs(value) <= 1.0 + TOLERANCE:
-            raise ReleaseError(f"the correlation of {one} and {other} is {value:g}: they lie in [-1, 1]")
-        if i == j and abs(value - 1.0) > TOLERANCE:
-            raise ReleaseError(f"the correlation of {one} with itself is {value:g}, not 1")
-        if abs(value - given[j, i]) > TOLERANCE:
-            raise ReleaseError(
-                f"the correlation of {one} and {other} is {value:g}, the other way round {given[j, i]:g}"
-            )
-    if np.linalg.eigvalsh(given)[0] < -TOLERANCE:
-        fewest = _clashing(given)
-        said = ", ".join(f"{named(names, i)} and {named(names, j)} {given[i, j]:g}" for i, j in combinations(fewest, 2))
-        raise ReleaseError(f"no variables have these correlations together: {said}")
-    return given
-
-
-def _clashing(matrix: Floats) -> tuple[int, ...]:
-    """Return the fewest variables whose correlations no matrix has; all of them where only all clash."""
-    n = len(matrix)
-    for size in range(3, n):
-        for some in combinations(range(n), size):
-            if np.linalg.eigvalsh(matrix[np.ix_(some, some)])[0] < -TOLERANCE:
-                return some
-    return tuple(range(n))
 
 
 def named(names: Sequence[str] | None, number: int) -> str:

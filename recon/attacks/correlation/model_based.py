@@ -6,14 +6,12 @@ model per pair of columns). The stacked attack is not in the paper: see `Correla
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from recon.attacks.correlation.intervals import linear_intervals, pair_interval
-from recon.attacks.correlation.matrices import checked_constraints, named
+from recon.attacks.correlation.intervals import pair_interval
 from recon.attacks.correlation.model_less import BINS, bin_of, decided, in_one_bin
 from recon.attacks.correlation.shadow_models import (
     META,
@@ -21,16 +19,12 @@ from recon.attacks.correlation.shadow_models import (
     Networks,
     NetworkTraining,
     Shadows,
-    ShadowSetting,
-    linear_weights,
-    seen_of,
-    shadows,
     softmax_regressions,
     trained,
     with_ones,
 )
 from recon.queries.inputs import Bits, Floats, Ints
-from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 
 Meta = Literal["regression", "network"]
@@ -153,55 +147,3 @@ def verdicts(known: Shadows, access: Access, target: Floats, rho: Floats, rng: n
     expected = np.broadcast_to(right.mean(axis=0), without.shape)
     doubt = np.std(right[None].astype(np.int8) - guessed, axis=1) / len(truth) ** 0.5
     return CorrelationVerdicts(less, based, in_one_bin(low, high, bins), expected, without, doubt)
-
-
-@dataclass(frozen=True)
-class InferredCorrelations:
-    """What is inferred of one pair of columns; bins by number, 0 is the most negative.
-
-    `low`, `high`: the interval that is certain given the constraints; `answer`: of the stacked attack; `expected`,
-    `expected_without`: accuracies of both attacks on shadow models; `linear`: an estimate of the interval that a
-    released linear model leaves, None where there is none.
-    """
-
-    one: str
-    other: str
-    low: float
-    high: float
-    model_less: int
-    model_based: int
-    answer: int
-    certain: bool
-    expected: float
-    expected_without: float
-    linear: tuple[float, float] | None
-
-
-def _infer(target: Any, rho: Any, setting: ShadowSetting | None = None, access: Access = "predictions",
-          count: int = SHADOWS, seed: int = 0, names: Sequence[str] | None = None, meta: Meta = "regression",
-          bins: int = BINS, limits: Limits | None = None) -> list[InferredCorrelations]:  # fmt: skip
-    """Return what a released model says of every pair of its training columns, beside what the constraints say.
-
-    `target`: a black box of classes 0 and 1 over standardised columns (`predict_proba`), or a linear model for accesses
-    to weights; `rho` (d,): the columns' correlations with the label's variable. Raises `ReleaseError` for constraints
-    that no matrix has, `Unsupported` for weights that are not linear. Cost: the training of `count` shadow models.
-    """
-    given, rng = checked_constraints(rho, names), np.random.default_rng(seed)
-    if given.ndim != 1 or len(given) < 2:
-        raise ReleaseError(f"pairs of columns need 2 correlations with the label at least, not {given.size}")
-    setting = setting or ShadowSetting(accesses=(access,))
-    if setting.kind == "network" and access != "predictions":
-        raise Unsupported("weights of a released network are not read here: only access 'predictions' is for networks")
-    known = shadows(np.broadcast_to(given, (count, len(given))), setting, rng, limits=limits)
-    found = verdicts(known, access, seen_of(target, access, known.asked), given[None], rng, meta, bins, limits)
-    left = linear_intervals(linear_weights(target), given) if hasattr(target, "coef_") else None
-    low, high = pair_interval(given[:, None], given[None, :])
-    out = []
-    for k, (i, j) in enumerate(zip(*pairs(len(given)), strict=True)):
-        out.append(InferredCorrelations(
-            named(names, int(i)), named(names, int(j)), float(low[i, j]), float(high[i, j]),
-            int(found.model_less[0, k]), int(found.model_based[0, k]), int(found.stacked[0, k]),
-            bool(found.certain[0, k]), float(found.expected[0, k]), float(found.expected_without[0, k]),
-            None if left is None else (float(left[0][i, j]), float(left[1][i, j])),
-        ))  # fmt: skip
-    return out

@@ -67,17 +67,6 @@ def decided(low: Any, high: Any, bins: int = BINS, rng: np.random.Generator | No
     return drawn
 
 
-def _sampled_interval(rho: Any, count: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Return the least and greatest correlation of every pair (n - 1, n - 1) in random matrices with these constraints.
-
-    `rho` (n - 1,) or one row a matrix (count, n - 1). The exact interval is `pair_interval`, which this approaches from
-    within. Source: Cretu et al. 2021, the model-less attack with k = 1500 matrices of Algorithm 3.
-    """
-    given = np.broadcast_to(np.asarray(rho, dtype=np.float64), (count, np.shape(rho)[-1]))
-    found = constrained_matrices(given, rng)[:, :-1, :-1]
-    return found.min(axis=0), found.max(axis=0)
-
-
 def exact_accuracy(bins: int = BINS, side: int = 2000, law: str = "grid") -> float:
     """Return by quadrature how often the attack is right about three variables, both constraints uniform in [-1, 1].
 

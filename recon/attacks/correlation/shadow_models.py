@@ -18,7 +18,7 @@ from scipy.special import expit
 from recon.attacks.correlation.copula import Marginal, copula
 from recon.attacks.correlation.matrices import constrained_matrices
 from recon.queries.inputs import Floats, Ints
-from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 
 Small = NDArray[np.float32]
@@ -435,31 +435,3 @@ def of_matrices(matrices: Floats, setting: ShadowSetting, rng: np.random.Generat
             parts.append(_seen(models, access, asked))
     features = {access: np.concatenate(parts) for access, parts in found.items()}
     return Shadows(features, matrices[:, :-1, :-1], asked)
-
-
-def seen_of(target: Any, access: Access, asked: Floats) -> Floats:
-    """Return (1, features) what an attacker sees of a released model; see `seen`.
-
-    `target`: a scikit-learn classifier of classes 0 and 1, or anything with its `predict_proba` for predictions.
-    Raises `Unsupported` where its weights are not those of a logistic regression.
-    """
-    parts = []
-    if access in ("predictions", "both"):
-        known = np.asarray(target.classes_).tolist()
-        if known != [0, 1]:
-            raise ReleaseError(f"the released model tells classes {known} apart, not 0 and 1")
-        parts.append(np.asarray(target.predict_proba(asked), dtype=np.float64)[None, :, 1])
-    if access != "predictions":
-        parts.append(np.concatenate([linear_weights(target), [float(np.ravel(target.intercept_)[0])]])[None])
-    return np.concatenate(parts, axis=1)
-
-
-def linear_weights(target: Any) -> Floats:
-    """Return (d,) the weights of a released linear model of two classes; `Unsupported` where it is none."""
-    weights = getattr(target, "coef_", None)
-    if weights is None or np.ndim(weights) > 2 or np.size(weights) != np.shape(weights)[-1]:
-        raise Unsupported(
-            f"the weights of a {type(target).__name__} are not those of one linear model: only its predictions say "
-            "something"
-        )
-    return np.ravel(np.asarray(weights, dtype=np.float64))

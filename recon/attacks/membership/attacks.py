@@ -9,8 +9,8 @@ Shokri's attack: shadow models whose training rows are known teach what the answ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, cast
 
@@ -23,7 +23,6 @@ from recon.attacks.membership.shadow_data import (
     LikelihoodRatio,
     MembershipGuess,
     constant_columns,
-    ensemble,
     labelled,
     one_class,
 )
@@ -517,39 +516,6 @@ def _guessed(attack: Attack, target: Target, knowledge: Knowledge, x: Floats, y:
     return MembershipGuess(
         attack.name, scores, scores > trained.threshold, reason or reservation(scores), trained.threshold
     )
-
-
-def _attacked_locally(attack: Attack, surrogates: Sequence[Target], knowledge: Knowledge, x: Floats, y: Ints, seed: int,
-                     limits: Limits | None = None, *, anyway: bool = False) -> MembershipGuess:  # fmt: skip
-    """Return what an attack on each local surrogate says, as an ensemble, of rows x (n, d) with true labels y.
-
-    The shadow data are shared, their labels each surrogate's. Attacks by shadow models are chosen by confidence, those
-    by labels by threshold. A surrogate that the attack refuses (one that names a single class everywhere, as local
-    trees do) has no vote; `note` says how many and why. `anyway`: those with two classes vote although refused, which
-    `note` says too. Cost: an attack each; see `CHEAP`.
-
-    Raises `Unsupported` where every surrogate is refused, with the first one's reason, `ReleaseError` for no rows or no
-    surrogates.
-    """
-    if not len(x) or not len(surrogates):
-        raise ReleaseError("there are no rows, or no local surrogates, to ask the attack about")
-    guesses, reasons, against = [], [], []
-    for surrogate, own in zip(surrogates, np.random.SeedSequence(seed).generate_state(len(surrogates)), strict=True):
-        reason = attack.refuses(surrogate, knowledge)
-        if reason is None or (anyway and one_class(surrogate, knowledge) is None):
-            guesses.append(_guessed(attack, surrogate, knowledge, x, y, int(own), limits, reason))
-            against += [] if reason is None else [reason]
-        else:
-            reasons.append(reason)
-    if not guesses:
-        raise Unsupported(f"'{attack.name}' applies to none of {len(reasons)} local surrogates: {reasons[0]}")
-    found = ensemble(guesses, "confidence" if isinstance(attack, ShadowModels) else "threshold")
-    said = []
-    if reasons:
-        said.append(f"{len(reasons)} of {len(surrogates)} local surrogates left out, the first because: {reasons[0]}")
-    if against:
-        said.append(f"{len(against)} of {len(surrogates)} vote although refused, the first because: {against[0]}")
-    return replace(found, note="; ".join(said))
 
 
 def reservation(scores: Floats) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from encoders.domain.domain import Condition
+from encoders.domain.domain import Condition, Domain
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.learner_facts import Learner
 from recon.learner_rule.optimal.classes import ModelClass, class_of
@@ -21,7 +21,7 @@ from recon.learner_rule.optimal.generation import ConstraintGeneration, Generate
 from recon.queries.answers.exact import Profiles, as_frame, certify_exact
 from recon.queries.questions.questions import refuse_continuous
 from recon.readers.frames.out_of_domain import answered
-from recon.readers.frames.selections import missing, one_of
+from recon.readers.frames.selections import from_text, missing, numbers_of, one_of
 from recon.readers.frames.world import World
 from recon.readers.loading.loading import Released, release_of
 from recon.readers.loading.settled import strengthened_release
@@ -32,7 +32,7 @@ INEQUALITIES = "the inequalities"
 COUNTS = "the counts"
 
 
-def _certify_under_optimal(
+def certify_under_optimal(
     release: Released, profiles: Profiles, learner: Learner, limits: Limits | None = None, seed: int = 0, *,
     gap: int = 0, negations: bool = True, solver: Solver = "own",
 ) -> pd.DataFrame:  # fmt: skip
@@ -60,6 +60,7 @@ def _certify_under_optimal(
         one_by_one.worlds.append((first.world, first.solver))
 
     def answer(inside: pd.DataFrame) -> pd.DataFrame:
+        inside = _as_values(inside, given.domain)
         alone = certify_exact(given, inside, "ordered", limits, False)
         lines = [
             one_by_one.line(i, inside.iloc[[i]], str(verdict)) for i, verdict in enumerate(alone["verdict"].tolist())
@@ -128,6 +129,19 @@ class ByProfile:
         inside = under(self.release, proof, (), self.rule)
         found = certify_exact(inside, profile, "ordered", self.limits, True)
         return found["certificate"].iloc[0] if found["verdict"].iloc[0] == verdict else None
+
+
+def _as_values(frame: pd.DataFrame, domain: Domain) -> pd.DataFrame:
+    """Return profiles with cells of text as the values of the domain that they stand for."""
+    attributes = {attribute.name: attribute for attribute in domain.all}
+    out = {}
+    for name, cells in numbers_of(frame).items():
+        attribute = attributes.get(str(name))
+        out[name] = [
+            from_text(cell, attribute) if attribute is not None and isinstance(cell, str) and cell else cell
+            for cell in (cells if attribute is None else frame[name]).tolist()
+        ]
+    return pd.DataFrame(out, index=frame.index, dtype=object)
 
 
 def _condition_of(release: EncodedRelease, profile: pd.DataFrame) -> Condition:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -212,8 +211,3 @@ def more_of(shown: int, in_all: object) -> str:
     if not isinstance(in_all, int) or in_all <= shown:
         return ""
     return f"{shown:,} of {in_all:,} are listed."
-
-
-def _quoted(path: object) -> str:
-    """Return a path as a command takes it; hidden characters in it are shown, such a command does not run."""
-    return named(shlex.quote(str(path)), 240)

@@ -247,11 +247,3 @@ def _near_the_published(
         with contextlib.suppress(ContradictionError):  # only of these counts
             return search.solve(limits)[0]
     return None
-
-
-def _denoised(system: CellSystem, found: Likeliest) -> Ints:
-    """Return the count of every statement of the system in the most likely histogram.
-
-    Non-negative integers that add up: they are the counts of one possible dataset.
-    """
-    return system.linear.sums(found.histogram)

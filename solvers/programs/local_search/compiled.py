@@ -119,11 +119,6 @@ class SearchResult(NamedTuple):
     end: tuple[LoopState, SearchTables, LoopFunctions]
 
 
-def _search(problem: SearchProblem, seed: int, limits: Limits) -> tuple[Ints | None, int]:
-    """Return (rows, attributes searched) parts that meet all counts, or None, and the least cost met; `searched`."""
-    return searched(problem, seed, limits)[:2]
-
-
 def searched(
     problem: SearchProblem, seed: int, limits: Limits, effort: int = EFFORT, likely: bool = False
 ) -> SearchResult:

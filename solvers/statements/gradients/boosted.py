@@ -252,26 +252,6 @@ def _computed(law: Gradients, true: Interval) -> Interval:
 
 
 @dataclass(frozen=True, eq=False)
-class Coefficients:
-    """What a row of every point and class adds to every figure: `middle` ± `radius`, (figures, points, classes).
-
-    Zero where the point is in none of the figure's leaves.
-    """
-
-    middle: Floats
-    radius: Floats
-
-
-def _coefficients(tree: BoostedTree, rows: RowGradients, leaf: NDArray[np.int64]) -> Coefficients:
-    """Return the coefficients of a tree's figures for points in the given leaves of it (points,)."""
-    found = entries(tree, rows, leaf)
-    shape = (len(tree), len(leaf), rows.gradient.low.shape[1])
-    middle, radius = np.zeros(shape), np.zeros(shape)
-    middle[found.figure, found.point], radius[found.figure, found.point] = found.middle, found.radius
-    return Coefficients(middle, radius)
-
-
-@dataclass(frozen=True, eq=False)
 class Entries:
     """The coefficients of a tree's figures that are not zero for being elsewhere: one entry per figure and point in it.
 

@@ -41,12 +41,6 @@ class Randomness:
             drawn = bits(length)
         return drawn
 
-    def bernoulli(self, p: Fraction) -> bool:
-        """Return True with probability exactly p, 0 <= p <= 1."""
-        if not 0 <= p <= 1:
-            raise ReleaseError("a probability has to lie between 0 and 1")
-        return self.below(p.denominator) < p.numerator
-
     def bernoulli_exp(self, gamma: Fraction) -> bool:
         """Return True with probability exactly e^-gamma, gamma >= 0 (Algorithm 1). Cost: about 2 draws."""
         if gamma < 0:
@@ -163,11 +157,6 @@ class Randomness:
     def draw(self, law: NoiseLaw) -> Fraction:
         """Return one noise value of a law, before rounding and clamping: exact for the discrete laws, else a float."""
         return self.sampler(law)()
-
-    def draw_many(self, law: NoiseLaw, k: int) -> list[Fraction]:
-        """Return k independent noise values, see `draw`."""
-        sample = self.sampler(law)
-        return [sample() for _ in range(k)]
 
     def sampler(self, law: NoiseLaw) -> Callable[[], Fraction]:
         """Return a function that draws one noise value of the law per call."""

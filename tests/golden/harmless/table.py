@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from recon.readers.inspection.ledger.attributes import class_key
-from recon.readers.inspection.ledger.entries import _shape_of_parts, parts_of
+from recon.readers.inspection.ledger.entries import _PARTS, parts_of
 from recon.readers.inspection.objects.entries import _held_attributes
 from recon.readers.inspection.objects.traversal import traverse
 from recon.readers.stored.objects.raw import Name
@@ -31,6 +31,13 @@ ROWS, COLUMNS, CLASSES = 61, 7, 3
 OUT = Path(__file__).parents[3] / "recon" / "readers" / "inspection" / "ledger" / "attributes.json"
 OTHERS = ("imodels", "lightgbm", "xgboost", "catboost", "pydl8.5", "pystreed", "corels")  # golden files, one by one
 LONGEST = 40  # characters of a text that is an option
+
+
+def shape_of_parts(value):
+    """Return the shape of an array or the length of a list, dict or set; None of a plain value."""
+    if isinstance(value, np.ndarray):
+        return tuple(value.shape)
+    return (len(value),) if isinstance(value, _PARTS) else None
 
 
 def form(value):
@@ -93,7 +100,7 @@ class Table:
                 for held, parts in [*values, *others]:
                     entry["size"] = max(entry["size"], held.bytes)
                     entry["forms"] |= held.forms
-                    shapes = [s for s in map(_shape_of_parts, parts) if s is not None]
+                    shapes = [s for s in map(shape_of_parts, parts) if s is not None]
                     entry["shapes"] |= {json.dumps(symbols(s)) for s in shapes}
                     if same:
                         entry["texts"] |= {t for t in held.texts if len(t) <= LONGEST}

@@ -144,13 +144,6 @@ def entries_in(value: Any) -> int:
     return value.size if isinstance(value, np.ndarray) else len(value) if isinstance(value, _PARTS) else 0
 
 
-def _shape_of_parts(value: Any) -> tuple[int, ...] | None:
-    """Return the shape of an array or the length of a list, dict or set; None of a plain value."""
-    if isinstance(value, np.ndarray):
-        return tuple(value.shape)
-    return (len(value),) if isinstance(value, _PARTS) else None
-
-
 Status = Literal["used", "implied", "assumed", "harmless", "unused", "unknown"]
 
 # Kinds of figures: numbers of rows, rows per class, what leaves add to scores, bags by position, and single columns'.

@@ -404,14 +404,6 @@ def _empty(node: Any) -> Any:
     return None
 
 
-def _to_array(value: Any) -> np.ndarray[Any, Any]:
-    """Return the array that a value stands for (read-only); raise `ReleaseError` where it stands for none."""
-    found = resolve(value)
-    if not isinstance(found, np.ndarray):
-        raise ReleaseError(f"{value!r:.80} stands for no array")
-    return found
-
-
 def extra_bytes(thing: RawThing) -> int:
     """Return how many bytes the file has for what `resolve` replaces beside the value itself: 0 of honest files.
 

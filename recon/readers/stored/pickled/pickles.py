@@ -441,11 +441,3 @@ def check_end(data: bytes, end: int) -> None:
     """Raise `ReleaseError` where bytes follow the end of a pickle: they would be a second, unread content."""
     if end != len(data):
         raise ReleaseError(f"{len(data) - end:,} bytes follow the end of the pickle", place=f"byte {end:,}")
-
-
-def _read_pickle(data: bytes, budget: PickleBudget) -> tuple[Any, int]:
-    """Return the root of a pickle that fills `data` and its protocol (0 where none is given: 0 or 1)."""
-    machine = Machine(data, budget)
-    root = machine.run()
-    check_end(data, machine.at)
-    return root, machine.protocol

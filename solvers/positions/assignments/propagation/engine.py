@@ -75,11 +75,6 @@ class LabelStatements:
     high: Ints
 
 
-def _label_step(problem: RowProblem, domains: Domains, limits: Limits) -> Labelled | None:
-    """Return a proof of labels that are still open, None where none was found in time: the first of `label_steps`."""
-    return next(label_steps(problem, domains, limits), None)
-
-
 def label_steps(problem: RowProblem, domains: Domains, limits: Limits) -> Iterator[Labelled]:
     """Yield proofs of labels that are still open: one of many rows, or where there is none some of one row each.
 
@@ -124,21 +119,6 @@ def _statements(problem: RowProblem, known: Totals) -> LabelStatements:
             found += [(t, k, True, int(low[k]), int(high[k])) for k in range(int(implied), len(weight))]
     tree, label, distinct, low, high = (np.array(x, dtype=np.int64) for x in zip(*found, strict=True))
     return LabelStatements(tree, label, distinct.astype(bool), low, high)
-
-
-def _proves(problem: RowProblem, domains: Domains, step: Labelled) -> bool:
-    """Return whether the weighted sums of a step leave less than one exception to its labels, in whole numbers.
-
-    With z[i, k] = 1 where row i has label k, D = `over` and whole weights y[s] on statements low <= a[s] z <= high,
-    D times the number of rows of the step that have another label is, for every labelling that is left,
-
-        Σ_i Σ_k (D [i in the step, k another label] - Σ_s y[s] a[s][i, k]) z[i, k] + Σ_s y[s] a[s] z
-        <= Σ_i max over k left for i of (D [...] - Σ_s y[s] a[s][i, k]) + Σ_s (y[s] high[s] or, y[s] < 0, y[s] low[s]),
-
-    rows with one label left included. Less than D: there is none. Cost: weights times rows.
-    """
-    known = _totals(problem)
-    return known is not None and _leaves_no_exception(problem, known, domains.labels(), step)
 
 
 def _leaves_no_exception(problem: RowProblem, known: Totals, left: Bits, step: Labelled) -> bool:
