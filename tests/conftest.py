@@ -37,12 +37,14 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 typer.main.get_command = functools.cache(typer.main.get_command)
 
 
-# Files of many seconds (measured), the longest first: started last, one would keep a worker busy alone at the end.
+# Files of many seconds with their slow tests (measured), the longest first: started last, one would keep a worker busy alone at the end.
 LONGEST = (
-    "engines", "positions", "removals", "assignments", "local_search", "midpoints", "against_oracle", "certificates",
-    "coupled_commands", "assigned_world", "positions_differential", "kinds", "reading_limits", "counters",
-    "real_forests", "budgets", "bags", "headline", "posterior", "coupled", "denoising", "infer", "sat", "bounds",
-    "commands", "noisy_commands", "interval", "likeliest", "derived", "matching", "export",
+    "engines", "positions", "suggestions", "no_false_release", "coupled_commands", "certificates",
+    "result_consistency", "channel", "release_is_proved", "against_oracle", "published_tables", "greedy_lists",
+    "ferry2024", "reading_limits", "experiments", "counters", "boosted_sklearn", "correlation_experiment", "gate",
+    "coupled", "budgets", "assignments", "sat", "positions_truth", "spreading", "facts", "child", "converting",
+    "midpoints", "boosted_oracle", "grown", "denoising", "posterior", "columns", "learner_facts", "interval", "brl",
+    "sizes",
 )  # fmt: skip
 
 
