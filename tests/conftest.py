@@ -37,7 +37,8 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 typer.main.get_command = functools.cache(typer.main.get_command)
 
 
-# Files of many seconds with their slow tests (measured), the longest first: started last, one would keep a worker busy alone at the end.
+# Files of many seconds, their slow tests included (measured), the longest first: started last, one would keep a worker
+# busy alone at the end.
 LONGEST = (
     "engines", "positions", "suggestions", "no_false_release", "coupled_commands", "certificates",
     "result_consistency", "channel", "release_is_proved", "against_oracle", "published_tables", "greedy_lists",
