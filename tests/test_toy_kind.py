@@ -88,7 +88,7 @@ class Clusters(PublishedModel):
         return dataclasses.replace(self, cells=tuple(changed))
 
 
-class ClustersPart(schema.PublishedPart, kw_only=True, tag_field="kind", tag="clusters"):
+class ClustersPart(schema.ModelPart, kw_only=True, tag_field="kind", tag="clusters"):
     """Clusters in a release file."""
 
     cells: list[schema.RulePart]
