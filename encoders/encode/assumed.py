@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from encoders.domain.domain import DECLARED, GUESSED, Domain
 from encoders.models.learner_facts import LearnerFacts
-from encoders.models.models import AnyModel
+from encoders.models.models import AnyModel, published_of
 from solvers.foundation.exact import level_text
 from solvers.statements.release import RowCount
 
@@ -70,7 +70,7 @@ def _raw_rows_line(domain: Domain, noisy: bool, resampled: bool = False) -> str:
 
 def level_lines(models: Sequence[AnyModel], confidence: Fraction) -> list[str]:
     """Return what unbounded noise makes of every figure."""
-    if all(m.noise is None or m.noise.law.bounded for m in models if isinstance(m, AnyModel)):
+    if all(m.noise is None or m.noise.law.bounded for m in published_of(models)):
         return []
     if confidence == 1:
         return ["counts with unbounded noise are left out: at confidence 1 they say nothing"]
@@ -80,7 +80,7 @@ def level_lines(models: Sequence[AnyModel], confidence: Fraction) -> list[str]:
 
 def privacy_lines(models: Sequence[AnyModel], known: RowCount) -> list[str]:
     """Return what the number of rows gives away beside private counts."""
-    relations = {m.noise.neighbours for m in models if isinstance(m, AnyModel) and m.noise is not None}
+    relations = {m.noise.neighbours for m in published_of(models) if m.noise is not None}
     if known.exact and "add_remove" in relations:
         return [
             "the exact number of rows is released beside counts that are private for adding or removing a row: "

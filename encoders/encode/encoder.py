@@ -25,7 +25,15 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Grid, Listed, Position
 from encoders.encode.assumed import assumptions, level_lines, privacy_lines
 from encoders.models.learner_facts import LearnerFacts
-from encoders.models.models import AnyModel, GroupQuestion, KnownPositions, KnownRows, PublishedModel, kind_words
+from encoders.models.models import (
+    AnyModel,
+    GroupQuestion,
+    KnownPositions,
+    KnownRows,
+    PublishedModel,
+    kind_words,
+    published_of,
+)
 from encoders.parts.base import MAX_ROWS, CutDomain, Encoder, Resolutions, count_text
 from solvers.foundation.derived import Derived
 from solvers.foundation.displayed import LINES, Displayed, DisplayFacts, many, short
@@ -144,7 +152,7 @@ def _finer(mask: int, k: int, before: CutDomain, after: CutDomain) -> int:
 def _label_excluded(domain: Domain, models: Iterable[AnyModel]) -> NDArray[np.bool_] | None:
     """Return which values of the label no row has, as figures of the label say; None where they say nothing."""
     label = domain.label
-    origins = [m.origin for m in models if isinstance(m, PublishedModel) and m.origin is not None]  # no questions
+    origins = [m.origin for m in published_of(models) if m.origin is not None]
     figures = [f for origin in origins for f in origin.columns if label is not None and f.column == label.name]
     among = [f.values if f.values is not None else f.among for f in figures if f.make is None]
     if not isinstance(label, Listed | Grid) or not any(values is not None for values in among):
@@ -425,14 +433,14 @@ def assemble(
         except ReleaseError as error:
             raise error.at(place=origin.place, file=origin.file) from None
     notes = [line for model, encoder in zip(models, encoders, strict=True) for line in encoder.assumes(model)]
-    notes += [note for m in models if isinstance(m, PublishedModel) and m.origin is not None for note in m.origin.notes]
+    notes += [note for m in published_of(models) if m.origin is not None for note in m.origin.notes]
     boxes = tuple(cut.box(r) for r in impossible)
     observed = tuple(seen for _, seen in blocks)
     noisy = any(seen is not None for seen in observed)
     notes += [*level_lines(models, confidence), *privacy_lines(models, known)] if noisy else []
     found = tuple(block for block, _ in blocks)
     loosened = tuple(line for model, encoder in zip(models, encoders, strict=True) for line in encoder.loosens(model))
-    resampled = any(isinstance(model, PublishedModel) and model.resampled for model in models)
+    resampled = any(model.resampled for model in published_of(models))
     rows, certain = known, None
     if noisy:
         from solvers.statements.observations import certain_rows, rows_between
@@ -458,7 +466,7 @@ def _with_further(
     models: Sequence[AnyModel], origins: Sequence[Origin], beside: KnownRows | None, facts: LearnerFacts | None
 ) -> tuple[list[AnyModel], list[Origin]]:
     """Return models and origins with what the adversary knows behind the models; a question stands last."""
-    at = sum(isinstance(m, PublishedModel) for m in models)
+    at = len(published_of(models))
     rows = [] if beside is None else [(cast(AnyModel, beside), Origin(beside.file, ""))]
     further = [*rows, *([] if facts is None else [(cast(AnyModel, facts), Origin("", ""))])]
     return (
@@ -491,7 +499,7 @@ def with_known_rows(release: EncodedRelease, known: KnownRows) -> EncodedRelease
 
 def _share_left_out(models: Sequence[AnyModel], confidence: Fraction) -> Fraction:
     """Return α per noisy statement so that all intervals hold together with the confidence (independent noise)."""
-    noisy = [m for m in models if isinstance(m, PublishedModel) and m.noise is not None and not m.noise.law.bounded]
+    noisy = [m for m in published_of(models) if m.noise is not None and not m.noise.law.bounded]
     if not noisy or confidence == 1:
         return Fraction(0)
     from encoders.kinds.noisy_counts import published

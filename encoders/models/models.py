@@ -12,10 +12,10 @@ What a file publishes of single columns of its training rows, beside counts: mea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -242,6 +242,11 @@ class PublishedModel:
     def resampled(self) -> bool:
         """Return whether its counts are of resamples of the training rows."""
         return False
+
+
+def published_of(models: Iterable[Any]) -> list[AnyModel]:
+    """Return the models among what is encoded together: no questions, and nothing that an adversary knows."""
+    return [cast("AnyModel", model) for model in models if isinstance(model, PublishedModel)]
 
 
 def kind_words(model: PublishedModel) -> str:

@@ -147,11 +147,6 @@ def labels_of(release: EncodedRelease, data: pd.DataFrame) -> NDArray[np.int64]:
     return np.array([found[0][0] for found in ranges], dtype=np.int64)[codes]
 
 
-def _tables_of(model: Tree | Forest | RuleList) -> list[CountTable]:
-    """Return what the leaves of every tree, or the rules, count."""
-    return model.count_tables()
-
-
 def _clipped(table: CountTable, classes: int) -> Floats:
     """Return (entries, classes) counts as floats; what noise made negative is 0."""
     counts = np.array([float(v) for v in table.values.tolist()]) if table.values.dtype == object else table.values
@@ -253,13 +248,11 @@ def _named(model: AnyModel) -> str:
 
 def _why_not(model: AnyModel) -> str:
     """Return why a model that is no tree, forest or rule list predicts nothing that could be asked for."""
-    if isinstance(model, Table):
-        why = "it publishes figures about groups of rows and predicts nothing"
-    elif isinstance(model, RuleSet):
-        why = "its rules overlap and do not say which of them decides"
-    else:
-        why = "it predicts nothing"
-    return f"{_named(model)} cannot be attacked as a black box: {why}"
+    why = {
+        Table.kind: "it publishes figures about groups of rows and predicts nothing",
+        RuleSet.kind: "its rules overlap and do not say which of them decides",
+    }
+    return f"{_named(model)} cannot be attacked as a black box: {why.get(model.kind, 'it predicts nothing')}"
 
 
 def _refuse_unreadable(model: Predicting) -> None:
@@ -274,7 +267,7 @@ def _refuse_unreadable(model: Predicting) -> None:
     if any(word in form for word in ADDED_UP):
         why = "its trees add up to scores, and their leaf values were not read"
         raise Unsupported(f"{_named(model)} ({form}) cannot be attacked as a black box: {why}")
-    if all(table.by_class.all() for table in _tables_of(model)):
+    if all(table.by_class.all() for table in model.count_tables()):
         return
     what = "rule" if isinstance(model, RuleList) else "leaf"
     kinds = "; ".join(MEANING[kind] for kind in kinds_of(model))
@@ -411,8 +404,6 @@ class ReleasedModel:
 
     @cached_property
     def _trees(self) -> tuple[Tree, ...]:
-        if isinstance(self.model, RuleList):
-            return ()
         return self.model.members()
 
     @cached_property
@@ -428,16 +419,16 @@ class ReleasedModel:
 
     @cached_property
     def _conditions(self) -> Comparisons:
-        if isinstance(self.model, RuleList):
-            return Comparisons.of_model([rule.condition for rule in self.model.rules], self.release.domain)
+        if not self._trees:
+            return Comparisons.of_model(list(self.model.conditions()), self.release.domain)
         found: dict[int, tuple[Condition, ...]] = {id(t.nodes.conditions): t.nodes.conditions for t in self._trees}
         return Comparisons.of_model([c for table in found.values() for c in table], self.release.domain)
 
     @cached_property
     def _shares(self) -> list[Floats]:
         classes = len(self.classes_)
-        if isinstance(self.model, RuleList):
-            return [_rule_shares(_clipped(_tables_of(self.model)[0], classes))]
+        if not self._trees:
+            return [_rule_shares(_clipped(self.model.count_tables()[0], classes))]
         if isinstance(self.model, Boosting):
             return [
                 _leaf_steps(t.nodes, s, len(self.model.base)) for t, s in zip(self._trees, self.model.sums, strict=True)
@@ -474,7 +465,7 @@ class ReleasedModel:
 
     def _answers(self, parts: NDArray[np.int32]) -> Floats:
         wide = self._conditions.columns(parts)
-        if isinstance(self.model, RuleList):
+        if not self._trees:
             return self._shares[0][self._captured(wide)]
         start = self.model.base if isinstance(self.model, Boosting) else (0.0,) * len(self.classes_)
         total = np.tile(np.array(start, dtype=np.float64), (len(parts), 1))

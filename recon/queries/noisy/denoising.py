@@ -8,10 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import singledispatch
 
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
-from encoders.models.models import AnyModel, Boosting, Forest, PublishedFigure, Rule, Table, Tree
+from encoders.models.models import (
+    AnyModel,
+    Boosting,
+    Forest,
+    PublishedFigure,
+    PublishedModel,
+    Rule,
+    RuleList,
+    RuleSet,
+    Table,
+    Tree,
+    unsupported,
+)
 from encoders.models.nodes import UNPUBLISHED, Support
 from recon.readers.formats.release.writing import publishable
 from recon.readers.loading.loading import Released, release_of
@@ -94,17 +107,33 @@ def denoise(release: Released, limits: Limits | None = None) -> Denoised:
     return Denoised(noted, models, found, moved, int(found.histogram.sum()))
 
 
-def filled(model: AnyModel, left: Iterator[list[int]]) -> AnyModel:
+@singledispatch
+def filled(model: PublishedModel, left: Iterator[list[int]]) -> AnyModel:
     """Return a model with the given counts, block by block in the order in which they are encoded, without noise."""
-    if isinstance(model, (Forest, Boosting)):
-        leaves = [iter(next(left)) for _ in model.trees]
-        trees = tuple(_filled_tree(t, one, left) for t, one in zip(model.trees, leaves, strict=True))
-        return replace(model, trees=trees, noise=None)
-    if isinstance(model, Tree):
-        return _filled_tree(model, iter(next(left)), left)
+    raise unsupported(model, "counts without noise cannot be put into it")
+
+
+@filled.register
+def _(model: Forest | Boosting, left: Iterator[list[int]]) -> AnyModel:
+    leaves = [iter(next(left)) for _ in model.trees]
+    trees = tuple(_filled_tree(t, one, left) for t, one in zip(model.trees, leaves, strict=True))
+    return replace(model, trees=trees, noise=None)
+
+
+@filled.register
+def _(model: Tree, left: Iterator[list[int]]) -> AnyModel:
+    return _filled_tree(model, iter(next(left)), left)
+
+
+@filled.register
+def _(model: Table, left: Iterator[list[int]]) -> AnyModel:
     counts = iter(next(left, []))
-    if isinstance(model, Table):
-        return replace(model, statements=tuple(_filled_figure(f, counts) for f in model.statements), noise=None)
+    return replace(model, statements=tuple(_filled_figure(f, counts) for f in model.statements), noise=None)
+
+
+@filled.register
+def _(model: RuleList | RuleSet, left: Iterator[list[int]]) -> AnyModel:
+    counts = iter(next(left, []))
     rules = tuple(Rule(r.condition, _filled_support(r.support, counts), r.name) for r in model.rules)
     return replace(model, rules=rules, noise=None)
 

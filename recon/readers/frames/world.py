@@ -129,10 +129,10 @@ def _coarse_figures(release: EncodedRelease, truth: pd.DataFrame, rows: TrueRows
     Their statements say less than was published, so the figures themselves are checked, on the raw values.
     """
     broken = []
-    for model in release.models:
-        for i, figure in enumerate(model.statements if isinstance(model, Table) else ()):
+    for model in (m for m in release.models if isinstance(m, Table)):
+        for i, figure in enumerate(model.statements):
             statistic = figure.statistic
-            if not isinstance(model, Table) or statistic is None:
+            if statistic is None:
                 continue
             box = release.cut.box(release.domain.resolve(figure.condition))
             if not StatisticGroup.of(box, numbers_of(release.cut, statistic.of), release.rows, "").coarse:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import singledispatch
 from itertools import count, repeat
 from typing import Any
 
@@ -27,6 +28,7 @@ from encoders.models.models import (
     Boosting,
     Forest,
     Provenance,
+    PublishedModel,
     Rule,
     RuleList,
     RuleSet,
@@ -48,6 +50,7 @@ COUNTED = "class counts were counted on the given X and y, through the model's c
 OTHER_ROWS = "the model itself says otherwise about its rows: X and y are not (all) those it was fitted on"
 SUMS = UnusedPublication("its leaf values", "the counts of the given rows stand in their place")
 EMPTY = Support(count=0)
+NO_REGIONS = "it has no rows of its own to count"
 
 
 def attach_counts(model: Any, X: Any, y: Any, domain: Domain | None = None) -> EncodedRelease:  # noqa: N803
@@ -163,26 +166,42 @@ def _structure(draft: Draft, binder: Binder) -> AnyModel:
         return shaped[0]
     label = None if binder.domain.label is None else binder.domain.label.name
     conditions = [
-        tuple(pair for pair in figure.condition if pair[0] != label)
-        for model in models
-        if isinstance(model, Table)
-        for figure in model.statements
+        tuple(pair for pair in condition if pair[0] != label) for model in models for condition in model.conditions()
     ]
     return RuleSet(tuple(Rule(c, EMPTY) for c in dict.fromkeys(conditions) if c))
 
 
-def emptied(model: AnyModel) -> AnyModel:
-    """Return a model that counts no rows, to be cut and encoded."""
-    if isinstance(model, Tree):
-        return replace(model, nodes=_bare(model.nodes), noise=None, origin=None)
-    if isinstance(model, (Forest, Boosting)):
-        return Forest(tuple(replace(t, nodes=_bare(t.nodes)) for t in model.trees), model.name)
-    if isinstance(model, (RuleList, RuleSet)):
-        rules = tuple(replace(rule, support=EMPTY) for rule in model.rules)
-        if isinstance(model, RuleList) and (not rules or rules[-1].condition):
-            rules = (*rules, Rule((), EMPTY))
-        return replace(model, rules=rules, noise=None, origin=None)
-    raise unsupported(model, "it has no rows of its own to count")
+@singledispatch
+def emptied(model: PublishedModel) -> AnyModel:
+    """Return a model that counts no rows, to be cut and encoded; `Unsupported` of a kind without regions."""
+    raise unsupported(model, NO_REGIONS)
+
+
+@emptied.register
+def _(model: Tree) -> AnyModel:
+    return replace(model, nodes=_bare(model.nodes), noise=None, origin=None)
+
+
+@emptied.register
+def _(model: Forest | Boosting) -> AnyModel:
+    return Forest(tuple(replace(t, nodes=_bare(t.nodes)) for t in model.trees), model.name)
+
+
+@emptied.register
+def _(model: RuleList) -> AnyModel:
+    rules = tuple(replace(rule, support=EMPTY) for rule in _with_default(model))
+    return replace(model, rules=rules, noise=None, origin=None)
+
+
+@emptied.register
+def _(model: RuleSet) -> AnyModel:
+    rules = tuple(replace(rule, support=EMPTY) for rule in model.rules)
+    return replace(model, rules=rules, noise=None, origin=None)
+
+
+def _with_default(model: RuleList) -> tuple[Rule, ...]:
+    """Return the rules of a list, a last one for all other rows included."""
+    return model.rules if model.rules and not model.rules[-1].condition else (*model.rules, Rule((), EMPTY))
 
 
 def _bare(nodes: Nodes) -> Nodes:
@@ -226,24 +245,34 @@ def _per_class(rows: TrueRows, regions: NDArray[np.int64], domain: Domain) -> Re
     return RegionCounts(table)
 
 
-def _filled(model: AnyModel, counted: Sequence[RegionCounts]) -> AnyModel:
-    if isinstance(model, Tree):
-        return _filled_tree(model, counted[0])
-    if isinstance(model, (Forest, Boosting)):
-        return Forest(tuple(_filled_tree(t, c) for t, c in zip(model.trees, counted, strict=True)), model.name)
-    if isinstance(model, RuleSet):
-        rules = (replace(r, support=c.of(0)) for r, c in zip(model.rules, counted, strict=True))
-        return replace(model, rules=tuple(rules), noise=None)
-    if not isinstance(model, RuleList):
-        raise unsupported(model, "it has no rows of its own to count")
-    given = model.rules if model.rules and not model.rules[-1].condition else (*model.rules, Rule((), EMPTY))
-    listed = tuple(replace(rule, support=counted[0].of(j)) for j, rule in enumerate(given))
-    return replace(model, rules=listed, noise=None)
+@singledispatch
+def _filled(model: PublishedModel, counted: Sequence[RegionCounts]) -> AnyModel:
+    """Return a model with the counts of its regions, those of each partition in file order."""
+    raise unsupported(model, NO_REGIONS)
 
 
-def _filled_tree(model: Tree, counted: RegionCounts) -> Tree:
-    """Return a tree with the counts of its leaves, in file order."""
-    return replace(model, nodes=model.nodes.counting_leaves(map(counted.of, count())), noise=None)
+@_filled.register
+def _(model: Tree, counted: Sequence[RegionCounts]) -> Tree:
+    return replace(model, nodes=model.nodes.counting_leaves(map(counted[0].of, count())), noise=None)
+
+
+@_filled.register
+def _(model: Forest | Boosting, counted: Sequence[RegionCounts]) -> AnyModel:
+    leaves = [t.nodes.counting_leaves(map(c.of, count())) for t, c in zip(model.trees, counted, strict=True)]
+    trees = tuple(replace(t, nodes=nodes, noise=None) for t, nodes in zip(model.trees, leaves, strict=True))
+    return Forest(trees, model.name)
+
+
+@_filled.register
+def _(model: RuleSet, counted: Sequence[RegionCounts]) -> AnyModel:
+    rules = (replace(r, support=c.of(0)) for r, c in zip(model.rules, counted, strict=True))
+    return replace(model, rules=tuple(rules), noise=None)
+
+
+@_filled.register
+def _(model: RuleList, counted: Sequence[RegionCounts]) -> AnyModel:
+    rules = tuple(replace(rule, support=counted[0].of(j)) for j, rule in enumerate(_with_default(model)))
+    return replace(model, rules=rules, noise=None)
 
 
 def _keeps_figures(draft: Draft, domain: Domain, frame: pd.DataFrame) -> bool:

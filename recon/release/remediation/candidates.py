@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from encoders.domain.values import TRAINING_DATA
 from encoders.encode.encoder import EncodedRelease
-from encoders.models.models import AnyModel, Boosting, Forest, Noise, RuleList, Tree
+from encoders.models.models import AnyModel, Boosting, Forest, Noise, PublishedModel, RuleList, Tree, unsupported
 from encoders.models.nodes import ModelNode, Nodes, Support
 from recon.io.console.suggesting import command_line, options_of, stripped_name, suggestion
 from recon.queries.measures.sweeping import exact_counts, with_noise
@@ -54,9 +55,8 @@ def _depths(children: Ints) -> Ints:
 
 def _depth_of(model: Tree | RuleList | Forest) -> int:
     """Return the greatest depth of a model's trees; of a rule list the rules before its default."""
-    if isinstance(model, RuleList):
-        return max(0, len(model.rules) - 1)
-    return max(int(_depths(links_of(tree)).max()) for tree in model.members())
+    trees = model.members()
+    return max(int(_depths(links_of(tree)).max()) for tree in trees) if trees else max(0, model.size() - 1)
 
 
 def _at_depth(release: EncodedRelease, depth: int) -> EncodedRelease:
@@ -93,17 +93,30 @@ def _changed(
     release: EncodedRelease, tree: Callable[[Tree], Tree], rules: Callable[[RuleList], RuleList]
 ) -> EncodedRelease:
     """Return the release with its one model changed, tree by tree."""
-    model = release.models[0]
-    found: AnyModel
-    if isinstance(model, Tree):
-        found = tree(model)
-    elif isinstance(model, Forest):
-        found = replace(model, trees=tuple(map(tree, model.trees)))
-    elif isinstance(model, RuleList):
-        found = rules(model)
-    else:
-        raise Unsupported(f"a {model.kind.replace('_', ' ')} has no leaves to change")
-    return with_models(release, [found])
+    return with_models(release, [_changed_model(release.models[0], tree, rules)])
+
+
+@singledispatch
+def _changed_model(
+    model: PublishedModel, tree: Callable[[Tree], Tree], rules: Callable[[RuleList], RuleList]
+) -> AnyModel:
+    """Return a model changed, tree by tree."""
+    raise unsupported(model, "it has no leaves to change")
+
+
+@_changed_model.register
+def _(model: Tree, tree: Callable[[Tree], Tree], rules: Callable[[RuleList], RuleList]) -> AnyModel:
+    return tree(model)
+
+
+@_changed_model.register
+def _(model: Forest, tree: Callable[[Tree], Tree], rules: Callable[[RuleList], RuleList]) -> AnyModel:
+    return replace(model, trees=tuple(map(tree, model.trees)))
+
+
+@_changed_model.register
+def _(model: RuleList, tree: Callable[[Tree], Tree], rules: Callable[[RuleList], RuleList]) -> AnyModel:
+    return rules(model)
 
 
 def _structure_only(release: EncodedRelease) -> tuple[EncodedRelease, str]:
@@ -266,7 +279,7 @@ def remedies(
     published, facts = _tried(here, asked, limits.stage("as published"))
     lines, took = [published], limits.meter.used - begun
     every = list(_possible(release, asked, seed))
-    slow = isinstance(release.models[0], Forest) and took > STAGES["measured once"].cap
+    slow = len(release.models[0].members()) > 1 and took > STAGES["measured once"].cap
     for i, one in enumerate(every):
         limits.report(f"remedy: {one.words}")
         if slow and one.kind in {"depth", "counts"}:
@@ -283,7 +296,7 @@ def _possible(release: EncodedRelease, asked: RemedyQuestion, seed: int) -> Iter
     model = release.models[0]
     if len(release.models) != 1 or not isinstance(model, Tree | RuleList | Forest):
         return
-    what = "last rules" if isinstance(model, RuleList) else "leaves"
+    what = "leaves" if model.members() else "last rules"
     demands = None if asked.policy is None else demands_of(asked.policy)
     own = () if demands is None or demands.smallest_group is None else (demands.smallest_group,)
     for k in sorted({*SMALLEST, *own}):
@@ -295,7 +308,7 @@ def _possible(release: EncodedRelease, asked: RemedyQuestion, seed: int) -> Iter
     depth = _depth_of(model)
     for d in sorted({max(1, round(depth * part / (DEPTHS + 1))) for part in range(1, DEPTHS + 1)}, reverse=True):
         if d < depth:
-            words = f"only the first {d} rules" if isinstance(model, RuleList) else f"depth cut to {d}"
+            words = f"depth cut to {d}" if model.members() else f"only the first {d} rules"
             yield TriedRemedy(words, "depth", d, lambda _, d=d: (_at_depth(release, d), f"of depth {depth}"))  # type: ignore[misc]
     yield TriedRemedy("rows per leaf only, no classes", "counts", "sizes", lambda _: (_only_sizes(release), ""))
     yield TriedRemedy("no counts at all, only the tests", "counts", "none", lambda _: _structure_only(release))

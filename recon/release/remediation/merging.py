@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease
-from encoders.models.models import AnyModel, Boosting, Forest, RuleList, Tree
+from encoders.models.models import Boosting, Forest, RuleList, Tree
 from recon.readers.loading.settled import as_released
 from recon.release.remediation.pruning import (
     EACH_TREE,
@@ -49,8 +49,8 @@ from recon.release.remediation.pruning import (
     NoMerging,
     alone,
     groups_of,
+    merged_at,
     pruned,
-    shortened,
     with_models,
 )
 from recon.release.remediation.thresholds import (
@@ -423,12 +423,9 @@ def merged(release: EncodedRelease, policy: Any, limits: Limits | None = None) -
     if isinstance(model, Forest):
         return _merged_forest(release, model, demands, before, limits)
     groups = groups_of(model, release.domain, limits, demands.sized)
-    change: Callable[[Sequence[int]], AnyModel] = (
-        (lambda at: pruned(model, at)[0]) if isinstance(model, Tree) else (lambda at: shortened(model, at))
-    )
     try:
         for merges, at in islice(prunings(groups, demands, limits), TRIES):
-            found = with_models(release, [change(at)]) if at else release
+            found = with_models(release, [merged_at(model, at)]) if at else release
             after = figures_of(found, limits, demands)
             if together(outcomes(after, demands)) == "met":
                 how = EXACT_TREE if isinstance(model, Tree) else EXACT_LIST
@@ -446,8 +443,7 @@ def no_merging(
 ) -> NoMerging | Inconclusive:
     """Return the refusal that says which rule one leaf alone violates."""
     root = [0] if groups.leaves[0] > 1 else []
-    one = pruned(model, root)[0] if isinstance(model, Tree) else shortened(model, root)
-    found = outcomes(figures_of(with_models(release, [one]), limits, demands), demands)
+    found = outcomes(figures_of(with_models(release, [merged_at(model, root)]), limits, demands), demands)
     if together(found) == "met":
         return Inconclusive(
             "the fewest merges that meet the policy were not settled: rounding decides; change it a bit"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease, encode, with_known_rows
-from encoders.models.models import AnyModel, Forest, Rule, RuleList, Tree
+from encoders.models.models import AnyModel, Forest, PublishedModel, Rule, RuleList, Tree, unsupported
 from encoders.models.nodes import CountTable, Nodes, Support
 from solvers.engines.figures.partition import PartitionFigures
 from solvers.foundation.displayed import named
@@ -275,6 +276,22 @@ def with_models(release: EncodedRelease, models: Sequence[AnyModel]) -> EncodedR
     found = encode(release.domain, models, release.declared or release.rows, release.file)
     found = replace(found, sha256=release.sha256, files=release.files, reader_notes=release.reader_notes)
     return found if release.known is None else with_known_rows(found, release.known)
+
+
+@singledispatch
+def merged_at(model: PublishedModel, at: Sequence[int]) -> AnyModel:
+    """Return a model whose nodes at these places are leaves, or whose list ends there; see `pruned` and `shortened`."""
+    raise unsupported(model, "it has no leaves with parents to merge")
+
+
+@merged_at.register
+def _(model: Tree, at: Sequence[int]) -> AnyModel:
+    return pruned(model, at)[0]
+
+
+@merged_at.register
+def _(model: RuleList, at: Sequence[int]) -> AnyModel:
+    return shortened(model, at)
 
 
 def leaves_of(model: AnyModel) -> int:

@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from fractions import Fraction
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -30,12 +31,14 @@ from encoders.models.models import (
     Noise,
     Provenance,
     PublishedFigure,
+    PublishedModel,
     RuleList,
     RuleSet,
     Table,
     Tree,
     TreeSums,
     UnusedPublication,
+    unsupported,
 )
 from encoders.models.nodes import ModelNode, Nodes, Support
 from recon.readers.formats.release.schema import (
@@ -420,19 +423,41 @@ def _model_json(model: AnyModel) -> dict[str, Any]:
             out["learner"] = learner_json(found.learner)
     if model.noise is not None:
         out["noise"] = noise_json(model.noise)
-    if isinstance(model, (RuleList, RuleSet)):
-        rules = [{"if": _condition_json(r.condition), **_support_json(r.support, r.name)} for r in model.rules]
-        return {**out, "rules": rules}
-    if isinstance(model, Forest):
-        out |= {"bootstrap": True} if model.bootstrap else {"resample": "without"} if model.subsample else {}
-        out["trees"] = [{"name": t.name, "nodes": _nodes_json(t.nodes)} for t in model.trees]
-        return out if model.multiplicities is None else {**out, "multiplicities": model.multiplicities.tolist()}
-    if isinstance(model, Boosting):
-        return {**out, **_boosting_json(model, [_nodes_json(t.nodes) for t in model.trees])}
-    if isinstance(model, Table):
-        out |= {"complete": True} if model.complete else {}
-        return {**out, "statements": [_figure_json(f) for f in model.statements]}
-    return {**out, "nodes": _nodes_json(model.nodes)}
+    return {**out, **_own_json(model)}
+
+
+@singledispatch
+def _own_json(model: PublishedModel) -> dict[str, Any]:
+    """Return the keys that models of one kind alone have in a file."""
+    raise unsupported(model, "no release file holds such models")
+
+
+@_own_json.register
+def _(model: Tree) -> dict[str, Any]:
+    return {"nodes": _nodes_json(model.nodes)}
+
+
+@_own_json.register
+def _(model: RuleList | RuleSet) -> dict[str, Any]:
+    return {"rules": [{"if": _condition_json(r.condition), **_support_json(r.support, r.name)} for r in model.rules]}
+
+
+@_own_json.register
+def _(model: Forest) -> dict[str, Any]:
+    out: dict[str, Any] = {"bootstrap": True} if model.bootstrap else {}
+    out |= {"resample": "without"} if model.subsample and not model.bootstrap else {}
+    out["trees"] = [{"name": t.name, "nodes": _nodes_json(t.nodes)} for t in model.trees]
+    return out if model.multiplicities is None else {**out, "multiplicities": model.multiplicities.tolist()}
+
+
+@_own_json.register
+def _(model: Boosting) -> dict[str, Any]:
+    return _boosting_json(model, [_nodes_json(t.nodes) for t in model.trees])
+
+
+@_own_json.register
+def _(model: Table) -> dict[str, Any]:
+    return {**({"complete": True} if model.complete else {}), "statements": [_figure_json(f) for f in model.statements]}
 
 
 def release_json(domain: Domain, models: Sequence[AnyModel], rows: RowCount | None) -> dict[str, Any]:
