@@ -15,6 +15,7 @@ from pathlib import Path
 
 import grimp
 import pytest
+from reached import Graph
 from sources import PACKAGES, SOURCES, nodes_of
 
 import recon
@@ -160,6 +161,20 @@ def test_examples_in_docstrings_run():
             assert ran.failed == 0, path
             examples += ran.attempted
     assert examples > 100
+
+
+UNREACHED = {
+    "recon.io.console.output.Channel.writable", "recon.io.files.tables.Metered.readable",  # called by Python
+    "recon.io.files.tables.Metered.readinto", "solvers.programs.cpsat.Listener.on_solution_callback",
+    "recon.queries.tables.tables.Tables.tops", "recon.release.registers.adding.Added.contradicts",  # of results
+    "recon.report.page.blocks.TableBlock.folded", "solvers.statements.questions.answers.CountAnswer.log2_value",
+    "recon.queries.certificates.certificate_format.sealed",  # what a forger does: tests are forgers
+    "recon.release.auditing.matching._against_baselines",  # for tests/bench/forests.py
+}  # fmt: skip
+
+
+def test_nothing_is_there_for_tests_alone():
+    assert set(Graph().unreached()) == UNREACHED
 
 
 def test_schema_and_engines_commands(capsys):

@@ -1,3 +1,3 @@
 """What it gives away that a model is optimal: no model of its class makes fewer training errors, one by one."""
 
-__all__ = ["generation"]
+__all__ = ["generation", "verdicts"]
