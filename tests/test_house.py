@@ -174,7 +174,7 @@ UNREACHED = {
 
 
 def test_nothing_is_there_for_tests_alone():
-    assert set(Graph().unreached()) == UNREACHED
+    assert set(Graph().unreached()) - UNREACHED == set()
 
 
 def test_schema_and_engines_commands(capsys):

@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from encoders.domain.domain import Condition, Domain
+from encoders.domain.values import from_text
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.learner_facts import Learner
 from recon.learner_rule.optimal.classes import ModelClass, class_of
@@ -21,7 +22,7 @@ from recon.learner_rule.optimal.generation import ConstraintGeneration, Generate
 from recon.queries.answers.exact import Profiles, as_frame, certify_exact
 from recon.queries.questions.questions import refuse_continuous
 from recon.readers.frames.out_of_domain import answered
-from recon.readers.frames.selections import from_text, missing, numbers_of, one_of
+from recon.readers.frames.selections import missing, numbers_of, one_of
 from recon.readers.frames.world import World
 from recon.readers.loading.loading import Released, release_of
 from recon.readers.loading.settled import strengthened_release
