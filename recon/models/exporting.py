@@ -1,6 +1,6 @@
 """A release in a file that other solvers read, with the map back: what every variable and constraint means.
 
-Whoever doubts an answer asks a solver of his own: `export` writes the integer program over the cells (MPS, OPB,
+Whoever doubts an answer asks another solver: `export` writes the integer program over the cells (MPS, OPB,
 CP-SAT) or the clauses row by row (DIMACS), `restored` turns a solution of the file into rows.
 
 Source: docs/mathematics.md, "Cells and histograms"; docs/own-solver.md.

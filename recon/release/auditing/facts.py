@@ -253,7 +253,7 @@ def _bits(m: Measures) -> dict[str, Figure]:
 
 
 def most_exposed(found: AuditFindings) -> Figure:
-    """Return the bits left about the most exposed person, given the group (leaf, rule or cell, and class) of hers."""
+    """Return the bits left about the most exposed person, given that person's group (leaf, rule or cell, and class)."""
     m = found.measures
     if any(one.whole for one in found.determined) or (found.positions is not None and found.positions.rows_known):
         return KnownFigure(0.0, 0.0)

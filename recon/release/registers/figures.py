@@ -29,7 +29,7 @@ class RemainingUncertainty:
 
     log2_datasets: of the number of datasets without an order. bits_left_per_person: on average. pinned: people whose
     every attribute is known in every possible world. least_bits_left: bits left of the most exposed person, given the
-    group (leaf and class, cell) that she is in. smallest_group: rows of the smallest published group that is not empty.
+    group (leaf and class, cell) of that person. smallest_group: rows of the smallest published group that is not empty.
     status: exact, bounds, unsat (no dataset fits), empty (none at this confidence) or unknown, `note` says why;
     `conflict` are the statements that clash. `measures` is what they are taken from.
     """

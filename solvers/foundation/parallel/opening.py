@@ -190,7 +190,7 @@ def _connected(address: str) -> Any:
     from distributed import Client
 
     try:
-        with ThreadPoolExecutor(1) as apart:  # whoever calls may run an event loop of his own
+        with ThreadPoolExecutor(1) as apart:  # whoever calls may run an event loop
             apart.submit(asyncio.run, _answering(address)).result()
         return Client(address, timeout=CONNECT, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, TimeoutError, ValueError, TypeError, RuntimeError, AttributeError, EOFError) as error:

@@ -428,8 +428,8 @@ def values(data: pd.DataFrame, i: int) -> dict[str, Any]:
 
 def _figure_notes(found: RowGroups, measures: Measures) -> list[str]:
     """Return what has to be known to read the figures: what they are given, and of how many rows there are none."""
-    where = "her cell (combination of regions)" if measures.of_cells else "her leaf or rule, and class,"
-    notes = [f"bits left: what is still not known about a person once {where} is known"]
+    where = "cell (combination of regions)" if measures.of_cells else "leaf or rule, and class,"
+    notes = [f"bits left: what is still not known about a person once that person's {where} is known"]
     without = np.isnan(found.bits_left)
     if without.any():
         notes.append(f"{int(without.sum()):,} of {len(found):,} rows have no figure: {_no_figure(found, measures)}")
