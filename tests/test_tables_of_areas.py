@@ -431,6 +431,7 @@ BAD = [
     ({"values": {"file": "none.csv"}}, 3, "cannot be read"),
     ({"values": [["street", "x", 1]]}, 4, "no published count bounds"),
     ({"cells": [{"name": "all"}]}, 3, "give one of 'where'"),
+    ({"schema": {"both": "a"}}, 3, "schema"),
     ({"noise": {"law": "laplace", "scale": 1}}, 3, "no such key"),
 ]
 
@@ -462,6 +463,19 @@ def test_contradiction_names_an_irreducible_set():
     for name in named - {"t:1: all"}:  # which bounds the others
         low, high = answer(name).people
         assert low <= 5 <= high
+
+
+def test_area_that_its_zeros_empty_contradicts_its_count(tmp_path):
+    """Nobody is left for the street, whatever the lane has; the zeros that empty it are named, and no others."""
+    release = copy.deepcopy(SMALL)
+    zeros = [["street", name, 0] for name in ("x", "y", "one")]
+    release["models"][0]["values"] = [["street", "all", 2], *zeros, ["lane", "all", 1]]
+    for command in ("count", "variability"):
+        found = run(tmp_path, release, command=command).exception
+        assert isinstance(found, ContradictionError)
+        assert found.conflict == ("street: all = 2", "street: x = 0", "street: y = 0")
+    with pytest.raises(ReleaseError, match="no table is left"):
+        small_tables().without(["N", "A", "B"])
 
 
 def test_tables_are_ordered_by_what_they_give_away(tmp_path):

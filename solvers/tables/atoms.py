@@ -416,7 +416,8 @@ def live(cells: Cells, top: Top, design: Design) -> LiveCounts:
     rows = Rows(starts, column[order].astype(np.int64), value.astype(np.int64))
     empty = np.flatnonzero((np.diff(starts) == 0) & (value != 0))
     if len(empty):
-        _refuse(cells, top, [(int(area[empty[0]]), int(cell[empty[0]]))])
+        one, other = int(area[empty[0]]), int(cell[empty[0]])
+        _refuse(cells, top, [(one, other), *((one, z) for z in _emptying(design, top.values[one], other))])
     try:
         rows, kept = merged(rows, len(leaf))
     except ClashError as clash:
@@ -424,6 +425,25 @@ def live(cells: Cells, top: Top, design: Design) -> LiveCounts:
     own = np.isin(area[kept], leaves) & (cell[kept] >= 0)
     return LiveCounts(top, design, atom_b, atom_pair, atom_group, leaves[leaf], atom, rows, area[kept], cell[kept], own,
                 split, v_count, v_alive)  # fmt: skip
+
+
+def _emptying(design: Design, values: Ints, cell: int) -> list[int]:
+    """Return cells of 0 that together leave nobody for a cell of the same area, none of them for nothing."""
+    rows = [set(design.lower_matrix[i].indices.tolist()) for i in np.flatnonzero(values[design.lower] == 0).tolist()]
+    zeros = design.lower[values[design.lower] == 0].tolist()
+    place = np.flatnonzero(design.lower == cell)
+    left = set(design.lower_matrix[int(place[0])].indices.tolist()) if len(place) else set()
+    whole, chosen = set(left), list[int]()
+    while left and rows:
+        best = max(range(len(rows)), key=lambda i: len(rows[i] & left))
+        if not rows[best] & left:
+            return []  # parts of the area are empty each by counts of its own
+        chosen.append(best)
+        left -= rows[best]
+    for i in list(chosen):
+        if whole <= set().union(*(rows[j] for j in chosen if j != i)):
+            chosen.remove(i)
+    return [zeros[i] for i in chosen]
 
 
 def _atoms(design: Design, split: np.ndarray) -> tuple[Ints, Ints]:
@@ -443,7 +463,7 @@ def _lower_rows(top: Top, design: Design, lower: np.ndarray, area: Ints, b: Ints
     """Return the rows of all areas below the top (of the top, where it has no parts): what each cell counts."""
     columns = design.lower_matrix.tocsc()
     areas, cells, values, owners, entries = [], [], [], [], []
-    base, at = 0, area.copy()
+    base, at, keys = 0, area.copy(), np.zeros(0, np.int64)
     variable = np.arange(len(area))
     while len(at):
         place, entry = _expanded(columns.indptr.astype(np.int64), b[variable])
@@ -451,10 +471,7 @@ def _lower_rows(top: Top, design: Design, lower: np.ndarray, area: Ints, b: Ints
         told = lower.ravel()[key] >= 0
         key, entry = key[told], entry[told]
         ids, owner = np.unique(key, return_inverse=True)
-        level = np.unique(at)
-        listed = (level[:, None] * len(design.lower) + np.arange(len(design.lower))).ravel()
-        silent = np.setdiff1d(listed[lower.ravel()[listed] > 0], ids)  # counts that no cell is left for
-        ids = np.concatenate([ids, silent])
+        keys = np.union1d(keys, ids)
         areas.append(ids // len(design.lower))
         cells.append(design.lower[ids % len(design.lower)])
         values.append(lower.ravel()[ids])
@@ -463,6 +480,12 @@ def _lower_rows(top: Top, design: Design, lower: np.ndarray, area: Ints, b: Ints
         base += len(ids)
         up = top.parent[at]
         variable, at = variable[up > 0], up[up > 0]
+    own = lower.copy()
+    own[: int(len(top.names) > 1)] = 0
+    silent = np.setdiff1d(np.flatnonzero(own.ravel() > 0), keys)  # counts that nobody is left for, in any area
+    areas.append(silent // len(design.lower))
+    cells.append(design.lower[silent % len(design.lower)])
+    values.append(lower.ravel()[silent])
     joined = [np.concatenate(x) if x else np.zeros(0, np.int64) for x in (areas, cells, values, owners, entries)]
     return joined[0], joined[1], joined[2], joined[3], joined[4]
 

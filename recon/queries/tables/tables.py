@@ -493,6 +493,8 @@ class Tables:
             raise ReleaseError(f"'{unknown[0]}' is the table of no cell", place="without")
         if not left_out:
             return self
+        if not {c.table for c in self.cells} - set(left_out):
+            raise ReleaseError("no table is left", place="without")
         kept = np.array([c.table not in left_out for c in self.cells])
         number = np.cumsum(kept) - 1
         told = kept[self.of_cell]

@@ -207,7 +207,8 @@ def _found_at(root: Any, steps: Sequence[tuple[str, str]]) -> tuple[str, Any, bo
         if index and not entry:
             place, value = f"{place}[{index}]", value[int(index)]
             continue
-        kind = ViewPart if place.endswith("columns") else ScalarOrTest
+        kind: Any = ViewPart if place.endswith("columns") else ScalarOrTest
+        kind = list[str] if place.endswith("].schema") else kind
         key = next(k for k, one in value.items() if not _fits(one, kind)) if entry else name
         place, value = _joined(place, key), value[key]
     return place, value, entry
