@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import inspect
 import io
 import pickle
 import re
@@ -19,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import recon
+from recon.readers.formats import detection
 from recon.readers.formats.detection import FOREIGN
 from recon.readers.frames.world import violations
 from recon.readers.loading.loading import read_domain
@@ -243,6 +245,56 @@ def test_every_row_of_the_table_has_a_file_and_every_file_a_row():
         row for row in rows if not any(row.startswith(case.row) for case in CASES) and not row.startswith(RDS)
     ] == []
     assert [case.row for case in CASES if not any(row.startswith(case.row) for row in rows)] == []
+
+
+# Rows of the table by the reader behind them: modules of recon.readers.formats that detection calls.
+READERS = {
+    "sklearn.trees.trees": (TREES,), "sklearn.trees.forests": (FORESTS,), "sklearn.boosting.boosting": (BOOSTS,),
+    "sklearn.pipelines.pipeline": (PIPES, "imbalanced-learn"), "rules.imodels_lists": ("imodels",),
+    "rules.imodels_figs": ("imodels",), "rules.imodels_trees": ("imodels",), "rules.corels_saved": ("CORELS",),
+    "rules.dl85": ("pydl8.5",), "rules.streed": ("pydl8.5",), "boosters.pickled": (LGB, XGB, "CatBoost"),
+    "pmml.document": ("PMML trees", RULES, SEVERAL, OTHERS), "printed.streed_text": ("pydl8.5",),
+    "printed.graphviz_dot": (DRAWN,), "printed.export_text": (DRAWN,), "printed.rpart_rds": ("R rpart", RDS),
+    "printed.rpart_text": ("R rpart", "R's package tree"), "printed.weka_rules": (WEKA, C50),
+    "printed.weka_text": (WEKA, C50, "R partykit"), "printed.corels_text": ("CORELS",),
+    "printed.count_table": ("tables of counts",), "boosters.lightgbm.model": (LGB, SEVERAL_GOES),
+    "boosters.xgboost.model": (XGB, SEVERAL_GOES), "boosters.catboost_model": ("CatBoost", SEVERAL_GOES),
+    "release.reading": ("release JSON",),
+}  # fmt: skip
+# Rows of the table of assumptions, each with the test that shows it broken, or told by the file's figures.
+ASSUMED = {
+    "XGBoost |": "test_readers_cases:test_subsample_with_the_old_base_score_gives_least_numbers",
+    "XGBoost, sparse": "test_readers_cases:test_rows_of_a_sparse_matrix_go_the_default_way_and_are_not_certain",
+    "XGBoost dump": "test_readers_cases:test_features_that_a_dump_only_numbers_are_those_at_their_places",
+    "LightGBM, model file": "test_readers_cases:test_trees_of_other_rows_are_a_release_of_their_own",
+    "boosters trained": "test_readers_cases:test_every_training_of_a_booster_is_a_release_of_its_own",
+    "LightGBM, `dump": "test_readers_cases:test_a_pickle_like_dump_without_parameters_does_not_hide_bagging",
+    "LightGBM before 2.3": "test_reader_corpus:test_a_row_of_the_table_is_read_or_refused_as_it_says",
+    "CatBoost": "test_boosted_catboost:test_weighted_rows_are_not_taken_for_rows",
+    "scikit-learn models": "test_classes_that_occur:test_where_counts_or_leaf_values_say_which_classes",
+    "one tree, stored": "test_readers_cases:test_a_stored_tree_of_a_bootstrap_forest_counts_drawn_rows",
+    "`export_text`": "test_readers_cases:test_counts_with_a_common_divisor_are_not_numbers_of_rows",
+    "PMML rule sets": "test_readers_cases:test_counts_of_overlapping_rules_do_not_add_up_to_rows",
+    "PMML, averages": "test_readers_cases:test_an_average_of_trees_is_a_forest",
+    "Weka J48": "test_reader_corpus:test_a_class_that_no_leaf_predicts_may_have_the_rows_of_others",
+    "imbalanced-learn": "test_readers_cases:test_made_up_rows_are_no_training_rows",
+}
+
+
+def test_every_reader_has_a_row_and_every_assumption_a_test():
+    called = re.findall(r"from recon\.readers\.formats\.([\w.]+) import [^\n]*\bread\w*", inspect.getsource(detection))
+    own = {"release.reading"}  # `recon.readers.loading.loading` reads what detection leaves
+    assert {*detection.OBJECTS, *(module for module, _, _ in detection.TEXTS), *called, *own} == set(READERS)
+    rows = [row for of in READERS.values() for row in of]
+    assert [row for row in rows if f"\n| {row}" not in PAGE] == []
+    assert {case.row for case in CASES} <= set(rows)
+    table = PAGE.partition("## What each reader assumes\n")[2].partition("\n## ")[0]
+    lines = [line for line in table.splitlines() if line.startswith("| ")][1:]
+    assert [line for line in lines if sum(line.startswith(f"| {row}") for row in ASSUMED) != 1] == []
+    assert len(lines) == len(ASSUMED)
+    for test in ASSUMED.values():
+        module, _, name = test.partition(":")
+        assert f"def {name}" in (HERE / f"{module}.py").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

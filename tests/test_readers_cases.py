@@ -86,6 +86,15 @@ def test_features_that_a_dump_only_numbers_are_those_at_their_places():
         recon.load(CASES / "xgb_dump_sparse.json", domain=turned)
 
 
+def test_trees_of_one_leaf_in_the_first_round_end_no_training():
+    frame = table("xgb_one_leaf.csv")  # the tree of class 2, which one row has, does not split
+    release = recon.load(CASES / "xgb_one_leaf.json", domain=recon.Domain.from_frame(frame, label="y"))
+    assert violations(release, frame) == []
+    assert not any("other rows" in line for line in (*release.reader_notes, *release.assumptions))
+    with pytest.raises(Unsupported, match="holds one release"):
+        recon.load(f"{CASES / 'xgb_one_leaf.json'}#2")
+
+
 def changed(file, change):
     found = json.loads((GOLDEN / "boosted" / file).read_text(encoding="utf-8"))
     change(found["learner"]["gradient_booster"]["model"]["trees"])

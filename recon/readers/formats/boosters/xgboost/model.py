@@ -72,6 +72,7 @@ from recon.readers.formats.boosters.shared import (
 )
 from recon.readers.formats.boosters.xgboost.directions import DirectedDraft, FirstTreeCounts
 from recon.readers.formats.boosters.xgboost.file import (
+    ROBUST,
     UNIT_HESSIAN,
     Cover,
     ObjectiveStart,
@@ -429,15 +430,15 @@ def _to_draft(
     `marker`: the value that the model takes for missing beside NaN, where the file names it.
     """
     begin = starting_shares(booster)
-    shares = begin.shares
+    shares, labels, label = begin.shares, _label_values(begin, classes), label_name(booster.names)
     first = booster.trees if begin.every else booster.trees[: max(1, len(shares)) * booster.parallel]
     first = first[:1] if booster.dump else first
     trees = [(t, tree) for t, tree in enumerate(first) if len(tree.grown.splits) > 1]
     if not trees:
         raise Unsupported("no tree of the first round has a split: the XGBoost model says nothing about its rows")
-    labels, label = _label_values(begin, classes), label_name(booster.names)
     covers = [_cover_of(t, tree, begin, booster) for t, tree in trees]
     kept = _same_rows(booster, trees, covers) if begin.every else len(trees)
+    cut = trees[kept][0] if kept < len(trees) else len(booster.trees)  # the first tree of other rows, or drawn anew
     trees, covers = trees[:kept], covers[:kept]
     seen = True if draws is False and booster.parallel == 1 else _all_rows_seen(booster, begin, trees, covers)
     minimum = booster.parallel > 1 or draws is True or seen is not True
@@ -455,17 +456,18 @@ def _to_draft(
     notes = (*assumed, *own, *([copies] if copies else []), *told)
     if begin.every and len(booster.trees) > 1:
         notes = (*notes, SAME_ROWS)
-    if kept < len(first):
-        remarks += [f"from tree {kept} on the leaf values belong to other rows, or to drawn ones: those are left out"]
-    others = _other_trainings(replace(booster, trees=booster.trees[kept:], averaged=False)) if kept < len(first) else []
+    others: list[Draft | str] = []
+    if cut < len(booster.trees):
+        remarks += [f"from tree {cut} on the leaf values belong to other rows, or to drawn ones: those are left out"]
+        others = _other_trainings(replace(booster, trees=booster.trees[cut:], averaged=False))
     if len(booster.trees) > len(first) and shares and not booster.dump:
         found = "the trees may have seen samples of the rows" if minimum else _later(booster, covers[0])
         if isinstance(found, XGBoostRates):
-            kept = first_of_other_rows([_moves(tree, found) for tree in booster.trees], (found.ridge,) * 2)
-            others = [LATER] if kept < len(booster.trees) else []
-            part = replace(booster, trees=booster.trees[:kept])
-            models = (_boosting(part, models[0], found, rows),) if kept > 1 else models
-            notes = (*notes, MADE, found.note, SAME_ROWS) if kept > 1 else notes
+            cut = first_of_other_rows([_moves(tree, found) for tree in booster.trees], (found.ridge,) * 2)
+            others = [LATER] if cut < len(booster.trees) else []
+            part = replace(booster, trees=booster.trees[:cut])
+            models = (_boosting(part, models[0], found, rows),) if cut > 1 else models
+            notes = (*notes, MADE, found.note, SAME_ROWS) if cut > 1 else notes
         else:
             remarks += [LATER, found]
     if others and draws is not None:  # the settings in a pickle are those of the last training
@@ -487,7 +489,7 @@ def _to_draft(
         drawn=drawn,
         marker=marker,
     )
-    return draft.before_others(kept, others, REFUTED) if others else draft
+    return draft.before_others(cut, others, REFUTED) if others else draft
 
 
 def _other_trainings(booster: XGBoostFile) -> list[Draft | str]:
@@ -546,7 +548,8 @@ def _cover_of(t: int, tree: StoredXGBoostTree, begin: ObjectiveStart, booster: X
     share = begin.shares[tree.group] if begin.shares and tree.group < len(begin.shares) else None
     found = sizes(tree, share, begin.factor)
     if found is None:
-        ask = "save the model with save_model('model.json')" if booster.dump else "rows were weighted"
+        ask = "rows were weighted" + (", or hessians smoothed (after 3.2)" if booster.objective in ROBUST else "")
+        ask = "save the model with save_model('model.json')" if booster.dump else ask
         raise Unsupported(f"the covers of tree {t} are no whole numbers of rows with equal hessians: {ask}")
     return found
 
