@@ -221,11 +221,11 @@ def _texts():
     for path in SOURCES:
         nodes = nodes_of(path)
         named = {one.value for one in nodes if isinstance(one, ast.Expr)}  # docstrings are for developers
-        inner = {part for one in nodes if isinstance(one, ast.JoinedStr) for part in ast.walk(one)}
+        left_out = named | {part for one in nodes if isinstance(one, ast.JoinedStr) for part in ast.walk(one)}
         for one in nodes:
             if isinstance(one, ast.JoinedStr):
                 text = "".join(part.value if isinstance(part, ast.Constant) else "X" for part in one.values)
-            elif isinstance(one, ast.Constant) and isinstance(one.value, str) and one not in named | inner:
+            elif isinstance(one, ast.Constant) and isinstance(one.value, str) and one not in left_out:
                 text = one.value
             else:
                 continue
