@@ -460,3 +460,11 @@ def test_codes_of_categories_that_the_file_does_not_name_are_refused():
     model._bin_mapper.bin_thresholds_[0] = np.array([0.0])
     with pytest.raises(ReleaseError, match="splits on categories that the model does not name"):
         released_from(model, frame)
+
+
+def test_rows_held_out_of_those_with_weight_0_are_an_assumption():
+    frame = rows(100)
+    model = GradientBoostingClassifier(n_estimators=3, n_iter_no_change=2, random_state=0)
+    weight = np.arange(100) % 3 != 0  # a tenth of all rows is held out, whatever they weigh
+    release = released_from(model.fit(frame.drop(columns=frame.columns[-1]), frame.iloc[:, -1], weight * 1.0), frame)
+    assert any("no row had weight 0" in line for line in release.assumptions)

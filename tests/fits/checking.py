@@ -66,6 +66,7 @@ SENTENCES = {
         settings.SAME_ROWS,
         boosting.CONTINUED,
     ),
+    "zeros": (boosting.NO_ZEROS,),
     "scaled": (lightgbm.NOT_CUT, lightgbm.NOT_THE_LAST),
     "drawn": (xgboost.NOT_STATED, xgboost.ALL_SEEN),
 }
@@ -83,6 +84,8 @@ def assumed_away(said: dict[str, Any], assumptions: Sequence[str], broken: str) 
     meant = {line for name in said["broken"] for line in SENTENCES.get(name, ())}
     if VALUES in broken:
         meant |= {line for name in said["broken"] for line in OF_VALUES.get(name, ())}
+    if said["library"] == "catboost" and {"zeros"} <= set(said["broken"]) and "categorical" in said["kinds"]:
+        meant.add(catboost.NOT_WEIGHTED)  # beside columns with categories its leaf weights are those of other rows
     spans = said["weighs"].values()
     if "weighted" in said["broken"] and (min(low for low, _ in spans) != max(high for _, high in spans)):
         meant.add(trees.ASSUMES)

@@ -358,7 +358,7 @@ def _sentences() -> frozenset[str]:
     boosted = (
         *(lightgbm.BUNDLED, lightgbm.NOT_CUT, lightgbm.NOT_STATED, lightgbm.ANY_WEIGHT, catboost.NOT_WEIGHTED),
         *(xgboost.NOT_WEIGHTED, xgboost.NOT_STATED, xgboost.NOT_TOLD, xgboost.HALF, xgboost.LATER),
-        *(catboost.HELD_OUT, catboost.HELD_OUT_ROWS, boosting.HELD_OUT_ROWS, boosting.CONTINUED),
+        *(catboost.HELD_OUT, catboost.HELD_OUT_ROWS, boosting.HELD_OUT_ROWS, boosting.CONTINUED, boosting.NO_ZEROS),
         *(lightgbm.NOT_THE_LAST, lightgbm.SAME_ROWS, xgboost.SAME_ROWS, catboost.SAME_ROWS),
         *(f"{begin}{why}" for begin in ("", FIRST, f"{OTHERS}: ") for why in OTHER_TRAININGS),
     )

@@ -63,6 +63,7 @@ BY_CATEGORY = "sums of gradients over sets of categories are not derived"
 OTHER_ROWS = "its trees count different rows, training was continued"
 HELD_OUT = "rows were held out for early stopping"
 HELD_OUT_ROWS = "rows held out for early stopping may be in any leaf: a leaf's count is a least number of training rows"
+NO_ZEROS = "no row had weight 0: how many rows there were follows from the share held out, of those with weight 0, too"
 CONTINUED = "warm_start is set: training was not continued on other rows"
 
 
@@ -91,7 +92,7 @@ def read(thing: Thing, form: str) -> Draft:
     same = [i for i, a in enumerate(arrays) if part or a.rows[0] == arrays[0].rows[0]]
     values = leaf_values(thing, arrays, classes) if len(same) == len(arrays) else OTHER_ROWS
     values = BY_CATEGORY if columns.sets and not isinstance(values, str) else values
-    notes = [HELD_OUT_ROWS] if out else []
+    notes = [HELD_OUT_ROWS, *([] if histogram else [NO_ZEROS])] if out else []
     notes += ["every tree was fitted on a part of the rows"] if _subsampled(thing) else []
     notes += [CONTINUED] if thing.get("warm_start") and len(arrays) > 1 else []
     lines = (*counting_notes([counts[0]]), *([LATER] if len(same) > 1 else []))
