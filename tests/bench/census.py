@@ -77,11 +77,11 @@ def real() -> list[Line]:
     sizes = [len(json.dumps(p)) for p in proofs.values()]
     exact = sum(a.multiset[0] == a.multiset[1] for a in answer.areas)
     return [
-        Line("28 tracts, widths", widths, "read", beside, said={"people": told["people"]},
+        Line("28 tracts: widths", widths, "read", beside, said={"people": told["people"]},
              same={"blocks": told["areas"], "0 by own tables": told["alone"]["zero"], "0": told["coupled"]["zero"]}),
-        Line("28 tracts, years", sums, "read", beside, same={"certain": answer.certain},
+        Line("28 tracts: years", sums, "read", beside, same={"certain": answer.certain},
              more={"only data set over bins": sum(a.unique is True for a in answer.areas), "multiset exact": exact}),
-        Line("28 tracts, certificates", checked, "read", beside, less={"largest, bytes": max(sizes)},
+        Line("28 tracts: certificates", checked, "read", beside, less={"largest, bytes": max(sizes)},
              more={"verified": sum(not c.error for c in checked.found)},
              said={"median, bytes": int(np.median(sizes))}),
     ]  # fmt: skip
@@ -118,16 +118,16 @@ def synthetic(tracts: int, coupled: bool) -> list[Line]:
         fit = [
             bool(np.array_equal(sums(one, x), one.live.rows.value)) for one, x in zip(ones, found.found, strict=True)
         ]
-        lines.append(Line(f"{name}, one data set", found, "read", beside, more={"tracts": sum(fit)},
+        lines.append(Line(f"{name}: one data set", found, "read", beside, more={"tracts": sum(fit)},
                           said={"s a tract": round(found.cpu / tracts, 3)}))  # fmt: skip
         relaxed = measured(lambda: variability(tables, relaxed=True, coupled=False), repeats=1)
         ways = {"alone": told["alone"], "relaxed": relaxed.found.summary()["relaxed"], "coupled": part}
         shares = {way: shares_of(one) for way, one in ways.items()}
-        lines.append(Line(f"{name}, relaxed", relaxed, "coupled", work, said={"0 by people, %": shares}))
+        lines.append(Line(f"{name}: relaxed", relaxed, "coupled", work, said={"0 by people, %": shares}))
     else:
         found = measured(lambda: [w.data_sets for w in widths], repeats=1)
         bounds = sum(low != high for one in found.found for low, high in one.values())
-        lines.append(Line(f"{name}, number of data sets", found, "read", beside,
+        lines.append(Line(f"{name}: number of data sets", found, "read", beside,
                           more={"exact %": round(100 * (n - bounds) / n, 2)},
                           said={"ms a block": round(1000 * found.cpu / n, 1)}))  # fmt: skip
     return lines
