@@ -560,12 +560,42 @@ def test_leaves_of_trees_grown_best_first_keep_a_side():
     nodes = model.tree_.__getstate__()["nodes"]
     sides = (nodes["left_child"] < 0) & (nodes["missing_go_to_left"] == 1)
     assert sides.sum() >= 3
-    assert _stray(nodes, best_first=True) == 0
+    assert _stray(nodes, 8) == 0
     assert _stray(nodes) == sides.sum()
     assert "unknown" not in {f.level for f in inspect_bytes(pickle.dumps(model)).findings}
     nodes["missing_go_to_left"][sides.nonzero()[0][:2]] = 2, 3
     nodes["impurity"][sides.nonzero()[0][2]] = 0.0
-    assert _stray(nodes, best_first=True) == 3
+    assert _stray(nodes, 8) == 3
+
+
+def test_leaves_of_histograms_keep_gains_where_the_number_of_leaves_ended_growth():
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    draw = np.random.default_rng(0)
+    x = draw.normal(size=(400, 3))
+    model = HistGradientBoostingClassifier(max_iter=2, max_leaf_nodes=4, early_stopping=False)
+    raw = pickle.dumps(model.fit(x, x.sum(axis=1) > 0))
+    nodes = model._predictors[0][0].nodes
+    assert (nodes["gain"][nodes["is_leaf"] != 0] > 0).any()
+    assert not {f.path for f in inspect_bytes(raw).findings if f.level == "unknown"}
+    assert _stray(nodes, 4) == 0 < _stray(nodes, 5)
+
+
+def test_names_of_many_columns_are_told_where_the_number_of_columns_is_not():
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    model = make_pipeline(StandardScaler())
+    vars(model)["feature_names_in_"] = np.array([f"column {i}" for i in range(24)], dtype=object)
+    assert not {f.path for f in inspect_bytes(pickle.dumps(model)).findings if f.level == "unknown"}
+
+
+def test_leaf_values_of_catboost_are_as_many_as_leaves():
+    content = json.loads((GOLDEN / "models" / "catboost-1.2.10" / "binary.json").read_text())
+    assert not {f.path for f in inspect_bytes(json.dumps(content).encode()).findings if f.level == "unknown"}
+    content["oblivious_trees"][2]["leaf_values"] += FLAT[:30]
+    found = {f.path for f in inspect_bytes(json.dumps(content).encode()).findings if f.level == "unknown"}
+    assert found == {"oblivious_trees.*.leaf_values"}
 
 
 def test_a_state_given_to_an_array_twice_is_not_understood():

@@ -29,6 +29,7 @@ def nodes(job: str, kind: str) -> list[Line]:
 
     from encoders.encode.encoder import encode
     from recon.readers.formats.detection import read_draft
+    from recon.readers.inspection.inspecting import inspect_bytes
     from recon.readers.loading.loading import bind_draft
 
     rng = np.random.default_rng(0)
@@ -41,6 +42,7 @@ def nodes(job: str, kind: str) -> list[Line]:
     load = pickle.loads if kind == "pickle" else lambda d: joblib.load(io.BytesIO(d))
     beside = measured(lambda: load(data))
     read = measured(lambda: read_draft(data, 1 << 30))
+    looked = measured(lambda: inspect_bytes(data))
     bound = measured(lambda draft: bind_draft(draft, None), lambda: read_draft(data, 1 << 30))
     domain, models = bound.found
     encoded = measured(lambda: encode(domain, models, read.found.rows), repeats=1)
@@ -48,6 +50,7 @@ def nodes(job: str, kind: str) -> list[Line]:
     baseline = "pickle.loads" if kind == "pickle" else "joblib.load"
     return [
         Line(f"{job}: read", read, baseline, beside, said={"MB": round(len(data) / 1e6)}),
+        Line(f"{job}: inspected", looked, baseline, beside, same={"findings": len(looked.found.findings)}),
         Line(f"{job}: bound to a guessed domain", bound, baseline, beside, same=size),
         Line(f"{job}: encoded as statements", encoded, baseline, beside),
     ]

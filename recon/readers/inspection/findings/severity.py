@@ -87,8 +87,12 @@ def _graded(one: Finding, models: int) -> Finding:
     return one
 
 
-def least(values: Iterable[Any]) -> int | None:
+def least(values: Iterable[Any] | np.ndarray[Any, Any]) -> int | None:
     """Return the smallest number above zero (1 for what rounds to 0), None where there is none."""
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iuf":
+        above = values[(values > 1e-9) & np.isfinite(values)]
+        return max(1, round(float(above.min()))) if above.size else None
+    values = values.reshape(-1).tolist() if isinstance(values, np.ndarray) else values
     found = [float(v) for v in values if isinstance(v, (int, float, np.number)) and float(v) > 1e-9]
     return max(1, round(min(found))) if found else None
 
@@ -100,17 +104,17 @@ def of_object(rule: str, path: str, owner: Thing, value: Any) -> tuple[int | Non
     if rule == "histogram-tree":
         names = value.dtype.names if isinstance(value, np.ndarray) else None
         if names and {"count", "is_leaf"} <= set(names):
-            return least(value["count"][value["is_leaf"] != 0].tolist()), 1
+            return least(value["count"][value["is_leaf"] != 0]), 1
         return None, 1
     if rule == "figs-counts":
         root = path.endswith("].value_sklearn")  # `trees_[0].value_sklearn`, not `trees_[0].left.value_sklearn`
-        return (least(value.reshape(-1).tolist()) if isinstance(value, np.ndarray) else None), int(root)
+        return (least(value) if isinstance(value, np.ndarray) else None), int(root)
     if rule == "contingency":
         if owner.class_name not in {"BernoulliNB", "CategoricalNB"}:  # sums of a column are no numbers of rows
             value = owner.get("class_count_")
         tables = [value] if isinstance(value, np.ndarray) else value if isinstance(value, list) else []
         arrays = [t for t in tables if isinstance(t, np.ndarray) and t.dtype.kind in "iuf"]
-        sizes = [least(t.reshape(-1).tolist()) for t in arrays]
+        sizes = [least(t) for t in arrays]
         return min((s for s in sizes if s is not None), default=None), 1
     return None, 0
 
@@ -120,7 +124,7 @@ def rows_of_tree(nodes: Any) -> int | None:
     names = nodes.dtype.names if isinstance(nodes, np.ndarray) else None
     if names is None or not {"left_child", "n_node_samples"} <= set(names) or not len(nodes):
         return None
-    return least(nodes["n_node_samples"][nodes["left_child"] == -1].tolist())
+    return least(nodes["n_node_samples"][nodes["left_child"] == -1])
 
 
 def _tree(owner: Thing, nodes: Any) -> int | None:
@@ -138,7 +142,7 @@ def _tree(owner: Thing, nodes: Any) -> int | None:
     shares = values[leaf] / np.where(sums > 0, sums, 1)
     drawn = nodes["weighted_n_node_samples"] if "weighted_n_node_samples" in names else nodes["n_node_samples"]
     size = drawn if np.all(drawn == np.rint(drawn)) else nodes["n_node_samples"]  # else rows were weighted
-    of_class = least((shares * size[leaf][:, None, None]).reshape(-1).tolist())
+    of_class = least(shares * size[leaf][:, None, None])
     return rows if of_class is None else min(rows, of_class)
 
 

@@ -193,7 +193,15 @@ def _of_rpart(content: dict[str, Any]) -> _Extra:
 
 
 def _of_catboost(content: dict[str, Any]) -> _Extra:
-    """Yield borders that no split of a tree uses: a model keeps none of these."""
+    """Yield borders that no split of a tree uses (a model keeps none), and values beyond the leaves of its trees."""
+    trees = _dicts(content, "oblivious_trees")
+    leaves = [2 ** min(30, len(_list(tree, "splits"))) for tree in trees]
+    sizes = [len(_list(tree, "leaf_values")) for tree in trees]
+    biases = [len(one) for one in _list(content, "scale_and_bias") if isinstance(one, list)]
+    each = max(1, min([*biases, *(size // most for size, most in zip(sizes, leaves, strict=True))], default=1))
+    for tree, size, most in zip(trees, sizes, leaves, strict=True):
+        yield ".oblivious_trees.*.leaf_values", size - each * most
+        yield ".oblivious_trees.*.leaf_weights", len(_list(tree, "leaf_weights")) - most
     held = content.get("features_info")
     columns = {one.get("feature_index", one.get("flat_feature_index")): one for one in _dicts(held, "float_features")}
     used: dict[Any, set[Any]] = {}

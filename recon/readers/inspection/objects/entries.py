@@ -542,7 +542,7 @@ def _is_bounded(held: Held, each: int) -> bool:
     """Return whether names and seeds are no more and no longer than those of honest models: `each` bytes at most."""
     columns, classes, members = sizes_of(held.first)
     most = each * max(1 if each == NUMBER else MOST_TEXTS, columns, classes, members)
-    plain = each == NUMBER or not (held.objects or held.entries > columns or held.longest > max(MOST_TEXTS, columns))
+    plain = each == NUMBER or not (held.objects or held.entries > columns or any(len(f) > 1 for f in held.forms))
     return plain and held.bytes <= most and all(len(t) <= LONGEST_NAME for t in held.texts)
 
 

@@ -285,7 +285,7 @@ def tree_parts(places: Iterable[GraphPlace], whole: bool) -> tuple[dict[int, lis
     for key, place in nodes.items():
         beside = values.get(key)
         above = place.above.owner if place.above is not None else None
-        odd = _stray(place.value, above is not None and _of(above, "max_leaf_nodes") is not None)
+        odd = _stray(place.value, None if above is None else _of(above, "max_leaf_nodes"))
         odd += _sizes_beside(place.owner, place.value)
         if odd:
             wrong.append(not_understood(place.path, odd, "nodes", STRAY))
@@ -305,16 +305,18 @@ def tree_parts(places: Iterable[GraphPlace], whole: bool) -> tuple[dict[int, lis
     return found, wrong
 
 
-def _stray(nodes: Any, best_first: bool = False) -> int:
+def _stray(nodes: Any, most: int | None = None) -> int:
     """Return the bytes of nodes of a tree that no other leads to, and of values at leaves that no leaf has.
 
-    `best_first`: scikit-learn grew it up to a number of leaves. Then a leaf with rows of several classes or targets
-    keeps the side that missing values would have had, had it been split.
+    `most`: scikit-learn grew it up to a number of leaves. Then a leaf with rows of several classes or targets keeps the
+    side that missing values would have had, had it been split, and of histograms the gain of its split.
     """
     names = set(nodes.dtype.names)
     left, right = ("left_child", "right_child") if "left_child" in names else ("left", "right")
     if not {left, right} <= names or not len(nodes):
         return 0
+    if any(nodes.dtype[side].kind not in "iu" for side in (left, right)):
+        return int(nodes.nbytes)
     leaf = nodes["is_leaf"] != 0 if "is_leaf" in names else nodes[left] < 0
     met = np.zeros(len(nodes), dtype=bool)
     met[0] = True
@@ -325,16 +327,20 @@ def _stray(nodes: Any, best_first: bool = False) -> int:
     for name, usual in (_AT_LEAVES if left == "left_child" else _AT_LEAVES_OF_BINS).items():
         if name in names:
             wrong = leaf & ~np.isin(nodes[name], usual)
-            if best_first and name == "missing_go_to_left" and "impurity" in names:
+            if most is not None and name == "missing_go_to_left" and "impurity" in names:
                 wrong &= (nodes[name] != 1) | ~(nodes["impurity"] > 0)
+            if isinstance(most, int) and name == "gain" and leaf.sum() >= most:
+                wrong &= ~(nodes[name] > 0)
             odd += int(wrong.sum()) * nodes.dtype[name].itemsize
     return int(odd)
 
 
 def _sizes_beside(tree: Thing | None, nodes: Any) -> int:
     """Return the bytes of a number of nodes and a depth that a tree of scikit-learn states and its nodes have not."""
-    if tree is None or "left_child" not in nodes.dtype.names or not len(nodes):
+    if tree is None or not {"left_child", "right_child"} <= set(nodes.dtype.names) or not len(nodes):
         return 0
+    if any(nodes.dtype[side].kind not in "iu" for side in ("left_child", "right_child")):
+        return int(nodes.nbytes)
     level, depth, met = np.zeros(1, dtype=np.intp), 0, 1
     while met <= len(nodes):
         inner = level[nodes["left_child"][level] > 0]
