@@ -86,7 +86,9 @@ def lightgbm_as_json(text: str) -> dict[str, Any]:
             importances, name = found["feature_importances"], line.rpartition("=")[0]
             put(importances if name not in importances else found, name, value)
         elif mark:
-            put(at, key, value if key in _ONE else [_codes(v) if _is_codes(v) else v for v in value.split()])
+            parts = value.split()
+            parts = [_codes(v) if _is_codes(v) else v for v in parts] if ":" in value else parts
+            put(at, key, value if key in _ONE else parts)
     return found
 
 

@@ -399,6 +399,18 @@ def is_listing(text: str) -> bool:
     return len(LISTED.findall(text)) >= _MANY or IN_A_ROW.search(text) is not None
 
 
+def _size_of_numbers(value: Any) -> int:
+    """Return the bytes of a list of numbers, or of short texts that are numbers; 0 of everything else."""
+    kinds = set(map(type, value)) if isinstance(value, list) else set()
+    if kinds == {str} and max(map(len, value)) <= 30:
+        try:
+            return sum(map(len, value)) if list(map(float, value)) and "".join(value).isascii() else 0
+        except ValueError:
+            return 0
+    short = bool(kinds) and kinds <= {int, float} and all(type(one) is float or abs(one) < 1 << 63 for one in value)
+    return NUMBER * len(value) if short else 0
+
+
 def document_ledger(kind: str, content: Any, whole: bool = False) -> FileLedger:
     """Return the ledger of parsed JSON of a kind; linear in it. `whole`: with what is implied, too."""
     paths, groups = _forms()[kind]
@@ -428,6 +440,11 @@ def document_ledger(kind: str, content: Any, whole: bool = False) -> FileLedger:
         ):
             odd[path] += size_of_json(value)
         else:
+            inner = path if path.endswith(".*") else f"{path}.*"
+            size = _size_of_numbers(value) if "n" in paths.get(inner, ("", 0))[0] else 0
+            if size:
+                known[inner] += size
+                continue
             stack += _below(path, value)
             if isinstance(value, dict):
                 told = {one for one in TOLD.get(kind, ()) if not path}
