@@ -460,16 +460,18 @@ def tried_together(
             os.close(reader)
             one_by_one(range(first, end), seed, cases, folder, light, writer)
         os.close(writer)
-        for line in lines(reader, child):
-            kind, *taken = json.loads(line)
-            if Taken(*taken).wrong(NEAR):
-                yield tried(first, seed, cases, folder, light=light)
-            else:
-                yield kind, Taken(*taken), ""
-            first += 1
-        os.waitpid(child, 0)
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(child, signal.SIGKILL)
+        try:
+            for line in lines(reader, child):
+                kind, *taken = json.loads(line)
+                if Taken(*taken).wrong(NEAR):
+                    yield tried(first, seed, cases, folder, light=light)
+                else:
+                    yield kind, Taken(*taken), ""
+                first += 1
+        finally:  # nobody may want the rest: nothing goes on writing
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(child, signal.SIGKILL)
+            os.waitpid(child, 0)
         if first < end:
             yield tried(first, seed, cases, folder, light=light)
             first += 1

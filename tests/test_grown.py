@@ -65,6 +65,11 @@ def test_what_one_of_many_commands_in_a_process_takes_is_seen(monkeypatch, tmp_p
     assert [kind for kind, _, _ in found] == list("01234567")
     assert [wrong for _, _, wrong in found] == ["", "", "again", "again", "again", "", "", ""]
     assert all(taken.memory < 600 << 20 and taken.code == 0 for _, taken, wrong in found if not wrong)
+    some = grown.tried_together(range(8), 1, {}, tmp_path, False)
+    assert next(some)[0] == "0"
+    some.close()
+    with pytest.raises(ChildProcessError):  # nobody goes on writing into the folder
+        os.waitpid(-1, os.WNOHANG)
 
 
 def test_a_process_of_its_own_decides_and_says_the_same(tmp_path):

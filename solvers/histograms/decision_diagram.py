@@ -133,7 +133,8 @@ MAX_STATES = 400_000
 EARLY = 0.02  # of them in the first layers, where states only multiply: what will not fit is given up soon
 CHECKED = 1 << 24  # state entries compared at a time
 MIN_FORESEEN_EDGES = 1 << 18  # edges of one cell: from here on their time and memory are foreseen
-STEP_BYTES, STEP_SECONDS = 96, 4e-7  # of an edge while its layer is made
+STEP_BYTES = 96  # of an edge while its layer is made
+STEP_WORK, OPEN_WORK = 2e-7, 8e-8  # of an edge, and per statement that is open there, measured
 AT_ONCE = 1 << 14  # edges along which long integers are multiplied between two looks at the clock
 SAMPLE = 64  # states whose numbers are looked at to tell how long they have become
 PHASE = "histograms were counted"
@@ -417,9 +418,10 @@ class Builder:
             raise TooLarge(f"more than {maximum:,} edges of histograms at cell {i} of {len(self.order)} (--memory)")
         if total > MIN_FORESEEN_EDGES and total * STEP_BYTES > limits.memory:
             raise TooLarge(f"{total:,} edges of histograms at cell {i} of {len(self.order)} (--memory)")
-        if total > MIN_FORESEEN_EDGES and total * STEP_SECONDS > limits.left():
+        work = total * (STEP_WORK + OPEN_WORK * len(self.open))
+        if total > MIN_FORESEEN_EDGES and work > limits.left():
             raise Inconclusive(f"too little time for {total:,} edges of histograms at cell {i} of {len(self.order)}")
-        limits.charge(total * STEP_SECONDS)
+        limits.charge(work)
         source = np.repeat(np.arange(len(times), dtype=np.int32), times)
         start = np.cumsum(times) - times
         y = np.arange(total, dtype=np.int64) - np.repeat(start - first, times)
