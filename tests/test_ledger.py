@@ -132,6 +132,12 @@ def test_values_of_every_sort_are_told_wherever_they_hang(sort, outputs):
         assert any(f.level in {"unknown", "critical", "high"} and attribute in f.path for f in found), attribute
 
 
+def test_keys_that_are_objects_are_no_seeds():
+    model = fitted()
+    model.scores_ = {np.float64(0.5): {"random_state": 1}, "random_state": 2}
+    assert "unknown" in {f.level for f in inspect_bytes(pickle.dumps(model)).findings}
+
+
 def test_empty_lists_taken_off_the_stack_are_told():
     raw = pickle.dumps(fitted(), 2)[:-1] + opcodes([[[], ()][v % 2] for v in FLAT]) + b"0."
     assert "(beside the content)" in {f.path for f in inspect_bytes(raw).findings if f.level == "unknown"}

@@ -183,7 +183,7 @@ def _below(place: GraphPlace) -> list[GraphPlace]:
             inner = [("".join(f"[{i}]" for i in at), at, value[at]) for at in places]
     elif isinstance(value, dict):
         inner = [(f"[{_key(k)}]", (k,), v) for k, v in value.items()]
-        inner += [(f"(key {i})", (), k) for i, k in enumerate(value) if _has_object(k)]
+        inner += [(f"(key {i})", ("",), k) for i, k in enumerate(value) if _has_object(k)]
     elif isinstance(value, (list, tuple, set, frozenset)):
         inner = [(f"[{i}]", (i,), v) for i, v in enumerate(value)]
     holder = value if isinstance(value, dict) else None
