@@ -57,7 +57,7 @@ mutants: .venv/dev
 safety: .venv/dev
 	$(BIN)/python tests/safety.py
 	$(BIN)/python tests/safety.py --part positions --number 500
-	$(BIN)/python tests/safety.py --part models --number 580
+	$(BIN)/python tests/safety.py --part models --number 3000
 	$(BIN)/python tests/random_tables.py
 	$(BIN)/python tests/holders.py
 	$(BIN)/python tests/grown.py

@@ -5,7 +5,10 @@ from __future__ import annotations
 import collections
 import itertools
 import json
+import os
 import random
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -262,7 +265,7 @@ def histograms_by_sat(got, most):
     At most one more than `most`; blocking clauses over the digits of the cells, which settle the rest.
     """
     mapping = models.cpsat(got)[1]
-    lines = [x for line in opb_lines(mapping.form, ()) for x in line.splitlines() if x and not x.startswith("*")]
+    lines = [x for x in "".join(opb_lines(mapping.form, ())).splitlines() if x and not x.startswith("*")]
     shown = {int(t[1:]) for line in lines for t in line.split() if t[0] == "x"}
     top = itertools.count(max(shown) + 1)
     with extra("pysat.solvers").Solver("cadical153") as solver:
@@ -381,6 +384,54 @@ def test_example_releases_are_counted_by_ortools_pysat_and_highspy_alone(name):
         assert len(solutions(by_rows)) == weights["multiset"]
 
 
+def as_many_solutions(got, convention, number):
+    """Demand that OR-Tools enumerates so many solutions row by row, and python-sat's loop so many models."""
+    model, mapping = models.cpsat(got, by="rows", convention=convention)
+    assert mapping.exact
+    assert len(solutions(model)) == number
+    cnf, mapping = models.cnf(got, convention)
+    shown, found = {int(name[1:]) for name in mapping.projection}, 0
+    with extra("pysat.solvers").Solver("cadical153", bootstrap_with=cnf.clauses) as solver:
+        while found <= number and solver.solve():
+            found += 1
+            solver.add_clause([-x for x in solver.get_model() if abs(x) in shown])
+    assert found == number
+    answer = recon.count(got, convention)
+    assert number in answer
+
+
+LARGE = [
+    (5333, "multiset"),
+    (5333, "ordered"),
+    (5428, "ordered"),
+    (5123, "multiset"),
+    (5654, "ordered"),
+    (5693, "multiset"),
+]
+LARGER = [(5657, "ordered"), (5268, "ordered"), (5433, "ordered"), (5581, "ordered"), (5584, "ordered")]
+
+
+@pytest.mark.parametrize(
+    ("seed", "convention"), [*LARGE, *(pytest.param(*one, marks=pytest.mark.slow) for one in LARGER)]
+)
+def test_many_worlds_are_enumerated_by_ortools_and_pysat(seed, convention):
+    """Releases of every kind with 10^3 to 10^5 worlds: as many solutions as there are worlds by brute force."""
+    case = model_cases.drawn(seed)
+    assert 1_000 <= case.counts[convention] <= 100_000
+    as_many_solutions(model_cases.released(case), convention, case.counts[convention])
+
+
+@pytest.mark.parametrize(
+    "which", [0, 1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)]
+)
+def test_fits_with_many_worlds_are_enumerated_by_ortools_and_pysat(which):
+    """Trees and a rule list as notebooks fit them, 10^3 to 10^5 worlds."""
+    got = [*notebook_sized(), *notebook_sized(7)][(1, 0, 3, 4)[which]]
+    number = recon.count(got, "ordered").value
+    assert 1_000 <= number <= 100_000
+    as_many_solutions(got, "ordered", number)
+
+
 def test_two_trees_by_clauses_and_an_external_counter():
     """Ganak and d4 count the clauses of an example and of fits of scikit-learn with 10^3 to 10^5 worlds."""
     ganak, d4 = extra("pyganak"), extra("py_d4")
@@ -402,14 +453,18 @@ def test_two_trees_by_clauses_and_an_external_counter():
     assert sum(1_000 <= number <= 100_000 for number in seen) >= 2
 
 
-def notebook_sized():
-    """Yield the releases of small trees of scikit-learn over few rows."""
+def notebook_sized(rows=5):
+    """Yield the releases of small trees of scikit-learn over few rows, of more than 5 a rule list's too."""
     sklearn = extra("sklearn.tree")
     for depth in (1, 2):
-        draw, rows = np.random.default_rng(2), 5
+        draw = np.random.default_rng(2)
         frame = pd.DataFrame({f"a{k}": draw.integers(0, 2 + k, rows) for k in range(2)})
         frame["y"] = draw.integers(0, 2, rows)
         fitted = sklearn.DecisionTreeClassifier(max_depth=depth, random_state=0).fit(frame[["a0", "a1"]], frame["y"])
+        yield recon.encode(fitted, recon.Domain.from_frame(frame, label="y"))
+    if rows > 5:
+        frame["a1"] %= 2
+        fitted = recon.GreedyRuleListClassifier(max_length=2).fit(frame[["a0", "a1"]], frame["y"])
         yield recon.encode(fitted, recon.Domain.from_frame(frame, label="y"))
 
 
@@ -464,3 +519,84 @@ def test_what_is_not_defined_is_refused_by_name(monkeypatch):
             mapping.world(broken)
     with pytest.raises(recon.ReleaseError, match="no possible world"):
         models.cpsat(got)[1].solution(world.to_frame().iloc[:1])
+
+
+def staircase(name, values, rows):
+    """Return a tree that tells every value of an attribute apart, so many rows of each."""
+    nodes = []
+    for v in range(values - 1):
+        nodes += [{"if": {name: v}, "then": 2 * v + 1, "else": 2 * v + 2}, {"count": rows}]
+    return {"kind": "tree", "nodes": [*nodes, {"count": rows}]}
+
+
+def crossed(values, trees):
+    """Return the release of trees over an attribute each: all values of all attributes are cells."""
+    attributes = [{"name": f"a{k}", "min": 0, "max": values - 1} for k in range(trees)]
+    models = [staircase(f"a{k}", values, 1_000) for k in range(trees)]
+    return {"recon": 1, "domain": {"attributes": attributes}, "rows": 1_000 * values, "models": models}
+
+
+ALONE = """
+import json, os, sys
+import highspy, networkx, ortools.sat.python.cp_model, pandas, scipy.sparse
+import recon.cli.app, recon.models.exporting
+from recon.__main__ import main
+
+for arguments in json.loads(sys.argv[1]):
+    read, write = os.pipe()
+    if not (child := os.fork()):
+        os.dup2(write, 1)
+        os.dup2(write, 2)
+        sys.argv = ["recon", *arguments]
+        main()
+    os.close(write)
+    with os.fdopen(read) as file:
+        text = file.read()
+    _, status, used = os.wait4(child, 0)
+    print(json.dumps([os.waitstatus_to_exitcode(status), used.ru_maxrss << 10, text]))
+"""
+ALLOWED = 176 << 20  # bytes of --memory; libraries alone take 160 MB
+
+
+def test_what_is_too_large_is_refused_before_it_is_built(tmp_path):
+    """Every format says how large, with exit code 3, and the process never holds twice what --memory allows."""
+    bits = [{"name": f"b{k}", "values": [0, 1]} for k in range(4_000)]
+    rules = [{"if": {one["name"]: 1}, "count": 1} for one in bits] + [{"if": {}, "count": 1}]
+    long = {"recon": 1, "domain": {"attributes": bits}, "models": [{"kind": "rule_list", "rules": rules}]}
+    spots = [{"where": {f"a{k}": 7 * i >> 4 * k & 15 for k in range(4)}, "at_least": 0} for i in range(3_000)]
+    table = crossed(16, 4)
+    table["models"].append({"kind": "table", "statements": spots})
+    every = {"small": crossed(2, 1), "crossed": crossed(11, 5), "fewer": crossed(7, 5), "long": long, "spots": table}
+    for name, release in every.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(release))
+    small = str(tmp_path / "small.json")
+    recon.export(small, "mps", str(tmp_path / "small.mps"))
+    (tmp_path / "words").write_text("c0 1000\n" * 1_000_000)
+    (tmp_path / "map").write_text('{"recon_map": 1, "bits": [' + "[],[]," * 1_000_000 + "[]]}")
+    cases = [
+        (["crossed.json", "--to", to, "--out", f"out.{to}"], "966,306 entries")
+        for to in ("mps", "opb", "cpsat")
+    ] + [
+        (["crossed.json", "--to", "graphml", "--nodes", "cells", "--out", "out.xml"], "966,306 entries"),
+        (["fewer.json", "--to", "graphml", "--nodes", "cells", "--out", "out.xml"], "100,877 nodes and edges"),
+        (["spots.json", "--to", "mps", "--out", "out.mps"], "3,004 values of 65,536 pieces"),
+        (["long.json", "--to", "graphml", "--out", "out.xml"], "8,006,000 attributes named by 4,001 statements"),
+        (["crossed.json", "--to", "dimacs", "--out", "out.cnf"], "23,595,000 clauses"),
+        (["crossed.json", "--to", "dimacs", "--convention", "multiset", "--out", "out.cnf"], "23,595,000 clauses"),
+        ([small, "--map", "small.mps.map.json", "--solution", "words"], "the solution needs more than the 176 MB"),
+        ([small, "--map", "map", "--solution", "words"], "the map needs more than the 176 MB"),
+    ]  # fmt: skip
+    asked = [["export", *case, "--memory", str(ALLOWED), "--quiet"] for case, _ in cases]
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE, json.dumps(asked)], check=False, cwd=tmp_path, capture_output=True, text=True,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1]), "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(lines) == len(cases), done.stderr
+    wrong = [
+        (arguments, code, peak >> 20, text)
+        for (arguments, size), (code, peak, text) in zip(cases, lines, strict=True)
+        if code != 3 or peak >= 2 * ALLOWED or size not in text or "--memory" not in text
+    ]
+    assert not wrong
+    assert not [*tmp_path.glob("out.*")]

@@ -24,6 +24,7 @@ from typing import Any
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.parts.base import CutDomain
+from recon.io.files.budget import current, parsed_json, within
 from recon.io.files.opening import read_whole
 from recon.io.files.writing import write_all
 from recon.models.constraint_models import mapping_of
@@ -53,6 +54,7 @@ def _map_lines(mapping: Mapping, to: str, about: tuple[str, ...]) -> Iterator[st
 def _read_map(path: str) -> dict[str, Any]:
     """Return a map; `ReleaseError` where the file is none."""
     data = read_whole(path)
+    parsed_json(data, "the map")
     try:
         found = json.loads(data)
     except (ValueError, RecursionError):
@@ -64,7 +66,12 @@ def _read_map(path: str) -> dict[str, Any]:
 
 def _demand_same(mapping: Mapping, found: dict[str, Any], to: str, path: str) -> None:
     """Raise `ReleaseError` where a map is that of another release than the mapping's."""
-    own = json.loads("".join(_map_lines(mapping, to, ())))
+    lines, what = [], "the map of the release"
+    for line in _map_lines(mapping, to, ()):
+        current().bytes(len(line), what)
+        lines.append(line)
+    parsed_json(text := "".join(lines), what)
+    own = json.loads(text)
     if {k: v for k, v in own.items() if k not in TOLD} != {k: v for k, v in found.items() if k not in TOLD}:
         origin = found.get("release")
         name = origin.get("name") if isinstance(origin, dict) else None
@@ -99,11 +106,11 @@ def _cell_map(release: EncodedRelease, program: IntegerProgram, to: str, about: 
         names = [program.names[y] if to != "opb" else f"x{opb_variables(program, y)[0][1]}" for y in columns]
         yield ("," if i else "") + "\n  " + dumped({"name": f"choice{i}", "source": source, "selectors": names})
     yield f'\n ],\n "left_out": {program.left_out},\n "constraints": ['
-    sources = list(program.sources())
+    source_of = program.sources()
     place = {y: (i, a) for i, columns in enumerate(program.selectors) for a, y in enumerate(columns)}
     for i, constraint in enumerate(c for c in program.constraints() if not c.name.startswith("choice")):
         s = constraint.statement
-        entry = _constraint_json(constraint, "the number of rows" if s is None else sources[s])
+        entry = _constraint_json(constraint, "the number of rows" if s is None else source_of(s))
         low, high = (constraint.low, constraint.high) if s is None else (system.linear.low[s], system.linear.high[s])
         entry["figure"] = between(int(low or 0), int(high or 0))
         if constraint.selector is not None:
@@ -148,6 +155,7 @@ def _bit_json(cut: CutDomain, bit: ClauseBit) -> dict[str, Any]:
 
 
 LITERAL = re.compile(r"-?x?[0-9]+")
+WORD_BYTES = 250  # of a word of a solution: itself, its place in a line, and the value of a variable
 OTHER = ("c", "s", "o")  # first words of lines that hold no values: comments, status, objective
 NEEDED = 'give JSON (names and values, or literals), lines "v ..." or lines of a name and a value'
 
@@ -159,6 +167,8 @@ def _read_solution(path: str, mapping: Mapping, to: str) -> dict[Any, Any]:
     of a name and a value, of which only those behind "# Columns" count where HiGHS wrote them. Raises `ReleaseError`.
     """
     text = read_whole(path).decode("utf-8", errors="replace")
+    parsed_json(text, "the solution")
+    current().bytes(WORD_BYTES * sum(map(text.count, (" ", "\t", "\n"))), "the solution")
     if text.lstrip()[:1] in ("{", "["):
         try:
             found = json.loads(text)
@@ -313,6 +323,12 @@ def restored(release: Released, map_path: str, solution_path: str, limits: Limit
     """
     limits = limits or Limits()
     release = strengthened_release(release_of(release, limits), limits)
+    with within(limits=limits):
+        return _restored(release, map_path, solution_path, limits)
+
+
+def _restored(release: EncodedRelease, map_path: str, solution_path: str, limits: Limits) -> World:
+    """Return the rows of a solution; see `restored`."""
     found = _read_map(map_path)
     to, convention = found.get("format"), found.get("convention")
     if to not in FORMATS or not isinstance(convention, str | None):

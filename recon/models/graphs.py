@@ -19,11 +19,12 @@ from solvers.foundation.displayed import json_shown, shown
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.proofs.export.interaction import attribute_graph, cell_graph, components
-from solvers.statements.boxes import Box
+from solvers.statements.boxes import Box, spans
 
 if TYPE_CHECKING:
     from networkx import Graph
 
+KEPT = 1 << 18  # values of literals that are kept while boxes are written
 LARGE = 1 << 53  # whole numbers beyond are written as decimal strings, as everywhere
 
 
@@ -40,22 +41,21 @@ def dumped(value: Any) -> str:
 def values_json(cut: CutDomain, k: int, mask: int) -> list[Any]:
     """Return the values of some parts of an attribute: values, and ranges as a release file writes them."""
     cuts = cut.cuts[k]
-    spans: list[tuple[Any, Any]] = []
-    for p in range(len(cuts.sizes)):
-        if mask >> p & 1:
-            start = spans.pop()[0] if spans and spans[-1][1] == cuts.edges[p] else cuts.edges[p]
-            spans.append((start, cuts.edges[p + 1]))
+    runs: list[tuple[Any, Any]] = []
+    for a, b in spans(mask):
+        start = runs.pop()[0] if runs and runs[-1][1] == cuts.edges[a] else cuts.edges[a]
+        runs.append((start, cuts.edges[b]))
     attribute, gaps = cuts.attribute, []
-    if spans and spans[-1][1] > attribute.known[1]:  # a range says nothing about missing values
-        start, gaps = spans.pop()[0], [{"missing": True}]
-        spans += [(start, attribute.known[1])] if start < attribute.known[1] else []
+    if runs and runs[-1][1] > attribute.known[1]:  # a range says nothing about missing values
+        start, gaps = runs.pop()[0], [{"missing": True}]
+        runs += [(start, attribute.known[1])] if start < attribute.known[1] else []
     if isinstance(attribute, Continuous):
-        return [_range_json(a, b) for a, b in spans] + gaps
+        return [_range_json(a, b) for a, b in runs] + gaps
     if isinstance(attribute, Listed):
-        return [attribute.value(i) for a, b in spans for i in range(a, b)] + gaps
+        return [attribute.value(i) for a, b in runs for i in range(a, b)] + gaps
     return [
         attribute.value(a) if b == a + 1 else {"at_least": attribute.value(a), "at_most": attribute.value(b - 1)}
-        for a, b in spans
+        for a, b in runs
     ] + gaps
 
 
@@ -67,13 +67,19 @@ def _range_json(start: Position, end: Position) -> dict[str, Any]:
 
 
 def boxes_json(cut: CutDomain) -> Callable[[Box], dict[str, Any]]:
-    """Return what writes a box: attribute -> the values that it allows; every literal is written once and kept."""
+    """Return what writes a box: attribute -> the values that it allows; literals are kept, up to `KEPT` values."""
     values: dict[tuple[int, int], list[Any]] = {}
+    kept = 0
 
     def box_json(box: Box) -> dict[str, Any]:
+        nonlocal kept
+        if kept > KEPT:
+            values.clear()
+            kept = 0
         for literal in box.literals:
             if literal not in values:
                 values[literal] = values_json(cut, *literal)
+                kept += len(values[literal])
         return {cut.cuts[k].attribute.name: values[k, m] for k, m in box.literals}
 
     return box_json

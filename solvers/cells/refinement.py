@@ -36,6 +36,7 @@ from solvers.statements.release import Release
 
 PRUNE_FROM = 4_096  # pieces; below, pruning costs more than it saves
 WORD_BYTES, COPIES = 8, 4  # what a step of the refinement holds at a time
+BOX_COPIES = 3  # of the words of a tree's boxes: by box, and by part
 ENTRY_BYTES = 200  # of a cell in a statement while bounds are propagated and components cut (measured: 225)
 CUT = 3e-7  # of work: of a word of a piece on the way, measured
 FAR = 3  # times the limit: so many pieces may come out of one tree before pruning
@@ -75,21 +76,27 @@ class Refinement:
         origin = self._origins[-1]
         self._columns[-1], self._origins[-1] = self._columns[-1][at], at if origin is None else origin[at]
 
-    def columns(self) -> list[Ints]:
-        """Return the column of every cut for the present pieces."""
-        here = np.arange(len(self.words), dtype=np.int64)
-        out: list[Ints] = []
+    def columns(self, limits: Limits) -> list[NDArray[np.integer[Any]]]:
+        """Return the column of every cut for the present pieces, in as few bytes as hold it.
+
+        Raises `TooLarge` before they are made where they do not fit into the memory.
+        """
+        n = len(self.words)
+        _hold_bytes(n * sum(c.itemsize for c in self._columns), f"{len(self.cuts):,} values of {n:,} pieces", limits)
+        here = np.arange(n, dtype=np.int64)
+        out: list[NDArray[np.integer[Any]]] = []
         for column, origin in zip(reversed(self._columns), reversed(self._origins), strict=True):
-            out.append(column[here].astype(np.int64))
+            out.append(column[here])
             here = here if origin is None else origin[here]
         return out[::-1]
 
-    def values(self) -> Iterator[tuple[AnyCut, Ints]]:
+    def values(self, limits: Limits) -> Iterator[tuple[AnyCut, Ints]]:
         """Yield every cut with the values of the present pieces, counts in regions of sums among them."""
-        columns = self.columns()
-        yield from zip(self.cuts, columns, strict=True)
+        columns = self.columns(limits)
+        for cut, column in zip(self.cuts, columns, strict=True):
+            yield cut, column.astype(np.int64)
         for cut, i in self.counts:
-            yield cut, np.minimum(columns[i], 0)  # the one class of a count is 0
+            yield cut, np.minimum(columns[i].astype(np.int64), 0)  # the one class of a count is 0
 
 
 @dataclass(slots=True)
@@ -150,6 +157,7 @@ def _refined(release: Release, limits: Limits, words: Words | None) -> Refinemen
     known = 0
     for done, cut in enumerate(cuts, start=1):
         _check(found, limits)
+        _hold_step(cut, found.words, limits)
         found.step(cut, allowed, room)
         if isinstance(cut, PartitionCut):
             limits.report(f"cells: {done} of {len(release.partitions)} models, {len(found.words):,} pieces")
@@ -164,6 +172,7 @@ def _check(found: Refinement, limits: Limits) -> None:
     """Refuse more pieces than the limit, and stop when time is up."""
     if len(found.words) > limits.cells:
         raise TooLarge(f"more than {limits.cells:,} live cells (--max-cells)")
+    _hold_boxes(len(found.words), found.words.shape[1], limits)
     if limits.expired():
         raise Inconclusive(f"the time was up while the cells were derived ({len(found.words):,} so far)")
 
@@ -172,11 +181,30 @@ def _make_room(pieces: int, width: int, limits: Limits) -> None:
     """Refuse far more pieces on the way than the limit, or more than fit into memory, before they are cut."""
     if pieces > FAR * limits.cells:
         raise TooLarge(f"more than {limits.cells:,} live cells (--max-cells)")
-    if pieces * width * WORD_BYTES * COPIES > limits.memory:
-        raise TooLarge(f"{pieces:,} boxes on the way to the cells do not fit into the memory (--memory)")
+    _hold_boxes(pieces, width, limits)
     limits.charge(pieces * width * CUT)
     if limits.expired():
         raise Inconclusive(f"the time was up while the cells were derived ({pieces:,} boxes so far)")
+
+
+def _hold_boxes(pieces: int, width: int, limits: Limits) -> None:
+    """Refuse boxes that do not fit into the memory."""
+    what = f"{pieces:,} boxes on the way to the cells, of {width:,} words,"
+    _hold_bytes(pieces * width * WORD_BYTES * COPIES, what, limits)
+
+
+def _hold_step(cut: AnyCut, words: Words, limits: Limits) -> None:
+    """Refuse boxes of a tree, by the words of the row space, and by pieces, that do not fit into the memory."""
+    if isinstance(cut, PartitionCut) and not cut.block.first_match:
+        boxes = len(cut.block.boxes)
+        size = boxes * words.shape[1] * WORD_BYTES * BOX_COPIES + len(words) * (boxes // 8)
+        _hold_bytes(size, f"a tree of {boxes:,} leaves met by {len(words):,} boxes of {words.shape[1]:,} words", limits)
+
+
+def _hold_bytes(size: int, what: str, limits: Limits) -> None:
+    """Refuse what takes more bytes than the memory, before it is made."""
+    if size > limits.memory:
+        raise TooLarge(f"{what} need about {size / 1e6:,.0f} MB of memory (--memory)")
 
 
 def hold(entries: int, limits: Limits) -> None:
@@ -191,14 +219,15 @@ def _prune(found: Refinement, index: StatementIndex, limits: Limits) -> None:
     n, top = len(found.words), index.release.rows.high
     if top is None or n * max(1, top) >= MAX_SUM:
         return
-    row, piece = [np.full(n, index.rows, dtype=np.int64)], [np.arange(n, dtype=np.int64)]
-    for cut, column in zip(found.cuts, found.columns(), strict=True):
+    row, piece, held = [np.full(n, index.rows, dtype=np.int64)], [np.arange(n, dtype=np.int64)], n
+    for cut, column in zip(found.cuts, found.columns(limits), strict=True):
         if isinstance(cut, PartitionCut) or cut.of is None:
-            statement, at, _ = cut.entries(column)
+            statement, at, _ = cut.entries(column.astype(np.int64))
+            held += len(at)
+            hold(held, limits)
             row.append(statement)
             piece.append(at)
     entries = np.concatenate(row), np.concatenate(piece)
-    hold(len(entries[0]), limits)
     read = index.unconditional & np.isin(np.arange(len(index)), entries[0])
     system = SparseStatements.of(*entries, np.ones(len(entries[0]), dtype=np.int64), (index.low, index.high), n).take(
         read

@@ -239,7 +239,7 @@ def assemble(index: StatementIndex, refined: Refinement, total: bool, limits: Li
     limits.report(f"{n:,} pieces of cells: {PHASE}")
     none, held = np.zeros(0, dtype=np.int64), n
     entries, keys = [(none, none, none)], [np.zeros((n, 0), dtype=np.int64)]
-    for cut, value in refined.values():
+    for cut, value in refined.values(limits):
         entries.append(cut.entries(value))
         held += len(entries[-1][0])
         hold(held, limits)

@@ -9,6 +9,7 @@ Completely Reveal your Dataset", ICML 2024; sorted rows as symmetry breaking aft
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
@@ -24,6 +25,7 @@ from solvers.programs.cpsat import FOUND, run, solutions
 from solvers.statements.boxes import Box, Region, RowSpace
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Block, Choice, Loose, Partition, Release, Statement
 
+STATED_BYTES = 900  # what a Boolean with its clauses costs while a model is built: measured 820
 LITERAL_BYTES = 6_000  # what a Boolean with its clauses costs CP-SAT, measured with two workers
 
 
@@ -107,6 +109,19 @@ class RowLiterals:
         return self._regions[region]
 
 
+def _literals_of(release: Release) -> int:
+    """Return how many literals a row takes beside those of its values: of regions, boxes, and steps of sums."""
+    regions, boxes, steps = set[Region](), set[Box](release.impossible), set[tuple[Region, int, int]]()
+    for listed in (*release.loose.values(), *release.choices.values()):
+        for s in listed.members:
+            regions.add(s.region)
+            boxes.update((s.region.box, *s.region.minus))
+            if s.of is not None:
+                steps.update((s.region, s.of, int(p)) for p in np.flatnonzero(np.diff(s.coefs)))
+    whole = sum(len(block.boxes) * (1 + block.first_match) + len(block) for block in release.partitions.values())
+    return whole + len(boxes) + sum(bool(r.minus) for r in regions) + len(steps)
+
+
 class RowModel:
     """The CP-SAT model of a release with a known number of rows, row by row."""
 
@@ -118,9 +133,11 @@ class RowModel:
         named = self._named(release)
         partitions = release.partitions.values()
         regions = sum(len(b.boxes) for b in partitions) + len(release.blocks) - len(partitions)
-        needed = (regions + sum(len(release.domain.attributes[k].sizes) for k in named)) * self.n
-        if needed * LITERAL_BYTES > limits.memory:
-            size = needed * LITERAL_BYTES / (1 << 30)
+        values = sum(len(release.domain.attributes[k].sizes) for k in named)
+        solved, stated = (regions + values) * self.n, (_literals_of(release) + values) * self.n
+        needed, each = max((solved, LITERAL_BYTES), (stated, STATED_BYTES), key=math.prod)
+        if needed * each > limits.memory:
+            size = needed * each / (1 << 30)
             raise TooLarge(f"a model row by row needs about {needed:,} Booleans, {size:.1f} GB (--memory)")
         self.named = named
         self.each = [self._literals(i) for i in range(self.n)]

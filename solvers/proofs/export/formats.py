@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 SHOWN = 10  # variables on a line of projection
 CHUNK = 1 << 16  # entries looked at together
+PIECE, DIGIT_BYTES = 1 << 10, 32  # terms of a line written together; a binary digit of a cell as text
 
 
 def _one_line(text: str) -> str:
@@ -110,36 +111,48 @@ def opb_variables(program: IntegerProgram, column: int) -> list[tuple[int, int]]
 def opb_lines(program: IntegerProgram, about: Sequence[str]) -> Iterator[str]:
     """Yield a pseudo-Boolean problem without objective: binary digits per cell, every constraint with its source.
 
+    Long lines come in pieces. Raises `TooLarge` before the digits are written.
+
     A cell's digits are at most the number of rows, so that solutions and histograms correspond one to one.
     """
-    width, digits = _digits_of(program), [opb_variables(program, i) for i in range(len(program.names))]
+    width, names = _digits_of(program), len(program.names)
+    program.hold(program.cells * width * DIGIT_BYTES)
     bounded = program.maximum < (1 << width) - 1
-    number, variables = bounded * program.cells, program.cells * width + len(program.names) - program.cells
+    number, variables = bounded * program.cells, program.cells * width + names - program.cells
     for one in program.linear():
         number += one.sides if one.columns else int(_fails(one))
         variables = max(variables, int(not one.columns and _fails(one)))
     yield f"* #variable= {variables} #constraint= {number}\n"
     yield from (f"* {_one_line(line)}\n" for line in about)
-    units = ["".join(f"+{w} x{x} " for w, x in of) for of in digits]  # most coefficients are 1
+    units = [_term(program, c, 1) for c in range(names)]  # most coefficients are 1
     for c in range(program.cells if bounded else 0):
-        yield "".join(f"-{w} x{x} " for w, x in digits[c]) + f">= {-program.maximum} ;\n"
-    sources = list(program.sources())
+        yield _term(program, c, -1) + f">= {-program.maximum} ;\n"
+    source_of = program.sources()
     for one in program.linear():
         if one.statement is not None:
-            yield f"* {one.name}: {_one_line(sources[one.statement])}\n"
+            yield f"* {one.name}: {_one_line(source_of(one.statement))}\n"
         if not one.columns:
             if _fails(one):
                 yield "+1 x1 >= 2 ;\n"  # no live cell is left to meet the statement: the format wants a variable
             continue
-        sums = [
-            units[c] if a == 1 else "".join(f"{a * w:+} x{x} " for w, x in digits[c])
-            for c, a in zip(one.columns, one.coefs, strict=True)
-        ]
         if one.low is not None:
-            yield "".join(sums) + (f"= {one.low} ;\n" if one.low == one.high else f">= {one.low} ;\n")
+            yield from _terms(program, one, 1, units)
+            yield f"= {one.low} ;\n" if one.low == one.high else f">= {one.low} ;\n"
         if one.high is not None and one.low != one.high:
-            turned = (f"{-a * w:+} x{x} " for c, a in zip(one.columns, one.coefs, strict=True) for w, x in digits[c])
-            yield "".join(turned) + f">= {-one.high} ;\n"
+            yield from _terms(program, one, -1, units)
+            yield f">= {-one.high} ;\n"
+
+
+def _term(program: IntegerProgram, column: int, coef: int) -> str:
+    """Return a variable with its coefficient, in binary digits."""
+    return "".join(f"{coef * w:+} x{x} " for w, x in opb_variables(program, column))
+
+
+def _terms(program: IntegerProgram, one: Constraint, sign: int, units: Sequence[str]) -> Iterator[str]:
+    """Yield the sum of a constraint piece by piece."""
+    for i in range(0, len(one.columns), PIECE):
+        pairs = zip(one.columns[i : i + PIECE], one.coefs[i : i + PIECE], strict=True)
+        yield "".join(units[c] if sign * a == 1 else _term(program, c, sign * a) for c, a in pairs)
 
 
 def _fails(one: Constraint) -> bool:

@@ -18,7 +18,7 @@ Source: the formulation of Ferry et al., SaTML 2024 and ICML 2024; `solvers.prog
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -178,6 +178,7 @@ def _chunks(totals: Sequence[int]) -> list[list[tuple[int, int]]]:
 
 STEP = 4_096  # constraints between two looks at the clock
 ROWS = "rows"  # the name of the constraint on the number of rows
+STATEMENT_BYTES = 100  # of a statement, whether or not it has entries
 ENTRY_BYTES = 225  # of a cell in a statement, at the peak; measured, see `IntegerProgram.of`
 
 
@@ -226,10 +227,16 @@ class IntegerProgram:
         if release.rows.high is None:
             raise Unsupported("the number of rows is unbounded, so variables have no upper end: give 'rows'")
         made = cls(system_of(release, limits), limits)
-        if (needed := (len(made.system.linear.col) + made.cells) * ENTRY_BYTES) > limits.memory:
-            size = f"{len(made.system.linear.col):,} entries over {made.cells:,} cells, {needed / (1 << 30):.2f} GB"
-            raise TooLarge(f"the integer program has {size} (--memory)")
+        made.hold(0)
         return made
+
+    def hold(self, more: int) -> None:
+        """Refuse a program that does not fit into the memory, with so many bytes more that a format takes."""
+        entries, statements = len(self.system.linear.col), len(self.system.linear)
+        needed = (entries + self.cells) * ENTRY_BYTES + statements * STATEMENT_BYTES + more
+        if needed > self.limits.memory:
+            size = f"{entries:,} entries of {statements:,} statements over {self.cells:,} cells"
+            raise TooLarge(f"the integer program has {size}, {needed / (1 << 30):.2f} GB (--memory)")
 
     @property
     def cells(self) -> int:
@@ -306,9 +313,18 @@ class IntegerProgram:
         """Return how many constraints there are: statements, the number of rows, one per choice."""
         return 1 + len(self.written) + len(self.selectors)
 
-    def sources(self) -> Iterator[str]:
-        """Yield a human-readable source of every statement, in their order. Cost: linear."""
-        return self.system.index.sources()
+    def sources(self) -> Callable[[int], str]:
+        """Return what says where a statement comes from, asked in their order; none is kept. Cost: linear."""
+        every = enumerate(self.system.index.sources())
+        last = -1, ""
+
+        def source(s: int) -> str:
+            nonlocal last
+            while last[0] < s:
+                last = next(every)
+            return last[1]
+
+        return source
 
     @cached_property
     def choice_sources(self) -> tuple[str, ...]:

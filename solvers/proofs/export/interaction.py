@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from networkx import Graph
 
 SHOWN = 5  # sources named on an edge
-EDGE_BYTES = 1_000  # of an edge of a graph and its attributes in memory
+PAIR_BYTES = 40  # of two attributes named together, both ways, in a sparse matrix and its upper half
+EDGE_BYTES = 2_800  # of an edge or node and its attributes in memory and while it is written: measured 2,710 of cells
+LETTER_BYTES = 6  # of its texts
 PHASE = "the interaction graph was built"
 Ints = NDArray[np.int64]
 Source = Callable[[int], str]
@@ -57,6 +59,9 @@ def attribute_graph(release: Release, limits: Limits | None = None) -> Graph[str
     for named, source in _incidences(release, limits):
         for k, times in enumerate(np.diff(named.indptr).tolist()):
             graph.nodes[f"a{k}"]["statements"] += times
+        most = min(int((np.diff(named.tocsr().indptr).astype(float) ** 2).sum()), named.shape[1] ** 2)
+        if most * PAIR_BYTES > limits.memory:
+            raise TooLarge(f"an interaction graph of up to {most // 2:,} edges (--memory)")
         both = triu(named.T @ named, k=1).tocoo()
         _make_room(graph.number_of_edges() + both.nnz, limits)
         for i, j, times in limits.paced(
@@ -98,7 +103,10 @@ def _partition_incidence(block: Partition, release: Release, limits: Limits) -> 
     if block.first_match:  # region j is what the boxes before j leave of box j
         if len(boxes) * columns * 2 > limits.memory:
             raise TooLarge(f"the attributes named by {len(boxes):,} rules over {columns:,} attributes (--memory)")
-        regions = coo_matrix(np.maximum.accumulate(regions.toarray() > 0, axis=0).astype(np.int64)).tocsr()
+        hit = np.maximum.accumulate(regions.astype(bool).toarray(), axis=0)
+        if (entries := int(hit.sum(axis=1)[block.region].sum())) * PAIR_BYTES > limits.memory:
+            raise TooLarge(f"the {entries:,} attributes named by {len(block):,} statements of rules (--memory)")
+        regions = coo_matrix(hit).astype(np.int64).tocsr()
     named = regions[block.region]
     labelled = np.flatnonzero(block.label != ANY_LABEL)
     if release.domain.label is not None and len(labelled):
@@ -164,13 +172,15 @@ def cell_graph(
         raise ContradictionError("the statements contradict each other: no cell is left to draw", (broken,))
     graph: Graph[str] = Graph()
     lower, upper, relative = system.bounds.lower, system.bounds.upper, system.release.domain.relative
-    _make_room(len(system.linear.row), limits)
+    held, letters = len(system.linear.row) + len(system.free) + len(system.linear), 0
+    _make_room(held, limits)
     for c in limits.paced(system.free.tolist(), PHASE):
         graph.add_node(f"c{c}", kind="cell", at_least=int(lower[c]), at_most=int(upper[c]))
         if not relative:
             graph.nodes[f"c{c}"]["raw_rows"] = str(system.sizes[c])
         if boxes is not None:
-            graph.nodes[f"c{c}"]["boxes"] = boxes([system.boxes[i] for i in system.pieces[c]])
+            text = graph.nodes[f"c{c}"]["boxes"] = boxes([system.boxes[i] for i in system.pieces[c]])
+            _make_room(held, limits, letters := letters + len(text))
     index = StatementIndex(release)
     for s, low, high in limits.paced(_kept_statements(system, limits), PHASE):
         _add_statement(graph, system, index, s, (low, high))
@@ -221,10 +231,10 @@ def _add_statement(graph: Graph[str], system: CellSystem, index: StatementIndex,
             graph.add_edge(f"c{c}", f"s{s}", coef=coef)
 
 
-def _make_room(edges: int, limits: Limits) -> None:
-    """Refuse a graph that does not fit into the memory."""
-    if edges * EDGE_BYTES > limits.memory:
-        raise TooLarge(f"an interaction graph of {edges:,} edges (--memory)")
+def _make_room(edges: int, limits: Limits, letters: int = 0) -> None:
+    """Refuse a graph of so many edges and nodes, and letters of texts on them, that does not fit into the memory."""
+    if (size := edges * EDGE_BYTES + letters * LETTER_BYTES) > limits.memory:
+        raise TooLarge(f"an interaction graph of {edges:,} nodes and edges takes {size / 1e6:,.0f} MB (--memory)")
 
 
 def components(graph: Graph[str]) -> list[list[str]]:
