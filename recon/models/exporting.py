@@ -24,8 +24,7 @@ from typing import Any
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.parts.base import CutDomain
-from recon.io.files.budget import current, parsed_json, within
-from recon.io.files.opening import read_whole
+from recon.io.files.opening import current, parsed_json, read_whole, within
 from recon.io.files.writing import write_all
 from recon.models.constraint_models import mapping_of
 from recon.models.graphs import boxes_json, dumped, interaction_graph, number, values_json
