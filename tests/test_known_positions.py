@@ -153,3 +153,28 @@ def test_a_try_of_which_columns_is_bounded_by_work(cancer, monkeypatch):
     monkeypatch.setattr(search, "placed", placed)
     assert search.which_columns(release, truth) == []
     assert seen == [(search.WORK, None)]
+
+
+def test_an_audit_says_which_columns_open_everything(cancer, monkeypatch):
+    from recon.queries.questions.which_columns import OpenedLabels
+    from recon.release.auditing import auditing
+
+    asked = []
+
+    def found(release, rows, limits):
+        asked.append(limits.work_left())
+        return [OpenedLabels((), 1, 80, 0.0, True), OpenedLabels(("mean radius",), 80, 80, 0.125, True)]
+
+    monkeypatch.setattr(auditing, "which_columns", found)
+    rows = pd.read_csv(cancer / "rows.csv").iloc[:, :2].assign(label=pd.read_csv(cancer / "rows.csv")["label"])
+    path = cancer / "two.joblib"
+    joblib.dump(RandomForestClassifier(3, random_state=0).fit(rows.iloc[:, :2], rows["label"]), path)
+    release = recon.load(path, domain=recon.Domain.from_frame(rows, "label"))
+    report = recon.audit(release, domain_rows=rows)
+    assert asked == [30.0]  # of work
+    assert "knowing mean radius of everybody gives all 80 labels by position, and 12.5 % of leaves" in report.to_text()
+    told = json.loads(report.to_json())["positions"]["which_columns"]
+    assert [(one["columns"], one["labels_known"]) for one in told] == [([], 1), (["mean radius"], 80)]
+    alone = recon.audit(release)  # without true rows nothing is asked
+    assert "which_columns" not in json.loads(alone.to_json())["positions"]
+    assert len(asked) == 1

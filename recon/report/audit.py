@@ -47,6 +47,7 @@ def audit(
     domain: Domain | str | None = None,
     learner: str = "none",
     command: str | None = None,
+    domain_rows: pd.DataFrame | None = None,
 ) -> Report:
     """Return the report on a release: worlds, uncertainty left, exposure, group disclosure, and what a policy says.
 
@@ -54,8 +55,9 @@ def audit(
     the same kind (for the fresh-sample baseline). `without_noise` is the same release with exact counts, to say what
     the noise bought. `remedies`: the audit again under what could be published instead (docs/remedies.md). `profiles`:
     people to ask about; `data`: the training rows, whose exposure is listed by position and by groups of the column
-    `protected`, with their values where `show_rows`. `register`: earlier releases about the same rows; all are audited
-    together (read over `domain`, by default the register's), and the report says what the new one adds. `learner`: what
+    `protected`, with their values where `show_rows`; `domain_rows`: the table that the domain was read off.
+    `register`: earlier releases about the same rows; all are audited together (read over `domain`, by default the
+    register's), and the report says what the new one adds. `learner`: what
     knowing the learner adds ("auto", "greedy", "midpoints": `recon.learner_rule.counting.learner_rule`). Raises what
     `count` raises, `PolicyError` for a policy that is none, `ReleaseError` for data that do not fit.
 
@@ -77,7 +79,7 @@ def audit(
     chosen = policy if policy is None or isinstance(policy, Policy) else read_policy(os.fspath(policy))
     beside = AuditInputs(convention, truth, population, exact, profiles, data, label, protected, show_rows, remedies,
                          seed,
-                    learner, {} if chosen is None else chosen.values)  # fmt: skip
+                    learner, {} if chosen is None else chosen.values, domain_rows)  # fmt: skip
     parts = limits.stage("audit before remedies") if remedies else limits
     earlier = register if register is None or isinstance(register, Register) else Register.read(os.fspath(register))
     with kept_open():

@@ -354,7 +354,7 @@ class Report(Displayed, AuditReport):
         leaf_values = found.determined, found.determined_truth, found.remedies
         out = {
             **head,
-            **({} if found.positions is None else {"positions": audit_json(found.positions, found.positions_truth)}),
+            **_position_json(found),
             **({"leaf_values": leaf_value_json(*leaf_values)} if found.determined else {}),
             **({} if found.learner_rule is None else {"learner_rule": dict(found.learner_rule)}),
             "without_row_order": headline_json(found.measures, digits),
@@ -398,7 +398,7 @@ class Report(Displayed, AuditReport):
         unassessed, hidden = not_assessed_lines(found.release), interval_lines(found.intervals)
         stored = [line for one in found.stored for line in stored_lines(one)]
         leaves = leaf_value_lines(found.determined, found.determined_truth, found.remedies)
-        located = [] if found.positions is None else audit_lines(found.positions, found.positions_truth)
+        located = _position_lines(found)
         out = [
             *([("What this file gives back, by position in the training file", located)] if located else []),
             *([("What the leaf values give back", leaves)] if leaves else []),
@@ -416,6 +416,22 @@ class Report(Displayed, AuditReport):
             out.append(("The true rows", truth_lines(found.truth)))
         out.append(("What the counts are", provenance_lines(found.release)))
         return [*out, ("This assumes", assumption_lines(found.release))]
+
+
+def _position_json(found: AuditFindings) -> dict[str, Any]:
+    """Return what is given back by position, the true rows and what columns open beside it; {} without positions."""
+    if found.positions is None:
+        return {}
+    opens = [one.to_dict() for one in found.opens]
+    return {"positions": audit_json(found.positions, found.positions_truth, opens)}
+
+
+def _position_lines(found: AuditFindings) -> list[str]:
+    """Return that in words."""
+    if found.positions is None:
+        return []
+    opens = [str(one) for one in found.opens[-1:] if one.names]
+    return audit_lines(found.positions, found.positions_truth, *opens)
 
 
 def _learner_section(found: AuditFindings) -> Sections:

@@ -172,6 +172,9 @@ STAGES = {
         "audit: worlds over attributes of any numbers, where positions are known", cap=5.0
     ),
     "rows by position": BudgetStage("audit: what follows by position", share=0.7, cap=120.0),
+    "columns that open labels": BudgetStage(
+        "audit: which few columns, known of everybody, open every label by position, at the end", share=0.5, cap=30.0
+    ),
     "posterior": BudgetStage("audit: the posterior of counts that fit no data set", cap=10.0),
     "profiles placed": BudgetStage("positions: rows that hold a profile", share=0.5),
     "released alone": BudgetStage("register: what a release says alone", share=0.2),

@@ -78,6 +78,7 @@ def audit(
 ) -> None:  # fmt: skip
     """Report what a release gives away, what would help, and whether it may be released under a policy."""
     from recon.readers.frames.naming import table_like
+    from recon.readers.loading.loading import is_table
     from recon.report.audit import audit as run
     from recon.report.document.metadata import limits_line
     from recon.report.stored_report import open_report
@@ -98,10 +99,12 @@ def audit(
             if violated:  # by what was published, whatever the number of rows is
                 raise typer.Exit(ended(stated, bool(out)))
         real, people, asked, given = (table_like(release, path, label) for path in (truth, population, profiles, data))
+        table = domain if domain is not None and release.statements.bags and is_table(domain) else None
         exact = None if without_noise is None else open_release([without_noise], domain, independent, limits)
         report = run(release, chosen, convention=convention, truth=real, population=people, without_noise=exact,
                      limits=limits, seed=seed, remedies=remedies, profiles=asked, data=given, protected=protected,
                      show_rows=show_rows, register=register, learner=learner,
+                     domain_rows=table_like(release, table, label),
                      domain=_declared(domain, label) if register else None, command=command_line())  # fmt: skip
     with ending(ended(report, bool(out))):
         write_text(report.written_as(".json" if json else suffix(out), digits), out, private=True)

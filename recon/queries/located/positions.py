@@ -10,7 +10,7 @@ What is proved by position, in words and as an object ready for JSON.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -269,16 +269,21 @@ def _remedy(found: PlacedRows) -> str:
     )
 
 
-def audit_lines(found: PlacedRows, truth: Mapping[str, Any] | None) -> list[str]:
-    """Return the lines with which a report opens: what is given back by position, and how to take it out."""
-    beside = [] if truth is None else truth_position_lines(truth)
+def audit_lines(found: PlacedRows, truth: Mapping[str, Any] | None, opens: str = "") -> list[str]:
+    """Return the lines with which a report opens: what is given back by position, and how to take it out.
+
+    `opens`: the line on which columns, known of everybody, open more.
+    """
+    beside = [*([] if truth is None else truth_position_lines(truth)), *([opens] if opens else [])]
     listing = suggestion("positions", [found.release.file or "FILE"], {"--out": "ROWS.csv"})
     more = f"{listing} lists every position and value"
     after = _remedy(found)
     return [*position_lines(found), *beside, *([more, after] if after else [])]
 
 
-def audit_json(found: PlacedRows, truth: Mapping[str, Any] | None) -> dict[str, Any]:
+def audit_json(
+    found: PlacedRows, truth: Mapping[str, Any] | None, opens: Sequence[Mapping[str, Any]] = ()
+) -> dict[str, Any]:
     """Return what is given back by position as an object ready for JSON: the figures, not the rows."""
     out = {
         "summary": _gives_back(found),
@@ -286,6 +291,7 @@ def audit_json(found: PlacedRows, truth: Mapping[str, Any] | None) -> dict[str, 
         **found.figures(),
         "notes": list(found.notes),
         "remedy": _remedy(found),
+        **({"which_columns": list(opens)} if opens else {}),
     }
     return out if truth is None else out | {"truth": dict(truth)}
 

@@ -39,6 +39,8 @@ from recon.queries.measures.sweeping import exact_counts, removed_per_row
 from recon.queries.measures.system import groups_left_out
 from recon.queries.noisy.posterior import posterior, single
 from recon.queries.noisy.verdicts import known_posterior
+from recon.queries.questions.which_columns import which_columns
+from recon.readers.frames.naming import named_like
 from recon.readers.inspection.inspecting import Inspection, inspect
 from recon.readers.loading.attaching import emptied
 from recon.readers.loading.settled import PicklableRelease, as_released, strengthened_release
@@ -62,7 +64,7 @@ from recon.release.auditing.positions import groups_at_positions
 from recon.release.auditing.together import judged_together
 from solvers.engines.figures.partition import PartitionFigures
 from solvers.foundation.displayed import many
-from solvers.foundation.errors import EmptyConfidenceSet, Inconclusive, ReleaseError, Unsupported
+from solvers.foundation.errors import ContradictionError, EmptyConfidenceSet, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.exact import log2_worlds
 from solvers.foundation.limits import Limits
 from solvers.statements.questions.answers import CountAnswer
@@ -345,9 +347,10 @@ class AuditInputs:
     `truth`: the real training rows, `population`: other rows of the same kind (for the fresh-sample baseline),
     `without_noise`: the same release with exact counts. `profiles`: people to ask about. `data`: the training rows
     whose exposure is listed by position, with `label` their label's column and `protected` a column to group them by;
-    `show_rows`: with their values. `learner`: what is known of how the model was chosen (`--learner`; "none": nobody
-    asks). `remedies`: what boosted models give back published otherwise is worked out. `thresholds`: of
-    the policy by their keys, with which groups are searched for.
+    `show_rows`: with their values. `domain_rows`: the table that the domain was read off: where it proves to be the
+    training rows in their order, it stands for them. `learner`: what is known of how the model was chosen
+    (`--learner`; "none": nobody asks). `remedies`: what boosted models give back published otherwise is worked out.
+    `thresholds`: of the policy by their keys, with which groups are searched for.
     """
 
     convention: str | None = None
@@ -363,6 +366,7 @@ class AuditInputs:
     seed: int = 0
     learner: str = "none"
     thresholds: Mapping[str, Any] = field(default_factory=dict)
+    domain_rows: pd.DataFrame | None = None
 
 
 def run_audit(release: EncodedRelease, beside: AuditInputs, limits: Limits) -> AuditFindings:
@@ -400,7 +404,27 @@ def run_audit(release: EncodedRelease, beside: AuditInputs, limits: Limits) -> A
     )  # fmt: skip
     if first.status == "unsat":
         return found
-    return _with_persons(replace(found, together=judged_together(release, beside.thresholds, limits)), beside, limits)
+    found = replace(found, together=judged_together(release, beside.thresholds, limits))
+    return _with_opening_columns(_with_persons(found, beside, limits), beside, limits)
+
+
+def _with_opening_columns(found: AuditFindings, beside: AuditInputs, limits: Limits) -> AuditFindings:
+    """Return the findings with the few columns that open the labels still open, where true rows are given in order.
+
+    Rows that are not inside what is proved by position are others, or in another order: nothing is said with them.
+    """
+    rows, release = found.positions, found.release
+    given = (beside.truth, beside.data, beside.domain_rows)
+    true = next((one for one in given if one is not None and rows is not None and len(one) == rows.rows), None)
+    if rows is None or true is None or rows.labels_known is None or rows.labels_known == rows.rows:
+        return found
+    some = limits.stage("columns that open labels")
+    try:
+        if some.late() or not compared(rows, true)["inside"]:
+            return found
+        return replace(found, opens=tuple(which_columns(release, named_like(true, release.domain)[0], some)))
+    except (ReleaseError, ContradictionError, Inconclusive, Unsupported):
+        return found
 
 
 def _with_persons(found: AuditFindings, beside: AuditInputs, limits: Limits) -> AuditFindings:

@@ -25,6 +25,7 @@ from recon.queries.located.placed_rows import PlacedRows
 from recon.queries.measures.figures import Measures
 from recon.queries.noisy.posterior import Posterior
 from recon.queries.questions.questions import certify, reconstruct
+from recon.queries.questions.which_columns import OpenedLabels
 from recon.readers.frames.naming import named_like
 from recon.readers.frames.selections import raw_indices, whole_rows
 from recon.readers.frames.world import SHOWN, demand_attributes, violations
@@ -213,7 +214,8 @@ class AuditFindings:
     is left of them. `empty`: nothing else was found, for no dataset fits at this confidence. `positions`: what is
     proved about the row at every position of the training file (None: rows have none, or nothing was found in time),
     `position_groups` the groups that follow, `positions_truth`: the true rows beside it (None: not given, or not in the
-    order of `fit`). `determined`: how many rows leaf values of boosted models give back, `determined_truth` the true
+    order of `fit`), `opens` which few columns, known of everybody, open the labels that are left (no true rows, or no
+    time: none). `determined`: how many rows leaf values of boosted models give back, `determined_truth` the true
     rows beside each, `remedies` what is given back if they are published otherwise (None: not asked). `attribute_bits`:
     the bits revealed by attribute; `forced`: rows and values that are certain; `together`: groups that follow from all
     counts; `profiles`: verdicts on the people asked about; `persons`: the exposure of the training rows that were given
@@ -242,6 +244,7 @@ class AuditFindings:
     learner_rule: Mapping[str, Any] | None = None
     together: Together | None = None
     position_groups: PositionGroups | None = None
+    opens: tuple[OpenedLabels, ...] = ()
 
 
 @dataclass(frozen=True)
