@@ -40,7 +40,7 @@ def open_files(
     declared = None if domain is None else read_domain(domain, label, lenient=True)
     beside = known if not independent and rows is None else None
     release = load(*files, domain=declared, confidence=confidence, memory=memory, limits=limits, known_columns=beside,
-                   label=label, from_forest=from_forest)  # fmt: skip
+                   label=label, from_forest=from_forest, rows=rows)  # fmt: skip
     gc.freeze()  # it stays until the program ends: the collector need not walk its millions of objects again and again
     if not independent and rows is None:
         return release

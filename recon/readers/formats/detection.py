@@ -174,6 +174,7 @@ TEXTS = (
     ("printed.weka_text", "looks_like_weka", "read_weka"),
     ("boosters.lightgbm.model", "looks_like_lightgbm_text", "read_lightgbm_text"),
     ("printed.corels_text", "looks_like_corels_text", "read_corels_text"),
+    ("statistics.itemsets", "looks_like_itemsets", "read_itemsets"),
     ("printed.count_table", "looks_like_count_table", "read_count_table"),
 )
 
@@ -275,10 +276,13 @@ def _draft_of_json(text: str) -> Draft | None:
     from recon.readers.formats.boosters.xgboost.model import looks_like_xgboost_dump, read_xgboost, read_xgboost_dump
     from recon.readers.formats.printed.rpart_text import read_rpart_json
     from recon.readers.formats.release.reading import strict_json
+    from recon.readers.formats.statistics.itemsets import is_itemset_json, looks_like_itemset_json, read_itemset_json
 
     head = text[:HEAD].lstrip("\ufeff \t\r\n")
     if '"recon"' in head:
         return None
+    if looks_like_itemset_json(head):
+        return read_itemset_json(text.lstrip("\ufeff"))
     found = strict_json(text.lstrip("\ufeff"))
     if looks_like_xgboost_dump(found):
         return read_xgboost_dump(found)
@@ -287,6 +291,8 @@ def _draft_of_json(text: str) -> Draft | None:
 
         return read_catboost(found)
     if isinstance(found, dict):
+        if is_itemset_json(found):
+            return read_itemset_json(text.lstrip("\ufeff"))
         for key, read in (("tree_info", read_lightgbm), ("learner", read_xgboost), ("frame", read_rpart_json)):
             if key in found:
                 return read(found)

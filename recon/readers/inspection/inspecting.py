@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from solvers.foundation.plots import Axes
 
+TABLES = "table of counts"  # how the formats of tables begin
 TREES = frozenset(["tree", "histogram-tree"])  # rules of what boosted models are made of
 
 
@@ -200,6 +201,8 @@ def _as_read(content: bytes, memory: int) -> tuple[str, int | None, list[Finding
         draft = read_draft(content, memory)
         if draft is not None:
             odd = [not_understood("", len(content), draft.origin.format)]  # what its reader leaves out is not known
+            if draft.origin.format.startswith(TABLES):  # read whole: columns that are not used are unused figures
+                odd = []
             if draft.origin.format in PRINTED:
                 odd = text_leftovers(draft.origin.format, content.decode("utf-8", "replace"))
             return draft.origin.format, rows_of(draft), graded([*draft_findings(draft), *odd])

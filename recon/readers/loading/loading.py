@@ -87,6 +87,7 @@ def load(
     known_columns: Table | None = None,
     label: str | None = None,
     from_forest: bool = False,
+    rows: int | None = None,
 ) -> EncodedRelease:
     """Return the release in a file of any format that is read, told by its content; nothing in it is run.
 
@@ -96,7 +97,8 @@ def load(
     and time. Several files are one joined release of the same rows. `known_columns`: a table (or its path) with the
     features of everybody, which an adversary knows; `label` is its name for the label: see
     `recon.readers.loading.known_positions.with_known_columns`. `from_forest`: what scikit-learn's export_text printed
-    is one tree of a bootstrap forest. Raises `ReleaseError` for malformed files, naming
+    is one tree of a bootstrap forest. `rows`: how many there are, for files of shares that do not say it (the declared
+    number stays what the files say). Raises `ReleaseError` for malformed files, naming
     file, place and value, and for too large ones, `Unsupported` for models that are not read, `ContradictionError`
     where no number of rows fits all of them, `Inconclusive` where the time is up.
 
@@ -115,7 +117,7 @@ def load(
     <EncodedRelease: tree of 3 nodes, 3 rows, 1 attribute, label 'ill'>
     """
     with within(memory, limits):
-        release = _loaded(paths, domain, confidence, from_forest)
+        release = _loaded(paths, domain, confidence, from_forest, rows)
         if known_columns is None:
             return release
         from recon.readers.loading.known_positions import known_table, widened, with_known_columns  # with pandas
@@ -125,7 +127,7 @@ def load(
         if wider is not release.domain:
             if "-" in paths:
                 raise ReleaseError("standard input (-) can be read once: save the model, or declare a domain")
-            release = _loaded(paths, wider, confidence, from_forest)
+            release = _loaded(paths, wider, confidence, from_forest, rows)
         return with_known_columns(release, table, label)
 
 
@@ -134,6 +136,7 @@ def _loaded(
     domain: Domain | str | None,
     confidence: float | Fraction,
     from_forest: bool = False,
+    rows: int | None = None,
 ) -> EncodedRelease:
     if not paths:
         raise ReleaseError("no file was given")
@@ -147,8 +150,8 @@ def _loaded(
     if len(files) > 1:
         if from_forest:
             raise Unsupported("--from-forest is for one text of one tree: convert each to a release file first")
-        return _load_several(files, declared, confidence)
-    found = read_file(files[0]).of_forest() if from_forest else read_file(files[0])
+        return _load_several(files, declared, confidence, rows)
+    found = (read_file(files[0]).of_forest() if from_forest else read_file(files[0])).of_rows(rows)
     part, notes = found.published(declared), found.reader_notes
     del found  # what was parsed of a large file is larger than its models
     try:
@@ -158,14 +161,16 @@ def _loaded(
     return replace(release, sha256=part.sha256, files=(part.file,), hashes=(part.sha256,), reader_notes=notes)
 
 
-def _load_several(files: Sequence[str], declared: Domain | None, confidence: float | Fraction) -> EncodedRelease:
+def _load_several(
+    files: Sequence[str], declared: Domain | None, confidence: float | Fraction, rows: int | None
+) -> EncodedRelease:
     """Return the release that several files make together, all of the same rows; see `encoders.encode.joining.join`.
 
     Models without a name are numbered over all files.
     """
     if files.count("-") > 1:
         raise ReleaseError("standard input (-) can be read once, not twice")
-    read = _read_files(files)
+    read = [one.of_rows(rows) for one in _read_files(files)]
     several, first, parts = sum(one.models for one in read) > 1, 0, []
     for one in read:
         parts.append(one.published(declared, first, several))
@@ -235,6 +240,15 @@ class ReadFile:
             return replace(self, content=draft.of_forest())
         except Unsupported as error:
             raise Unsupported(f"{self.path}: {error}") from None
+
+    def of_rows(self, rows: int | None) -> ReadFile:
+        """Return the file where somebody says how many rows there are (None: nobody)."""
+        if rows is None or not isinstance(self.content, Draft):
+            return self
+        try:
+            return replace(self, content=self.content.of_rows(rows))
+        except ReleaseError as error:
+            raise error.at(file=self.path) from None
 
     def published(self, declared: Domain | None, first: int = 0, several: bool | None = None) -> PublishedFile:
         """Return the models over the declared domain, else the file's own or a guessed one."""

@@ -141,6 +141,10 @@ class Draft(DraftFacts):
             "the file says itself how the rows of its trees were drawn: --from-forest is for what export_text printed"
         )
 
+    def of_rows(self, rows: int) -> Draft:
+        """Return the draft where somebody says how many rows there are: other counts, where a file has shares."""
+        return self
+
     def bound(self, binder: Binder) -> tuple[AnyModel, ...]:
         """Return the models over the binder's domain, counts in the order of its label's values.
 

@@ -1,0 +1,3 @@
+"""Statistics that other models publish: counts of training rows over conjunctions of tests, as drafts."""
+
+__all__ = ["itemsets"]

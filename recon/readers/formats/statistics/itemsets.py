@@ -1,0 +1,495 @@
+"""Frequent itemsets and association rules: supports are counts of rows, and what is not listed has fewer.
+
+Read are the tables that mlxtend (CSV, JSON), arules (`write`) and Spark (JSON lines, CSV) make, and SPMF's text. A list
+that has every part of each of its sets is that of all sets above a threshold: a set of which all parts are listed,
+itself not, counts fewer rows than every listed one (the negative border), as far as the longest set listed goes; longer
+ones may have been left out whatever they count.
+
+Sources: Agrawal, Srikant, "Fast algorithms for mining association rules", VLDB 1994; Mannila, Toivonen, "Levelwise
+search and borders of theories in knowledge discovery", Data Mining and Knowledge Discovery 1, 1997.
+"""
+
+from __future__ import annotations
+
+import ast
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+from encoders.domain.domain import Condition, Domain
+from encoders.domain.values import Listed, equals
+from encoders.models.models import AnyModel, Provenance, PublishedFigure, Table, UnusedPublication
+from recon.io.files.budget import current, parsed_json
+from recon.readers.formats.drafts.binding import Binder
+from recon.readers.formats.drafts.drafts import Draft
+from recon.readers.formats.drafts.facts import Feature
+from recon.readers.formats.statistics.shares import (
+    Interval,
+    check_order,
+    count_of,
+    intervals,
+    precision_of,
+    rows_of,
+    shown,
+)
+from solvers.foundation.errors import ReleaseError, TooLarge
+from solvers.statements.release import RowCount
+
+FORMAT = "table of counts: frequent itemsets"
+RULES = "table of counts: association rules"
+Items = frozenset[str]
+MAX_LINES = 500_000
+MAX_CELL = 20_000  # characters
+MAX_ITEM = 200
+MAX_BORDER = 200_000  # sets that are not listed
+SETS = {"itemsets": 0, "itemset": 0, "items": 0, "antecedents": 1, "antecedent": 1, "lhs": 1,
+        "consequents": 2, "consequent": 2, "rhs": 2, "rules": 3, "rule": 3}  # fmt: skip
+COUNTS = ("count", "freq", "frequency")
+INDEX = ("", "unnamed: 0", "index")
+LISTED_ALL = (
+    "every set of items above the threshold is listed up to the longest one: of a list cut off otherwise "
+    "(the first lines, chosen sets) sets not listed may count as many rows"
+)
+SCALE = "the number of rows is the common denominator of the shares, not a multiple of it (--rows says another)"
+NO_BORDER = "parts of listed sets are not listed, so that nothing is concluded from sets that are not listed"
+MORE_ROWS = "the file does not say how many rows there are, and its shares do not: give --rows"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the file: its place, its cells by name (lower case, blanks for underscores)."""
+
+    place: str
+    cells: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ItemsetDraft(Draft):
+    """Itemsets or rules before the number of rows is known: groups by items, with a count or a share each.
+
+    `groups`: the items, the count (None: a share alone), the share, the place. `whole`: every part of a set is listed.
+    """
+
+    groups: tuple[tuple[Items, int | None, Interval | None, str], ...] = ()
+    whole: bool = False
+
+    def of_rows(self, rows: int | None) -> ItemsetDraft:
+        """Return the draft of so many rows. Raises `ReleaseError` where the file's figures are of other rows.
+
+        None: nobody says how many, and every set has a count.
+        """
+        counts = _counted(self.groups, rows)
+        figures = [] if rows is None else [PublishedFigure((), count=rows, name="all rows")]
+        figures += [PublishedFigure(_condition(items), count=n, name=shown(items)) for items, n in counts.items()]
+        notes: tuple[str, ...] = ()
+        if self.whole:
+            least = min(counts.values())
+            border = negative_border(list(counts))
+            names = ((_condition(items), f"{shown(items)}, not listed") for items in border)
+            figures += [PublishedFigure(where, high=max(least - 1, 0), low=0, name=name) for where, name in names]
+            notes = (LISTED_ALL,) if border else ()
+        origin = replace(self.origin, notes=tuple(dict.fromkeys((*self.origin.notes, *notes))))
+        table = Table(tuple(figures), "itemsets" if self.whole else "sets of items")
+        known = RowCount(max(counts.values())) if rows is None else RowCount(rows, rows)
+        return replace(self, origin=origin, models=(table,), rows=known)
+
+    def bound(self, binder: Binder) -> tuple[AnyModel, ...]:
+        """Return the table over a domain; items called NAME=VALUE are found among its attributes' values."""
+        if not self.models:
+            raise ReleaseError(MORE_ROWS)
+        places = _values_of(self, binder.domain)
+        rest = Binder(replace(self, features=tuple(f for f in self.features if f.name not in places)), binder.domain)
+        table, out = self.models[0], []
+        assert isinstance(table, Table)
+        for figure in table.statements:
+            kept = rest.translate(tuple(pair for pair in figure.condition if pair[0] not in places))
+            found = tuple(dict.fromkeys((*kept, *(places[name] for name, _ in figure.condition if name in places))))
+            if all(binder.domain.resolve(found).values()):
+                out.append(replace(figure, condition=found))
+            elif figure.count:  # of items of one attribute that exclude each other, none of them is listed
+                raise ReleaseError(f"{figure.name} counts {figure.count:,} rows, but the domain has no such row")
+        return (replace(table, statements=tuple(out), origin=self.origin),)
+
+
+def _condition(items: Items) -> Condition:
+    return tuple((item, equals(1)) for item in sorted(items))
+
+
+def _values_of(draft: Draft, domain: Domain) -> dict[str, tuple[str, Any]]:
+    """Return what items called NAME=VALUE ask of a domain that has NAME and no column of the item's own name."""
+    out: dict[str, tuple[str, Any]] = {}
+    for feature in draft.features:
+        if feature.attribute in domain.place or feature.attribute in domain.columns:
+            continue
+        for at in re.finditer("[=:_]", feature.attribute):
+            name, value = feature.attribute[: at.start()].strip(), feature.attribute[at.end() :].strip()
+            attribute = domain.all[domain.place[name]] if name in domain.place else None
+            if isinstance(attribute, Listed) and (v := {str(x): x for x in attribute.values}.get(value)) is not None:
+                out[feature.name] = (name, equals(v))
+                break
+    return out
+
+
+def looks_like_itemsets(head: str) -> bool:
+    """Return whether a text starts as SPMF's, or with a header of sets of items and their supports."""
+    first, _, rest = head.lstrip("\ufeff \r\n").partition("\n")
+    if "#SUP:" in first:
+        return True
+    names = [_name(cell) for cell in next(csv.reader([first], delimiter=_delimiter(first)), [])]
+    wanted = {SETS[name] for name in names if name in SETS}
+    figures = "support" in names or any(name in names for name in COUNTS)
+    return figures and bool(wanted & {0, 1, 3}) and bool(re.search(r"frozenset|[\[{(]", rest.partition("\n")[0]))
+
+
+def looks_like_itemset_json(head: str) -> bool:
+    """Return whether JSON begins as Spark's lines and pandas' records of itemsets or rules do, or pandas' columns."""
+    names = [_name(n) for n in re.findall(r'"([^"]{1,40})"\s*:', head[:1000])]
+    figures = {"support", "confidence", *COUNTS}
+    return any(n in SETS for n in names[:12]) and (not figures.isdisjoint(names[:12]) or head[1:].lstrip()[:1] == '"')
+
+
+def is_itemset_json(found: Mapping[str, Any]) -> bool:
+    """Return whether parsed JSON has columns of itemsets or rules and their supports."""
+    names = {_name(n) for n, values in found.items() if isinstance(values, dict)}
+    return not names.isdisjoint(SETS) and not names.isdisjoint(("support", *COUNTS))
+
+
+def read_itemsets(text: str) -> Draft:
+    """Return the counts of a text of itemsets or rules. Cost: linear in it, and in the sets that are not listed.
+
+    Raises `ReleaseError` naming the line for what is no set or no support, and for supports that contradict each other.
+    """
+    text = text.lstrip("\ufeff")
+    if "#SUP:" in text.lstrip().partition("\n")[0]:
+        return _draft_of(list(_spmf_lines(text)), "SPMF")
+    return _draft_of(_csv_lines(text), "CSV")
+
+
+def read_itemset_json(text: str) -> Draft:
+    """Return the counts of itemsets or rules as JSON lines (Spark), records or columns (pandas)."""
+    parsed_json(text)
+    return _draft_of(list(_json_lines(text)), "JSON")
+
+
+def _name(cell: str) -> str:
+    return cell.strip(' "\r').lower().replace("_", " ")
+
+
+def _delimiter(header: str) -> str:
+    """Return what parts the cells of a table: of R's `write` a blank."""
+    return max("\t;,", key=header.count) if re.search("[\t;,]", header) else " "
+
+
+def _csv_lines(text: str) -> list[Line]:
+    """Return the lines of a table; R leaves the name of the column of its row names out."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text.lstrip().partition("\n")[0]))
+    names: list[str] = []
+    out: list[Line] = []
+    try:
+        for cells in reader:
+            if not any(cells):
+                continue
+            if not names:
+                names = [_name(cell) for cell in cells]
+                continue
+            if not out and len(cells) == len(names) + 1:
+                names = ["", *names]
+            if len(cells) != len(names):
+                message = f"has {len(cells)} cells, the header {len(names)}"
+                raise ReleaseError(message, place=f"line {reader.line_num}")
+            out.append(Line(f"line {reader.line_num}", dict(zip(names, cells, strict=True))))
+            if len(out) > MAX_LINES:
+                raise TooLarge(f"the table has more than {MAX_LINES:,} lines")
+    except csv.Error as error:
+        raise ReleaseError(f"is no table ({error})", place=f"line {reader.line_num}") from None
+    double = next((n for i, n in enumerate(names) if n in names[:i]), None)
+    if double is not None:
+        raise ReleaseError(f"the column '{double}' stands twice", place="line 1")
+    return out
+
+
+def _spmf_lines(text: str) -> Iterator[Line]:
+    """Yield the lines of SPMF: "a b c #SUP: 12", or "a ==> b #SUP: 12 #CONF: 0.5"."""
+    for i, raw in enumerate(text.splitlines(), 1):
+        if not raw.strip() or raw.startswith("@"):
+            continue
+        items, *tags = raw.split("#")
+        cells: dict[str, Any] = {}
+        for tag in tags:
+            name, _, value = tag.partition(":")
+            cells[{"sup": "count", "conf": "confidence"}.get(_name(name), _name(name))] = value.strip()
+        if "count" not in cells:
+            raise ReleaseError("has no '#SUP: number'", place=f"line {i}")
+        parts = [part.split() for part in items.split("==>")]
+        if any("-1" in part or "-2" in part for part in parts) or len(parts) > 2:
+            raise ReleaseError("is no set of items (sequences, with -1 between sets, are not read)", place=f"line {i}")
+        names = ("antecedents", "consequents") if len(parts) == 2 else ("itemsets",)
+        yield Line(f"line {i}", cells | dict(zip(names, parts, strict=True)))
+
+
+def _json_lines(text: str) -> Iterator[Line]:
+    """Yield the records of JSON lines, of a list of records, or of columns by row."""
+    from recon.readers.formats.release.reading import no_doubles
+
+    def parsed(part: str, place: str) -> Any:
+        try:
+            return json.loads(part, object_pairs_hook=no_doubles, parse_float=_Text, parse_int=_Text)
+        except (ValueError, RecursionError) as error:
+            raise ReleaseError(f"is no JSON of itemsets or rules ({error})", place=place) from None
+
+    lines = [(f"line {i}", line) for i, line in enumerate(text.splitlines(), 1) if line.strip()]
+    several = len(lines) > 1 and all(line.lstrip().startswith("{") and line.rstrip().endswith("}") for _, line in lines)
+    found = [(place, parsed(line, place)) for place, line in lines] if several else [("", parsed(text, "JSON"))]
+    content = found[0][1]
+    if not several and isinstance(content, list):
+        found = [(f"[{i}]", one) for i, one in enumerate(content)]
+    elif not several and isinstance(content, dict) and all(isinstance(v, dict) for v in content.values()):
+        keys = list(dict.fromkeys(k for v in content.values() for k in v))
+        found = [(f"row {k}", {name: v.get(k) for name, v in content.items()}) for k in keys]
+    for place, one in found:
+        if not isinstance(one, dict):
+            raise ReleaseError("is no record of a set of items and its support", place=place)
+        yield Line(place, {_name(name): value for name, value in one.items()})
+
+
+class _Text(str):
+    """A number as it is written in JSON."""
+
+    __slots__ = ()
+
+
+def _items(cell: Any, place: str) -> Items:
+    """Return the items of a cell: a list, Python's frozenset({'a'}) and lists, R's {a,b}."""
+    every = list(cell) if isinstance(cell, list) else _items_of_text(str(cell).strip(), place)
+    texts = [str(item).strip() for item in every]
+    for item, text in zip(every, texts, strict=True):
+        if isinstance(item, (list, dict, tuple, set)) or item is None or not text or len(text) > MAX_ITEM:
+            raise ReleaseError(f"the item '{text[:40]}' is none: a name of 1 to {MAX_ITEM} characters", place=place)
+    if len(set(texts)) != len(texts):
+        raise ReleaseError(f"{shown(texts)} has an item twice", place=place)
+    return frozenset(texts)
+
+
+def _items_of_text(text: str, place: str) -> list[Any]:
+    """Return the items of a set in words."""
+    plain = re.sub(r"np\.\w{1,12}\(([^()]{0,200})\)", r"\1", text)
+    plain = re.sub(r"^(?:frozenset|set)\((.*)\)$", r"\1", plain, flags=re.DOTALL)
+    if len(text) > MAX_CELL or plain[:1] + plain[-1:] not in ("{}", "[]", "()"):
+        raise ReleaseError(f"'{text[:40]}' is no set of items", place=place)
+    try:
+        found = ast.literal_eval(plain)
+        if isinstance(found, (set, list, tuple)):
+            return list(found)
+    except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
+        pass
+    inside = plain[1:-1].strip()
+    return [part.strip() for part in re.split(r",(?![^\[(]*[\])])", inside)] if inside else []
+
+
+def _sets_of(line: Line, kinds: Mapping[str, int]) -> tuple[Items, ...]:
+    """Return the set of a line, of a rule both sides."""
+    by_kind = {kind: line.cells.get(name) for name, kind in kinds.items()}
+    if 0 in by_kind:
+        return (_items(by_kind[0], line.place),)
+    if 3 in by_kind:
+        left, arrow, right = str(by_kind[3]).partition("=>")
+        if not arrow:
+            raise ReleaseError(f"'{left[:40]}' is no rule {{...}} => {{...}}", place=line.place)
+        sides = (_items(left, line.place), _items(right, line.place))
+    else:
+        sides = (_items(by_kind[1], line.place), _items(by_kind[2], line.place))
+    if sides[0] & sides[1]:
+        raise ReleaseError(f"{shown(sides[0] & sides[1])} stands on both sides of the rule", place=line.place)
+    return sides
+
+
+# What a table of rules says beside supports, by the supports s of both sides, a and c of each.
+MEASURES: Mapping[str, Callable[[float, float, float], float]] = {
+    "antecedent support": lambda s, a, c: a,
+    "coverage": lambda s, a, c: a,
+    "consequent support": lambda s, a, c: c,
+    "rhssupport": lambda s, a, c: c,
+    "confidence": lambda s, a, c: s / a,
+    "lift": lambda s, a, c: s / (a * c),
+    "leverage": lambda s, a, c: s - a * c,
+    "conviction": lambda s, a, c: math.inf if s >= a else (1 - c) / (1 - s / a),
+    "zhangs metric": lambda s, a, c: (s - a * c) / (max(s * (1 - a), a * (c - s)) or math.inf),
+    "jaccard": lambda s, a, c: s / (a + c - s),
+    "certainty": lambda s, a, c: 0.0 if c >= 1 else (s / a - c) / (1 - c),
+    "kulczynski": lambda s, a, c: (s / a + s / c) / 2,
+    "representativity": lambda s, a, c: 1.0,
+}
+EITHER = {"antecedent support": 1, "coverage": 1, "consequent support": 2, "rhssupport": 2}
+NEAR = 1e-6  # how near measures are to those of the supports, in parts of themselves
+
+
+def _draft_of(lines: Sequence[Line], how: str) -> Draft:
+    """Return the draft of the lines of a file."""
+    if not lines:
+        raise ReleaseError("the table has no lines")
+    names = list(lines[0].cells)
+    kinds = {name: SETS[name] for name in names if name in SETS}
+    if sorted(kinds.values()) not in ([0], [1, 2], [3]):
+        raise ReleaseError("needs one column of itemsets, or antecedents and consequents", place=lines[0].place)
+    for line in lines:
+        if list(line.cells) != names:
+            raise ReleaseError(f"has other columns than {lines[0].place}", place=line.place)
+    sets = [_sets_of(line, kinds) for line in lines]
+    current().bytes(500 * len(lines))
+    counts = next((name for name in COUNTS if name in names), None)
+    groups: list[tuple[Items, int | None, Interval | None, str]] = []
+    shares = _column(lines, "support") if "support" in names else None
+    for i, (line, found) in enumerate(zip(lines, sets, strict=True)):
+        number = None if counts is None else _whole(line.cells[counts], line.place)
+        groups.append((frozenset().union(*found), number, None if shares is None else shares[i], line.place))
+    if all(number is None and share is None for _, number, share, _ in groups):
+        raise ReleaseError("has no column 'support' or 'count'", place=lines[0].place)
+    groups += _sides(lines, sets, names, shares)
+    whole = 0 in kinds.values() and _is_whole({items for items, *_ in groups})
+    used = {*kinds, "support", *COUNTS[: COUNTS.index(counts) + 1 if counts else 0], *INDEX, *EITHER}
+    unused = [] if counts is None else [n for n in COUNTS if n in names and n != counts]
+    unused += [n for n in names if n not in used and n not in unused and not _follows(n, lines, sets, groups)]
+    items = sorted(frozenset().union(*(one[0] for one in groups)))
+    if not items:
+        raise ReleaseError("no line has an item")
+    draft = ItemsetDraft(
+        Provenance(
+            f"{FORMAT if 0 in kinds.values() else RULES} ({how})",
+            ("exact",),
+            unused=tuple(UnusedPublication(f"the column '{name}'", "figures beside supports") for name in unused),
+        ),
+        tuple(Feature(item, item) for item in items),
+        hints={item: Listed(item, (0, 1)) for item in items},
+        reader_notes=() if whole or 0 not in kinds.values() else (NO_BORDER,),
+        groups=tuple(dict.fromkeys(groups)),
+        whole=whole,
+    )
+    rows = _rows_of(draft.groups)
+    if rows is None:
+        return draft if any(number is None for _, number, _, _ in draft.groups) else draft.of_rows(None)
+    whole_draft = draft.of_rows(rows)
+    notes = (SCALE,) if counts is None else ()
+    return replace(whole_draft, origin=replace(whole_draft.origin, notes=(*notes, *whole_draft.origin.notes)))
+
+
+def _column(lines: Sequence[Line], name: str) -> list[Interval]:
+    """Return the figures of a column; all columns of measures show how many digits were written."""
+    names = [n for n in lines[0].cells if n == "support" or n in MEASURES]
+    precision = precision_of(str(line.cells[n]).strip() for n in names for line in lines)
+    return intervals([(str(line.cells[name]).strip(), f"{line.place}, {name}") for line in lines], precision)
+
+
+def _whole(cell: Any, place: str) -> int:
+    text = str(cell).strip()
+    if not re.fullmatch(r"\d{1,15}(?:\.0+)?", text):
+        raise ReleaseError(f"the count '{text[:40]}' is no whole number of rows", place=place)
+    return int(Fraction(text))
+
+
+def _sides(
+    lines: Sequence[Line], sets: Sequence[tuple[Items, ...]], names: Sequence[str], shares: list[Interval] | None
+) -> list[tuple[Items, int | None, Interval | None, str]]:
+    """Return what rules say of each side: its share, or that of both sides divided by the confidence (by the lift)."""
+    if len(sets[0]) == 1:
+        return []
+    out: list[tuple[Items, int | None, Interval | None, str]] = []
+    given = {name: _column(lines, name) for name in (*EITHER, "confidence", "lift") if name in names}
+    for name, side in EITHER.items():
+        for line, found, share in zip(lines, sets, given.get(name, ()), strict=name in given):
+            if found[side - 1]:
+                out.append((found[side - 1], None, share, f"{line.place}, {name}"))
+    if shares is None or "confidence" not in given:
+        return out
+    for i, (line, (left, right)) in enumerate(zip(lines, sets, strict=True)):
+        (low, high), (least, most) = shares[i], given["confidence"][i]
+        if left and least > 0 and not {"antecedent support", "coverage"} & given.keys():
+            out.append((left, None, (low / most, high / least), f"{line.place}, confidence"))
+        if right and "lift" in given and not {"consequent support", "rhssupport"} & given.keys():
+            lift = given["lift"][i]
+            if lift[0] > 0:
+                out.append((right, None, (least / lift[1], most / lift[0]), f"{line.place}, lift"))
+    return out
+
+
+def _follows(name: str, lines: Sequence[Line], sets: Sequence[tuple[Items, ...]], groups: Any) -> bool:
+    """Return whether all cells of a column are the measure of that name, as the supports of a rule's sides give it."""
+    if name == "length":
+        return all(str(line.cells[name]) == str(sum(map(len, found))) for line, found in zip(lines, sets, strict=True))
+    shares = {items: float(sum(share) / 2) for items, _, share, _ in groups if share is not None}
+    measure = MEASURES.get(name)
+    if measure is None or len(sets[0]) == 1:
+        return False
+    for line, (left, right) in zip(lines, sets, strict=True):
+        try:
+            value = measure(shares[left | right], shares[left], shares[right])
+            cell = float(line.cells[name])
+        except (KeyError, ValueError, TypeError, ZeroDivisionError):
+            return False
+        if not (value == cell or abs(value - cell) <= NEAR * max(1e-3, abs(value))):
+            return False
+    return True
+
+
+def _rows_of(groups: Sequence[tuple[Items, int | None, Interval | None, str]]) -> int | None:
+    """Return the number of rows: a count over its share, else the common denominator of the shares."""
+    for items, number, share, place in groups:
+        if not items and number is not None:
+            return number
+        if number and share is not None:
+            low, high = math.ceil(number / share[1]), math.floor(number / share[0])
+            if low == high:
+                return low
+            if low > high:
+                raise ReleaseError(f"{number:,} rows are no share {float(sum(share) / 2):.10g} of any", place=place)
+    return rows_of(share for _, _, share, _ in groups if share is not None)
+
+
+def _counted(groups: Sequence[tuple[Items, int | None, Interval | None, str]], rows: int | None) -> dict[Items, int]:
+    """Return the count of every set, each once. Raises `ReleaseError` where two figures contradict each other."""
+    out: dict[Items, tuple[int, str]] = {}
+    for items, number, share, place in groups:
+        found = number if share is None or rows is None else count_of(share, rows, place)
+        assert found is not None
+        if number is not None and number != found:
+            raise ReleaseError(f"{shown(items)} counts {number:,} rows, its share is {found:,} of {rows}", place=place)
+        known = out.setdefault(items, (found, place))
+        if known[0] != found:
+            raise ReleaseError(f"{shown(items)} counts {found:,} rows, but {known[0]:,} in {known[1]}", place=place)
+    check_order([(items, n, place) for items, (n, place) in out.items()], rows)
+    return {items: n for items, (n, _) in out.items() if items}
+
+
+def _is_whole(sets: set[Items]) -> bool:
+    """Return whether every part of each set, with one item less, is among them."""
+    return all(len(one) == 1 or one - {item} in sets for one in sets for item in one)
+
+
+def negative_border(sets: Sequence[Items]) -> list[Items]:
+    """Return the sets that are not listed, all of whose parts are, no longer than the longest one listed.
+
+    `sets` has every part of each of them. Raises `TooLarge` beyond 200,000. Cost: linear in pairs of sets that differ
+    in their last item.
+    """
+    known, longest = set(sets), max(map(len, sets), default=0)
+    out: list[Items] = []
+    for size in range(2, longest + 1):
+        level = sorted(sorted(one) for one in known if len(one) == size - 1)
+        begin: dict[tuple[str, ...], list[str]] = {}
+        for one in level:
+            begin.setdefault(tuple(one[:-1]), []).append(one[-1])
+        for first, lasts in begin.items():
+            current().check()
+            for pair in combinations(lasts, 2):
+                found = frozenset((*first, *pair))
+                if found not in known and all(found - {item} in known for item in first):
+                    out.append(found)
+                    if len(out) > MAX_BORDER:
+                        raise TooLarge(f"more than {MAX_BORDER:,} sets are not listed although all their parts are")
+    return out
