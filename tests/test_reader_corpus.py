@@ -262,6 +262,7 @@ READERS = {
     "printed.rpart_text": ("R rpart", "R's package tree"), "printed.weka_rules": (WEKA, C50),
     "printed.weka_text": (WEKA, C50, "R partykit"), "printed.corels_text": ("CORELS",),
     "printed.count_table": ("tables of counts",), "boosters.lightgbm.model": (LGB, SEVERAL_GOES),
+    "statistics.itemsets": ("frequent itemsets",),
     "boosters.xgboost.model": (XGB, SEVERAL_GOES), "boosters.catboost_model": ("CatBoost", SEVERAL_GOES),
     "release.reading": ("release JSON",),
 }  # fmt: skip

@@ -26,7 +26,7 @@ from typing import Any
 from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Listed, equals
 from encoders.models.models import AnyModel, Provenance, PublishedFigure, Table, UnusedPublication
-from recon.io.files.budget import current, parsed_json
+from recon.io.files.opening import current, parsed_json
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.drafts.facts import Feature
@@ -240,7 +240,7 @@ def _json_lines(text: str) -> Iterator[Line]:
 
     def parsed(part: str, place: str) -> Any:
         try:
-            return json.loads(part, object_pairs_hook=no_doubles, parse_float=_Text, parse_int=_Text)
+            return json.loads(part, object_pairs_hook=no_doubles, parse_float=_ItemText, parse_int=_ItemText)
         except (ValueError, RecursionError) as error:
             raise ReleaseError(f"is no JSON of itemsets or rules ({error})", place=place) from None
 
@@ -259,7 +259,7 @@ def _json_lines(text: str) -> Iterator[Line]:
         yield Line(place, {_name(name): value for name, value in one.items()})
 
 
-class _Text(str):
+class _ItemText(str):
     """A number as it is written in JSON."""
 
     __slots__ = ()
