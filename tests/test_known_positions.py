@@ -155,6 +155,7 @@ def test_a_try_of_which_columns_is_bounded_by_work(cancer, monkeypatch):
     assert seen == [(search.WORK, None)]
 
 
+@pytest.mark.slow
 def test_an_audit_says_which_columns_open_everything(cancer, monkeypatch):
     from recon.queries.questions.which_columns import OpenedLabels
     from recon.release.auditing import auditing

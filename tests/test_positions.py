@@ -185,6 +185,7 @@ def imbalanced(folder):
     return path, x, rare
 
 
+@pytest.mark.slow
 def test_the_worst_off_class_stands_first(tmp_path, capsys):
     path, x, rare = imbalanced(tmp_path)
     found = recon.positions(recon.load(path), truth=x.assign(label=rare))

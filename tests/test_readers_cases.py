@@ -343,7 +343,7 @@ def test_few_numbers_in_many_rows_are_the_values_that_occur():
     codes = pd.DataFrame({"code": np.tile([1, 2, 5, 40, 99, 246], 50), "y": np.tile([0, 1], 150)})
     domain = recon.Domain.from_frame(codes, label="y")
     assert domain.attributes[0].values == (1, 2, 5, 40, 99, 246)
-    assert any("declare min and max" in note for note in domain.notes)
+    assert any("--grid takes all numbers between" in note for note in domain.notes)
     few = recon.Domain.from_frame(codes.head(60), label="y")
     assert few.attributes[0].known[1] == 246
 

@@ -29,9 +29,10 @@ def run(capsys, *arguments):
 
 @pytest.fixture
 def model(tmp_path):
-    """A tree on a share and a whole number, without names; beside it its data with names, and more decimals than 6."""
+    """A tree on a share and a whole number, without names; beside it its data with names, and a share of more decimals than a grid has."""
     drawn = np.random.default_rng(0)
     rows = np.stack([drawn.random(60), drawn.integers(0, 9, 60).astype(float)], axis=1)
+    rows[0, 0] = 1e-40
     labels = (rows[:, 0] > 0.4).astype(int)
     (tmp_path / "tree.pkl").write_bytes(pickle.dumps(DecisionTreeClassifier(random_state=0).fit(rows, labels)))
     pd.DataFrame(rows, columns=["share", "age"]).assign(ill=labels).to_csv(tmp_path / "data.csv", index=False)
