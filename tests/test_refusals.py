@@ -622,7 +622,7 @@ CLAUSES: dict[str, tuple[str, Forgery]] = {
     "nothing but the empty clause": ("unit propagation: the empty clause", lambda: check_clauses(SQUARE, ["0"])),
     "no time for clauses": (
         r"line \d+: not verified: the time limit is over",
-        lambda: check_clauses(SQUARE, ["1 2 0"] * 40 + ["2 0", "0"], Limits(time=0)),
+        lambda: check_clauses(SQUARE, ["1 2 0"] * 40 + ["2 0", "0"], Limits(seconds=0)),
     ),
 }
 
