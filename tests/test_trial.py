@@ -29,7 +29,7 @@ def run(capsys, *arguments):
 
 @pytest.fixture
 def model(tmp_path):
-    """A tree on a share and a whole number, without names; beside it its data with names, and a share of 40 decimals."""
+    """A tree on a share and a whole number, without names; beside it its data with names, one share of 40 decimals."""
     drawn = np.random.default_rng(0)
     rows = np.stack([drawn.random(60), drawn.integers(0, 9, 60).astype(float)], axis=1)
     rows[0, 0] = 1e-40

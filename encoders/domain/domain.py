@@ -12,6 +12,7 @@ from encoders.domain.values import (
     TRAINING_DATA,
     AnyAttribute,
     Continuous,
+    Grid,
     Listed,
     Position,
     Ranges,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 DECLARED = "declared"
 AS_BITS = "every column is counted as an independent bit (worlds that cannot exist are counted too)"
+FINE_GRID = 1_000_000  # values of a grid: of more, nobody meets one by chance
 GUESSED = "model file"  # nobody declared it: what the file says, and its thresholds
 
 
@@ -118,6 +120,13 @@ class Domain(Displayed):
     def continuous(self) -> tuple[str, ...]:
         """Return the names of the attributes without a grid."""
         return tuple(a.name for a in self.all if isinstance(a, Continuous))
+
+    @property
+    def fine(self) -> tuple[str, ...]:
+        """Return the names of the attributes without a grid, or with one so fine that a row is told by ranges alone."""
+        return tuple(
+            a.name for a in self.all if isinstance(a, Continuous) or (isinstance(a, Grid) and a.count > FINE_GRID)
+        )
 
     @cached_property
     def about_missing(self) -> tuple[str, ...]:

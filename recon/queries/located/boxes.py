@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from encoders.domain.values import Continuous
 from encoders.encode.encoder import EncodedRelease
 from recon.queries.answers.undecided import decide
 from recon.queries.located.positions import located, unlocated
@@ -70,8 +69,8 @@ def with_boxes(
 
 def _widened(release: EncodedRelease, frame: pd.DataFrame) -> Selections | None:
     """Return profiles with every number widened to the part that it lies in; None where no profile says a number."""
-    ranges = profile_ranges(release, frame)
-    numbers = [k for k in ranges if isinstance(release.domain.all[k], Continuous)]
+    ranges, fine = profile_ranges(release, frame), set(release.domain.fine)
+    numbers = [k for k in ranges if release.domain.all[k].name in fine]
     for k in numbers:
         cuts, (codes, every) = release.cut.cuts[k], ranges[k]
         parts = [tuple(cuts.bounds(cuts.part(start)) for start, _ in one) for one in every]

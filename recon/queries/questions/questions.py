@@ -258,11 +258,11 @@ def certify(
     made for at most 1,000 profiles unless asked for. Of one noisy tree or rule list, the probabilities are those of
     `recon.posterior` (`attrs["prior"]`), of other noisy releases NaN. `attrs` has the assumptions and the convention.
     A profile that no row of the domain can be is "outside": its figures are empty, and the column `reason` (None for
-    all others) says why. With attributes of any numbers, where nothing is certain of a single row, also `box` (the
-    narrowest box around the profile proved to hold a row, in words; None: none is) and `box_rows` (how many rows
-    are proved to be in it at least). What the limits leave open is "unknown", between 0 rows and all; `Inconclusive` is
-    not raised, but for `EmptyConfidenceSet`. `label`: the profiles' name for the domain's label; names that differ in
-    signs only are matched.
+    all others) says why. With attributes of any numbers, or of more than 10^6 values, where nothing is certain of a
+    single row, also `box` (the narrowest box around the profile proved to hold a row, in words; None: none is) and
+    `box_rows` (how many rows are proved to be in it at least). What the limits leave open is "unknown", between 0 rows
+    and all; `Inconclusive` is not raised, but for `EmptyConfidenceSet`. `label`: the profiles' name for the domain's
+    label; names that differ in signs only are matched.
     Cost: linear in distinct profiles times attributes; certificates about 1 ms per profile of a deep forest.
     Of tables of areas: verdict, min_count and max_count (`recon.queries.tables.answering.certified`), no certificates.
 
@@ -288,7 +288,7 @@ def certify(
 
             return certify_noisy(release, inside, chosen, limits, certificates)
         found = certify_exact(release, inside, chosen, limits, certificates)
-        return with_boxes(release, inside, found, chosen, limits) if release.domain.continuous else found
+        return with_boxes(release, inside, found, chosen, limits) if release.domain.fine else found
 
     out = answered(release, frame, answer)
     out.attrs["notes"] = [*notes, *out.attrs.get("notes", ())]

@@ -377,7 +377,7 @@ def run_audit(release: EncodedRelease, beside: AuditInputs, limits: Limits) -> A
     release = strengthened_release(release, limits)
     rows = by_position(release, limits)
     # Single values are told apart by position there; to count worlds of any numbers has nothing to add.
-    some = limits if rows is None or not release.domain.continuous else limits.stage("worlds beside positions")
+    some = limits if rows is None or not release.domain.fine else limits.stage("worlds beside positions")
     try:
         first = measure(release, beside.convention, some)
     except EmptyConfidenceSet as error:
