@@ -34,7 +34,7 @@ from recon.readers.inspection.documents.leftovers import own_texts
 from recon.readers.inspection.findings.severity import about
 from recon.readers.inspection.inspecting import inspect, inspect_bytes
 from recon.readers.inspection.ledger.forms import HERE, is_name, more_than_settings
-from recon.readers.inspection.ledger.spelling import _json_spaces
+from recon.readers.inspection.ledger.lines import _json_spaces
 from recon.readers.inspection.ledgers import ledger_of
 from recon.readers.inspection.objects.traversal import _stray
 from recon.readers.inspection.searching import searched

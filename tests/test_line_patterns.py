@@ -53,7 +53,11 @@ def strings_of(values):
 def flags_of(call):
     """Return the flags that a call of `re` is given."""
     given = [k.value for k in call.keywords if k.arg == "flags"]
-    given += [a for a in call.args if isinstance(a, (ast.Attribute, ast.BinOp)) and "re." in ast.unparse(a)]
+    given += [
+        a
+        for a in call.args
+        if isinstance(a, (ast.Attribute, ast.BinOp)) and re.match(r"re\.|.*\| re\.", ast.unparse(a))
+    ]
     return eval(ast.unparse(given[0]), {"re": re}) if given else 0
 
 

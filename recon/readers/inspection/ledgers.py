@@ -22,8 +22,7 @@ from recon.readers.inspection.graphs import inspect_graph
 from recon.readers.inspection.ledger.entries import FigureKind, FileLedger, LedgerEntry, Status, Use
 from recon.readers.inspection.ledger.forms import document_ledger, size_of_json
 from recon.readers.inspection.ledger.implied import of_rpart
-from recon.readers.inspection.ledger.lines import DRAWING, LINES, text_ledger
-from recon.readers.inspection.ledger.spelling import odd_spelling
+from recon.readers.inspection.ledger.lines import DRAWING, LINES, odd_spelling, text_ledger
 from recon.readers.inspection.objects.blobs import blobs_of
 from recon.readers.inspection.objects.r_objects import PARTS, VECTORS, Vector, bytes_of, is_r_file, looked_at, rows_of
 from recon.readers.inspection.objects.traversal import traverse

@@ -7,6 +7,14 @@ ones may have been left out whatever they count.
 
 Sources: Agrawal, Srikant, "Fast algorithms for mining association rules", VLDB 1994; Mannila, Toivonen, "Levelwise
 search and borders of theories in knowledge discovery", Data Mining and Knowledge Discovery 1, 1997.
+
+Shares of rows as whole counts: which number of rows they are of, as far as their digits show.
+
+A library divides a count by the number of rows in double precision, and a file writes the quotient with some digits:
+the share lies in a small interval. The simplest fraction of each interval (Stern-Brocot) has a denominator that divides
+the number of rows; the least common multiple of all is that number, or a divisor of it where all counts share a factor.
+
+Source: Graham, Knuth, Patashnik, "Concrete Mathematics", 2nd ed. 1994, section 4.5 (Stern-Brocot tree).
 """
 
 from __future__ import annotations
@@ -17,7 +25,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
@@ -26,21 +34,122 @@ from typing import Any
 from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Listed, equals
 from encoders.models.models import AnyModel, Provenance, PublishedFigure, Table, UnusedPublication
+from encoders.parts.base import MAX_ROWS
 from recon.io.files.opening import current, parsed_json
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.drafts.facts import Feature
-from recon.readers.formats.statistics.shares import (
-    Interval,
-    check_order,
-    count_of,
-    intervals,
-    precision_of,
-    rows_of,
-    shown,
-)
 from solvers.foundation.errors import ReleaseError, TooLarge
 from solvers.statements.release import RowCount
+
+Interval = tuple[Fraction, Fraction]
+DOUBLE = Fraction(1, 1 << 50)  # a quotient and a product in double precision, relative
+FEWEST = 6  # different shares of which all have a common factor by chance once in 64 times at most
+MANY = 10  # the squared number of rows is so much smaller than what the digits tell apart
+_DECIMAL = re.compile(r"\+?(\d*)(?:\.(\d*))?(?:[eE][+-]?\d{1,3})?")
+
+
+def precision_of(texts: Iterable[str]) -> tuple[int, int]:
+    """Return the most decimals and the most significant digits that numbers are written with, what is none left out.
+
+    The numbers of a file show together to how many digits all were rounded, zeros at their ends left out.
+    """
+    each = [_digits(text)[:2] for text in texts if _number(text)]
+    return max((d for d, _ in each), default=0), max((s for _, s in each), default=0)
+
+
+def intervals(figures: Sequence[tuple[str, str]], precision: tuple[int, int] | None = None) -> list[Interval]:
+    """Return between which numbers figures lie, given with their places; `precision` of the file (None: their own).
+
+    Raises `ReleaseError` for what is no number from 0 on.
+    """
+    for text, place in figures:
+        if not _number(text):
+            raise ReleaseError(f"the figure '{text[:40]}' is no number from 0 on", place=place)
+    decimals, significant = precision or precision_of(text for text, _ in figures)
+    out = []
+    for text, _ in figures:
+        value = Fraction(text)
+        leading = 0 if not value else math.floor(math.log10(value)) + 1
+        half = max(Fraction(10) ** -decimals, Fraction(10) ** (leading - significant)) / 2
+        off = half + value * DOUBLE  # the double that was printed is rounded, too
+        out.append((value - off, value + off))
+    return out
+
+
+def _number(text: str) -> bool:
+    """Return whether a text is a number from 0 on."""
+    found = _DECIMAL.fullmatch(text)
+    return found is not None and bool(found[1] or found[2])
+
+
+def _digits(text: str) -> tuple[int, int]:
+    """Return the decimals and the significant digits of a number."""
+    mantissa, _, power = text.lower().partition("e")
+    whole, _, rest = mantissa.partition(".")
+    return len(rest) - int(power or 0), len((whole + rest).lstrip("+0"))
+
+
+def simplest(low: Fraction, high: Fraction) -> Fraction:
+    """Return the fraction of the least denominator between two numbers, neither below 0."""
+    whole = -(-low.numerator // low.denominator)
+    if whole <= high:
+        return Fraction(whole)
+    floor = low.numerator // low.denominator
+    return floor + 1 / simplest(1 / (high - floor), 1 / (low - floor))
+
+
+def rows_of(shares: Iterable[Interval]) -> int | None:
+    """Return the common denominator of shares, None where they are too few or have too few digits to say it.
+
+    It is the number of rows, or a divisor of it. Cost: linear in the shares.
+    """
+    every = set(shares)
+    found = 1
+    for low, high in every:
+        found = math.lcm(found, simplest(max(low, Fraction(0)), high).denominator)
+        if found > MAX_ROWS:
+            return None
+    wide = max((high - low for low, high in every), default=Fraction(1))
+    return found if len(every) >= FEWEST and MANY * found * found * wide < 1 else None
+
+
+def count_of(share: Interval, rows: int, place: str) -> int:
+    """Return the whole number of rows that a share of so many rows is.
+
+    Raises `ReleaseError` where there is none, or its digits leave several.
+    """
+    low, high = math.ceil(share[0] * rows), math.floor(share[1] * rows)
+    if low == high:
+        return low
+    value = float(sum(share) / 2)
+    if low > high:
+        why = f"the share {value:.10g} of {rows:,} rows is no whole number: rows were weighted, or are others"
+        raise ReleaseError(f"{why} (--rows)", place=place)
+    raise ReleaseError(f"the share {value:.10g} has too few digits for {rows:,} rows", place=place)
+
+
+def check_order(counts: Sequence[tuple[frozenset[str], int, str]], rows: int | None) -> None:
+    """Raise `ReleaseError` where a group counts more rows than a wider one: conditions, rows and place of each.
+
+    Compared are groups with those that have one condition less, and all with the number of rows.
+    """
+    known = {conditions: (count, place) for conditions, count, place in counts}
+    for conditions, count, place in counts:
+        if rows is not None and count > rows:
+            raise ReleaseError(f"{shown(conditions)} counts {count:,} of {rows:,} rows", place=place)
+        for one in conditions:
+            wider = known.get(conditions - {one})
+            if wider is not None and wider[0] < count:
+                message = f"{shown(conditions)} counts {count:,} rows, {shown(conditions - {one})} only {wider[0]:,}"
+                raise ReleaseError(f"{message} ({wider[1]}): a group has no more rows than a wider one", place=place)
+
+
+def shown(items: Iterable[str]) -> str:
+    """Return items in braces, long ones cut."""
+    text = ", ".join(sorted(items))
+    return "{" + (text if len(text) <= 80 else text[:77] + "...") + "}"
+
 
 FORMAT = "table of counts: frequent itemsets"
 RULES = "table of counts: association rules"
@@ -290,7 +399,13 @@ def _items_of_text(text: str, place: str) -> list[Any]:
     except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
         pass
     inside = plain[1:-1].strip()
-    return [part.strip() for part in re.split(r",(?![^\[(]*[\])])", inside)] if inside else []
+    cuts, closed = [len(inside)], False
+    for at in range(len(inside) - 1, -1, -1):  # a comma that a bracket closes behind is part of an item: age=[18,30)
+        closed = inside[at] in "])" or (closed and inside[at] not in "[(")
+        if inside[at] == "," and not closed:
+            cuts.append(at)
+    starts = [0, *(at + 1 for at in cuts[:0:-1])]
+    return [inside[a:b].strip() for a, b in zip(starts, cuts[::-1], strict=True)] if inside else []
 
 
 def _sets_of(line: Line, kinds: Mapping[str, int]) -> tuple[Items, ...]:

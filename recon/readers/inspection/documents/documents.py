@@ -18,7 +18,7 @@ from recon.readers.inspection.documents.pmml_findings import pmml_findings
 from recon.readers.inspection.documents.published import release_findings
 from recon.readers.inspection.findings.findings import EXAMPLES, Finding, Level, not_understood
 from recon.readers.inspection.ledger.forms import document_ledger, size_of_json
-from recon.readers.inspection.ledger.spelling import odd_spelling
+from recon.readers.inspection.ledger.lines import odd_spelling
 from recon.readers.inspection.objects.r_objects import is_r_file, r_findings
 from recon.readers.stored.rewriting import unpacked
 from solvers.foundation.errors import ReleaseError

@@ -29,8 +29,7 @@ from recon.readers.inspection.ledger.forms import (
     sentences,
     size_of_json,
 )
-from recon.readers.inspection.ledger.lines import LINES, NAME, NUMBER, PRINTED
-from recon.readers.inspection.ledger.spelling import odd_spelling
+from recon.readers.inspection.ledger.lines import LINES, NAME, NUMBER, PRINTED, odd_spelling
 from recon.readers.stored.binary.ubjson import read_ubjson
 
 _VALUE = r'(?:"(?:[^"\\]|\\.)*"|<(?:[^<>]|<br ?/?>|</?[biu]>)*>|[\w.#+-]{1,40})'
