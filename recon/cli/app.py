@@ -193,6 +193,7 @@ def count(
 ) -> None:  # fmt: skip
     """Count the possible worlds and measure the uncertainty left."""
     from recon.queries.measures.measures import measure
+    from recon.readers.formats.drafts.suggesting import not_assessed_lines
     from recon.report.wording.headline import assumption_lines, doubts, worlds_lines
     from solvers.foundation.errors import EmptyConfidenceSet
 
@@ -237,11 +238,7 @@ def count(
             from recon.report.wording.noise_report import noise_lines
 
             print_lines(*noise_lines(release, measures))
-        print_lines(*worlds_lines(measures), *estimate_lines(counted), *rule_lines)
-        if release.domain.continuous:
-            from recon.readers.formats.drafts.suggesting import not_assessed_lines
-
-            print_lines(*not_assessed_lines(release))
+        print_lines(*worlds_lines(measures), *estimate_lines(counted), *rule_lines, *not_assessed_lines(release))
         for text in measures.counted.trail if measures.status == "bounds" else ():
             print_lines(f"not exact: {text}", file=sys.stderr)
         print_lines("assuming: " + "; ".join(assumption_lines(release)))

@@ -79,6 +79,7 @@ def audit(
     """Report what a release gives away, what would help, and whether it may be released under a policy."""
     from recon.readers.frames.naming import table_like
     from recon.readers.loading.loading import is_table
+    from recon.readers.loading.settled import strengthened_release
     from recon.report.audit import audit as run
     from recon.report.document.metadata import limits_line
     from recon.report.stored_report import open_report
@@ -92,7 +93,7 @@ def audit(
         domain = domain or _registered_domain(register)
         release = open_release(files, domain, independent, limits, confidence, rows, label, settle=False, known=known)
         if release.rows.high is None:  # nothing can be counted, but something is said
-            stated = open_report(release, chosen, limits, command_line())
+            stated = open_report(strengthened_release(release, limits), chosen, limits, command_line())
             violated = stated.assessment is not None and stated.assessment.outcome == "violated"
             if violated or not json:
                 write_text(stated.written_as(".json" if json else suffix(out), digits), out, private=True)

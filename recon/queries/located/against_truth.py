@@ -76,7 +76,7 @@ def _true_table(release: EncodedRelease, truth: pd.DataFrame, rows: int) -> pd.D
     return whole_rows(truth, release.domain)
 
 
-EXACT = 1 << 53  # indices above are no exact floats
+EXACT_INDICES = float(1 << 53)  # indices above are no exact floats: of finer grids the parts decide
 
 
 def _numbers_of(release: EncodedRelease, truth: pd.DataFrame) -> Floats:
@@ -121,15 +121,11 @@ def _outside(found: PlacedRows, k: int, rows: TrueRows, real: Floats) -> NDArray
 
 def _not_among(attribute: AnyAttribute, column: PositionColumn, real: Floats) -> NDArray[np.bool_]:
     """Return (rows,): whether the value with a true index (NaN: open) is none of the single values left."""
-    known = np.flatnonzero(np.isfinite(real))
-    real_known = np.minimum(real[known], float(EXACT))
-    keys = np.stack([column.values_of[known], real_known.astype(np.int64)], axis=1)
+    known = np.flatnonzero(real < EXACT_INDICES)
+    keys = np.stack([column.values_of[known], real[known].astype(np.int64)], axis=1)
     different, at, back = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     gone = []
     for (pattern, index), row in zip(different.tolist(), known[at].tolist(), strict=True):
-        if index >= EXACT:  # of finer grids the parts decide, which are exact
-            gone.append(False)
-            continue
         value, left = attribute.value(index), column.values[pattern]
         if left is not None:
             gone.append((MISSING if value is None else value) not in left)
