@@ -145,6 +145,7 @@ def test_the_number_of_rows_is_the_common_denominator():
 GOOD = "support,itemsets\n0.5,frozenset({'a'})\n0.25,frozenset({'b'})\n"
 BAD = {
     "a count that is no share": (GOOD, ("--rows", "3"), r"line 2.*0\.5 of 3 rows is no whole number"),
+    "no rows": (GOOD, ("--rows", "0"), r"line 2.*0\.5 of 0 rows is no whole number"),
     "rows that nobody says": (GOOD, (), r"give --rows"),
     "monotonicity": (GOOD + "0.5,\"frozenset({'a', 'b'})\"\n", ("--rows", "4"),
                      r"line 4.*\{a, b\} counts 2 rows, \{b\} only 1 \(line 3\)"),

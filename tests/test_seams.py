@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import time
 from pathlib import Path
@@ -186,3 +187,16 @@ def test_a_file_is_inspected_before_its_leaf_values_take_the_time(monkeypatch, c
     assert code == 0
     assert order[:2] == ["inspect", "leaf values"]
     assert "not inspected" not in out
+
+
+@pytest.mark.parametrize(("content", "words"), [
+    (b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03garbagegarbage", "is no table: Error -3"),
+    (gzip.compress(b"a,b\n1,2\n")[:20], "is cut off: "),
+    (gzip.compress(b'a,"b\n1,2\n'), "is no table: "), (b"", "is no table: "),
+])  # fmt: skip
+def test_rows_to_search_for_that_cannot_be_read_are_refused_by_name(content, words, tmp_path, capsys):
+    rows = tmp_path / "rows.csv.gz"
+    rows.write_bytes(content)
+    code, _, err = run(capsys, "inspect", "examples/releases/compas_tree.json", "--data", str(rows))
+    assert code == 3
+    assert err.startswith(f"recon: {rows}: {words}")

@@ -506,6 +506,24 @@ def test_tables_are_ordered_by_what_they_give_away(tmp_path):
     assert "->" in run(tmp_path, SMALL, "--order", command="variability").stdout
 
 
+@pytest.mark.parametrize(("options", "words"), [
+    (("--order", "--out", "o.csv"), "--out about widths"), (("--order", "--around", "found"), "--around about widths"),
+    (("--proofs",), "give --json, too"),
+])  # fmt: skip
+def test_options_that_would_be_left_out_are_refused(options, words, tmp_path):
+    found = run(tmp_path, SMALL, *options, command="variability")
+    assert found.exit_code == 2
+    assert words in " ".join(found.output.split())
+
+
+def test_an_order_of_tables_without_names_is_refused(tmp_path):
+    nameless = copy.deepcopy(SMALL)
+    for cell in nameless["models"][0]["cells"]:
+        cell.pop("table")
+    with pytest.raises(ReleaseError, match="fewer than two tables are named"):
+        raise run(tmp_path, nameless, "--order", command="variability").exception
+
+
 def meets(person, box):
     return all(person["ab".index(k)] == v for k, v in box.items())
 

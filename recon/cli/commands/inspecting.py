@@ -90,23 +90,16 @@ def _with_rows(found: Inspection, content: bytes, data: str, memory: int) -> Ins
     """Return the inspection with what stands in the file of the rows in a table (CSV, Parquet)."""
     import pandas as pd
 
-    from recon.io.files.tables import read_parquet, table_text
+    from recon.io.files.tables import read_parquet, reading, table_text
     from recon.readers.inspection.findings.severity import graded
     from recon.readers.inspection.searching import searched
-    from solvers.foundation.errors import ReleaseError
 
-    try:
+    with reading(data):
         if data.lower().endswith(".parquet"):
             rows = read_parquet(data)
         else:
             with table_text(data) as text:
                 rows = pd.read_csv(text)
-    except ReleaseError as error:
-        raise error.at(file=data) from None
-    except OSError as error:
-        raise ReleaseError(f"cannot be read: {error.strerror or error}", file=data) from None
-    except (ValueError, EOFError) as error:
-        raise ReleaseError(f"is no table of rows: {str(error).splitlines()[0]}", file=data) from None
     return replace(found, findings=tuple(graded([*found.findings, *searched(content, rows, memory)])))
 
 

@@ -5,13 +5,16 @@ With `--order` the tables by what they give away.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from recon.cli.session import finish
 from recon.io.console.options import Cluster, Json, LogJson, Memory, Out, Quiet, Seconds, Workers, within_machine
 from recon.io.console.output import print_json, print_lines, records, working, write_table
+
+if TYPE_CHECKING:
+    from recon.queries.tables.tables import Tables
 
 TableFiles = Annotated[list[str], typer.Argument(metavar="FILE...", help="Release files with tables of areas.")]
 LeftOut = Annotated[
@@ -52,24 +55,23 @@ def variability(
     workers: Workers = 1, dask: Cluster = None, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Say per smallest area how different two data sets with the same tables can be; 0: it is the only one."""
-    from recon.queries.tables.reading import opened_tables
     from recon.queries.tables.variability import FOUND, difference, lines_of
     from recon.queries.tables.variability import variability as run
-    from solvers.foundation.errors import Unsupported
 
     if order:
+        further = {"--by": by, "--around": around, "--relaxed": relaxed, "--without": without, "--alone": alone,
+                   "--count": count, "--proofs": proofs, "--store": store, "--out": out}  # fmt: skip
+        if given := [name for name, value in further.items() if value]:
+            raise typer.BadParameter(f"--order is about tables, {given[0]} about widths: run recon variability twice")
         _order(files, schema, seconds, memory, json, quiet, log_json)
         return
     if by not in {None, "area"}:
         raise typer.BadParameter(f"--by is 'area', not '{by}'")
+    if proofs and not json:
+        raise typer.BadParameter("--proofs adds certificates to the JSON: give --json, too")
     with working(seconds, memory, 1, quiet, log_json) as whole:
         limits = within_machine(whole, workers, dask)
-        tables = opened_tables(files)
-        if tables is None:
-            raise Unsupported(
-                f"{files[0]}: holds no tables of areas (kind 'tables'): variability is asked of them alone"
-            )
-        names = None if schema is None else [name.strip() for name in schema.split(",") if name.strip()]
+        tables, names = _tables_of(files), _names(schema)
         people: Any = around
         if around not in {None, FOUND}:
             from recon.readers.frames.selections import read_table
@@ -107,21 +109,37 @@ def variability(
     finish(found.status if beside is None or beside.status == "exact" else beside.status)
 
 
+def _tables_of(files: list[str]) -> Tables:
+    """Return the tables of areas in the files; `Unsupported` where they hold none."""
+    from recon.queries.tables.reading import opened_tables
+    from solvers.foundation.errors import Unsupported
+
+    tables = opened_tables(files)
+    if tables is None:
+        raise Unsupported(f"{files[0]}: holds no tables of areas (kind 'tables'): variability is asked of them alone")
+    return tables
+
+
+def _names(schema: str | None) -> list[str] | None:
+    """Return the names of a schema, None without one."""
+    return None if schema is None else [name.strip() for name in schema.split(",") if name.strip()]
+
+
 def _order(
     files: list[str], schema: str | None, seconds: Any, memory: str, json: bool, quiet: bool, log_json: bool
 ) -> None:
     """Print the tables in the order in which they are left out, and what that changes."""
-    from recon.queries.tables.reading import opened_tables
     from recon.queries.tables.variability import order_of
-    from solvers.foundation.errors import Unsupported
+    from solvers.foundation.errors import ReleaseError
 
     with working(seconds, memory, 1, quiet, log_json) as limits:
-        tables = opened_tables(files)
-        if tables is None:
-            raise Unsupported(f"{files[0]}: holds no tables of areas (kind 'tables')")
-        names = None if schema is None else [name.strip() for name in schema.split(",") if name.strip()]
-        found = list(order_of(tables, names, limits))
-        whole = len(found) + 1 >= len({c.table for c in tables.cells if c.table})
+        tables = _tables_of(files)
+        named = {c.table for c in tables.cells if c.table}
+        if len(named) < 2:
+            raise ReleaseError("fewer than two tables are named (key 'table' of cells): there is no order of them",
+                               file=files[0])  # fmt: skip
+        found = list(order_of(tables, _names(schema), limits))
+        whole = len(found) + 1 >= len(named)
     status = "exact" if whole else "unknown"
     if json:
         keys = ("table", "certain_with", "certain_without")

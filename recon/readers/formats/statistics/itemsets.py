@@ -120,10 +120,10 @@ def count_of(share: Interval, rows: int, place: str) -> int:
     Raises `ReleaseError` where there is none, or its digits leave several.
     """
     low, high = math.ceil(share[0] * rows), math.floor(share[1] * rows)
-    if low == high:
+    if low == high and (rows or share[0] <= 0):
         return low
     value = float(sum(share) / 2)
-    if low > high:
+    if low > high or not rows:
         why = f"the share {value:.10g} of {rows:,} rows is no whole number: rows were weighted, or are others"
         raise ReleaseError(f"{why} (--rows)", place=place)
     raise ReleaseError(f"the share {value:.10g} has too few digits for {rows:,} rows", place=place)
