@@ -85,7 +85,8 @@ def unique_people(frame):
     return counted[counted.n == 1].drop(columns="n")
 
 
-def test_sets_of_at_least_11_people_give_unique_people_away(tmp_path):
+def test_sets_of_at_least_11_people_give_unique_people_away(tmp_path, data):
+    data("compas14.csv.gz")
     frame, domain = compas14()
     sets = frequent(frame, 11)
     assert len(sets) == 749
@@ -99,7 +100,8 @@ def test_sets_of_at_least_11_people_give_unique_people_away(tmp_path):
     assert found.certificate[found.verdict == "certain"].notna().all()
 
 
-def test_sets_of_at_least_2_people_leave_one_data_set(tmp_path):
+def test_sets_of_at_least_2_people_leave_one_data_set(tmp_path, data):
+    data("compas14.csv.gz")
     frame, domain = compas14()
     sets = frequent(frame, 2)
     assert len(sets) == 1150

@@ -373,9 +373,10 @@ def test_a_list_that_no_known_rule_chooses_is_no_contradiction(list_release):
 @pytest.mark.parametrize(
     ("depth", "bits", "extra", "strict"), [(3, 173_136, 0.048, 0.048), (5, 158_708, 29.242, 29.403)]
 )
-def test_published_tree_of_compas(depth, bits, extra, strict):
+def test_published_tree_of_compas(depth, bits, extra, strict, data):
     from sklearn.tree import DecisionTreeClassifier
 
+    data("compas27.csv.gz")
     frame, _ = load("compas27")
     label = frame.columns[-1]
     model = DecisionTreeClassifier(max_depth=depth, random_state=1).fit(frame[frame.columns[:-1]], frame[label])
