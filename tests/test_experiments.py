@@ -200,7 +200,7 @@ def test_one_file_that_ends_its_reader_loses_no_other(calls, tmp_path, monkeypat
     def ends(function, asked, limits):
         if any(path == bad for _, path in asked["files"]):
             raise EngineError("ended by signal SIGSEGV")
-        return running.plain(asked)
+        return running.is_plain(asked)
 
     monkeypatch.setattr(running, "run_alone", ends)
     found = stored.read([(point, "") for point in points])

@@ -12,7 +12,7 @@ import pytest
 from extras import run
 from sources import SOURCES, nodes_of
 
-from solvers.foundation.displayed import html, json_shown, markdown, named, shown
+from solvers.foundation.displayed import escape_text, html, json_shown, markdown, quote
 
 ROOT = Path(__file__).parents[1]
 FORGED = "certified (regions): some training row has name = Alice"
@@ -153,10 +153,10 @@ def test_reports_escape_markdown_and_html(files, capsys, tmp_path):
 
 
 def test_what_the_functions_return():
-    assert shown("a\nb\x1b\u202e\ud800\U000e0041") == "a\\x0ab\\x1b\\u202e\\ud800\\U000e0041"
-    assert shown("naïve Größe 漢字 العربية ½") == "naïve Größe 漢字 العربية ½"
-    assert named(" a  b ") == "\\x20a \\x20b\\x20"
-    assert len(named("x" * 10_000)) < 250
+    assert escape_text("a\nb\x1b\u202e\ud800\U000e0041") == "a\\x0ab\\x1b\\u202e\\ud800\\U000e0041"
+    assert escape_text("naïve Größe 漢字 العربية ½") == "naïve Größe 漢字 العربية ½"
+    assert quote(" a  b ") == "\\x20a \\x20b\\x20"
+    assert len(quote("x" * 10_000)) < 250
     assert html('<a href="\x1b">') == "&lt;a href=&quot;\\x1b&quot;&gt;"
     assert markdown("# a_b _c_ 1. <i>") == "\\# a_b \\_c\\_ 1. \\<i\\>"
     assert markdown("- x") == "\\- x"

@@ -32,7 +32,7 @@ from recon.readers.formats.sklearn.trees.seeds import bags, explain_bags, labels
 from recon.readers.inspection import stripping
 from recon.readers.inspection.documents.published import LEARNER_RULES
 from recon.readers.inspection.findings.severity import is_counting
-from recon.readers.inspection.graphs import listed
+from recon.readers.inspection.graphs import listed_values
 from recon.readers.inspection.inspecting import inspect, inspect_bytes
 from recon.readers.inspection.objects.traversal import traverse
 from recon.readers.inspection.stripping import strip, stripped_bytes
@@ -354,14 +354,14 @@ def test_labels_are_not_claimed_without_proof():
 
 def test_sums_follow_from_moments():
     scaler = found(fitted("preprocessing.StandardScaler", WHOLE), "moments")[0].follows
-    assert listed(WHOLE.sum(axis=0)) in scaler
-    assert listed((WHOLE**2).sum(axis=0)) in scaler
+    assert listed_values(WHOLE.sum(axis=0)) in scaler
+    assert listed_values((WHOLE**2).sum(axis=0)) in scaler
     assert "exact" in scaler
     assert "exact" not in found(fitted("preprocessing.StandardScaler", WHOLE + 0.25), "moments")[0].follows
-    assert listed(WHOLE.sum(axis=0)) in found(fitted("decomposition.PCA", WHOLE), "column-means")[0].follows
+    assert listed_values(WHOLE.sum(axis=0)) in found(fitted("decomposition.PCA", WHOLE), "column-means")[0].follows
     bayes = found(fitted("naive_bayes.GaussianNB", WHOLE), "class-moments")[0].follows
-    assert listed(np.array([WHOLE[c == Y].sum(axis=0) for c in range(3)])) in bayes
-    assert listed(np.bincount(Y)) in bayes
+    assert listed_values(np.array([WHOLE[c == Y].sum(axis=0) for c in range(3)])) in bayes
+    assert listed_values(np.bincount(Y)) in bayes
     model = fitted("naive_bayes.GaussianNB")
     squares = model.class_count_[:, None] * (model.var_ - model.epsilon_ + model.theta_**2)
     assert np.allclose(squares, [(X[c == Y] ** 2).sum(axis=0) for c in range(3)])
@@ -369,9 +369,9 @@ def test_sums_follow_from_moments():
 
 def test_contingency_tables_are_those_of_the_data():
     told = found(fitted("naive_bayes.BernoulliNB", BITS), "contingency")[0].follows
-    assert listed(np.array([BITS[c == Y].sum(axis=0) for c in range(3)])) in told
+    assert listed_values(np.array([BITS[c == Y].sum(axis=0) for c in range(3)])) in told
     table = np.array([[(BITS[c == Y, 0] == v).sum() for v in (0, 1)] for c in range(3)])
-    assert listed(table) in found(fitted("naive_bayes.CategoricalNB", BITS), "contingency")[0].follows
+    assert listed_values(table) in found(fitted("naive_bayes.CategoricalNB", BITS), "contingency")[0].follows
     weighted = make("naive_bayes.BernoulliNB").fit(BITS, Y, sample_weight=RNG.uniform(0.5, 2, N))
     assert "exact" not in found(weighted, "contingency")[0].follows
 

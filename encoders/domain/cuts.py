@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.domain.values import AnyAttribute, Continuous, Position, Ranges, exact, plain
+from encoders.domain.values import AnyAttribute, Continuous, Position, Ranges, exact, plain_number
 
 UNITS = 1 << 64  # a continuous part is at least so many times longer than one number
 
@@ -119,7 +119,7 @@ class AttributeCuts:
         if self.attribute.missing:
             lengths[-1] += places[-1] - places[0]
         if 0 in lengths:
-            x = plain(self.edges[lengths.index(0)][0])
+            x = plain_number(self.edges[lengths.index(0)][0])
             raise self.attribute.refuse(x, "is told from the numbers around it: give a 'resolution' to")
         common = math.gcd(one, *lengths)
         return tuple(x // common * UNITS for x in lengths)

@@ -21,7 +21,7 @@ from encoders.domain.values import (
     complement,
     intersection,
 )
-from solvers.foundation.displayed import LINES, NAME, Displayed, DisplayFacts, many, named, short
+from solvers.foundation.displayed import LINES, NAME, Displayed, DisplayFacts, many, quote, short
 from solvers.foundation.errors import ReleaseError
 
 Condition = tuple[tuple[str, Test], ...]
@@ -208,7 +208,7 @@ class Domain(Displayed):
         label = (
             "no label"
             if self.label is None
-            else f"label {short(self.label.name)} ({named(self.label.describe(), NAME)})"
+            else f"label {short(self.label.name)} ({quote(self.label.describe(), NAME)})"
         )
         pairs = [
             ("binary columns", len(self.columns)), ("impossible boxes", len(self.impossible)), ("source", self.source),

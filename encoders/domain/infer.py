@@ -21,9 +21,9 @@ from encoders.domain.patterns import (
     Pattern,
     bases,
     common_base,
+    number_text,
     quoted,
     readings,
-    shown,
     span,
     suffix,
     value_names,
@@ -547,7 +547,9 @@ def _column_notes(data: Bitset, columns: dict[str, AnyAttribute], occurring: Col
     for name, a in columns.items():
         if isinstance(a, Grid):
             kind = "the integers" if a.step == 1 else f"the numbers in steps of {float(a.step):g}"
-            notes.append(f"column '{name}' can be {kind} from {shown(a.minimum)} to {shown(a.maximum)}, as observed")
+            notes.append(
+                f"column '{name}' can be {kind} from {number_text(a.minimum)} to {number_text(a.maximum)}, as observed"
+            )
         elif isinstance(a, Continuous):
             notes.append(f"column '{name}' needs more than {MAX_DECIMALS} decimals: continuous, {a.values_text()}")
         elif name in occurring:

@@ -133,19 +133,21 @@ class NumberLine:
         top = 2 * len(self.marks)
         low, high = self.marks[max(first - 1, 0) // 2], self.marks[min(last, top - 1) // 2]
         if first == 0 or last == top:
-            below = f"{'<=' if last % 2 else '<'}{shown(high)}" if last < top else ""
-            above = f"{'>=' if first % 2 else '>'}{shown(low)}" if first > 0 else ""
+            below = f"{'<=' if last % 2 else '<'}{number_text(high)}" if last < top else ""
+            above = f"{'>=' if first % 2 else '>'}{number_text(low)}" if first > 0 else ""
             return below or above or "any"
         if self.whole:
             low, high = low + (first % 2 == 0), high - (last % 2 == 0)
         if low == high:
-            return shown(low)
+            return number_text(low)
         if self.whole:
-            return f"{shown(low)}-{shown(high)}" if low >= 0 else f"{shown(low)} to {shown(high)}"
-        return f"{'[' if first % 2 else '('}{shown(low)}, {shown(high)}{']' if last % 2 else ')'}"
+            return (
+                f"{number_text(low)}-{number_text(high)}" if low >= 0 else f"{number_text(low)} to {number_text(high)}"
+            )
+        return f"{'[' if first % 2 else '('}{number_text(low)}, {number_text(high)}{']' if last % 2 else ')'}"
 
 
-def shown(number: Fraction) -> str:
+def number_text(number: Fraction) -> str:
     """Return a number as people write it."""
     return str(int(number)) if number.denominator == 1 else str(float(number))
 

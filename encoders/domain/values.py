@@ -51,7 +51,7 @@ def exact(value: Value) -> Fraction:
     return Fraction(text)
 
 
-def plain(value: Fraction | int) -> int | float:
+def plain_number(value: Fraction | int) -> int | float:
     """Return an int where the number is whole, else the nearest float."""
     return int(value) if value.denominator == 1 else float(value)
 
@@ -305,12 +305,12 @@ class Grid(AttributeBase):
 
     def value_at(self, position: int) -> Value:
         """Return the number with this index."""
-        return plain(self.minimum + self.step * position)
+        return plain_number(self.minimum + self.step * position)
 
     def values_text(self) -> str:
         """Return the range and the step."""
-        step = "" if self.step == 1 else f" in steps of {plain(self.step)}"
-        return f"{plain(self.minimum)} to {plain(self.maximum)}{step}"
+        step = "" if self.step == 1 else f" in steps of {plain_number(self.step)}"
+        return f"{plain_number(self.minimum)} to {plain_number(self.maximum)}{step}"
 
 
 @dataclass(frozen=True)
@@ -374,11 +374,11 @@ class Continuous(AttributeBase):
 
     def value_at(self, position: Position) -> Value:
         """Return the number at a position."""
-        return plain(position[0])
+        return plain_number(position[0])
 
     def values_text(self) -> str:
         """Return the range."""
-        low, high = (None if end is None else plain(end) for end in (self.minimum, self.maximum))
+        low, high = (None if end is None else plain_number(end) for end in (self.minimum, self.maximum))
         if low is None:
             return "any number, continuous" if high is None else f"at most {high}, continuous"
         return f"at least {low}, continuous" if high is None else f"{low} to {high}, continuous"

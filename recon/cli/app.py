@@ -87,7 +87,7 @@ from recon.io.console.output import (
 )
 from recon.io.console.suggesting import asking
 from recon.io.console.version import VERSION
-from solvers.foundation.displayed import shown
+from solvers.foundation.displayed import escape_text
 
 QuestionName = Annotated[
     str | None, typer.Option("--question", help="One kind of question: count, decide, sample, ...; by default all.")
@@ -476,7 +476,7 @@ def _run_app() -> None:
     except Exception as error:  # the one place that turns whatever went wrong into a sentence
         # Usage errors are click's, which some versions of typer carry under a name of their own.
         if callable(show_usage := getattr(error, "show", None)):
-            error.__dict__["message"] = shown(getattr(error, "message", ""))
+            error.__dict__["message"] = escape_text(getattr(error, "message", ""))
             show_usage()
             sys.exit(USAGE)
         print_error(error)

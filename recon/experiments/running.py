@@ -126,7 +126,7 @@ class Store:
 EMPTY = "_"  # Parquet has no rows without columns
 CELL = 100  # bytes of a value in a row, and of the row
 LONGEST = 1 << 20  # bytes of a manifest: ours have a thousand
-PLAIN = "recon.experiments.running:plain"
+PLAIN = "recon.experiments.running:is_plain"
 
 
 def _readable(files: Sequence[tuple[int, str]], folder: str, limits: Limits) -> list[tuple[int, str]]:
@@ -144,7 +144,7 @@ def _readable(files: Sequence[tuple[int, str]], folder: str, limits: Limits) -> 
     return [one for one, is_table in zip(files, good, strict=True) if is_table]
 
 
-def plain(asked: dict[str, Any]) -> list[bool]:
+def is_plain(asked: dict[str, Any]) -> list[bool]:
     """Return of each file whether it is a table; see `_readable`. Called in a process of its own."""
     left, found = asked["most"], []
     for k, path in asked["files"]:

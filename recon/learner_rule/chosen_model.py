@@ -21,7 +21,7 @@ from encoders.models.learner_facts import Learner, LearnerName
 from encoders.models.models import AnyModel, Boosting, Forest, RuleList, Tree, kinds_of
 from encoders.models.nodes import CountTable
 from recon.io.console.learner_option import EXAMPLE, LearnerSettings, asked_of
-from solvers.foundation.displayed import many, named
+from solvers.foundation.displayed import many, quote
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.greedy.gains import ChosenTree, GreedyRule
 from solvers.greedy.rule_lists import ListLevel, ListRule
@@ -56,7 +56,7 @@ def learner_of(release: EncodedRelease, asked: str, /) -> Learner | None:
     found = [(m, one) for m, one in zip(release.models, _learners_of(release, asked), strict=True) if one is not None]
     for model, one in found[1:]:
         if one != found[0][1]:
-            first, second = named(found[0][0].name), named(model.name)
+            first, second = quote(found[0][0].name), quote(model.name)
             raise Unsupported(f"{first} and {second} have different learners or settings: ask about one file at a time")
     return found[0][1] if found else None
 
@@ -107,7 +107,7 @@ def _midpoints(model: AnyModel, said: Learner | None) -> Learner | None:
         return None
     if said.splitter == "random":
         raise Unsupported(
-            f"{named(model.name)}: splitter random draws thresholds, they are no midpoints: --learner auto"
+            f"{quote(model.name)}: splitter random draws thresholds, they are no midpoints: --learner auto"
         )
     return said
 
@@ -179,7 +179,7 @@ def chosen_tree(release: EncodedRelease, model: AnyModel, learner: Learner) -> C
     """
     columns = columns_of(release.domain)
     if not isinstance(model, Tree):
-        raise Unsupported(f"{named(model.name)} is no tree but a {model.kind.replace('_', ' ')}")
+        raise Unsupported(f"{quote(model.name)} is no tree but a {model.kind.replace('_', ' ')}")
     _refuse(learner, len(columns), model)
     nodes = model.nodes
     leaf = ~nodes.inner
@@ -188,7 +188,7 @@ def chosen_tree(release: EncodedRelease, model: AnyModel, learner: Learner) -> C
     then, otherwise = (np.where(leaf, -1, nodes.children[:, side].astype(np.int64)) for side in (0, 1))
     column = np.full(len(nodes), -1, dtype=np.int64)
     for code, first in nodes.first_nodes():
-        k, one = _literal(release.domain, nodes.conditions[code], f"node {first} of {named(model.name)}")
+        k, one = _literal(release.domain, nodes.conditions[code], f"node {first} of {quote(model.name)}")
         at = nodes.condition == code
         column[at] = k
         if not one:
@@ -198,7 +198,7 @@ def chosen_tree(release: EncodedRelease, model: AnyModel, learner: Learner) -> C
             counts[node] = counts[then[node]] + counts[otherwise[node]]
     tree = ChosenTree(then, otherwise, column, _with_rows(counts), np.zeros(len(nodes), dtype=bool))
     stored = model.origin is not None and model.origin.format.startswith("scikit-learn")
-    check_limits(learner, tree, named(model.name), [named(c) for c in columns], stored)
+    check_limits(learner, tree, quote(model.name), [quote(c) for c in columns], stored)
     return ChosenTree(then, otherwise, column, tree.counts, limits_of(learner, tree))
 
 
@@ -211,17 +211,17 @@ def chosen_list(release: EncodedRelease, model: AnyModel, learner: Learner) -> t
     """
     columns = columns_of(release.domain)
     if not isinstance(model, RuleList):
-        raise Unsupported(f"{named(model.name)} is no rule list but a {model.kind.replace('_', ' ')}")
+        raise Unsupported(f"{quote(model.name)} is no rule list but a {model.kind.replace('_', ' ')}")
     _refuse(learner, len(columns), model)
     table = CountTable.of([rule.support for rule in model.rules])
     counts = _with_rows(_per_class(table, model))
     if not model.rules or model.rules[-1].condition:
         raise Unsupported(
-            f"{named(model.name)} does not say what its default rule captures: add a last rule with no test"
+            f"{quote(model.name)} does not say what its default rule captures: add a last rule with no test"
         )
     levels = []
     for k, rule in enumerate(model.rules[:-1]):
-        column, one = _literal(release.domain, rule.condition, f"rule {k} of {named(model.name)}", only_bits=True)
+        column, one = _literal(release.domain, rule.condition, f"rule {k} of {quote(model.name)}", only_bits=True)
         levels.append(ListLevel(column, int(one), tuple(counts[k].tolist())))
     levels.append(ListLevel(-1, 0, tuple(counts[-1].tolist())))
     ties = learner.ties or "fewest"
@@ -259,14 +259,14 @@ def columns_of(domain: Domain) -> tuple[str, ...]:
     for attribute in domain.attributes:
         what = None
         if attribute.name in views:
-            what = f"is seen through binary columns such as {named(views[attribute.name])}, which depend on each other"
+            what = f"is seen through binary columns such as {quote(views[attribute.name])}, which depend on each other"
         elif attribute.missing:
             what = "may be missing, and where missing values go is part of the rule"
         elif isinstance(attribute, Continuous) or attribute.known[1] != 2:
             what = "has not two values"
         if what is not None:
             raise Unsupported(
-                f"the learner's rule is counted for independent bits: {named(attribute.name)} {what}: {BITS}"
+                f"the learner's rule is counted for independent bits: {quote(attribute.name)} {what}: {BITS}"
             )
     return tuple(attribute.name for attribute in domain.attributes)
 
@@ -423,11 +423,11 @@ def _contradiction(learner: Learner, name: str, line: str) -> ContradictionError
 def _refuse(learner: Learner, columns: int, model: AnyModel) -> None:
     """Raise `Unsupported` for settings and counts of which no exact count is made."""
     if reasons := exact_refusals(learner, columns):
-        raise Unsupported(f"no exact count of {named(model.name)} under its learner's rule", reasons)
+        raise Unsupported(f"no exact count of {quote(model.name)} under its learner's rule", reasons)
     if model.noise is not None or set(kinds_of(model)) - {"exact"}:
         kinds = ", ".join(kinds_of(model)) or "none"
         raise Unsupported(
-            f"{named(model.name)}: the learner's rule needs the training rows per class, not counts {kinds}"
+            f"{quote(model.name)}: the learner's rule needs the training rows per class, not counts {kinds}"
         )
 
 
@@ -437,7 +437,7 @@ def _per_class(table: CountTable, model: AnyModel) -> Ints:
         what = "leaf" if isinstance(model, Tree) else "rule"
         which = int(np.argmin(table.by_class))
         raise Unsupported(
-            f"{named(model.name)}: {what} {which} has no counts per class, which the learner's rule needs"
+            f"{quote(model.name)}: {what} {which} has no counts per class, which the learner's rule needs"
         )
     return table.values.reshape(len(table), -1)
 
@@ -472,5 +472,5 @@ def _literal(domain: Domain, condition: Condition, place: str, only_bits: bool =
         raise Unsupported(f"{place} tests nothing: all rows or none pass")
     attribute = domain.attributes[k]
     if only_bits and [attribute.value_at(i) for i in (0, 1)] != [0, 1]:
-        raise Unsupported(f"{place}: the values of {named(attribute.name)} are not 0 and 1: {BITS}")
+        raise Unsupported(f"{place}: the values of {quote(attribute.name)} are not 0 and 1: {BITS}")
     return k, ranges == ((1, 2),)

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from encoders.domain.values import Continuous, Listed, Position, plain
+from encoders.domain.values import Continuous, Listed, Position, plain_number
 from encoders.encode.encoder import EncodedRelease
 from encoders.parts.base import CutDomain
-from solvers.foundation.displayed import json_shown, shown
+from solvers.foundation.displayed import escape_text, json_shown
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.proofs.export.interaction import attribute_graph, cell_graph, components
@@ -61,8 +61,8 @@ def values_json(cut: CutDomain, k: int, mask: int) -> list[Any]:
 
 def _range_json(start: Position, end: Position) -> dict[str, Any]:
     """Return a range of numbers as a release file writes it: an open end is left out, all numbers are not missing."""
-    low = {} if isinstance(start[0], float) else {"above" if start[1] else "at_least": plain(start[0])}
-    high = {} if isinstance(end[0], float) else {"at_most" if end[1] else "below": plain(end[0])}
+    low = {} if isinstance(start[0], float) else {"above" if start[1] else "at_least": plain_number(start[0])}
+    high = {} if isinstance(end[0], float) else {"at_most" if end[1] else "below": plain_number(end[0])}
     return low | high or {"missing": False}
 
 
@@ -117,7 +117,7 @@ def interaction_graph(release: EncodedRelease, nodes: str, about: tuple[str, ...
         values = boxes_json(release.cut)
         graph = cell_graph(release.statements, lambda boxes: json_shown(dumped(list(map(values, boxes)))), limits)
     about = (*about, *_meaning(nodes, len(components(graph))))
-    graph.graph["about"] = shown("; ".join(about))
+    graph.graph["about"] = escape_text("; ".join(about))
     return Drawn(graph, about)
 
 

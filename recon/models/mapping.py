@@ -20,7 +20,7 @@ from encoders.domain.values import Continuous
 from encoders.encode.encoder import EncodedRelease
 from recon.readers.frames.selections import frame_ranges, whole_rows
 from recon.readers.frames.world import World, demand_attributes, violations, wrap
-from solvers.foundation.displayed import Displayed, DisplayFacts, many, named
+from solvers.foundation.displayed import Displayed, DisplayFacts, many, quote
 from solvers.foundation.errors import EngineError, ReleaseError, Unsupported
 from solvers.foundation.exact import level_text
 from solvers.proofs.export.integer_program import IntegerProgram
@@ -247,7 +247,7 @@ class Mapping(Displayed):
         for name, value in solution.items():
             at = place.get(name)
             if at is None:
-                raise ReleaseError(f"the solution names '{named(str(name))}', which is no variable of the model")
+                raise ReleaseError(f"the solution names '{quote(str(name))}', which is no variable of the model")
             if at < len(out):
                 out[at] = _whole(self.variables[at] or name, value)
                 given.add(at)
@@ -258,7 +258,7 @@ class Mapping(Displayed):
             names = self.form.names
             left = [name for i, name in enumerate(names) if name and i not in given]
             if left:
-                raise ReleaseError(f"the solution does not say '{named(left[0])}'")
+                raise ReleaseError(f"the solution does not say '{quote(left[0])}'")
         return out
 
     def _indices(self, frame: pd.DataFrame) -> NDArray[Any]:
@@ -269,7 +269,7 @@ class Mapping(Displayed):
         for k, attribute in enumerate(domain.all):
             codes, ranges = found[k]
             if isinstance(attribute, Continuous) or any(len(r) != 1 or r[0][1] - r[0][0] != 1 for r in ranges):
-                raise ReleaseError(f"the rows leave '{named(attribute.name)}' open: give every value")
+                raise ReleaseError(f"the rows leave '{quote(attribute.name)}' open: give every value")
             columns.append([ranges[c][0][0] for c in codes.tolist()])
         big = any(abs(v) >= 1 << 62 for column in columns for v in column)
         return np.array(columns, dtype=object if big else np.int64).T.reshape(len(frame), len(domain.all))
@@ -281,7 +281,7 @@ def _whole(name: object, value: Number) -> int:
     else:
         rounded = round(value) if math.isfinite(value) and abs(value - round(value)) <= WHOLE_TOLERANCE else -1
     if rounded < 0 or rounded >= 1 << 62:
-        raise ReleaseError(f"the solution gives {named(str(name))} the value {value}, no whole number from 0 on")
+        raise ReleaseError(f"the solution gives {quote(str(name))} the value {value}, no whole number from 0 on")
     return rounded
 
 

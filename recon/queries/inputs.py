@@ -345,7 +345,9 @@ class InputLayout:
         known = {c.attribute for c in self.columns}
         lacking = [n for n in names if self.attribute_of(n) not in known]
         if lacking:
-            raise ReleaseError(f"the model tests {shown(lacking)}, of which the rows say nothing: they lack the column")
+            raise ReleaseError(
+                f"the model tests {name_list(lacking)}, of which the rows say nothing: they lack the column"
+            )
 
     def settled(self, frame: pd.DataFrame, release: EncodedRelease, lines: Iterable[NameLine]) -> None:
         """Raise `ReleaseError` naming the row where views of an attribute leave open what a tested name is.
@@ -367,7 +369,7 @@ class InputLayout:
             odd = [code for code, ranges in enumerate(every) if self.leaves_open(one, ranges)]
             if odd:
                 row = int(np.flatnonzero(np.isin(codes, odd))[0]) + 1
-                message = f"the model tests '{one.name}', which the columns {shown(views)} leave open"
+                message = f"the model tests '{one.name}', which the columns {name_list(views)} leave open"
                 raise ReleaseError(message, place=f"row {row}", file=frame.attrs.get("file", ""))
 
     def leaves_open(self, one: NameLine, ranges: Ranges) -> bool:
@@ -429,7 +431,7 @@ class InputLayout:
         return np.array(found, dtype=dtype)[back.reshape(-1)]
 
 
-def shown(names: Sequence[str]) -> str:
+def name_list(names: Sequence[str]) -> str:
     """Return names in quotes, the first few of many."""
     more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
     return ", ".join(f"'{n}'" for n in names[:NAMES_SHOWN]) + more

@@ -18,7 +18,7 @@ from recon.release.policies.checks import all_of
 from recon.release.policies.facts import FIGURES, FactTable
 from recon.release.policies.policy import Policy, Threshold
 from recon.release.policies.rules import RULES
-from solvers.foundation.displayed import named
+from solvers.foundation.displayed import quote
 from solvers.foundation.errors import ReleaseError
 
 NOT_BOTH = "which cannot both be true"
@@ -121,7 +121,7 @@ def _of_the_policy(document: Mapping[str, Any]) -> Iterator[str]:
         try:
             value = msgspec.convert(one.get("threshold"), rule.values.type)
         except msgspec.ValidationError:
-            yield f"assessment.checks[{i}].threshold is {named(repr(one.get('threshold')), 60)}, which no threshold is"
+            yield f"assessment.checks[{i}].threshold is {quote(repr(one.get('threshold')), 60)}, which no threshold is"
             continue
         threshold = Threshold(rule.key, value, "", "")
         follows = checked(facts, threshold, Policy("", (threshold,))).outcome

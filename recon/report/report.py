@@ -48,7 +48,7 @@ from recon.report.wording.headline import (
     worlds_lines,
 )
 from recon.report.wording.noise_report import count_json, empty_json, empty_sections, noise_effect_json, noise_lines
-from solvers.foundation.displayed import NAME, Displayed, DisplayFacts, named
+from solvers.foundation.displayed import NAME, Displayed, DisplayFacts, quote
 from solvers.foundation.exact import level_text
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Partition
 
@@ -330,7 +330,7 @@ class Report(Displayed, AuditReport):
             *(pair for pair in measured.pairs if pair[0] != "status"),
             ("smallest published group", smallest), ("findings stored in the file", len(stored) or None),
         ]  # fmt: skip
-        line = f"audit of {named(self.about or 'a release', NAME)}: {measured.line}"
+        line = f"audit of {quote(self.about or 'a release', NAME)}: {measured.line}"
         more = "to_text(), to_html(), to_markdown() and to_json() give the whole report; to_frame(), plot()"
         return DisplayFacts(line, pairs, notes=found.release.assumptions, more=more)
 

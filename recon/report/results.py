@@ -18,7 +18,7 @@ from recon.release.policies.assessing import AS_PUBLISHED, assess
 from recon.release.policies.rules import RULES
 from recon.report.consistency import refuse_contradictions
 from recon.report.document.schema import VERSION, Document
-from solvers.foundation.displayed import named
+from solvers.foundation.displayed import quote
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def _checked(found: Any, file: str = "") -> dict[str, Any]:
         )
     if version != VERSION or version is True:
         raise Unsupported(
-            f"{file}: audit: this recon reads version {VERSION} of the result, not {named(repr(version), 60)}: "
+            f"{file}: audit: this recon reads version {VERSION} of the result, not {quote(repr(version), 60)}: "
             "use the recon that wrote it, or audit the file again"
         )
     try:
@@ -143,7 +143,7 @@ def _checked(found: Any, file: str = "") -> dict[str, Any]:
 def _audited_file(found: dict[str, Any]) -> str:
     """Return the file that an older result is about, FILE where it does not say."""
     name = found.get("file")
-    return named(name) if isinstance(name, str) and name else "FILE"
+    return quote(name) if isinstance(name, str) and name else "FILE"
 
 
 def _explained(error: msgspec.ValidationError, root: Any, file: str) -> ReleaseError:
@@ -157,7 +157,7 @@ def _explained(error: msgspec.ValidationError, root: Any, file: str) -> ReleaseE
         said = "it must be " + " or ".join(WORDS.get(word, word) for word in wanted[1].split(" | ")) + (wanted[2] or "")
     elif text.startswith("Invalid enum value"):
         said = "it must be one of the values that recon schema report lists"
-    return ReleaseError(f"{said}, but it is {named(repr(value), 60)}", place=place, file=file)
+    return ReleaseError(f"{said}, but it is {quote(repr(value), 60)}", place=place, file=file)
 
 
 def _found_at(root: Any, steps: list[tuple[str, str]]) -> tuple[str, Any]:

@@ -12,12 +12,12 @@ import json
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote as url_quote
 from xml.etree import ElementTree as ET  # it only writes here
 
 from recon.release.policies.checks import counted, interval_bounds, interval_text
 from recon.release.policies.rules import RULES
-from solvers.foundation.displayed import json_shown, named, shown
+from solvers.foundation.displayed import escape_text, json_shown, quote
 
 Document = Mapping[str, Any]
 Json = dict[str, Any]
@@ -93,7 +93,7 @@ def _invocation(documents: Sequence[Document], unread: Sequence[tuple[str, str]]
         out["toolExecutionNotifications"] = [
             {
                 "level": "error",
-                "message": {"text": f"{named(file)}: not audited: {named(why, 1000)}"},
+                "message": {"text": f"{quote(file)}: not audited: {quote(why, 1000)}"},
                 "locations": [{"physicalLocation": {"artifactLocation": {"uri": _uri(file)}}}],
             }
             for file, why in unread
@@ -134,13 +134,13 @@ def _results_of(document: Document) -> Iterator[Json]:
         if check["outcome"] not in LEVELS:
             continue
         text = "\n".join(
-            filter(None, [named(check["sentence"], 2000), _more_places(check), named(check["remedy"], 500)])
+            filter(None, [quote(check["sentence"], 2000), _more_places(check), quote(check["remedy"], 500)])
         )
         found = _result(check["rule"], LEVELS[check["outcome"]], text, check["places"])
         found["properties"] = {"outcome": check["outcome"], "threshold": check["threshold"], "source": check["source"]}
         yield found
     for one in _warnings(assessment):
-        yield _result("gives_away", "warning", named(one["sentence"], 1000), (), one["fact"] + (one.get("place") or ""))
+        yield _result("gives_away", "warning", quote(one["sentence"], 1000), (), one["fact"] + (one.get("place") or ""))
 
 
 def _warnings(assessment: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -163,7 +163,7 @@ def _more_places(check: Mapping[str, Any]) -> str:
 def _place_text(place: Mapping[str, Any]) -> str:
     """Return a place in words."""
     rows = f", {interval_text(place['rows'], 'row')}" if place.get("rows") else ""
-    return f"{named(place['name'])}{f': {named(where)}' if (where := place.get('where')) else ''}{rows}"
+    return f"{quote(place['name'])}{f': {quote(where)}' if (where := place.get('where')) else ''}{rows}"
 
 
 def _notes(document: Document) -> Iterator[Json]:
@@ -180,7 +180,7 @@ def _notes(document: Document) -> Iterator[Json]:
         yield _result("one_row", "note", f"{counted(len(ones), 'group')} of one row: {listed}{rest}.", ones[:20])
     for one in facts.get("stored") or ():
         text = (
-            f"Stored in the file ({one['level']}): {named(one['what'])} at {named(one['path'])}. {named(one['remedy'])}"
+            f"Stored in the file ({one['level']}): {quote(one['what'])} at {quote(one['path'])}. {quote(one['remedy'])}"
         )
         yield _result("stored_data", "note", text, [{"name": one["path"] or one["rule"]}], one["rule"] + one["path"])
 
@@ -201,9 +201,9 @@ def _result(name: str, level: str, text: str, places: Sequence[Mapping[str, Any]
 
 def _logical(place: Mapping[str, Any]) -> Json:
     """Return a group as a logical location."""
-    out: Json = {"name": named(place["name"]), "kind": "group"}
+    out: Json = {"name": quote(place["name"]), "kind": "group"}
     if place.get("where"):
-        out["fullyQualifiedName"] = f"{named(place['name'])}: {named(place['where'])}"
+        out["fullyQualifiedName"] = f"{quote(place['name'])}: {quote(place['where'])}"
     return out
 
 
@@ -235,7 +235,7 @@ def _rule(name: str) -> Json:
         }
     of = RULES.get(name)
     if of is None:  # of a later recon
-        return {"id": name, "name": _camel(named(name)), "shortDescription": {"text": named(name)}}
+        return {"id": name, "name": _camel(quote(name)), "shortDescription": {"text": quote(name)}}
     return {
         "id": name,
         "name": _camel(of.title),
@@ -260,7 +260,7 @@ def _uri(file: str) -> str:
         data = path.encode("utf-8", "surrogateescape")  # bytes that are no text, as the file system has them
     except UnicodeEncodeError:
         data = path.encode("utf-8", "surrogatepass")
-    encoded = quote(data, safe="/-._~")
+    encoded = url_quote(data, safe="/-._~")
     return f"file://{encoded}" if path.startswith("/") else encoded
 
 
@@ -286,25 +286,25 @@ def junit_of_several(documents: Sequence[Document], unread: Sequence[tuple[str, 
 
 def _suite(document: Document) -> ET.Element:
     """Return the suite of one audited release."""
-    name = ", ".join(named(one["file"]) for one in _audited(document)) or "release"
+    name = ", ".join(quote(one["file"]) for one in _audited(document)) or "release"
     cases = list(_cases_of(document, name))
     made = document["made"]
     about = {"name": name, **_counts(cases), "time": f"{float(made.get('seconds') or 0):.3f}"}
     if made.get("date"):
-        about["timestamp"] = shown(made["date"]).removesuffix("Z")
+        about["timestamp"] = escape_text(made["date"]).removesuffix("Z")
     found = ET.Element("testsuite", about)
     kept = ET.SubElement(found, "properties")
     for key, value in _properties(document):
-        ET.SubElement(kept, "property", {"name": key, "value": shown(value)})
+        ET.SubElement(kept, "property", {"name": key, "value": escape_text(value)})
     found.extend(cases)
     return found
 
 
 def _suite_unread(file: str, why: str) -> ET.Element:
     """Return the suite of a file that could not be audited: one case, an error."""
-    case = ET.Element("testcase", {"name": "audit", "classname": named(file), "time": "0"})
-    ET.SubElement(case, "error", {"type": "not audited", "message": named(why, LONGEST)})
-    found = ET.Element("testsuite", {"name": named(file), **_counts([case]), "time": "0"})
+    case = ET.Element("testcase", {"name": "audit", "classname": quote(file), "time": "0"})
+    ET.SubElement(case, "error", {"type": "not audited", "message": quote(why, LONGEST)})
+    found = ET.Element("testsuite", {"name": quote(file), **_counts([case]), "time": "0"})
     found.append(case)
     return found
 
@@ -313,10 +313,10 @@ def _properties(document: Document) -> Iterator[tuple[str, str]]:
     """Yield what was audited with which version, and against which policy."""
     yield "recon", document["made"].get("recon") or ""
     for one in _audited(document):
-        yield f"sha256 of {named(one['file'])}", one.get("sha256") or "not known"
+        yield f"sha256 of {quote(one['file'])}", one.get("sha256") or "not known"
     assessment = document.get("assessment")
     if assessment:
-        yield "policy", named(assessment["policy"]["name"])
+        yield "policy", quote(assessment["policy"]["name"])
         yield "sha256 of the policy", assessment["policy"].get("sha256") or "not known"
         yield "verdict", assessment["verdict"]
 
@@ -330,10 +330,10 @@ def _cases_of(document: Document, name: str) -> Iterator[ET.Element]:
         yield case
         return
     for check in assessment["checks"]:
-        case = ET.Element("testcase", {"name": named(check["title"]), "classname": name, "time": "0"})
-        sentence = named(check["sentence"], LONGEST)
+        case = ET.Element("testcase", {"name": quote(check["title"]), "classname": name, "time": "0"})
+        sentence = quote(check["sentence"], LONGEST)
         places = [_place_text(one) for one in check["places"]]
-        lines = [sentence, *places, named(check["remedy"], 500)]
+        lines = [sentence, *places, quote(check["remedy"], 500)]
         outcome = check["outcome"]
         if outcome in {"violated", "inconclusive"}:
             kind = "failure" if outcome == "violated" else "error"
@@ -345,7 +345,7 @@ def _cases_of(document: Document, name: str) -> Iterator[ET.Element]:
         yield case
     if away := _warnings(assessment):
         case = ET.Element("testcase", {"name": "People given away", "classname": name, "time": "0"})
-        text = "\n".join(f"warning: {named(one['sentence'], LONGEST)}" for one in away)
+        text = "\n".join(f"warning: {quote(one['sentence'], LONGEST)}" for one in away)
         ET.SubElement(case, "system-out").text = text
         yield case
 

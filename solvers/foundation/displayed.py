@@ -38,7 +38,7 @@ def _escape_of(found: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def shown(text: object) -> str:
+def escape_text(text: object) -> str:
     r"""Return one line of text for people: what is hidden, or would act, is written \xNN, \uNNNN or \UNNNNNNNN.
 
     Line ends and tabs are escaped too: whoever prints several lines escapes each by itself.
@@ -48,28 +48,28 @@ def shown(text: object) -> str:
 
 def shown_lines(lines: Iterable[object]) -> str:
     """Return lines of text joined by line ends, the only ones in it."""
-    return "\n".join(map(shown, lines))
+    return "\n".join(map(escape_text, lines))
 
 
-def named(text: object, maximum: int = LONGEST) -> str:
+def quote(text: object, maximum: int = LONGEST) -> str:
     r"""Return a name or value inside a sentence: as `shown`, at most so many characters of it.
 
     White space at its ends or behind other white space is escaped as well, because long runs of it push what follows
     to the start of the next line of a terminal.
     """
-    sentence = shown(text)
+    sentence = escape_text(text)
     kept = sentence if len(sentence) <= maximum else f"{sentence[:maximum]}... ({len(sentence):,} characters)"
     return SPACES.sub(_escape_of, kept)
 
 
 def html(line: object) -> str:
     """Return a line of text as a page shows it, as text and in attributes."""
-    return escape(shown(line))
+    return escape(escape_text(line))
 
 
 def markdown(line: object) -> str:
     """Return a line of text as Markdown shows it, with no markup, HTML, link or formula of its own."""
-    text = MARKED.sub(lambda found: f"\\{found[0]}", shown(line))
+    text = MARKED.sub(lambda found: f"\\{found[0]}", escape_text(line))
     if (start := START.match(text)) is None:
         return text
     at = start.end() if start[2].isdigit() else start.start(2)
@@ -131,7 +131,7 @@ class Displayed:
         return DisplayFacts(", ".join(f"{name} {value}" for name, value in known if value), pairs)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {named(self._facts().line, LINE)}>"
+        return f"<{type(self).__name__}: {quote(self._facts().line, LINE)}>"
 
     def _repr_html_(self) -> str:
         """Return the value as HTML for notebooks: a heading and tables, without scripts or styles."""
@@ -154,7 +154,7 @@ def text(value: object, maximum: int = CELL) -> str:
         return _whole(value)
     if isinstance(value, float):
         return f"{value:,.6g}" if abs(value) < MANTISSA else f"{value:.6g}"
-    return named(value, maximum)
+    return quote(value, maximum)
 
 
 def _whole(value: int) -> str:
@@ -172,12 +172,12 @@ def many(count: int, singular: str, plural: str = "") -> str:
 
 def short(name: object) -> str:
     """Return a name for a line."""
-    return f"'{named(name, NAME)}'"
+    return f"'{quote(name, NAME)}'"
 
 
 def _page(kind: str, facts: DisplayFacts) -> str:
     """Return facts as HTML. Typesetting of formulas is off: a $ in a name is a $."""
-    pieces = [f"<p><b>{html(kind)}</b> <bdi>{html(named(facts.line, LINE))}</bdi></p>"]
+    pieces = [f"<p><b>{html(kind)}</b> <bdi>{html(quote(facts.line, LINE))}</bdi></p>"]
     known = [(name, text(value)) for name, value in facts.pairs]
     body = "".join(f'<tr><th scope="row">{html(n)}</th><td>{_cell(v)}</td></tr>' for n, v in known if v)
     pieces += [f"<table><tbody>{body}</tbody></table>"] if body else []

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from solvers.foundation.displayed import DisplayFacts, named
+from solvers.foundation.displayed import DisplayFacts, quote
 from solvers.foundation.errors import Unsupported, installing
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def _glyphs(name: object, maximum: int = LABEL) -> str:
     from matplotlib.font_manager import FontProperties, findfont, get_font
 
     font = get_font(findfont(FontProperties()))
-    shown = named(name, 4 * maximum)
+    shown = quote(name, 4 * maximum)
     shown = shown if len(shown) <= maximum else f"{shown[: maximum - 3]}..."
     return "".join(c if font.get_char_index(ord(c)) else f"\\u{ord(c):04x}" for c in shown)
 

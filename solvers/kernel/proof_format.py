@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from solvers.foundation.displayed import named
+from solvers.foundation.displayed import quote
 from solvers.foundation.errors import CertificateError
 from solvers.kernel.claims import (
     AnyProof,
@@ -255,7 +255,7 @@ def entry(data: Any, key: str, place: str) -> Any:
 def keys(data: Any, known: set[str], place: str) -> None:
     """Refuse an object with other keys than the known ones."""
     if not isinstance(data, dict) or set(data) != known:
-        found = [named(key) for key in sorted(data)[:SHOWN]] if isinstance(data, dict) else type(data).__name__
+        found = [quote(key) for key in sorted(data)[:SHOWN]] if isinstance(data, dict) else type(data).__name__
         raise CertificateError(f"{place} has {found} instead of {sorted(known)}")
 
 
@@ -307,4 +307,4 @@ def printable(value: Any) -> str:
 
 def quoted(value: Any) -> str:
     """Return a value of a file for a message, texts in quotes, hidden characters escaped and the rest cut."""
-    return named(repr(value) if isinstance(value, str) else printable(value))
+    return quote(repr(value) if isinstance(value, str) else printable(value))

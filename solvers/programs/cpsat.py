@@ -17,7 +17,7 @@ from ortools.sat.python import cp_model
 
 from solvers.cells.linear_system import SparseStatements
 from solvers.foundation.array_types import Ints
-from solvers.foundation.displayed import named
+from solvers.foundation.displayed import quote
 from solvers.foundation.errors import Inconclusive, ReconError, Unsupported
 from solvers.foundation.exact import OPEN, exact_dot
 from solvers.foundation.limits import Limits
@@ -144,7 +144,7 @@ def run(
 def refuse(model: cp_model.CpModel, status: Any) -> None:
     """Raise `Unsupported` where CP-SAT says that the model is not valid (sums beyond 64 bits): others are asked."""
     if status == cp_model.MODEL_INVALID:
-        raise Unsupported(f"CP-SAT refuses the model: {named(model.validate().partition(chr(10))[0], 200)}")
+        raise Unsupported(f"CP-SAT refuses the model: {quote(model.validate().partition(chr(10))[0], 200)}")
 
 
 def rounded(bound: float, greatest: bool) -> int:

@@ -49,7 +49,7 @@ def components(rows: Rows, low: Ints, high: Ints) -> list[tuple[sp.csr_matrix, I
     return out
 
 
-def listed(matrix: sp.csr_matrix, left: Ints, low: Ints, high: Ints, most: int) -> Ints | None:
+def listed_solutions(matrix: sp.csr_matrix, left: Ints, low: Ints, high: Ints, most: int) -> Ints | None:
     """Return (solutions, counts): every whole vector between `low` and `high` with `matrix x = left`.
 
     None where more than `most` are begun on the way.

@@ -297,7 +297,7 @@ def _narrowed(cells: Cells, system: LiveCounts, low: Ints, high: Ints) -> tuple[
     for matrix, left, at in counting.components(system.rows, low, high):
         if len(at) > MAX_LISTED:
             continue
-        found = counting.listed(matrix, left, low[at], high[at], MAX_BEGUN)
+        found = counting.listed_solutions(matrix, left, low[at], high[at], MAX_BEGUN)
         if found is not None and not len(found):
             raise _no_whole_numbers(system)
         if found is not None:

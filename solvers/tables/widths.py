@@ -77,7 +77,7 @@ def _listed(d: Distances) -> NDArray[np.int64] | None:
     """Return all solutions where they are few, else None."""
     n, k = len(d.columns), len(d.rows)
     room = d.room[:n]
-    x = counting.listed(d.matrix[:k, :n], d.left[:k], 0 * room, room, BEGUN)
+    x = counting.listed_solutions(d.matrix[:k, :n], d.left[:k], 0 * room, room, BEGUN)
     if x is None or not 0 < len(x) <= PAIRED:
         return None
     return np.concatenate([x, -(d.matrix[k:, :n] @ x.T).T], axis=1)

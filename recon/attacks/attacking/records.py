@@ -21,8 +21,8 @@ from recon.queries.inputs import (
     attack_columns,
     class_numbers,
     columns_of,
+    name_list,
     numbers,
-    shown,
 )
 from recon.readers.frames.naming import named_like
 from recon.readers.frames.world import speaks_of
@@ -108,11 +108,11 @@ def _fitted(release: EncodedRelease, frame: pd.DataFrame, inside: Bits, label: s
     columns = attack_columns(x, inputs)
     constant = constant_columns(columns, x)
     if len(constant) == x.shape[1]:
-        raise ReleaseError(f"every column is constant ({shown(constant)}): rows cannot be told apart, by no attack")
+        raise ReleaseError(f"every column is constant ({name_list(constant)}): rows cannot be told apart, by no attack")
     if constant:
         notes = [
             *notes,
-            f"constant in all rows, so that it tells nobody apart and is never perturbed: {shown(constant)}",
+            f"constant in all rows, so that it tells nobody apart and is never perturbed: {name_list(constant)}",
         ]
     whole = all(speaks_of(release, frame, a.name) for a in release.domain.all)
     label_of = release.domain.label
@@ -141,7 +141,7 @@ def both_sides(data: pd.DataFrame | None, others: pd.DataFrame | None, member: s
     mine, theirs = [str(c) for c in data.columns], [str(c) for c in others.columns]
     if set(mine) != set(theirs):
         only = sorted(set(mine) ^ set(theirs))
-        message = f"the columns differ from those of the training rows: {shown(only)} in one of them only"
+        message = f"the columns differ from those of the training rows: {name_list(only)} in one of them only"
         raise ReleaseError(message, file=others.attrs.get("file", ""))
     same = others.set_axis(pd.Index(theirs), axis=1)[mine]
     both = pd.concat([data.set_axis(pd.Index(mine), axis=1), same], ignore_index=True)
@@ -153,7 +153,7 @@ def _marked(data: pd.DataFrame, member: str) -> tuple[pd.DataFrame, Bits]:
     """Return a table without the column that says who was trained on, and what it says."""
     file, names = data.attrs.get("file", ""), [str(c) for c in data.columns]
     if member not in names:
-        raise ReleaseError(f"there is no column '{member}' (--member); there are {shown(names)}", file=file)
+        raise ReleaseError(f"there is no column '{member}' (--member); there are {name_list(names)}", file=file)
     cells = data.iloc[:, names.index(member)].tolist()
     kind = Listed(member, (0, 1))
     plain = [from_text(c, kind) if isinstance(c, str) else c for c in cells]

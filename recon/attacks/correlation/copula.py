@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from recon.attacks.correlation.matrices import factors_of, named
+from recon.attacks.correlation.matrices import column_label, factors_of
 from recon.queries.inputs import Floats
 from solvers.foundation.errors import ReleaseError
 
@@ -138,7 +138,7 @@ def adjusted(rho: Any, marginals: Sequence[Marginal | None], label: Marginal | N
         try:
             found.append(correlation_before(wanted, marginal, label))
         except ReleaseError as error:
-            raise error.at(place=named(names, i)) from None
+            raise error.at(place=column_label(names, i)) from None
     return np.array(found)
 
 

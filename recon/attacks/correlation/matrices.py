@@ -107,12 +107,12 @@ def checked_constraints(rho: Floats, names: Sequence[str] | None = None) -> Floa
     if len(wrong):
         at = tuple(wrong[0])
         raise ReleaseError(
-            f"the correlation of {named(names, int(at[-1]))} with the label is {given[at]:g}: no matrix of "
+            f"the correlation of {column_label(names, int(at[-1]))} with the label is {given[at]:g}: no matrix of "
             "correlations has it, they lie in [-1, 1]"
         )
     return given
 
 
-def named(names: Sequence[str] | None, number: int) -> str:
+def column_label(names: Sequence[str] | None, number: int) -> str:
     """Return what a variable is called: by its name, or by its number from 1 on."""
     return f"variable {number + 1}" if names is None else f"'{names[number]}'"

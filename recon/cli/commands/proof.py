@@ -27,7 +27,7 @@ from recon.io.console.options import (
     known_size,
 )
 from recon.io.console.output import DONE, INCONCLUSIVE, VIOLATED, print_json, print_lines, working
-from solvers.foundation.displayed import named
+from solvers.foundation.displayed import quote
 
 if TYPE_CHECKING:
     from encoders.encode.encoder import EncodedRelease
@@ -135,14 +135,14 @@ def _lines(found: Verification, given: bool) -> list[str]:
     if len(found.bare) > SHOWN:
         out.append(f"not certified: {len(found.bare) - SHOWN:,} more claims")
     if found.unchecked:
-        keys = ", ".join(map(named, found.unchecked[:SHOWN]))
+        keys = ", ".join(map(quote, found.unchecked[:SHOWN]))
         out.append(f"not checked, these never have a proof: {keys}{', ...' if len(found.unchecked) > SHOWN else ''}")
     return [*out, "assuming: " + "; ".join(found.assumptions)]
 
 
 def _cut(text: str) -> str:
     """Return what somebody else wrote, not longer than a screen, no line of its own by long gaps."""
-    return named(text, MAX_SHOWN)
+    return quote(text, MAX_SHOWN)
 
 
 class _Format(StrEnum):

@@ -10,7 +10,7 @@ import typer
 
 from recon.io.console.options import Json, ReadingMemory, ReadingSeconds
 from recon.io.console.output import ended_at_once, print_json, print_lines, working
-from solvers.foundation.displayed import named
+from solvers.foundation.displayed import quote
 
 if TYPE_CHECKING:
     from recon.release.registers.register import Register
@@ -63,7 +63,7 @@ def _checked_decision(decision: str | None) -> str:
     from recon.release.registers.index import DECISIONS
 
     if decision not in DECISIONS:
-        said = "is missing" if decision is None else f"is not {named(decision)}"
+        said = "is missing" if decision is None else f"is not {quote(decision)}"
         raise typer.BadParameter(f"--decision {said}: choose one of {', '.join(DECISIONS)}")
     return decision
 
@@ -89,17 +89,17 @@ def _listed(found: Register, states: list[str]) -> list[str]:
         note = "; ".join(part for part in (one.note, one.policy and f"policy: {one.policy}") if part)
         shown = state if state == AS_REGISTERED else state.upper()
         table.append(
-            (str(i), named(one.file, 60), one.date, one.decision, f"{one.sha256[:12]}...", shown, named(note, 100))
+            (str(i), quote(one.file, 60), one.date, one.decision, f"{one.sha256[:12]}...", shown, quote(note, 100))
         )
     widths = [max(len(line[k]) for line in table) for k in range(len(head))]
     lines = ["  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in table]
     title = found.index.name or found.folder
     known = len(found.released)
-    shared = f"; read with the domain of {named(found.index.domain)}" if found.index.domain else ""
+    shared = f"; read with the domain of {quote(found.index.domain)}" if found.index.domain else ""
     rows = "" if found.index.rows is None else f"; {found.index.rows:,} rows"
     wrong = sum(state != AS_REGISTERED for state in states)
     number = "1 release" if len(table) == 2 else f"{len(table) - 1} releases"
-    lines = [f"Register {named(title)}: {number}, {known} known outside{shared}{rows}", "", *lines]
+    lines = [f"Register {quote(title)}: {number}, {known} known outside{shared}{rows}", "", *lines]
     if wrong:
         lines += [
             "",
@@ -107,6 +107,6 @@ def _listed(found: Register, states: list[str]) -> list[str]:
         ]
     strangers = found.unregistered()
     if strangers:
-        names = ", ".join(named(name, 60) for name in strangers[:10]) + (", ..." if len(strangers) > 10 else "")
+        names = ", ".join(quote(name, 60) for name in strangers[:10]) + (", ..." if len(strangers) > 10 else "")
         lines += ["", f"not registered, and not looked at: {names}"]
     return lines

@@ -232,12 +232,12 @@ def _lines_of(file: str, written: str | None, result: Result) -> list[str]:
     from recon.release.policies.rules import RULES
     from recon.release.remediation.pruning import leaves_of
     from recon.release.remediation.thresholds import shown_facts
-    from solvers.foundation.displayed import named
+    from solvers.foundation.displayed import quote
 
     found, (before, after, judged, why) = result.found, result.accuracy
     left = leaves_of(found.release.models[0])
     lines = [
-        f"{named(file)}: {found.merges:,} merges; {left + found.merges:,} leaves or rules before, {left:,} after",
+        f"{quote(file)}: {found.merges:,} merges; {left + found.merges:,} leaves or rules before, {left:,} after",
         f"  {found.how}",
     ]
     old, new = shown_facts(found.before), shown_facts(result.facts)
@@ -257,7 +257,7 @@ def _lines_of(file: str, written: str | None, result: Result) -> list[str]:
     lines += [f"  {one.sentence}" for one in open_ones]
     if written is None:
         return [*lines, "nothing was written: the result does not meet the policy"]
-    return [*lines, f"written: {named(written)}, read again and audited"]
+    return [*lines, f"written: {quote(written)}, read again and audited"]
 
 
 def _ends_text(ends: Any) -> str:

@@ -64,7 +64,7 @@ class ReadingBudget:
     def bytes(self, size: int, what: str = "the file") -> None:
         """Take `size` bytes; `ReleaseError` naming --memory where they are not there."""
         if size > self.left:
-            raise ReleaseError(f"{what} needs more than the {shown(self.smallest)} of memory allowed (--memory)")
+            raise ReleaseError(f"{what} needs more than the {size_text(self.smallest)} of memory allowed (--memory)")
         one: ReadingBudget | None = self
         while one is not None:
             one.own -= size
@@ -186,7 +186,7 @@ def metered_step(value: T) -> T:
     return value
 
 
-def shown(size: int) -> str:
+def size_text(size: int) -> str:
     """Return bytes for people: "256 MB"."""
     return f"{size >> 20:,} MB" if size >= 1 << 20 else f"{size:,} bytes"
 

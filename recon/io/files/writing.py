@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import IO, Any
 
 from recon.io.files.opening import NAMELESS, current
-from solvers.foundation.displayed import named
+from solvers.foundation.displayed import quote
 from solvers.foundation.errors import Inconclusive, ReleaseError
 from solvers.foundation.limits import Limits
 
@@ -88,7 +88,7 @@ def locked(path: str, wait: float = WAIT) -> Iterator[None]:
     while (handle := _held(name)) is None:
         if time.monotonic() >= until:
             holder = _holder(name) or "another process"
-            advice = f"try again, or take away {named(os.path.basename(name))} if that process has ended"
+            advice = f"try again, or take away {quote(os.path.basename(name))} if that process has ended"
             raise ReleaseError(f"is being written by {holder}: {advice}", file=path)
         current().check()
         time.sleep(LOOK)
@@ -147,7 +147,7 @@ def _holder(name: str) -> str:
     with contextlib.suppress(OSError), open(name, "rb") as file:
         said = _said(file.read(1_000))
         if said:
-            return named(f"process {said.get('pid')} on {said.get('host')} since {said.get('since')}", 200)
+            return quote(f"process {said.get('pid')} on {said.get('host')} since {said.get('since')}", 200)
     return ""
 
 

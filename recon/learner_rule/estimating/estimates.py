@@ -49,7 +49,7 @@ from recon.learner_rule.estimating.fitted_tree import (
 from recon.learner_rule.figures import rule_assumptions
 from recon.queries.questions.questions import iterate_samples
 from recon.readers.frames.world import World
-from solvers.foundation.displayed import named
+from solvers.foundation.displayed import quote
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.greedy.tree_counts import tree_share
@@ -307,7 +307,7 @@ def _list_again(model: RuleList, learner: Learner, world: World) -> bool:
     """
     from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
 
-    domain, name = world.domain, named(model.name)
+    domain, name = world.domain, quote(model.name)
     if learner.name != "greedy rule list":
         raise Unsupported(f"{name}: no share of worlds is estimated under the rule of a {learner.name}")
     columns = [column for seen in seen_of(domain) for column in seen.names]

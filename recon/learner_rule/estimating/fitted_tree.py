@@ -23,7 +23,7 @@ from encoders.models.learner_facts import Learner
 from encoders.models.models import AnyModel, Tree
 from recon.learner_rule.chosen_model import check_limits, exact_refusals, least_rows, limits_of
 from recon.learner_rule.figures import Bits, bits_text, interval
-from solvers.foundation.displayed import Displayed, DisplayFacts, named
+from solvers.foundation.displayed import Displayed, DisplayFacts, quote
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.greedy.gains import ChosenTree
 
@@ -125,7 +125,7 @@ def _refuse(attribute: AnyAttribute) -> None:
     elif attribute.known[1] > MOST_VALUES:
         why = f"has {attribute.known[1]:,} values, {MOST_VALUES:,} at most are drawn: declare a coarser resolution"
     if why is not None:
-        raise Unsupported(f"no share is estimated: {named(attribute.name)} {why}")
+        raise Unsupported(f"no share is estimated: {quote(attribute.name)} {why}")
 
 
 def _numbers_of(domain: Domain, name: str, attribute: AnyAttribute) -> Floats:
@@ -138,11 +138,11 @@ def _numbers_of(domain: Domain, name: str, attribute: AnyAttribute) -> Floats:
         return ones
     values = [attribute.value_at(i) for i in range(attribute.known[1])]
     if not all(is_number(v) for v in values):
-        raise Unsupported(f"{named(name)} has values that are no numbers: declare the columns that the learner saw")
+        raise Unsupported(f"{quote(name)} has values that are no numbers: declare the columns that the learner saw")
     single = np.array(values, dtype=np.float64).astype(np.float32)
     gaps = np.diff(np.unique(single))
     if len(np.unique(single)) < len(values) or (gaps <= GAP).any():
-        raise Unsupported(f"{named(name)} has values that scikit-learn does not tell apart: declare it coarser")
+        raise Unsupported(f"{quote(name)} has values that scikit-learn does not tell apart: declare it coarser")
     return single.astype(np.float64)
 
 
@@ -333,7 +333,7 @@ def grown_of(release: EncodedRelease, model: AnyModel, learner: Learner) -> Fitt
     Raises `Unsupported` naming why the rule says nothing here (the settings, the domain, the counts), and
     `ContradictionError` naming the node and the limit where the learner could not have grown the tree.
     """
-    domain, name = release.domain, named(model.name)
+    domain, name = release.domain, quote(model.name)
     if not isinstance(model, Tree):
         raise Unsupported(f"{name} is no tree but a {model.kind.replace('_', ' ')}")
     seen = seen_of(domain)
@@ -363,7 +363,7 @@ def grown_of(release: EncodedRelease, model: AnyModel, learner: Learner) -> Fitt
                                 chosen.open_leaf, 1, chosen, bits)).order()[::-1]:  # fmt: skip
         if left[node] >= 0:
             counts[node] = counts[left[node]] + counts[right[node]]
-    words = [named(seen[k].names[0]) for k in bits] + [f"test {i}" for i in range(len(splits))]
+    words = [quote(seen[k].names[0]) for k in bits] + [f"test {i}" for i in range(len(splits))]
     stored = model.origin is not None and model.origin.format.startswith("scikit-learn")
     check_limits(learner, chosen, name, words, stored)
     open_leaf = limits_of(learner, chosen)
@@ -377,7 +377,7 @@ def _class_counts(model: Tree, domain: Domain) -> Ints:
     assert domain.label is not None
     table, leaf = model.nodes.leaf_counts, ~model.nodes.inner
     if model.noise is not None or not table.by_class.all() or table.values.dtype != np.int64:
-        raise Unsupported(f"{named(model.name)}: the learner's rule needs exact counts per class at every leaf")
+        raise Unsupported(f"{quote(model.name)}: the learner's rule needs exact counts per class at every leaf")
     counts = np.zeros((len(leaf), domain.label.known[1]), dtype=np.int64)
     counts[leaf] = table.values.reshape(len(table), -1)
     return counts
@@ -403,11 +403,11 @@ def _split_of(
         for then_left, side in ((True, passes), (False, ~passes)):
             if numbers[side].max() < numbers[~side].min():
                 return k, j, side, then_left
-    raise Unsupported(f"{place}: no column that the learner saw of {named(seen[k].name)} has such a threshold")
+    raise Unsupported(f"{place}: no column that the learner saw of {quote(seen[k].name)} has such a threshold")
 
 
 def refuse_empty(grown: FittedTree, node: int, values: Bools, attribute: int) -> None:
     """Raise `ContradictionError` where a leaf has rows and an attribute no value there."""
     if not values.any() and grown.counts[node].sum():
-        line = f"node {node} has rows, and {named(grown.seen[attribute].name)} no value that reaches it"
+        line = f"node {node} has rows, and {quote(grown.seen[attribute].name)} no value that reaches it"
         raise ContradictionError(line, (line,))

@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import chain, islice
 
 from encoders.domain.domain import Condition, Domain
-from encoders.domain.values import Continuous, Grid, Listed, Value, complement, intersection, plain
+from encoders.domain.values import Continuous, Grid, Listed, Value, complement, intersection, plain_number
 from encoders.encode.encoder import EncodedRelease
 from encoders.kinds.known_rows import NOT_PUBLISHED
 from encoders.kinds.table import name_of
@@ -159,7 +159,7 @@ def _only_value(release: EncodedRelease, figure: PublishedFigure, statistic: Sta
     low, high = bounds(statistic)
     if rows == 1:
         inside = values.between(low, high)
-        return plain(values.number(inside[0])) if len(inside) == 1 else None
+        return plain_number(values.number(inside[0])) if len(inside) == 1 else None
     if statistic.kind == "median":
         return None
     if statistic.kind == "mean":
@@ -170,7 +170,7 @@ def _only_value(release: EncodedRelease, figure: PublishedFigure, statistic: Sta
             continue
         other = (rows - 1) * extreme + nearest
         if (high < other) if least_end else (low > other):
-            return plain(extreme)
+            return plain_number(extreme)
     return None
 
 

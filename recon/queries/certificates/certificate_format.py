@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from encoders.encode.encoder import EncodedRelease, confidence_level
 from recon.queries.certificates.position_claims import located
 from recon.readers.frames.selections import missing, raw_indices, select_frame
-from solvers.foundation.displayed import named
+from solvers.foundation.displayed import quote
 from solvers.foundation.errors import CertificateError, ReleaseError
 from solvers.kernel.claims import AnyClaim, AtLeast, AtMost, NoWorld, OnlyWorld, Possible
 from solvers.kernel.proof_format import entry, keys, number, printable, quoted
@@ -181,7 +181,7 @@ def level_of(found: Json) -> Fraction:
     try:
         level = confidence_level(stated)
     except (ReleaseError, ValueError):
-        raise CertificateError(f"its confidence {named(printable(stated))} is no number in (0, 1)") from None
+        raise CertificateError(f"its confidence {quote(printable(stated))} is no number in (0, 1)") from None
     if level == 1:
         raise CertificateError("its confidence is 1: such certificates are of format 1")
     return level
@@ -194,7 +194,7 @@ def proof_word(found: Json) -> str:
 
 def claim_text(claim: Any, level: Any = 1) -> str:
     """Format a claim for people, with the confidence at which it holds where that is below 1."""
-    return _words_of(claim) if level == 1 else f"at confidence {named(printable(level))}, {_words_of(claim)}"
+    return _words_of(claim) if level == 1 else f"at confidence {quote(printable(level))}, {_words_of(claim)}"
 
 
 def _words_of(claim: Any) -> str:
@@ -211,7 +211,7 @@ def _words_of(claim: Any) -> str:
         of = f" of {quoted(claim['of'])}" if "of" in claim else ""
         return f"{many} of the training file{of}, by position, are where the claim says"
     profile = claim.get("profile")
-    tests = [f"{named(k)} = {named(printable(v))}" for k, v in profile.items()] if isinstance(profile, dict) else []
+    tests = [f"{quote(k)} = {quote(printable(v))}" for k, v in profile.items()] if isinstance(profile, dict) else []
     who = f" has {' and '.join(tests)}" if tests else " exists"
     if "possible" in claim:
         return f"in some possible training set a row{who}"
@@ -220,7 +220,7 @@ def _words_of(claim: Any) -> str:
     if claim.get("at_least") == 1:
         return f"some training row{who}"
     side, number = ("least", claim["at_least"]) if "at_least" in claim else ("most", claim.get("at_most"))
-    return f"at {side} {named(printable(number))} training rows {'have ' + ' and '.join(tests) if tests else 'exist'}"
+    return f"at {side} {quote(printable(number))} training rows {'have ' + ' and '.join(tests) if tests else 'exist'}"
 
 
 def certified_lines(certificate: Json | None) -> list[str]:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from encoders.domain.values import Listed, from_text, plain
+from encoders.domain.values import Listed, from_text, plain_number
 from encoders.encode.encoder import EncodedRelease
 from recon.io.files.writing import writing
 from recon.queries.certificates.agreement import contradicted, refuted
@@ -219,7 +219,7 @@ def profiles_json(release: EncodedRelease, frame: pd.DataFrame) -> list[Json]:
 def json_value(value: Any) -> Any:
     """Return a value as JSON has it; exact numbers of other types become whole numbers or floats."""
     found = value.item() if isinstance(value, np.generic) else value
-    return plain(Fraction(found)) if isinstance(found, Fraction | Decimal) else found
+    return plain_number(Fraction(found)) if isinstance(found, Fraction | Decimal) else found
 
 
 def stored(certificate: Json, folder: str, name: str, seen_from: str) -> Json:

@@ -19,7 +19,7 @@ from recon.queries.answers.counting import convention_of
 from recon.readers.loading.loading import Released, release_of
 from solvers.engines.chain import ChainStep
 from solvers.engines.forecast import Presolved, forecast, presolved
-from solvers.foundation.displayed import Displayed, DisplayFacts, many, shown
+from solvers.foundation.displayed import Displayed, DisplayFacts, escape_text, many
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import STAGES, Limits
 from solvers.proofs.export.interaction import attribute_graph, components
@@ -250,7 +250,7 @@ def _table_lines(head: tuple[str, ...], lines: Iterable[tuple[str, ...]]) -> lis
 
     table = _empty_table(head)
     for line in lines:
-        table.add_row(*(Text(shown(cell)) for cell in line))
+        table.add_row(*(Text(escape_text(cell)) for cell in line))
     out = io.StringIO()
     wide = min(WIDEST, shutil.get_terminal_size((120, 40)).columns)
     Console(file=out, width=wide, color_system=None, force_terminal=False).print(table)

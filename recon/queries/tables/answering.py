@@ -146,14 +146,14 @@ def counted(
 
 
 @dataclass(frozen=True)
-class Asked:
+class ProfileTuples:
     """Profiles over the parts of the attributes: `tuples[i]` those that profile i allows, `area[i]` where it lives."""
 
     area: tuple[str | None, ...]
     tuples: tuple[NDArray[np.bool_], ...]
 
 
-def _asked(tables: Tables, profiles: pd.DataFrame) -> Asked:
+def _asked(tables: Tables, profiles: pd.DataFrame) -> ProfileTuples:
     """Return the profiles of a frame; the area may be left open, as any attribute.
 
     Raises `ReleaseError` for names and values that the domain does not have, an area that is none, and a value that
@@ -180,7 +180,7 @@ def _asked(tables: Tables, profiles: pd.DataFrame) -> Asked:
             masks.append(np.array([bits >> p & 1 for p in range(shape[k])], bool)[parts[k]])
         for i, code in enumerate(codes.tolist()):
             allowed[i] &= masks[code]
-    return Asked(tuple(areas), tuple(allowed))
+    return ProfileTuples(tuple(areas), tuple(allowed))
 
 
 def _narrower(tables: Tables, profiles: pd.DataFrame) -> list[bool]:

@@ -47,7 +47,7 @@ from typing import Any
 import numpy as np
 
 from encoders.domain.cuts import AttributeCuts
-from encoders.domain.values import MISSING, AnyAttribute, Grid, Listed, Position, cell_text, plain
+from encoders.domain.values import MISSING, AnyAttribute, Grid, Listed, Position, cell_text, plain_number
 from encoders.parts.base import CutDomain
 from solvers.statements.boxes import Box, spans
 
@@ -99,7 +99,7 @@ def without_noise(x: Fraction, side: int) -> Shown:
 
 def _in_full(x: Fraction) -> str:
     """Return a number as it was written: whole ones in digits, or with a power of ten where they are longer."""
-    number = plain(x)
+    number = plain_number(x)
     if MIN_POWER_TEXT <= abs(number) < FAR and Fraction(repr(float(number))) == x:
         return repr(float(number))
     return str(number)

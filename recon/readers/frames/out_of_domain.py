@@ -10,7 +10,7 @@ import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
 from recon.readers.frames.selections import Odd, doubt, odd_cells, odd_lines
-from solvers.foundation.displayed import shown
+from solvers.foundation.displayed import escape_text
 
 
 def answered(
@@ -48,7 +48,7 @@ def _blank(found: pd.DataFrame, rows: Sequence[int], odd: Sequence[Odd], doubtfu
     """Return the lines of profiles outside the domain, in the columns of the answers."""
     why: dict[int, list[str]] = {}
     for one in odd:
-        why.setdefault(one.row, []).append(shown(f"{one.column}: {one.why}" if one.column else one.why))
+        why.setdefault(one.row, []).append(escape_text(f"{one.column}: {one.why}" if one.column else one.why))
     lines: list[dict[str, Any]] = [{"profile": row, "reason": "; ".join(why[row]) + doubtful} for row in rows]
     out = pd.DataFrame(lines)
     if "verdict" in found:

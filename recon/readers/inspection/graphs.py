@@ -53,7 +53,7 @@ def is_whole(values: npt.NDArray[Any]) -> bool:
     return bool(numbers.size and np.isfinite(numbers).all() and near.all())
 
 
-def listed(values: npt.NDArray[Any], limit: int = 4) -> str:
+def listed_values(values: npt.NDArray[Any], limit: int = 4) -> str:
     """Return the first numbers of an array in words."""
     flat = np.asarray(values, dtype=float).reshape(-1)
     return ", ".join(f"{v:.10g}" for v in flat[:limit]) + (", ..." if flat.size > limit else "")
@@ -182,9 +182,9 @@ def scaler(owner: Thing, value: Any) -> Claim:
     if seen is None:
         return "the mean of every column"
     sums = mean * seen
-    text = f"the sum of every column is mean_ * n_samples_seen_: {listed(sums)}"
+    text = f"the sum of every column is mean_ * n_samples_seen_: {listed_values(sums)}"
     if var is not None:
-        text += f"; the sum of squares is n_samples_seen_ * (var_ + mean_**2): {listed(seen * (var + mean**2))}"
+        text += f"; the sum of squares is n_samples_seen_ * (var_ + mean_**2): {listed_values(seen * (var + mean**2))}"
     return text + ("; the sums are whole numbers, so they are exact" if is_whole(sums) else "")
 
 
@@ -269,9 +269,9 @@ def contingency(owner: Thing, value: Any) -> Claim:
     classes = numbers(owner.get("class_count_"))
     size = sum(int(t.size) for t in tables)
     whole = all(is_whole(t) for t in tables) and (classes is None or is_whole(classes))
-    text = f"{size:,} exact numbers: {what}, the first {listed(tables[0])}"
+    text = f"{size:,} exact numbers: {what}, the first {listed_values(tables[0])}"
     if classes is not None:
-        text += f"; rows per class: {listed(classes)}"
+        text += f"; rows per class: {listed_values(classes)}"
     return text if whole else text.replace("exact numbers", "weighted sums")
 
 
@@ -282,8 +282,8 @@ def class_moments(owner: Thing, value: Any) -> Claim:
         return ""
     sums = theta * rows[:, None]
     text = (
-        f"the rows of every class ({listed(rows)}) and in each the sum of every column, theta_ * class_count_ "
-        f"({listed(sums)}), and of its squares, class_count_ * (var_ - epsilon_ + theta_**2)"
+        f"the rows of every class ({listed_values(rows)}) and in each the sum of every column, theta_ * class_count_ "
+        f"({listed_values(sums)}), and of its squares, class_count_ * (var_ - epsilon_ + theta_**2)"
     )
     return text + ("; the sums are whole numbers, so they are exact" if is_whole(sums) else "")
 
@@ -310,7 +310,9 @@ def class_shares(owner: Thing, value: Any) -> Claim:
     shares = numbers(value)
     if shares is None:
         return None
-    return f"the classes' exact shares of the training rows ({listed(shares)}): times their number, rows per class"
+    return (
+        f"the classes' exact shares of the training rows ({listed_values(shares)}): times their number, rows per class"
+    )
 
 
 def column_means(owner: Thing, value: Any) -> Claim:
@@ -321,7 +323,7 @@ def column_means(owner: Thing, value: Any) -> Claim:
     if not isinstance(rows, int):
         return "the mean of every column"
     sums = mean * rows
-    text = f"the sum of every column is mean_ * n_samples: {listed(sums)}"
+    text = f"the sum of every column is mean_ * n_samples: {listed_values(sums)}"
     return text + ("; the sums are whole numbers, so they are exact" if is_whole(sums) else "")
 
 

@@ -20,7 +20,7 @@ from recon.readers.inspection.findings.findings import (
     merged,
     naming,
     not_understood,
-    plain,
+    plain_value,
 )
 from recon.readers.inspection.findings.leaf_values import boosted
 from recon.readers.inspection.findings.severity import graded
@@ -29,7 +29,7 @@ from recon.readers.inspection.ledger.entries import FileLedger
 from recon.readers.inspection.ledger.lines import PRINTED
 from recon.readers.stored.pickled.joblib_files import header_bytes
 from recon.readers.stored.rewriting import StoredFile, open_stored, unpacked
-from solvers.foundation.displayed import LINES, NAME, Displayed, DisplayFacts, many, named, shown_lines
+from solvers.foundation.displayed import LINES, NAME, Displayed, DisplayFacts, many, quote, shown_lines
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 
@@ -81,7 +81,7 @@ class Inspection(Displayed):
         found = ", ".join(f"{count[level]:,} {level}" for level in LEVELS if count[level]) or "nothing"
         rows = "rows not found in it" if self.rows is None else many(self.rows, "training row")
         return DisplayFacts(
-            f"{named(self.file, NAME)}, {self.format}, {rows}; found: {found}", [("SHA-256", self.sha256)],
+            f"{quote(self.file, NAME)}, {self.format}, {rows}; found: {found}", [("SHA-256", self.sha256)],
             ("level", "where", "what", "follows", "remedy"),
             lambda: [(one.level, one.path, one.what, one.follows, one.remove) for one in self.findings[:LINES]],
             len(self.findings),
@@ -114,7 +114,9 @@ class Inspection(Displayed):
                 lines += ["", f"{one.level.upper()}: {LEVELS[one.level].partition(': ')[2]}"]
             last = one.level
             places = f" at {one.places:,} places" if one.places > 1 else ""
-            shown = ", ".join([*(str(plain(v)) for v in one.values), *(["..."] if len(one.values) >= EXAMPLES else [])])
+            shown = ", ".join(
+                [*(str(plain_value(v)) for v in one.values), *(["..."] if len(one.values) >= EXAMPLES else [])]
+            )
             lines.append(f"  {one.path}{places}: {one.what}{f' ({shown})' if shown else ''}")
             lines.append(f"    follows: {one.follows}")
             lines.append(f"    remedy:  {one.remove}")

@@ -30,7 +30,7 @@ from recon.readers.formats.rules import streed
 from recon.readers.formats.sklearn.pipelines.pipeline import Folds
 from recon.readers.inspection.ledger.entries import FigureKind, Use
 from recon.readers.stored.rewriting import open_stored, unpacked
-from solvers.foundation.displayed import named
+from solvers.foundation.displayed import quote
 from solvers.foundation.errors import Inconclusive, ReconError, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits, collector_paused
 from solvers.foundation.parallel.pieces import STARTING, completed
@@ -432,7 +432,7 @@ def release_of(thing: Released, limits: Limits | None = None) -> EncodedRelease:
 def _no_model(thing: object) -> str:
     """Return why something cannot be a fitted model, in words; "" where it may be one."""
     if isinstance(thing, type):
-        return f"{named(thing.__name__, NAME)} is a class, not a fitted model"
+        return f"{quote(thing.__name__, NAME)} is a class, not a fitted model"
     if isinstance(thing, Draft) or hasattr(thing, "predict") or hasattr(thing, "to_model") or streed.is_streed(thing):
         return ""
     name, package = _kind_of(thing), type(thing).__module__.partition(".")[0]
@@ -445,7 +445,7 @@ def _no_model(thing: object) -> str:
 
 def _kind_of(thing: object) -> str:
     """Return the name of a value's type, with its article."""
-    name = named(type(thing).__name__, NAME)
+    name = quote(type(thing).__name__, NAME)
     return f"{'an' if name[:1] in 'AEIOUaeio' else 'a'} {name}"
 
 

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from recon.io.files.opening import shown, within
+from recon.io.files.opening import size_text, within
 from recon.readers.stored.objects.raw import Name
 from recon.readers.stored.objects.things import Thing
 from recon.readers.stored.pickled import joblib_files, skops_files
@@ -97,7 +97,7 @@ def _opened(data: bytes, memory: int) -> StoredFile | None:
             return None
         content = joblib_files.decompress(data, packed, memory)
     if len(content) > memory:
-        raise ReleaseError(f"the file holds more than the {shown(memory)} allowed (--memory)")
+        raise ReleaseError(f"the file holds more than the {size_text(memory)} allowed (--memory)")
     root, protocol, arrays, odd = joblib_files.read_joblib(content, PickleBudget(memory))
     odd += joblib_files.header_bytes(data)
     return StoredFile(

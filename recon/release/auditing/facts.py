@@ -43,7 +43,7 @@ from recon.release.policies.facts import (
     UnusedFigure,
     smallest_of,
 )
-from solvers.foundation.displayed import named
+from solvers.foundation.displayed import quote
 from solvers.foundation.limits import Limits
 from solvers.statements.release import UNBOUNDED
 
@@ -223,7 +223,7 @@ def _known_wholly(found: AuditFindings) -> Figure:
     if least:
         return KnownFigure(least, found.release.rows.high, unknown.why, unknown.help)
     free = interval_left(found.release)
-    assumed = f"{named(free, 80)} can have several values between any two thresholds that the models have"
+    assumed = f"{quote(free, 80)} can have several values between any two thresholds that the models have"
     worst = None if found.positions is None else next((one for one in found.positions.classes if one.boxes_whole), None)
     if worst is not None:
         assumed += f"; by position the leaves of rows are known all the same, worst off is {class_text(worst)}"

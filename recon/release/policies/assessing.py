@@ -11,7 +11,7 @@ from recon.release.policies.checks import PLACES, Outcome, PolicyRule, RuleResul
 from recon.release.policies.facts import FactTable, KnownFigure
 from recon.release.policies.policy import Policy, Threshold
 from recon.release.policies.rules import RULES
-from solvers.foundation.displayed import named
+from solvers.foundation.displayed import quote
 from solvers.foundation.exact import level_text
 
 Verdict = Literal["release", "release with changes", "do not release", "not assessed"]
@@ -128,8 +128,8 @@ def assess(
 def _given_away(facts: FactTable) -> Iterator[Mapping[str, Any]]:
     """Yield what is proved to be given away of single people: rows or labels in the file, people pinned, positions."""
     for one in [each for each in facts.others.get("stored") or () if each["level"] == "critical"][:PLACES]:
-        where = f" at {named(one['path'])}" if one.get("path") else ""
-        text = f"Training rows, or their labels, stand in the file{where}: {named(one['what'])}."
+        where = f" at {quote(one['path'])}" if one.get("path") else ""
+        text = f"Training rows, or their labels, stand in the file{where}: {quote(one['what'])}."
         yield {"fact": "stored", "place": one.get("path") or "", "rows": None, "sentence": text}
     for key in ("most_pinned", "most_labels_by_position", "most_values_by_position"):
         rule, figure = RULES[key], facts[RULES[key].fact]
@@ -157,8 +157,8 @@ def checked(facts: FactTable, threshold: Threshold, policy: Policy) -> PolicyChe
 def _changed(checks: Iterable[PolicyCheck], remedies: Sequence[Mapping[str, Any]]) -> str:
     """Return what would make a release meet the policy, in words; "" where nothing is known to."""
     if (best := least_loss(remedies)) is not None:
-        command = f" ({named(best['command'])})" if best.get("command") else ""
-        return f"{named(best['remedy'])}{command}"
+        command = f" ({quote(best['command'])})" if best.get("command") else ""
+        return f"{quote(best['remedy'])}{command}"
     bad = [one for one in checks if one.outcome not in {"met", "not applicable"}]
     if bad and all(one.rule == "stored" and one.said.outcome == "violated" and one.said.removable for one in bad):
         return "taking out what it stores beside the model (recon inspect FILE --strip OUT)"
@@ -173,7 +173,7 @@ def _because(
     away: Sequence[Mapping[str, Any]] = (),
 ) -> str:
     """Return why the verdict is what it is, in one sentence."""
-    name, many = named(policy.name), len(checks)
+    name, many = quote(policy.name), len(checks)
     if verdict == "release":
         text = f"All {many} thresholds of the policy {name} are met" if many > 1 else f"The policy {name} is met"
         more = f" (and {len(away) - 1:,} more)" if len(away) > 1 else ""
@@ -228,8 +228,8 @@ def _check_sentence(rule: str, said: RuleResult, threshold: Threshold, at: str, 
     text = _asked_text(rule, said)
     if at and said.found not in NOT_FOUND and said.outcome != "not applicable":
         text = f"At {at}: {text[:1].lower()}{text[1:]}"
-    source = named(threshold.source, 1000)
-    text += f" (source: {source})" if source else f" (set in {named(threshold.set_in)})"
+    source = quote(threshold.source, 1000)
+    text += f" (source: {source})" if source else f" (set in {quote(threshold.set_in)})"
     text += f"; this assumes that {said.assumes}" if said.assumes else ""
     if said.outcome == "inconclusive":
         text += f"; this is open{f': {said.why}' if said.why else ''}"
@@ -259,10 +259,10 @@ def _worded(rule: PolicyRule, found: str) -> str:
 def _worst_place(said: RuleResult) -> str:
     """Return the worst place in words, and how many more there are."""
     first = said.places[0]
-    where = f": {named(first['where'])}" if first["where"] else ""
+    where = f": {quote(first['where'])}" if first["where"] else ""
     rows = f", {interval_text(first['rows'], 'row')}" if first["rows"] is not None else ""
     more = f"; {said.places_in_all - 1:,} more" if said.places_in_all > 1 else ""
-    return f"{named(first['name'])}{where}{rows}{more}"
+    return f"{quote(first['name'])}{where}{rows}{more}"
 
 
 def _remedy_sentence(rule: PolicyRule, outcome: Outcome, said: RuleResult, facts: FactTable) -> str:
@@ -272,4 +272,4 @@ def _remedy_sentence(rule: PolicyRule, outcome: Outcome, said: RuleResult, facts
     if said.outcome == "inconclusive":
         return HELPS[said.help]
     why = facts.others.get("no_merging")
-    return RETRAIN.format(why=named(why, 200)) if why and MERGING in rule.remedy else rule.remedy
+    return RETRAIN.format(why=quote(why, 200)) if why and MERGING in rule.remedy else rule.remedy

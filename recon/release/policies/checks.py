@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from encoders.models.models import MEANING
 from recon.release.policies.facts import AbsentFigure, FactTable, Figure, Help, KnownFigure, Place, UnknownFigure
-from solvers.foundation.displayed import named
+from solvers.foundation.displayed import quote
 
 Outcome = Literal["met", "violated", "inconclusive", "not applicable"]
 Direction = Literal["at least", "at most"]
@@ -223,7 +223,7 @@ def of_interval(facts: FactTable, rule: PolicyRule, threshold: float) -> RuleRes
     text = interval_text(interval, rule.unit, digits)
     classes = [] if outcome == "met" or rule.fact not in BY_CLASS else facts.others.get("classes_by_position") or []
     shown = tuple({"name": one["name"], "where": one["where"], "rows": one["rows"]} for one in classes[:PLACES])
-    return RuleResult(outcome, text, asked, shown, len(classes), why, help=help, assumes=named(found.assumes, 400))
+    return RuleResult(outcome, text, asked, shown, len(classes), why, help=help, assumes=quote(found.assumes, 400))
 
 
 def disclosed(facts: FactTable, rule: PolicyRule, threshold: str | int) -> RuleResult:
@@ -258,7 +258,7 @@ def kinds_of_counts(facts: FactTable, rule: PolicyRule, allowed: Sequence[str]) 
 
 def _in_words(kinds: Sequence[str]) -> str:
     """Return what kinds of counts are, in quotes because commas stand in some."""
-    return ", ".join(f'"{KINDS.get(kind, named(kind))}"' for kind in kinds)
+    return ", ".join(f'"{KINDS.get(kind, quote(kind))}"' for kind in kinds)
 
 
 def stored(facts: FactTable, rule: PolicyRule, allowed: str) -> RuleResult:
@@ -275,13 +275,13 @@ def stored(facts: FactTable, rule: PolicyRule, allowed: str) -> RuleResult:
     open_ones = [one for one in findings if one["level"] not in FOUND]
     if grave or (allowed == "none" and open_ones):
         bad = grave + (open_ones if allowed == "none" else [])
-        found = f"{counted(len(bad), 'finding')}, the gravest {bad[0]['level']}: {named(bad[0]['what'])}"
+        found = f"{counted(len(bad), 'finding')}, the gravest {bad[0]['level']}: {quote(bad[0]['what'])}"
         removable = all(one.get("removable") for one in [*bad, *open_ones])
         return RuleResult("violated", found, asked, _worst(list(map(_place_of, bad))), len(bad), removable=removable)
     if allowed == "critical":
         return RuleResult("met", counted(len(findings), "finding"), asked)
     if open_ones:
-        why = f"nobody knows what {named(open_ones[0]['what'])} holds, training rows may be in it"
+        why = f"nobody knows what {quote(open_ones[0]['what'])} holds, training rows may be in it"
         places = _worst(list(map(_place_of, open_ones)))
         return RuleResult(
             "inconclusive", f"{counted(len(open_ones), 'finding')} not understood", asked, places, len(open_ones), why
@@ -364,7 +364,7 @@ def _rank(rows: Interval | None) -> tuple[float, float]:
 def _absent(facts: FactTable, figure: Figure, asked: str) -> RuleResult:
     """Return what a figure that is not there says: it does not apply, is met by nobody, or is open."""
     if isinstance(figure, AbsentFigure):
-        return RuleResult("not applicable", f"does not apply ({named(figure.why, 400).rstrip('.')})", asked)
+        return RuleResult("not applicable", f"does not apply ({quote(figure.why, 400).rstrip('.')})", asked)
     if facts.everybody == 0:
         return RuleResult("met", "nobody", asked)
     why, help = _reason(figure)
@@ -374,4 +374,4 @@ def _absent(facts: FactTable, figure: Figure, asked: str) -> RuleResult:
 def _reason(figure: Figure, further: str = "") -> tuple[str, Help]:
     """Return why a figure is open, and what would help; `further`: why there may be smaller groups than those known."""
     why = further or figure.why
-    return named(why, 400).rstrip("."), "" if isinstance(figure, AbsentFigure) else figure.help
+    return quote(why, 400).rstrip("."), "" if isinstance(figure, AbsentFigure) else figure.help

@@ -14,7 +14,7 @@ from typing import Any
 
 from recon.io.files.opening import read_whole
 from recon.release.policies.rules import PREFIX, RULES, WORDS, Sourced, parsed, preset_bytes, preset_names
-from solvers.foundation.displayed import named
+from solvers.foundation.displayed import quote
 from solvers.foundation.errors import PolicyError, ReleaseError
 
 MOST_FILES = 100  # that one policy may extend, directly or not
@@ -131,7 +131,7 @@ def _resolved(path: str, reading: PolicyReading) -> Policy:
     layer = _layer_of(path, reading)
     if not layer.thresholds:
         raise PolicyError(
-            f"{named(path)}: sets no threshold, so every release would pass: set one of {', '.join(RULES)}"
+            f"{quote(path)}: sets no threshold, so every release would pass: set one of {', '.join(RULES)}"
         )
     stem = path.removeprefix(PREFIX) if path.startswith(PREFIX) else os.path.splitext(os.path.basename(path))[0]
     return Policy(
@@ -150,10 +150,10 @@ def _layer_of(path: str, reading: PolicyReading) -> PolicyLayer:
     if place in reading.done:
         return reading.done[place]
     if place in (known := [os.path.realpath(p) if not p.startswith(PREFIX) else p for p in reading.way]):
-        circle = " -> ".join(named(one) for one in [*reading.way[known.index(place) :], path])
-        raise PolicyError(f"{named(path)}: extends itself: {circle}")
+        circle = " -> ".join(quote(one) for one in [*reading.way[known.index(place) :], path])
+        raise PolicyError(f"{quote(path)}: extends itself: {circle}")
     if len(reading.done) + len(reading.way) >= MOST_FILES:
-        raise PolicyError(f"{named(reading.way[0])}: extends more than {MOST_FILES} files")
+        raise PolicyError(f"{quote(reading.way[0])}: extends more than {MOST_FILES} files")
     part = parsed(_text_of(path), path)
     thresholds: dict[str, Threshold] = {}
     inconclusive, behind = None, list[str]()
@@ -201,7 +201,7 @@ def _text_of(path: str) -> bytes:
             if os.path.lexists(path)
             else "; `recon policy --list` lists presets, `recon policy --init` writes a file"
         )
-        raise PolicyError(f"{named(path)}: {error.message}{other}") from None
+        raise PolicyError(f"{quote(path)}: {error.message}{other}") from None
 
 
 DEFAULT = "minimum-cell-10"  # the most usual rule, by statistics offices and trusted research environments
@@ -217,7 +217,7 @@ def init_text(name: str | None = None) -> str:
         f"extends = {json.dumps(PREFIX + chosen.name)}  # or a path, or a list; what stands below overrides it",
         "",
         f"# From {PREFIX}{chosen.name}:",
-        *(f"#   {one.key} = {_toml(one.value)}  ({named(one.source, 1000)})" for one in chosen.thresholds),
+        *(f"#   {one.key} = {_toml(one.value)}  ({quote(one.source, 1000)})" for one in chosen.thresholds),
         "",
         '# Every threshold may say where it comes from: key = {value = 10, source = "document, section, page"}',
         "# Take the # away from what shall hold.",
@@ -234,16 +234,16 @@ def init_text(name: str | None = None) -> str:
 
 def policy_lines(policy: Policy) -> Iterator[str]:
     """Yield a policy for people: every threshold with its source and the file that set it."""
-    yield f"Policy {named(policy.name)}"
+    yield f"Policy {quote(policy.name)}"
     yield f"  SHA-256 {policy.sha256}"
     if policy.extends:
-        yield f"  extends {', '.join(map(named, policy.extends))}"
+        yield f"  extends {', '.join(map(quote, policy.extends))}"
     if policy.note:
-        yield f"  {named(' '.join(policy.note.split()), 1000)}"
+        yield f"  {quote(' '.join(policy.note.split()), 1000)}"
     for one in policy.thresholds:
-        yield f"{RULES[one.key].title}: {one.key} = {named(_toml(one.value))}"
-        yield f"  source: {named(one.source, 1000) if one.source else 'none given'}"
-        yield f"  set in {named(one.set_in)}"
+        yield f"{RULES[one.key].title}: {one.key} = {quote(_toml(one.value))}"
+        yield f"  source: {quote(one.source, 1000) if one.source else 'none given'}"
+        yield f"  set in {quote(one.set_in)}"
     if policy.inconclusive == "violation":
         yield "An open answer counts as a violation."
     else:
@@ -258,8 +258,8 @@ def preset_lines() -> Iterator[str]:
     for one in presets():
         yield f"{PREFIX}{one.name}"
         for threshold in one.thresholds:
-            yield f"  {threshold.key} = {_toml(threshold.value)}: {named(threshold.source, 1000)}"
-        yield f"  {named(' '.join(one.note.split()), 1000)}"
+            yield f"  {threshold.key} = {_toml(threshold.value)}: {quote(threshold.source, 1000)}"
+        yield f"  {quote(' '.join(one.note.split()), 1000)}"
 
 
 def _toml(value: Any) -> str:

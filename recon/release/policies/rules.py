@@ -27,7 +27,7 @@ from recon.release.policies.checks import (
     profiles,
     stored,
 )
-from solvers.foundation.displayed import named
+from solvers.foundation.displayed import quote
 from solvers.foundation.errors import PolicyError
 
 Rows = Annotated[int, Meta(ge=1)]
@@ -203,13 +203,13 @@ def preset_names() -> tuple[str, ...]:
 def preset_bytes(name: str) -> bytes:
     """Return the file of a preset; `PolicyError` where there is none of this name."""
     if name not in preset_names():
-        raise PolicyError(f"there is no preset {named(name)}: choose {' or '.join(preset_names())}")
+        raise PolicyError(f"there is no preset {quote(name)}: choose {' or '.join(preset_names())}")
     return (FOLDER / f"{name}.toml").read_bytes()
 
 
 def parsed(data: bytes, file: str) -> Any:
     """Return the validated parts of a policy file; `PolicyError` names file, key, value and what is allowed."""
-    where = named(file)
+    where = quote(file)
     if len(data) > LONGEST:
         raise PolicyError(f"{where}: has {len(data):,} bytes, no policy is longer than {LONGEST:,}")
     try:
@@ -217,11 +217,11 @@ def parsed(data: bytes, file: str) -> Any:
     except UnicodeDecodeError as error:
         raise PolicyError(f"{where}: is not UTF-8 text (byte {error.start})") from None
     except tomllib.TOMLDecodeError as error:
-        raise PolicyError(f"{where}: is not TOML: {named(error)}") from None
+        raise PolicyError(f"{where}: is not TOML: {quote(error)}") from None
     except RecursionError:
         raise PolicyError(f"{where}: is nested too deeply to be a policy") from None
     except ValueError as error:  # a whole number of more than 4,300 digits
-        raise PolicyError(f"{where}: holds a number that cannot be read ({named(error)})") from None
+        raise PolicyError(f"{where}: holds a number that cannot be read ({quote(error)})") from None
     return _checked(found, where)
 
 
@@ -244,7 +244,7 @@ def _unknown(key: str, where: str) -> str:
     """Return the sentence on a key that no policy has."""
     near = difflib.get_close_matches(key, WORDS, 1)
     hint = f"did you mean {near[0]}?" if near else f"the keys are {', '.join(WORDS)}"
-    return f"{where}: there is no key {named(key)}: {hint}"
+    return f"{where}: there is no key {quote(key)}: {hint}"
 
 
 def _wrong(key: str, value: Any, where: str) -> str:
@@ -253,7 +253,7 @@ def _wrong(key: str, value: Any, where: str) -> str:
     if not isinstance(value, dict) or key in ABOUT:
         return f"{where}: {key} is {_as_written(value)}; allowed is {allowed}"
     if strangers := [one for one in value if one not in {"value", "source"}]:
-        return f"{where}: {key} has the key {named(strangers[0])}; a threshold has value and source, nothing else"
+        return f"{where}: {key} has the key {quote(strangers[0])}; a threshold has value and source, nothing else"
     if "value" not in value:
         return f'{where}: {key} has no value; write {key} = {{value = ..., source = "..."}}, the value {allowed}'
     source = value.get("source")
@@ -266,4 +266,4 @@ def _wrong(key: str, value: Any, where: str) -> str:
 
 def _as_written(value: Any) -> str:
     """Return a value about as TOML writes it, at most 60 characters of it."""
-    return named(str(value).lower() if isinstance(value, bool) else repr(value), 60)
+    return quote(str(value).lower() if isinstance(value, bool) else repr(value), 60)

@@ -25,7 +25,7 @@ from recon.release.registers.differences import SMALL, Differences, differences
 from recon.release.registers.figures import RemainingUncertainty, left_by, tied
 from recon.release.registers.index import INDEX, RegisterEntry
 from recon.release.registers.register import Register
-from solvers.foundation.displayed import named
+from solvers.foundation.displayed import quote
 from solvers.foundation.errors import ContradictionError, ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.statements.release import RowCount
@@ -64,7 +64,7 @@ def _sentences(
         if known and one.note and one.status in ("unknown", "empty")
     ]  # fmt: skip
     if left_out:
-        files = ", ".join(f"{named(one.file)} ({one.decision}, {one.date})" for one in left_out)
+        files = ", ".join(f"{quote(one.file)} ({one.decision}, {one.date})" for one in left_out)
         said.append(f"Not joined, because not released: {files}.")
     if any(one.decision == "withdrawn" for one in known):
         said.append("What was withdrawn is joined: whoever copied it while it was out still has it.")
@@ -77,7 +77,7 @@ def _contradiction(
     known: Sequence[RegisterEntry], before: RemainingUncertainty, alone: RemainingUncertainty, conflict: Sequence[str]
 ) -> list[str]:
     """Return that no dataset fits, which releases clash where that is known, which statements, and why."""
-    clash = f" What clashes: {'; '.join(map(named, conflict))}." if conflict else ""
+    clash = f" What clashes: {'; '.join(map(quote, conflict))}." if conflict else ""
     if alone.status == "unsat":
         return [f"The new release contradicts itself: no data set fits it.{clash}"]
     if before.status == "unsat":
@@ -96,7 +96,7 @@ def _earlier(known: Sequence[RegisterEntry]) -> str:
 def _dated(one: RegisterEntry) -> str:
     """Return an earlier release by its file, and what was decided when."""
     done = {"release": "released", "release with changes": "released with changes"}.get(one.decision, one.decision)
-    return f"{named(one.file)} ({done} {one.date})"
+    return f"{quote(one.file)} ({done} {one.date})"
 
 
 def _joined_words(words: Sequence[str]) -> str:
@@ -211,7 +211,7 @@ def _differing(found: Differences) -> list[str]:
     size = _people(first.rows)
     return [
         f"{groups} of fewer than {SMALL} people {verb} singled out only by the releases together; "
-        f"the smallest has {size}: {named(first.where, 400)}."
+        f"the smallest has {size}: {quote(first.where, 400)}."
     ]
 
 

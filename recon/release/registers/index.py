@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from solvers.foundation.displayed import HIDDEN, named
+from solvers.foundation.displayed import HIDDEN, quote
 from solvers.foundation.errors import ReleaseError
 
 INDEX = "register.toml"
@@ -99,7 +99,7 @@ def _entry_of(found: Mapping[str, Any], place: str) -> RegisterEntry:
     for key, digest in hashes.items():
         if (digest or key == "sha256") and not SHA256.fullmatch(digest):
             raise ReleaseError(
-                f"must be 64 digits of hexadecimal in lower case, not {named(digest)}", place=f"{place}, {key}"
+                f"must be 64 digits of hexadecimal in lower case, not {quote(digest)}", place=f"{place}, {key}"
             )
     return RegisterEntry(
         _inner_path(_text_of(found, "file", place), f"{place}, file"),
@@ -116,7 +116,7 @@ def _only(found: Mapping[str, Any], known: tuple[str, ...], place: str) -> None:
     """Refuse keys that mean nothing."""
     for key in found:
         if key not in known:
-            raise ReleaseError(f"'{named(key)}' is not understood; there are {', '.join(known)}", place=place)
+            raise ReleaseError(f"'{quote(key)}' is not understood; there are {', '.join(known)}", place=place)
 
 
 def _text_of(found: Mapping[str, Any], key: str, place: str) -> str:
@@ -131,7 +131,7 @@ def _text_of(found: Mapping[str, Any], key: str, place: str) -> str:
 
 def _shown_value(value: Any) -> str:
     """Return a value as a sentence can hold it."""
-    return named(repr(value), 60)
+    return quote(repr(value), 60)
 
 
 def _inner_path(path: str, place: str) -> str:
@@ -139,7 +139,7 @@ def _inner_path(path: str, place: str) -> str:
     parts = path.split("/")
     if not path or "\\" in path or "\0" in path or ":" in parts[0] or any(p in ("", ".", "..") for p in parts):
         raise ReleaseError(
-            f"must be a path inside the register's folder, such as tree.json, not {named(path)}", place=place
+            f"must be a path inside the register's folder, such as tree.json, not {quote(path)}", place=place
         )
     return path
 
@@ -159,7 +159,7 @@ def date_of(value: Any, place: str = "") -> str:
 def decision_of(text: str, place: str = "") -> str:
     """Return a decision; `ReleaseError` for what is none."""
     if text not in DECISIONS:
-        raise ReleaseError(f"must be one of {', '.join(DECISIONS)}, not {named(text)}", place=place)
+        raise ReleaseError(f"must be one of {', '.join(DECISIONS)}, not {quote(text)}", place=place)
     return text
 
 

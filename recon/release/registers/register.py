@@ -24,7 +24,7 @@ from recon.release.registers.index import (
     parsed,
     with_domain,
 )
-from solvers.foundation.displayed import named
+from solvers.foundation.displayed import quote
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 
@@ -89,7 +89,7 @@ class Register:
         """Return the path of a file of the folder; `ReleaseError` where a link leads out of it."""
         path = os.path.join(self.folder, *file.split("/"))
         if not inside(os.path.realpath(path), os.path.realpath(self.folder)):
-            raise ReleaseError(f"{named(file)} is a link that leads out of the folder", place=place, file=self.folder)
+            raise ReleaseError(f"{quote(file)} is a link that leads out of the folder", place=place, file=self.folder)
         return path
 
     def state(self, entry: RegisterEntry) -> str:
@@ -111,7 +111,7 @@ class Register:
     def check(self, entries: tuple[RegisterEntry, ...] | None = None) -> None:
         """Refuse with `ReleaseError` where a file of the entries (None: of all) is missing or changed, naming each."""
         wrong = [(one, self.state(one)) for one in (self.entries if entries is None else entries)]
-        said = [f"{named(one.file)} is {_told(one, state)}" for one, state in wrong if state != AS_REGISTERED]
+        said = [f"{quote(one.file)} is {_told(one, state)}" for one, state in wrong if state != AS_REGISTERED]
         if said:
             advice = "put the file back as it was released, or register what was released under another name"
             raise ReleaseError(f"{'; '.join(said)}; {advice}", file=self.folder)
@@ -171,7 +171,7 @@ class Register:
         """Refuse a content that is registered already."""
         for i, one in enumerate(self.entries, 1):
             if one.sha256 == entry.sha256:
-                known = f"release {i}, {named(one.file)}, {one.date}, decision: {one.decision}"
+                known = f"release {i}, {quote(one.file)}, {one.date}, decision: {one.decision}"
                 again = f"to change the decision, edit {INDEX}"
                 raise ReleaseError(f"is in the register already: {known}; {again}", file=path)
 
@@ -236,7 +236,7 @@ class Register:
         try:
             name.encode("utf-8")
         except UnicodeEncodeError:
-            raise ReleaseError("its name is not in UTF-8: rename it first", file=named(path)) from None
+            raise ReleaseError("its name is not in UTF-8: rename it first", file=quote(path)) from None
         return name
 
     def refuse_other(self, inner: str, data: bytes) -> None:
@@ -245,15 +245,15 @@ class Register:
         if os.path.lexists(target) and read_bytes(target)[0] != data:
             stem, suffix = os.path.splitext(inner)
             raise ReleaseError(
-                f"another file is called {named(inner)} in the register and is never written over: "
-                f"give this one another name, such as {named(stem)}-2{suffix}",
+                f"another file is called {quote(inner)} in the register and is never written over: "
+                f"give this one another name, such as {quote(stem)}-2{suffix}",
                 file=self.folder,
             )
 
     def domain_to_add(self, domain: str) -> tuple[str, bytes]:
         """Return name and content of a domain file for the folder; `ReleaseError` for what is none, or comes second."""
         if self.index.domain:
-            message = f"the register is read with {named(self.index.domain)} already: edit {INDEX} to change that"
+            message = f"the register is read with {quote(self.index.domain)} already: edit {INDEX} to change that"
             raise ReleaseError(message, file=self.folder)
         if is_table(domain):
             raise ReleaseError(
@@ -293,7 +293,7 @@ def _absence(folder: str) -> str:
     files = sorted(name for name in os.listdir(folder) if not name.startswith("."))
     if not files:
         return f"the folder is empty, it has no {INDEX}"
-    listed = ", ".join(named(name, 60) for name in files[:3]) + (", ..." if len(files) > 3 else "")
+    listed = ", ".join(quote(name, 60) for name in files[:3]) + (", ..." if len(files) > 3 else "")
     return f"the folder has no {INDEX}: which of its files ({listed}) were released, and when, is not guessed"
 
 
@@ -319,5 +319,5 @@ def _readable(path: str, domain: str | None) -> None:
     except (ReleaseError, Unsupported) as error:
         advice = "write what it publishes as a release file (recon schema) and register that"
         if domain is not None:
-            advice = f"its domain is that of {named(domain)}; {advice}"
+            advice = f"its domain is that of {quote(domain)}; {advice}"
         raise ReleaseError(f"{error}; a release that counts as known must be one that recon reads: {advice}") from None

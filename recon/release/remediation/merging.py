@@ -63,7 +63,7 @@ from recon.release.remediation.thresholds import (
     together,
     unmet,
 )
-from solvers.foundation.displayed import named
+from solvers.foundation.displayed import quote
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.exact import log2_multisets
 from solvers.foundation.limits import Limits
@@ -301,7 +301,7 @@ def _first(tree: Tree, groups: GroupTree, single: Demands, limits: Limits) -> tu
         return tuple(at)
     rules = "; ".join(f"{rule} = {value:g}" for rule, value in single.named)
     raise NoMerging(
-        f"no merging meets the policy: one leaf for everybody in '{named(tree.name, 80)}' violates it ({rules})"
+        f"no merging meets the policy: one leaf for everybody in '{quote(tree.name, 80)}' violates it ({rules})"
     )
 
 
@@ -473,7 +473,7 @@ def _mergeable(release: EncodedRelease) -> Tree | RuleList | Forest:
     model = first
     if isinstance(model, Tree | RuleList | Forest):
         return model
-    what = f"the {model.kind.replace('_', ' ')} '{named(model.name, 80)}'"
+    what = f"the {model.kind.replace('_', ' ')} '{quote(model.name, 80)}'"
     if isinstance(model, Boosting):
         raise Unsupported(
             f"{what} is not merged: its leaf values say more than its counts; recon audit --remedies shows what "

@@ -18,7 +18,7 @@ from encoders.encode.encoder import EncodedRelease, encode, with_known_rows
 from encoders.models.models import AnyModel, Forest, PublishedModel, Rule, RuleList, Tree, unsupported
 from encoders.models.nodes import CountTable, Nodes, Support
 from solvers.engines.figures.partition import PartitionFigures
-from solvers.foundation.displayed import named
+from solvers.foundation.displayed import quote
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.statements.release import ANY_LABEL
@@ -90,7 +90,7 @@ def links_of(model: Tree | RuleList) -> Ints:
     m = len(model.rules)
     if not m or model.rules[-1].condition:
         raise Unsupported(
-            f"the rule list '{named(model.name, 80)}' has no default rule with a count: rules cannot be merged into "
+            f"the rule list '{quote(model.name, 80)}' has no default rule with a count: rules cannot be merged into "
             "it; add one ('if': {}) that counts the rows which no rule captures"
         )
     children = np.full((2 * m - 1, 2), -1, dtype=np.int64)
@@ -121,7 +121,7 @@ def groups_of(model: Tree | RuleList, domain: Domain, limits: Limits, sized: boo
     figures = PartitionFigures.of(statements, limits)
     if sized and (not figures.exact or statements.domain.relative):
         raise Unsupported(
-            f"how many different rows fit each group of '{named(model.name, 80)}' is not known exactly: merges cannot "
+            f"how many different rows fit each group of '{quote(model.name, 80)}' is not known exactly: merges cannot "
             "be counted; give a domain whose attributes have a smallest step (--domain)"
         )
     leaf = np.flatnonzero(children[:, 0] < 0)

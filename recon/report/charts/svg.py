@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from solvers.foundation.displayed import html, shown
+from solvers.foundation.displayed import escape_text, html
 
 # What the page defines as custom properties: name -> (light, dark). Charts fall back on the light ones. Text stands in
 # --ink on levels 0 to 2 and in --paper on 3 and 4; every such pair, and --muted and --accent on --paper, has a contrast
@@ -114,7 +114,7 @@ def _width(character: str) -> float:
 
 def fitted(text: object, width: float, size: float = SIZE) -> str:
     """Return text that is no wider than `width`: what is hidden or would act spelled out, the rest cut with "…"."""
-    line = shown(str(text)[:400])  # what is cut is not looked at: names can be as long as files
+    line = escape_text(str(text)[:400])  # what is cut is not looked at: names can be as long as files
     if width_of(line, size) <= width:
         return line
     kept: list[str] = []
@@ -129,7 +129,7 @@ def fitted(text: object, width: float, size: float = SIZE) -> str:
 
 def wrapped(text: object, width: float, lines: int, size: float = SIZE) -> list[str]:
     """Return text in at most so many lines, broken at blanks where there are some; what is too long is cut with "…"."""
-    rest = shown(str(text)[:400])
+    rest = escape_text(str(text)[:400])
     out: list[str] = []
     while rest and len(out) < lines - 1 and width_of(rest, size) > width:
         head = fitted(rest, width, size).rstrip("…")
@@ -145,7 +145,7 @@ def wrapped(text: object, width: float, lines: int, size: float = SIZE) -> list[
 def clipped(text: object, characters: int = 120) -> str:
     """Return text for a tooltip or description: one line, inert, of at most so many characters."""
     found = str(text)
-    return shown(found if len(found) <= characters else f"{found[: characters - 1]}…")
+    return escape_text(found if len(found) <= characters else f"{found[: characters - 1]}…")
 
 
 def label(

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from solvers.foundation.displayed import named, shown
+from solvers.foundation.displayed import escape_text, quote
 
 Document = Mapping[str, Any]
 Ends = Sequence[float | None] | None
@@ -89,24 +89,24 @@ class PagePart:
 
 def name_of(text: object, maximum: int = NAME) -> str:
     """Return a name as a table shows it, without hidden characters and not too long; "-" for none."""
-    return "-" if text is None or text == "" else named(text, maximum)
+    return "-" if text is None or text == "" else quote(text, maximum)
 
 
 def path_of(text: object, maximum: int = 60) -> str:
     """Return a path as a first page shows it; of a long one its end, where the file's name is."""
-    path = named(text, 10**6)
+    path = quote(text, 10**6)
     return path if len(path) <= maximum else f"…{path[1 - maximum :]}"
 
 
 def cut(text: object, maximum: int) -> str:
     """Return the first characters of a text where there is no room for more; all of it stands elsewhere."""
-    said = shown(str(text).strip())
+    said = escape_text(str(text).strip())
     return said if len(said) <= maximum else f"{said[: maximum - 1].rstrip()}…"
 
 
 def sentence_of(text: object, maximum: int = SENTENCE) -> str:
     """Return a sentence as a report shows it; long ones end after so many characters."""
-    said = shown(str(text).strip())
+    said = escape_text(str(text).strip())
     return said if len(said) <= maximum else f"{said[:maximum]}... ({len(said):,} characters)"
 
 
@@ -192,7 +192,7 @@ def possible_rows(text: str | None) -> str:
     if text is None:
         return NOT_KNOWN
     if not (text.isascii() and text.isdigit()):
-        return named(text, 30)
+        return quote(text, 30)
     digits = text.lstrip("0") or "0"
     if len(digits) <= 7:
         return f"{int(digits):,}"

@@ -23,7 +23,7 @@ from recon.report.page.blocks import (
 )
 from recon.report.page.content.computing import parts
 from recon.report.page.words import SPOKEN, SYMBOLS, first_page
-from solvers.foundation.displayed import markdown, shown
+from solvers.foundation.displayed import escape_text, markdown
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -107,7 +107,7 @@ def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
 
 def _code(text: str) -> str:
     """Return a command between so many backticks that none in it ends it."""
-    command = shown(text)
+    command = escape_text(text)
     fence = "`"
     while fence in command:
         fence += "`"
@@ -160,7 +160,7 @@ def _environment() -> Environment:
 
 def _visible(value: Any) -> Any:
     """Return what a template prints without hidden characters; markup that the templates made stays as it is."""
-    return shown(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
+    return escape_text(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
 def _kind_of(block: Any) -> str:

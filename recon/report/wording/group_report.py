@@ -25,7 +25,7 @@ from recon.queries.measures.system import groups_left_out, published_cells
 from recon.release.auditing.findings import AuditFindings, GroupDisclosure, TruthCheck
 from recon.report.rendering import number
 from recon.report.wording.headline import finite
-from solvers.foundation.displayed import shown
+from solvers.foundation.displayed import escape_text
 
 SHOWN = 8
 WIDE = 24  # characters of a column; what is longer stands out of it
@@ -288,11 +288,11 @@ def bound_line(found: BoundAnswer, of: str | None) -> str:
     """Return the line that `recon bound` prints."""
     if found.min is None or found.max is None:
         return f"in no world is there a figure to bound   [{found.convention}; {found.status}]"
-    text, of = f"   [{found.convention}; {found.status}]", None if of is None else shown(of)
+    text, of = f"   [{found.convention}; {found.status}]", None if of is None else escape_text(of)
     if found.informative is False:
         text += "\nthis says no more than the domain and the number of rows do by themselves"
     if found.status == "bounds" and found.trail:
-        text += f"\nwhy bounds only: {shown(plain_reasons(found.trail))}"
+        text += f"\nwhy bounds only: {escape_text(plain_reasons(found.trail))}"
     if of is None:
         if found.min == found.max:
             return f"{_rows_text(int(found.min))} in every world{text}"

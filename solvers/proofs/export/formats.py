@@ -20,7 +20,7 @@ import numpy as np
 
 from solvers.cells.clauses.lowering import Lowered
 from solvers.foundation.array_types import Ints
-from solvers.foundation.displayed import shown
+from solvers.foundation.displayed import escape_text
 from solvers.foundation.errors import EngineError, Unsupported
 from solvers.foundation.exact import DOUBLE
 from solvers.proofs.export.integer_program import Constraint, IntegerProgram
@@ -38,7 +38,7 @@ PIECE, DIGIT_BYTES = 1 << 10, 32  # terms of a line written together; a binary d
 
 def _one_line(text: str) -> str:
     """Return text that stays on its line, control and hidden characters as people see them everywhere."""
-    return shown(text)
+    return escape_text(text)
 
 
 # ---------------------------------------------------------------- MPS

@@ -31,7 +31,7 @@ from ortools.sat.python import cp_model
 from solvers.cells.system import CellSystem, system_of
 from solvers.cells.worlds import filled_cells, list_worlds
 from solvers.foundation.array_types import Ints
-from solvers.foundation.displayed import shown
+from solvers.foundation.displayed import escape_text
 from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.exact import OPEN
 from solvers.foundation.limits import Limits
@@ -56,7 +56,7 @@ class _RawLiterals(RowLiterals):
 
     def _variable(self, k: int) -> Any:
         attribute = self.domain.attributes[k]
-        return self.model.new_int_var(0, attribute.total - 1, f"x[{self.row + 1},{shown(attribute.name)}]")
+        return self.model.new_int_var(0, attribute.total - 1, f"x[{self.row + 1},{escape_text(attribute.name)}]")
 
     def _full(self, k: int) -> int:
         return sum(1 << p for p, size in enumerate(self.domain.attributes[k].sizes) if size)

@@ -21,7 +21,7 @@ from scipy.sparse import coo_matrix, csc_matrix, triu
 from solvers.cells.components import known_presolve
 from solvers.cells.linear_system import FREE
 from solvers.cells.system import CellSystem, system_of
-from solvers.foundation.displayed import shown
+from solvers.foundation.displayed import escape_text
 from solvers.foundation.errors import ContradictionError, TooLarge
 from solvers.foundation.limits import Limits
 from solvers.statements.boxes import Box
@@ -54,7 +54,9 @@ def attribute_graph(release: Release, limits: Limits | None = None) -> Graph[str
     graph: Graph[str] = Graph()
     for k, a in enumerate(release.domain.attributes):
         label = k == release.domain.label
-        graph.add_node(f"a{k}", name=shown(a.name), values=str(a.total), parts=len(a.sizes), label=label, statements=0)
+        graph.add_node(
+            f"a{k}", name=escape_text(a.name), values=str(a.total), parts=len(a.sizes), label=label, statements=0
+        )
     sources: dict[tuple[str, str], list[str]] = {}
     for named, source in _incidences(release, limits):
         for k, times in enumerate(np.diff(named.indptr).tolist()):
@@ -75,7 +77,7 @@ def attribute_graph(release: Release, limits: Limits | None = None) -> Graph[str
             graph.add_edge(*pair, statements=before["statements"] + times)
     for pair, known in sources.items():
         more = graph.edges[pair]["statements"] - len(known)
-        graph.edges[pair]["sources"] = shown("; ".join(known) + (f"; and {more:,} more" if more else ""))
+        graph.edges[pair]["sources"] = escape_text("; ".join(known) + (f"; and {more:,} more" if more else ""))
     return _numbered(graph)
 
 
@@ -186,7 +188,7 @@ def cell_graph(
         _add_statement(graph, system, index, s, (low, high))
     names = [choice.name for choice in system.release.choices.values()]
     for i, choice in enumerate(system.choices):
-        graph.add_node(f"choice{i}", kind="choice", source=shown(names[i]))
+        graph.add_node(f"choice{i}", kind="choice", source=escape_text(names[i]))
         for a, alternative in enumerate(choice):
             for s in alternative:
                 _add_statement(graph, system, index, s, _ends_left(system, s))
@@ -220,7 +222,7 @@ def _ends_left(system: CellSystem, s: int) -> tuple[int, int]:
 def _add_statement(graph: Graph[str], system: CellSystem, index: StatementIndex, s: int, ends: tuple[int, int]) -> None:
     """Add a statement and its edges to the free cells that it counts."""
     linear, fixed = system.linear, system.bounds.fixed
-    graph.add_node(f"s{s}", kind="statement", source=shown(index.source(s)))
+    graph.add_node(f"s{s}", kind="statement", source=escape_text(index.source(s)))
     if ends[0] > -FREE:
         graph.nodes[f"s{s}"]["at_least"] = ends[0]
     if ends[1] < FREE:

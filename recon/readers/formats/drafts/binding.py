@@ -27,7 +27,7 @@ from encoders.domain.values import (
     exact,
     intersection,
     is_number,
-    plain,
+    plain_number,
 )
 from encoders.models.models import Published
 from recon.readers.formats.drafts.facts import DraftFacts, Feature
@@ -194,7 +194,7 @@ def as_test(attribute: AnyAttribute, ranges: Ranges) -> Test:
 
 def _finite(end: Fraction | float) -> int | float | None:
     """Return the number at an end of a range, None at an open one."""
-    return None if isinstance(end, float) else plain(end)
+    return None if isinstance(end, float) else plain_number(end)
 
 
 def _none_of(attribute: AnyAttribute, missing: bool) -> Test:

@@ -114,7 +114,7 @@ class PrintedDraft(Draft):
 
     def named_models(self, binder: Binder) -> tuple[AnyModel, ...]:
         """Return the models over the binder's domain; see `bound`."""
-        settle(self, binder)
+        bind_counts(self, binder)
         label, names = binder.domain.label, self.names
         if label is not None and None in names:
             values = [v for i in range(label.known[1]) if (v := label.value(i)) is not None]
@@ -407,7 +407,7 @@ def slack_of(thresholds: Iterable[Threshold]) -> Callable[[Value], Fraction]:
     return lambda value: off.get(value, Fraction(0))
 
 
-def settle(draft: Draft, binder: Binder) -> None:
+def bind_counts(draft: Draft, binder: Binder) -> None:
     """Bind the thresholds that a value of the domain lies on, as far as the digits show; it is read as it is written.
 
     A threshold half-way between two values that far apart has no row on it (`MIDPOINTS`), so either side is right.

@@ -24,7 +24,7 @@ from encoders.models.nodes import Support
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.drafts.facts import Feature
-from recon.readers.formats.printed.printed_trees import NO_MISSING, settle, slack_of, values_of
+from recon.readers.formats.printed.printed_trees import NO_MISSING, bind_counts, slack_of, values_of
 from recon.readers.formats.printed.weka_text import (
     AS_PRINTED,
     C50,
@@ -33,7 +33,7 @@ from recon.readers.formats.printed.weka_text import (
     PLAIN,
     TEST,
     check_cases,
-    listed,
+    listed_attributes,
     rows_of,
     test_of,
 )
@@ -65,7 +65,7 @@ class RulesDraft(Draft):
 
     def bound(self, binder: Binder) -> tuple[AnyModel, ...]:
         """Return the models over the binder's domain."""
-        settle(self, binder)
+        bind_counts(self, binder)
         return super().bound(binder)
 
 
@@ -111,7 +111,7 @@ def read_rules(text: str) -> Draft:
         classes=None if alone else tuple(names.values()),
         label=label,
         rows=RowCount(total, total) if ordered else _cases(text, max(r.rows for r in rules)),
-        hints=listed(iter(tests)),
+        hints=listed_attributes(iter(tests)),
         slack=slack_of(thresholds),
     )
 

@@ -101,7 +101,7 @@ def read_weka(text: str) -> Draft:
         notes = ("tests '!= value' do not list the other values: only the sizes of leaves are read",)
     origin = Provenance(form, ("exact",) if exact else ("size",), (PLAIN, AS_PRINTED, NO_MISSING))
     found = draft_of(nodes, columns, origin, ordered=False)
-    hints = listed((n.feature, test) for n in nodes if n.feature is not None for test in (n.test, n.other))
+    hints = listed_attributes((n.feature, test) for n in nodes if n.feature is not None for test in (n.test, n.other))
     return replace(found, slack=slack_of(thresholds), hints=hints, finer="print more digits", reader_notes=notes)
 
 
@@ -118,7 +118,7 @@ def check_cases(text: str, rows: int) -> None:
         raise ReleaseError("the leaves hold more than 2^53 rows")
 
 
-def listed(tests: Iterator[tuple[str, Test]]) -> dict[str, Listed]:  # type: ignore[type-arg, unused-ignore]
+def listed_attributes(tests: Iterator[tuple[str, Test]]) -> dict[str, Listed]:  # type: ignore[type-arg, unused-ignore]
     """Return the attributes whose tests list values, with the values."""
     seen: dict[str, dict[str, None]] = {}
     for name, test in tests:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from encoders.domain.domain import AS_BITS, Condition, Domain
-from encoders.domain.values import TRAINING_DATA, AnyAttribute, Continuous, Listed, Test, View, plain
+from encoders.domain.values import TRAINING_DATA, AnyAttribute, Continuous, Listed, Test, View, plain_number
 from encoders.models.ledger import PrivacyLedger, PrivacyStep
 from encoders.models.models import (
     AnyModel,
@@ -142,15 +142,15 @@ def noise_json(noise: Noise) -> dict[str, Any]:
     law = noise.law
     out: dict[str, Any] = {"law": law.name}
     if noise.epsilon is None:
-        out["scale"] = plain(law.scale)
+        out["scale"] = plain_number(law.scale)
         if law.bound is not None:
-            out["bound"] = plain(law.bound)
+            out["bound"] = plain_number(law.bound)
     else:
-        out["epsilon"] = plain(noise.epsilon)
+        out["epsilon"] = plain_number(noise.epsilon)
         if noise.delta:
-            out["delta"] = plain(noise.delta)
+            out["delta"] = plain_number(noise.delta)
         if noise.sensitivity is not None:
-            out["sensitivity"] = plain(noise.sensitivity)
+            out["sensitivity"] = plain_number(noise.sensitivity)
         out["neighbours"] = noise.neighbours
     for name in ("rounded", "clamped"):
         if getattr(law, name):
@@ -327,11 +327,11 @@ def attribute_json(attribute: AnyAttribute) -> dict[str, Any]:
     if isinstance(attribute, Listed):
         return {"name": attribute.name, "values": list(attribute.values), **gaps}
     ends = {"min": attribute.minimum, "max": attribute.maximum}
-    out: dict[str, Any] = {"name": attribute.name, **{k: plain(x) for k, x in ends.items() if x is not None}}
+    out: dict[str, Any] = {"name": attribute.name, **{k: plain_number(x) for k, x in ends.items() if x is not None}}
     if isinstance(attribute, Continuous):
         out["resolution"] = None
     elif attribute.step != 1:
-        out["resolution"] = plain(attribute.step)
+        out["resolution"] = plain_number(attribute.step)
     return out | gaps
 
 
@@ -362,9 +362,9 @@ def _support_json(support: Support, name: str | None) -> dict[str, Any]:
     """Return the counts (and name) of a node or rule as they stand in a file."""
     out: dict[str, Any] = {} if name is None else {"name": name}
     if support.counts is not None:
-        out["counts"] = [plain(c) for c in support.counts]
+        out["counts"] = [plain_number(c) for c in support.counts]
     elif support.count is not None:
-        out["count"] = plain(support.count)
+        out["count"] = plain_number(support.count)
     return out if support.distinct is None else {**out, "distinct": support.distinct}
 
 
@@ -385,7 +385,7 @@ def _figure_json(figure: PublishedFigure) -> dict[str, Any]:
     out["where"] = _condition_json(figure.condition)
     if figure.suppressed is not None:
         out["suppressed"] = figure.suppressed
-    count = None if figure.count is None else plain(figure.count)
+    count = None if figure.count is None else plain_number(figure.count)
     for key, value in (("count", count), ("at_least", figure.low), ("at_most", figure.high)):
         if value is not None:
             out[key] = value

@@ -28,7 +28,7 @@ from recon.readers.formats.rules.plain_values import (
     free_label,
     leaf_paths,
     parts,
-    shown,
+    short_text,
 )
 from recon.readers.formats.sklearn.trees.trees import class_values, plain_class
 from recon.readers.stored.objects.things import Thing
@@ -103,7 +103,7 @@ def _grown(root: Any, classes: Sequence[Value]) -> tuple[list[ModelNode], dict[i
             continue
         feature = node.get("feat")
         if isinstance(feature, bool) or not isinstance(feature, int) or not 0 <= feature < MAX_FEATURES:
-            raise ReleaseError(f"tests feature {shown(feature)}", place=place)
+            raise ReleaseError(f"tests feature {short_text(feature)}", place=place)
         if len(todo) + 2 > MAX_PARTS:
             raise ReleaseError(f"has more than {MAX_PARTS:,} nodes", place="tree_")
         nodes.append(ModelNode(Support(), ((f"x{feature}", equals(1)),), len(todo), len(todo) + 1))
@@ -115,7 +115,7 @@ def leaf_value(value: Any, classes: Sequence[Value], place: str) -> Value:
     """Return the class of a leaf."""
     found = plain_class(value) if isinstance(value, (str, int)) else value
     if not isinstance(found, (str, int, float)) or found not in classes:
-        raise ReleaseError(f"predicts {shown(value)}, which is no class", place=place)
+        raise ReleaseError(f"predicts {short_text(value)}, which is no class", place=place)
     return classes[list(classes).index(found)]
 
 

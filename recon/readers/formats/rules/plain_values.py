@@ -96,16 +96,16 @@ WHOLE_TOLERANCE = 1e-6  # a share times a number of rows must be whole to this p
 def number(value: Any, place: str) -> float:
     """Return a finite number; `ReleaseError` naming the place otherwise."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or abs(value) > 1e300 or math.isnan(value):
-        raise ReleaseError(f"holds {shown(value)}, which is no number", place=place)
+        raise ReleaseError(f"holds {short_text(value)}, which is no number", place=place)
     return float(value)
 
 
 def count(value: Any, place: str) -> int:
     """Return a number of rows; `ReleaseError` naming the place otherwise."""
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value <= MAX_ROWS:
-        raise ReleaseError(f"holds {shown(value)}, which is no number of rows", place=place)
+        raise ReleaseError(f"holds {short_text(value)}, which is no number of rows", place=place)
     if value != int(value):
-        raise ReleaseError(f"holds {shown(value)}, which is no whole number of rows", place=place)
+        raise ReleaseError(f"holds {short_text(value)}, which is no whole number of rows", place=place)
     return int(value)
 
 
@@ -117,7 +117,7 @@ def share_of(share: Any, rows: int, place: str) -> int:
     if not -WHOLE_TOLERANCE <= found <= rows + WHOLE_TOLERANCE or abs(found - round(found)) > WHOLE_TOLERANCE * max(
         1.0, rows * 1e-3
     ):
-        raise ReleaseError(f"holds {shown(share)}, which is no share of {rows} rows", place=place)
+        raise ReleaseError(f"holds {short_text(share)}, which is no share of {rows} rows", place=place)
     return round(found)
 
 
@@ -134,11 +134,11 @@ def parts(value: Any, what: str, place: str) -> list[Any]:
 def index(value: Any, size: int, place: str) -> int:
     """Return an index below `size`; `ReleaseError` naming the place otherwise."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < size:
-        raise ReleaseError(f"names feature {shown(value)} of {size}", place=place)
+        raise ReleaseError(f"names feature {short_text(value)} of {size}", place=place)
     return value
 
 
-def shown(value: Any) -> str:
+def short_text(value: Any) -> str:
     """Return a value for a message, never long."""
     if isinstance(value, int) and value.bit_length() > 64:
         return "a huge number"

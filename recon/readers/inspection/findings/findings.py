@@ -85,10 +85,14 @@ class Finding:
 
     def to_json(self) -> dict[str, Any]:
         """Return the finding as a JSON object."""
-        return {**dataclasses.asdict(self), "means": LEVELS[self.level], "values": [plain(v) for v in self.values]}
+        return {
+            **dataclasses.asdict(self),
+            "means": LEVELS[self.level],
+            "values": [plain_value(v) for v in self.values],
+        }
 
 
-def plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     """Return a value that JSON holds: numbers and short texts; infinities and NaN as text."""
     value = value.item() if hasattr(value, "item") and getattr(value, "size", 1) == 1 else value
     if isinstance(value, float):

@@ -12,7 +12,7 @@ import lzma
 import zlib
 from typing import Any, Protocol
 
-from recon.io.files.opening import current, shown
+from recon.io.files.opening import current, size_text
 from recon.readers.stored.objects.arrays import shaped, to_dtype
 from recon.readers.stored.objects.things import Thing
 from recon.readers.stored.pickled.pickles import Machine, PickleBudget, check_end
@@ -149,7 +149,7 @@ def decompress(data: bytes, name: str, memory: int) -> bytes:
             rest = getattr(decoder, "unconsumed_tail", b"")
             size += len(part)
             if size > memory:
-                raise ReleaseError(f"the {name} stream holds more than the {shown(memory)} allowed (--memory)")
+                raise ReleaseError(f"the {name} stream holds more than the {size_text(memory)} allowed (--memory)")
             budget.bytes(len(part), f"the {name} stream")
             budget.check()
             if size > _SUSPICIOUS and size > _MAX_FOLD * len(data):

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from recon.io.files.opening import current, shown
+from recon.io.files.opening import current, size_text
 from recon.readers.stored.objects.arrays import reached, weight
 from recon.readers.stored.objects.raw import How, Keys, Name, check_call, vetted, would_run
 from recon.readers.stored.objects.things import Thing
@@ -42,7 +42,7 @@ class PickleBudget:
         """Take `size` bytes; raise `ReleaseError` where they are not there."""
         self.memory -= size
         if self.memory < 0:
-            raise ReleaseError(f"the file asks for more than the {shown(self.limit)} of memory allowed (--memory)")
+            raise ReleaseError(f"the file asks for more than the {size_text(self.limit)} of memory allowed (--memory)")
 
     def settle(self) -> None:
         """Take from the running budget what was spent since the last time, and look at the clock."""

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from recon.io.files.opening import current, parsed_json, shown
+from recon.io.files.opening import current, parsed_json, size_text
 from recon.readers.stored.objects.arrays import reason, shaped
 from recon.readers.stored.objects.raw import How, Keys, Name, check_call, vetted
 from recon.readers.stored.objects.things import Thing
@@ -60,7 +60,7 @@ class Archive:
         if len(self.infos) < len(infos):
             raise ReleaseError("the zip archive names a member twice")
         if sum(info.file_size for info in infos) > memory:
-            raise ReleaseError(f"the zip archive holds more than the {shown(memory)} allowed (--memory)")
+            raise ReleaseError(f"the zip archive holds more than the {size_text(memory)} allowed (--memory)")
 
     def read(self, name: object) -> bytes:
         """Return the bytes of a member."""
@@ -74,7 +74,8 @@ class Archive:
         self.left -= info.file_size + _MEMBER
         if self.left < 0:
             raise ReleaseError(
-                f"the archive's schema asks for members again and again: more than the {shown(self.memory)} allowed "
+                f"the archive's schema asks for members again and again: more than the {size_text(self.memory)} "
+                f"allowed "
                 "(--memory)"
             )
         current().entries(1, "the archive", info.file_size + _MEMBER)

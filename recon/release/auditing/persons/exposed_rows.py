@@ -35,7 +35,7 @@ from recon.readers.frames.selections import cell_ranges, columns_by_attribute, f
 from recon.readers.frames.world import TrueRows, demand_attributes, violations
 from recon.readers.loading.settled import as_released
 from recon.release.auditing.persons.row_groups import RowGroups, row_groups
-from solvers.foundation.displayed import named
+from solvers.foundation.displayed import quote
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.exact import level_text
 from solvers.foundation.limits import Limits
@@ -62,9 +62,9 @@ def _protected_column(release: EncodedRelease, data: pd.DataFrame, renamed: pd.D
     k = release.domain.place.get(name)
     if k is not None and not isinstance(release.domain.all[k], Continuous):
         return _spelled_out(release, renamed, k)
-    listed = ", ".join(f"'{named(column)}'" for column in data.columns[:PROTECTED_SHOWN])
+    listed = ", ".join(f"'{quote(column)}'" for column in data.columns[:PROTECTED_SHOWN])
     more = ", ..." if len(data.columns) > PROTECTED_SHOWN else ""
-    message = f"the data have no column '{named(name)}' (--protected); their columns are {listed}{more}"
+    message = f"the data have no column '{quote(name)}' (--protected); their columns are {listed}{more}"
     raise ReleaseError(message, file=data.attrs.get("file", ""))
 
 
@@ -105,11 +105,11 @@ def _people_in_groups(column: pd.Series[Any], name: str, file: str = "") -> tupl
     note, group = "", np.full(len(column), -1, dtype=np.int64)
     if numeric and texts.nunique() > LISTED_VALUES:
         group[~empty], names = _quartiles(texts.to_numpy(dtype=np.float64))
-        note = f"'{named(name)}' has {texts.nunique():,} different numbers: it was cut at its quartiles"
+        note = f"'{quote(name)}' has {texts.nunique():,} different numbers: it was cut at its quartiles"
     else:
         codes, values = pd.factorize(texts, sort=True)
         if len(values) > MOST_GROUPS:
-            message = f"the column '{named(name)}' (--protected) has {len(values):,} different values"
+            message = f"the column '{quote(name)}' (--protected) has {len(values):,} different values"
             raise ReleaseError(f"{message}: give one that groups people, with at most {MOST_GROUPS}", file=file)
         group[~empty] = codes
         names = [_number_text(value) if numeric else str(value) for value in values.tolist()]
@@ -379,8 +379,8 @@ def _refuse_gaps(rows: pd.DataFrame) -> None:
         empty = (column.isna() | (column == "")).to_numpy(dtype=bool)
         if empty.any():
             at = int(np.flatnonzero(empty)[0])
-            message = f"the cell is empty: fill it in, or declare that '{named(name)}' may be missing"
-            place = f"row {at + 1}, column '{named(name)}'"
+            message = f"the cell is empty: fill it in, or declare that '{quote(name)}' may be missing"
+            place = f"row {at + 1}, column '{quote(name)}'"
             raise ReleaseError(message, place=place, file=rows.attrs.get("file", ""))
 
 
@@ -455,7 +455,7 @@ def _data_notes(rows: pd.DataFrame, unknown: Iterable[str]) -> list[str]:
     notes = [f"{alike:,} of {len(rows):,} rows equal another row in every column that the model knows"] if alike else []
     others = list(unknown)
     if others:
-        listed = ", ".join(f"'{named(name)}'" for name in others[:SHOWN]) + (", ..." if len(others) > SHOWN else "")
+        listed = ", ".join(f"'{quote(name)}'" for name in others[:SHOWN]) + (", ..." if len(others) > SHOWN else "")
         many = "1 column is" if len(others) == 1 else f"{len(others):,} columns are"
         notes.append(f"{many} not in the model and not used: {listed}")
     return notes

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from solvers.foundation.displayed import named
+from solvers.foundation.displayed import quote
 
 SHOWN = 10  # people, rows and groups written out
 LEAST_GAP = 0.005  # bits; less is written as none
@@ -43,20 +43,20 @@ def _profile_lines(profiles: Mapping[str, Any]) -> list[str]:
         share = "" if likely is None or one["verdict"] != "possible" else f", probability {_percent(likely)}"
         known = _values(one.get("profile_values"))
         proof = f"; certificate {one['certificate'][:16]}" if one["certificate"] else ""
-        out.append(f"  {_person(one)}: {named(one['verdict'])}{share}: {named(one['why'], 1_000)}{proof}{known}")
+        out.append(f"  {_person(one)}: {quote(one['verdict'])}{share}: {quote(one['why'], 1_000)}{proof}{known}")
     if total > SHOWN:
         out.append(f"  and {total - SHOWN:,} more")
     conventions = dict.fromkeys(one["convention"] for one in rows if one["convention"] and one["verdict"] == "possible")
     if conventions:
         out.append(
-            f"probability: share of possible data sets that have such a row ({'; '.join(map(named, conventions))})"
+            f"probability: share of possible data sets that have such a row ({'; '.join(map(quote, conventions))})"
         )
     return out
 
 
 def _person(one: Mapping[str, Any]) -> str:
     """Return what a person is called: by position, and by name where names are shown."""
-    return f"profile {one['position']}" + (f" ({named(one['name'])})" if one["name"] is not None else "")
+    return f"profile {one['position']}" + (f" ({quote(one['name'])})" if one["name"] is not None else "")
 
 
 def _percent(share: float) -> str:
@@ -75,18 +75,18 @@ def _person_lines(persons: Mapping[str, Any]) -> list[str]:
         out += [f"  {_row_text(one)}" for one in rows[:SHOWN]]
     groups = persons["by_group"]
     if groups:
-        out.append(f"exposure by '{named(groups['attribute'])}', the most exposed group first:")
+        out.append(f"exposure by '{quote(groups['attribute'])}', the most exposed group first:")
         out += [f"  {_group_text(one)}" for one in groups["groups"][:SHOWN]]
         if len(groups["groups"]) > SHOWN:
             out.append(f"  and {len(groups['groups']) - SHOWN:,} more groups")
         if gap := _widest_gap(groups["groups"]):
             out.append(gap)
-    return [*out, *(f"note: {named(note, 1_000)}" for note in persons["notes"])]
+    return [*out, *(f"note: {quote(note, 1_000)}" for note in persons["notes"])]
 
 
 def _row_text(one: Mapping[str, Any]) -> str:
     """Return what is said of one training row."""
-    where = "" if one["group"] is None else f" in {named(one['group'])}"
+    where = "" if one["group"] is None else f" in {quote(one['group'])}"
     held = one["group_rows"]
     size = "" if held is None else f" ({_rows_text(*held)})"
     bits = one["bits_left"]
@@ -99,7 +99,7 @@ def _values(row: Mapping[str, Any] | None) -> str:
     """Return the values of a person where they were asked for, "" else."""
     if not row:
         return ""
-    return ": " + ", ".join(f"{named(name, 60)} = {named(str(value), 60)}" for name, value in row.items())
+    return ": " + ", ".join(f"{quote(name, 60)} = {quote(str(value), 60)}" for name, value in row.items())
 
 
 def _rows_text(least: int, most: int) -> str:
@@ -117,7 +117,7 @@ def _group_text(one: Mapping[str, Any]) -> str:
         if mean is None
         else f"{mean:,.2f} bits left per person on average, {least:,.2f} of the most exposed"
     )
-    return f"{named(one['value'])}: {_rows_text(one['rows'], one['rows'])}, {left}, {one['pinned']:,} known wholly"
+    return f"{quote(one['value'])}: {_rows_text(one['rows'], one['rows'])}, {left}, {one['pinned']:,} known wholly"
 
 
 def _widest_gap(groups: list[Mapping[str, Any]]) -> str:
@@ -126,6 +126,6 @@ def _widest_gap(groups: list[Mapping[str, Any]]) -> str:
     gap = known[-1]["mean_bits_left"] - known[0]["mean_bits_left"] if known else 0.0
     if gap < LEAST_GAP:
         return ""
-    first, last = named(known[0]["value"]), named(known[-1]["value"])
+    first, last = quote(known[0]["value"]), quote(known[-1]["value"])
     said = f"the model leaves {gap:,.2f} bits fewer about a person of '{first}' than about one of '{last}', on average"
     return f"{said} (of groups with {LEAST_ROWS} rows or more)"
