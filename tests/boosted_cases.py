@@ -24,7 +24,7 @@ import recon
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
 from recon.readers.frames.world import TrueRows
-from solvers.leaf_values.combining import used
+from solvers.leaf_values.combining import interval_use
 from solvers.statements.gradients.boosted import Boosted
 
 DATA = Path(os.environ.get("RECON_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -74,7 +74,7 @@ def true_points(
     """Return a boosted model of a release, the leaves (points, trees) of the true rows and their numbers by class.
 
     Points are the distinct rows without their label; numbers (points, classes) follow `Boosted.labels`. Both are what
-    `solvers.leaf_values.combining.used` takes. Of a regression: one number per point.
+    `solvers.leaf_values.combining.interval_use` takes. Of a regression: one number per point.
     """
     boosted = release.statements.boosted[model]
     rows = TrueRows.of(release, frame)
@@ -98,7 +98,7 @@ def true_points(
 
 def used_parts(boosted: Boosted, leaves: NDArray[np.int64], times: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return how much of its interval every figure of all trees uses, as far as is known: at most 1 for true rows."""
-    return np.concatenate(used(boosted, leaves, times))
+    return np.concatenate(interval_use(boosted, leaves, times))
 
 
 def exact_parts(

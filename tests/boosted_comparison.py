@@ -21,10 +21,10 @@ from sklearn.ensemble import (
 
 import recon
 from encoders.domain.domain import Domain
-from encoders.domain.values import Listed
+from encoders.domain.values import Categorical
 from recon.readers.frames.world import TrueRows
 from recon.readers.loading.settled import strengthened_release
-from solvers.leaf_values.combining import used
+from solvers.leaf_values.combining import interval_use
 
 SLACK = 1e-9
 SHAPES: tuple[tuple[tuple[int, ...], ...], ...] = (((0, 1),) * 2, ((0, 1, 2), (0, 1)), ((0, 1),) * 3)
@@ -58,8 +58,8 @@ class Case:
     @property
     def domain(self) -> Domain:
         """Return the domain: all values, whether they occur or not."""
-        attributes = tuple(Listed(f"x{i}", v) for i, v in enumerate(self.values))
-        return Domain(attributes, Listed(LABEL, self.labels))
+        attributes = tuple(Categorical(f"x{i}", v) for i, v in enumerate(self.values))
+        return Domain(attributes, Categorical(LABEL, self.labels))
 
     def fitted(self) -> Any:
         """Return the fitted model."""
@@ -183,7 +183,7 @@ def check_figures(out: Outcome, release: recon.EncodedRelease, most: int = 40) -
         for z in out.worlds.z[::step]:
             times = np.zeros((len(kinds), max(1, len(model.labels))), dtype=np.int64)
             times[np.arange(len(kinds)), place] = z
-            for tree, part in zip(model.trees, used(model, leaves, times), strict=True):
+            for tree, part in zip(model.trees, interval_use(model, leaves, times), strict=True):
                 out.figures += len(part)
                 out.most_used = max(out.most_used, float(part.max(initial=0)))
                 out.wrong += [

@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTre
 
 import recon
 from encoders.domain.domain import Domain
-from encoders.domain.values import Grid, Listed, Test, View
+from encoders.domain.values import Categorical, Grid, Test, View
 from encoders.models.learner_facts import Learner
 
 TREES = (DecisionTreeClassifier, DecisionTreeClassifier, ExtraTreeClassifier, DecisionTreeRegressor)
@@ -26,10 +26,10 @@ def random_domain(dice):
         "tenths": lambda n: (Grid.between(n, -1, 1, 0.1), None),
         "tiny": lambda n: (Grid.between(n, 0, 1e-6, 5e-8), None),
         "large": lambda n: (Grid.between(n, 2**24 - 3, 2**24 + 6), None),
-        "listed": lambda n: (Listed(n, (-2, 0, 1, 2.5, 4, 1000)), None),
-        "bit": lambda n: (Listed(n, (0, 1)), None),
-        "group": lambda n: (Listed(n, ("r", "g", "b")), ("r", "g", "b")),
-        "partial": lambda n: (Listed(n, ("r", "g", "b", "w")), ("g", "b")),
+        "listed": lambda n: (Categorical(n, (-2, 0, 1, 2.5, 4, 1000)), None),
+        "bit": lambda n: (Categorical(n, (0, 1)), None),
+        "group": lambda n: (Categorical(n, ("r", "g", "b")), ("r", "g", "b")),
+        "partial": lambda n: (Categorical(n, ("r", "g", "b", "w")), ("g", "b")),
         "gaps": lambda n: (Grid.between(n, 0, 4, missing=True), None),
     }
     weights = np.array([4, 2, 1, 1, 2, 3, 2, 1, 1.5])
@@ -123,6 +123,6 @@ def random_fit(seed, path, forest=False):
         model.fit(seen, y.astype(float) if "Regressor" in type(model).__name__ else y)
     path.write_bytes(pickle.dumps(model))
     regression = "Regressor" in type(model).__name__
-    label = None if regression else Listed("y", tuple(range(classes)))
+    label = None if regression else Categorical("y", tuple(range(classes)))
     release = recon.load(path, domain=Domain(attributes, label, columns))
     return release, learner_of(model, seen.shape[1]), raw if regression else raw.assign(y=y)

@@ -63,7 +63,7 @@ OUTPUT = ("print_error", "print_lines", "parse_memory", "records", "write_table"
 TARGETS = (
     Target("recon.io.console.output", ENDS),
     Target("recon.cli.releasing.reporting", ENDS),
-    Target("recon.cli.releasing.policy", ENDS, ("gate", "_gated", "_said", "_written")),
+    Target("recon.cli.releasing.policy", ENDS, ("gate", "_gated", "_gate_json", "_write_results")),
     Target("recon.io.console.output", ENDS, OUTPUT),
     Target("recon.release.policies.checks", VERDICT),
     Target("recon.release.policies.checks", VERDICT),

@@ -22,7 +22,7 @@ import plain_checker
 from extras import encoded
 
 import recon
-from recon.queries.certificates.certificate_format import sealed
+from recon.queries.certificates.certificate_format import with_seal
 from recon.queries.certificates.issuing import contradiction_certificate, world_certificate
 from recon.queries.certificates.verifying import verify
 from recon.readers.frames.world import parts_of
@@ -159,7 +159,10 @@ def check_partitions(release: dict, got: recon.EncodedRelease, worlds: list[tupl
 def check_told_apart(rng: random.Random, release: dict, worlds: list[dict]) -> None:
     """Check what rows told apart by a table alone prove, where one does: bounds, a data set, the only one."""
     got, only = encoded(release), [("assignments", "AssignmentsEngine")]
-    with mock.patch.object(chain, "ENGINES", only), mock.patch.object(assignments, "_few", return_value=False):
+    with (
+        mock.patch.object(chain, "ENGINES", only),
+        mock.patch.object(assignments, "_has_few_cells", return_value=False),
+    ):
         if not anchored(got.statements):
             return
         try:
@@ -192,7 +195,7 @@ def accept(release: dict, got: recon.EncodedRelease, certificate: dict) -> None:
         claim["at_most"] = claim.pop("at_least") - 1
     else:
         return
-    forged = sealed({**certificate, "claim": claim})
+    forged = with_seal({**certificate, "claim": claim})
     assert all(c.error for c in verify(forged, got).checked), (release, forged)
     try:
         checker.check(forged)

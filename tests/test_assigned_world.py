@@ -16,7 +16,7 @@ from solvers.foundation.errors import CertificateError
 from solvers.foundation.limits import Limits
 from solvers.positions.assignments import world
 from solvers.positions.assignments.domains import Domains
-from solvers.positions.assignments.world import Assigned, assigned, check_rows, find_world, outside
+from solvers.positions.assignments.world import Assigned, assigned, check_rows, find_world, part_outside
 from solvers.positions.assignments.world_model import _nominal
 from solvers.statements.release import Release
 from solvers.statements.row_problem import problem_of
@@ -244,13 +244,13 @@ def test_slots_without_bags() -> None:
 
 def test_a_point_outside_boxes() -> None:
     allowed = [np.arange(3), np.arange(3)]
-    assert outside(allowed, [], [10]) == [1, 1]
+    assert part_outside(allowed, [], [10]) == [1, 1]
     middle = {0: 0b010, 1: 0b010}
-    found = outside(allowed, [middle], [10])
+    found = part_outside(allowed, [middle], [10])
     assert found is not None
     assert found != [1, 1]
-    assert outside(allowed, [{0: 0b011}, {0: 0b100, 1: 0b111}], [100]) is None
-    assert outside(allowed, [{0: 0b111, 1: 0b011}], [100]) == [1, 2]
+    assert part_outside(allowed, [{0: 0b011}, {0: 0b100, 1: 0b111}], [100]) is None
+    assert part_outside(allowed, [{0: 0b111, 1: 0b011}], [100]) == [1, 2]
 
 
 def test_models_that_other_sets_of_values_make_infeasible() -> None:

@@ -21,7 +21,7 @@ from solvers.positions.assignments.domains import Domains
 from solvers.positions.assignments.propagation.engine import Propagation
 from solvers.positions.assignments.propagation.fixpoint import Vectorised, fastest, propagate
 from solvers.positions.assignments.propagation.flows import Assignment
-from solvers.positions.assignments.propagation.tables import DomainState, ProblemTables, packed
+from solvers.positions.assignments.propagation.tables import DomainState, ProblemTables, pack_bits
 from solvers.positions.assignments.propagation.vectorised import _tightened
 from solvers.positions.assignments.world import _row_problem, assigned
 from solvers.statements.meetings import Meetings
@@ -402,7 +402,7 @@ def filtered_compiled(bits, low, high):
     extra("numba")
     from solvers.positions.assignments.loops import _filtered
 
-    words, count = packed(bits), len(low)
+    words, count = pack_bits(bits), len(low)
     members, full = np.zeros((count + 1, words.shape[1]), dtype=np.uint64), np.zeros(count + 1, dtype=bool)
     found, clash = _filtered(words, np.full(len(bits), -1), low, high, members, full)
     sets = np.unpackbits(members[:found].view(np.uint8), axis=1, bitorder="little")

@@ -25,7 +25,7 @@ from solvers.statements.questions.answers import (
     CountAnswer,
     DecideAnswer,
     LocatedAnswer,
-    joined,
+    combine_answers,
     left_to_others,
 )
 from solvers.statements.questions.query import Count, Decide, Enumerate, Locate, MostLikely, Sample, Selections
@@ -166,18 +166,18 @@ def test_what_others_add_is_joined():
     rest = left_to_others(query, whole)
     assert rest.selections.codes.tolist() == [[0]]
     other = DecideAnswer.of(np.array([1]), np.array([4]), trail=("b",))
-    found = joined(query, whole, other)
+    found = combine_answers(query, whole, other)
     assert (found.low.tolist(), found.high.tolist(), found.open.tolist()) == ([1, 1, 0], [3, 1, 0], [False] * 3)
     assert found.trail == ("a", "b")
     assert left_to_others(query, found) is not None
-    assert left_to_others(query, joined(query, whole, DecideAnswer.of(np.array([3]), np.array([3])))) is None
+    assert left_to_others(query, combine_answers(query, whole, DecideAnswer.of(np.array([3]), np.array([3])))) is None
     assert left_to_others(Count("ordered"), CountAnswer("exact", bounds=(1.0, 1.0))) is None
-    counted = joined(
+    counted = combine_answers(
         Count("ordered"), CountAnswer("bounds", bounds=(0.0, 5.0)), CountAnswer("bounds", bounds=(0.0, 4.0))
     )
     assert counted.bounds == (0.0, 4.0)
-    assert joined(Count("ordered"), counted, Answer("unsat")).status == "unsat"
-    assert joined(Count("ordered"), counted, Answer("unknown", trail=("late",))).trail == ("late",)
+    assert combine_answers(Count("ordered"), counted, Answer("unsat")).status == "unsat"
+    assert combine_answers(Count("ordered"), counted, Answer("unknown", trail=("late",))).trail == ("late",)
 
 
 @pytest.mark.parametrize("query", [Enumerate(), Sample(1, 0, "ordered"), MostLikely()])

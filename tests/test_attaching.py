@@ -16,7 +16,7 @@ from extras import extra
 
 import recon
 from encoders.domain.domain import Domain
-from encoders.domain.values import Listed, equals
+from encoders.domain.values import Categorical, equals
 from encoders.models.models import Provenance, PublishedFigure, Statistic, Table
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.drafts.facts import Feature
@@ -131,7 +131,7 @@ def test_rules_against_brute_force(seed):
         wanted[hit][label] += 1
     draft = corels_saved.read_saved({"f": names, "r": rules, "p": "y"}, "pickle")
     frame = pd.DataFrame(rows, columns=names)
-    domain = Domain(tuple(Listed(n, (0, 1)) for n in names), Listed("y", (0, 1)))
+    domain = Domain(tuple(Categorical(n, (0, 1)) for n in names), Categorical("y", (0, 1)))
     release = attach_counts(draft, frame, y, domain=domain)
     assert leaves(release.models[0]) == wanted
     assert release.domain is domain
@@ -246,7 +246,7 @@ def test_rows_that_do_not_fit_are_named():
     with pytest.raises(ReleaseError, match="6 unnamed features, X has 2"):
         attach_counts(golden("pydl8.5-0.1.8/depth_2.pkl"), x.iloc[:, :2], y)
     with pytest.raises(ReleaseError, match="no label"):
-        attach_counts(draft, x, y, domain=Domain(tuple(Listed(c, (0, 1)) for c in x.columns)))
+        attach_counts(draft, x, y, domain=Domain(tuple(Categorical(c, (0, 1)) for c in x.columns)))
     with pytest.raises(Unsupported, match="not read"):
         attach_counts(object(), x, y)
 

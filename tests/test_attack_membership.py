@@ -15,7 +15,7 @@ from test_hostile_text import FORGED, HOSTILE, harmless
 
 import recon
 from encoders.domain.domain import Domain
-from encoders.domain.values import Continuous, Listed
+from encoders.domain.values import Categorical, Continuous
 from encoders.models.models import ModelNode, Support, Tree
 from recon.attacks.attacking.membership import ALWAYS, attack_membership
 from recon.attacks.attacking.records import population, splits
@@ -43,7 +43,7 @@ def fitted(frame, domain, **settings):
     return recon.encode(model, domain)
 
 
-DOMAIN = Domain(tuple(Listed(b, (0, 1)) for b in BITS), Listed("ill", (0, 1)))
+DOMAIN = Domain(tuple(Categorical(b, (0, 1)) for b in BITS), Categorical("ill", (0, 1)))
 TRAIN, OTHERS = people(90, 1), people(70, 2)
 
 
@@ -155,7 +155,7 @@ def test_a_learner_that_memorises_is_found_out():
     """Random labels, a full-grown tree on numbers: it is right about its training rows and half of the others."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(400, 3)), columns=list("abc")).assign(ill=rng.integers(0, 2, 400))
-    domain = Domain(tuple(Continuous(c) for c in "abc"), Listed("ill", (0, 1)))
+    domain = Domain(tuple(Continuous(c) for c in "abc"), Categorical("ill", (0, 1)))
     train, others = frame[:200], frame[200:].reset_index(drop=True)
     release = fitted(train, domain)
     found = attack_membership(release, train, others, shadow=("noise",))
@@ -196,7 +196,7 @@ def test_rows_that_the_release_is_not_about_are_called_so(release):
 
 
 def test_rows_that_leave_an_attribute_open_are_certified_but_not_compared(release):
-    wider = Domain((*DOMAIN.attributes, Listed("extra", (0, 1))), DOMAIN.label)
+    wider = Domain((*DOMAIN.attributes, Categorical("extra", (0, 1))), DOMAIN.label)
     found = attack_membership(recon.encode(recon_model(), wider), TRAIN, OTHERS, attacks=("label-only",),
                               shadow=("noise",))  # fmt: skip
     assert found.certified.broken is None
@@ -215,7 +215,7 @@ def test_rows_outside_the_domain_are_counted_and_say_so():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"age": rng.integers(20, 60, 120), "s": rng.integers(0, 2, 120)})
     frame["ill"] = ((frame["age"] > 40) ^ (rng.random(120) < 0.2)).astype(int)
-    domain = Domain((Grid.between("age", 20, 59), Listed("s", (0, 1))), Listed("ill", (0, 1)))
+    domain = Domain((Grid.between("age", 20, 59), Categorical("s", (0, 1))), Categorical("ill", (0, 1)))
     release = fitted(frame[:80], domain, max_depth=4)
     beyond = frame[80:].assign(age=[95, 96, *frame["age"][82:]]).reset_index(drop=True)
     found = attack_membership(release, frame[:80], beyond, attacks=("label-only",), shadow=("noise",), folds=2)
@@ -263,7 +263,7 @@ def test_noisy_counts_far_above_their_noise_prove_members_at_their_confidence():
     from encoders.models.models import Noise
     from solvers.statements.noise.laws import NoiseLaw
 
-    domain = Domain((Listed("s", (0, 1)),), Listed("ill", (0, 1)))
+    domain = Domain((Categorical("s", (0, 1)),), Categorical("ill", (0, 1)))
     noise = Noise(NoiseLaw("discrete_laplace", Fraction(1)), Fraction(1), Fraction(0), Fraction(1), "add_remove")
     nodes = (
         ModelNode(Support(), (("s", recon_test(1)),), 1, 2),
@@ -352,7 +352,9 @@ def test_json_and_pages_show_the_same_figures(found):
 
 
 def test_hostile_names_stay_inert_in_every_format():
-    domain = Domain((Listed(HOSTILE, ("a", "b", "c")), Listed("n", (0, 1))), Listed(f"y{HOSTILE}", (0, 1)))
+    domain = Domain(
+        (Categorical(HOSTILE, ("a", "b", "c")), Categorical("n", (0, 1))), Categorical(f"y{HOSTILE}", (0, 1))
+    )
     nodes = (
         ModelNode(Support(), ((HOSTILE, recon_test("a")),), 1, 2),
         ModelNode(Support((15, 5))),

@@ -8,7 +8,7 @@ from types import SimpleNamespace as Ns
 import pytest
 from extras import encoded
 
-from encoders.domain.values import Grid, Listed
+from encoders.domain.values import Categorical, Grid
 from encoders.models.models import Boosting, Forest, Provenance, RuleList, Table, Tree
 from recon.queries.bounds.disclosure import ValueDisclosure
 from recon.readers.inspection.findings.findings import Finding
@@ -18,12 +18,12 @@ from recon.release.auditing.evidence import _of_bags
 from recon.release.auditing.facts import (
     _beside_rows,
     _bits,
-    _bounded,
     _cells_of,
     _classes,
     _known_wholly,
     _no_classes,
     _of_resamples,
+    _row_bound,
     _targets,
     by_position,
     most_exposed,
@@ -35,7 +35,7 @@ from recon.release.auditing.facts import (
 )
 from recon.release.auditing.facts import facts_of as audited
 from recon.release.auditing.findings import GroupDisclosure
-from recon.release.auditing.together import Together
+from recon.release.auditing.together import JointDisclosure
 from recon.release.policies.facts import AbsentFigure, FactTable, KnownFigure, SmallGroups, UnknownFigure
 from solvers.statements.release import UNBOUNDED, RowCount
 
@@ -187,16 +187,16 @@ def origin(form):
 @pytest.mark.parametrize(
     ("models", "label", "undefined", "numeric", "mean", "kind"),
     [
-        ((TREE,), Listed("y", (0, 1)), "", False, False, UnknownFigure),
-        ((TREE,), Listed("y", (0, 1)), "u", False, False, UnknownFigure),
+        ((TREE,), Categorical("y", (0, 1)), "", False, False, UnknownFigure),
+        ((TREE,), Categorical("y", (0, 1)), "u", False, False, UnknownFigure),
         ((TREE,), None, "u", False, False, AbsentFigure), ((TREE,), None, "", False, False, UnknownFigure),
         ((TREE,), Grid.between("y", 0, 9, 1), "u", True, False, AbsentFigure),
-        ((TREE,), Listed("y", (0, 1)), "u", False, True, UnknownFigure),
+        ((TREE,), Categorical("y", (0, 1)), "u", False, True, UnknownFigure),
         ((TREE, boosted(0, 1)), None, "u", True, True, UnknownFigure), ((boosted(),), None, "u", True, True,
                                                                         AbsentFigure),
         ((TREE,), Grid.between("y", 0, 9, 1), "u", True, True, AbsentFigure),
-        ((TREE,), Listed("y", (0, 1)), "u", True, True, AbsentFigure),
-        ((TREE,), Listed("y", (0, 1)), "u", True, False, UnknownFigure),
+        ((TREE,), Categorical("y", (0, 1)), "u", True, True, AbsentFigure),
+        ((TREE,), Categorical("y", (0, 1)), "u", True, False, UnknownFigure),
         ((replace(TREE, origin=origin("scikit-learn DecisionTreeClassifier")), TREE), None, "u", True, True,
          UnknownFigure),
         ((replace(TREE, origin=origin("scikit-learn DecisionTreeRegressor")),), None, "u", True, True, AbsentFigure),
@@ -345,7 +345,7 @@ def test_known_bags_say_that_their_seeds_can_be_taken_out():
 
 @pytest.mark.parametrize(("rows", "bound"), [(3, 3), (UNBOUNDED - 1, UNBOUNDED - 1), (UNBOUNDED, None)])
 def test_no_bound_is_none(rows, bound):
-    assert _bounded(rows) == bound
+    assert _row_bound(rows) == bound
 
 
 def test_groups_of_tables_and_intervals_stand_among_the_others():
@@ -415,7 +415,7 @@ def test_single_counts_prove_what_they_prove_whatever_was_not_worked_out(asked):
     assert told["class_disclosure"] == KnownFigure(30, 120, "late", "limits")
     assert told["pinned"] == UnknownFigure("late", "limits")
     asked("with_together", FactTable("asked"))
-    assert open_facts(release, (), UnknownFigure("late"), together=Together()).status == "asked"
+    assert open_facts(release, (), UnknownFigure("late"), together=JointDisclosure()).status == "asked"
     open_rows = {"recon": 1, "domain": BITS, "models": [{"kind": "rule_set", "rules": [{"if": {"a": 0}, "count": 9}]}]}
     assert isinstance(open_facts(encoded(open_rows), ())["rows"], UnknownFigure)
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import recon
 from encoders.domain.domain import Domain
-from encoders.domain.values import Continuous, Grid, Listed, Test, View
+from encoders.domain.values import Categorical, Continuous, Grid, Test, View
 from encoders.encode.encoder import encode
 from encoders.models.models import Forest, ModelNode, PublishedFigure, Rule, RuleList, RuleSet, Support, Table, Tree
 from recon.queries.black_box import ReleasedModel
@@ -25,8 +25,8 @@ RELEASES = Path(__file__).parents[1] / "examples" / "releases"
 
 VALUES = ("red", "green", "blue")
 DOMAIN = Domain(
-    (Listed("colour", VALUES), Grid.between("age", 0, 90), Continuous("income"), Listed("smoker", (0, 1))),
-    Listed("ill", ("no", "yes")),
+    (Categorical("colour", VALUES), Grid.between("age", 0, 90), Continuous("income"), Categorical("smoker", (0, 1))),
+    Categorical("ill", ("no", "yes")),
     {"age:<25": View("age", Test(high=25, high_open=True)), "red": View("colour", Test(values=("red",)))},
 )
 
@@ -117,7 +117,7 @@ def test_views_that_leave_a_test_open_are_refused_and_others_settle_it():
     left_open = boxed(tree(ModelNode(Support(), (forty,), 1, 2), leaf(1, 3), leaf(3, 1)), columns=["age:<25"])
     with pytest.raises(ReleaseError, match=r"row 2: the model tests 'age', which the columns 'age:<25' leave open"):
         left_open.predict_proba(views)
-    wide = Domain((Continuous("x", missing=True),), Listed("y", (0, 1)), {"v": View("x", Test(high=2.5))})
+    wide = Domain((Continuous("x", missing=True),), Categorical("y", (0, 1)), {"v": View("x", Test(high=2.5))})
     bits = pd.DataFrame({"v": [1, 0]})
     for end, closed in ((2.5, True), (3.5, False)):
         model = tree(inner("x", Test(high=end), 1, 2), leaf(1, 0), leaf(0, 1))
@@ -150,7 +150,9 @@ def test_rule_lists_give_an_empty_rule_the_shares_of_all_and_clip_noise():
 
 
 def test_missing_values_go_where_the_tests_send_them():
-    domain = Domain((Continuous("x", missing=True), Listed("s", ("a", "b"), missing=True)), Listed("y", (0, 1)))
+    domain = Domain(
+        (Continuous("x", missing=True), Categorical("s", ("a", "b"), missing=True)), Categorical("y", (0, 1))
+    )
     model = tree(
         inner("x", Test(high=1.0, missing=True), 1, 2), inner("s", Test(values=("a",)), 3, 4),
         inner("x", Test(high=5.0), 5, 6), leaf(1, 0), leaf(0, 1), leaf(1, 1), leaf(1, 3),
@@ -209,7 +211,7 @@ def test_a_declared_domain_changes_no_prediction(tmp_path):
     y = pd.Series((x["age"] + 10 * x["pay"] + rng.normal(0, 9, 300) > 75).astype(int), name="y")
     model = DecisionTreeClassifier(random_state=0).fit(x, y)
     joblib.dump(model, tmp_path / "m.joblib")
-    domain = Domain((Grid.between("age", 18, 79), Grid.between("pay", 0, 4.9, 0.1)), Listed("y", (0, 1)))
+    domain = Domain((Grid.between("age", 18, 79), Grid.between("pay", 0, 4.9, 0.1)), Categorical("y", (0, 1)))
     box = ReleasedModel(recon.load(tmp_path / "m.joblib", domain=domain))
     assert np.array_equal(box.predict_proba(x), model.predict_proba(x))
 
@@ -359,7 +361,7 @@ def test_a_list_without_a_default_says_where_it_predicts_nothing():
 
 
 def test_columns_of_two_texts_are_one_bit():
-    domain = Domain((Listed("sex", ("f", "m")), Listed("n", (1, 2, 5))), Listed("y", (0, 1)))
+    domain = Domain((Categorical("sex", ("f", "m")), Categorical("n", (1, 2, 5))), Categorical("y", (0, 1)))
     columns = columns_of(domain)
     assert [c.name for c in columns] == ["sex = m", "n"]
     release = encode(domain, [tree(leaf(1, 1))])

@@ -18,7 +18,7 @@ from recon.readers.formats.detection import read_draft
 from recon.readers.frames.world import TrueRows
 from solvers.engines.chain import strengthened
 from solvers.foundation.limits import Limits
-from solvers.leaf_values.combining import used
+from solvers.leaf_values.combining import interval_use
 
 GOLDEN = Path(__file__).parent / "golden" / "boosted"
 USED = ["cat_honest.json", "cat_gradient.cbm", "cat_ordered.cbm", "cat_lossguide.json"]
@@ -33,7 +33,7 @@ def release(file, frame=None):
 
 
 def parts_used(found, frame):
-    return np.concatenate(used(*true_points(found, frame)))
+    return np.concatenate(interval_use(*true_points(found, frame)))
 
 
 @pytest.mark.parametrize("file", USED)

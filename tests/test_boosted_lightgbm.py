@@ -27,12 +27,12 @@ from recon.readers.formats.boosters.lightgbm.rates import (
     errors,
     rate_of,
 )
-from recon.readers.formats.boosters.lightgbm.sums import _before, _odd_parameter, _snapped
+from recon.readers.formats.boosters.lightgbm.sums import _odd_parameter, _score_ranges, _snapped
 from recon.readers.formats.boosters.pickled import read as read_saved
 from recon.readers.formats.boosters.shared import BoosterTree
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.stored.rewriting import open_stored
-from solvers.leaf_values.combining import used
+from solvers.leaf_values.combining import interval_use
 from tests.boosted_cases import true_points
 
 HERE = Path(__file__).parent / "golden" / "boosted" / "lightgbm-4.7.0"
@@ -95,7 +95,7 @@ def released(draft, frame):
 
 def parts(draft, frame):
     """Return per tree the used parts of the intervals for the true rows."""
-    return used(*true_points(released(draft, frame), frame))
+    return interval_use(*true_points(released(draft, frame), frame))
 
 
 def rounded(decimals):
@@ -355,7 +355,7 @@ def test_scores_lie_within_their_bounds(file):
     trees = [(*divmod(t, k), tree) for t, tree in enumerate(booster.trees)]
     frame = labelled(file)
     x = frame.iloc[:, :-1].to_numpy(dtype=float)
-    rough, fine = (list(_before(trees, np.zeros(k), 0.0, boxes)) for boxes in (1, 4096))
+    rough, fine = (list(_score_ranges(trees, np.zeros(k), 0.0, boxes)) for boxes in (1, 4096))
     for a, b in zip(rough, fine, strict=True):
         assert (a.low <= b.low + 1e-9).all()
         assert (b.high <= a.high + 1e-9).all()

@@ -29,7 +29,7 @@ from sklearn.preprocessing import StandardScaler
 from test_sklearn_files import BY_NAME, frame_of, released
 
 import recon
-from encoders.domain.values import Listed
+from encoders.domain.values import Categorical
 from encoders.models.models import Boosting, Forest
 from recon.readers.formats.release.writing import dump, release_json
 from recon.readers.formats.sklearn.boosting.draft import UNIT, pairwise
@@ -392,7 +392,7 @@ def test_labels_in_the_order_of_the_domain():
     frame["y"] = np.where(frame["y"] == 1, "yes", "no")
     model = fit_gb(frame, n_estimators=5)
     read = recon.Domain.from_frame(frame, label="y")
-    turned = replace(read, label=Listed("y", values=("yes", "no")))
+    turned = replace(read, label=Categorical("y", values=("yes", "no")))
     release = release_of(model, turned)
     assert release.statements.boosted[0].labels == (1, 0)
     assert exact_parts(model, *true_points(release, frame)).max() <= 1

@@ -14,7 +14,7 @@ from solvers.engines.chain import answer, strengthened
 from solvers.foundation.errors import TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.leaf_values import worlds
-from solvers.leaf_values.combining import used
+from solvers.leaf_values.combining import interval_use
 from solvers.leaf_values.worlds import LeafValueProblem, one_world
 from solvers.statements.boxes import Box
 from solvers.statements.questions.query import MostLikely
@@ -61,7 +61,9 @@ def meets_all(problem, times):
     rows[given.row[~whole]] = False
     if bool(((counts < given.low) | (counts > given.high))[rows].any()):
         return False
-    return all(part.max(initial=0.0) <= 1 for part in used(problem.release.boosted[0], problem.cells.leaves, times))
+    return all(
+        part.max(initial=0.0) <= 1 for part in interval_use(problem.release.boosted[0], problem.cells.leaves, times)
+    )
 
 
 def histograms(problem, n):

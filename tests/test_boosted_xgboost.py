@@ -37,7 +37,7 @@ from recon.readers.frames.world import violations
 from solvers.engines.chain import strengthened
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
-from solvers.leaf_values.combining import used
+from solvers.leaf_values.combining import interval_use
 from solvers.statements.release import Partition
 
 GOLDEN = Path(__file__).parent / "golden" / "boosted"
@@ -53,7 +53,7 @@ def release(file):
 
 
 def parts_used(found, frame):
-    return np.concatenate(used(*true_points(found, frame)))
+    return np.concatenate(interval_use(*true_points(found, frame)))
 
 
 def stored(name="honest"):

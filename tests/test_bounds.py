@@ -9,7 +9,7 @@ from extras import batches
 
 import recon
 from encoders.domain.domain import Domain
-from encoders.domain.values import Listed, Test
+from encoders.domain.values import Categorical, Test
 from encoders.encode.encoder import encode
 from encoders.models.models import Rule, RuleList
 from encoders.models.nodes import Support
@@ -22,7 +22,7 @@ def release_of(seed, d=60, rules=40, width=3):
         Rule(tuple((f"b{k}", Test(values=(rng.randrange(2),))) for k in rng.sample(range(d), width)), Support((2, 1)))
         for _ in range(rules)
     ]
-    domain = Domain(tuple(Listed(f"b{k}", (0, 1)) for k in range(d)), Listed("y", (0, 1)))
+    domain = Domain(tuple(Categorical(f"b{k}", (0, 1)) for k in range(d)), Categorical("y", (0, 1)))
     return encode(domain, [RuleList((*listed, Rule((), Support((3, 3)))))]), rng
 
 

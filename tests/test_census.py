@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import recon
-from recon.queries.tables.answering import _solutions, counted
-from recon.queries.tables.proofs import certificate, verified
+from recon.queries.tables.answering import _solutions, count_areas
+from recon.queries.tables.proofs import certificate, verify_areas
 from recon.queries.tables.variability import variability
 from solvers.foundation.limits import Limits
 
@@ -78,10 +78,10 @@ def test_28_tracts_have_one_data_set_over_bins_and_it_is_the_file(tracts):
         assert_same(one, held, tables)
         if held.tract.iloc[0] in {"tract-06", "tract-17"}:
             again = time.process_time()
-            assert verified(proof, tables, Limits())[0].error == ""
+            assert verify_areas(proof, tables, Limits())[0].error == ""
             assert time.process_time() - again < 5
             (steps,) = [dict(proof, people=proof["people"] + 1)]
-            assert verified(steps, tables, Limits())[0].error
+            assert verify_areas(steps, tables, Limits())[0].error
     assert (certain, alone, blocks, len(people)) == (14_733, 8_488, 8_530, 63_969)
     assert time.process_time() - begun < 60  # 4 s on an idle machine
 
@@ -122,4 +122,4 @@ def test_every_width_of_a_tract_is_0_with_its_own_tables_or_the_tracts(tracts):
     assert told.status == "exact"
     assert summary["coupled"]["zero"] == summary["areas"] == some.groupby("tract").block.nunique().sum()
     assert summary["alone"]["zero"] < summary["areas"]
-    assert counted(tables).status == "exact"
+    assert count_areas(tables).status == "exact"

@@ -26,7 +26,7 @@ from extras import encoded, extra, run
 from test_against_oracle import random_profile
 
 import recon
-from recon.queries.certificates.certificate_format import claim_of, sealed
+from recon.queries.certificates.certificate_format import claim_of, with_seal
 from recon.queries.certificates.issuing import certificate_json, contradiction_certificate, world_certificate
 from recon.queries.certificates.verifying import verify
 from recon.readers.formats.release.reading import strict_json
@@ -137,7 +137,7 @@ def test_contradictions_are_certified(single):
         assert certificate is not None, release
         kinds += accepted(case, certificate)
         for proof in empty_but_counted(case)[:1]:  # on the page; sums are found before it
-            kinds += accepted(case, sealed(certificate | {"proof": proof}))
+            kinds += accepted(case, with_seal(certificate | {"proof": proof}))
     assert {kind for kind, _ in kinds} >= ({"farkas", "regions"} if single else {"propagation", "farkas", "branching"})
 
 
@@ -486,7 +486,7 @@ def mutate(rng: random.Random, number: int) -> Counter:
             tally["unreadable"] += 1
             continue
         assert not verified(target, found), (target.release, found)  # the seal is broken
-        judge(target, sealed(found), tally)
+        judge(target, with_seal(found), tally)
     return tally
 
 
@@ -524,7 +524,7 @@ def test_deep_certificates_are_rejected():
     steep = node
     for _ in range(250):  # not too deep for JSON
         steep = {"steps": [], "branch": [0, 0], "cases": [steep, node]}
-    assert not verified(case, sealed(original | {"proof": original["proof"] | {"tree": steep}}))
+    assert not verified(case, with_seal(original | {"proof": original["proof"] | {"tree": steep}}))
 
 
 # ---------------------------------------------------------------- the page's examples
@@ -537,7 +537,7 @@ def page() -> str:
 def about(release: dict, claim: dict, proof: dict) -> tuple[Case, dict]:
     case = case_of(release)
     head = certificate_json(case.got, Certifier(case.got.statements).fingerprint, claim, RegionProof(()))
-    return case, sealed(head | {"proof": proof})
+    return case, with_seal(head | {"proof": proof})
 
 
 def test_the_smallest_example_of_the_page():
@@ -554,7 +554,7 @@ def test_the_smallest_example_of_the_page():
     for i in range(len(said["steps"])):  # every step is needed
         fewer = copy.deepcopy(certificate)
         del fewer["proof"]["tree"]["steps"][i]
-        assert not verified(case, sealed(fewer))
+        assert not verified(case, with_seal(fewer))
         with pytest.raises(plain_checker.Rejected):
             case.checker.check(fewer)
 
@@ -588,7 +588,7 @@ def test_the_contradiction_of_the_page():
     case, certificate = about(release, {"worlds": 0}, proof)
     accepted(case, certificate)
     certificate["proof"]["sums"][0]["multipliers"][2][1] = 1
-    assert not verified(case, sealed(certificate))
+    assert not verified(case, with_seal(certificate))
 
 
 # ---------------------------------------------------------------- recon verify, by command line
@@ -657,7 +657,7 @@ def test_tampered_results_are_rejected(results, capsys):
     changed = copy.deepcopy(found)
     changed[0]["certificate"]["proof"]["statements"] = [2]
     assert check(changed)[0] == 1
-    changed[0]["certificate"] = sealed(changed[0]["certificate"])
+    changed[0]["certificate"] = with_seal(changed[0]["certificate"])
     assert check(changed)[0] == 1
     rows = made(capsys, "reconstruct", TWO)
     for change in (lambda r: r.pop(), lambda r: r.append(r[0]), lambda r: r[0].update(smoker=1 - r[0]["smoker"])):
@@ -722,7 +722,7 @@ def test_unreadable_results(results, capsys, tmp_path):
 def test_newer_formats_and_other_domains(results, capsys):
     write, check = results
     (first, *_) = verdicts(capsys, write)
-    newer = sealed(first["certificate"] | {"recon_certificate": 3})
+    newer = with_seal(first["certificate"] | {"recon_certificate": 3})
     code, out, _ = check([first | {"certificate": newer}])
     assert code == 1
     assert "written in format 3" in out
@@ -745,7 +745,7 @@ def test_certificates_in_files(results, capsys, tmp_path):
         kept = path.read_bytes()
         other = json.loads(gzip.decompress(kept))
         other["claim"] = {"worlds": 0}
-        for tampered in (kept[:-5], gzip.compress(json.dumps(sealed(other)).encode()), b""):
+        for tampered in (kept[:-5], gzip.compress(json.dumps(with_seal(other)).encode()), b""):
             path.write_bytes(tampered)
             assert check(data)[0] == 1
         path.unlink()
@@ -805,7 +805,7 @@ def with_part(certificate: dict, *path_and_value) -> dict:
     *path, value = path_and_value
     changed = copy.deepcopy(certificate)
     holder(changed, path)[path[-1]] = value
-    return sealed(changed)
+    return with_seal(changed)
 
 
 def of_two_trees() -> tuple[Case, dict]:

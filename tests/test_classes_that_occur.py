@@ -22,7 +22,7 @@ from sklearn.ensemble import (
 from sklearn.tree import DecisionTreeClassifier
 
 from encoders.domain.domain import Domain
-from encoders.domain.values import Grid, Listed, Test
+from encoders.domain.values import Categorical, Grid, Test
 from encoders.encode.encoder import encode as encode_models
 from encoders.encode.marginals import figures_of, marginals_of
 from encoders.models.models import ColumnFigures, Provenance, Tree
@@ -35,7 +35,7 @@ from solvers.foundation.limits import Limits
 from solvers.statements.release import ANY_LABEL
 
 LABELS = ("a", "b", "c", "d")
-DOMAIN = Domain((Grid.between("x", 0, 3), Listed("b", (0, 1))), Listed("y", LABELS))
+DOMAIN = Domain((Grid.between("x", 0, 3), Categorical("b", (0, 1))), Categorical("y", LABELS))
 FOREST = RandomForestClassifier(3, max_depth=2, random_state=0)
 
 
@@ -113,7 +113,7 @@ def test_weights_may_be_0_for_a_whole_class_so_that_only_the_others_are_excluded
 @pytest.mark.parametrize(("each", "values"), [(True, 2), (False, 2), (True, 3), (False, 3)])
 def test_people_pinned_down_beside_the_classes_are_never_too_few(each, values):
     """Sizes of leaves and the classes: as many rows as classes, in leaves of one value, say who is there."""
-    domain, pinned = Domain((Listed("x", tuple(range(values))),), Listed("y", (0, 1, 2))), 0
+    domain, pinned = Domain((Categorical("x", tuple(range(values))),), Categorical("y", (0, 1, 2))), 0
     every = list(product(range(values), (0, 1, 2)))
     for sizes in product((0, 1, 2, 3), repeat=2):
         for classes in ({0}, {0, 1}, {0, 1, 2}):

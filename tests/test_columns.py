@@ -25,7 +25,7 @@ from solvers.foundation.errors import ContradictionError, Inconclusive, Unsuppor
 from solvers.foundation.limits import Limits
 from solvers.histograms.system_membership import overlaps
 from solvers.programs.columns.master import Bound, MasterProgram
-from solvers.programs.columns.pricing import Incidence, Pricer, within
+from solvers.programs.columns.pricing import Incidence, Pricer, rows_within
 from solvers.programs.columns.single_partitions import decide_apart
 from solvers.statements.boxes import Box
 from solvers.statements.questions.answers import CountAnswer, DecideAnswer
@@ -103,7 +103,7 @@ def test_columns_and_prices_are_those_of_the_statements(batch):
             times, possible = counted(statements, row)
             possible &= not any(t and pricer.incidence.empty[j] for j, t in enumerate(times))
             if possible:
-                inside = bool(within(np.array([row]), box)[0])
+                inside = bool(rows_within(np.array([row]), box)[0])
                 worths.append(bonus * inside - int(weights[:-1] @ np.array(times, dtype=np.int64)) - int(weights[-1]))
         found = pricer.best(weights, bonus, box, None, Limits())
         if worths:
@@ -167,7 +167,7 @@ def checked(statements, box, sign, found):
     for row in every_row(statements):
         times, possible = counted(statements, row.tolist())
         if possible and not any(t and empty[j] for j, t in enumerate(times)):
-            left = sign * found.scale * int(within(row[None], box)[0])
+            left = sign * found.scale * int(rows_within(row[None], box)[0])
             assert left <= sum(y * ([*times, 1])[j] for j, y in found.multipliers.items())
     proved = sum(max(y * low[j], y * high[j]) for j, y in found.multipliers.items())
     assert set(found.multipliers) <= set(range(total + 1))

@@ -10,7 +10,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import recon
 from solvers.foundation.limits import Limits
-from solvers.foundation.native.threads import _compiled_before, fingerprint, kept, ready
+from solvers.foundation.native.threads import _compiled_before, cached_compiled, fingerprint, ready_to_call
 from solvers.positions.assignments.propagation.fixpoint import Vectorised, fastest
 from solvers.statements.row_problem import problem_of
 
@@ -21,7 +21,7 @@ def made(sources):
     def plus(x):
         return x + 1 if sources else 0
 
-    return kept(plus)
+    return cached_compiled(plus)
 
 
 def test_a_fingerprint_tells_contents_apart(tmp_path):
@@ -63,13 +63,13 @@ def test_what_is_kept_is_found_by_others_with_the_same_sources_alone(tmp_path, m
     monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path))
     first = made(7)
     assert not _compiled_before(first)
-    assert not ready([first], Limits(seconds=5))
-    assert ready([first], Limits(seconds=60))
-    assert ready([first], Limits())
+    assert not ready_to_call([first], Limits(seconds=5))
+    assert ready_to_call([first], Limits(seconds=60))
+    assert ready_to_call([first], Limits())
     assert first(1) == 2
     assert _compiled_before(first)
     assert _compiled_before(made(7))
-    assert ready([made(7)], Limits(seconds=5))
+    assert ready_to_call([made(7)], Limits(seconds=5))
     assert not _compiled_before(made(8))
     assert made(7)(4) == 5
 

@@ -16,7 +16,7 @@ from recon.attacks.correlation.shadow_models import (
     Networks,
     NetworkTraining,
     ShadowSetting,
-    _seen,
+    _observed_features,
     dataset,
     fitted,
     shadows,
@@ -136,9 +136,14 @@ def test_what_each_access_sees():
     line, net = fitted(x, y, "logistic", rng), fitted(x, y, "network", rng, FEW)
     assert isinstance(line, LogisticModels)
     assert isinstance(net, Networks)
-    assert [_seen(line, a, asked).shape[1] for a in ("predictions", "weights", "canonical", "both")] == [7, 4, 4, 11]
+    assert [_observed_features(line, a, asked).shape[1] for a in ("predictions", "weights", "canonical", "both")] == [
+        7,
+        4,
+        4,
+        11,
+    ]
     size = 3 * 20 + 20 + 200 + 10 + 22
-    assert [_seen(net, a, asked).shape[1] for a in ("predictions", "weights", "canonical", "both")] == [
+    assert [_observed_features(net, a, asked).shape[1] for a in ("predictions", "weights", "canonical", "both")] == [
         7,
         size,
         size,
@@ -148,9 +153,9 @@ def test_what_each_access_sees():
     for access in ("predictions", "weights", "both"):
         parts = [theirs.predict_proba(asked)[:, 1]] if access != "weights" else []
         parts += [theirs.coef_[0], theirs.intercept_] if access != "predictions" else []
-        np.testing.assert_allclose(np.concatenate(parts), _seen(line, access, asked)[1], atol=1e-4)
+        np.testing.assert_allclose(np.concatenate(parts), _observed_features(line, access, asked)[1], atol=1e-4)
     with pytest.raises(ReleaseError, match="not 'all'"):
-        _seen(line, "all", asked)
+        _observed_features(line, "all", asked)
     with pytest.raises(ReleaseError, match="not 'forest'"):
         fitted(x, y, "forest", rng)
 

@@ -12,7 +12,7 @@ import pytest
 
 import recon
 from encoders.domain.domain import Domain
-from encoders.domain.values import Grid, Listed, Test, equals
+from encoders.domain.values import Categorical, Grid, Test, equals
 from encoders.encode.encoder import encode
 from encoders.models.models import Forest, ModelNode, PublishedFigure, Rule, RuleList, Support, Table, Tree
 from recon.attacks.attacking import correlations as module
@@ -22,7 +22,7 @@ from solvers.foundation.limits import Limits
 
 NAMES = ("a", "b", "c", "y")
 CELLS = np.array(list(itertools.product((0, 1), repeat=4)))
-BITS = Domain(tuple(Listed(n, (0, 1)) for n in "abc"), Listed("y", (0, 1)))
+BITS = Domain(tuple(Categorical(n, (0, 1)) for n in "abc"), Categorical("y", (0, 1)))
 LEAVES = {  # of the model: a == 1 | a == 0, b == 1, c == 0 | a == 0, rest; by class
     k: [(CELLS[:, 0] == 1), (CELLS[:, 0] == 0) & (CELLS[:, 1] == 1) & (CELLS[:, 2] == 0)][k] for k in (0, 1)
 }
@@ -183,7 +183,7 @@ def test_tests_on_numbers_are_columns_of_their_own():
     rng = np.random.default_rng(5)
     frame = pd.DataFrame({"age": rng.integers(18, 60, 80), "sex": rng.integers(0, 2, 80)})
     frame["y"] = (frame["age"] + 10 * frame["sex"] + rng.integers(0, 20, 80) > 50).astype(int)
-    domain = Domain((Grid.between("age", 18, 90), Listed("sex", (0, 1))), Listed("y", (0, 1)))
+    domain = Domain((Grid.between("age", 18, 90), Categorical("sex", (0, 1))), Categorical("y", (0, 1)))
     young, old = (("age", Test(high=30)),), (("age", Test(high=45)),)
 
     def counts(rows):
@@ -249,12 +249,12 @@ def test_bad_input_is_refused_by_name():
         correlations(plain, alike, pairs=[("a", "d")])
     with pytest.raises(ReleaseError, match="all rows have the same label"):
         correlations(plain, frame.assign(y=1), pairs=[("a", "b")])
-    many = Domain((Listed("a", (0, 1)), Listed("b", (0, 1))), Listed("y", (0, 1, 2)))
+    many = Domain((Categorical("a", (0, 1)), Categorical("b", (0, 1))), Categorical("y", (0, 1, 2)))
     with pytest.raises(Unsupported, match="the label has 3 values"):
         correlations(
             encode(many, [Table((PublishedFigure((), count=60),))]), frame[["a", "b", "y"]], pairs=[("a", "b")]
         )
-    nothing = Domain((Listed("a", (0, 1)), Listed("b", (0, 1))))
+    nothing = Domain((Categorical("a", (0, 1)), Categorical("b", (0, 1))))
     with pytest.raises(ReleaseError, match="the release has no label"):
         correlations(encode(nothing, [Table((PublishedFigure((), count=60),))]), frame[["a", "b"]])
 

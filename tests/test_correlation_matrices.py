@@ -114,7 +114,7 @@ def test_matrices_that_no_variables_have_are_refused():
 def test_copulas_have_their_correlations(seed):
     rng, rows = np.random.default_rng(seed), 4000
     wanted = matrices.random_matrices(8, 5, rng)
-    found = copula.measured(copula.copula(wanted, rows, rng))
+    found = copula.pearson_correlations(copula.copula(wanted, rows, rng))
     assert np.abs(found - wanted).max() < 3 / np.sqrt(rows) * 1.3  # of 80 correlations the largest error
     assert (np.abs(found - wanted) < 3 / np.sqrt(rows)).mean() > 0.99
 
@@ -137,7 +137,7 @@ def test_adjusted_correlations_are_those_of_the_columns(wanted):
     before = copula.correlation_before(wanted, one, other)
     data = copula.copula(np.array([[[1, before], [before, 1.0]]]), rows, rng, [one, other])
     assert abs(before) > abs(wanted)
-    assert abs(copula.measured(data)[0, 0, 1] - wanted) < 3 / np.sqrt(rows) + 0.01
+    assert abs(copula.pearson_correlations(data)[0, 0, 1] - wanted) < 3 / np.sqrt(rows) + 0.01
     assert abs(float(copula.correlation_after(before, one, other)) - wanted) < 1e-4
     np.testing.assert_allclose(copula.adjusted([wanted], [one], other), [before])
 

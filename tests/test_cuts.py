@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from encoders.domain.cuts import UNITS, AttributeCuts
-from encoders.domain.values import Continuous, Grid, Listed, exact
+from encoders.domain.values import Categorical, Continuous, Grid, exact
 from solvers.foundation.errors import ReleaseError
 
 NUMBERS = st.one_of(
@@ -51,7 +51,10 @@ def test_a_continuous_attribute_is_cut_as_its_definition_says(positions, one, ot
 
 @pytest.mark.parametrize("missing", [False, True])
 def test_values_are_cut_by_their_places(missing):
-    for attribute in (Listed("x", ("a", "b", "c", "d"), missing=missing), Grid.between("x", 0, 3, 1, missing=missing)):
+    for attribute in (
+        Categorical("x", ("a", "b", "c", "d"), missing=missing),
+        Grid.between("x", 0, 3, 1, missing=missing),
+    ):
         cuts = AttributeCuts.at(attribute, {0, 1, 3, 4})
         assert cuts.inner == ((1, 3, 4) if missing else (1, 3))
         assert cuts.sizes == ((1, 2, 1, 1) if missing else (1, 2, 1))

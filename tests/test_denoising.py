@@ -26,7 +26,15 @@ from solvers.programs.concave import terms as multipliers
 from solvers.programs.concave.fractional import relax
 from solvers.programs.concave.local_search import ConcaveSearch, StartHistogram, improved
 from solvers.programs.concave.separable import shares_of
-from solvers.programs.concave.terms import ConcaveTerm, Gains, binding, conjugates, proved, proved_anywhere, rounded
+from solvers.programs.concave.terms import (
+    ConcaveTerm,
+    Gains,
+    binding,
+    conjugates,
+    gain_bound,
+    proved_anywhere,
+    rounded_histogram,
+)
 from solvers.statements.boxes import Box, Region
 from solvers.statements.noise.laws import NoiseLaw
 from solvers.statements.observations import Observation
@@ -66,7 +74,7 @@ def test_any_multipliers_prove_a_bound(seed, multipliers):
     others = np.flatnonzero(stated)
     given_multipliers = np.resize(np.array(multipliers), len(gains) + len(others))
     on_gains, on_others = given_multipliers[: len(gains)], given_multipliers[len(gains) :]
-    assert proved(system, gains, on_gains, others, on_others) >= best - 1e-12 * abs(best)
+    assert gain_bound(system, gains, on_gains, others, on_others) >= best - 1e-12 * abs(best)
 
 
 @pytest.mark.slow
@@ -183,7 +191,7 @@ def test_a_wide_noisy_tree_is_solved_directly(law, limit, write, monkeypatch):  
 def test_rounding_keeps_the_number_of_rows_and_the_bounds(seed):
     system, gains, _ = prepared(some_release(seed))
     found = relax(system, gains, LONG)
-    z = rounded(system, found.rows, lambda z: 0.0)
+    z = rounded_histogram(system, found.rows, lambda z: 0.0)
     if z is None:
         return
     assert (z >= system.bounds.lower).all()
@@ -199,7 +207,7 @@ def test_moves_keep_their_books(seed):
     """Counts, values and worths that are kept up to date are those computed anew, and worth is what a move brings."""
     release = some_release(seed)
     system, gains, best = prepared(release)
-    z = rounded(system, relax(system, gains, LONG).rows, lambda z: 0.0)
+    z = rounded_histogram(system, relax(system, gains, LONG).rows, lambda z: 0.0)
     search = ConcaveSearch(system, gains, StartHistogram(z, np.zeros(len(z))))
     for a in np.flatnonzero(search.rows > search.lower).tolist():
         worth = search.worth(a)
@@ -357,9 +365,9 @@ def test_denoise_and_reconstruct_with_too_many_cells(write, run):  # noqa: F811
 def test_the_slack_is_in_the_bound(monkeypatch):
     system, gains, _ = prepared(one_noisy(2))
     none = np.zeros(0, dtype=np.int64), np.zeros(0)
-    before = proved(system, gains, np.zeros(len(gains)), *none)
+    before = gain_bound(system, gains, np.zeros(len(gains)), *none)
     monkeypatch.setattr(multipliers, "conjugates", lambda g, y: (*conjugates(g, y)[:2], 5.0))
-    assert proved(system, gains, np.zeros(len(gains)), *none) == pytest.approx(before + 5.0, abs=1e-6)
+    assert gain_bound(system, gains, np.zeros(len(gains)), *none) == pytest.approx(before + 5.0, abs=1e-6)
 
 
 def test_bounds_of_some_rows_hold_for_all_rule_sets():
@@ -454,7 +462,7 @@ def test_branch_and_bound_starts_from_what_is_known_and_is_checked(monkeypatch):
     for seed in range(24):
         system, gains, best = prepared(some_release(seed))
         found = relax(system, gains, LONG)
-        start = rounded(system, system.bounds.lower.astype(float), lambda z: 0.0)
+        start = rounded_histogram(system, system.bounds.lower.astype(float), lambda z: 0.0)
         if start is None or not system.satisfied(start) or gains.total(system.linear.sums(start)) == -math.inf:
             continue
         z, value = denoised._by_branches(system, gains, found, start, LONG)

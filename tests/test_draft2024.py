@@ -52,7 +52,7 @@ def test_the_error_is_that_of_the_best_of_all_matchings(seed):
     assert rows.error(truth, guess) == pytest.approx(best)
     assert rows.error(truth, truth[::-1]) == 0
     equal = max(sum((truth[i] == guess[k]).all() for i, k in enumerate(order)) for order in permutations(range(5)))
-    assert rows.right(truth, guess) == equal / 5
+    assert rows.largest_match(truth, guess) == equal / 5
 
 
 def test_guesses_without_the_release_keep_to_the_domain():
@@ -142,7 +142,7 @@ def test_the_forests_are_those_of_the_authors(data):
     points = [exact._forest("compas14", "none", 100, 10, None, seed, 4.0) for seed in (0, 1)]
     lines = [{"dataset": "compas14", **p.parameters, **forests.run(p, frame, Limits())[0]} for p in points]
     results = pd.DataFrame(lines)
-    pairs = published._beside(results)
+    pairs = published._published_comparison(results)
     assert len(pairs) == 2
     assert pairs["same_forest"].all()
     assert (results["error"] < results["error_uniform"]).all()
@@ -198,7 +198,7 @@ def test_no_two_points_are_the_same(of, size):
 @pytest.mark.parametrize("seed", range(3))
 def test_random_trees_send_every_row_to_one_leaf(tiny, seed):
     some = rows.divided(TINY, tiny, tiny, 9)
-    made = private._grown(some, 3, 2, Fraction(1), seed)
+    made = private._random_noisy_forest(some, 3, 2, Fraction(1), seed)
     for shape, true in zip(made.trees, made.true, strict=True):
         assert sum(node is None for node in shape) == 4
         order = [at for at, node in enumerate(shape) if node is None]
@@ -220,7 +220,7 @@ def test_the_likeliest_data_set_is_that_of_brute_force(tiny, epsilon, seed):
     shuffled = tiny.sample(frac=1.0, random_state=seed, ignore_index=True)
     (found,) = private._run(point, shuffled, Limits())
     some = rows.divided(TINY, shuffled, shuffled, n)
-    made = private._grown(some, 2, 2, Fraction(str(epsilon)), seed)
+    made = private._random_noisy_forest(some, 2, 2, Fraction(str(epsilon)), seed)
 
     def log_likelihood(table):
         """Return the log-likelihood of discrete Laplace noise, from its formula."""

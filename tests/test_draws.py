@@ -20,7 +20,7 @@ from solvers.programs.local_search import compiled
 from solvers.programs.local_search import compiled as annealing
 from solvers.programs.local_search import finding as likely
 from solvers.programs.local_search.finding import (
-    _broken,
+    _broken_statement,
     _drawn_blocks,
     _drawn_tables,
     _log_surjections,
@@ -105,7 +105,7 @@ def test_the_likelihood_is_the_share_of_all_bags(seed):
         assert (hits == 0) == math.isinf(found)
         if hits:
             assert ways * math.exp(found) == pytest.approx(hits)
-            assert _broken(got.statements, as_parts(got, world)) is None
+            assert _broken_statement(got.statements, as_parts(got, world)) is None
 
 
 def test_ways_to_draw_are_counted_twice_the_same():
@@ -139,7 +139,7 @@ def likelihoods(got, seed, limits=None):
     start = np.full((problem.rows, len(got.domain.attributes)), -1, dtype=np.int64)
     start[:, problem.attributes] = found.world
     rows, _ = likely_rows(got, seed, limits or Limits())
-    assert _broken(got, rows) is None
+    assert _broken_statement(got, rows) is None
     return log_likelihood(got, start), log_likelihood(got, rows)
 
 
@@ -148,7 +148,7 @@ def test_worlds_are_worlds_and_no_less_likely_than_where_they_start(seed, monkey
     monkeypatch.setattr(likely, "MOVES", 1 << 8)
     release, truth = bagged(seed, 12, 4, 2 + seed % 2, seed % 3 > 0)
     got = encoded(release)
-    assert _broken(got.statements, as_parts(got, truth)) is None
+    assert _broken_statement(got.statements, as_parts(got, truth)) is None
     before, after = likelihoods(got.statements, seed)
     assert after >= before - 1e-6
 

@@ -191,7 +191,7 @@ class Case:
             "enumerate": query.Enumerate,
             "most likely": query.MostLikely,
             "locate": query.Locate,
-            "settle": query.Settle,
+            "settle": query.LabelCounts,
         }
         return made[question if question in made else kind]()
 
@@ -738,7 +738,7 @@ def asked(engine, one, question, release=None, limits=None):
     try:
         found = engine.answer(statements, what, limits or Limits())
         outer = statements.bags and not engine.uses_bags
-        return relaxed_answer(statements, what, found) if outer or chain._unused(statements, what) else found
+        return relaxed_answer(statements, what, found) if outer or chain._unused_parts(statements, what) else found
     except REFUSALS as error:
         reason = str(error)
     assert reason.strip()

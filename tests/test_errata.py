@@ -16,7 +16,7 @@ import pytest
 
 import recon
 from encoders.domain.domain import Domain
-from encoders.domain.values import Listed, Test
+from encoders.domain.values import Categorical, Test
 from encoders.encode.encoder import encode
 from encoders.models.models import Rule, RuleList
 from encoders.models.nodes import Support
@@ -54,7 +54,7 @@ def test_six_values_of_the_first_attribute_not_five():
 
 
 def bits(d):
-    return Domain(tuple(Listed(f"b{k}", BIT) for k in range(d)))
+    return Domain(tuple(Categorical(f"b{k}", BIT) for k in range(d)))
 
 
 def ones(*columns):
@@ -109,10 +109,10 @@ def test_the_default_rule_of_many_columns_does_not_wrap(columns):
 
 def test_dl85s_optimum_is_none(data):
     """COMPAS, split 0, support .01, depth 5: it claims that 1,816 errors are the fewest; here is a tree with 1,815."""
-    from recon.experiments.splits import split
+    from recon.experiments.splits import train_test_sample
     from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
 
-    some = split("compas27", pd.read_csv(data("compas27.csv.gz")), 0)
+    some = train_test_sample("compas27", pd.read_csv(data("compas27.csv.gz")), 0)
     found = OptimalTreeClassifier(5, 57, 60.0, "own").fit(some.x, some.y)
     assert (int((found.predict(some.x) != some.y).sum()), found.optimal_) == (1815, True)
 

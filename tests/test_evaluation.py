@@ -28,10 +28,10 @@ from recon.attacks.evaluation import (
     curve,
     duplicates,
     evaluated,
+    fold_mean,
     folded,
     meaning,
-    once,
-    spread,
+    unique_rows,
 )
 from solvers.foundation.errors import ReleaseError, Unsupported
 
@@ -196,7 +196,7 @@ def test_sentences_say_what_a_gain_of_recall_is_worth():
 
 @pytest.mark.parametrize("values", [[0.5, 0.7, 0.4], [1.0, 1.0, 1.0, 1.0], [0.1, 0.2]])
 def test_intervals_over_folds_are_students(values):
-    found = spread([*values, math.nan])
+    found = fold_mean([*values, math.nan])
     assert found.folds == len(values)
     assert found.mean == pytest.approx(np.mean(values))
     if np.std(values):
@@ -207,8 +207,8 @@ def test_intervals_over_folds_are_students(values):
 
 
 def test_one_fold_has_no_interval():
-    assert math.isnan(spread([0.5]).low)
-    assert math.isnan(spread([]).mean)
+    assert math.isnan(fold_mean([0.5]).low)
+    assert math.isnan(fold_mean([]).mean)
     member = np.arange(10) < 4
     found = averaged([always_in(member), always_in(~member)])
     assert found["precision"].mean == pytest.approx(0.5)
@@ -255,7 +255,7 @@ def test_rows_that_occur_once_are_a_fair_test_set_and_one_sided_rows_are_not():
     number = rng.integers(0, 3000, 6000)
     copies = np.bincount(number, minlength=3000)[number]
     member = rng.random(6000) < 2 / 3
-    single = once(number)
+    single = unique_rows(number)
     assert (single == (copies == 1)).all()
     assert scipy.stats.binomtest(int(member[single].sum()), int(single.sum()), 2 / 3).pvalue > 0.001
     left = ~both_sides(number, member)

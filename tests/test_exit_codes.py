@@ -14,7 +14,7 @@ import typer
 from extras import run
 from policy_cases import facts_of, policy_of
 
-from recon.cli.releasing.policy import _gated, _said, _written
+from recon.cli.releasing.policy import _gate_json, _gated, _write_results
 from recon.cli.releasing.reporting import ended, ending
 from recon.cli.releasing.reporting import policy_of as policy_read
 from recon.cli.session import finish
@@ -228,7 +228,7 @@ def test_a_gate_says_one_line_and_one_code_of_a_file(name, tmp_path, capsys):
     found = _gated(str(path), None, policy_of(smallest_group=19 if name == "violated" else 18), Limits(60), 0.95, 0)
     assert (found.code, found.file) == (code, str(path))
     assert found.line.startswith(f"{path}: {line}")
-    told = _said(found)
+    told = _gate_json(found)
     assert (told["file"], told["exit_code"]) == (str(path), code)
     read = line != "not audited: "
     assert (found.document is not None) == read
@@ -238,11 +238,11 @@ def test_a_gate_says_one_line_and_one_code_of_a_file(name, tmp_path, capsys):
     assert shown.startswith("" if read else "recon: ")
     assert bool(shown) != read
     junit, sarif = tmp_path / "g.xml", tmp_path / "g.sarif"
-    _written([found], str(sarif), str(junit))
+    _write_results([found], str(sarif), str(junit))
     cases = {"met": "<testcase", "violated": "<failure", "open": "<error"}.get(name, "<error")
     assert cases in junit.read_text()
     assert json.loads(sarif.read_text())["runs"][0]["results"] == [] if name == "met" else sarif.exists()
-    _written([found], None, None)
+    _write_results([found], None, None)
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ from recon.experiments.drawing import (
     svg,
 )
 from recon.experiments.experiment import Point
-from recon.experiments.running import SOURCES, Store, TravellingPoint, _worked, load, reproduce
+from recon.experiments.running import SOURCES, Store, TravellingPoint, _point_results, load, reproduce
 from solvers.foundation.errors import EngineError, ReleaseError, TooLarge
 from solvers.foundation.limits import Limits
 
@@ -117,12 +117,12 @@ def test_a_point_has_its_caps_whatever_the_command_has_left():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("recon.experiments.running.of_module", lambda name: case)
         command = Limits(60.0)
-        assert _worked(TravellingPoint("squares", Point("", {"x": 1}), None), command) is not None
+        assert _point_results(TravellingPoint("squares", Point("", {"x": 1}), None), command) is not None
         assert limits[0].left() == float("inf")
         assert not limits[0].expired()
         command.stop.set()
         assert limits[0].expired()
-        assert _worked(TravellingPoint("squares", Point("", {"x": 1}), None), command) is None
+        assert _point_results(TravellingPoint("squares", Point("", {"x": 1}), None), command) is None
 
 
 def test_a_folder_that_cannot_be_is_refused_before_anything_is_run(calls, tmp_path):
@@ -235,7 +235,7 @@ def test_a_worker_without_the_data_fails_its_points_by_name(tmp_path, monkeypatc
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("RECON_DATA", raising=False)
     work = TravellingPoint("recon.experiments.ferry2024.experiment", Point("compas27", {}), str(tmp_path))
-    assert str(_worked(work, Limits())).startswith("ReleaseError: ")
+    assert str(_point_results(work, Limits())).startswith("ReleaseError: ")
 
 
 @pytest.mark.slow

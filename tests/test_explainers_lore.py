@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import recon
 from recon.attacks.explainers import neighbourhood, sampling
-from recon.attacks.explainers.lore import _explained, lore, lores, merged
+from recon.attacks.explainers.lore import _explained, lore, lores, merged_tree
 from recon.attacks.explainers.neighbourhood import Breeding, Distance, neighbourhoods
-from recon.attacks.explainers.sampling import _elbow, chosen, enriched_tree
+from recon.attacks.explainers.sampling import _elbow, diverse_rows, enriched_tree
 from recon.attacks.explainers.surrogate import Literal, MofN, Surrogate, SurrogateNode
 from recon.queries.inputs import RecordColumns
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
@@ -243,16 +243,16 @@ def test_merged_trees_are_fitted_to_all_neighbourhoods():
     box = Rule(truth)
     several = lores(box, x[:12], x, columns, 2, seed=1, size=200, generations=5)
     asked = box.asked
-    tree = merged(several, min_leaf=1)
+    tree = merged_tree(several, min_leaf=1)
     assert box.asked == asked
     assert (tree.kind, tree.queries) == ("lore merged", asked)
     for one in several:
         assert (tree.predict(one.neighbourhood.x) == one.neighbourhood.labels).all()  # no pruning: consistent labels
     assert tree.fidelity(box, x) >= max(one.surrogate.fidelity(box, x) for one in several)
-    assert merged(several, max_leaves=3).splits == 2
-    large = merged(several, min_leaf=50).leaf(np.concatenate([one.neighbourhood.x for one in several]))
+    assert merged_tree(several, max_leaves=3).splits == 2
+    large = merged_tree(several, min_leaf=50).leaf(np.concatenate([one.neighbourhood.x for one in several]))
     assert np.unique(large, return_counts=True)[1].min() >= 50
-    single = merged(several[:1])
+    single = merged_tree(several[:1])
     assert (single.predict(x) == several[0].surrogate.predict(x)).mean() > 0.95  # the same rows, ties apart
     both = lore(Rule(truth), x[0], x, columns, 2, seed=1, size=200, generations=5, neighbourhoods=2)
     assert len(both.neighbourhood.x) > 1.5 * len(several[0].neighbourhood.x)
@@ -265,7 +265,7 @@ def test_records_are_chosen_from_every_cluster_near_and_far():
     x = np.concatenate([c + rng.normal(scale=0.5, size=(60, 2)) for c in centres])
     assert _elbow(x / x.std(axis=0), 0) == 4
     for count, quantiles, each in ((24, 2, {3}), (36, 3, {3}), (48, 4, {3}), (40, 4, {2, 3})):
-        found = chosen(x, count, 5)
+        found = diverse_rows(x, count, 5)
         assert len(set(found.tolist())) == count
         for c in range(4):
             members = np.arange(60 * c, 60 * c + 60)
@@ -273,12 +273,12 @@ def test_records_are_chosen_from_every_cluster_near_and_far():
             rank = np.argsort(np.argsort(np.linalg.norm(scaled - scaled.mean(axis=0), axis=1)))
             parts = [rank[i - 60 * c] * quantiles // 60 for i in found if i in members]
             assert set(np.bincount(parts, minlength=quantiles).tolist()) <= each
-    assert chosen(x, 24, 5).tolist() == chosen(x, 24, 5).tolist()
-    assert set(chosen(x, 24, 5).tolist()) != set(chosen(x, 24, 6).tolist())
-    assert len(chosen(x, 40, 0)) == 40
-    assert sorted(chosen(x[:7], 40, 0).tolist()) == list(range(7))
-    assert len(chosen(np.ones((30, 3)), 10, 0)) == 10
-    assert len(chosen(x, 9, 0, clusters=2)) == 9
+    assert diverse_rows(x, 24, 5).tolist() == diverse_rows(x, 24, 5).tolist()
+    assert set(diverse_rows(x, 24, 5).tolist()) != set(diverse_rows(x, 24, 6).tolist())
+    assert len(diverse_rows(x, 40, 0)) == 40
+    assert sorted(diverse_rows(x[:7], 40, 0).tolist()) == list(range(7))
+    assert len(diverse_rows(np.ones((30, 3)), 10, 0)) == 10
+    assert len(diverse_rows(x, 9, 0, clusters=2)) == 9
 
 
 def test_guards(monkeypatch):
@@ -297,12 +297,12 @@ def test_guards(monkeypatch):
     with pytest.raises(Inconclusive, match="while neighbourhoods were bred"):
         lore(box, x[0], x, columns, 2, seed=0, limits=Limits(seconds=0.0))
     with pytest.raises(ReleaseError, match="no explanations"):
-        merged([])
+        merged_tree([])
     other = lore(Rule(lambda rows: rows[:, 0]), every(3)[0], every(3), bits(3), 2, seed=0, size=20)
     with pytest.raises(ReleaseError, match="explanation 1 is of other columns"):
-        merged([lore(box, x[0], x, columns, 2, seed=0, size=20), other])
+        merged_tree([lore(box, x[0], x, columns, 2, seed=0, size=20), other])
     with pytest.raises(ReleaseError, match="0 records of 400"):
-        chosen(x, 0, 0)
+        diverse_rows(x, 0, 0)
     two = MofN(1, (Literal(0, 0.5, True), Literal(1, 0.5, True)))
     real = Surrogate(
         "drawn",
@@ -314,7 +314,7 @@ def test_guards(monkeypatch):
         _explained(real, every(2)[0])
     for module in ("sklearn.tree", "sklearn.cluster"):
         monkeypatch.setitem(sys.modules, module, None)
-    for call in (lambda: lore(box, x[0], x, columns, 2, seed=0, size=20), lambda: chosen(x, 3, 0),
+    for call in (lambda: lore(box, x[0], x, columns, 2, seed=0, size=20), lambda: diverse_rows(x, 3, 0),
                  lambda: enriched_tree(box, x, columns, 2, seed=0)):  # fmt: skip
         with pytest.raises(Unsupported, match="needs scikit-learn: pip install"):
             call()

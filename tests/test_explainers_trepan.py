@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 import recon
 from recon.attacks.explainers import surrogate
-from recon.attacks.explainers.sampling import IndependentColumns, _on, asked, conditioned, distinct, enriched_tree
+from recon.attacks.explainers.sampling import (
+    IndependentColumns,
+    _on,
+    conditioned,
+    distinct,
+    enriched_tree,
+    query_target,
+)
 from recon.attacks.explainers.surrogate import Literal, MofN, Surrogate, SurrogateNode
 from recon.attacks.explainers.trepan import Settings, _best_test, _simplified, trepan
 from recon.queries.inputs import RecordColumns
@@ -139,10 +146,10 @@ def test_equal_rows_are_asked_about_once():
     assert (x[first][inverse] == x).all()
     assert len(first) == len({tuple(row) for row in x.tolist()})
     box = Rule(lambda rows: rows[:, 0] > 1)
-    said, queries = asked(box, x, 2)
+    said, queries = query_target(box, x, 2)
     assert said.tolist() == (x[:, 0] > 1).astype(int).tolist()
     assert queries == box.asked == len(first)
-    assert asked(box, x[:0], 2)[1] == 0
+    assert query_target(box, x[:0], 2)[1] == 0
 
 
 MAJORITY = MofN(3, tuple(Literal(k, 0.5, False) for k in (0, 2, 3, 5, 6)))

@@ -23,7 +23,7 @@ from test_coupled import releases as coupled
 import recon
 from recon.experiments.beyond.groups import removed_bits
 from recon.experiments.running import load
-from recon.queries.located.positions import placed
+from recon.queries.located.positions import position_results
 from recon.queries.measures.measures import measure
 from recon.readers.frames.world import TrueRows
 from recon.readers.loading.settled import strengthened_release
@@ -452,7 +452,7 @@ def test_rows_are_told_by_position_where_bags_are_known():
         if release.domain.continuous or data.isna().any().any() or len(data) < 2:
             continue
         try:
-            found, figures = placed(release), measure(release, limits=Limits(seconds=5))
+            found, figures = position_results(release), measure(release, limits=Limits(seconds=5))
         except (recon.Inconclusive, recon.Unsupported):
             continue
         tried += 1
@@ -483,7 +483,7 @@ def test_rows_without_bits_are_ordered_by_how_narrow_their_positions_are(tmp_pat
     forest = RandomForestClassifier(4, max_depth=4, random_state=2).fit(x, y)
     (tmp_path / "forest.pkl").write_bytes(pickle.dumps(forest))
     release = recon.load(str(tmp_path / "forest.pkl"))
-    found, figures = placed(release), measure(release, limits=Limits(seconds=3))
+    found, figures = position_results(release), measure(release, limits=Limits(seconds=3))
     told = exposed_rows(release, figures, x.assign(label=y), None, positions=found, top=40)
     width = np.mean([column.width for column in found.columns], axis=0)
     order = [one["position"] for one in told["most_exposed"] if one["bits_left"] is None]

@@ -12,8 +12,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from recon.experiments.ferry2024.experiment import EXPERIMENT, PUBLISHED, TIES, _findings, _fitted, _points
 from recon.experiments.ferry2024.fits import run
-from recon.experiments.running import _together, load, reproduce
-from recon.experiments.splits import split
+from recon.experiments.running import _joined_rows, load, reproduce
+from recon.experiments.splits import train_test_sample
 from solvers.foundation.limits import Limits
 
 
@@ -80,7 +80,7 @@ def test_ties_of_optimal_lists_of_the_first_split_of_compas(compas):
 
 def test_the_ratio_is_the_papers_formula(compas):
     """Rows of a leaf are free in the columns that no test of its path asks for; who is in which leaf is given."""
-    some = split("compas27", compas, 3)
+    some = train_test_sample("compas27", compas, 3)
     tree = DecisionTreeClassifier(max_depth=6, min_samples_leaf=int(0.02 * some.rows), random_state=4)
     tree.fit(some.x, some.y)
     paths = tree.decision_path(some.x).toarray().astype(bool)
@@ -100,7 +100,7 @@ def test_the_ratio_is_the_papers_formula(compas):
 def test_what_rows_leave_open_adds_up(compas, learner):
     found = rows(compas, learner, 0.05, 1)
     assert list(found.index) == list(range(1, 11))
-    total = split("compas27", compas, 1).rows
+    total = train_test_sample("compas27", compas, 1).rows
     for _, row in found.iterrows():
         leaks = np.array(json.loads(row["leaks"]))
         assert leaks[:, 0].sum() == total
@@ -126,7 +126,7 @@ def test_a_time_cap_leaves_a_bound_and_no_claim(compas):
     deep = found[found["limit"] == 10].iloc[0]
     assert not deep["certified"]
     assert deep["bound"] < deep["errors"]
-    drawn = _findings(_together([]) if found.empty else stored([(short, found)]))
+    drawn = _findings(_joined_rows([]) if found.empty else stored([(short, found)]))
     lines = [line for f in drawn.figures for p in f.panels for line in p.lines if line.hollow]
     assert any(any(line.hollow) for line in lines)
     assert any("not proved" in s or "hollow" in s for s in [*drawn.sentences, *(f.about for f in drawn.figures)])

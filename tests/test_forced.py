@@ -15,13 +15,13 @@ from test_attribute_bits import SEEDS, cells_of, names_of
 
 import recon
 from recon.queries.measures import attribute_bits as module
-from recon.queries.measures.attribute_bits import forced
+from recon.queries.measures.attribute_bits import forced_groups
 from solvers.foundation.errors import ContradictionError
 from solvers.foundation.limits import Limits
 
 
 def found(release, measures=None):
-    return forced(release, measures or recon.measure(release), Limits())
+    return forced_groups(release, measures or recon.measure(release), Limits())
 
 
 def text(value):

@@ -24,12 +24,12 @@ from solvers.greedy.rule_lists import (
     ListLevel,
     ListRule,
     Mass,
-    _added,
     _at,
     _free,
-    _grown,
-    _left,
+    _log2_sum,
     _masked,
+    _remaining_states,
+    _with_group,
     broken_limit,
     list_share,
 )
@@ -260,7 +260,7 @@ def test_scores_tied_with_a_chosen_one_are_found(rows, draw, tie):
         chosen = float(conditions._scores(np.array(a), np.array(b), rows))
         every = [conditions._scores(np.array(i), np.array(j), rows) for i, j in states_of]
         ends = [float(conditions._lowered(x)) for x in every if x > chosen and conditions._lowered(x) <= chosen]
-        assert conditions._reached(rows, chosen) == max(ends, default=-math.inf)
+        assert conditions._tie_thresholds(rows, chosen) == max(ends, default=-math.inf)
 
 
 def test_equal_scores_that_floats_tell_apart_are_ties():
@@ -379,7 +379,9 @@ def test_what_is_lost_is_bounded(first, second, cut, step):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(states, "SMALL", 0)  # cut small windows too
-        mass = _masked(_grown(_left(first, mask, Limits()), free_leaf(second, cut), Limits()), mask, cut)
+        mass = _masked(
+            _with_group(_remaining_states(first, mask, Limits()), free_leaf(second, cut), Limits()), mask, cut
+        )
     kept = keep(grown_exactly(keep(grown_exactly({(0, 0): 1}, first)), second))
     low, high = mass.bounds()
     true = total((kept, sum(first) + sum(second)))
@@ -401,7 +403,7 @@ def test_a_bound_on_what_is_lost_is_needed():
 def test_rounding_is_bounded():
     mass = _at((0, 0))
     for n in (500, 700, 900):
-        mass = _grown(mass, free_leaf((n, n + 1), 1e-30), Limits())
+        mass = _with_group(mass, free_leaf((n, n + 1), 1e-30), Limits())
     low, high = mass.bounds()
     assert low <= 0 <= high
     assert high - low < CLOSE
@@ -414,18 +416,18 @@ def test_states_in_far_corners_have_windows_of_their_own():
         keep = ((a == 0) & (b == 0)) | ((a == 300) & (b == 310))
         return keep, keep & (a == 0)
 
-    mass = _left((300, 310), corners, Limits())
+    mass = _remaining_states((300, 310), corners, Limits())
     assert [window.mass.size for window in mass.windows] == [1, 1]
     low, high = mass.found()
     assert low <= -609 <= high
     assert high - low < CLOSE
-    grew = _grown(mass, free_leaf((20, 30), 1e-18), Limits())
+    grew = _with_group(mass, free_leaf((20, 30), 1e-18), Limits())
     assert len(grew.windows) == 2
     assert grew.found()[0] <= -609 <= grew.found()[1]
     assert mass.bounds()[0] <= -610 < -609 <= mass.bounds()[1]  # one of the two is in doubt
 
 
 def test_logarithms_are_added_upwards():
-    assert _added(-math.inf, -3.0) == -3.0
-    assert _added(-2.0, -2.0) >= -1.0
-    assert _added(0.0, -5000.0) >= 0.0
+    assert _log2_sum(-math.inf, -3.0) == -3.0
+    assert _log2_sum(-2.0, -2.0) >= -1.0
+    assert _log2_sum(0.0, -5000.0) >= 0.0

@@ -17,9 +17,9 @@ from solvers.greedy.marginals import (
     StateMarginals,
     States,
     StateSupports,
-    _apart,
+    _difference_states,
     _runs,
-    _together,
+    _sum_states,
     expected_rows,
     some_row,
 )
@@ -209,9 +209,9 @@ def test_sums_of_sets_of_states():
     for i, j in np.argwhere(one):
         for k, m in np.argwhere(two):
             sums[i + k, j + m] = True
-    assert (_together(one, two) == sums).all()
-    assert (_together(two, one) == sums).all()
-    back = _apart(sums, two, one.shape)
+    assert (_sum_states(one, two) == sums).all()
+    assert (_sum_states(two, one) == sums).all()
+    back = _difference_states(sums, two, one.shape)
     for i, j in np.ndindex(one.shape):
         assert back[i, j] == any(sums[i + k, j + m] for k, m in np.argwhere(two))
     assert [x.tolist() for x in _runs(one)] == [[0, 0, 2], [0, 2, 1], [1, 3, 3]]

@@ -17,14 +17,14 @@ from solvers.greedy.states import (
     StateWindow,
     U,
     _transform_error,
-    _trimmed,
+    _trimmed_window,
     binomials,
     choice_of_leaf,
     convolved,
     free_leaf,
-    kept,
     log2_of,
     point,
+    restricted_window,
     sums_reached,
 )
 
@@ -200,7 +200,7 @@ def test_restricting_and_cutting(seed, cut):
     window = random_window(rng, (70, 66))
     mask = rng.random((70, 66)) < 0.5
     exact = {(a, b): x for (a, b), x in entries(window).items() if mask[a - window.first, b - window.second]}
-    found = kept(window, mask, cut)
+    found = restricted_window(window, mask, cut)
     assert says_the_truth(found, exact)
     assert found.lost > 0 or cut < 1e-1
     assert 0.5 <= found.mass.max() < 1
@@ -208,7 +208,7 @@ def test_restricting_and_cutting(seed, cut):
 
 def test_small_windows_are_never_cut():
     window = free_leaf((30, 30), 0.5)
-    assert _trimmed(window, 0.5).mass.shape == (31, 31)
+    assert _trimmed_window(window, 0.5).mass.shape == (31, 31)
     assert window.lost == 0
 
 

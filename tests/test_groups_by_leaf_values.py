@@ -17,7 +17,7 @@ from recon.readers.inspection.findings.findings import Finding
 from recon.readers.loading.settled import strengthened_release
 from recon.release.auditing.evidence import implied
 from recon.release.auditing.facts import open_facts
-from recon.release.auditing.together import Together, judged_together
+from recon.release.auditing.together import JointDisclosure, judged_together
 from recon.release.policies.assessing import assess
 from recon.release.policies.facts import KnownFigure, UnknownFigure
 from recon.report.stored_report import settled_early
@@ -167,7 +167,7 @@ def test_figures_of_xgboost_that_are_not_used_keep_every_check_open(tmp_path: Pa
 def test_one_tree_of_exact_counts_is_not_met_while_figures_are_unused(name: str) -> None:
     """Leaf values set up otherwise (l1, clipped, dropped, monotone, noisy) may say more than counts do."""
     release = recon.load(str(HONEST.parent / "boosted" / name))
-    facts = open_facts(release, (), UnknownFigure("not asked"), Together(SmallestGroup(2, UNBOUNDED)))
+    facts = open_facts(release, (), UnknownFigure("not asked"), JointDisclosure(SmallestGroup(2, UNBOUNDED)))
     group = facts["smallest_group"]
     assert isinstance(group, KnownFigure)
     assert (group.low, "were not used" in group.why) == (1, True)

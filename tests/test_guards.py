@@ -31,11 +31,11 @@ from solvers.programs.concave.terms import (
     _over,
     binding,
     conjugates,
-    proved,
+    gain_bound,
     proved_anywhere,
     rise,
 )
-from solvers.programs.cpsat import rounded
+from solvers.programs.cpsat import rounded_bound
 from solvers.programs.feasibility import Feasibility
 from solvers.programs.quickxplain import UNPROVEN, FeasibilityOracle, _without_idle, conflict_of
 from solvers.statements.boxes import Attribute, Box, Boxes, Region, RowSpace
@@ -155,7 +155,7 @@ def test_the_greatest_sum_holds_for_gains_that_err_as_much_as_they_may(seed):
     for size in (0.0, 1.0, 300.0, 1e13):
         on = np.array([dice.uniform(-size, size) for _ in sums])
         on_others = np.array([dice.choice([dice.uniform(-size, size), math.inf, math.nan, 1e300]) for _ in others])
-        assert Fraction(proved(found, gains, on, others, on_others)) >= true
+        assert Fraction(gain_bound(found, gains, on, others, on_others)) >= true
         assert Fraction(proved_anywhere(found, gains, on)) >= true
 
 
@@ -166,7 +166,7 @@ def test_a_bound_at_the_optimum_is_tight_and_above():
             found = system([((0, 1), 0, 40)], (0, 60), 2)
             s = next(i for i, r in enumerate(table(found)[0]) if sorted(r) == [0, 1])
             made = Gains([ConcaveTerm(s, lambda k, b=best, t=top: t - (k - b) ** 2 / 3, 0, 40, best, top)])
-            bound = proved(found, made, np.zeros(1), np.zeros(0, dtype=np.int64), np.zeros(0))
+            bound = gain_bound(found, made, np.zeros(1), np.zeros(0, dtype=np.int64), np.zeros(0))
             assert top + ERROR * abs(top) <= bound <= top + 4 * ERROR * (abs(top) + 1)
 
 
@@ -243,7 +243,7 @@ def test_multipliers_of_exact_statements_are_paid_for():
     one, other = summed(made, 0, 0, 1), summed(made, 0, 1, 1)
     gains = Gains([ConcaveTerm(one, lambda k: -np.abs(k - 4.0), 0, 20, 4, 0.0)])
     for w in (-300.0, -1.0, 0.0, 1.0, 300.0):
-        assert proved(made, gains, np.zeros(1), np.array([other]), np.array([w])) >= 0.0
+        assert gain_bound(made, gains, np.zeros(1), np.array([other]), np.array([w])) >= 0.0
 
 
 def test_true_multipliers_prove_the_optimum():
@@ -251,15 +251,15 @@ def test_true_multipliers_prove_the_optimum():
     made = system([((0, 1, 0), 0, 20), ((0, 1, 1), 3, 8)], (5, 20), 3)
     one, other = summed(made, 0, 0, 1), summed(made, 0, 1, 1)
     gains = Gains([ConcaveTerm(one, lambda k: -np.abs(k - 20.0), 0, 20, 20, 0.0)])
-    nothing = proved(made, gains, np.zeros(1), np.array([other]), np.zeros(1))
+    nothing = gain_bound(made, gains, np.zeros(1), np.array([other]), np.zeros(1))
     for none in (math.nan, math.inf, -math.inf):
         for y, w in ((0.0, none), (none, 0.0), (none, none)):
-            assert proved(made, gains, np.array([y]), np.array([other]), np.array([w])) == nothing
+            assert gain_bound(made, gains, np.array([y]), np.array([other]), np.array([w])) == nothing
     assert 0 <= nothing < 1e-9
-    found = proved(made, gains, np.ones(1), np.array([other]), np.ones(1))
+    found = gain_bound(made, gains, np.ones(1), np.array([other]), np.ones(1))
     assert -12 <= found <= -12 + 1e-9
     # the bounds of the cells alone, without the sum: no more than 8 of them either, where rows are of the system
-    assert -12 <= proved(made, gains, np.ones(1), np.zeros(0, dtype=np.int64), np.zeros(0)) <= -12 + 1e-9
+    assert -12 <= gain_bound(made, gains, np.ones(1), np.zeros(0, dtype=np.int64), np.zeros(0)) <= -12 + 1e-9
     assert 0 <= proved_anywhere(made, gains, np.ones(1)) < 1e-9, "20 rows, whatever the system knows of them"
 
 
@@ -269,7 +269,7 @@ def test_the_last_sum_is_rounded_up():
     s = summed(made, 0, 1)
     gains = Gains([ConcaveTerm(s, lambda k: -0.0 * k, 0, 9, 0, 0.0)])
     y = 3 * 2.0**49 + 0.5
-    assert Fraction(proved(made, gains, np.array([y]), np.zeros(0, dtype=np.int64), np.zeros(0))) >= 9 * Fraction(y)
+    assert Fraction(gain_bound(made, gains, np.array([y]), np.zeros(0, dtype=np.int64), np.zeros(0))) >= 9 * Fraction(y)
 
 
 def test_a_row_counts_once_in_a_partition():
@@ -407,8 +407,8 @@ def test_the_summit_of_a_long_range_is_found():
 
 @pytest.mark.parametrize(("bound", "most", "least"), [(7.0, 7, 7), (7.4, 7, 8), (6.9999999, 7, 7), (7.0000001, 7, 7)])
 def test_bounds_of_whole_objectives_are_rounded_outwards(bound, most, least):
-    assert rounded(bound, True) == most
-    assert rounded(bound, False) == least
+    assert rounded_bound(bound, True) == most
+    assert rounded_bound(bound, False) == least
 
 
 # ---------------------------------------------------------------- conflicts

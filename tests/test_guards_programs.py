@@ -20,7 +20,7 @@ from solvers.cells.system import system_of
 from solvers.foundation.exact import exact_dot
 from solvers.foundation.limits import Limits
 from solvers.programs.cpsat import run, state
-from solvers.programs.dual_bounds import LARGEST, rounded, safe_bound, whole
+from solvers.programs.dual_bounds import LARGEST, integer_duals, rounded_duals, safe_bound
 from solvers.programs.feasibility import _by_program
 from solvers.programs.linear_program import (
     CellProgram,
@@ -84,14 +84,14 @@ def test_any_multipliers_prove_exactly_what_they_prove(seed):
 def test_duals_are_rounded_to_what_floats_hold():
     """Whatever is no number is 0, whatever is huge is cut: no multiplier is beyond 2^52, none is made up."""
     duals = np.array([math.nan, math.inf, -math.inf, 1e300, -1e300, 0.5, -1 / 3])
-    assert whole(duals, 6).tolist() == [0, 0, 0, LARGEST, -LARGEST, 3, -2]
+    assert integer_duals(duals, 6).tolist() == [0, 0, 0, LARGEST, -LARGEST, 3, -2]
     low, high = np.full(7, -5), np.array([9, 9, 9, 9, FREE, 9, FREE])
-    for over, y in rounded(duals, low, high):
+    for over, y in rounded_duals(duals, low, high):
         assert np.abs(y).max() <= LARGEST
         assert y[6] == 0, "its upper side is open"
         assert y[4] == 0
         assert abs(y[5] / over - 0.5) <= 0.5 / over
-    assert not list(rounded(np.zeros(3), low[:3], high[:3]))
+    assert not list(rounded_duals(np.zeros(3), low[:3], high[:3]))
 
 
 def lying(dice):

@@ -18,7 +18,7 @@ from test_against_oracle import random_profile
 
 import recon
 from encoders.domain.patterns import span
-from recon.queries.certificates.certificate_format import claim_of, sealed
+from recon.queries.certificates.certificate_format import claim_of, with_seal
 from recon.queries.certificates.issuing import contradiction_certificate
 from recon.queries.certificates.verifying import verify
 from recon.queries.questions.line_proofs import line_proofs
@@ -74,7 +74,7 @@ def test_numbers_are_bounded_before_they_are_built(text, checking, certified):
     with pytest.raises(ReleaseError):
         recon.load(str(ROOT / "examples" / "releases" / "noisy_tree.json"), confidence=text)
     assert span(f"<={text}") is None
-    changed = sealed({k: v for k, v in certified[0]["certificate"].items() if k != "seal"}
+    changed = with_seal({k: v for k, v in certified[0]["certificate"].items() if k != "seal"}
                      | {"recon_certificate": 2, "confidence": text})  # fmt: skip
     code, out, _ = checking([certified[1], {"certificate": changed}])
     assert code == 1
@@ -270,7 +270,7 @@ def test_honest_results_verify_and_false_ones_never_do():
                 ends = (key == "max_count" and line[key] + by < 0) or line["verdict"] == "impossible"
                 assert again.bare or again.inconsistent or ends, (release, line)
             if line["verdict"] == "impossible":
-                claim = sealed(line["certificate"] | {"claim": {"profile": profiles[i], "possible": True}})
+                claim = with_seal(line["certificate"] | {"claim": {"profile": profiles[i], "possible": True}})
                 assert verify(claim, got).rejected
     assert {"world", "regions"} <= kinds
     assert possible > 5
@@ -339,7 +339,7 @@ def test_changed_worlds_prove_only_what_is_true():
                     holds = True
                 except plain_checker.Rejected:
                     holds = False
-                (checked,) = verify(sealed(json.loads(json.dumps(changed))), got).checked
+                (checked,) = verify(with_seal(json.loads(json.dumps(changed))), got).checked
                 refused += bool(checked.error)
                 assert holds != bool(checked.error), (release, changed, checked.error)
                 if not checked.error:

@@ -18,7 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 import recon
 from encoders.domain.domain import Domain
 from encoders.domain.patterns import bases, span, suffix
-from encoders.domain.values import TRAINING_DATA, Continuous, Grid, Listed
+from encoders.domain.values import TRAINING_DATA, Categorical, Continuous, Grid
 from solvers.foundation.errors import ReleaseError
 
 DATA = Path(os.environ.get("RECON_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
@@ -45,7 +45,7 @@ def real(name: str) -> tuple[pd.DataFrame, str]:
 
 def values(domain: Domain, name: str) -> tuple[object, ...]:
     attribute = domain.all[domain.place[name]]
-    assert isinstance(attribute, Listed)
+    assert isinstance(attribute, Categorical)
     return attribute.values
 
 
@@ -72,7 +72,7 @@ def assert_no_row_is_left_out(df: pd.DataFrame, domain: Domain) -> None:
                 assert first < after
             continue
         views = sorted(groups[attribute.name])
-        assert isinstance(attribute, Listed)
+        assert isinstance(attribute, Categorical)
         patterns = [tuple(v in domain.columns[c].test.values for c in views) for v in attribute.values]
         assert len(set(patterns)) == len(patterns)
         assert all(any(p[i] for p in patterns) for i in range(len(views)))
@@ -117,7 +117,7 @@ class TestRealData:
         assert values(domain, "age") == ("18-20", "21-22", "23-25", "26-45", ">45")
         assert values(domain, "priors") == ("0", "1", "2-3", ">3")
         assert [a.name for a in domain.attributes][:3] == ["sex:Male", "age", "juvenile-felonies:>0"]
-        assert domain.label == Listed(label, (0, 1))
+        assert domain.label == Categorical(label, (0, 1))
         assert domain.source == TRAINING_DATA
         assert len(domain.notes) == 2
 
@@ -332,13 +332,13 @@ class TestColumns:
             Grid.between("decimal", 0.1, 1, 0.01),
             Grid.between("float", 1, math.pi, 1e-15),
             Continuous("real", Fraction(1, 10**40), Fraction(str(math.e))),
-            Listed("text", ("a", "b")),
-            Listed("digits", ("0", "1")),
-            Listed("flag", (0, 1)),
-            Listed("float bit", (0, 1)),
-            Listed("mixed", (1, 2, "a")),
+            Categorical("text", ("a", "b")),
+            Categorical("digits", ("0", "1")),
+            Categorical("flag", (0, 1)),
+            Categorical("float bit", (0, 1)),
+            Categorical("mixed", (1, 2, "a")),
             Grid.between("constant", 7, 7),
-            Listed("zero", (0, 1)),
+            Categorical("zero", (0, 1)),
             Grid.between("const real", math.pi, math.pi, 1e-15),
         ]
         assert list(domain.attributes) == expected
@@ -385,7 +385,7 @@ class TestColumns:
     )
     def test_label(self, column, expected):
         domain = Domain.from_frame(pd.DataFrame({"x": [0, 1], "y": column}), label="y")
-        assert domain.label == Listed("y", expected)
+        assert domain.label == Categorical("y", expected)
         assert len(domain.attributes) == 1
 
     @pytest.mark.parametrize("empty", [None, float("nan"), pd.NA])

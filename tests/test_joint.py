@@ -23,14 +23,14 @@ from recon.experiments.joint.releases import (
     _left_by,
     _rules_of,
     as_condition,
-    counted,
+    counted_surrogate,
     domain_of,
     forest_of,
     leaves,
     published,
     shuffled_rows,
 )
-from recon.experiments.running import _plain
+from recon.experiments.running import _parquet_scalar
 from recon.queries.black_box import ReleasedModel
 from recon.queries.inputs import RecordColumns, Records, predicted
 from recon.readers.frames.world import violations
@@ -56,7 +56,7 @@ def at(question, **named):
 def rows_at(point, frame, **more):
     """Return a point's rows as they are stored and put together."""
     lines = _run(Point(point.dataset, {**point.parameters, **more}), frame, Limits())
-    return [{"dataset": point.dataset, **point.parameters, **more} | {k: _plain(v) for k, v in one.items()}
+    return [{"dataset": point.dataset, **point.parameters, **more} | {k: _parquet_scalar(v) for k, v in one.items()}
             for one in lines]  # fmt: skip
 
 
@@ -195,7 +195,7 @@ def test_a_surrogate_as_a_release_predicts_what_its_counts_say(frame):
     rows = Records.of(inside)
     target = forest_of(rows.x, rows.y, 0)
     tree = trepan(target, rows.x, rows.columns, 2, seed=0, minimum=200, max_nodes=4)
-    model = counted(tree, rows)
+    model = counted_surrogate(tree, rows)
     assert isinstance(model, Tree)
     release = encode(domain_of(frame, "attributes"), [model])
     box = ReleasedModel(release, list(frame.columns[:-1]))

@@ -31,7 +31,7 @@ from test_refusals import (
 from test_rup import accepted, follows, random_clauses, satisfiable, written
 
 from solvers.cells import bit_boxes
-from solvers.cells.bit_boxes import Covering, WordLayout, distinct_words, packed, padded, split, split_parts
+from solvers.cells.bit_boxes import Covering, WordLayout, distinct_words, pack_rows, padded, split_parts, split_pieces
 from solvers.cells.clauses.lowering import lower
 from solvers.cells.cutting import OUTSIDE, cuts_of, labels_of, with_labels
 from solvers.foundation.errors import CertificateError, NotVerified
@@ -726,7 +726,7 @@ def test_words_of_bits_are_sets_of_parts(seed):
     ]
     for box_masks in masks:
         asked = Box.of([(k, m) for k, m in enumerate(box_masks) if m != full[k]])
-        inside, inside_of, outside, outside_of = split(layout, words, asked)
+        inside, inside_of, outside, outside_of = split_pieces(layout, words, asked)
         both = [[x & y for x, y in zip(row, box_masks, strict=True)] for row in masks]
         assert inside_of.tolist() == [i for i, row in enumerate(both) if all(row)]
         assert masks_of(layout, inside) == [row for row in both if all(row)]
@@ -750,7 +750,7 @@ def test_pieces_meet_the_boxes_that_they_share_a_row_with(monkeypatch, chunk):
         ends = [0, *cuts, len(WIDE.attributes[k].sizes)]
         leaves = [((1 << j) - 1) ^ ((1 << i) - 1) for i, j in itertools.pairwise(ends)]
         covering = Covering(layout, Boxes.of([Box(((k, m),)) for m in leaves]))
-        piece, leaf = covering.meet(words, packed(np.ones((len(words), len(leaves)), dtype=bool)))
+        piece, leaf = covering.meet(words, pack_rows(np.ones((len(words), len(leaves)), dtype=bool)))
         wanted = [(i, j) for i, row in enumerate(masks) for j, m in enumerate(leaves) if row[k] & m]
         assert sorted(zip(piece.tolist(), leaf.tolist(), strict=True)) == wanted
 
@@ -758,7 +758,7 @@ def test_pieces_meet_the_boxes_that_they_share_a_row_with(monkeypatch, chunk):
 @pytest.mark.parametrize("columns", [0, 1, 64, 65, 130])
 def test_bits_are_packed_into_as_many_words_as_they_need(columns):
     rows = np.ones((3, columns), dtype=bool)
-    found = packed(rows)
+    found = pack_rows(rows)
     assert found.shape == (3, max(1, (columns + 63) // 64))
     assert [sum(w << (64 * j) for j, w in enumerate(row)) for row in found.tolist()] == [(1 << columns) - 1] * 3
 

@@ -16,7 +16,7 @@ from recon.cli.app import app
 from recon.experiments.experiment import Experiment, ExperimentFindings, Point
 from recon.experiments.running import Run, Store
 from recon.io.files import opening
-from recon.io.files.opening import files_opened_once, opened, read_once, read_whole
+from recon.io.files.opening import files_opened_once, open_regular, read_once, read_whole
 from recon.io.files.writing import writing
 from recon.release.registers.register import Register
 from solvers.foundation.errors import ReleaseError
@@ -143,7 +143,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path):
     assert len(read_whole(str(path))) == 400
 
     def written(size):
-        with opened(str(path)) as (file, _):
+        with open_regular(str(path)) as (file, _):
             file.read(8)
             Path(path).write_text("c,d\n" * size, encoding="utf-8")
 

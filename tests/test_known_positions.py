@@ -150,7 +150,7 @@ def test_a_try_of_which_columns_is_bounded_by_work(cancer, monkeypatch):
         seen.append((limits.work_left(), limits.seconds))
         raise search.Inconclusive("nothing")
 
-    monkeypatch.setattr(search, "placed", placed)
+    monkeypatch.setattr(search, "position_results", placed)
     assert search.which_columns(release, truth) == []
     assert seen == [(search.WORK, None)]
 

@@ -14,7 +14,7 @@ from solvers.engines.chain import strengthened
 from solvers.foundation.limits import Limits
 from solvers.leaf_values import peeling, settling
 from solvers.leaf_values.cells import AssumptionError, CellLevel, ColumnSystem, first_cells, with_trees
-from solvers.leaf_values.combining import IntegerStatements, implied, moved
+from solvers.leaf_values.combining import IntegerStatements, implied, moved_intervals
 from solvers.leaf_values.settling import Strengthening, strengthened_counts
 from solvers.statements.release import ANY_LABEL, Release
 
@@ -44,7 +44,7 @@ def test_what_is_moved_behind_known_numbers_stays_inside(radius: float) -> None:
         value = dot(a, at)
         end = np.array([float(value)])
         wide = csr_matrix(np.full((1, 50), radius))
-        low, high = moved(csr_matrix(a[None]), wide, at, end, end)
+        low, high = moved_intervals(csr_matrix(a[None]), wide, at, end, end)
         for sign in (-1, 0, 1):  # every matrix within the radius
             left = Fraction(float(end[0])) - value - sign * Fraction(radius) * int(at.sum())
             assert Fraction(float(low[0])) <= left <= Fraction(float(high[0]))

@@ -43,11 +43,11 @@ from solvers.kernel.claims import (
 from solvers.kernel.facts import NumberedStatements
 from solvers.kernel.leaf_values.replay import LeafValueReplay, _limbs, _products, replayed
 from solvers.kernel.proof_format import proof_from, proof_json
-from solvers.proofs.certificates.certifier import _rooted
+from solvers.proofs.certificates.certifier import _root_proofs
 from solvers.proofs.certificates.leaf_steps import StepWalk, TracedReplay
 from solvers.statements.boxes import Box, Boxes
 from solvers.statements.gradients.boosted import Gradients, rows_at
-from solvers.statements.gradients.enclosed import BITS, WORK, _exp_of_minus, _nearest, added, contribution
+from solvers.statements.gradients.enclosed import BITS, WORK, _exp_of_minus, _nearest, add_step, contribution
 from solvers.statements.questions.answers import StrengthenedAnswer
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, AddedBlocks, Loose, Partition, Region, RowCount, Statement
 
@@ -133,9 +133,9 @@ def test_rounding_is_ieee():
             m, e = _nearest(n, d.bit_length() - 1, precision)
             assert Fraction(m) / Fraction(2) ** e == Fraction(float(kind(x)))
     for a, b in rng.normal(size=(100, 2)).tolist():
-        assert added(a, b, "float64") == a + b
+        assert add_step(a, b, "float64") == a + b
         small = float(np.float32(a)), float(np.float32(b))
-        assert added(*small, "float32") == float(np.float32(small[0]) + np.float32(small[1]))
+        assert add_step(*small, "float32") == float(np.float32(small[0]) + np.float32(small[1]))
 
 
 def test_products_of_long_numbers_are_exact():
@@ -417,7 +417,7 @@ def test_claims_over_what_is_left():
     inner = Verifier(replace(left.release(), boosted=()))
     for row, n in zip(parts, times, strict=True):
         box = Box(tuple((k, 1 << v) for k, v in enumerate(row)))
-        found = _rooted(
+        found = _root_proofs(
             verifier,
             [settled_of(world, proof)],
             {AtLeast(box, n): RegionProof(()), AtMost(box, n): RegionProof(())},
@@ -531,7 +531,7 @@ def test_totals_are_a_second_block():
     verifier = Verifier(world.release)
     for box, n in zip(boxes, most.tolist(), strict=True):
         claims = {AtMost(box, n): RegionProof(()), AtLeast(box, n): RegionProof(())}
-        for claim, one in _rooted(verifier, [settled_of(world, proof)], claims, Limits()).items():
+        for claim, one in _root_proofs(verifier, [settled_of(world, proof)], claims, Limits()).items():
             assert isinstance(one, LeafValues)
             assert len(one.steps) == 2
             verifier.verify(claim, one)
@@ -586,7 +586,7 @@ def test_two_models_one_inside_the_other():
     n = sum((*r, v) == (*row, y) for r, v in zip(first.rows, first.y, strict=True))
     most = max(n, int(inner.upper.max()))
     verifier = Verifier(both)
-    found = _rooted(verifier, settled, {AtMost(box, most): RegionProof(())}, Limits())
+    found = _root_proofs(verifier, settled, {AtMost(box, most): RegionProof(())}, Limits())
     nested = found[AtMost(box, most)]
     assert isinstance(nested, LeafValues)
     assert isinstance(nested.last, LeafValues)

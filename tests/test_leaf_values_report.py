@@ -16,7 +16,7 @@ from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingCla
 
 import recon
 from encoders.domain.domain import Domain
-from encoders.domain.values import Listed
+from encoders.domain.values import Categorical
 from encoders.models.models import Boosting
 from recon.queries.leaf_values.remedies import COLUMNS
 from recon.readers.frames.world import violations
@@ -34,8 +34,8 @@ def table(seed=0):
 
 
 DOMAIN = Domain(
-    (Listed("a", (0, 1, 2)), Listed("b", (0, 1)), Listed("c", (0, 1, 2))),
-    Listed("y", (0, 1)),
+    (Categorical("a", (0, 1, 2)), Categorical("b", (0, 1)), Categorical("c", (0, 1, 2))),
+    Categorical("y", (0, 1)),
 )
 FRAME = table()
 
@@ -82,7 +82,10 @@ def test_all_rows_are_given_back_and_the_report_opens_with_it(releases, kind):
 
 
 def test_cells_that_are_several_rows_are_not_called_whole():
-    wide = Domain((Listed("a", (0, 1, 2)), Listed("b", (0, 1)), Listed("c", tuple(range(9)))), Listed("y", (0, 1)))
+    wide = Domain(
+        (Categorical("a", (0, 1, 2)), Categorical("b", (0, 1)), Categorical("c", tuple(range(9)))),
+        Categorical("y", (0, 1)),
+    )
     (found,) = recon.determined(recon.encode(fitted("hist"), wide), recon.Limits(seconds=LIMITS))
     assert found.with_label == ROWS
     assert found.whole < ROWS  # c from 2 on is one part of the domain

@@ -10,7 +10,7 @@ import pytest
 
 import recon
 from encoders.domain.domain import Domain
-from encoders.domain.values import Continuous, Grid, Listed, View, equals
+from encoders.domain.values import Categorical, Continuous, Grid, View, equals
 from encoders.encode.encoder import encode
 from recon.experiments.running import load
 from recon.learner_rule.chosen_model import learner_of
@@ -29,16 +29,16 @@ SURE = 1 - 1e-9  # of intervals that are compared with the truth once
 
 def numeric_domain(values, bits, classes=2):
     """Return the domain of one attribute of whole numbers, z, bits b0, b1, ... and a label."""
-    attributes = [Grid.between("z", 0, values - 1), *(Listed(f"b{k}", (0, 1)) for k in range(bits))]
-    return Domain(tuple(attributes), Listed("y", tuple(range(classes))))
+    attributes = [Grid.between("z", 0, values - 1), *(Categorical(f"b{k}", (0, 1)) for k in range(bits))]
+    return Domain(tuple(attributes), Categorical("y", tuple(range(classes))))
 
 
 def hot_domain(values, bits, classes=2):
     """Return the domain of one attribute of several values seen through binary columns c=0, c=1, ..., and bits."""
     views = {f"c={v}": View("c", equals(v)) for v in range(values)}
-    attributes = [Listed("c", tuple(range(values))), *(Listed(f"b{k}", (0, 1)) for k in range(bits))]
+    attributes = [Categorical("c", tuple(range(values))), *(Categorical(f"b{k}", (0, 1)) for k in range(bits))]
     order = (*views, *(f"b{k}" for k in range(bits)))
-    return Domain(tuple(attributes), Listed("y", tuple(range(classes))), views, order=order)
+    return Domain(tuple(attributes), Categorical("y", tuple(range(classes))), views, order=order)
 
 
 def seen(domain, rows):
@@ -263,7 +263,7 @@ def all_datasets(columns, rows):
 
 def test_joins_beside_all_data_sets():
     """Two trees about the same four rows: the share of ordered data sets in which both could have been grown."""
-    domain = Domain((Listed("b0", (0, 1)), Listed("b1", (0, 1))), Listed("y", (0, 1)))
+    domain = Domain((Categorical("b0", (0, 1)), Categorical("b1", (0, 1))), Categorical("y", (0, 1)))
     rows = [(0, 0, 0), (0, 1, 1), (1, 1, 1), (1, 1, 0)]
     settings = ({"max_depth": 1}, {"criterion": "entropy"})
     models = [fit(domain, rows, s) for s in settings]
@@ -298,7 +298,7 @@ def test_joins_beside_all_data_sets():
 @pytest.mark.slow
 def test_wide_rule_lists_beside_all_data_sets():
     """GreedyRL of width 2 on three rows: the share of data sets with the counts in which it gives the same list."""
-    domain = Domain((Listed("b0", (0, 1)), Listed("b1", (0, 1))), Listed("y", (0, 1)))
+    domain = Domain((Categorical("b0", (0, 1)), Categorical("b1", (0, 1))), Categorical("y", (0, 1)))
     rows = [(0, 0, 1), (0, 1, 0), (1, 0, 0)]
 
     def learned(data):

@@ -19,7 +19,7 @@ from learner_fact_cases import random_fit
 
 import recon
 from encoders.domain.domain import Domain
-from encoders.domain.values import Continuous, Grid, Listed, Test, View
+from encoders.domain.values import Categorical, Continuous, Grid, Test, View
 from encoders.encode.encoder import asking, encode, with_known_rows
 from encoders.encode.learner_facts import facts_of_learner, with_learner_facts
 from encoders.kinds.open_leaves import _least_improvement, always_kept
@@ -121,8 +121,8 @@ def worlds(domain, rows, labels):
 CASES = [
     (Grid.between("a", 0, 5), 2.5, None),
     (Grid.between("a", 0, 4), 2.0, None),
-    (Listed("a", (0, 0.1, 0.2, 0.3)), float(np.float32(0.1)) / 2 + float(np.float32(0.2)) / 2, None),
-    (Listed("a", (0, 1, 2, 5)), 3.0, None),
+    (Categorical("a", (0, 0.1, 0.2, 0.3)), float(np.float32(0.1)) / 2 + float(np.float32(0.2)) / 2, None),
+    (Categorical("a", (0, 1, 2, 5)), 3.0, None),
     (Grid.between("a", 0, 3), 1.5, ("b", 0.5)),
     (Grid.between("a", 0, 3), 2.0, ("a", 0.5)),
     (Grid.between("a", 2**24 - 1, 2**24 + 3), float(2**24 + 1), None),
@@ -137,7 +137,7 @@ COUNTS = {2: [((1, 1), (1, 0)), ((2, 0), (1, 1))], 3: [((1, 0), (1, 1), (0, 1)),
     [(*case, counts) for case in CASES for counts in COUNTS[2 if case[2] is None else 3]],
 )
 def test_worlds_with_facts_are_those_that_the_learner_could_split_so(attribute, theta, second, counts):
-    domain = Domain((attribute, Listed("b", (0, 1))), Listed("y", (0, 1)))
+    domain = Domain((attribute, Categorical("b", (0, 1))), Categorical("y", (0, 1)))
     release = tree_of(domain, theta, counts, second)
 
     def leaf(row):
@@ -168,9 +168,9 @@ def test_worlds_with_facts_are_those_that_the_learner_could_split_so(attribute, 
 @pytest.mark.parametrize("gaps", [False, True])
 def test_leaves_agree_in_what_is_seen_of_an_attribute(gaps):
     """Of a group of which one column is a feature, and of an attribute that may be missing, by brute force."""
-    group = Grid.between("g", 0, 2, missing=True) if gaps else Listed("g", ("r", "g", "b"))
+    group = Grid.between("g", 0, 2, missing=True) if gaps else Categorical("g", ("r", "g", "b"))
     columns = {} if gaps else {"g_r": View("g", Test(values=("r",)))}
-    domain = Domain((Listed("b", (0, 1)), group), Listed("y", (0, 1)), columns)
+    domain = Domain((Categorical("b", (0, 1)), group), Categorical("y", (0, 1)), columns)
     nodes = [
         ModelNode(Support(), (("b", Test(high=0.5)),), 1, 2),
         ModelNode(Support((2, 1))),
@@ -193,7 +193,9 @@ def test_leaves_agree_in_what_is_seen_of_an_attribute(gaps):
 def test_bits_of_facts_are_those_of_the_count(seed):
     """The product over attributes against the histograms of all statements together, on random small trees."""
     dice = np.random.default_rng(seed)
-    domain = Domain((Grid.between("a", 0, 6), Listed("b", (0, 1, 2)), Listed("c", (0, 1))), Listed("y", (0, 1)))
+    domain = Domain(
+        (Grid.between("a", 0, 6), Categorical("b", (0, 1, 2)), Categorical("c", (0, 1))), Categorical("y", (0, 1))
+    )
     n = int(dice.integers(3, 9))
     rows = np.stack([dice.integers(0, 7, n), dice.integers(0, 3, n), dice.integers(0, 2, n), dice.integers(0, 2, n)])
 
@@ -240,7 +242,7 @@ def leaky(tmp_path):
 
     people = pd.DataFrame({"age": [1, 1, 1, 3, 3, 4], "y": [0, 1, 1, 0, 0, 0]})
     model = DecisionTreeClassifier(random_state=0).fit(people[["age"]], people["y"])
-    release, _ = stored(tmp_path, model, Domain((Grid.between("age", 1, 4),), Listed("y", (0, 1))))
+    release, _ = stored(tmp_path, model, Domain((Grid.between("age", 1, 4),), Categorical("y", (0, 1))))
     return release, people
 
 
@@ -301,7 +303,7 @@ def test_the_learner_is_among_the_assumptions_and_no_longer_denied(tmp_path):
 
 
 def test_a_threshold_that_no_pair_explains_is_named(tmp_path):
-    domain = Domain((Listed("a", (0, 1, 5)), Listed("b", (0, 1))), Listed("y", (0, 1)))
+    domain = Domain((Categorical("a", (0, 1, 5)), Categorical("b", (0, 1))), Categorical("y", (0, 1)))
     release = tree_of(domain, 2.0, ((2, 0), (0, 2)))
     with pytest.raises(ContradictionError, match=r"tree, node 0: 'a' split at 2\.0") as told:
         with_learner_facts(release, GINI, written=True)
@@ -309,7 +311,7 @@ def test_a_threshold_that_no_pair_explains_is_named(tmp_path):
 
 
 def test_a_limit_that_is_broken_is_named():
-    domain = Domain((Grid.between("a", 0, 5), Listed("b", (0, 1))), Listed("y", (0, 1)))
+    domain = Domain((Grid.between("a", 0, 5), Categorical("b", (0, 1))), Categorical("y", (0, 1)))
     release = tree_of(domain, 2.5, ((2, 0), (0, 1)))
     for settings_of, said in (
         ({"min_samples_leaf": 2}, "leaf 2: 1 rows, min_samples_leaf is 2"),
@@ -322,7 +324,7 @@ def test_a_limit_that_is_broken_is_named():
 
 
 def test_other_learners_and_releases_are_refused():
-    domain = Domain((Grid.between("a", 0, 5), Listed("b", (0, 1))), Listed("y", (0, 1)))
+    domain = Domain((Grid.between("a", 0, 5), Categorical("b", (0, 1))), Categorical("y", (0, 1)))
     release = tree_of(domain, 2.5, ((2, 0), (0, 1)))
     with pytest.raises(Unsupported, match="greedy rule list"):
         with_learner_facts(release, Learner("greedy rule list"))
@@ -331,7 +333,7 @@ def test_other_learners_and_releases_are_refused():
 
 
 def test_thresholds_of_a_release_file_are_not_taken_for_stored_ones():
-    domain = Domain((Grid.between("a", 0, 5), Listed("b", (0, 1))), Listed("y", (0, 1)))
+    domain = Domain((Grid.between("a", 0, 5), Categorical("b", (0, 1))), Categorical("y", (0, 1)))
     release = tree_of(domain, 2.9, ((2, 0), (0, 1)))
     found = with_learner_facts(release, GINI)
     assert found.facts.facts == ()
@@ -339,7 +341,7 @@ def test_thresholds_of_a_release_file_are_not_taken_for_stored_ones():
 
 
 def test_a_continuous_attribute_keeps_what_is_true():
-    domain = Domain((Continuous("a", None, None), Listed("b", (0, 1))), Listed("y", (0, 1)))
+    domain = Domain((Continuous("a", None, None), Categorical("b", (0, 1))), Categorical("y", (0, 1)))
     release = tree_of(domain, 2.5, ((1, 1), (0, 1)))
     found = facts_of_learner(release, GINI, written=True)
     assert [f.name for f in found.facts] == ["tree, leaf 1: rows of several classes that were not split agree in 'b'"]
@@ -352,7 +354,7 @@ def test_a_continuous_attribute_keeps_what_is_true():
      {"criterion": "squared_error"}],
 )  # fmt: skip
 def test_a_limit_that_stops_a_leaf_takes_its_fact_away(setting):
-    domain = Domain((Listed("a", (0, 1)), Listed("b", (0, 1))), Listed("y", (0, 1)))
+    domain = Domain((Categorical("a", (0, 1)), Categorical("b", (0, 1))), Categorical("y", (0, 1)))
     release = tree_of(domain, 0.5, ((1, 1), (2, 0)))
     assert len(facts_of_learner(release, GINI).facts) == 1
     if "criterion" in setting:
@@ -402,7 +404,7 @@ def test_a_leaf_that_only_rounding_made_gives_no_fact(tmp_path):
     y = np.concatenate([np.repeat(range(10), left), np.repeat(range(10), 4 * left)])
     model = DecisionTreeClassifier(criterion="entropy", random_state=0).fit(pd.DataFrame({"x": x}), y)
     assert model.tree_.node_count == 1
-    release, _ = stored(tmp_path, model, Domain((Listed("x", (0, 1)),), Listed("y", tuple(range(10)))))
+    release, _ = stored(tmp_path, model, Domain((Categorical("x", (0, 1)),), Categorical("y", tuple(range(10)))))
     found = with_facts(release, Learner("sklearn tree", "entropy"))
     assert found.facts.facts == ()
     assert any("rounding may have hidden" in line for line in found.assumptions)

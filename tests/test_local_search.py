@@ -21,7 +21,7 @@ from solvers.foundation.limits import Limits
 from solvers.foundation.native import threads as compiling
 from solvers.programs.local_search import compiled, loops
 from solvers.programs.local_search import compiled as annealing
-from solvers.programs.local_search.finding import _broken, known_rows
+from solvers.programs.local_search.finding import _broken_statement, known_rows
 from solvers.programs.local_search.problem import Walks, _class_sizes, problem_of
 from solvers.statements.boxes import Attribute, Box
 from solvers.statements.questions.query import Count, Enumerate, MostLikely
@@ -152,10 +152,10 @@ def test_every_kind_of_breach_is_seen():
     got = encoded(release).statements
     world = found(encoded(release))
     rows = np.array([[part_of(got.domain, k, v) for k, v in enumerate(row)] for row in world.values.tolist()])
-    assert _broken(got, rows) is None
-    assert _broken(got, rows[1:]) is not None
+    assert _broken_statement(got, rows) is None
+    assert _broken_statement(got, rows[1:]) is not None
     barred = replace(got, impossible=(Box(tuple((k, 1 << p) for k, p in enumerate(rows[0].tolist()))),))
-    assert "impossible" in _broken(barred, rows)
+    assert "impossible" in _broken_statement(barred, rows)
     for i, k in itertools.product(range(len(rows)), range(len(got.domain.attributes))):
         for part in range(len(got.domain.attributes[k].sizes)):
             other = rows.copy()
@@ -163,7 +163,7 @@ def test_every_kind_of_breach_is_seen():
             fits = all(
                 s.low <= sum(s.region.holds(row) for row in other.tolist()) <= s.high for s in got.statements()
             ) and not any(all(m >> row[j] & 1 for j, m in b.literals) for b in got.impossible for row in other.tolist())
-            assert (_broken(got, other) is None) == fits
+            assert (_broken_statement(got, other) is None) == fits
 
 
 def part_of(domain, k, value):
@@ -301,7 +301,7 @@ def test_without_numba_or_time_the_loops_stay_as_they_are(monkeypatch):
 @pytest.mark.parametrize(("seconds", "there"), [(None, True), (60, True), (30, True), (5, False)])
 def test_loops_never_compiled_are_where_time_is_there(monkeypatch, seconds, there):
     monkeypatch.setattr("solvers.foundation.native.threads._compiled_before", lambda _: False)
-    assert compiling.ready([region_at], Limits(seconds=seconds)) is there
+    assert compiling.ready_to_call([region_at], Limits(seconds=seconds)) is there
 
 
 # ---------------------------------------------------------------- regions as walks

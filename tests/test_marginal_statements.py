@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from encoders.domain.domain import Domain
-from encoders.domain.values import Continuous, Grid, Listed, View
+from encoders.domain.values import Categorical, Continuous, Grid, View
 from encoders.domain.values import Test as Condition
-from encoders.encode.marginals import LARGEST, stated
+from encoders.encode.marginals import LARGEST, column_statements
 from encoders.models.models import ColumnFigures
 from solvers.engines.marginal_statements import Marginal, MarginalColumn
 from solvers.foundation.errors import Unsupported
@@ -19,12 +19,12 @@ from solvers.statements.release import RowCount
 
 DOMAIN = Domain(
     (
-        Grid.between("x", 0, 3), Grid.between("gap", 0, 2, missing=True), Listed("word", ("a", "b", "c")),
-        Listed("tenth", (0.1, 0.2, 0.7)), Continuous("float", Fraction(0), Fraction(9)),
-        Grid.between("wide", 0, 200_000), Grid.between("huge", 10**12, 10**12 + 1), Listed("fine", (1e-9, 0.1)),
-        Listed("far", (0, 1 << 30)),
+        Grid.between("x", 0, 3), Grid.between("gap", 0, 2, missing=True), Categorical("word", ("a", "b", "c")),
+        Categorical("tenth", (0.1, 0.2, 0.7)), Continuous("float", Fraction(0), Fraction(9)),
+        Grid.between("wide", 0, 200_000), Grid.between("huge", 10**12, 10**12 + 1), Categorical("fine", (1e-9, 0.1)),
+        Categorical("far", (0, 1 << 30)),
     ),
-    Listed("y", (0, 1)),
+    Categorical("y", (0, 1)),
     {"is b": View("word", Condition(values=("b",))), "is a or c": View("word", Condition(values=("a", "c")))},
 )  # fmt: skip
 NO_END = LARGEST - 1
@@ -36,7 +36,8 @@ TEN = RowCount(10, 10)
 def found(many=TEN, **figures):
     """Return (weights, low, high) of every statement of some figures."""
     return [
-        (one.weights.tolist(), one.low, one.high) for one in stated(ColumnFigures(source="S", **figures), DOMAIN, many)
+        (one.weights.tolist(), one.low, one.high)
+        for one in column_statements(ColumnFigures(source="S", **figures), DOMAIN, many)
     ]
 
 

@@ -31,7 +31,7 @@ from sklearn.tree import DecisionTreeClassifier
 from typer.testing import CliRunner
 
 from encoders.domain.domain import Domain
-from encoders.domain.values import Grid, Listed
+from encoders.domain.values import Categorical, Grid
 from encoders.encode.marginals import figures_of, marginals_of
 from recon.cli.app import app
 from recon.readers.inspection.inspecting import inspect
@@ -42,7 +42,7 @@ from solvers.engines.marginal_worlds import MarginalBoxes
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 
-DOMAIN = Domain((Grid.between("x", 0, 3), Listed("b", (0, 1))), Listed("y", (0, 1)))
+DOMAIN = Domain((Grid.between("x", 0, 3), Categorical("b", (0, 1))), Categorical("y", (0, 1)))
 ROWS = list(product(range(4), (0, 1), (0, 1)))
 STEPS = {
     "standard": (StandardScaler, ("mean_", "var_")),
@@ -120,7 +120,7 @@ def people(n=400, rare=40):
     rng = np.random.default_rng(3)
     table = pd.DataFrame({"age": rng.integers(18, 90, n), "smoker": (np.arange(n) < rare).astype(int)})
     table["y"] = ((table["age"] + rng.normal(0, 20, n)) > 50).astype(int)
-    domain = Domain((Grid.between("age", 18, 99), Listed("smoker", (0, 1))), Listed("y", (0, 1)))
+    domain = Domain((Grid.between("age", 18, 99), Categorical("smoker", (0, 1))), Categorical("y", (0, 1)))
     return table, domain
 
 
@@ -284,7 +284,7 @@ def test_a_column_that_the_domain_lacks_or_has_as_words_keeps_people_open(tmp_pa
         table[["age", "smoker"]], table["y"]
     )
     path = stored(model, tmp_path / "m.pkl")
-    words = Domain((domain.attributes[0], Listed("smoker", ("no", "yes"))), domain.label)
+    words = Domain((domain.attributes[0], Categorical("smoker", ("no", "yes"))), domain.label)
     for given, why in ((Domain(domain.attributes[:1], domain.label), "'smoker' is neither"), (words, "are no numbers")):
         found = _pinned_by_columns(load(path, domain=given), 0, Limits())
         assert (found.worlds, why in found.why) == (0, True)
@@ -319,7 +319,7 @@ def test_many_attributes_of_many_values_are_no_hindrance(tmp_path):
     rng = np.random.default_rng(1)
     table = pd.DataFrame(rng.integers(0, 1000, (600, 12)), columns=[f"v{k}" for k in range(12)])
     domain = Domain(
-        tuple(Grid.between(name, 0, 999) for name in table.columns), Listed("y", (0, 1))
+        tuple(Grid.between(name, 0, 999) for name in table.columns), Categorical("y", (0, 1))
     )  # 120 bits of a row
     label = (table["v0"] > 500).astype(int)
     model = make_pipeline(MinMaxScaler(), DecisionTreeClassifier(max_depth=1)).fit(table, label)
@@ -346,7 +346,7 @@ def test_rows_that_break_a_count_or_a_figure_are_no_world(tmp_path):
 
 def test_columns_of_one_attribute_with_equal_figures_are_all_stated(tmp_path):
     table = pd.DataFrame({"job": ["a", "b", "c", "c"] * 50, "y": [0, 0, 1, 0] * 50})  # a and b: the same mean
-    domain = Domain((Listed("job", ("a", "b", "c")),), Listed("y", (0, 1)))
+    domain = Domain((Categorical("job", ("a", "b", "c")),), Categorical("y", (0, 1)))
     steps = (OneHotEncoder(sparse_output=False), StandardScaler(), DecisionTreeClassifier(max_depth=1))
     release = load(stored(make_pipeline(*steps).fit(table[["job"]], table["y"]), tmp_path / "m.pkl"), domain=domain)
     sums = {tuple(one.weights.tolist()): one.low for one in marginals_of(release) if ", sum of job" in one.source}

@@ -42,7 +42,7 @@ def test_compare_is_brute_force(pair):
 @given(st.integers(0, 2**32), st.integers(1, 60), st.integers(1, 60))
 def test_flow_and_assignment_agree(seed, n, m):
     rng = np.random.default_rng(seed)
-    distinct, left, right = matching.grouped(rng.integers(0, 3, (n, 4)), rng.integers(0, 3, (m, 4)))
+    distinct, left, right = matching.group_rows(rng.integers(0, 3, (n, 4)), rng.integers(0, 3, (m, 4)))
     rows, columns = np.flatnonzero(left), np.flatnonzero(right)
     dense = matching._assignment(distinct, np.repeat(rows, left[rows]), np.repeat(columns, right[columns]))
     assert matching._flow(distinct, rows, columns, left[rows], right[columns]) == dense

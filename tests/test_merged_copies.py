@@ -33,7 +33,7 @@ from recon.release.remediation.copies import (
     _tree_things,
     merged_copy,
 )
-from recon.release.remediation.merging import merged
+from recon.release.remediation.merging import merge_leaves
 from solvers.foundation.errors import EngineError, Unsupported
 
 N = 300
@@ -64,7 +64,7 @@ def saved(tmp_path: Path, content: bytes, name: str = "model.pkl") -> str:
 def copied(path: str, known: Domain, k: int) -> tuple[EncodedRelease, Any, Copied]:
     """Return what was read, the merging for groups of k rows, and the copy."""
     release = load(path, domain=known)
-    found = merged(release, {"smallest_group": k})
+    found = merge_leaves(release, {"smallest_group": k})
     return release, found, merged_copy(Path(path).read_bytes(), release.models, found.collapsed)
 
 
@@ -103,7 +103,7 @@ def test_scikit_learn_loads_a_copy_that_predicts_the_same_in_kept_leaves(name: s
     release = load(path, domain=domain(x, y))
     forest = "forest" in name or "trees" in name
     collapsed = (
-        [some_nodes(t) for t in estimators(model)] if forest else merged(release, {"smallest_group": 7}).collapsed
+        [some_nodes(t) for t in estimators(model)] if forest else merge_leaves(release, {"smallest_group": 7}).collapsed
     )
     found = merged_copy(Path(path).read_bytes(), release.models, collapsed)
     new = joblib.load(io.BytesIO(found.content))
@@ -192,7 +192,7 @@ def test_a_regressor_keeps_its_values(tmp_path: Path) -> None:
     model = DecisionTreeRegressor(max_depth=6, random_state=0).fit(x, y + x["a"])
     path = saved(tmp_path, pickle.dumps(model))
     with pytest.raises(Unsupported, match="a domain without the target"):
-        merged(load(path, domain=domain(x, y)), {"smallest_group": 12})
+        merge_leaves(load(path, domain=domain(x, y)), {"smallest_group": 12})
     _, found, made = copied(path, Domain(domain(x, y).attributes), 12)
     new = pickle.loads(made.content)
     leaf = _owners(np.stack([model.tree_.children_left, model.tree_.children_right], axis=1), found.collapsed[0])
@@ -259,7 +259,7 @@ def test_a_copy_that_is_wrong_is_not_given_out(change: str, tmp_path: Path, monk
         copies._set_state(thing, {"nodes": nodes, "values": values})
 
     release = load(path, domain=domain(x, y))
-    at = merged(release, {"smallest_group": 10}).collapsed
+    at = merge_leaves(release, {"smallest_group": 10}).collapsed
     monkeypatch.setattr(copies, "_replace_tables", wrong)
     with pytest.raises((EngineError, Unsupported), match=r"nothing was written|others would keep"):
         merged_copy(Path(path).read_bytes(), release.models, at)

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 
 import recon
 from encoders.domain.domain import Domain
-from encoders.domain.values import Listed, Test
+from encoders.domain.values import Categorical, Test
 from encoders.encode.encoder import EncodedRelease, encode
 from encoders.models.models import Forest, Noise, PublishedFigure, Rule, RuleList, RuleSet, Table, Tree
 from encoders.models.nodes import ModelNode, Support
 from recon.release.remediation import merging as search
-from recon.release.remediation.merging import merged
+from recon.release.remediation.merging import merge_leaves
 from recon.release.remediation.pruning import NoMerging, pruned
-from recon.release.remediation.thresholds import Demands, demands_of, figures_of, outcomes, together
+from recon.release.remediation.thresholds import Demands, combined_outcome, demands_of, figures_of, outcomes
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.statements.noise.laws import NoiseLaw
@@ -31,8 +31,8 @@ from solvers.statements.release import RowCount
 VALUES = (3, 2, 3)  # of the attributes a, b, c
 CLASSES = 2
 DOMAIN = Domain(
-    tuple(Listed(name, tuple(range(n))) for name, n in zip("abc", VALUES, strict=True)),
-    label=Listed("y", tuple(range(CLASSES))),
+    tuple(Categorical(name, tuple(range(n))) for name, n in zip("abc", VALUES, strict=True)),
+    label=Categorical("y", tuple(range(CLASSES))),
 )
 POINTS = list(itertools.product(*map(range, VALUES)))
 Row = tuple[tuple[int, ...], int]
@@ -148,13 +148,13 @@ def check_fewest(seed: int, n: int, policy: dict[str, Any], depth: int) -> None:
     release = encode(DOMAIN, [tree])
     if best is None:
         with pytest.raises(NoMerging, match="no merging meets the policy"):
-            merged(release, policy)
+            merge_leaves(release, policy)
         return
-    found = merged(release, policy)
+    found = merge_leaves(release, policy)
     assert (found.merges, found.exact) == (best, True)
     assert len(tree.nodes.leaves) - len(found.release.models[0].nodes.leaves) == best  # type: ignore[union-attr]
     assert meets(by_hand(tree, found.collapsed[0], rows), policy)
-    assert together(outcomes(found.after, demands_of(policy))) == "met"
+    assert combined_outcome(outcomes(found.after, demands_of(policy))) == "met"
 
 
 @pytest.mark.slow
@@ -222,14 +222,14 @@ def test_a_rule_list_loses_the_shortest_run_of_last_rules(seed: int, n: int, pol
     good = [
         j
         for j in range(len(rules))
-        if together(outcomes(figures_of(encode(DOMAIN, [shorter(j)]), Limits(), demands), demands)) == "met"
+        if combined_outcome(outcomes(figures_of(encode(DOMAIN, [shorter(j)]), Limits(), demands), demands)) == "met"
     ]
     release = encode(DOMAIN, [RuleList(tuple(rules))])
     if not good:
         with pytest.raises(NoMerging):
-            merged(release, policy)
+            merge_leaves(release, policy)
         return
-    found = merged(release, policy)
+    found = merge_leaves(release, policy)
     assert found.merges == len(rules) - 1 - max(good)
     assert "prefixes" in found.how
 
@@ -247,7 +247,7 @@ def test_merged_counts_are_sums_and_tests_that_nobody_asks_any_more_are_gone() -
 def test_leaves_of_which_one_counts_no_classes_become_one_that_counts_rows() -> None:
     """Where one leaf says only how many rows it has, the merged one does not say more."""
     nodes = (ModelNode(Support(), (("b", Test((0,))),), 1, 2), ModelNode(Support((2, 1))), ModelNode(Support(None, 4)))
-    found = merged(encode(DOMAIN, [Tree(nodes)]), {"smallest_group": 5})
+    found = merge_leaves(encode(DOMAIN, [Tree(nodes)]), {"smallest_group": 5})
     assert found.release.models[0].nodes[0].support == Support(None, 7)
 
 
@@ -255,9 +255,9 @@ def test_what_one_leaf_violates_is_named() -> None:
     """Where even one leaf for everybody violates the policy, the rule is named, with what to do."""
     tree = grown(random.Random(1), some_rows(random.Random(1), 9), 3)
     with pytest.raises(NoMerging, match=r"rows of the smallest group: at least 10 wanted \(smallest_group\)"):
-        merged(encode(DOMAIN, [tree]), {"smallest_group": 10})
+        merge_leaves(encode(DOMAIN, [tree]), {"smallest_group": 10})
     with pytest.raises(NoMerging, match="mean_bits_left"):
-        merged(encode(DOMAIN, [tree]), {"mean_bits_left": 50})
+        merge_leaves(encode(DOMAIN, [tree]), {"mean_bits_left": 50})
 
 
 def test_what_is_not_merged_is_refused_by_name() -> None:
@@ -272,14 +272,14 @@ def test_what_is_not_merged_is_refused_by_name() -> None:
         ([replace(tree, noise=Noise(NoiseLaw("discrete_laplace", 1)))], "then add noise"),
     ):
         with pytest.raises(Unsupported, match=words):
-            merged(encode(DOMAIN, models, RowCount(9, 9) if len(models) == 1 else None), {"smallest_group": 2})
+            merge_leaves(encode(DOMAIN, models, RowCount(9, 9) if len(models) == 1 else None), {"smallest_group": 2})
 
 
 def test_the_clock_is_looked_at() -> None:
     """Without time left the search ends with a refusal."""
     tree = grown(random.Random(3), some_rows(random.Random(3), 20), 4)
     with pytest.raises(Inconclusive):
-        merged(encode(DOMAIN, [tree]), {"mean_bits_left": 1.0}, Limits(seconds=0))
+        merge_leaves(encode(DOMAIN, [tree]), {"mean_bits_left": 1.0}, Limits(seconds=0))
 
 
 @given(seed=st.integers(0, 10**6), k=st.integers(1, 6))
@@ -294,15 +294,17 @@ def test_each_tree_of_a_forest_is_merged_as_little_as_it_must(seed: int, k: int)
     release = encode(DOMAIN, [Forest(tuple(trees))])
     if None in best:
         with pytest.raises(NoMerging):
-            merged(release, policy)
+            merge_leaves(release, policy)
         return
-    found = merged(release, policy)
+    found = merge_leaves(release, policy)
     if found.exact:
         assert found.merges == sum(best)  # type: ignore[arg-type]
         assert "each is merged alone" in found.how
     else:  # a class or a small group follows from several trees, each of which would meet the policy alone
         assert found.merges > sum(best)  # type: ignore[arg-type]
-    assert together(outcomes(figures_of(found.release, Limits(), demands_of(policy)), demands_of(policy))) == "met"
+    assert (
+        combined_outcome(outcomes(figures_of(found.release, Limits(), demands_of(policy)), demands_of(policy))) == "met"
+    )
 
 
 @pytest.mark.slow
@@ -316,12 +318,12 @@ def test_a_forest_meets_rules_about_everybody_greedily(seed: int) -> None:
     release = encode(DOMAIN, [Forest(tuple(trees))])
     policy = {"most_pinned": 0, "mean_bits_left": 1.5}
     roots = encode(DOMAIN, [Forest(tuple(pruned(t, [0] if len(t.nodes) > 1 else [])[0] for t in trees))])
-    possible = together(outcomes(figures_of(roots, Limits(), demands_of(policy)), demands_of(policy))) == "met"
+    possible = combined_outcome(outcomes(figures_of(roots, Limits(), demands_of(policy)), demands_of(policy))) == "met"
     if not possible:
         with pytest.raises(NoMerging):
-            merged(release, policy)
+            merge_leaves(release, policy)
         return
-    found = merged(release, policy)
+    found = merge_leaves(release, policy)
     again = recon.measure(found.release, "multiset")
     assert again.determined_rows == 0
     assert again.entropy_bits is not None
@@ -343,9 +345,9 @@ def test_a_tree_too_large_for_the_exact_search_is_merged_greedily(seed: int) -> 
         patch.setattr(search, "MAX_PAIRS", 1)
         if best is None:
             with pytest.raises(NoMerging):
-                merged(encode(DOMAIN, [tree]), policy)
+                merge_leaves(encode(DOMAIN, [tree]), policy)
             return
-        found = merged(encode(DOMAIN, [tree]), policy)
+        found = merge_leaves(encode(DOMAIN, [tree]), policy)
     assert meets(by_hand(tree, found.collapsed[0], rows), policy)
     assert found.merges >= best
     greedy = found.how.startswith("greedy")
@@ -365,7 +367,7 @@ def test_figures_of_an_empty_release_meet_what_asks_of_people() -> None:
     release: EncodedRelease = encode(DOMAIN, [Tree((ModelNode(Support((0, 0))),))])
     facts = figures_of(release, Limits(), Demands())
     demands = Demands(smallest_group=5, most_pinned=0, mean_bits_left=3.0)
-    assert together(outcomes(facts, demands)) == "met"
+    assert combined_outcome(outcomes(facts, demands)) == "met"
 
 
 def test_groups_of_resamples_are_not_passed_over() -> None:
@@ -380,7 +382,7 @@ def test_groups_of_resamples_are_not_passed_over() -> None:
     release = encode(DOMAIN, [forest], RowCount(12, 12))
     facts = figures_of(release, Limits(seconds=10), Demands())
     assert facts["smallest_group"] == [2, 2]  # so few different rows were drawn of a leaf: a published count
-    assert together(outcomes(facts, Demands(smallest_group=3))) == "violated"
-    found = merged(release, {"smallest_group": 3}, Limits(seconds=20))
+    assert combined_outcome(outcomes(facts, Demands(smallest_group=3))) == "violated"
+    found = merge_leaves(release, {"smallest_group": 3}, Limits(seconds=20))
     assert (found.merges, found.exact, found.how.startswith("greedy")) == (1, False, True)
     assert found.release.models[0].trees[1].nodes[0].support == Support((6, 6), None, 10)  # type: ignore[union-attr]

@@ -35,12 +35,12 @@ from solvers.positions.midpoints.splits import (
     Attained,
     Barred,
     Cycled,
-    _before,
-    after,
+    _previous_float,
     at_least,
     at_most,
     least_left,
     most_left,
+    next_float,
     raw_ends,
     surely_exact,
     tiny_from,
@@ -103,8 +103,8 @@ def test_bounds_of_differences_are_exact(x, y):
         if np.isfinite(found):
             assert _number(float(found)) == wanted or abs(wanted) > _number(LARGEST)
     assert at_most(a)[0] <= x <= at_least(a)[0]
-    assert after(at_most(a))[0] > x or at_most(a)[0] == LARGEST
-    assert _before(at_least(a))[0] < x or at_least(a)[0] == -LARGEST
+    assert next_float(at_most(a))[0] > x or at_most(a)[0] == LARGEST
+    assert _previous_float(at_least(a))[0] < x or at_least(a)[0] == -LARGEST
 
 
 @settings(max_examples=500, deadline=None)
@@ -261,7 +261,7 @@ def test_a_narrower_claim_is_not_proved(case):
     for i, c in open_[:: max(1, len(open_) // 5)]:
         high = found.high.copy()
         high[i, c] = max(values[i, c], found.low[i, c])
-        if high[i, c] < _before(found.high[[i]][:, c])[0]:
+        if high[i, c] < _previous_float(found.high[[i]][:, c])[0]:
             narrower = replace(found, high=high)
             replayed_wider = found.high[i, c] - found.low[i, c] > 1e-3
             assert not replayed_wider or not holds(problem, domains, splits, ranges, narrower)

@@ -28,7 +28,7 @@ from test_infer import real
 import recon
 from encoders.domain.cuts import AttributeCuts
 from encoders.domain.domain import Domain
-from encoders.domain.values import Continuous, Grid, Listed, Test, View
+from encoders.domain.values import Categorical, Continuous, Grid, Test, View
 from encoders.encode.joining import _same_values
 from recon.models.exporting import export, restored
 from recon.queries.certificates.verifying import verify
@@ -389,7 +389,7 @@ def test_several_files_must_agree(tmp_path):
     with pytest.raises(ReleaseError, match="18 to 90, but 18 to 90, or missing in"):
         recon.load(tmp_path / "a.json", tmp_path / "b.json")
     assert recon.count(recon.load(tmp_path / "a.json", tmp_path / "c.json")).value == 3 * 24 * 50**2
-    listed = Listed("age", tuple(range(18, 91)), missing=True)
+    listed = Categorical("age", tuple(range(18, 91)), missing=True)
     assert _same_values(listed, Grid.between("age", 18, 90, missing=True))
     assert not _same_values(listed, Grid.between("age", 18, 90))
 
@@ -492,10 +492,10 @@ def test_columns_with_empty_cells():
     assert domain.attributes == (
         Grid.between("whole", 1, 5, missing=True),
         Grid.between("grid", 0.5, 2.25, 0.01, missing=True),
-        Listed("text", ("a", "b"), missing=True),
-        Listed("bit", (0, 1), missing=True),
+        Categorical("text", ("a", "b"), missing=True),
+        Categorical("bit", (0, 1), missing=True),
         Grid.between("other", 4, 7, missing=True),
-        Listed("kind", ("x", "y", "z"), missing=True),
+        Categorical("kind", ("x", "y", "z"), missing=True),
         Grid.between("full", 1, 3),
     )
     assert raw_indices(domain, frame)[:, 0].tolist() == [0, 4, 5]

@@ -15,7 +15,7 @@ from test_noisy_commands import NOISY, tree, write  # noqa: F401 - fixtures
 from test_noisy_oracle import profiles, range_of
 
 import recon
-from recon.queries.certificates.certificate_format import level_of, sealed
+from recon.queries.certificates.certificate_format import level_of, with_seal
 from recon.queries.certificates.issuing import contradiction_certificate
 from recon.queries.certificates.verifying import verify
 
@@ -48,7 +48,7 @@ def forged(rng, certificate):
         changed["claim"]["profile"].popitem()
     else:
         changed |= {"recon_certificate": 2, "confidence": 0.3 if kind == "lower" else 0.999}
-    return sealed({key: value for key, value in changed.items() if key != "seal"})
+    return with_seal({key: value for key, value in changed.items() if key != "seal"})
 
 
 @pytest.mark.slow
@@ -129,7 +129,7 @@ def test_results_of_commands_are_verified_and_changes_are_not(write, run, tmp_pa
     for bad in (1, 0, -0.5, 1.5, "x", True, None, "1/0"):
         changed = copy.deepcopy(lines)
         certificate = changed[at]["certificate"] | {"confidence": bad}
-        changed[at]["certificate"] = sealed({k: v for k, v in certificate.items() if k != "seal"})
+        changed[at]["certificate"] = with_seal({k: v for k, v in certificate.items() if k != "seal"})
         assert "REJECTED" in run("verify", write(changed, "changed.json"), path, code=1).stdout, bad
 
 
@@ -177,11 +177,11 @@ def test_exact_releases_have_no_confidence_to_speak_of(write):  # noqa: F811
     (certificate,) = recon.certify(got, pd.DataFrame([{"a": 3, "y": 1}]))["certificate"]
     assert errors(certificate, got) == [""]
     head = {k: v for k, v in certificate.items() if k != "seal"}
-    (error,) = errors(sealed(head | {"recon_certificate": 2, "confidence": 0.95}), got)
+    (error,) = errors(with_seal(head | {"recon_certificate": 2, "confidence": 0.95}), got)
     assert "no noise is unbounded" in error
-    (error,) = errors(sealed(head | {"confidence": 0.95}), got)
+    (error,) = errors(with_seal(head | {"confidence": 0.95}), got)
     assert "confidence" in error
-    (error,) = errors(sealed(head | {"recon_certificate": 2}), got)
+    (error,) = errors(with_seal(head | {"recon_certificate": 2}), got)
     assert "confidence" in error
 
 

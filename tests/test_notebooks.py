@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import recon
-from encoders.domain.values import Continuous, Grid, Listed
+from encoders.domain.values import Categorical, Continuous, Grid
 from encoders.models.nodes import Nodes
 from recon.queries.bounds.placed import BoundAnswer, Later
 from recon.readers.inspection.findings.findings import LEVELS, Finding
@@ -203,7 +203,9 @@ def drawing():
 
 def test_plots_draw_the_figures():
     plt = drawing()
-    numbers = recon.Domain((Listed("a", (1, 2, 3, 4)), Grid("g", 0, 1, 1024), Continuous("c")), Listed("y", (0, 1)))
+    numbers = recon.Domain(
+        (Categorical("a", (1, 2, 3, 4)), Grid("g", 0, 1, 1024), Continuous("c")), Categorical("y", (0, 1))
+    )
     bars = numbers.plot()
     assert [bar.get_width() for bar in bars.patches] == [2.0, 10.0, 0.0, 1.0]
     assert [t.get_text() for t in bars.get_yticklabels()] == ["a", "g", "c", "y"]

@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 
 import recon
 from encoders.domain.domain import Domain
-from encoders.domain.values import Grid, Listed, View, equals
+from encoders.domain.values import Categorical, Grid, View, equals
 from encoders.encode.encoder import encode
 from encoders.models.learner_facts import Learner
 from encoders.models.models import ModelNode, PublishedFigure, Rule, RuleList, Support, Table, Tree
 from recon.learner_rule.optimal.classes import class_of
-from recon.learner_rule.optimal.competing_models import Alternative, _joined, under, without
+from recon.learner_rule.optimal.competing_models import Alternative, _conjunction, under, without
 from recon.learner_rule.optimal.generation import (
     ConstraintGeneration,
     _every_model,
@@ -32,7 +32,7 @@ from recon.learner_rule.optimal.generation import (
     _product_share,
     optimal_rule,
 )
-from recon.learner_rule.optimal.swapped_rows import _one_column, replaced
+from recon.learner_rule.optimal.swapped_rows import _one_column, replaced_nodes
 from recon.learner_rule.optimal.verdicts import certify_under_optimal
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
 from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
@@ -44,7 +44,7 @@ NAMES = ("a", "b", "c")
 
 
 def domain_of(columns: int) -> Domain:
-    return Domain(tuple(Listed(n, (0, 1)) for n in NAMES[:columns]), Listed("y", (0, 1)))
+    return Domain(tuple(Categorical(n, (0, 1)) for n in NAMES[:columns]), Categorical("y", (0, 1)))
 
 
 def tree_functions(columns, depth):
@@ -321,7 +321,7 @@ def test_classes_that_depend_on_the_data_are_refused(learner, why):
 
 
 def test_thresholds_and_missing_classes_are_refused():
-    ages = Domain((Listed("a", (0, 1)), Grid.between("age", 18, 90)), Listed("y", (0, 1)))
+    ages = Domain((Categorical("a", (0, 1)), Grid.between("age", 18, 90)), Categorical("y", (0, 1)))
     with pytest.raises(Unsupported, match="thresholds"):
         optimal_rule(encode(ages, [stump([(2, 0), (1, 1)])]), TREE1)
     sizes = Tree(
@@ -345,9 +345,9 @@ def test_broken_limits_are_contradictions():
 
 
 def test_columns_may_be_views_of_attributes():
-    values = Listed("v", ("x", "y", "z"))
+    values = Categorical("v", ("x", "y", "z"))
     columns = {f"v={k}": View("v", equals(k)) for k in "xyz"}
-    domain = Domain((Listed("a", (0, 1)), values), Listed("y", (0, 1)), columns)
+    domain = Domain((Categorical("a", (0, 1)), values), Categorical("y", (0, 1)), columns)
     release = encode(domain, [stump([(1, 1), (2, 0)])])
     found = optimal_rule(release, TREE2, Limits(seconds=60))
     # the two rows where a = 0 must have the same value of v: 3 of 9 pairs
@@ -367,7 +367,7 @@ def test_what_an_antecedent_leaves_is_disjoint_and_whole(rest, antecedent):
         values = dict(zip(NAMES, row, strict=True))
         inside = all(values[n] == v for n, v in rest) and not all(values[n] == v for n, v in antecedent)
         assert sum(all(values[n] == v for n, v in piece) for piece in pieces) == inside
-    both = _joined(tuple(rest), tuple(antecedent))
+    both = _conjunction(tuple(rest), tuple(antecedent))
     assert (both is None) == any((n, 1 - v) in antecedent for n, v in rest)
 
 
@@ -377,7 +377,7 @@ def test_what_an_antecedent_leaves_is_disjoint_and_whole(rest, antecedent):
 )
 def test_the_training_rows_satisfy_every_inequality(data, is_list, size):
     frame = pd.DataFrame(data, columns=[*"abcd", "y"])
-    domain = Domain(tuple(Listed(n, (0, 1)) for n in "abcd"), Listed("y", (0, 1)))
+    domain = Domain(tuple(Categorical(n, (0, 1)) for n in "abcd"), Categorical("y", (0, 1)))
     if is_list:
         fitted, learner = (
             OptimalRuleListClassifier(size, width=size),
@@ -408,7 +408,7 @@ def test_shares_multiply_only_where_leaves_are_products():
 
 
 def test_copies_over_interchangeable_columns_multiply():
-    domain = Domain(tuple(Listed(n, (0, 1)) for n in "abcdef"), Listed("y", (0, 1)))
+    domain = Domain(tuple(Categorical(n, (0, 1)) for n in "abcdef"), Categorical("y", (0, 1)))
     release = encode(domain, [stump([(2, 1), (0, 2)])])
     models = class_of(release, TREE1)
     better = Alternative("tree", (((("b", 0),), 0), ((("b", 1),), 1)), models.least)
@@ -433,7 +433,7 @@ def test_time_that_is_up_ends_the_search_without_a_claim():
 def test_replacements_are_exact_for_stumps_and_bounds_for_others(case):
     release, learner, every, optimal = case
     models = class_of(release, learner)
-    found = replaced(release, models, Limits())
+    found = replaced_nodes(release, models, Limits())
     truth = math.log2(len(optimal) / len(every))
     assert -sum(place.bits for place in found) >= truth - 1e-12
     if learner == TREE1:  # all other stumps are replacements
@@ -441,13 +441,13 @@ def test_replacements_are_exact_for_stumps_and_bounds_for_others(case):
         (place,) = found
         assert (place.what, place.node, place.columns) == ("split", 0, len(models.columns) - 1)
     loose = class_of(release, learner, gap=models.errors)
-    assert replaced(release, loose, Limits()) == ()  # every model makes at least 0 errors
+    assert replaced_nodes(release, loose, Limits()) == ()  # every model makes at least 0 errors
 
 
 def test_replacements_where_leaves_may_be_split():
     release = encode(domain_of(3), [stump([(2, 2), (1, 1)])])
     models = class_of(release, TREE2)
-    found = replaced(release, models, Limits())
+    found = replaced_nodes(release, models, Limits())
     # b and c must not help where a = 0, nor where a = 1: (2, 2) has 8 of 16 such fillings at least, (1, 1) has 2 of 4
     assert [place.what for place in found] == ["leaf", "leaf"]
     for place in found:
@@ -464,10 +464,12 @@ def test_replacements_where_leaves_may_be_split():
 
 def test_replacements_need_independent_columns():
     several = joined_with_table((("b", equals(1)),))
-    assert replaced(several, class_of(several, TREE2), Limits()) == ()
-    domain = Domain(domain_of(2).attributes, Listed("y", (0, 1)), impossible=((("a", equals(1)), ("b", equals(1))),))
+    assert replaced_nodes(several, class_of(several, TREE2), Limits()) == ()
+    domain = Domain(
+        domain_of(2).attributes, Categorical("y", (0, 1)), impossible=((("a", equals(1)), ("b", equals(1))),)
+    )
     release = encode(domain, [stump([(2, 1), (0, 2)])])
-    assert replaced(release, class_of(release, TREE1), Limits()) == ()
+    assert replaced_nodes(release, class_of(release, TREE1), Limits()) == ()
 
 
 def test_a_large_node_is_bounded_in_floats_and_a_small_memory_leaves_it_out():

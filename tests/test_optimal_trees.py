@@ -113,12 +113,12 @@ def test_scores_over_attributes_are_those_of_all_trees(data):
 
 @cache
 def nested():
-    from encoders.domain.values import Listed, Test, View, equals
+    from encoders.domain.values import Categorical, Test, View, equals
 
-    attributes = Listed("a", (0, 1, 2, 3)), Listed("b", (0, 1, 2))
+    attributes = Categorical("a", (0, 1, 2, 3)), Categorical("b", (0, 1, 2))
     columns = {
         "a>0": View("a", Test(values=(1, 2, 3))),
         "a>2": View("a", Test(values=(3,))),
         "b=1": View("b", equals(1)),
     }
-    return Domain(attributes, Listed("y", (0, 1)), columns)
+    return Domain(attributes, Categorical("y", (0, 1)), columns)

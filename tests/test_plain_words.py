@@ -23,7 +23,7 @@ from sklearn.tree import DecisionTreeClassifier
 import recon
 from encoders.domain.cuts import AttributeCuts
 from encoders.domain.domain import Domain
-from encoders.domain.values import Continuous, Grid, Listed, exact
+from encoders.domain.values import Categorical, Continuous, Grid, exact
 from encoders.parts.base import CutDomain
 from recon.queries.measures.attribute_bits import curve_points, exposed_groups, exposed_in_all, worst_first
 from recon.readers.formats.drafts.binding import single_limits
@@ -287,7 +287,9 @@ def cut_domain(*attributes, single=True, label=None):
     return CutDomain(domain, cuts, single)
 
 
-BITS = [Listed(name, (0, 1)) for name in ("city_Oslo", "city_Rome", "city_Wien", "smoker", "x0=a b", "x0=c", "is_a")]
+BITS = [
+    Categorical(name, (0, 1)) for name in ("city_Oslo", "city_Rome", "city_Wien", "smoker", "x0=a b", "x0=c", "is_a")
+]
 
 
 def said(*literals: tuple[int, int]) -> str:
@@ -326,7 +328,7 @@ def test_folded_words_say_every_bit_once(bits):
 
 def test_names_alone_make_groups_only_of_values():
     def names(*given):
-        return {k: (g.base, g.value) for k, g in _one_hot_groups([Listed(n, (0, 1)) for n in given]).items()}
+        return {k: (g.base, g.value) for k, g in _one_hot_groups([Categorical(n, (0, 1)) for n in given]).items()}
 
     assert names("age<=30", "age<=50", "age>=20") == {}
     assert names("a_", "_a", "a__", "a") == {}
@@ -336,13 +338,15 @@ def test_names_alone_make_groups_only_of_values():
     }  # fmt: skip
     assert names("\u202e_x", "\u202e_y", "!_x", "!_y") == {}  # nothing to see before the value
     assert names("a=x", "a:x") == {}  # the same value twice says nothing
-    assert _one_hot_groups([Listed("c_a", (0, 1, 2)), Listed("c_b", (0, 1)), Continuous("c_c")]) == {}
-    long = [Listed("_".join("ab" * 2_500) + end, (0, 1)) for end in ("_x", "_y")]
+    assert _one_hot_groups([Categorical("c_a", (0, 1, 2)), Categorical("c_b", (0, 1)), Continuous("c_c")]) == {}
+    long = [Categorical("_".join("ab" * 2_500) + end, (0, 1)) for end in ("_x", "_y")]
     assert len(_one_hot_groups(long)) == 2
 
 
 def test_listed_values_are_said_as_ranges_or_by_what_is_not_meant():
-    cut = cut_domain(Listed("c", tuple("abcdefgh")), Listed("n", (1, 2, 5, 7, 9, 11, 13)), Grid.between("g", 18, 90))
+    cut = cut_domain(
+        Categorical("c", tuple("abcdefgh")), Categorical("n", (1, 2, 5, 7, 9, 11, 13)), Grid.between("g", 18, 90)
+    )
 
     def of(k, *values):
         return condition_text(cut, Box(((k, sum(1 << v for v in values)),)))
@@ -355,7 +359,7 @@ def test_listed_values_are_said_as_ranges_or_by_what_is_not_meant():
     assert of(1, 1, 2, 3, 4, 5) == "2 <= n <= 11"
     assert of(1, 0, 2) == "n in {1, 5}"
     assert of(2, *range(13)) == "g in 18..30"
-    missing = cut_domain(Listed("m", tuple("abcdef"), missing=True))
+    missing = cut_domain(Categorical("m", tuple("abcdef"), missing=True))
     assert condition_text(missing, Box(((0, 0b0111111),))) == "m is not missing"
     assert condition_text(missing, Box(((0, 0b1000000),))) == "m is missing"
 

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from encoders.domain.domain import Domain
-from encoders.domain.values import Grid, Listed, Test, View, equals
+from encoders.domain.values import Categorical, Grid, Test, View, equals
 from encoders.encode.encoder import encode
 from encoders.models.models import RuleList, RuleSet, Table, Tree
 from recon.readers.formats.drafts.binding import Binder, passes
@@ -110,7 +110,7 @@ def test_sklearn2pmml_has_shares_and_forests_have_least_numbers():
 
 def test_hints_are_what_the_dictionary_says():
     hints = read("pmml-written/knime_sets.pmml").hints
-    assert hints["city"] == Listed("city", ("Berne", "Oslo", "Rome", "York"))
+    assert hints["city"] == Categorical("city", ("Berne", "Oslo", "Rome", "York"))
     assert hints["age"] == Grid.between("age", 18, 80)
 
 
@@ -341,7 +341,7 @@ def test_derived_fields():
         '<FieldRef field="x"/><Constant>10</Constant></Apply><Constant>4</Constant></Apply></DerivedField>'
     )
     draft = read_pmml(tree_file(two_leaves("z", "0.5"), scaled, x="double"))
-    domain = Domain((Grid.between("x", 0, 20),), Listed("y", ("n", "p")))
+    domain = Domain((Grid.between("x", 0, 20),), Categorical("y", ("n", "p")))
     (tree,) = draft.bound(Binder(draft, domain))
     assert tree.nodes[0].condition == (("x", Test(high=12)),)
     odd = '<DerivedField name="z" optype="continuous" dataType="double"><Lag field="x"/></DerivedField>'
@@ -356,7 +356,7 @@ def test_derived_fields():
 def test_float_fields_compare_float32_values():
     draft = read_pmml(tree_file(two_leaves("x", "24.2"), x="float"))
     assert draft.single
-    domain = Domain((Grid.between("x", 24, 25, 0.1),), Listed("y", ("n", "p")))
+    domain = Domain((Grid.between("x", 24, 25, 0.1),), Categorical("y", ("n", "p")))
     assert draft.bound(Binder(draft, domain))[0].nodes[0].condition == (("x", Test(high=24.2)),)
 
 

@@ -19,7 +19,7 @@ from recon.release.policies.assessing import assess, least_loss
 from recon.release.policies.checks import PLACES, _none_small, all_of, at_least, at_most, interval_text
 from recon.release.policies.facts import FactTable
 from recon.release.policies.policy import MOST_FILES, _preset, init_text, policy_lines, presets, read_policy
-from recon.release.policies.rules import RULES, WORDS, PolicyPart, json_schema, parsed, preset_names
+from recon.release.policies.rules import RULES, WORDS, PolicyPart, json_schema, parse_policy, preset_names
 from solvers.foundation.errors import PolicyError
 
 TOP = 12  # values of the intervals that brute force walks
@@ -69,7 +69,7 @@ WRONG = {
 
 def refused(text, file="p.toml"):
     with pytest.raises(PolicyError) as error:
-        parsed(text if isinstance(text, bytes) else text.encode(), file)
+        parse_policy(text if isinstance(text, bytes) else text.encode(), file)
     return str(error.value)
 
 
@@ -99,7 +99,7 @@ def test_every_key_is_described_everywhere():
 @pytest.mark.parametrize(("key", "text"), [(key, text) for key, texts in RIGHT.items() for text in texts])
 def test_right_values_are_taken_and_fit_the_schema(key, text):
     line = f"{key} = {text}"
-    assert parsed(line.encode(), "p.toml") is not None
+    assert parse_policy(line.encode(), "p.toml") is not None
     jsonschema.Draft202012Validator(json_schema()).validate(tomllib.loads(line))
 
 
@@ -135,7 +135,7 @@ def test_what_is_no_toml_is_refused():
     assert "nested too deeply" in refused("x = " + "[" * 5000)
     assert "number that cannot be read" in refused("smallest_group = " + "9" * 5000)
     assert "no policy is longer" in refused("#" * (1 << 21))
-    assert parsed(b"\xef\xbb\xbfsmallest_group = 3", "p.toml").smallest_group == 3
+    assert parse_policy(b"\xef\xbb\xbfsmallest_group = 3", "p.toml").smallest_group == 3
 
 
 @pytest.mark.parametrize("name", HOSTILE[:5])
@@ -154,7 +154,7 @@ def test_hostile_keys_values_and_files_stay_inert(name):
 def test_any_bytes_are_a_policy_or_refused(data):
     said = "p.toml: "
     try:
-        parsed(data, "p.toml")
+        parse_policy(data, "p.toml")
     except PolicyError as error:
         said = str(error)
     assert said.startswith("p.toml: ")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestClassifier
 
 import recon
-from recon.queries.located.positions import placed
+from recon.queries.located.positions import position_results
 from recon.release.auditing.positions import RowBoxes, groups_at_positions
 
 
@@ -85,7 +85,7 @@ def test_the_rows_that_were_fitted_are_so_many(leaf, tmp_path):
     joblib.dump(model, tmp_path / "m.joblib")
     frame.assign(y=y).to_csv(tmp_path / "rows.csv", index=False)
     release = recon.load(tmp_path / "m.joblib", domain=str(tmp_path / "rows.csv"))
-    found = groups_at_positions(placed(release))
+    found = groups_at_positions(position_results(release))
     assert found.groups
     assert found.cells
     for one in (*found.groups, *found.cells):

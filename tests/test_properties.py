@@ -24,7 +24,7 @@ from test_engines import Case, parts_of
 from test_kinds import MAKERS, random_rows, release_of
 
 from solvers.cells import linear_system
-from solvers.cells.bit_boxes import Covering, WordLayout, minus, split, split_parts
+from solvers.cells.bit_boxes import Covering, WordLayout, minus, split_parts, split_pieces
 from solvers.cells.components import Component
 from solvers.cells.system import _build
 from solvers.cells.worlds import RandomSource
@@ -262,7 +262,7 @@ def test_split_and_minus(problem):
     layout, boxes = problem
     rows, words = every_row(layout), layout.full[None].copy()
     for box in boxes:
-        within, within_of, beyond, beyond_of = split(layout, words, box)
+        within, within_of, beyond, beyond_of = split_pieces(layout, words, box)
         before = held(layout, words, rows)
         for found, origin, side in ((within, within_of, True), (beyond, beyond_of, False)):
             now = held(layout, found, rows)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import recon
 from encoders.domain.domain import Domain
-from encoders.domain.values import Continuous, Grid, Listed, Test, View
+from encoders.domain.values import Categorical, Continuous, Grid, Test, View
 from encoders.encode.encoder import encode
 from encoders.models.models import PublishedFigure, Rule, RuleList, Table, Tree
 from encoders.models.nodes import ModelNode, Support
@@ -23,11 +23,11 @@ from solvers.foundation import exact
 from solvers.statements.release import RowCount
 
 BIT = (0, 1)
-LABEL = Listed("y", BIT)
+LABEL = Categorical("y", BIT)
 
 
 def bits(d, label=True):
-    return Domain(tuple(Listed(f"b{k}", BIT) for k in range(d)), LABEL if label else None)
+    return Domain(tuple(Categorical(f"b{k}", BIT) for k in range(d)), LABEL if label else None)
 
 
 def leaf(*counts):
@@ -38,7 +38,7 @@ def single_leaf(domain, *counts, plain=None):
     return encode(domain, [Tree((ModelNode(Support(counts or None, plain)),))])
 
 
-TABLE_II = Domain((Grid.between("a1", 10, 15), Listed("a2", BIT), Listed("a3", (1, 2, 3))), LABEL)
+TABLE_II = Domain((Grid.between("a1", 10, 15), Categorical("a2", BIT), Categorical("a3", (1, 2, 3))), LABEL)
 
 
 def table_ii():
@@ -85,7 +85,7 @@ def test_rule_list_1():
 
 @pytest.mark.parametrize(("known", "worlds", "dist_g"), [(("a1", 1), 3, 0.6131471928), (("a2", 1), 2, 0.3868528072)])
 def test_tables_vi_and_vii(known, worlds, dist_g):
-    domain = Domain((Listed("a1", BIT), Listed("a2", (1, 2, 3))))
+    domain = Domain((Categorical("a1", BIT), Categorical("a2", (1, 2, 3))))
     nodes = (
         ModelNode(Support(), ((known[0], Test(values=(known[1],))),), 1, 2),
         ModelNode(Support(count=1)),
@@ -106,7 +106,7 @@ def test_tables_vi_and_vii(known, worlds, dist_g):
 @pytest.mark.parametrize("table", [False, True])
 def test_dist_of_rows_in_no_known_order_is_that_of_their_marginals(table):
     """Def. 2 over all sequences of three rows that agree with the counts, listed one by one."""
-    domain = Domain((Listed("a1", BIT), Listed("a2", (1, 2, 3)), Listed("a3", BIT)))
+    domain = Domain((Categorical("a1", BIT), Categorical("a2", (1, 2, 3)), Categorical("a3", BIT)))
     first, second = (("a1", Test(values=(1,))),), (("a2", Test(high=1)), ("a3", Test(values=(0,))))
     if table:
         release = encode(domain, [Table((PublishedFigure(first, count=1), PublishedFigure(second, count=2),
@@ -238,7 +238,7 @@ def test_factors_are_exact(counts, size, count):
 
 
 def test_integers_with_a_trillion_values():
-    domain = Domain((Grid.between("income", 0, 10**12 - 1), Listed("b", BIT)), LABEL)
+    domain = Domain((Grid.between("income", 0, 10**12 - 1), Categorical("b", BIT)), LABEL)
     nodes = (ModelNode(Support(), (("income", Test(high=999_999.5)),), 1, 2), leaf(3, 0), leaf(0, 2))
     release = encode(domain, [Tree(nodes)])
     assert recon.count(release).value == (2 * 10**6) ** 3 * (2 * (10**12 - 10**6)) ** 2
@@ -254,7 +254,7 @@ def test_integers_with_a_trillion_values():
 
 def test_thresholds_of_several_kinds_on_one_attribute():
     domain = Domain(
-        (Listed("size", ("S", "M", "L", "XL")), Grid.between("t", 0, 1, 0.1)),
+        (Categorical("size", ("S", "M", "L", "XL")), Grid.between("t", 0, 1, 0.1)),
         LABEL,
         {"big": View("size", Test(low="L"))},
     )
@@ -379,7 +379,7 @@ def test_a_short_range_of_a_continuous_attribute_is_never_certain():
 
 
 def test_a_row_space_that_is_empty_holds_no_rows():
-    nothing = Domain((Listed("a", BIT),), LABEL, impossible=((("a", Test(values=(0, 1))),),))
+    nothing = Domain((Categorical("a", BIT),), LABEL, impossible=((("a", Test(values=(0, 1))),),))
     release = single_leaf(nothing, 0, 0)
     for convention in ("assigned", "ordered", "multiset"):
         assert recon.measure(release, convention).counted.value == 1
@@ -397,7 +397,7 @@ def test_dist_g_mentioned_leaves_a_label_out_that_nobody_names():
         )
         return recon.measure(encode(Domain(attributes, label), [Tree(nodes)])).dist_g_mentioned
 
-    assert over_age(label=None) == pytest.approx(over_age(Listed("b", BIT), label=LABEL), abs=1e-14)
+    assert over_age(label=None) == pytest.approx(over_age(Categorical("b", BIT), label=LABEL), abs=1e-14)
 
 
 def test_values_are_not_rounded_on_the_way_in():
@@ -420,7 +420,7 @@ def test_values_are_not_rounded_on_the_way_in():
 
 def test_what_some_world_lacks_is_never_said_to_be_in_all_of_them():
     """1 - (1/2)^200 rounds to 1: the share of a profile that is merely possible stays below it."""
-    domain = recon.Domain((Listed("a", (0, 1)),), None, {})
+    domain = recon.Domain((Categorical("a", (0, 1)),), None, {})
     release = encode(domain, [RuleList((Rule((), Support(count=200)),))])
     found = recon.certify(release, [{"a": 1}])
     assert found["verdict"].tolist() == ["possible"]

@@ -23,7 +23,7 @@ from recon.queries.certificates.issuing import contradiction_certificate, world_
 from recon.queries.certificates.verifying import verify
 from recon.readers.formats.release.writing import release_json
 from recon.readers.frames.selections import select_frame
-from solvers.cells.bit_boxes import WordLayout, apart
+from solvers.cells.bit_boxes import WordLayout, disjoint_pieces
 from solvers.cells.linear_system import same_columns
 from solvers.cells.system import system_of
 from solvers.engines.chain import _no_worse
@@ -308,6 +308,6 @@ def test_a_region_of_many_boxes_is_cut_within_the_limits():
     layout = WordLayout(got.statements.domain)
     boxes = tuple(Box(((0, 1 << i), (1, 1 << i))) for i in range(60))
     asked = []
-    apart(layout, layout.full[None].copy(), Region(Box(), boxes), lambda pieces, width: asked.append(pieces))
+    disjoint_pieces(layout, layout.full[None].copy(), Region(Box(), boxes), lambda pieces, width: asked.append(pieces))
     assert len(asked) == 60
     assert max(asked) > 50

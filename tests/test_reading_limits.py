@@ -21,12 +21,12 @@ import typer
 import recon
 import recon.cli.app
 from encoders.kinds import tree as encoder
-from recon.io.files.opening import ReadingBudget, _read_stream, current, drawing, read_whole, within
+from recon.io.files.opening import ReadingBudget, _read_stream, budget_within, current, drawing, read_whole
 from recon.queries.certificates.issuing import all_of_it
 from recon.readers.formats.release.reading import strict_json
 from recon.readers.frames.selections import raw_indices, read_table
 from recon.readers.loading.loading import read_domain
-from recon.release.auditing.matching import grouped
+from recon.release.auditing.matching import group_rows
 from solvers.foundation.errors import Inconclusive, ReleaseError, TooLarge
 from solvers.foundation.limits import Limits
 from solvers.programs.local_search.problem import problem_of
@@ -236,10 +236,10 @@ def test_what_the_kernel_shows_is_empty(path):
 @pytest.mark.slow
 def test_standard_input_is_bounded(monkeypatch):
     reading, writing = os.pipe()  # nobody writes
-    with os.fdopen(reading, "rb") as stream, within(limits=Limits(seconds=0.0)), pytest.raises(Inconclusive):
+    with os.fdopen(reading, "rb") as stream, budget_within(limits=Limits(seconds=0.0)), pytest.raises(Inconclusive):
         _read_stream(stream)
     os.close(writing)
-    with within(1_000), pytest.raises(ReleaseError, match="--memory"):
+    with budget_within(1_000), pytest.raises(ReleaseError, match="--memory"):
         _read_stream(io.BytesIO(bytes(2_000)))
     assert _read_stream(io.BytesIO(b"abc")) == b"abc"
 
@@ -263,12 +263,12 @@ def test_every_command_that_reads_has_both_options():
 def test_budgets_add_up():
     assert current().left == 1 << 30
     with drawing(Limits(memory=1_000)) as whole:
-        with within(600) as part:
+        with budget_within(600) as part:
             part.bytes(500)
             assert (part.left, whole.left) == (100, 500)
             with pytest.raises(ReleaseError, match="600 bytes"):
                 part.bytes(101)
-        with within(600) as part:
+        with budget_within(600) as part:
             assert part.left == 500
             with part.lent():
                 part.bytes(500)
@@ -383,9 +383,9 @@ def test_millions_of_rows_hear_the_clock():
     domain = recon.load(str(GOLDEN / "tree_classes.json")).domain
     frame = pd.DataFrame({a.name: [a.value_at(0)] * 3 for a in domain.all})
     rows = raw_indices(domain, frame)
-    assert len(grouped(rows, rows)[0]) == 1
+    assert len(group_rows(rows, rows)[0]) == 1
     with drawing(Limits(seconds=0.0, started=-60.0)):
-        for ask in (lambda: raw_indices(domain, frame), lambda: grouped(rows, rows)):
+        for ask in (lambda: raw_indices(domain, frame), lambda: group_rows(rows, rows)):
             with pytest.raises(Inconclusive):
                 ask()
 

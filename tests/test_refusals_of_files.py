@@ -19,9 +19,10 @@ from test_refusals import raised, unreached
 
 import recon
 from encoders.models.models import Provenance
-from recon.io.files.named_files import MAX_NAME, located, read_regular
-from recon.queries.certificates.certificate_format import claim_of, digest, level_of, sealed
-from recon.queries.certificates.verifying import Readings, _check, opened
+from recon.io.files.named_files import MAX_NAME, read_regular
+from recon.io.files.named_files import named_file as located
+from recon.queries.certificates.certificate_format import claim_of, digest, level_of, with_seal
+from recon.queries.certificates.verifying import Readings, _check, open_certificate
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import Possible
 
@@ -47,7 +48,7 @@ def claim(**said):
 
 def changed(**values):
     """Check a certificate with some values changed, under a new seal."""
-    return lambda release, good, folder: _check(sealed(json.loads(good) | values), Readings(release, Limits()), None)
+    return lambda release, good, folder: _check(with_seal(json.loads(good) | values), Readings(release, Limits()), None)
 
 
 def with_another_table(release, good, folder):
@@ -66,7 +67,7 @@ def world(**values):
 
 
 def open_one(**values):
-    return lambda release, good, folder: opened(json.loads(good) | values, [str(folder)], 1 << 20)
+    return lambda release, good, folder: open_certificate(json.loads(good) | values, [str(folder)], 1 << 20)
 
 
 def stored(content=None, sha256=None, **values):
@@ -81,7 +82,7 @@ def stored(content=None, sha256=None, **values):
         named = {key: whole[key] for key in ("recon_certificate", "claim", "release_sha256", "statements_sha256")}
         named |= {key: whole[key] for key in whole if key == "release_files"}
         named |= {"file": "one.json", "sha256": sha256 or hashlib.sha256(data).hexdigest()} | values
-        return opened(named, [str(folder)], 1 << 20)
+        return open_certificate(named, [str(folder)], 1 << 20)
 
     return run
 
@@ -122,7 +123,7 @@ def of_a_model_file(release, good, folder):
     """Check that no data set fits a release that was read from a model file."""
     origin = Provenance("LightGBM, model file", ("size",), ("no row was weighted",))
     read = replace(release, models=tuple(replace(model, origin=origin) for model in release.models))
-    return _check(sealed(json.loads(good) | {"claim": {"worlds": 0}}), Readings(read, Limits()), None)
+    return _check(with_seal(json.loads(good) | {"claim": {"worlds": 0}}), Readings(read, Limits()), None)
 
 
 FORGERIES = {
@@ -223,7 +224,7 @@ def test_no_refusal_is_without_a_forgery(release, good, tmp_path):
 def test_what_holds_is_accepted(release, good, tmp_path):
     found = json.loads(good)
     _check(found, Readings(release, Limits()), None)
-    assert opened(found, [str(tmp_path)], 1 << 20) == found
+    assert open_certificate(found, [str(tmp_path)], 1 << 20) == found
     assert stored()(release, good, tmp_path) == found
     assert level_of(found) == 1
     assert level_of(found | {"recon_certificate": 2, "confidence": "1/3"}) == Fraction(1, 3)

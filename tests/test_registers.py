@@ -24,10 +24,10 @@ import recon
 from recon.cli import app as cli
 from recon.cli.releasing.register import register as command
 from recon.readers.loading.loading import load
-from recon.release.registers.adding import _named_by_file, adds, joined
+from recon.release.registers.adding import _named_by_file, adds, joined_release
 from recon.release.registers.differences import SMALL
-from recon.release.registers.figures import RemainingUncertainty, tied
-from recon.release.registers.index import HEAD, INDEX, RegisterEntry, _quoted, appended, parsed
+from recon.release.registers.figures import RemainingUncertainty, mutual_bounds
+from recon.release.registers.index import HEAD, INDEX, RegisterEntry, _quoted, appended, parse_index
 from recon.release.registers.register import Register
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
@@ -187,7 +187,7 @@ def test_a_wrong_entry_is_refused_by_place(key, value, said):
     good = {"file": '"a.json"', "sha256": f'"{"0" * 64}"', "date": DAY, "decision": '"release"'}
     lines = "\n".join(f"{k} = {v}" for k, v in (good | {key: value}).items())
     with pytest.raises(ReleaseError) as error:
-        parsed(f"register = 1\n[[release]]\n{lines}\n", "index")
+        parse_index(f"register = 1\n[[release]]\n{lines}\n", "index")
     assert "index: release 1" in str(error.value)
     assert said in str(error.value)
 
@@ -196,7 +196,7 @@ def test_one_file_or_content_stands_once():
     text = appended("register = 1", RegisterEntry("a.json", "0" * 64, DAY, "release"))
     for twin in (RegisterEntry("a.json", "1" * 64, DAY, "release"), RegisterEntry("b.json", "0" * 64, DAY, "release")):
         with pytest.raises(ReleaseError, match="release 2: has the same"):
-            parsed(appended(text, twin), "index")
+            parse_index(appended(text, twin), "index")
 
 
 @given(st.text(st.characters(exclude_categories=("Cs",))))
@@ -686,12 +686,12 @@ def test_bounds_of_a_part_bound_the_whole():
     alone = RemainingUncertainty("exact", (5.0, 5.0), (1.0, 1.0), (2, 2), (3.0, 3.0))
     before = RemainingUncertainty("bounds", (1.0, 9.0), (0.2, 1.8), (0, 4), (0.0, 7.0))
     after = RemainingUncertainty("bounds", (2.0, 8.0), (0.4, 1.6), (0, None), (1.0, 6.0))
-    one, other, both = tied(alone, before, after)
+    one, other, both = mutual_bounds(alone, before, after)
     assert one == alone
     assert (other.log2_datasets, other.bits_left_per_person) == ((2.0, 9.0), (0.4, 1.8))
     assert both == RemainingUncertainty("bounds", (2.0, 5.0), (0.4, 1.0), (2, None), (1.0, 3.0))
     clash = RemainingUncertainty("unsat")
-    assert tied(alone, before, clash) == (alone, before, clash)
+    assert mutual_bounds(alone, before, clash) == (alone, before, clash)
 
 
 def test_earlier_releases_that_clash_are_named(tmp_path):
@@ -749,7 +749,7 @@ def test_several_new_files_and_known_columns(tmp_path):
     with_it = adds(known, register, Limits(seconds=60))
     assert with_it.release.known is not None
     assert with_it.after.log2_datasets[1] <= found.after.log2_datasets[1]
-    assert joined(known, register, Limits()).statements.rows.low == 5
+    assert joined_release(known, register, Limits()).statements.rows.low == 5
 
 
 def test_standard_input_cannot_be_joined(tmp_path):
@@ -856,4 +856,4 @@ def test_the_page_says_what_happens(tmp_path, monkeypatch, capsys):
     (tmp_path / "april.json").write_text(json.dumps(april), encoding="utf-8")
     assert adding("released", "april.json").sentences[0] + "\n" == clash
     (toml,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
-    assert parsed(toml, "page").entries[0].sha256 == sha256("released/march.json")
+    assert parse_index(toml, "page").entries[0].sha256 == sha256("released/march.json")

@@ -28,7 +28,7 @@ from removal_forgeries import (
     TORN,
 )
 
-from recon.queries.certificates.certificate_format import digest, naming_steps, seal_of, sealed, sharing_steps
+from recon.queries.certificates.certificate_format import digest, naming_steps, seal_of, sharing_steps, with_seal
 from recon.queries.certificates.issuing import position_certificate, profile_certificates
 from recon.queries.certificates.verifying import verify
 from recon.readers.formats.release.writing import dump
@@ -198,7 +198,7 @@ def mutated(rng, case, certificate):
         claims += [{"profile": profiles_of(rng, case, 1)[0], "at_most": rng.randrange(n)}]
         claims += [{"profile": profiles_of(rng, case, 1)[0], "at_least": 1}]
     found["claim"] = rng.choice(claims)
-    return sealed({**{key: value for key, value in certificate.items() if key != "seal"}, **found})
+    return with_seal({**{key: value for key, value in certificate.items() if key != "seal"}, **found})
 
 
 @pytest.mark.sampled(1)
@@ -294,7 +294,7 @@ def test_lines_are_held_against_the_certificate(change, bare, wrong):
 def test_lines_without_a_certificate_are_not_certified():
     release, found = result()
     found["certificate"]["claim"]["positions"].pop()
-    found["certificate"] = sealed({k: v for k, v in found["certificate"].items() if k != "seal"})
+    found["certificate"] = with_seal({k: v for k, v in found["certificate"].items() if k != "seal"})
     assert verify(found, release).bare == ("positions[3]: 'y' of position 2",)
 
 
@@ -316,7 +316,7 @@ def test_lines_without_a_certificate_are_not_certified():
 def test_other_claims_are_rejected(change, message):
     release, found = result()
     change(found["certificate"]["claim"])
-    found = sealed({k: v for k, v in found["certificate"].items() if k != "seal"})
+    found = with_seal({k: v for k, v in found["certificate"].items() if k != "seal"})
     (rejected,) = verify({"certificate": found}, release).rejected
     assert message in rejected.error
 
@@ -332,7 +332,7 @@ def test_several_training_files_are_told_apart():
     assert found["claim"]["of"] == "second"
     assert "3 rows of the training file of 'second'" in verify({"c": found}, release).verified[0].claim
     found["claim"]["of"] = "first"
-    changed = sealed({k: v for k, v in found.items() if k != "seal"})
+    changed = with_seal({k: v for k, v in found.items() if k != "seal"})
     (rejected,) = verify({"c": changed}, release).rejected
     assert "claim.of is 'first'" in rejected.error
 
@@ -342,12 +342,12 @@ def test_steps_that_are_shared_stand_in_the_same_result():
     whole = found["certificate"]
     proof = {"kind": "removals", "shared": digest(whole["proof"]["steps"])}
     claim = {"positions": whole["claim"]["positions"][:1]}
-    other = sealed({**{k: v for k, v in whole.items() if k != "seal"}, "claim": claim, "proof": proof})
+    other = with_seal({**{k: v for k, v in whole.items() if k != "seal"}, "claim": claim, "proof": proof})
     assert len(verify([whole, other], release).verified) == 2
     (rejected,) = verify([other], release).rejected
     assert "which this result does not hold" in rejected.error
     for wrong in ({**proof, "kind": "drat"}, {**proof, "steps": []}, {**proof, "shared": 1}):
-        forged = sealed({**{k: v for k, v in other.items() if k != "seal"}, "proof": wrong})
+        forged = with_seal({**{k: v for k, v in other.items() if k != "seal"}, "proof": wrong})
         assert len(verify([whole, forged], release).rejected) == 1
     named = naming_steps(whole)
     assert named["seal"] == seal_of(named) == whole["seal"]
@@ -364,9 +364,11 @@ def test_steps_in_words(tmp_path, capsys):
         ["labelled", [0], [0], 2, [[0, 0, False, -1], [0, 1, False, 1]]],
         ["assumed", 0, 1, [["counted", 1]]],
     ]
-    made = sealed({k: v for k, v in found["certificate"].items() if k != "seal"} | {"release_files": ["forest.json"]})
+    made = with_seal(
+        {k: v for k, v in found["certificate"].items() if k != "seal"} | {"release_files": ["forest.json"]}
+    )
     proof = {"kind": "removals", "shared": digest(made["proof"]["steps"])}
-    other = sealed({**{k: v for k, v in made.items() if k != "seal"}, "proof": proof})
+    other = with_seal({**{k: v for k, v in made.items() if k != "seal"}, "proof": proof})
     (tmp_path / "result.json").write_text(json.dumps([made, other]), encoding="utf-8")
     code, out, _ = run(capsys, "verify", tmp_path / "result.json", tmp_path / "forest.json", "--steps")
     assert code == 0

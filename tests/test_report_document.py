@@ -19,7 +19,7 @@ from recon.cli.releasing.reporting import report
 from recon.report.document.schema import json_schema
 from recon.report.page.html import markdown_page, page
 from recon.report.page.words import text_page
-from recon.report.results import _checked, as_read, read_document
+from recon.report.results import _checked_document, as_read, read_document
 from solvers.foundation.errors import PolicyError, ReleaseError, Unsupported
 
 ROOT = Path(__file__).parents[1]
@@ -216,7 +216,7 @@ VALUES = st.one_of(
 def refused_or_read(document):
     """Return the refusal of a document, or what is read of it."""
     try:
-        return None, _checked(json.loads(json.dumps(document)), "result.json")
+        return None, _checked_document(json.loads(json.dumps(document)), "result.json")
     except (ReleaseError, Unsupported) as error:
         return str(error), None
 

@@ -17,7 +17,7 @@ import recon
 from recon.queries.answers.undecided import no_reconstruction, plain_reasons
 from recon.queries.bounds.disclosure import disclosed_values
 from recon.queries.bounds.placed import BoundAnswer
-from recon.queries.measures.measures import _tied
+from recon.queries.measures.measures import _mutual_bounds
 from recon.report.wording.group_report import bound_line
 from recon.report.wording.headline import worlds_lines
 from solvers.foundation.errors import Inconclusive, Unsupported
@@ -67,16 +67,16 @@ def test_bounds_hold_the_brute_force_figures(limits):
 def test_worlds_with_and_without_an_order_bound_each_other():
     ordered = CountAnswer("bounds", convention="ordered", bounds=(20.0, 50.0))
     unknown = CountAnswer("bounds", convention="multiset", bounds=(-math.inf, 40.0))
-    first, second = _tied(ordered, unknown, 4)
+    first, second = _mutual_bounds(ordered, unknown, 4)
     assert first.bounds[0] == 20.0
     assert first.bounds[1] == pytest.approx(40 + math.log2(24))
     assert second.bounds == (pytest.approx(20 - math.log2(24)), 40.0)
     few = CountAnswer("bounds", convention="ordered", bounds=(1.0, 50.0))
-    assert _tied(few, unknown, 4)[1].bounds[0] == 0.0  # a world is one dataset at least
+    assert _mutual_bounds(few, unknown, 4)[1].bounds[0] == 0.0  # a world is one dataset at least
     none = CountAnswer("bounds", convention="ordered", bounds=(-math.inf, 50.0))
-    assert _tied(none, unknown, 4)[1].bounds[0] == -math.inf
+    assert _mutual_bounds(none, unknown, 4)[1].bounds[0] == -math.inf
     some = CountAnswer("bounds", convention="multiset", bounds=(3.0, 40.0))
-    assert _tied(none, some, 4)[0].bounds == (3.0, pytest.approx(40 + math.log2(24)))
+    assert _mutual_bounds(none, some, 4)[0].bounds == (3.0, pytest.approx(40 + math.log2(24)))
 
 
 @pytest.mark.parametrize("seed", range(2))

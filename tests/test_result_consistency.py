@@ -16,7 +16,7 @@ from extras import run
 
 from recon.release.policies.facts import FIGURES
 from recon.report.consistency import LISTED, ORDERS, SAME, _contradictions
-from recon.report.results import READ, _checked, as_read, filled
+from recon.report.results import READ, _checked_document, as_read, filled
 from recon.report.stored_report import rendered
 from solvers.foundation.errors import ReleaseError
 
@@ -186,7 +186,7 @@ def test_what_may_be_left_out_is_missed_by_no_format(form, made):
             at = at[step]
         del at[path[-1]]
         try:
-            _checked(document)
+            _checked_document(document)
         except ReleaseError:
             continue
         read += 1

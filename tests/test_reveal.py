@@ -18,7 +18,7 @@ from recon.experiments.experiment import NAMES, Point, experiment
 from recon.experiments.reveal import experiment as local
 from recon.experiments.reveal import findings as sentences
 from recon.experiments.reveal import measuring, published
-from recon.experiments.reveal.findings import complete, findings, means, printed
+from recon.experiments.reveal.findings import complete, findings, means, recomputed_cells
 from recon.experiments.reveal.measuring import (
     ALWAYS,
     BALANCED,
@@ -278,7 +278,7 @@ def test_findings_of_incomplete_results(keep):
 
 
 def test_printed_cells_cannot_come_from_their_neighbours():
-    table = printed()
+    table = recomputed_cells()
     assert not table["possible"].any()
     assert len(table) == len(published.F1) + len(published.DELTAS)
     for cell in published.F1:

@@ -20,7 +20,7 @@ import recon
 from recon.readers.frames.selections import select_frame
 from recon.readers.frames.world import World as PublicWorld
 from solvers.cells.clauses.lowering import Lowered, lower
-from solvers.cells.clauses.sat import LiteralQuestion, broken, satisfy, solve_questions
+from solvers.cells.clauses.sat import LiteralQuestion, broken_statement, satisfy, solve_questions
 from solvers.engines.chain import answer
 from solvers.engines.sat import MAX_CLAUSES, SatEngine
 from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported
@@ -69,7 +69,7 @@ def test_worlds_are_judged_statement_by_statement():
             elif rng.random() < 0.1:
                 rows.append([rng.randrange(t) for t in totals])
             parts = np.array([parts_of(statements.domain, r) for r in rows], dtype=np.int64).reshape(-1, len(totals))
-            said = broken(statements, parts)
+            said = broken_statement(statements, parts)
             assert (said is None) == met(statements, rows), (release, rows, said)
             right, wrong = right + (said is None), wrong + (said is not None)
     assert min(right, wrong) > 50

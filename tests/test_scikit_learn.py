@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import recon
 from encoders.domain.domain import Domain
-from encoders.domain.values import Continuous, Grid, Listed
+from encoders.domain.values import Categorical, Continuous, Grid
 from recon.readers.frames.world import TrueRows, violations
 from recon.readers.loading.loading import models_of
 
@@ -54,7 +54,7 @@ def test_the_truth_is_never_excluded(seed, n, depth):
 
 def test_thresholds_follow_float32():
     """16,777,217 is 16,777,216 as float32, so it goes left of a threshold between the two."""
-    domain = Domain((Grid.between("x", 0, 2**25),), Listed("y", (0, 1)))
+    domain = Domain((Grid.between("x", 0, 2**25),), Categorical("y", (0, 1)))
     x = pd.DataFrame({"x": [16_777_215, 16_777_218]})
     model = tree.DecisionTreeClassifier().fit(x, [0, 1])
     found = models_of(model, domain)[0].nodes[0].condition[0][1].high
@@ -64,7 +64,7 @@ def test_thresholds_follow_float32():
 
 
 def test_models_that_do_not_fit_the_domain_are_refused():
-    domain = Domain((Listed("x", (0, 1)),), Listed("y", (0, 1)))
+    domain = Domain((Categorical("x", (0, 1)),), Categorical("y", (0, 1)))
     x = pd.DataFrame({"x": [0, 0, 1, 1, 1]})
     y = [0, 0, 0, 1, 1]
     with pytest.raises(recon.ReleaseError, match="'z'"):
@@ -74,7 +74,7 @@ def test_models_that_do_not_fit_the_domain_are_refused():
 
 
 def test_weights_per_class_are_solved_for_and_others_leave_sizes():
-    domain = Domain((Listed("x", (0, 1)),), Listed("y", (0, 1)))
+    domain = Domain((Categorical("x", (0, 1)),), Categorical("y", (0, 1)))
     x = pd.DataFrame({"x": [0, 0, 1, 1, 1]})
     y = [0, 0, 0, 1, 1]
     plain = recon.encode(tree.DecisionTreeClassifier().fit(x, y), domain)
@@ -91,7 +91,7 @@ def test_weights_per_class_are_solved_for_and_others_leave_sizes():
 def test_a_regression_tree_gives_sizes_and_totals_of_a_numeric_label():
     frame = pd.DataFrame({"x": [0, 0, 1, 1, 1], "y": [3, 4, 10, 11, 15]})
     model = tree.DecisionTreeRegressor(max_depth=1).fit(frame[["x"]], frame["y"])
-    domain = Domain((Listed("x", (0, 1)),), Grid.between("y", 0, 20))
+    domain = Domain((Categorical("x", (0, 1)),), Grid.between("y", 0, 20))
     release = recon.encode(model, domain)
     assert violations(release, frame) == []
     assert recon.bound(release, {"x": 1}, "y").min == recon.bound(release, {"x": 1}, "y").max == 12
@@ -169,7 +169,7 @@ def test_a_forest_of_full_grown_trees_is_encoded_quickly(data):
 
 
 def test_an_unsplit_tree_and_a_class_never_seen():
-    domain = Domain((Listed("x", (0, 1)),), Listed("y", (0, 1, 2)))
+    domain = Domain((Categorical("x", (0, 1)),), Categorical("y", (0, 1, 2)))
     model = tree.DecisionTreeClassifier().fit(pd.DataFrame({"x": [0, 1]}), [1, 1])
     release = recon.encode(model, domain)
     assert recon.count(release).value == 4
@@ -214,7 +214,7 @@ def test_random_thresholds_on_numbers_that_float32_cannot_tell_apart(seed):
     """1.7e9 seconds and fractions: float32 has steps of 128 there, and random thresholds fall between."""
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame({"t": 1.7e9 + 5_000 * rng.random(60), "y": rng.integers(0, 2, 60)})
-    domain = Domain((Continuous("t", Fraction(1_699_999_999), Fraction(1_700_005_001)),), Listed("y", (0, 1)))
+    domain = Domain((Continuous("t", Fraction(1_699_999_999), Fraction(1_700_005_001)),), Categorical("y", (0, 1)))
     model = ensemble.ExtraTreesClassifier(4, random_state=seed).fit(frame[["t"]], frame["y"])
     release = recon.encode(model, domain)
     assert violations(release, frame) == []

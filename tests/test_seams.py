@@ -11,7 +11,7 @@ import pytest
 from extras import run
 
 from recon.cli.output.printing import _fold_file
-from recon.io.files.opening import within
+from recon.io.files.opening import budget_within
 from recon.readers.formats.boosters import pickled
 from recon.readers.frames.selections import read_table
 from recon.readers.stored.rewriting import open_stored
@@ -139,7 +139,7 @@ def test_boosters_inside_pickles_draw_on_the_running_budget():
     assert stored is not None
     model = stored.root
     assert pickled.read(model, "pickle").origin.format == "CatBoost, .cbm in a pickle"
-    with within(1_000), pytest.raises(ReleaseError, match="--memory"):
+    with budget_within(1_000), pytest.raises(ReleaseError, match="--memory"):
         pickled.read(model, "pickle")
 
 

@@ -22,7 +22,7 @@ from solvers.cells.system import system_of
 from solvers.foundation.errors import TooLarge
 from solvers.foundation.limits import Limits, Meter
 from solvers.foundation.parallel.opening import Processes
-from solvers.foundation.parallel.work import unpacked
+from solvers.foundation.parallel.work import unpack_reply
 from solvers.histograms import branches
 
 RELEASES = Path(__file__).parents[1] / "examples" / "releases"
@@ -39,7 +39,9 @@ def handed_out(monkeypatch):
 
     def counted(self, job):
         function, piece = pickle.loads(job.content)
-        asked = piece[0] if function is spreading._one else function  # a question of an audit: what is asked
+        asked = (
+            piece[0] if function is spreading._answer_question else function
+        )  # a question of an audit: what is asked
         found[asked.__name__.lstrip("_")] += 1
         return begin(self, job)
 
@@ -129,7 +131,7 @@ def test_a_component_too_large_for_its_part_of_the_memory_is_counted_with_all_of
 
     def seen(self, seconds):
         found = back(self, seconds)
-        replies.extend(unpacked(reply, Meter()) for _, reply in found)
+        replies.extend(unpack_reply(reply, Meter()) for _, reply in found)
         return found
 
     monkeypatch.setattr(Processes, "ended", seen)

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recon.io.files.opening import within
+from recon.io.files.opening import budget_within
 from recon.readers.formats.detection import read_draft
 from recon.readers.formats.release.parts import to_models
 from recon.readers.formats.release.reading import parse
@@ -107,7 +107,7 @@ def damaged_members(data, dice, other):
 
 def all_read(file):
     """Read a file that holds no stored objects: its draft, or the parts of a release."""
-    with within(MEMORY):
+    with budget_within(MEMORY):
         if read_draft(file, MEMORY) is None:
             to_models(parse(file, "file"))
 

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import recon
 from recon.cli.app import app
 from recon.io.console.output import of_error
-from recon.io.files.opening import _model_file, located
+from recon.io.files.opening import _model_file, file_and_number
 from recon.readers.inspection.inspecting import inspect, inspect_bytes
 from recon.readers.inspection.stripping import strip
 from recon.report.stored_report import _stored_report, rows_stored
@@ -195,11 +195,11 @@ def test_folders_lead_to_no_file_outside(tmp_path):
 
 def test_a_number_behind_a_file(tmp_path):
     path = MODELS / "sklearn-1.9.1" / "tree.pkl"
-    assert located(f"{path}#2") == (str(path), 2)
-    assert located("-") == ("-", None)
+    assert file_and_number(f"{path}#2") == (str(path), 2)
+    assert file_and_number("-") == ("-", None)
     odd = tmp_path / "a#2"
     shutil.copy(path, odd)
-    assert located(str(odd)) == (str(odd), None)
+    assert file_and_number(str(odd)) == (str(odd), None)
     with pytest.raises(Unsupported, match="one release"):
         recon.load(f"{path}#1")
     for other in ("#0", "#x", "#-1", "#"):

@@ -16,10 +16,10 @@ from scipy.sparse import csr_matrix as sparse
 from typer.testing import CliRunner
 
 from encoders.domain.domain import Domain
-from encoders.domain.values import Listed, Test
+from encoders.domain.values import Categorical, Test
 from recon.cli.app import app
-from recon.queries.tables.answering import _solutions, certified, counted, counted_with_proofs
-from recon.queries.tables.proofs import KEY, verified
+from recon.queries.tables.answering import _solutions, certified, count_areas, counted_with_proofs
+from recon.queries.tables.proofs import KEY, verify_areas
 from recon.queries.tables.reading import opened_tables
 from recon.queries.tables.tables import Cell, Tables
 from recon.queries.tables.variability import variability
@@ -31,7 +31,7 @@ from solvers.tables.widths import width
 
 A, B = ("x", "y"), (1, 2, 3)
 TUPLES = list(itertools.product(A, B))
-DOMAIN = Domain((Listed("a", A), Listed("b", B)), None, {}, (), "declared")
+DOMAIN = Domain((Categorical("a", A), Categorical("b", B)), None, {}, (), "declared")
 
 
 def drawn(rng):
@@ -88,7 +88,7 @@ def test_brute_force_over_tiny_areas():
                       for k, values in (("a", A), ("b", B)) for v in values}  # fmt: skip
         places, worlds = every_world(areas, smallest, people, cells, listed)
         tables = table(areas, cells, listed)
-        found = counted(tables)
+        found = count_areas(tables)
         low, high = found.multiset
         assert low <= len(worlds) <= high, seed
         sequences = sum(factorial(len(people)) // np.prod([factorial(x) for x in w.tolist()]) for w in worlds)
@@ -159,7 +159,7 @@ def test_widths_and_radii_of_tiny_areas_against_all_pairs_of_data_sets():
             if schema is None:
                 assert area.certain <= np.min(shown, axis=0).sum(), seed
                 assert len({v.tobytes() for v in shown}) <= 2**area.log2_data_sets_high + 1e-9, seed
-        checked = verified(list(found.proofs), tables, Limits())
+        checked = verify_areas(list(found.proofs), tables, Limits())
         assert not [c for c in checked if c.error], seed
         proved += len(checked)
     assert told["width"] > 150
@@ -235,7 +235,7 @@ def test_one_table_more_never_adds_a_data_set():
         rng = random.Random(1000 + seed)
         areas, _, _, cells, listed = drawn(rng)
         kept = {k: v for k, v in listed.items() if k[1] == "all" or rng.random() < 0.6}
-        less, more = counted(table(areas, cells, kept)), counted(table(areas, cells, listed))
+        less, more = count_areas(table(areas, cells, kept)), count_areas(table(areas, cells, listed))
         if less.status == more.status == "exact":
             assert more.multiset[0] <= less.multiset[0]
             assert more.certain >= less.certain
@@ -251,8 +251,8 @@ def test_two_way_tables_against_all_of_them():
             t for t in itertools.product(*(compositions(r, len(columns)) for r in rows))
             if [sum(c) for c in zip(*t, strict=True)] == columns
         ]  # fmt: skip
-        assert two_way.number(rows, columns) == len(every) <= two_way.most(rows, columns)
-        assert np.array_equal(two_way.least(np.array(rows), np.array(columns)), np.min(every, axis=0))
+        assert two_way.number(rows, columns) == len(every) <= two_way.table_count_bound(rows, columns)
+        assert np.array_equal(two_way.least_entries(np.array(rows), np.array(columns)), np.min(every, axis=0))
 
 
 def compositions(total, parts):
@@ -306,11 +306,11 @@ def test_commands_answer_and_forged_certificates_are_refused(tmp_path):
     tables = small_tables()
     _, proofs = counted_with_proofs(tables, Limits())
     good = proofs["town"]
-    assert [c.error for c in verified(good, tables, Limits())] == [""]
+    assert [c.error for c in verify_areas(good, tables, Limits())] == [""]
     forged = [{"people": 4}, {"cells": 1}, {"area": "street"}, {"steps": good["steps"][:-4]}, {KEY: True}, {"more": 1},
               {"claim": "nobody is safe"}, {"steps": "AAAA"}, {"steps": 3}, {"release": ["0"]}]  # fmt: skip
     for change in forged:
-        assert verified(copy.deepcopy(good) | change, tables, Limits())[0].error, change
+        assert verify_areas(copy.deepcopy(good) | change, tables, Limits())[0].error, change
     with_less = run(tmp_path, SMALL | {"about": "another file"}, str(out), command="verify")
     assert with_less.exit_code == 1
     assert "another release" in with_less.stdout
@@ -454,7 +454,7 @@ def test_contradiction_names_an_irreducible_set():
 
     def answer(left_out):
         values = [(*name.split(": "), n) for name, n in listed.items() if name != left_out]
-        return counted(Tables(values, cells, domain=DOMAIN))
+        return count_areas(Tables(values, cells, domain=DOMAIN))
 
     with pytest.raises(ContradictionError) as caught:
         answer("")
@@ -538,7 +538,7 @@ def test_files_beside_definitions_and_a_file_cut_off(tmp_path):
         file.write(values)
     tables = Tables(tmp_path / "values.csv.gz", tmp_path / "cells.csv", complete=True)
     assert [n.name for n in tables.domain.attributes] == ["r", "s", "sex", "age"]
-    assert counted(tables).certain == 2
+    assert count_areas(tables).certain == 2
     cut = (tmp_path / "values.csv.gz").read_bytes()
     (tmp_path / "values.csv.gz").write_bytes(cut[:-12])
     with pytest.raises(ReleaseError, match="cut off"):

@@ -225,7 +225,7 @@ def test_least_squares_that_lie_prove_nothing_wrong(monkeypatch, lie):
         given = room._equations(model, points)
         n = points.rows.astype(np.float64)
         least, most = room._by_squares(model, points, given)
-        low, high, _ = room._narrowed(given, n * least, n * most, room._moved(given, n, least, most))
+        low, high, _ = room._narrowed(given, n * least, n * most, room._gradient_shifts(given, n, least, most))
         assert ((low <= sums) & (sums <= high)).all()
 
 

@@ -15,7 +15,7 @@ import pytest
 from extras import extra
 
 from encoders.domain.domain import Domain
-from encoders.domain.values import Grid, Listed, Test, View
+from encoders.domain.values import Categorical, Grid, Test, View
 from encoders.encode.encoder import encode
 from recon.readers.formats.drafts.binding import Binder, passes
 from recon.readers.formats.drafts.suggesting import guess_domain
@@ -138,8 +138,8 @@ def test_real_data_against_apply(data, name, label):
     model = tree.DecisionTreeClassifier(max_depth=7, random_state=1).fit(x, y)
     leaf = model.apply(x)
     truth = [[int(((leaf == k) & (y == c)).sum()) for c in model.classes_] for k in sorted(set(leaf))]
-    attributes = tuple(Listed(str(c), (0, 1)) for c in x.columns)
-    domain = Domain(attributes, Listed(str(y.name), (0, 1)))
+    attributes = tuple(Categorical(str(c), (0, 1)) for c in x.columns)
+    domain = Domain(attributes, Categorical(str(y.name), (0, 1)))
     names = list(x.columns)
     classes = [str(c) for c in model.classes_]
     forms = [
@@ -169,7 +169,7 @@ def sample(seed):
     x = pd.DataFrame({"a": rng.integers(0, 2, n), "b": rng.integers(0, 30, n), "c": rng.integers(0, 60, n) / 10})
     y = pd.Series(rng.integers(0, int(rng.integers(2, 4)), n), name="y")
     domain = Domain(
-        (Listed("a", (0, 1)), Grid.between("b", 0, 29), Grid.between("c", 0, 6, 0.1)), Listed("y", (0, 1, 2))
+        (Categorical("a", (0, 1)), Grid.between("b", 0, 29), Grid.between("c", 0, 6, 0.1)), Categorical("y", (0, 1, 2))
     )
     return rng, x, y, domain
 
@@ -273,7 +273,7 @@ def test_export_text_forms():
     draft = read_export_text(cut)
     assert draft.rows == RowCount(5, None)
     assert [(f.count, f.low) for f in draft.models[0].statements] == [(None, 3), (2, None)]
-    domain = Domain((Listed("x", (0, 1)),), Listed("y", (0, 1)))
+    domain = Domain((Categorical("x", (0, 1)),), Categorical("y", (0, 1)))
     figures = draft.bound(Binder(draft, domain))[0].statements
     assert [(dict(f.condition).get("y"), f.count) for f in figures[1:]] == [
         (None, 2), (Test(values=(0,)), 0), (Test(values=(1,)), 2)
@@ -287,13 +287,15 @@ def test_export_text_forms():
     assert "class_weight" in weighted.reader_notes[0]
     lone = read_export_text("|--- weights: [5.00, 7.00] class: b\n")
     assert supports(lone.models) == [12]
-    assert supports(lone.bound(Binder(lone, Domain((Listed("x", (0, 1)),), Listed("y", ("a", "b")))))) == [[5, 7]]
+    assert supports(lone.bound(Binder(lone, Domain((Categorical("x", (0, 1)),), Categorical("y", ("a", "b")))))) == [
+        [5, 7]
+    ]
 
 
 def test_missing_values_leave_upper_bounds():
     text = stump("weights: [3.00, 1.00] class: 0", "weights: [0.00, 2.00] class: 1")
     draft = read_export_text(text)
-    domain = Domain((Listed("x", (0, 1), missing=True),), Listed("y", (0, 1)))
+    domain = Domain((Categorical("x", (0, 1), missing=True),), Categorical("y", (0, 1)))
     models, release = bound(draft, domain)
     rows = pd.DataFrame({"x": [0, 0, 1, None, None, None], "y": [0, 0, 1, 0, 1, 1]})
     assert violations(release, rows) == []
@@ -341,7 +343,7 @@ def test_rpart_forms():
     root = "n= 90\n\nnode), split, n, loss, yval, (yprob)\n\n1) root 90 44 yes (0.4888889 0.5111111) *\n"
     draft = read_rpart(root)
     assert supports(draft.models) == [90]
-    domain = Domain((Listed("x", (0, 1)),), Listed("y", ("no", "yes")))
+    domain = Domain((Categorical("x", (0, 1)),), Categorical("y", ("no", "yes")))
     assert supports(draft.bound(Binder(draft, domain))) == [[44, 46]]
 
 
@@ -354,7 +356,7 @@ def test_rpart_shares_of_many_classes_leave_intervals():
     draft = read_rpart(text)
     assert draft.classes is None
     assert supports(draft.models) == [600, 400]
-    domain = Domain((Grid.between("x", 0, 9),), Listed("y", tuple("abcde")))
+    domain = Domain((Grid.between("x", 0, 9),), Categorical("y", tuple("abcde")))
     tree, table = draft.bound(Binder(draft, domain))
     assert supports([tree]) == [600, 400]
     found = {(dict(f.condition)["y"].values[0], f.count, f.low, f.high) for f in table.statements}
@@ -429,7 +431,7 @@ def test_corels_statements_hold_for_majority_lists():
                 counts = [int((frame.y[hit] == v).sum()) for v in (0, 1)]
                 lines.append((said, counts[1] > counts[0], counts))
         rest = [int((frame.y[free] == v).sum()) for v in (0, 1)]
-        domain = Domain(tuple(Listed(c, (0, 1)) for c in "abc"), Listed("y", (0, 1)))
+        domain = Domain(tuple(Categorical(c, (0, 1)) for c in "abc"), Categorical("y", (0, 1)))
         for shown in (False, True):
             text = "RULELIST:\n"
             for said, label, counts in lines:
@@ -611,11 +613,11 @@ def test_passes_is_what_the_binder_uses():
     text = stump("weights: [3.00, 1.00] class: 0", "weights: [0.00, 2.00] class: 1", "c", "2.40")
     draft = read_export_text(text)
     for step, high in ((0.1, 2.4), (1, 2)):
-        domain = Domain((Grid.between("c", 0, 6, step),), Listed("y", (0, 1)))
+        domain = Domain((Grid.between("c", 0, 6, step),), Categorical("y", (0, 1)))
         ((_, test),) = draft.bound(Binder(draft, domain))[0].nodes[0].condition
         assert test.high == high
         assert passes(test, high)
-    domain = Domain((Grid.between("c", 0, 6, 0.01),), Listed("y", (0, 1)))
+    domain = Domain((Grid.between("c", 0, 6, 0.01),), Categorical("y", (0, 1)))
     with pytest.raises(ReleaseError, match="too few digits"):
         draft.bound(Binder(draft, domain))
 

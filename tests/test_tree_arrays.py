@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from encoders.domain.cuts import AttributeCuts
 from encoders.domain.domain import Domain
-from encoders.domain.values import Continuous, Grid, Listed, Test, View, exact
+from encoders.domain.values import Categorical, Continuous, Grid, Test, View, exact
 from encoders.encode.encoder import encode
 from encoders.models.models import Forest, Tree
 from encoders.models.nodes import CountTable, ModelNode, Nodes, Support
@@ -25,14 +25,14 @@ from solvers.statements.release import ANY_LABEL
 
 DOMAIN = Domain(
     (
-        Listed("city", ("A", "B", "C")),
+        Categorical("city", ("A", "B", "C")),
         Grid.between("age", 0, 200, 1),
         Continuous("weight"),
         Continuous("height", Fraction(0), Fraction(21, 10)),
-        Listed("gap", (1, 2, 3), missing=True),
+        Categorical("gap", (1, 2, 3), missing=True),
         Continuous("score", Fraction(0), Fraction(1), missing=True),
     ),
-    Listed("y", ("no", "yes")),
+    Categorical("y", ("no", "yes")),
     {"old": View("age", Test(low=65))},
 )
 NUMBERS = st.floats(-50, 50, allow_nan=False) | st.integers(-50, 50)

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
-from recon.learners.optimal.trees.table import counted, errors
-from recon.learners.optimal.trees.tree_solvers import Solved, in_dl85, solved
+from recon.learners.optimal.trees.table import counted_nodes, errors
+from recon.learners.optimal.trees.tree_solvers import SolvedTree, in_dl85, solve_tree
 from solvers.foundation.errors import EngineError, Unsupported
 from solvers.foundation.limits import Limits
 from tests.extras import extra
@@ -79,9 +79,9 @@ def test_a_tree_of_dl85_is_read_the_right_way_round(monkeypatch):
     assert reply == {"shape": [0, None, [1, None, None]], "errors": 0, "optimal": True}
     weight = np.zeros((4, 2), dtype=np.int64)
     weight[np.arange(4), codes] = 1
-    assert errors(counted(reply["shape"], bits, weight)) == 0
+    assert errors(counted_nodes(reply["shape"], bits, weight)) == 0
     mirrored = [0, [1, None, None], None]
-    assert errors(counted(mirrored, bits, weight)) > 0
+    assert errors(counted_nodes(mirrored, bits, weight)) > 0
 
 
 def test_the_claim_of_dl85_is_not_believed(monkeypatch):
@@ -92,10 +92,10 @@ def test_the_claim_of_dl85_is_not_believed(monkeypatch):
     best = fewest(bits, codes, 2, 1)
     assert wrong > best
     home = "recon.learners.optimal.trees.optimal_tree.solved"
-    monkeypatch.setattr(home, lambda *_: Solved(shape, wrong, True))
+    monkeypatch.setattr(home, lambda *_: SolvedTree(shape, wrong, True))
     found = OptimalTreeClassifier(2, 1, solver="dl85").fit(bits.astype(int), codes)
     assert (found.errors_, found.bound_, found.claimed_, found.optimal_) == (wrong, best, True, False)
-    monkeypatch.setattr(home, lambda *_: Solved(shape, wrong - 1, True))
+    monkeypatch.setattr(home, lambda *_: SolvedTree(shape, wrong - 1, True))
     with pytest.raises(EngineError, match=f"{wrong} errors, it says {wrong - 1}"):
         OptimalTreeClassifier(2, 1, solver="dl85").fit(bits.astype(int), codes)
 
@@ -104,4 +104,4 @@ def test_a_solver_that_is_not_installed_is_named(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     bits, codes = rows(0)
     with pytest.raises(Unsupported, match="'dl85' needs the package pydl85, which is not installed: pip install"):
-        solved("dl85", bits, codes, 2, 1, Limits(seconds=5))
+        solve_tree("dl85", bits, codes, 2, 1, Limits(seconds=5))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from recon.learners.optimal.trees import by_depth
 from recon.learners.optimal.trees.by_depth import optimal_trees
-from recon.learners.optimal.trees.lattice import grown
+from recon.learners.optimal.trees.lattice import tree_lattice
 from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
 from solvers.foundation.limits import Limits
 
@@ -36,12 +36,12 @@ def test_where_the_deepest_are_not_reached_the_others_are_proved_still(monkeypat
     whole = optimal_trees(x, y, 5)
 
     def cut(rows, depth, least, limits, *, prune):
-        lattice = grown(rows, depth, least, Limits(), prune=prune)
+        lattice = tree_lattice(rows, depth, least, Limits(), prune=prune)
         levels = lattice.levels[:3]
         levels[-1] = type(levels[-1])(levels[-1].boxes, levels[-1].counts, levels[-1].sizes, levels[-1].floor)
         return type(lattice)(rows, depth, least, levels, "cut off")
 
-    monkeypatch.setattr(by_depth, "grown", cut)
+    monkeypatch.setattr(by_depth, "tree_lattice", cut)
     some = optimal_trees(x, y, 5)
     assert [tree.errors_ for tree in some[:2]] == [tree.errors_ for tree in whole[:2]]
     assert all(tree.optimal_ for tree in some[:2])

@@ -12,7 +12,7 @@ import pytest
 import recon
 from encoders.encode.encoder import encode
 from recon.cli.app import _run_app
-from recon.queries.certificates.certificate_format import sealed
+from recon.queries.certificates.certificate_format import with_seal
 from recon.queries.certificates.verifying import verify
 from recon.readers.formats.release.parts import to_domain, to_models, to_rows
 from recon.readers.formats.release.reading import parse
@@ -148,7 +148,7 @@ def test_odd_values_end_in_a_rejection(where, odd):
     else:
         proof["cells"][0][0] = odd
     try:
-        content = sealed(content)
+        content = with_seal(content)
     except ValueError:
         content["seal"] = ""
     checked = verify([content], release).checked
@@ -160,7 +160,7 @@ def test_every_exception_is_caught_before_the_next_certificate():
     release = recon.load(TWO)
     good = recon.certify(release, [{"smoker": 1, "age": "young"}])["certificate"][0]
     bad = [{**good, "proof": proof} for proof in (None, [], {"kind": "drat", "blocks": [0], "lines": ["1 0"]})]
-    checked = verify([*map(sealed, bad), good], release).checked
+    checked = verify([*map(with_seal, bad), good], release).checked
     assert [bool(c.error) for c in checked] == [True, True, True, False]
 
 

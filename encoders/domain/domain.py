@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from encoders.domain.values import (
     TRAINING_DATA,
     AnyAttribute,
+    Categorical,
     Continuous,
     Grid,
-    Listed,
     Position,
     Ranges,
     Test,
@@ -162,7 +162,7 @@ class Domain(Displayed):
             return k, self.all[k].ranges(test)
         if name not in self.columns:
             raise ReleaseError(f"'{name}' is neither an attribute nor a column of the domain")
-        passed = Listed(name, (0, 1)).ranges(test)
+        passed = Categorical(name, (0, 1)).ranges(test)
         k, ones = self.view_ranges(name)
         span = self.all[k].span
         if not passed:
@@ -196,7 +196,7 @@ class Domain(Displayed):
             for name, _ in condition:
                 if name in viewed:
                     raise ReleaseError(f"impossible: '{name}' has no meaning once columns are independent bits")
-        bits = tuple(Listed(name, (0, 1)) for name in self.columns)
+        bits = tuple(Categorical(name, (0, 1)) for name in self.columns)
         kept = tuple(a for a in self.attributes if a.name not in viewed)
         order = tuple(name for name in self.order if name not in viewed)
         notes = tuple(dict.fromkeys((*self.notes, AS_BITS)))

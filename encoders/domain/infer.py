@@ -29,7 +29,7 @@ from encoders.domain.patterns import (
     value_names,
     values_of,
 )
-from encoders.domain.values import AnyAttribute, Continuous, Grid, Listed, Test, Value, View, exact, is_number
+from encoders.domain.values import AnyAttribute, Categorical, Continuous, Grid, Test, Value, View, exact, is_number
 from solvers.foundation.errors import ReleaseError
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def _guess(data: Bitset, taken: set[int], notes: list[str]) -> list[ColumnGroup]
                 continue  # constant columns show nothing
             if len(varying) > 1 and common_base(varying) != base:
                 continue  # only constant columns need this short prefix
-            group = _exclusive(data, columns, base, notes) or _ordered(data, columns, base, notes)
+            group = _exclusive(data, columns, base, notes) or _ordered_group(data, columns, base, notes)
             group = group or _nested(data, columns, base)
             if group is not None:
                 groups.append(group)
@@ -206,7 +206,7 @@ def _exclusive(data: Bitset, columns: list[int], base: str, notes: list[str]) ->
     return _one_hot(data, columns, base, f" (independent columns would meet {expected:,.0f} times){chance}")
 
 
-def _ordered(data: Bitset, columns: list[int], base: str, notes: list[str]) -> ColumnGroup | None:
+def _ordered_group(data: Bitset, columns: list[int], base: str, notes: list[str]) -> ColumnGroup | None:
     """Return the ordered attribute whose intervals the columns are, None if names and data do not show one.
 
     Thresholds (`<25`, `>=30`) are believed as soon as every row agrees with them; intervals without any
@@ -346,11 +346,11 @@ def infer(
         distinct = _distinct(column, name, used_only=name == target_name)
         as_list = name == target_name or str(df.dtypes.iloc[k]) == "category"
         columns[name] = (
-            _listed(name, distinct, name in empty)
+            _listed_attribute(name, distinct, name in empty)
             if as_list
             else _attribute(name, distinct, name in empty, len(column), grid)
         )
-        if isinstance(columns[name], Listed) and not (as_list or _binary(distinct)) and is_number(distinct[0]):
+        if isinstance(columns[name], Categorical) and not (as_list or _binary(distinct)) and is_number(distinct[0]):
             occurring[name] = distinct
         if name != target_name and _binary(distinct):
             bits[name] = np.zeros(len(df), dtype=np.bool_)
@@ -480,9 +480,9 @@ def _binary(distinct: list[Value]) -> bool:
     return bool(distinct) and all(is_number(v) and v in BIT for v in distinct)
 
 
-def _listed(name: str, distinct: list[Value], missing: bool) -> Listed:
+def _listed_attribute(name: str, distinct: list[Value], missing: bool) -> Categorical:
     """Return the listed attribute of the values; (0, 1) where all of them are bits."""
-    return Listed(name, BIT if _binary(distinct) else tuple(distinct), missing=missing)
+    return Categorical(name, BIT if _binary(distinct) else tuple(distinct), missing=missing)
 
 
 def _attribute(name: str, distinct: list[Value], missing: bool, rows: int, grid: bool) -> AnyAttribute:
@@ -491,17 +491,17 @@ def _attribute(name: str, distinct: list[Value], missing: bool, rows: int, grid:
     Few numbers, far apart, in many rows are codes: the values that occur, and none between them, if not `grid`.
     """
     if _binary(distinct) or not all(is_number(v) for v in distinct):
-        return _listed(name, distinct, missing)
+        return _listed_attribute(name, distinct, missing)
     decimals = _decimals(distinct)
     low, high = distinct[0], distinct[-1]
     least = 3 if decimals == 0 else 2
     few = not grid and least <= len(distinct) <= FEW_VALUES and rows >= MANY_ROWS * len(distinct)
     if few and decimals <= MAX_DECIMALS and (high - low) * 10**decimals >= SPREAD * len(distinct):  # type: ignore[operator]
-        return Listed(name, tuple(distinct), missing=missing)
+        return Categorical(name, tuple(distinct), missing=missing)
     if decimals <= MAX_DECIMALS:
         return Grid.between(name, low, high, float(f"1e-{decimals}") if decimals else 1, missing)
     if low == high:
-        return Listed(name, (low,), missing=missing)
+        return Categorical(name, (low,), missing=missing)
     return Continuous(name, exact(low), exact(high), missing=missing)
 
 
@@ -532,7 +532,7 @@ def _assemble(
             attributes.append(attribute)
             continue
         if group.name not in done:
-            attributes.append(Listed(group.name, group.values))
+            attributes.append(Categorical(group.name, group.values))
             done.add(group.name)
         views[name] = View(group.name, Test(values=ones[name]))
     return tuple(attributes), views
@@ -555,7 +555,7 @@ def _column_notes(data: Bitset, columns: dict[str, AnyAttribute], occurring: Col
         elif name in occurring:
             text = "taken for codes, none between them (recon domain --grid takes all numbers between)"
             notes.append(f"column '{name}' can be the {len(a.values)} numbers that occur, {text}")
-        elif isinstance(a, Listed) and a.values != BIT:
+        elif isinstance(a, Categorical) and a.values != BIT:
             notes.append(f"column '{name}' can be {a.values_text()} ({len(a.values)} in all), no other")
     if gaps := [name for name, a in columns.items() if a.missing]:
         notes.append(f"columns {quoted(gaps)} have empty cells: missing is one more value of each")

@@ -193,7 +193,7 @@ class AttributeBase(ABC):
 
 
 @dataclass(frozen=True)
-class Listed(AttributeBase):
+class Categorical(AttributeBase):
     """Finitely many values, ordered as listed; numbers ascending."""
 
     values: tuple[Value, ...]
@@ -384,7 +384,7 @@ class Continuous(AttributeBase):
         return f"at least {low}, continuous" if high is None else f"{low} to {high}, continuous"
 
 
-AnyAttribute = Listed | Grid | Continuous
+AnyAttribute = Categorical | Grid | Continuous
 
 
 TRAINING_DATA = "training data"
@@ -400,7 +400,7 @@ class View:
 
 def from_text(text: str, attribute: AnyAttribute) -> Value:
     """Return a CSV cell as a value of the attribute: a listed text first, then a number or true/false."""
-    if isinstance(attribute, Listed) and text in attribute.index:
+    if isinstance(attribute, Categorical) and text in attribute.index:
         return text
     if "_" in text:  # Python's own spelling of numbers
         return text

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.domain import Domain
-from encoders.domain.values import Grid, Listed, Position
+from encoders.domain.values import Categorical, Grid, Position
 from encoders.encode.assumed import assumptions, level_lines, privacy_lines
 from encoders.models.learner_facts import LearnerFacts
 from encoders.models.models import (
@@ -155,7 +155,7 @@ def _label_excluded(domain: Domain, models: Iterable[AnyModel]) -> NDArray[np.bo
     origins = [m.origin for m in published_of(models) if m.origin is not None]
     figures = [f for origin in origins for f in origin.columns if label is not None and f.column == label.name]
     among = [f.values if f.values is not None else f.among for f in figures if f.make is None]
-    if not isinstance(label, Listed | Grid) or not any(values is not None for values in among):
+    if not isinstance(label, Categorical | Grid) or not any(values is not None for values in among):
         return None
     out = np.zeros(label.span[1], dtype=bool)
     for values in among:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from encoders.domain.domain import DECLARED, Domain
-from encoders.domain.values import AnyAttribute, Grid, Listed, View
+from encoders.domain.values import AnyAttribute, Categorical, Grid, View
 from encoders.encode.encoder import CONFIDENCE, EncodedRelease, Origin, assemble, check, encoder_of, total_rows
 from encoders.models.models import AnyModel
 from solvers.foundation.errors import ContradictionError, ReleaseError
@@ -136,9 +136,9 @@ def _agree(first: tuple[AnyAttribute, str], second: tuple[AnyAttribute, str]) ->
 
 def _same_values(a: AnyAttribute, b: AnyAttribute) -> bool:
     """Return whether two attributes have the same values in the same order; a list may spell out a grid."""
-    if isinstance(a, Listed) and isinstance(b, Grid):
+    if isinstance(a, Categorical) and isinstance(b, Grid):
         a, b = b, a
-    if isinstance(a, Grid) and isinstance(b, Listed):
+    if isinstance(a, Grid) and isinstance(b, Categorical):
         return (
             a.missing == b.missing
             and b.numeric

@@ -43,7 +43,7 @@ def learnt_splits(encoded: EncodedRelease, problem: RowProblem) -> TreeSplits:
     trees = _trees_of(encoded, problem)
     if not any(tree.nodes.learnt is not None for tree in trees):
         raise Unsupported(NO_MIDPOINTS)
-    found = Gathered(encoded, problem)
+    found = CollectedSplits(encoded, problem)
     for t, tree in enumerate(trees):
         found.add(t, tree)
     if not found.nodes:
@@ -60,7 +60,7 @@ def _trees_of(encoded: EncodedRelease, problem: RowProblem) -> Sequence[Tree]:
     return known[[one is bags_with_most(bags) for one in bags].index(True)].trees
 
 
-class Gathered:
+class CollectedSplits:
     """Splits of trees, collected tree by tree."""
 
     def __init__(self, encoded: EncodedRelease, problem: RowProblem) -> None:
@@ -199,7 +199,7 @@ def with_learner_facts(
     limits = limits or FactLimits()
     every = facts_of_learner(release, learner, limits, written=written)
     earlier = () if release.facts is None else release.facts.facts
-    kept, left_out = _chosen(every.facts, earlier, release, limits)
+    kept, left_out = _facts_within_limits(every.facts, earlier, release, limits)
     return _adding(release, replace(every, facts=tuple(kept), notes=(*every.notes, *left_out)))
 
 
@@ -310,23 +310,27 @@ def _check_limits(nodes: Sequence[NodeRegion], learner: Learner, name: str) -> N
     """Raise `ContradictionError` naming the node for a tree that breaks a limit of its learner."""
     leaves = [node for node in nodes if node.tests < 0]
     if learner.max_leaf_nodes is not None and len(leaves) > learner.max_leaf_nodes:
-        _broken(f"{name}: {len(leaves)} leaves, max_leaf_nodes is {learner.max_leaf_nodes}")
+        _raise_conflict(f"{name}: {len(leaves)} leaves, max_leaf_nodes is {learner.max_leaf_nodes}")
     deepest = max(nodes, key=lambda node: node.depth)
     if learner.max_depth is not None and deepest.depth > learner.max_depth:
-        _broken(f"{name}, node {deepest.number} at depth {deepest.depth}, max_depth is {learner.max_depth}")
+        _raise_conflict(f"{name}, node {deepest.number} at depth {deepest.depth}, max_depth is {learner.max_depth}")
     for node in nodes:
         if node.tests < 0 and len(nodes) > 1 and node.rows < learner.min_samples_leaf:
-            _broken(f"{name}, leaf {node.number}: {node.rows} rows, min_samples_leaf is {learner.min_samples_leaf}")
+            _raise_conflict(
+                f"{name}, leaf {node.number}: {node.rows} rows, min_samples_leaf is {learner.min_samples_leaf}"
+            )
         if node.tests >= 0 and node.rows < learner.min_samples_split:
-            _broken(f"{name}, node {node.number}: {node.rows} rows, min_samples_split is {learner.min_samples_split}")
+            _raise_conflict(
+                f"{name}, node {node.number}: {node.rows} rows, min_samples_split is {learner.min_samples_split}"
+            )
 
 
-def _broken(conflict: str) -> None:
+def _raise_conflict(conflict: str) -> None:
     """Raise that the learner could not have made a tree."""
     raise ContradictionError(f"the learner could not have made this model: {conflict}", (conflict,))
 
 
-def _chosen(
+def _facts_within_limits(
     facts: Sequence[LearnerFact], earlier: Sequence[LearnerFact], release: EncodedRelease, limits: FactLimits
 ) -> tuple[list[LearnerFact], list[str]]:
     """Return the facts that the limits leave, those of most rows first, and what is left out in words."""
@@ -369,7 +373,7 @@ class CellBound:
                 where = dict(one.where)
                 if all(_meet(ranges, leaf.within(k, self.domain)) for k, ranges in where.items()):
                     for k, ranges in where.items():
-                        inner = _inside((p for pair in ranges for p in pair), leaf.within(k, self.domain))
+                        inner = _positions_inside((p for pair in ranges for p in pair), leaf.within(k, self.domain))
                         if inner:
                             fresh[k] = fresh.get(k, set()) | inner
             new.append(fresh)
@@ -384,6 +388,6 @@ def _meet(a: Iterable[tuple[int, int]], b: Sequence[tuple[int, int]]) -> bool:
     return any(s < f and t < e for s, e in a for t, f in b)
 
 
-def _inside(positions: Iterable[int], ranges: Sequence[tuple[int, int]]) -> set[int]:
+def _positions_inside(positions: Iterable[int], ranges: Sequence[tuple[int, int]]) -> set[int]:
     """Return the positions strictly inside some range."""
     return {p for p in positions if any(start < p < end for start, end in ranges)}

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from encoders.domain.domain import Domain
-from encoders.domain.values import Cell, Continuous, Grid, Listed, Value, exact, is_number
+from encoders.domain.values import Categorical, Cell, Continuous, Grid, Value, exact, is_number
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import ColumnFigures
 from solvers.engines.marginal_statements import MAX_VALUES, Marginal
@@ -48,14 +48,14 @@ def marginals_of(release: EncodedRelease) -> list[Marginal]:
 
     Raises `Unsupported` naming the figures that cannot be stated. Cost: figures times values of their attribute.
     """
-    every = [one for figures in figures_of(release) for one in stated(figures, release.domain, release.rows)]
+    every = [one for figures in figures_of(release) for one in column_statements(figures, release.domain, release.rows)]
     found: dict[tuple[int, bytes, int, int], Marginal] = {}
     for one in every:
         found.setdefault((one.attribute, one.weights.tobytes(), one.low, one.high), one)
     return list(found.values())
 
 
-def stated(figures: ColumnFigures, domain: Domain, rows: RowCount) -> Iterator[Marginal]:
+def column_statements(figures: ColumnFigures, domain: Domain, rows: RowCount) -> Iterator[Marginal]:
     """Yield the statements of one column's figures over so many rows."""
     k, cells = _cells_of(figures.column, domain)
     made = [cell if figures.make is None else figures.make(cell) for cell in cells]
@@ -79,7 +79,7 @@ def _cells_of(column: str, domain: Domain) -> tuple[int, list[Cell]]:
     attribute = domain.all[k]
     if isinstance(attribute, Continuous):
         raise Unsupported(f"'{attribute.name}' has no values that could be gone through: declare them (--domain)")
-    assert isinstance(attribute, Listed | Grid)
+    assert isinstance(attribute, Categorical | Grid)
     known = attribute.known[1]
     if known > MAX_VALUES:
         raise Unsupported(f"'{attribute.name}' has {known:,} values, too many to go through")

@@ -32,7 +32,7 @@ def _is_open(tree: Tree) -> bool:
     return bool(len(tree.nodes)) and not tree.nodes.counts.published[tree.nodes.leaves].any()
 
 
-def _counted(model: Boosting, place: str = "") -> Boosting:
+def _with_rows_in_first_leaves(model: Boosting, place: str = "") -> Boosting:
     """Return the model with all rows in the first leaf of every open tree; `ReleaseError` where no tree counts rows."""
     if not any(map(_is_open, model.trees)):
         return model
@@ -82,7 +82,7 @@ class BoostingEncoder(Encoder[Boosting]):
 
     def check(self, model: Boosting, domain: Domain, place: str) -> None:
         """Refuse what a forest is refused for, and sums that do not fit trees, scores or label."""
-        self.forest.check(_counted(model, place).forest, domain, place)
+        self.forest.check(_with_rows_in_first_leaves(model, place).forest, domain, place)
         _check_scores(model, domain, place)
         last = 0
         for t, (tree, sums) in enumerate(zip(model.trees, model.sums, strict=True)):
@@ -98,7 +98,7 @@ class BoostingEncoder(Encoder[Boosting]):
 
     def total(self, model: Boosting) -> int | None:
         """Return the number of rows that every tree counts."""
-        return self.forest.total(_counted(model).forest)
+        return self.forest.total(_with_rows_in_first_leaves(model).forest)
 
     def assumes(self, model: Boosting) -> tuple[str, ...]:
         """Return what leaf values rest on."""
@@ -113,7 +113,9 @@ class BoostingEncoder(Encoder[Boosting]):
         self, model: Boosting, cut: CutDomain, resolved: Resolutions, rows: RowCount, place: str
     ) -> tuple[Block, ...]:
         """Return one partition per tree."""
-        return _with_bounds(model, self.forest.blocks(_counted(model).forest, cut, resolved, rows, place))
+        return _with_bounds(
+            model, self.forest.blocks(_with_rows_in_first_leaves(model).forest, cut, resolved, rows, place)
+        )
 
     def boosted(self, model: Boosting, blocks: Sequence[Block], first: int) -> tuple[Boosted, ...]:
         """Return the sums of gradients; without trees with sums nothing."""

@@ -157,7 +157,7 @@ def _bag_blocks(
     tree, found = forest.trees[t], _leaves_of(forest, t)
     boxes, names = leaf_boxes(tree, cut, resolved), leaf_names(tree.nodes)
     leaf, label = found.leaf.astype(np.int32), found.label.astype(np.int32)
-    bounds = _settled(found.low, found.high, rows)
+    bounds = _exact_bounds(found.low, found.high, rows)
     stated = partition(kind, boxes, PartitionSupports(leaf, label, *bounds), names, cut.domain, first_match=False)
     yield stated if forest.multiplicities is not None else replace(stated, draws=_draws_of(found, forest.bootstrap))
     if not forest.bootstrap:
@@ -169,7 +169,9 @@ def _bag_blocks(
         low = np.where(whole, found.distinct, implied)
         every = np.arange(len(low), dtype=np.int32)
         open_above = np.full(len(low), UNBOUNDED, dtype=np.int64)
-        sums = PartitionSupports(every, np.full(len(low), ANY_LABEL, dtype=np.int32), *_settled(low, open_above, rows))
+        sums = PartitionSupports(
+            every, np.full(len(low), ANY_LABEL, dtype=np.int32), *_exact_bounds(low, open_above, rows)
+        )
         named = [f"{name}, distinct rows" for name in names]
         yield partition(kind, boxes, sums, named, cut.domain, first_match=False)
     if loose := tuple(_sums_of_classes(found, boxes, [f"{kind}, {name}" for name in names], cut)):
@@ -199,7 +201,7 @@ def _known_bags(forest: Forest, blocks: Sequence[Block], first: int) -> TreeBags
     return TreeBags(forest.name, forest.multiplicities, tuple(trees), tuple(range(first, first + len(blocks))))
 
 
-def _settled(low: Ints, high: Ints, rows: RowCount) -> tuple[Ints, Ints]:
+def _exact_bounds(low: Ints, high: Ints, rows: RowCount) -> tuple[Ints, Ints]:
     """Return the bounds of a partition, exact where the number of rows leaves only one possibility."""
     if len(low) == 1:  # everybody is counted there
         maximum = UNBOUNDED if rows.high is None else rows.high
@@ -246,12 +248,12 @@ def left_out(forest: Forest) -> tuple[str, ...]:
     every = [_leaves_of(forest, t) for t in range(len(forest.trees))] if forest.bootstrap else []
     if not known and any(bool(((x.positive > MAX_CLASSES) & (x.distinct > x.sums(x.low))).any()) for x in every):
         out.append(f"{forest.name}: of leaves with more than {MAX_CLASSES} classes, 'distinct' is used in part only")
-    if any(_unused(tree, x, known) for tree, x in zip(forest.trees, every, strict=bool(every))):
+    if any(_has_unused_sizes(tree, x, known) for tree, x in zip(forest.trees, every, strict=bool(every))):
         out.append(f"{forest.name}: 'distinct' of inner nodes is not used where leaves below have none")
     return tuple(out)
 
 
-def _unused(tree: Tree, leaves: Leaves, known: bool) -> bool:
+def _has_unused_sizes(tree: Tree, leaves: Leaves, known: bool) -> bool:
     """Return whether inner nodes publish numbers of different rows that their leaves do not.
 
     At the root it is that of the bag where it is `known`.

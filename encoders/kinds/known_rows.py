@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from encoders.domain.cuts import AttributeCuts
 from encoders.domain.domain import GUESSED, Domain
-from encoders.domain.values import Cell, Continuous, Listed, Ranges, Test, intersection
+from encoders.domain.values import Categorical, Cell, Continuous, Ranges, Test, intersection
 from encoders.models.models import KnownRows
 from encoders.parts.base import CutDomain, Encoder, PartitionSupports, Resolutions, label_texts, partition
 from solvers.foundation.errors import ReleaseError
@@ -149,7 +149,7 @@ def _masks_of(model: KnownRows, cut: CutDomain, k: int, columns: list[int]) -> t
     """Return a number per row, and the parts of attribute k as bits by that number; None where all parts are alike."""
     cuts, domain = cut.cuts[k], cut.domain
     untested = len(cuts.sizes) == 1
-    if untested and domain.source == GUESSED and isinstance(cuts.attribute, Listed):
+    if untested and domain.source == GUESSED and isinstance(cuts.attribute, Categorical):
         return None  # nobody said which values it has
     distinct, of_row = np.unique(model.codes[:, columns], axis=0, return_inverse=True)
     masks: list[int] = []

@@ -57,7 +57,7 @@ def node_regions(tree: Tree, domain: Domain) -> list[NodeRegion]:
     nodes, found = tree.nodes, shape(tree.nodes)
     if found is None:
         raise EngineError("a tree is encoded only after it was checked")
-    rows, classes = _counted(tree)
+    rows, classes = _node_counts(tree)
     tested: dict[int, tuple[int, Ranges]] = {}
     for code, i in nodes.first_nodes():
         ((k, ranges),) = domain.resolve(nodes.conditions[code], f"nodes[{i}].if").items()
@@ -79,7 +79,7 @@ def node_regions(tree: Tree, domain: Domain) -> list[NodeRegion]:
     return [out[i] for i in range(len(nodes))]
 
 
-def _counted(tree: Tree) -> tuple[list[int], list[tuple[int, ...] | None]]:
+def _node_counts(tree: Tree) -> tuple[list[int], list[tuple[int, ...] | None]]:
     """Return the rows of every node, and their classes where all leaves below count them."""
     nodes, found = tree.nodes, shape(tree.nodes)
     if found is None:

@@ -166,11 +166,11 @@ def _label_names(domain: Domain) -> set[str]:
 
 def check_label(condition: Condition, domain: Domain, place: str) -> None:
     """Refuse a test on the label, which would mix counts per class with classes."""
-    if domain.label is not None and domain.label.name in _named(condition, domain):
+    if domain.label is not None and domain.label.name in _attribute_names(condition, domain):
         raise ReleaseError(f"a test on the label '{domain.label.name}' mixes classes and regions", place=f"{place}.if")
 
 
-def _named(condition: Condition, domain: Domain) -> set[str]:
+def _attribute_names(condition: Condition, domain: Domain) -> set[str]:
     """Return the attributes behind the names of a condition (a column is a view on one)."""
     return {domain.columns[name].attribute if name in domain.columns else name for name, _ in condition}
 
@@ -178,7 +178,7 @@ def _named(condition: Condition, domain: Domain) -> set[str]:
 def _check_split(condition: Condition, domain: Domain, place: str) -> None:
     """Refuse a split on the label, and one on several attributes or none."""
     check_label(condition, domain, place)
-    if len(_named(condition, domain)) != 1:
+    if len(_attribute_names(condition, domain)) != 1:
         message = "a split must test exactly one attribute (else its 'else' side is no box)"
         raise ReleaseError(message, place=f"{place}.if")
 

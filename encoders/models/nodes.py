@@ -53,7 +53,7 @@ class ModelNode:
     name: str | None = None
 
 
-def whole(values: Sequence[Any]) -> NDArray[Any]:
+def as_integers(values: Sequence[Any]) -> NDArray[Any]:
     """Return numbers as int64, or as they are (object) where one is no whole number of 64 bits."""
     if values:
         found = np.array(values)
@@ -94,8 +94,8 @@ class CountTable:
         start = np.zeros(len(figures) + 1, dtype=np.int64)
         np.cumsum(np.fromiter(map(len, figures), np.int64, len(figures)), out=start[1:])
         given = any(d is not None for d in distinct)
-        different = whole([UNPUBLISHED if d is None else d for d in distinct]) if given else None
-        return cls(start, whole(list(chain.from_iterable(figures))), by_class, different)
+        different = as_integers([UNPUBLISHED if d is None else d for d in distinct]) if given else None
+        return cls(start, as_integers(list(chain.from_iterable(figures))), by_class, different)
 
     @classmethod
     def grid(
@@ -213,7 +213,7 @@ class Nodes(Sequence[ModelNode]):
             if code is None:
                 code = seen[id(node.condition)] = table.setdefault(node.condition, len(table))
             codes.append(code)
-        children = whole([child for node in listed for child in (node.then, node.otherwise)]).reshape(-1, 2)
+        children = as_integers([child for node in listed for child in (node.then, node.otherwise)]).reshape(-1, 2)
         names = tuple(node.name for node in listed)
         return cls(
             tuple(table),

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.domain import Domain
-from encoders.domain.values import AnyAttribute, Continuous, Grid, Listed, Position, Ranges, exact
+from encoders.domain.values import AnyAttribute, Categorical, Continuous, Grid, Position, Ranges, exact
 from encoders.models.models import Statistic
 from encoders.parts.base import CutDomain
 from solvers.foundation.errors import ReleaseError, Unsupported
@@ -41,7 +41,7 @@ SINGLE_VALUES_MAX_VALUES = 1_000_000  # values of an attribute that are looked a
 
 def singles(attribute: AnyAttribute) -> Singles | None:
     """Return the values by position in single precision; None where they are no numbers, without a grid or too many."""
-    if isinstance(attribute, Continuous) or (isinstance(attribute, Listed) and not attribute.numeric):
+    if isinstance(attribute, Continuous) or (isinstance(attribute, Categorical) and not attribute.numeric):
         return None
     if attribute.known[1] > SINGLE_VALUES_MAX_VALUES:
         return None
@@ -120,7 +120,7 @@ def numeric(domain: Domain, name: str) -> int:
     attribute = domain.all[k]
     if isinstance(attribute, Continuous):
         raise attribute.refuse(name, "has no grid, so that its values cannot be summed: give a 'resolution' to")
-    if isinstance(attribute, Listed) and not attribute.numeric:
+    if isinstance(attribute, Categorical) and not attribute.numeric:
         raise ReleaseError(f"'{name}' is not numeric ({attribute.describe()})")
     return k
 
@@ -139,10 +139,12 @@ def value_cuts(domain: Domain, names: Iterable[str]) -> dict[int, set[Position]]
     return out
 
 
-def number(attribute: Listed | Grid, position: int) -> Fraction:
+def number(attribute: Categorical | Grid, position: int) -> Fraction:
     """Return the value at a position as an exact number."""
     return (
-        attribute.numbers[position] if isinstance(attribute, Listed) else attribute.minimum + attribute.step * position
+        attribute.numbers[position]
+        if isinstance(attribute, Categorical)
+        else attribute.minimum + attribute.step * position
     )
 
 

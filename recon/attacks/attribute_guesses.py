@@ -96,7 +96,7 @@ def _confusion_of(target: Target, known: Records, classes: int) -> Floats:
     return shares
 
 
-def _put(rows: Records, at: list[int], value: Floats) -> Floats:
+def _with_sensitive_value(rows: Records, at: list[int], value: Floats) -> Floats:
     """Return the rows with a value in the sensitive columns."""
     x = rows.x.copy()
     x[:, at] = value
@@ -105,7 +105,7 @@ def _put(rows: Records, at: list[int], value: Floats) -> Floats:
 
 def _agreement(target: Target, rows: Records, at: list[int], values: Floats, confusion: Floats) -> Floats:
     """Return (rows, values) how probable the true label is given what the model predicts with each value."""
-    said = [predicted(target, _put(rows, at, value), len(rows.classes)) for value in values]
+    said = [predicted(target, _with_sensitive_value(rows, at, value), len(rows.classes)) for value in values]
     found: Floats = np.stack([confusion[one, rows.y] for one in said], axis=1)
     return found
 
@@ -113,7 +113,10 @@ def _agreement(target: Target, rows: Records, at: list[int], values: Floats, con
 def _answers(target: Target, rows: Records, at: list[int], values: Floats) -> Floats:
     """Return (rows, values) the model's probability of the true label with each value."""
     each = np.arange(len(rows))
-    said = [probabilities(target, _put(rows, at, value), len(rows.classes))[each, rows.y] for value in values]
+    said = [
+        probabilities(target, _with_sensitive_value(rows, at, value), len(rows.classes))[each, rows.y]
+        for value in values
+    ]
     return np.stack(said, axis=1)
 
 

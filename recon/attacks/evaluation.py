@@ -157,7 +157,7 @@ def evaluated(scores: Floats, decided: Bits, member: Bits, confidence: float = 0
     """
     scores = np.asarray(scores, dtype=np.float64)
     decided, member = np.asarray(decided, dtype=bool), np.asarray(member, dtype=bool)
-    _checked(scores, decided, member)
+    _check_lengths(scores, decided, member)
     inside, outside = scores[member], scores[~member]
     hits, alarms = int(decided[member].sum()), int(decided[~member].sum())
     members, others = len(inside), len(outside)
@@ -172,7 +172,7 @@ def evaluated(scores: Floats, decided: Bits, member: Bits, confidence: float = 0
     )  # fmt: skip
 
 
-def _checked(scores: Floats, decided: Bits, member: Bits) -> None:
+def _check_lengths(scores: Floats, decided: Bits, member: Bits) -> None:
     """Raise `ReleaseError` where scores, decisions and truth do not belong together."""
     if not len(scores) == len(decided) == len(member):
         raise ReleaseError(f"{len(scores)} scores, {len(decided)} decisions and the truth of {len(member)} rows")
@@ -270,7 +270,7 @@ def meaning(name: str, explainer: Evaluation, black_box: Evaluation) -> str:
     """Return in a sentence what an explainer's delta of recall means beside its false positives and its AUC."""
     recall, fpr = _deltas(explainer, black_box)["recall"], explainer.fpr - black_box.fpr
     text = (
-        f"{name}: delta recall {recall:+.2f} with delta FPR {fpr:+.2f}, AUC {_shown(explainer)}, advantage "
+        f"{name}: delta recall {recall:+.2f} with delta FPR {fpr:+.2f}, AUC {_auc_text(explainer)}, advantage "
         f"{explainer.advantage:+.3f}"
     )
     return f"{text}: {verdict(explainer, recall, fpr)}"
@@ -295,7 +295,7 @@ def verdict(of: Evaluation, recall: float, fpr: float) -> str:
     return tells
 
 
-def _shown(of: Evaluation | Mapping[str, float]) -> str:
+def _auc_text(of: Evaluation | Mapping[str, float]) -> str:
     """Return an AUC with its interval as text."""
     row = of.row() if isinstance(of, Evaluation) else of
     return f"{row['auc']:.3f} ({row['auc_low']:.3f} to {row['auc_high']:.3f})"
@@ -314,7 +314,7 @@ class FoldMean:
         return f"{self.mean:.3f}" if self.folds < 2 else f"{self.mean:.3f} ({self.low:.3f} to {self.high:.3f})"
 
 
-def spread(values: Sequence[float], confidence: float = 0.95) -> FoldMean:
+def fold_mean(values: Sequence[float], confidence: float = 0.95) -> FoldMean:
     """Return the mean of a figure's values over folds with Student's interval; what is no number is left out.
 
     Folds share training rows, so their values are not independent: the interval is somewhat too narrow (Bengio and
@@ -334,7 +334,7 @@ def spread(values: Sequence[float], confidence: float = 0.95) -> FoldMean:
 def averaged(folds: Sequence[Evaluation], confidence: float = 0.95) -> dict[str, FoldMean]:
     """Return every figure of several folds' evaluations: mean and interval."""
     rows = [fold.row() for fold in folds]
-    return {name: spread([row[name] for row in rows], confidence) for name in (rows[0] if rows else {})}
+    return {name: fold_mean([row[name] for row in rows], confidence) for name in (rows[0] if rows else {})}
 
 
 def folded(rows: int, folds: int, rng: np.random.Generator) -> list[Ints]:
@@ -375,7 +375,7 @@ class Duplicates:
         )
 
 
-def _counted(number: Ints, member: Bits) -> tuple[Ints, Ints]:
+def _copy_counts(number: Ints, member: Bits) -> tuple[Ints, Ints]:
     """Return (distinct rows,) how often each is inside and outside; `number` (rows,): which distinct row each is."""
     member = np.asarray(member, dtype=bool)
     _, at = np.unique(number, return_inverse=True)
@@ -385,7 +385,7 @@ def _counted(number: Ints, member: Bits) -> tuple[Ints, Ints]:
     return inside, outside
 
 
-def once(number: Ints) -> Bits:
+def unique_rows(number: Ints) -> Bits:
     """Return (rows,) which rows have no like among all rows, inside or outside: their membership is well defined.
 
     Where rows are put inside at random, these are a fair test set: a row's being inside says nothing about it. Dropping
@@ -399,7 +399,7 @@ def once(number: Ints) -> Bits:
 
 def both_sides(number: Ints, member: Bits) -> Bits:
     """Return (rows,) whose like is both inside and outside; see `once` for what to test on."""
-    inside, outside = _counted(number, member)
+    inside, outside = _copy_counts(number, member)
     _, at = np.unique(number, return_inverse=True)
     found: Bits = ((inside > 0) & (outside > 0))[at]
     return found
@@ -411,7 +411,7 @@ def duplicates(number: Ints, member: Bits) -> Duplicates:
     Source of the best scores: Neyman and Pearson 1933, by the share of a distinct row's copies that is inside.
     """
     member = np.asarray(member, dtype=bool)
-    inside, outside = _counted(number, member)
+    inside, outside = _copy_counts(number, member)
     both = (inside > 0) & (outside > 0)
     members, others = int(inside.sum()), int(outside.sum())
     auc, advantage = 0.5, 0.0

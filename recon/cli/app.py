@@ -67,7 +67,7 @@ from recon.io.console.options import (
     Truth,
     Views,
     WorldOut,
-    bounded,
+    with_limits,
 )
 from recon.io.console.output import (
     DONE,
@@ -174,12 +174,12 @@ app.add_typer(attack_app, name="attack")
 reading: list[Callable[..., None]] = [inspect, convert, domain, report, policy]
 deciding: list[Callable[..., None]] = [audit, gate, remedy, register]
 questions: list[Callable[..., None]] = [labels, positions, verify, export, plan, posterior, denoise, sweep, variability]
-for command in [*map(bounded, reading), *deciding, *questions]:
+for command in [*map(with_limits, reading), *deciding, *questions]:
     app.command()(command)
 for command in (schema, engines, reproduce):
     app.command()(command)
 for learner in learn_app.registered_commands:
-    learner.callback = bounded(learner.callback) if learner.callback else None
+    learner.callback = with_limits(learner.callback) if learner.callback else None
 
 
 @app.command()

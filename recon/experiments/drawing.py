@@ -301,7 +301,7 @@ def _mark_x(axis: Any, panel: Panel) -> None:
     )
     if not 0 < len(values) <= MAX_MARKED or not (log or (shared and short)):
         if log:
-            axis.set_major_formatter(_plain())
+            axis.set_major_formatter(_digit_formatter())
             axis.set_minor_formatter(NullFormatter())
         else:
             axis.set_major_locator(MaxNLocator(TICKS, steps=[1, 2, 5, 10]))
@@ -320,12 +320,12 @@ def _mark_y(axis: Any, values: Sequence[float]) -> None:
     """Write numbers of a logarithmic axis out, also those between powers of ten where there is but one of these."""
     from matplotlib.ticker import NullFormatter
 
-    axis.set_major_formatter(_plain())
+    axis.set_major_formatter(_digit_formatter())
     few = max(values, default=1) < 10 * min(values, default=1)
-    axis.set_minor_formatter(_plain() if few else NullFormatter())
+    axis.set_minor_formatter(_digit_formatter() if few else NullFormatter())
 
 
-def _plain() -> Any:
+def _digit_formatter() -> Any:
     """Return what writes ticks in digits."""
     from matplotlib.ticker import FuncFormatter
 

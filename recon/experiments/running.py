@@ -36,7 +36,7 @@ import pandas as pd
 
 from recon.experiments.drawing import svg
 from recon.experiments.experiment import NAMES, Experiment, ExperimentFindings, Point, Row, Size, experiment, of_module
-from recon.io.files.tables import unpacked, write_csv
+from recon.io.files.tables import unpack_frame, write_csv
 from recon.io.files.writing import writing
 from solvers.foundation.errors import EngineError, ReconError, ReleaseError, TooLarge, Unsupported, installing
 from solvers.foundation.limits import Limits
@@ -148,7 +148,7 @@ def is_plain(asked: dict[str, Any]) -> list[bool]:
     """Return of each file whether it is a table; see `_readable`. Called in a process of its own."""
     left, found = asked["most"], []
     for k, path in asked["files"]:
-        kind, size = unpacked({"path": path, "most": left, "to": os.path.join(asked["to"], str(k))})
+        kind, size = unpack_frame({"path": path, "most": left, "to": os.path.join(asked["to"], str(k))})
         if kind == "large":
             raise TooLarge(_too_large(path, asked["most"]))
         left -= size if kind == "bytes" else 0
@@ -190,7 +190,7 @@ def _parquet() -> Any:
     return pyarrow.parquet
 
 
-def _together(runs: Sequence[tuple[Point, Run]]) -> pd.DataFrame:
+def _joined_rows(runs: Sequence[tuple[Point, Run]]) -> pd.DataFrame:
     """Return all rows of points in one frame: dataset and parameters first, then what was found."""
     lines = [{"dataset": point.dataset, **point.parameters, **row} for point, run in runs for row in run.rows]
     return pd.DataFrame(lines)
@@ -329,7 +329,7 @@ def reproduce(name: str, out: str, size: Size = "full", data: str | None = None,
     missing = [TravellingPoint(NAMES[name], wanted[i], data) for i in numbers]
     lost: EngineError | None = None
     try:
-        for k, found in completed(_worked, missing, limits, what=f"points of {name}"):
+        for k, found in completed(_point_results, missing, limits, what=f"points of {name}"):
             if found is None:
                 continue
             point = missing[k].point
@@ -342,14 +342,14 @@ def reproduce(name: str, out: str, size: Size = "full", data: str | None = None,
         lost = error
     left = len(wanted) - len(done) - len(failed)
     finished = [(wanted[i], done[i]) for i in sorted(done)]
-    results = _together(finished)
+    results = _joined_rows(finished)
     findings = of.findings(results) if len(results) else ExperimentFindings()
     if figures:
         findings = replace(findings, figures=[one for one in findings.figures if one.name in figures])
     outcome = RunOutcome(
         out, before, len(done) - before, tuple(failed), left, findings, results, time.monotonic() - begun
     )
-    _written(store, outcome, [run.manifest for _, run in finished], size)
+    _write_outcome(store, outcome, [run.manifest for _, run in finished], size)
     if lost is not None:
         raise lost
     return outcome
@@ -367,7 +367,7 @@ class Over(threading.Event):
         return super().is_set() or self.limits.expired()
 
 
-def _worked(work: TravellingPoint, limits: Limits) -> Run | str | None:
+def _point_results(work: TravellingPoint, limits: Limits) -> Run | str | None:
     """Return one point's results, or why it has none; None where it was under way when time was up or somebody stopped.
 
     A point's caps are its parameters alone, never what is left of the command's time: what is stored is the same
@@ -377,7 +377,7 @@ def _worked(work: TravellingPoint, limits: Limits) -> Run | str | None:
     of, wall, cpu = of_module(work.module), time.monotonic(), time.process_time()
     started = time.time()
     try:  # on a cluster the data may be missing where this runs
-        frame, digest = _kept(work.point.dataset, work.data) if work.point.dataset else (None, "")
+        frame, digest = _cached_table(work.point.dataset, work.data) if work.point.dataset else (None, "")
         rows = of.run(work.point, frame, limits)
     except (ReconError, MemoryError, ArithmeticError) as error:
         return None if limits.expired() else f"{type(error).__name__}: {error}"
@@ -388,22 +388,22 @@ def _worked(work: TravellingPoint, limits: Limits) -> Run | str | None:
         "parameters": dict(work.point.parameters), "versions": _versions(), "started": started,
         "seconds": time.monotonic() - wall, "cpu_seconds": time.process_time() - cpu,
     }  # fmt: skip
-    return Run(manifest, [{name: _plain(value) for name, value in row.items()} for row in rows])
+    return Run(manifest, [{name: _parquet_scalar(value) for name, value in row.items()} for row in rows])
 
 
 @lru_cache(maxsize=1)
-def _kept(dataset: str, folder: str | None) -> tuple[pd.DataFrame, str]:
+def _cached_table(dataset: str, folder: str | None) -> tuple[pd.DataFrame, str]:
     """Return a table as `load` does, kept by every process for its next point; it is not to be written to."""
     return load(dataset, folder)
 
 
-def _plain(value: Any) -> Any:
+def _parquet_scalar(value: Any) -> Any:
     """Return a scalar that Parquet keeps: numpy's as Python's, whole numbers beyond 64 bits as text."""
     value = value.item() if hasattr(value, "item") else value
     return str(value) if isinstance(value, int) and abs(value) >= 1 << 63 else value
 
 
-def _written(store: Store, outcome: RunOutcome, manifests: Sequence[dict[str, Any]], size: Size) -> None:
+def _write_outcome(store: Store, outcome: RunOutcome, manifests: Sequence[dict[str, Any]], size: Size) -> None:
     """Write all rows, the tables, the figures, and a page that shows them."""
     folder, of = store.folder, store.of
     folder.mkdir(parents=True, exist_ok=True)
@@ -411,7 +411,7 @@ def _written(store: Store, outcome: RunOutcome, manifests: Sequence[dict[str, An
         with writing(str(folder / "results.parquet"), binary=True) as file:
             outcome.results.to_parquet(file, index=False)
     with writing(str(folder / "manifest.json")) as file:
-        json.dump(_whole(of, outcome, manifests, size), file, indent=1)
+        json.dump(_whole_manifest(of, outcome, manifests, size), file, indent=1)
         file.write("\n")
     lines = [f"# {of.name}: {of.about}", "", of.source, "", state(outcome), ""]
     for table in outcome.findings.tables:
@@ -430,7 +430,9 @@ def _written(store: Store, outcome: RunOutcome, manifests: Sequence[dict[str, An
         file.write("\n".join(lines).rstrip() + "\n")
 
 
-def _whole(of: Experiment, outcome: RunOutcome, manifests: Sequence[dict[str, Any]], size: Size) -> dict[str, Any]:
+def _whole_manifest(
+    of: Experiment, outcome: RunOutcome, manifests: Sequence[dict[str, Any]], size: Size
+) -> dict[str, Any]:
     """Return the manifest of all: what was run on what, with which versions, and for how long."""
     return {
         "experiment": of.name, "version": of.version, "size": size, "source": of.source,

@@ -29,7 +29,7 @@ class TrainTestSplit:
         return len(self.x)
 
 
-def split(dataset: str, frame: pd.DataFrame, seed: int) -> TrainTestSplit:
+def train_test_sample(dataset: str, frame: pd.DataFrame, seed: int) -> TrainTestSplit:
     """Return the reconstruction paper's split: 20 % test rows by scikit-learn's `train_test_split(random_state=seed)`.
 
     Of Adult a tenth is drawn first, anew for every seed, as the authors' program does: all their rule lists come out of

@@ -238,7 +238,7 @@ def _figures(chosen: ChosenModel, share: RuleShare, bits: int, counts: Sequence[
     ordered = bits + order * (1 - FLOATS), bits + order * (1 + FLOATS)
     before = float(rows * len(chosen.columns))
     named = zip(chosen.columns, share.by_column, strict=True)
-    columns = [RuleContribution("column", c, name, rows, _lost(bits)) for c, (name, bits) in enumerate(named)]
+    columns = [RuleContribution("column", c, name, rows, _lost_bits(bits)) for c, (name, bits) in enumerate(named)]
     return LearnerRule(
         "greedy", chosen.learner, chosen.model.name, rows, (before, before), (float(bits), float(bits)), ordered,
         share.log2, exact=share.exact, by_column=_most_first(columns),
@@ -294,7 +294,7 @@ def _otherwise_known(release: EncodedRelease, known: Learner, learner: str, limi
     Raises `Unsupported` where the rule was asked for by name and nothing is estimated: facts are less than that.
     """
     try:
-        return _estimated(release, known, limits, why)
+        return _estimated_figures(release, known, limits, why)
     except Unsupported as error:
         if learner.startswith("greedy"):
             raise Unsupported(f"{why}; {error}; {STAYS}") from None
@@ -306,7 +306,7 @@ def _otherwise_known(release: EncodedRelease, known: Learner, learner: str, limi
     return _with_facts_counted(release, known, limits, why, nor)
 
 
-def _estimated(release: EncodedRelease, learner: Learner, limits: Limits, why: str) -> LearnerRule:
+def _estimated_figures(release: EncodedRelease, learner: Learner, limits: Limits, why: str) -> LearnerRule:
     """Return the figures of models that are no product of columns: the share from uniform draws, with an interval."""
     from recon.learner_rule.estimating.estimates import estimated_share
 
@@ -414,7 +414,7 @@ def _otherwise(asked: Callable[[], Bits]) -> Bits | None:
         return None
 
 
-def _lost(share: Bits) -> Bits:
+def _lost_bits(share: Bits) -> Bits:
     """Return the bits that a share removes."""
     return max(0.0, -share[1]), max(0.0, -share[0])
 

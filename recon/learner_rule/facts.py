@@ -122,7 +122,7 @@ def _components(facts: Iterable[LearnerFact], below: Sequence[frozenset[int]]) -
 
 
 @dataclass(frozen=True)
-class Tied:
+class TiedFacts:
     """Facts of one attribute that leaves tie: per leaf its rows and the values left, as bits by position.
 
     `readings` of every fact: what must be absent and what must occur, each at some leaves among some values.
@@ -135,7 +135,7 @@ class Tied:
     @classmethod
     def of(
         cls, facts: Sequence[LearnerFact], nodes: Sequence[NodeRegion], below: Sequence[frozenset[int]], domain: Domain
-    ) -> Tied:
+    ) -> TiedFacts:
         """Return the facts over the leaves that they are about."""
         k = facts[0].attribute
         leaves = sorted(frozenset().union(*(below[fact.node] for fact in facts)))
@@ -211,11 +211,11 @@ def _bits_of_tied(
     below = _leaves_below(tree, nodes)
     kept: list[LearnerFact] = []
     for fact in sorted(tied, key=lambda f: (len(f.alternatives), -f.rows)):
-        if Tied.of([*kept, fact], nodes, below, domain).terms <= TERMS:
+        if TiedFacts.of([*kept, fact], nodes, below, domain).terms <= TERMS:
             kept.append(fact)
     if not kept:
         return 0.0, math.inf
-    found = Tied.of(kept, nodes, below, domain)
+    found = TiedFacts.of(kept, nodes, below, domain)
     left, whole = found.fillings(limits), math.log2(found.product(found.allowed))
     if left == 0:
         _refuse(kept, nodes, below, domain, limits)
@@ -233,7 +233,7 @@ def _refuse(
     """Raise `ContradictionError` naming the lowest node at which facts of one attribute leave no filling."""
     for fact in sorted(facts, key=lambda f: -nodes[f.node].depth):
         own = [other for other in facts if below[other.node] <= below[fact.node]]
-        if not Tied.of(own, nodes, below, domain).fillings(limits):
+        if not TiedFacts.of(own, nodes, below, domain).fillings(limits):
             name = domain.all[fact.attribute].name
             raise ContradictionError(
                 f"the learner could not have made this model: no values of '{name}' are left at node {fact.node}",

@@ -86,7 +86,7 @@ class LearnerRule(Displayed):
     @property
     def extra_bits(self) -> Bits:
         """Return bounds on the bits that the rule removes beside the counts: 0 or more, the same however ordered."""
-        return _removed(self.share)
+        return _removed_bits(self.share)
 
     @property
     def estimated(self) -> bool:
@@ -96,12 +96,12 @@ class LearnerRule(Displayed):
     @property
     def strict_bits(self) -> Bits | None:
         """Return bounds on the bits removed where every seed must choose the model."""
-        return None if self.strict is None else _removed(self.strict)
+        return None if self.strict is None else _removed_bits(self.strict)
 
     @property
     def bits_without_leaves(self) -> Bits | None:
         """Return bounds on the bits that the inner nodes alone remove."""
-        return None if self.without_leaves is None else _removed(self.without_leaves)
+        return None if self.without_leaves is None else _removed_bits(self.without_leaves)
 
     @property
     def counts_bits(self) -> Bits:
@@ -184,7 +184,7 @@ class LearnerRule(Displayed):
         return found
 
 
-def _removed(share: Bits) -> Bits:
+def _removed_bits(share: Bits) -> Bits:
     """Return the bits that a share of which log2 is known removes: 0 or more."""
     return max(0.0, -share[1]), max(0.0, -share[0])
 
@@ -263,7 +263,7 @@ def rule_lines(found: LearnerRule, shown: int = 5) -> list[str]:
 def _greedy_lines(found: LearnerRule, shown: int) -> list[str]:
     """Return what the comparisons of a greedy learner, or of one that finds the best model, remove."""
     extra, least = found.extra_bits, "" if found.exact or found.estimated else "at least: "
-    lines = [f"what knowing the learner adds: {least}{_estimate_text(found)}{_beside(found)}"]
+    lines = [f"what knowing the learner adds: {least}{_estimate_text(found)}{_count_sentence(found)}"]
     lines.append(f"  the learner: {_learner_text(found.learner)}")
     per_row = _middle(extra) / max(found.rows, 1)
     less = f", {per_row:,.3f} bits less per row" if per_row >= 0.0005 else ""
@@ -285,7 +285,7 @@ def _greedy_lines(found: LearnerRule, shown: int) -> list[str]:
 def _facts_lines(found: LearnerRule, shown: int) -> list[str]:
     """Return what facts of thresholds and leaves remove."""
     known = f"what knowing the learner adds, by facts of its thresholds and leaves alone: {bits_text(found.extra_bits)}"
-    lines = [f"{known}{_beside(found)} (row order included)"]
+    lines = [f"{known}{_count_sentence(found)} (row order included)"]
     if not math.isfinite(found.bits[1]):
         lines = ["what knowing the learner adds: no number of bits, there is no number of worlds (any numbers)"]
     else:
@@ -308,7 +308,7 @@ def _estimate_text(found: LearnerRule) -> str:
     return f"{about}estimated: {said} at confidence {found.confidence:g}"
 
 
-def _beside(found: LearnerRule) -> str:
+def _count_sentence(found: LearnerRule) -> str:
     """Return what the counts remove, to stand behind what the rule does; "" where it is not known."""
     known = found.counts_bits
     return f", beside {bits_text(known)} that the counts remove" if math.isfinite(known[1]) else ""

@@ -341,7 +341,7 @@ def _certify_rows(rows: RowQuestions, frame: pd.DataFrame, limits: Limits) -> pd
             late += 1
             low, high = int(base["min_count"].iloc[i]), int(base["max_count"].iloc[i])
             found.append(RowVerdict(low, high, False, True if low else None, (0.0, 1.0), (float(low), float(high))))
-    out = _beside(base, found)
+    out = _verdicts_beside(base, found)
     notes = [NO_CERTIFICATE] if out["by_rule"].any() else []
     notes += [f"{late:,} profiles were not decided under the rule: the time was up"] if late else []
     out.attrs.update(
@@ -350,7 +350,7 @@ def _certify_rows(rows: RowQuestions, frame: pd.DataFrame, limits: Limits) -> pd
     return out
 
 
-def _beside(base: pd.DataFrame, found: Sequence[RowVerdict]) -> pd.DataFrame:
+def _verdicts_beside(base: pd.DataFrame, found: Sequence[RowVerdict]) -> pd.DataFrame:
     """Return the verdicts under the rule beside those without it."""
     verdict = pd.Series([one.verdict for one in found], dtype=object)
     without = base["verdict"]
@@ -466,7 +466,10 @@ def attribute(
         MISSING if v is None else v for v in map(release.domain.all[k].value, range(release.domain.all[k].span[1]))
     ]
     for number, profile in zip(kept, asked, strict=True):
-        parts = [rows.row(one, likely=True) if one is not None else RowVerdict() for one in _split(release, profile, k)]
+        parts = [
+            rows.row(one, likely=True) if one is not None else RowVerdict()
+            for one in _split_profile(release, profile, k)
+        ]
         means = [one.expected for one in parts]
         for i, (value, one) in enumerate(zip(values, parts, strict=True)):
             others = sum(m[0] for j, m in enumerate(means) if j != i), sum(m[1] for j, m in enumerate(means) if j != i)
@@ -484,7 +487,7 @@ def attribute(
     return out
 
 
-def _split(release: EncodedRelease, profile: RuleProfile, k: int) -> list[RuleProfile | None]:
+def _split_profile(release: EncodedRelease, profile: RuleProfile, k: int) -> list[RuleProfile | None]:
     """Return a profile with every value of a column, or of the label, in turn."""
     if k < len(release.domain.attributes):
         return [profile.asking(k, value) for value in (0, 1)]

@@ -41,7 +41,7 @@ def cpsat(
     (`TooLarge`, with its size, before it is built), `Inconclusive` when time is up. Cost: linear in the entries; by
     rows, rows times regions.
     """
-    release, limits = _settled(release, limits), limits or Limits()
+    release, limits = _with_settled_partition(release, limits), limits or Limits()
     if by not in ("cells", "rows"):
         raise ReleaseError(f"there is no model by '{by}': choose cells or rows")
     chosen = None if by == "cells" and convention is None else convention_of(release, convention)
@@ -69,7 +69,7 @@ def cnf(release: Released, convention: str = "ordered", limits: Limits | None = 
     """
     from pysat.formula import CNF
 
-    release, limits = _settled(release, limits), limits or Limits()
+    release, limits = _with_settled_partition(release, limits), limits or Limits()
     mapping = mapping_of(release, "dimacs", convention, limits)
     form = mapping.form
     assert isinstance(form, ClauseForm)
@@ -87,7 +87,7 @@ def lp(release: Released, noise: str = "intervals", limits: Limits | None = None
     Laplace noise the negative log-likelihood but for a constant). Exact releases have no costs: set some and maximise.
     Raises `ReleaseError` for another `noise`, `Unsupported` and `Inconclusive` as `cpsat`.
     """
-    release, limits = _settled(release, limits), limits or Limits()
+    release, limits = _with_settled_partition(release, limits), limits or Limits()
     if noise not in ("intervals", "slacks"):
         raise ReleaseError(f"noise is not modelled by '{noise}': choose intervals or slacks")
     if noise == "slacks":
@@ -129,6 +129,6 @@ def mapping_of(release: EncodedRelease, to: str, convention: str | None, limits:
     return Mapping(release, program, (*title(release, to), *about_cells(release, program)))
 
 
-def _settled(release: Released, limits: Limits | None) -> EncodedRelease:
+def _with_settled_partition(release: Released, limits: Limits | None) -> EncodedRelease:
     """Return the release with what its leaf values prove: the settled partition is one of its statements."""
     return strengthened_release(release_of(release, limits), limits)

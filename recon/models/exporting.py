@@ -24,7 +24,7 @@ from typing import Any
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.parts.base import CutDomain
-from recon.io.files.opening import current, parsed_json, read_whole, within
+from recon.io.files.opening import budget_within, current, parsed_json, read_whole
 from recon.io.files.writing import write_all
 from recon.models.constraint_models import mapping_of
 from recon.models.graphs import boxes_json, dumped, interaction_graph, number, values_json
@@ -35,7 +35,7 @@ from recon.readers.loading.loading import Released, release_of
 from recon.readers.loading.settled import strengthened_release
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
-from solvers.proofs.export.formats import cpsat_bytes, dimacs_lines, encoded, mps_lines, opb_lines, opb_variables
+from solvers.proofs.export.formats import as_utf8, cpsat_bytes, dimacs_lines, mps_lines, opb_lines, opb_variables
 from solvers.proofs.export.integer_program import Constraint, IntegerProgram
 from solvers.proofs.export.world_rows import EXISTS, NOT_A_PART, ClauseBit, ClauseForm
 
@@ -293,18 +293,18 @@ def export(
     if to == GRAPH:
         drawn = interaction_graph(release, nodes, title(release, to), limits)
         size, about = (drawn.graph.number_of_nodes(), drawn.graph.number_of_edges()), drawn.about
-        body, beside_it = encoded(drawn.lines()), None
+        body, beside_it = as_utf8(drawn.lines()), None
     else:
         mapping = mapping_of(strengthened_release(release, limits), to, convention, limits)
-        about = (*mapping.about, _beside(out))
+        about = (*mapping.about, _map_line(out))
         if isinstance(mapping.form, ClauseForm):
             lowered = mapping.form.lowered
-            size, body = (lowered.variables, len(lowered.clauses)), encoded(dimacs_lines(lowered, about))
+            size, body = (lowered.variables, len(lowered.clauses)), as_utf8(dimacs_lines(lowered, about))
         else:
             assert isinstance(mapping.form, IntegerProgram)
             size = len(mapping.form.names), mapping.form.number
             body = _program_bytes(mapping.form, to, out, about)
-        beside_it = encoded(_map_lines(mapping, to, about))
+        beside_it = as_utf8(_map_lines(mapping, to, about))
     limits.report(f"writing {size[0]:,} {UNITS[to == GRAPH][0]}, {size[1]:,} {UNITS[to == GRAPH][1]} to {out}")
     if out == "-":
         sys.stdout.writelines(line.decode() for line in body)
@@ -322,7 +322,7 @@ def restored(release: Released, map_path: str, solution_path: str, limits: Limit
     """
     limits = limits or Limits()
     release = strengthened_release(release_of(release, limits), limits)
-    with within(limits=limits):
+    with budget_within(limits=limits):
         return _restored(release, map_path, solution_path, limits)
 
 
@@ -348,10 +348,10 @@ def _program_bytes(program: IntegerProgram, to: str, out: str, about: Sequence[s
     """Return an integer program in a format, piece by piece."""
     if to == "cpsat":
         return cpsat_bytes(program, about, text=out.removesuffix(".gz").endswith(TEXT))
-    return encoded((mps_lines if to == "mps" else opb_lines)(program, about))
+    return as_utf8((mps_lines if to == "mps" else opb_lines)(program, about))
 
 
-def _beside(out: str) -> str:
+def _map_line(out: str) -> str:
     """Return the header's line on the map."""
     if out == "-":
         return "without a map: it is written beside files only"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from encoders.domain.values import Continuous, Listed, Position, plain_number
+from encoders.domain.values import Categorical, Continuous, Position, plain_number
 from encoders.encode.encoder import EncodedRelease
 from encoders.parts.base import CutDomain
 from solvers.foundation.displayed import escape_text, json_shown
@@ -51,7 +51,7 @@ def values_json(cut: CutDomain, k: int, mask: int) -> list[Any]:
         runs += [(start, attribute.known[1])] if start < attribute.known[1] else []
     if isinstance(attribute, Continuous):
         return [_range_json(a, b) for a, b in runs] + gaps
-    if isinstance(attribute, Listed):
+    if isinstance(attribute, Categorical):
         return [attribute.value(i) for a, b in runs for i in range(a, b)] + gaps
     return [
         attribute.value(a) if b == a + 1 else {"at_least": attribute.value(a), "at_most": attribute.value(b - 1)}
@@ -89,7 +89,7 @@ NODES = ("attributes", "cells")
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class DrawnGraph:
     """A graph and what to know about it; the graph's own attribute `about` says the same."""
 
     graph: Graph[str]
@@ -103,7 +103,7 @@ class Drawn:
         yield from (f"{line}\n" for line in generate_graphml(self.graph))
 
 
-def interaction_graph(release: EncodedRelease, nodes: str, about: tuple[str, ...], limits: Limits) -> Drawn:
+def interaction_graph(release: EncodedRelease, nodes: str, about: tuple[str, ...], limits: Limits) -> DrawnGraph:
     """Return the graph of the attributes or of the cells of a release; `about` is said before what nodes mean.
 
     Raises `ReleaseError` for other nodes, `TooLarge` (--max-cells, --memory), `ContradictionError` where propagation
@@ -118,7 +118,7 @@ def interaction_graph(release: EncodedRelease, nodes: str, about: tuple[str, ...
         graph = cell_graph(release.statements, lambda boxes: json_shown(dumped(list(map(values, boxes)))), limits)
     about = (*about, *_meaning(nodes, len(components(graph))))
     graph.graph["about"] = escape_text("; ".join(about))
-    return Drawn(graph, about)
+    return DrawnGraph(graph, about)
 
 
 def _meaning(nodes: str, number: int) -> tuple[str, ...]:

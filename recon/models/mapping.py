@@ -249,7 +249,7 @@ class Mapping(Displayed):
             if at is None:
                 raise ReleaseError(f"the solution names '{quote(str(name))}', which is no variable of the model")
             if at < len(out):
-                out[at] = _whole(self.variables[at] or name, value)
+                out[at] = _integer_value(self.variables[at] or name, value)
                 given.add(at)
         if isinstance(self.form, IntegerProgram):
             if not given >= set(range(self.form.cells, len(out))):
@@ -275,7 +275,7 @@ class Mapping(Displayed):
         return np.array(columns, dtype=object if big else np.int64).T.reshape(len(frame), len(domain.all))
 
 
-def _whole(name: object, value: Number) -> int:
+def _integer_value(name: object, value: Number) -> int:
     if isinstance(value, int):
         rounded = int(value)
     else:

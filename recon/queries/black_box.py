@@ -21,7 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.domain.domain import Condition, Domain
-from encoders.domain.values import Listed, Ranges, Test, complement, equals, intersection
+from encoders.domain.values import Categorical, Ranges, Test, complement, equals, intersection
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import (
     MEANING,
@@ -95,7 +95,7 @@ def _view_of(domain: Domain, name: str, test: Test) -> BinaryView | None:
     zeros = complement(ones, attribute.span)
     if (domain.label is not None and k == len(domain.all) - 1) or not ones or not zeros:
         return None
-    if name in domain.columns or (isinstance(attribute, Listed) and attribute.values == (0, 1)):
+    if name in domain.columns or (isinstance(attribute, Categorical) and attribute.values == (0, 1)):
         test, shown = equals(1), name
         k, ones = domain.ranges(name, test)
         zeros = complement(ones, attribute.span)
@@ -228,19 +228,19 @@ def predicting(release: EncodedRelease) -> Predicting:
     models = release.models
     if label is None:
         raise Unsupported(
-            f"{_named(models[0])} cannot be attacked as a black box: it has no label, and predicts nothing"
+            f"{_model_label(models[0])} cannot be attacked as a black box: it has no label, and predicts nothing"
         )
     able: list[Predicting] = [m for m in models if isinstance(m, Tree | Forest | RuleList | Boosting)]
     if len(able) == 1:
         _refuse_unreadable(able[0])
         return able[0]
     if able:
-        names = ", ".join(_named(m) for m in able[:3]) + (", ..." if len(able) > 3 else "")
+        names = ", ".join(_model_label(m) for m in able[:3]) + (", ..." if len(able) > 3 else "")
         raise Unsupported(f"a release of {len(able)} models ({names}) has no one prediction: attack one file at a time")
     raise Unsupported(_why_not(models[0]))
 
 
-def _named(model: AnyModel) -> str:
+def _model_label(model: AnyModel) -> str:
     """Return a model's kind and name in words."""
     kind = kind_words(model)
     return f"the {kind}" if model.name == kind else f"the {kind} '{model.name}'"
@@ -252,26 +252,32 @@ def _why_not(model: AnyModel) -> str:
         Table.kind: "it publishes figures about groups of rows and predicts nothing",
         RuleSet.kind: "its rules overlap and do not say which of them decides",
     }
-    return f"{_named(model)} cannot be attacked as a black box: {why.get(model.kind, 'it predicts nothing')}"
+    return f"{_model_label(model)} cannot be attacked as a black box: {why.get(model.kind, 'it predicts nothing')}"
 
 
 def _refuse_unreadable(model: Predicting) -> None:
     """Refuse a model whose predictions do not follow from what was read of it: classes, or all leaf values."""
     if isinstance(model, Boosting):
         if not model.labels or model.gradients.loss == "squared_error":
-            raise Unsupported(f"{_named(model)} cannot be attacked as a black box: it predicts a number, no class")
+            raise Unsupported(
+                f"{_model_label(model)} cannot be attacked as a black box: it predicts a number, no class"
+            )
         if len(model.sums) == len(model.trees):
             return
-        raise Unsupported(f"{_named(model)} cannot be attacked as a black box: not all of its leaf values were read")
+        raise Unsupported(
+            f"{_model_label(model)} cannot be attacked as a black box: not all of its leaf values were read"
+        )
     form = "" if model.origin is None else model.origin.format
     if any(word in form for word in ADDED_UP):
         why = "its trees add up to scores, and their leaf values were not read"
-        raise Unsupported(f"{_named(model)} ({form}) cannot be attacked as a black box: {why}")
+        raise Unsupported(f"{_model_label(model)} ({form}) cannot be attacked as a black box: {why}")
     if all(table.by_class.all() for table in model.count_tables()):
         return
     what = "rule" if isinstance(model, RuleList) else "leaf"
     kinds = "; ".join(MEANING[kind] for kind in kinds_of(model))
-    raise Unsupported(f"{_named(model)} has no predictions to ask for: not every {what} says its classes ({kinds})")
+    raise Unsupported(
+        f"{_model_label(model)} has no predictions to ask for: not every {what} says its classes ({kinds})"
+    )
 
 
 Literal = tuple[int, list[tuple[int, int]], bool]  # a line, the runs of its parts that pass, whether missing passes

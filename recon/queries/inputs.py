@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from encoders.domain.domain import Domain
 from encoders.domain.values import (
     AnyAttribute,
+    Categorical,
     Continuous,
     Grid,
-    Listed,
     Ranges,
     Test,
     Value,
@@ -176,7 +176,7 @@ def columns_of(domain: Domain, names: Iterable[str] | None = None) -> tuple[Inpu
             attribute = domain.all[k]
             if name not in domain.place:
                 out.append(InputColumn(name, k, view=True))
-            elif isinstance(attribute, Listed) and not attribute.numeric:
+            elif isinstance(attribute, Categorical) and not attribute.numeric:
                 values = attribute.values[1:] if len(attribute.values) == 2 else attribute.values
                 out += [InputColumn(f"{name} = {value}", k, value=value) for value in values]
             else:
@@ -205,12 +205,12 @@ def numbers(frame: pd.DataFrame, columns: Sequence[InputColumn], release: Encode
     for j, column in enumerate(columns):
         attribute = domain.all[column.attribute]
         at = names.index(column.name if column.view else attribute.name)
-        kind = Listed(column.name, (0, 1)) if column.view else attribute
+        kind = Categorical(column.name, (0, 1)) if column.view else attribute
         kind = Continuous(column.name) if column.attribute in free and not column.view else kind
         text = bool(frame.attrs.get("text"))
         if column.value is None and not text and pd.api.types.is_numeric_dtype(frame.dtypes.iloc[at]):
             cells = frame.iloc[:, at].to_numpy(dtype=np.float64, na_value=np.nan)
-            listed = not isinstance(kind, Listed) or np.isin(cells, [float(v) for v in kind.numbers]).all()
+            listed = not isinstance(kind, Categorical) or np.isin(cells, [float(v) for v in kind.numbers]).all()
             if np.isfinite(cells).all() and listed:
                 x[:, j] = cells
                 continue
@@ -228,7 +228,7 @@ def numbers(frame: pd.DataFrame, columns: Sequence[InputColumn], release: Encode
 def _number_of(cell: Any, attribute: AnyAttribute, value: Value | None, text: bool) -> float:
     """Return a cell as a number, of a listed text whether it is the value; NaN where it is neither."""
     plain = from_text(cell, attribute) if text and isinstance(cell, str) else cell
-    if isinstance(attribute, Listed) and plain not in attribute.index:
+    if isinstance(attribute, Categorical) and plain not in attribute.index:
         return np.nan
     if value is not None:
         return float(plain == value)
@@ -327,7 +327,7 @@ def _spans_of(attribute: AnyAttribute, test: Test) -> tuple[list[tuple[Any, Any]
 def line(name: str, domain: Domain, tests: Iterable[Test]) -> NameLine:
     """Return the line of a tested name, cut where the tests need it."""
     k = domain.place.get(name)
-    attribute = Listed(name, (0, 1)) if k is None else domain.all[k]
+    attribute = Categorical(name, (0, 1)) if k is None else domain.all[k]
     ends = {end for test in tests for span in _spans_of(attribute, test)[0] for end in span if end is not None}
     dtype = np.complex128 if isinstance(attribute, Continuous) else np.int64
     return NameLine(name, attribute, np.unique(np.array(list(ends), dtype=dtype)))
@@ -391,11 +391,11 @@ class InputLayout:
         own = next((j for j, c in enumerate(self.columns) if c.name == name and c.value is None), None)
         k = self.domain.place.get(name)
         if own is not None:
-            return (x[:, own] > BIT).astype(np.int64) if k is None else _placed(self.domain.all[k], x[:, own])
+            return (x[:, own] > BIT).astype(np.int64) if k is None else _places_of(self.domain.all[k], x[:, own])
         if k is not None:
             return self.attribute_places(k, x)
         k, ones = self.domain.view_ranges(name)
-        return _inside(self.domain.all[k], self.attribute_places(k, x), ones).astype(np.int64)
+        return _places_inside(self.domain.all[k], self.attribute_places(k, x), ones).astype(np.int64)
 
     def attribute_places(self, k: int, x: Floats) -> NDArray[Any]:
         """Return (rows,) the places of an attribute: its column's, or what the bits about it say."""
@@ -403,9 +403,9 @@ class InputLayout:
         at = [j for j, c in enumerate(self.columns) if c.attribute == k]
         for j in at:
             if not self.columns[j].view and self.columns[j].value is None:
-                return _placed(attribute, x[:, j])
+                return _places_of(attribute, x[:, j])
         bits = [j for j in at if self.columns[j].value is not None]
-        if isinstance(attribute, Listed) and bits:
+        if isinstance(attribute, Categorical) and bits:
             if len(bits) == 1:
                 return (x[:, bits[0]] > BIT).astype(np.int64)
             found: Ints = np.argmax(x[:, bits], axis=1).astype(np.int64)
@@ -424,7 +424,7 @@ class InputLayout:
         for bits in known.tolist():
             left: Ranges = (attribute.span,)
             for bit, passed in zip(bits, ones, strict=True):
-                both = intersection(left, passed if bit else _outside(passed, attribute))
+                both = intersection(left, passed if bit else _complement(passed, attribute))
                 left = both or left
             found.append(_first_place(attribute, left))
         dtype = np.float64 if isinstance(attribute, Continuous) else np.int64
@@ -437,7 +437,7 @@ def name_list(names: Sequence[str]) -> str:
     return ", ".join(f"'{n}'" for n in names[:NAMES_SHOWN]) + more
 
 
-def _outside(ranges: Ranges, attribute: AnyAttribute) -> Ranges:
+def _complement(ranges: Ranges, attribute: AnyAttribute) -> Ranges:
     """Return the positions of an attribute in none of the ranges."""
     return complement(ranges, attribute.span)
 
@@ -455,7 +455,7 @@ def _first_place(attribute: AnyAttribute, ranges: Ranges) -> Any:
     return (float(low) + float(high)) / 2
 
 
-def _placed(attribute: AnyAttribute, x: Floats) -> NDArray[Any]:
+def _places_of(attribute: AnyAttribute, x: Floats) -> NDArray[Any]:
     """Return (rows,) the place of numbers on an attribute's line: the nearest value's; NaN stays missing."""
     if isinstance(attribute, Continuous):
         return x
@@ -472,7 +472,7 @@ def _placed(attribute: AnyAttribute, x: Floats) -> NDArray[Any]:
     return np.where(empty, -1, found)
 
 
-def _inside(attribute: AnyAttribute, places: NDArray[Any], ranges: Ranges) -> NDArray[np.bool_]:
+def _places_inside(attribute: AnyAttribute, places: NDArray[Any], ranges: Ranges) -> NDArray[np.bool_]:
     """Return which places lie in the ranges."""
     hit = np.zeros(len(places), dtype=bool)
     last = attribute.known[1]

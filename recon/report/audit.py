@@ -16,7 +16,7 @@ from recon.release.auditing.auditing import AuditInputs, run_audit
 from recon.release.auditing.findings import AuditFindings
 from recon.release.policies.assessing import assess
 from recon.release.policies.policy import Policy, read_policy
-from recon.release.registers.adding import Added, adds, joined
+from recon.release.registers.adding import AddedDisclosure, adds, joined_release
 from recon.release.registers.register import Register
 from recon.release.remediation.candidates import columns
 from recon.release.remediation.candidates import remedies as what_would_help
@@ -83,7 +83,7 @@ def audit(
     parts = limits.stage("audit before remedies") if remedies else limits
     earlier = register if register is None or isinstance(register, Register) else Register.read(os.fspath(register))
     with kept_open():
-        whole = release if earlier is None else _together(release, earlier, domain, limits)
+        whole = release if earlier is None else _joined_release(release, earlier, domain, limits)
         found = run_audit(release if whole is None else whole, beside, parts)
         added = None if earlier is None else _what_it_adds(release, earlier, whole, found, domain, limits)
         tried = _helping(release, found, chosen, beside, limits) if remedies else None
@@ -96,12 +96,12 @@ def audit(
     return Report(found, replace(around, made=now, assessment=told, limits=limits_json(limits)))
 
 
-def _together(
+def _joined_release(
     release: EncodedRelease, earlier: Register, domain: Domain | str | None, limits: Limits
 ) -> EncodedRelease | None:
     """Return a release and the earlier ones as one, None where they are about different numbers of rows."""
     try:
-        return joined(release, earlier, limits, domain=domain)
+        return joined_release(release, earlier, limits, domain=domain)
     except ContradictionError:
         return None
 
@@ -109,7 +109,7 @@ def _together(
 def _what_it_adds(
     release: EncodedRelease, earlier: Register, whole: EncodedRelease | None, found: AuditFindings,
     domain: Domain | str | None, limits: Limits,
-) -> Added:  # fmt: skip
+) -> AddedDisclosure:  # fmt: skip
     """Return what a release adds to the earlier ones; `whole` is all together, and `found` what its audit found."""
     counted = None if whole is None or found.empty is not None or found.measures.status == "unsat" else found.measures
     return adds(release, earlier, limits, domain=domain, after=counted, together=whole)

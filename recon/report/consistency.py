@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from recon.release.policies.assessing import checked
+from recon.release.policies.assessing import check_threshold
 from recon.release.policies.checks import all_of
 from recon.release.policies.facts import FIGURES, FactTable
 from recon.release.policies.policy import Policy, Threshold
@@ -81,11 +81,11 @@ def _contradictions(document: Mapping[str, Any]) -> Iterator[str]:
     for key, shape in FIGURES.items():
         for one in _figures(document, f"facts.{key}"):
             if one.low > one.high or one.high < shape.least:
-                yield f"{one.place} is {_shown(one)}, which nothing is"
+                yield f"{one.place} is {_figure_text(one)}, which nothing is"
     for less, more in (*ORDERS, *SAME, *((b, a) for a, b in SAME)):
         for first, second in _pairs(document, less, more):
             if first.low > second.high + ROUNDING * max(1.0, abs(second.high)):
-                yield f"{first.place} is {_shown(first)} and {second.place} is {_shown(second)}, {NOT_BOTH}"
+                yield f"{first.place} is {_figure_text(first)} and {second.place} is {_figure_text(second)}, {NOT_BOTH}"
     for name, number in LISTED:
         found, in_all = _values(document, name), _values(document, number)
         if found and in_all and in_all[0][1] is not None and len(found[0][1]) > in_all[0][1]:
@@ -102,7 +102,8 @@ def _of_the_pinned(document: Mapping[str, Any]) -> Iterator[str]:
             for left in _figures(document, key):
                 if pinned.low >= max(1.0, least) and left.low > ROUNDING:
                     yield (
-                        f"{pinned.place} is {_shown(pinned)} and {left.place} is {_shown(left)}, {NOT_BOTH}: "
+                        f"{pinned.place} is {_figure_text(pinned)} and {left.place} is {_figure_text(left)}, "
+                        f"{NOT_BOTH}: "
                         "nothing is left about whoever is pinned down"
                     )
 
@@ -124,7 +125,7 @@ def _of_the_policy(document: Mapping[str, Any]) -> Iterator[str]:
             yield f"assessment.checks[{i}].threshold is {quote(repr(one.get('threshold')), 60)}, which no threshold is"
             continue
         threshold = Threshold(rule.key, value, "", "")
-        follows = checked(facts, threshold, Policy("", (threshold,))).outcome
+        follows = check_threshold(facts, threshold, Policy("", (threshold,))).outcome
         if one["outcome"] not in {follows, "violated" if follows == "inconclusive" else follows}:
             yield f"{place} is '{one['outcome']}', and from the facts follows '{follows}'"
     outcome = all_of(said)
@@ -154,16 +155,16 @@ def _figures(document: Mapping[str, Any], path: str) -> Iterator[FigureBounds]:
     if (per and not rows) or (path.startswith("remedies") and document.get("adds")):  # they are of the new one alone
         return
     for place, value in _values(document, path):
-        found = _ends(value)
+        found = _figure_range(value)
         if found is not None:
             share = float(rows) if per and rows else 1.0
             yield FigureBounds(place + per, found[0] / share, found[1] / share)
 
 
-def _ends(value: Any) -> tuple[float, float] | None:
+def _figure_range(value: Any) -> tuple[float, float] | None:
     """Return the least and the greatest of a figure as it stands in the document, None where it is no number."""
     if isinstance(value, Mapping):
-        return _ends(value.get("rows"))
+        return _figure_range(value.get("rows"))
     if isinstance(value, int | float) and not isinstance(value, bool):
         return value, value
     if isinstance(value, list | tuple) and len(value) == 2 and any(one is not None for one in value):
@@ -186,7 +187,7 @@ def _values(document: Any, path: str) -> list[tuple[str, Any]]:
     return found
 
 
-def _shown(found: FigureBounds) -> str:
+def _figure_text(found: FigureBounds) -> str:
     """Return a figure in words."""
     low, high = (f"{one:.10g}" for one in found[1:])
     if found.low == found.high:

@@ -70,11 +70,11 @@ class CorrelationReport(Rendered):
             "status": self.status, "seed": self.seed, "confidence": self.confidence,
             "attackers": [
                 {"attacker": name, "knows": knows, "pairs": len(own), "mean_width": finite(float(own["width"].mean())),
-                 "holds": _held(own)}
+                 "holds": _covering_intervals(own)}
                 for name, knows, own in self.attackers()
             ],
             "pairs": [
-                {"first": first, "second": second, "truth": finite(_none(own["truth"].iloc[0])),
+                {"first": first, "second": second, "truth": finite(_cell_or_none(own["truth"].iloc[0])),
                  "intervals": [_interval_json(line) for line in own.to_dict("records")]}
                 for first, second, own in self.pairs()
             ],
@@ -129,12 +129,12 @@ def _error_text(own: pd.DataFrame) -> str:
 
 def _pair_lines(first: str, second: str, own: pd.DataFrame) -> Iterator[str]:
     """Yield the lines of one pair: its true correlation, and what each attacker leaves of it."""
-    truth = _none(own["truth"].iloc[0])
+    truth = _cell_or_none(own["truth"].iloc[0])
     yield f"'{first}' and '{second}'" + ("" if truth is None else f": {truth:+.3f}")
     for line in own.to_dict("records"):
         holds = {True: ", the truth inside", False: ", the truth OUTSIDE"}.get(line["holds"], "")
         kind = {"bounds": " (outer bounds)", "empty": " (no dataset fits the noise: what else is known)"}
-        if _none(line.get("estimate")) is not None:
+        if _cell_or_none(line.get("estimate")) is not None:
             yield f"  {line['attacker']}: {line['estimate']:+.3f} (estimate)"
             continue
         yield (f"  {line['attacker']}: {line['low']:+.3f} to {line['high']:+.3f}, width {line['width']:.3f}"
@@ -146,21 +146,21 @@ def _linear_line(of: LinearModel) -> str:
     return f"a linear model of {len(of.names):,} columns, read from {of.origin}; nothing of the file was run"
 
 
-def _held(own: pd.DataFrame) -> int | None:
+def _covering_intervals(own: pd.DataFrame) -> int | None:
     """Return how many intervals hold the truth, None where it is not known."""
     known = own["holds"].dropna()
     return int(known.sum()) if len(known) else None
 
 
-def _none(x: Any) -> Any:
+def _cell_or_none(x: Any) -> Any:
     """Return a cell of a frame, None where it is empty."""
     return None if pd.isna(x) else x
 
 
 def _interval_json(line: Mapping[Any, Any]) -> dict[str, Any]:
     """Return one attacker's line of a pair."""
-    out = {k: finite(_none(line[k])) for k in ("low", "high", "width", "confidence")}
-    holds = _none(line["holds"])
-    more = {"estimate": finite(_none(line["estimate"]))} if line["attacker"] == MODEL else {}
+    out = {k: finite(_cell_or_none(line[k])) for k in ("low", "high", "width", "confidence")}
+    holds = _cell_or_none(line["holds"])
+    more = {"estimate": finite(_cell_or_none(line["estimate"]))} if line["attacker"] == MODEL else {}
     return {"attacker": line["attacker"], **out, "holds": None if holds is None else bool(holds),
             "status": line["status"], "engine": line["engine"] or None, **more}  # fmt: skip

@@ -122,10 +122,10 @@ def _shares_of(measures: Measures) -> Shares:
     ):
         if share is not None and math.isfinite(share):
             found.setdefault(region, []).append((share, rows))
-    return {region: _weighted(pairs) for region, pairs in found.items()}
+    return {region: _weighted_mean(pairs) for region, pairs in found.items()}
 
 
-def _weighted(pairs: Sequence[tuple[float, int]]) -> tuple[float, int]:
+def _weighted_mean(pairs: Sequence[tuple[float, int]]) -> tuple[float, int]:
     """Return the mean of figures over their rows (without rows: over themselves), and the rows."""
     rows = sum(n for _, n in pairs)
     total = rows or len(pairs)
@@ -192,7 +192,7 @@ def _tree_nodes(
             continue
         below = [of[child] for child in children[i]]
         known = [share for _, share in below if share is not None]
-        of[i] = _together([own for own, _ in below]), _weighted(known) if len(known) == 2 else None
+        of[i] = _node_totals([own for own, _ in below]), _weighted_mean(known) if len(known) == 2 else None
         leaves[i] = sum(leaves[child] for child in children[i])
     kept = _largest(children, region, {i: _counted_rows(own) for i, (own, _) in of.items()})
     words = _tests_in_words(release, model)
@@ -235,7 +235,7 @@ def _preorder(children: Sequence[Sequence[int]], leaves: Mapping[int, int]) -> l
     return out
 
 
-def _together(
+def _node_totals(
     parts: Sequence[Counted],
 ) -> Counted:
     """Return the rows and classes of two nodes together."""

@@ -85,7 +85,7 @@ def read_document(path: str) -> dict[str, Any]:
     except ReleaseError as error:
         message = error.message.replace("to be a release file", "to be the result of an audit")
         raise ReleaseError(message, place=error.place, file=error.file or path) from None
-    document = _checked(found, path)
+    document = _checked_document(found, path)
     refuse_contradictions(document, path)
     return document
 
@@ -111,7 +111,7 @@ def _over(defaults: Any, own: Any) -> Any:
     return own
 
 
-def _checked(found: Any, file: str = "") -> dict[str, Any]:
+def _checked_document(found: Any, file: str = "") -> dict[str, Any]:
     """Return parsed JSON if it is a document of this version; see `read_document` for what is raised."""
     how = "make it with recon audit FILE --json --out result.json"
     if not isinstance(found, dict):

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote as url_quote
 from xml.etree import ElementTree as ET  # it only writes here
 
-from recon.release.policies.checks import counted, interval_bounds, interval_text
+from recon.release.policies.checks import interval_bounds, interval_text, number_with_unit
 from recon.release.policies.rules import RULES
 from solvers.foundation.displayed import escape_text, json_shown, quote
 
@@ -63,7 +63,7 @@ def sarif_of_several(documents: Sequence[Document], unread: Sequence[tuple[str, 
     for document in documents:
         files = [_artifact(one) for one in _audited(document)]
         artifacts += (one for one in files if one not in artifacts)  # of any kind there is one of each in SARIF
-        results += [_placed(one, files, artifacts) for one in _results_of(document)]
+        results += [_placed_result(one, files, artifacts) for one in _results_of(document)]
     first_made = documents[0]["made"] if documents else {}
     ids = dict.fromkeys(one["ruleId"] for one in results)
     rules = [_rule(name) for name in ids]
@@ -177,7 +177,9 @@ def _notes(document: Document) -> Iterator[Json]:
     if ones:
         listed = "; ".join(map(_place_text, ones[:SHOWN]))
         rest = f"; {len(ones) - SHOWN:,} more" if len(ones) > SHOWN else ""
-        yield _result("one_row", "note", f"{counted(len(ones), 'group')} of one row: {listed}{rest}.", ones[:20])
+        yield _result(
+            "one_row", "note", f"{number_with_unit(len(ones), 'group')} of one row: {listed}{rest}.", ones[:20]
+        )
     for one in facts.get("stored") or ():
         text = (
             f"Stored in the file ({one['level']}): {quote(one['what'])} at {quote(one['path'])}. {quote(one['remedy'])}"
@@ -207,7 +209,7 @@ def _logical(place: Mapping[str, Any]) -> Json:
     return out
 
 
-def _placed(found: Json, files: Sequence[Json], artifacts: Sequence[Json]) -> Json:
+def _placed_result(found: Json, files: Sequence[Json], artifacts: Sequence[Json]) -> Json:
     """Return a result at the first file of its release, the others beside it; its fingerprint is of rule and file."""
     places = []
     for one in files:

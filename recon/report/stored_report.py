@@ -27,7 +27,7 @@ from recon.readers.inspection.inspecting import Inspection, inspect
 from recon.readers.loading.settled import as_released, strengthened_release
 from recon.release.auditing.auditing import stored_outright
 from recon.release.auditing.facts import ROWS_UNSAID, nothing_known, open_facts
-from recon.release.auditing.together import Together, judged_by_programs, judged_together, proofs
+from recon.release.auditing.together import JointDisclosure, judged_by_programs, judged_together, proofs
 from recon.release.policies.assessing import assess
 from recon.release.policies.facts import FactTable, KnownFigure, UnknownFigure
 from recon.release.policies.policy import Policy
@@ -121,7 +121,7 @@ class AuditReport(Rendered):
         return rendered(document, {".xml": "junit"}.get(suffix, suffix.removeprefix(".")))
 
 
-def _around(facts: Mapping[str, Any], policy: Policy | None, limits: Limits, command: str | None) -> Context:
+def _report_context(facts: Mapping[str, Any], policy: Policy | None, limits: Limits, command: str | None) -> Context:
     """Return what stands around findings that are not counted: when they were made, and what a policy says."""
     from recon.release.policies.assessing import assess
 
@@ -278,7 +278,7 @@ def stored_instead(
     report = _stored_report(files, error, limits)
     if report is None:
         raise error
-    return replace(report, context=_around(report.facts, policy, limits, command))
+    return replace(report, context=_report_context(report.facts, policy, limits, command))
 
 
 FACTS_SHOWN = 40
@@ -298,7 +298,7 @@ class ReleaseFacts(AuditReport):
     release: EncodedRelease
     stored: tuple[Inspection, ...]
     unknown: UnknownFigure = ROWS_UNSAID
-    together: Together | None = None
+    together: JointDisclosure | None = None
     context: Context = field(default_factory=Context)
 
     @property
@@ -356,7 +356,7 @@ class ReleaseFacts(AuditReport):
 def open_report(release: EncodedRelease, policy: Policy | None, limits: Limits, command: str | None) -> ReleaseFacts:
     """Return the report on a release whose number of rows is open, with what a policy says."""
     found = ReleaseFacts(release, stored_outright(release, limits))
-    return replace(found, context=_around(found.facts, policy, limits, command))
+    return replace(found, context=_report_context(found.facts, policy, limits, command))
 
 
 def settled_early(release: EncodedRelease, policy: Policy, limits: Limits) -> ReleaseFacts | None:
@@ -374,7 +374,7 @@ def settled_early(release: EncodedRelease, policy: Policy, limits: Limits) -> Re
         together = judged_by_programs(soon, policy.values, limits)
         if _violated(open_facts(soon, (), ENOUGH, together), policy):
             found = ReleaseFacts(soon, stored_outright(soon, limits), ENOUGH, together)
-            return replace(found, context=_around(found.facts, policy, limits, None))
+            return replace(found, context=_report_context(found.facts, policy, limits, None))
     release = strengthened_release(release, limits)
     statements = release.statements
     if statements.single is not None:
@@ -392,7 +392,7 @@ def settled_early(release: EncodedRelease, policy: Policy, limits: Limits) -> Re
             found = replace(found, unknown=ENOUGH)
         elif not known:
             return None
-    return replace(found, context=_around(found.facts, policy, limits, None))
+    return replace(found, context=_report_context(found.facts, policy, limits, None))
 
 
 def _violated(facts: FactTable, policy: Policy) -> bool:

@@ -120,7 +120,7 @@ def padded(mask: int, width: int) -> Words:
     return np.array(found + [0] * (width - len(found)), dtype=np.uint64)
 
 
-def packed(rows: NDArray[np.bool_]) -> Words:
+def pack_rows(rows: NDArray[np.bool_]) -> Words:
     """Return boolean rows (m, k) as (m, ceil(k/64)) words."""
     width = max(1, -(-rows.shape[1] // 64)) * 64
     wide = np.zeros((rows.shape[0], width), dtype=bool)
@@ -179,7 +179,7 @@ class Covering:
         found = []
         for at in range(span.start, span.stop):
             bits = np.unpackbits(_octets(self.rows[:, at : at + 1]), axis=1, bitorder="little")
-            found.append(packed(bits.astype(bool).T))
+            found.append(pack_rows(bits.astype(bool).T))
         return np.concatenate(found)[: len(self.layout.domain.attributes[k].sizes)]
 
     def cut(self, words: Words, piece: Index, box: Index) -> Words:
@@ -190,7 +190,7 @@ class Covering:
         return out
 
 
-def split(layout: WordLayout, words: Words, box: Box) -> tuple[Words, Index, Words, Index]:
+def split_pieces(layout: WordLayout, words: Words, box: Box) -> tuple[Words, Index, Words, Index]:
     """Return the pieces inside a box and those outside, each with the number of the piece it comes from."""
     origin = np.arange(len(words), dtype=np.int64)
     meets = np.ones(len(words), dtype=bool)
@@ -233,20 +233,20 @@ def beyond(layout: WordLayout, words: Words, box: Box) -> NDArray[np.bool_]:
 def minus(layout: WordLayout, words: Words, boxes: Iterable[Box]) -> Words:
     """Return disjoint pieces that make up the given ones without the boxes."""
     for box in boxes:
-        _, _, words, _ = split(layout, words, box)
+        _, _, words, _ = split_pieces(layout, words, box)
     return words
 
 
-def apart(layout: WordLayout, words: Words, region: Region, room: Callable[[int, int], None]) -> Words:
+def disjoint_pieces(layout: WordLayout, words: Words, region: Region, room: Callable[[int, int], None]) -> Words:
     """Return disjoint pieces that make up the given ones without a region, a box minus boxes.
 
     `room` is asked before every cut, for so many pieces of so many words; it raises where limits are met.
     """
-    inside, _, rest, _ = split(layout, words, region.box)
+    inside, _, rest, _ = split_pieces(layout, words, region.box)
     kept = [rest]
     for box in region.minus:
         room(len(inside), words.shape[1])
-        hit, _, inside, _ = split(layout, inside, box)
+        hit, _, inside, _ = split_pieces(layout, inside, box)
         kept.append(hit)
     return np.concatenate(kept)
 

@@ -15,7 +15,17 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.bit_boxes import Covering, Index, WordLayout, Words, beyond, meeting, packed, split, split_parts
+from solvers.cells.bit_boxes import (
+    Covering,
+    Index,
+    WordLayout,
+    Words,
+    beyond,
+    meeting,
+    pack_rows,
+    split_parts,
+    split_pieces,
+)
 from solvers.foundation.array_types import Ints
 from solvers.statements.boxes import Region
 from solvers.statements.observations import StatementIndex
@@ -49,13 +59,13 @@ class PartitionCut:
         """Return the finer pieces, which piece each comes from, and its statement; none of one that is not allowed."""
         counted = allowed[self.table]
         if not self.block.first_match:
-            piece, region = self.covering.meet(words, packed(counted.T)[labels])
+            piece, region = self.covering.meet(words, pack_rows(counted.T)[labels])
             room(len(piece), words.shape[1])
             return self.covering.cut(words, piece, region), piece, self.table[region, labels[piece]]
         rest, rest_of = words, np.arange(len(words), dtype=np.int64)
         found, origins, statements, held = [words[:0]], [rest_of[:0]], [rest_of[:0]], 0
         for j, box in enumerate(self.block.boxes):
-            inside, inside_of, rest, outside_of = split(self.layout, rest, box)
+            inside, inside_of, rest, outside_of = split_pieces(self.layout, rest, box)
             origin, rest_of = rest_of[inside_of], rest_of[outside_of]
             statement = self.table[j, labels[origin]]
             kept = np.flatnonzero(allowed[statement])
@@ -92,10 +102,10 @@ class RegionCut:
             met = meeting(self.layout, words, self.region.box)
             if not (met & beyond(self.layout, words, self.region.box)).any():
                 return words, np.arange(len(words), dtype=np.int64), np.where(met, 0, OUTSIDE)
-        inside, inside_of, outside, outside_of = split(self.layout, words, self.region.box)
+        inside, inside_of, outside, outside_of = split_pieces(self.layout, words, self.region.box)
         out, out_of, held = [outside], [outside_of], len(outside)
         for box in self.region.minus:
-            hit, hit_of, inside, rest_of = split(self.layout, inside, box)
+            hit, hit_of, inside, rest_of = split_pieces(self.layout, inside, box)
             room(len(inside) + held, words.shape[1])
             held += len(hit)
             out.append(hit)

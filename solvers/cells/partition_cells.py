@@ -89,7 +89,7 @@ class PartitionCells:
                 Attribute(a.name, smaller.get(k, a.sizes)) for k, a in enumerate(self.release.domain.attributes)
             ]
             return (sizes := [_within_box(b, attributes) for b in self.boxes]), sizes
-        return _spread(self.release, self.block, self.captures, smaller)
+        return _statement_bounds(self.release, self.block, self.captures, smaller)
 
     @cached_property
     def occupied(self) -> NDArray[np.int64]:
@@ -175,7 +175,7 @@ def _within_box(box: Box, attributes: Sequence[Attribute]) -> int:
     return math.prod(a.weight(named[k]) if k in named else a.total for k, a in enumerate(attributes))
 
 
-def _spread(
+def _statement_bounds(
     release: Release, block: Partition, found: Captures, smaller: dict[int, tuple[int, ...]]
 ) -> tuple[list[int], list[int]]:
     """Return bounds on the size of every statement from the captures of its regions.
@@ -238,7 +238,7 @@ def cells_of(release: Release, limits: Limits) -> PartitionCells:
         from solvers.statements.regions.captures import captures  # loads the decision diagrams, which boxes do without
 
         found = captures(part_sizes, [*release.impossible, *block.boxes], limits)
-        low, high = _spread(release, block, found, {})
+        low, high = _statement_bounds(release, block, found, {})
     else:
         low = _box_sizes(release, block)
         high = low

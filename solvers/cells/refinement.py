@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.bit_boxes import Index, WordLayout, Words, apart, minus
+from solvers.cells.bit_boxes import Index, WordLayout, Words, disjoint_pieces, minus
 from solvers.cells.cutting import (
     AnyCut,
     PartitionCut,
@@ -145,7 +145,7 @@ def _refined(release: Release, limits: Limits, words: Words | None) -> Refinemen
     for zero in limits.paced(barring, "regions that count 0 were left out"):
         words, _, _ = zero.apply(words, nothing, allowed, room)
     for region in limits.paced(implied_zeros(index), "regions that count 0 were left out"):
-        words = apart(layout, words, region, room)
+        words = disjoint_pieces(layout, words, region, room)
         room(len(words), words.shape[1])
     summed = {cut.region for cut in every if isinstance(cut, RegionCut) and cut.of is not None}
     counts = [cut for cut in every if isinstance(cut, RegionCut) and cut.of is None and cut.region in summed]

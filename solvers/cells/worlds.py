@@ -323,7 +323,7 @@ def draw_world(domain: RowSpace, filled: Filled, convention: Convention, random:
             pieces.append(cell.draw(fresh, random)[chosen])
         else:
             pieces.append(cell.draw(c, random))
-    values = _joined(domain, pieces)
+    values = _joined_rows(domain, pieces)
     return RowWorld(values, np.ones(len(values), dtype=np.int64))
 
 
@@ -339,9 +339,9 @@ def spread_world(domain: RowSpace, filled: Filled, random: RandomSource) -> RowW
         base, extra = divmod(c, len(piece))
         pieces.append(piece)
         times.append(np.array([base + (i < extra) for i in range(len(piece))], dtype=np.int64))
-    return RowWorld(_joined(domain, pieces), np.concatenate(times) if times else np.zeros(0, dtype=np.int64))
+    return RowWorld(_joined_rows(domain, pieces), np.concatenate(times) if times else np.zeros(0, dtype=np.int64))
 
 
-def _joined(domain: RowSpace, pieces: list[NDArray[Any]]) -> NDArray[Any]:
+def _joined_rows(domain: RowSpace, pieces: list[NDArray[Any]]) -> NDArray[Any]:
     """Return drawn rows as one array."""
     return np.concatenate(pieces) if pieces else np.empty((0, len(domain.attributes)), dtype=index_type(domain))

@@ -77,7 +77,7 @@ class AssignmentsEngine(Engine):
         """Return what is left for every row, what follows for a question, or that there is no world."""
         if not release.bags:
             limits = limits.limited()
-            if _few(release, limits):
+            if _has_few_cells(release, limits):
                 raise Unsupported(FEW_CELLS)
             limits = limits.stage("positions of a tree")
         state = assigned(release, limits)
@@ -96,7 +96,7 @@ class AssignmentsEngine(Engine):
                 else (Answer("unsat", conflict=conflict))
             )
         if isinstance(query, Locate):
-            return _located(state)
+            return _located_answer(state)
         if isinstance(query, Count):
             return count_placed(state, query.convention, limits)
         known = determined_rows(state, limits)
@@ -116,7 +116,7 @@ class AssignmentsEngine(Engine):
         return _worlds(release, known, query, limits)
 
 
-def _few(release: Release, limits: Limits) -> bool:
+def _has_few_cells(release: Release, limits: Limits) -> bool:
     """Return whether engines over cells should be asked first: they count the worlds, and prove the heaviest."""
     try:
         return cells_fit(release, replace(limits, cells=min(limits.cells, CELLS)).stage("cells of positions"))
@@ -189,7 +189,7 @@ def _one_world(release: Release, state: Assigned, query: MostLikely, limits: Lim
     return Answer("unsat", conflict=(found.reason,)) if found.contradicted else Answer("unknown", trail=(found.reason,))
 
 
-def _located(state: Assigned) -> LocatedAnswer:
+def _located_answer(state: Assigned) -> LocatedAnswer:
     """Return what is left for the row at every position."""
     places = state.places
     seen = state.problem.times.T > 0

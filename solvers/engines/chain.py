@@ -24,8 +24,8 @@ from solvers.statements.questions.answers import (
     CountAnswer,
     DecideAnswer,
     StrengthenedAnswer,
+    combine_answers,
     combined,
-    joined,
     left_open,
     left_to_others,
 )
@@ -36,10 +36,10 @@ from solvers.statements.questions.query import (
     Decide,
     Enumerate,
     Joint,
+    LabelCounts,
     MostLikely,
     Query,
     Sample,
-    Settle,
     Targets,
 )
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, AddedBlocks, Block, Partition, Release
@@ -110,28 +110,28 @@ def answer(release: Release, query: Query, limits: Limits | None = None) -> Answ
     begun = time.perf_counter()
     if not release.bags:
         asked = _in_turn(release, query, limits, engines_for(release, query))
-        found = _loosened(release, query, asked.answer(), _unused(release, query))
+        found = _relaxed_answer(release, query, asked.answer(), _unused_parts(release, query))
         return _finished(release, asked, query, found, begun, limits)
     whole = (e for e in engines_for(release, query) if e.uses_bags)
     asked = _in_turn(release, query, limits.stage("bags"), whole)
-    found = _loosened(release, query, asked.answer(), release.loosened)
+    found = _relaxed_answer(release, query, asked.answer(), release.loosened)
     rest = query if found is None else left_to_others(query, found)
     if rest is not None:
         others = (e for e in engines_for(release, rest) if not e.uses_bags)
         more = _in_turn(release, rest, limits, others)
-        outer = _loosened(release, rest, more.answer(), release.unstated)
+        outer = _relaxed_answer(release, rest, more.answer(), release.unstated)
         asked = ChainResult(found, [*asked.before, *more.before], [], asked.limited or more.limited)
         if found is not None and outer is None:
             found = replace(found, trail=(*found.trail, *more.before))
         elif outer is not None:
-            found = outer if found is None else joined(query, found, outer)
+            found = outer if found is None else combine_answers(query, found, outer)
     return _finished(release, asked, query, found, begun, limits)
 
 
-def _unused(release: Release, query: Query) -> tuple[str, ...]:
+def _unused_parts(release: Release, query: Query) -> tuple[str, ...]:
     """Return what engines leave out that know no bags; those that name worlds use the leaf values (`refusal`)."""
     lines = release.unstated if release.boosted and not isinstance(query, OF_WORLDS) else release.loosened
-    return () if isinstance(query, Settle | Targets) else lines
+    return () if isinstance(query, LabelCounts | Targets) else lines
 
 
 @dataclass(slots=True)
@@ -206,7 +206,7 @@ def _no_worse(release: Release, query: Query, found: Answer) -> Answer:
     return sharpened(release, query.selections, found)
 
 
-def _loosened(release: Release, query: Query, found: Answer | None, unstated: tuple[str, ...]) -> Answer | None:
+def _relaxed_answer(release: Release, query: Query, found: Answer | None, unstated: tuple[str, ...]) -> Answer | None:
     """Return an answer for what it proves where something is not used; None stays None."""
     return relaxed_answer(release, query, found, unstated) if found is not None and unstated else found
 
@@ -312,7 +312,7 @@ def _settle_all(release: Release, limits: Limits, lattices: bool = True) -> Rele
     found, left = release, []
     for number, model in enumerate(release.boosted):
         try:
-            proved = answer(found, Settle(number, lattices), limits)
+            proved = answer(found, LabelCounts(number, lattices), limits)
         except (Unsupported, Inconclusive):
             left.append(model)
             continue
@@ -346,7 +346,7 @@ def _agreeing(release: Release, number: int, limits: Limits, lattices: bool = Tr
         model = part.boosted[number]
         one = replace(part, boosted=(replace(model, trees=model.trees[:middle]),))
         try:
-            found = answer(one, Settle(0, lattices), limits.stage("agreeing trees"))
+            found = answer(one, LabelCounts(0, lattices), limits.stage("agreeing trees"))
         except (Unsupported, Inconclusive):
             break
         agrees = isinstance(found, StrengthenedAnswer) and not found.failed and found.boxes is not None
@@ -358,10 +358,12 @@ def _with_first_trees(release: Release, number: int, kept: int) -> Release:
     """Return the release without what trees of a model count from number `kept` on."""
     gone = set(release.boosted[number].blocks[kept:])
     most = UNBOUNDED if release.rows.high is None else release.rows.high
-    return replace(release, blocks=tuple(_opened(b, most) if i in gone else b for i, b in enumerate(release.blocks)))
+    return replace(
+        release, blocks=tuple(_unconstrained_block(b, most) if i in gone else b for i, b in enumerate(release.blocks))
+    )
 
 
-def _opened(block: Block, most: int) -> Block:
+def _unconstrained_block(block: Block, most: int) -> Block:
     """Return a partition that says nothing of its regions, which have up to `most` rows; other blocks as they are."""
     if not isinstance(block, Partition):
         return block

@@ -44,7 +44,7 @@ def estimates(release: Release, convention: Convention, limits: Limits, only: Co
     found = []
     for done, counter in enumerate(asked):
         found.append(_estimate_of(counter, release, convention, limits.stage("counter", parts=len(asked) - done)))
-    return _agreed(found)
+    return _agreeing_estimates(found)
 
 
 def _estimate_of(counter: ModelCounter, release: Release, convention: Convention, limits: Limits) -> Estimate:
@@ -60,7 +60,7 @@ def _estimate_of(counter: ModelCounter, release: Release, convention: Convention
     return Estimate(counter.name, value, counter.guarantee, time.perf_counter() - begun, note)
 
 
-def _agreed(found: list[Estimate]) -> list[Estimate]:
+def _agreeing_estimates(found: list[Estimate]) -> list[Estimate]:
     """Return the estimates, without the values of counters that should be exact and differ."""
     exact = {e.engine: e.value for e in found if e.guarantee == HASHED and e.value is not None}
     if len(set(exact.values())) < 2:

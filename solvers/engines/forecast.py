@@ -79,7 +79,7 @@ def presolved(release: Release, limits: Limits) -> Presolved:
     parts = found.components
     largest = max(parts, key=lambda part: len(part.cells), default=None)
     return Presolved(
-        system, fixed=found.fixed, kept=found.kept, components=len(parts), joined=_joined(system, parts),
+        system, fixed=found.fixed, kept=found.kept, components=len(parts), joined=_joined_components(system, parts),
         widest=None if largest is None else _widest(largest, limits),
     )  # fmt: skip
 
@@ -95,7 +95,7 @@ def _widest(part: Component, limits: Limits) -> Widest:
     return Widest(len(part.cells), len(part.statements), found)
 
 
-def _joined(system: CellSystem, parts: tuple[Component, ...]) -> int:
+def _joined_components(system: CellSystem, parts: tuple[Component, ...]) -> int:
     """Return the number of components when the alternatives of a choice join what they name."""
     if not system.choices:
         return len(parts)

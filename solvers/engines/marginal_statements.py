@@ -41,7 +41,7 @@ class Marginal:
 
 
 @dataclass(frozen=True, eq=False)
-class Allowed:
+class AllowedValues:
     """The classes (sets, classes) and values (sets, values) that distinct sets of parts allow; `of`: each box's set."""
 
     classes: Mask
@@ -88,7 +88,7 @@ class MarginalColumn:
         low, high = (np.array([getattr(one, end) for one in stated], dtype=np.int64) for end in ("low", "high"))
         return cls(attribute, of, unique, low, high)
 
-    def allowed(self, system: CellSystem) -> Allowed:
+    def allowed(self, system: CellSystem) -> AllowedValues:
         """Return the values that the boxes of a system allow."""
         k, layout = self.attribute, system.layout
         distinct, back = distinct_words(system.words[:, layout.span(k)])
@@ -98,7 +98,7 @@ class MarginalColumn:
         classes = np.zeros((len(distinct), self.weights.shape[1]), dtype=bool)
         at, value = np.nonzero(values)
         classes[at, self.of[value]] = True
-        return Allowed(classes, values, back)
+        return AllowedValues(classes, values, back)
 
 
 def columns_of(system: CellSystem, marginals: Sequence[Marginal]) -> list[MarginalColumn]:

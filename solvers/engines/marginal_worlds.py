@@ -29,7 +29,7 @@ from solvers.cells.linear_system import SparseStatements, propagate
 from solvers.cells.system import CellSystem, system_of
 from solvers.engines.groups.pinned import PinnedPeople
 from solvers.engines.groups.smallest import IN_ALL, MAX_CELLS, WorkLeft
-from solvers.engines.marginal_statements import Allowed, Marginal, MarginalColumn, Mask, columns_of
+from solvers.engines.marginal_statements import AllowedValues, Marginal, MarginalColumn, Mask, columns_of
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import CertificateError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
@@ -50,7 +50,7 @@ class ValueChoice:
     """The choice of values of one attribute."""
 
     column: MarginalColumn
-    allowed: Allowed
+    allowed: AllowedValues
 
     def values(
         self, boxes: Ints, rows: Ints, avoided: Mask, random: np.random.Generator, limits: Limits
@@ -202,7 +202,7 @@ class MarginalBoxes:
 
     system: CellSystem
     columns: list[MarginalColumn]
-    allowed: list[Allowed]
+    allowed: list[AllowedValues]
     marginals: Sequence[Marginal]
 
     @classmethod
@@ -271,7 +271,7 @@ class MarginalWorlds:
             chosen[choice.column.attribute] = found
         rows = [self.rows(i, b, int(z[b]), chosen) for i, b in enumerate(filled.tolist())]
         if self.boxes.is_world(np.concatenate(rows), self.limits):
-            own = {r: (t, b) for b, one in zip(filled.tolist(), rows, strict=True) for r, t in _counted(one).items()}
+            own = {r: (t, b) for b, one in zip(filled.tolist(), rows, strict=True) for r, t in _row_counts(one).items()}
             before = own if not self.worlds else self.common
             self.common = {r: (min(t, own[r][0]), b) for r, (t, b) in before.items() if r in own}
             self.worlds += 1
@@ -333,7 +333,7 @@ class MarginalWorlds:
                 else:
                     (parts,) = self.system.layout.parts_of(self.system.words[[box], self.system.layout.span(k)], k)
                     out[:, k] = _nth_value(parts, attribute.sizes, self.worlds + way)
-            met = sum(min(t, self.common[r][0]) for r, t in _counted(out).items() if r in self.common)
+            met = sum(min(t, self.common[r][0]) for r, t in _row_counts(out).items() if r in self.common)
             if met < least:
                 best, least = out, met
             if not met:
@@ -342,7 +342,7 @@ class MarginalWorlds:
         return best
 
 
-def _counted(rows: Ints) -> dict[bytes, int]:
+def _row_counts(rows: Ints) -> dict[bytes, int]:
     """Return how often each row occurs."""
     unique, times = np.unique(rows, axis=0, return_counts=True)
     return {row.tobytes(): t for row, t in zip(unique, times.tolist(), strict=True)}
@@ -417,7 +417,7 @@ def _by_box(system: CellSystem) -> SparseStatements:
 
 
 def _counted_values(
-    linear: SparseStatements, columns: Sequence[MarginalColumn], allowed: Sequence[Allowed]
+    linear: SparseStatements, columns: Sequence[MarginalColumn], allowed: Sequence[AllowedValues]
 ) -> SparseStatements:
     """Return the statements, and what figures that count values (of weights 0 and 1) leave room for in the boxes.
 

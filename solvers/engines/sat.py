@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from solvers.cells.clauses.gates import FALSE
-from solvers.cells.clauses.lowering import Lowering, clauses_needed, lower, stated
+from solvers.cells.clauses.lowering import Lowering, clauses_needed, lower, state_clauses
 from solvers.cells.clauses.sat import LiteralQuestion, SatResult, satisfy, solve_questions
 from solvers.cells.worlds import RandomSource
 from solvers.foundation.errors import Inconclusive, Unsupported
@@ -52,11 +52,11 @@ class SatEngine(Engine):
         if isinstance(query, Decide):
             return _decide(release, query, limits)
         if isinstance(query, Count):
-            found = _known(release, limits.stage("contradiction by SAT"))
+            found = _known_result(release, limits.stage("contradiction by SAT"))
             if found.status == "unsat":
                 return CountAnswer("unsat", convention=query.convention)
             raise Unsupported("SAT found a world row by row, and does not count worlds")
-        found = _known(release, limits.stage("world by SAT"))
+        found = _known_result(release, limits.stage("world by SAT"))
         if found.rows is None:
             return Answer("unsat")
         return WorldsAnswer(
@@ -64,7 +64,7 @@ class SatEngine(Engine):
         )
 
 
-def _known(release: Release, limits: Limits) -> SatResult:
+def _known_result(release: Release, limits: Limits) -> SatResult:
     """Return a world of a release or that there is none, from memory if known; raises `Inconclusive` if not found."""
     remembered = release.derived.part(RowWorldAnswer)
     if remembered.found is None:
@@ -89,7 +89,7 @@ def _decide(release: Release, query: Decide, limits: Limits) -> Answer:
     What the time does not settle stays open.
     """
     chosen = query.selections
-    made = stated(release, limits, raw=False, sorted_rows=True)
+    made = state_clauses(release, limits, raw=False, sorted_rows=True)
     trivial = False
     try:
         start = decide_apart(release, query, limits)

@@ -151,13 +151,13 @@ def text(value: object, maximum: int = CELL) -> str:
     if value is None:
         return ""
     if isinstance(value, int) and not isinstance(value, bool):
-        return _whole(value)
+        return _integer_text(value)
     if isinstance(value, float):
         return f"{value:,.6g}" if abs(value) < MANTISSA else f"{value:.6g}"
     return quote(value, maximum)
 
 
-def _whole(value: int) -> str:
+def _integer_text(value: int) -> str:
     """Return a whole number, of a long one its power of ten."""
     if value.bit_length() <= BITS:
         return f"{value:,}"
@@ -167,7 +167,7 @@ def _whole(value: int) -> str:
 
 def many(count: int, singular: str, plural: str = "") -> str:
     """Return a number with its noun."""
-    return f"{_whole(count)} {singular if count == 1 else plural or singular + 's'}"
+    return f"{_integer_text(count)} {singular if count == 1 else plural or singular + 's'}"
 
 
 def short(name: object) -> str:

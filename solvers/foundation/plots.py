@@ -207,14 +207,14 @@ def worlds_words(found: WorldCount) -> str:
     return f"{_power(low)} world{'' if low == 0 else 's'}"
 
 
-def _ends(found: WorldCount) -> tuple[float, float] | tuple[None, None]:
+def _log2_bounds(found: WorldCount) -> tuple[float, float] | tuple[None, None]:
     """Return bounds on log2 of the number, None where there is none."""
     return (None, None) if found.relative or found.status == "unsat" else found.bounds
 
 
 def count_facts(found: WorldCount) -> DisplayFacts:
     """Return what is shown of a number of worlds."""
-    low, high = _ends(found)
+    low, high = _log2_bounds(found)
     pairs = [
         ("status", found.status), ("convention", found.convention), ("log2, at least", low), ("log2, at most", high),
         ("guarantee", found.guarantee), ("engine", found.engine), ("seconds", found.seconds),
@@ -229,7 +229,7 @@ def count_frame(found: WorldCount) -> pd.DataFrame:
     """Return a number of worlds as one line."""
     import pandas as pd
 
-    low, high = _ends(found)
+    low, high = _log2_bounds(found)
     line = {
         "convention": found.convention, "status": found.status, "log2": found.log2, "log2_lower": low,
         "log2_upper": high, "guarantee": found.guarantee, "engine": found.engine, "seconds": found.seconds,
@@ -239,7 +239,7 @@ def count_frame(found: WorldCount) -> pd.DataFrame:
 
 def count_plot(found: WorldCount, ax: Axes | None = None) -> Axes:
     """Return axes with log2 of a number of worlds; `Unsupported` where there is none, or no upper bound."""
-    low, high = _ends(found)
+    low, high = _log2_bounds(found)
     if low is None or high is None or not math.isfinite(high):
         raise Unsupported(f"there is nothing to draw: {worlds_words(found)}")
     title = f"Worlds that agree ({found.convention}; {found.status})"

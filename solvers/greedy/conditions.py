@@ -133,7 +133,7 @@ def chosen_levels(levels: Sequence[ListLevel]) -> tuple[ChosenLevel, ...]:
         own = (int(rows[j][0]), int(rows[j][1]))
         score = float(_scores(np.array(own[0]), np.array(own[1]), pair)) if level.column >= 0 else math.inf
         ones = own if level.value else (pair[0] - own[0], pair[1] - own[1])
-        reach = _reached(pair, score) if level.column >= 0 else -math.inf
+        reach = _tie_thresholds(pair, score) if level.column >= 0 else -math.inf
         out.append(ChosenLevel(pair, level.column, own, ones, score, base, reach, not j))
     return tuple(out)
 
@@ -157,7 +157,7 @@ def _lowered(score: Floats | float) -> Floats:
     return found
 
 
-def _reached(rows: Pair, chosen: float) -> float:
+def _tie_thresholds(rows: Pair, chosen: float) -> float:
     """Return below which scores may stay untied in a world whose best score is above the chosen one, and tied with it.
 
     That is the greatest lower end of ties with a state's score above `chosen` that still takes it in, -inf without

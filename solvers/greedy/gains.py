@@ -158,13 +158,13 @@ def check_choice(tree: ChosenTree, rule: GreedyRule) -> None:
             continue
         n0, n1 = (int(n) for n in tree.counts[node])
         a, b = (int(n) for n in tree.counts[tree.then[node]])
-        why = f"column {column} is constant there" if column in above else _broken((n0, n1), (a, b), rule)
+        why = f"column {column} is constant there" if column in above else _broken_condition((n0, n1), (a, b), rule)
         if why:
             raise ContradictionError(f"the learner cannot have split node {node}: {why}", (f"node {node}: {why}",))
         nodes += [(int(child), above | {column}) for child in (tree.then[node], tree.otherwise[node])]
 
 
-def _broken(counts: Counts, chosen: Counts, rule: GreedyRule) -> str:
+def _broken_condition(counts: Counts, chosen: Counts, rule: GreedyRule) -> str:
     n, ones = sum(counts), sum(chosen)
     if min(counts) <= 0:
         return f"its {n} rows have one class only"

@@ -91,7 +91,7 @@ class StateSupports:
                 self._constant(otherwise, down, 0)
                 continue
             for child, sibling in ((then, otherwise), (otherwise, then)):
-                down[child] = up[child] & _apart(down[node], up[sibling], up[child].shape)
+                down[child] = up[child] & _difference_states(down[node], up[sibling], up[child].shape)
         return {node: mask for node, mask in down.items() if tree.column[node] < 0}
 
     def fits(self, column: int, held: dict[int, Mask]) -> bool:
@@ -115,7 +115,7 @@ class StateSupports:
             return out
         if tree.column[node] < 0:
             return self._allowed(node)
-        return _together(up[int(tree.then[node])], up[int(tree.otherwise[node])]) & self._allowed(node)
+        return _sum_states(up[int(tree.then[node])], up[int(tree.otherwise[node])]) & self._allowed(node)
 
     def _allowed(self, node: int) -> Mask:
         """Return which states let a node's choice stand."""
@@ -161,7 +161,7 @@ def _runs(states: Mask) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[n
     return rows, first, after
 
 
-def _together(one: Mask, two: Mask) -> Mask:
+def _sum_states(one: Mask, two: Mask) -> Mask:
     """Return which states are a sum of a state of one set and a state of the other (s + s' - 1, t + t' - 1)."""
     shape = (one.shape[0] + two.shape[0] - 1, one.shape[1] + two.shape[1] - 1)
     few, many = sorted((_runs(one), _runs(two)), key=lambda r: len(r[0]))
@@ -173,9 +173,9 @@ def _together(one: Mask, two: Mask) -> Mask:
     return np.asarray(np.cumsum(change, axis=1)[:, :-1] > 0)
 
 
-def _apart(sums: Mask, sibling: Mask, shape: tuple[int, ...]) -> Mask:
+def _difference_states(sums: Mask, sibling: Mask, shape: tuple[int, ...]) -> Mask:
     """Return (shape) which states have, with some state of the sibling, a sum in `sums`."""
-    found = _together(sums, sibling[::-1, ::-1])
+    found = _sum_states(sums, sibling[::-1, ::-1])
     i, j = sibling.shape[0] - 1, sibling.shape[1] - 1
     return found[i : i + shape[0], j : j + shape[1]]
 

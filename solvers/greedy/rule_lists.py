@@ -32,7 +32,17 @@ from solvers.greedy.conditions import (
     default_mask,
 )
 from solvers.greedy.gains import RuleShare
-from solvers.greedy.states import StateWindow, U, binomials, convolved, free_leaf, kept, log2_of, normalised, point
+from solvers.greedy.states import (
+    StateWindow,
+    U,
+    binomials,
+    convolved,
+    free_leaf,
+    log2_of,
+    normalised,
+    point,
+    restricted_window,
+)
 
 Bools = NDArray[np.bool_]
 Mask = Callable[[NDArray[np.int64], NDArray[np.int64]], tuple[Bools, Bools]]  # ones of both classes -> possible, sure
@@ -64,7 +74,7 @@ class Mass:
         slack = 2 * len(totals) * U
         low = math.fsum(math.ldexp(total[0], power) for total, power in totals) * (1 - slack)
         high = math.fsum(math.ldexp(total[1], power) for total, power in totals) * (1 + slack)
-        return log2_of((low, low), top)[0], _added(log2_of((high, high), top)[1], self.lost)
+        return log2_of((low, low), top)[0], _log2_sum(log2_of((high, high), top)[1], self.lost)
 
     def bounds(self) -> tuple[float, float]:
         """Return bounds on log2 of the share of the states in which the learner chooses as it did."""
@@ -75,7 +85,7 @@ class Mass:
         return (low + math.log2(certain) - UPWARDS if certain > 0 else -math.inf), high
 
 
-def _added(a: float, b: float) -> float:
+def _log2_sum(a: float, b: float) -> float:
     """Return an upper bound on log2(2^a + 2^b)."""
     if a < b:
         a, b = b, a
@@ -94,7 +104,7 @@ def _free(rows: tuple[int, int], cut: float) -> Mass:
     return Mass((free_leaf(rows, cut),))
 
 
-def _left(rows: tuple[int, int], mask: Mask, limits: Limits) -> Mass:
+def _remaining_states(rows: tuple[int, int], mask: Mask, limits: Limits) -> Mass:
     """Return the states of so many rows that a mask leaves, wherever they are; cost: linear in all states."""
     sides = binomials(rows[0]), binomials(rows[1])
     first, second = (np.log2(mantissas) + exponents for mantissas, exponents in sides)
@@ -150,7 +160,7 @@ def _parts(states: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     return parts if len(parts) <= MAX_WINDOWS else [states]
 
 
-def _grown(mass: Mass, group: StateWindow, limits: Limits) -> Mass:
+def _with_group(mass: Mass, group: StateWindow, limits: Limits) -> Mass:
     """Return the states once the rows of a group are added (`group`: its states, see `free_leaf`)."""
     limits.check("the states of a column are added up")
     return replace(mass, windows=tuple(convolved(window, group, limits) for window in mass.windows))
@@ -172,12 +182,12 @@ def _masked(mass: Mass, mask: Mask, cut: float) -> Mass:
         possible, sure = mask(*window.states())
         unsure = float(window.mass[possible & ~sure].sum())
         if unsure > 0:
-            doubt = _added(doubt, math.log2(unsure) + window.exponent + UPWARDS)
-        found = kept(window, possible, cut)
+            doubt = _log2_sum(doubt, math.log2(unsure) + window.exponent + UPWARDS)
+        found = restricted_window(window, possible, cut)
         if found.mass.any():
             windows.append(found)
         elif found.lost > 0:
-            lost = _added(lost, math.log2(found.lost) + found.exponent + UPWARDS)
+            lost = _log2_sum(lost, math.log2(found.lost) + found.exponent + UPWARDS)
     return Mass(tuple(windows), lost, doubt)
 
 
@@ -232,7 +242,7 @@ class _ListColumn:
 
 
 @dataclass(frozen=True, eq=False)
-class _Kept:
+class _LevelStates:
     """The states of a column after the condition at a level, and the bounds there and at the levels below."""
 
     mass: Mass
@@ -254,31 +264,33 @@ class _Passes:
     limits: Limits
     known: dict[tuple[object, ...], Any] = field(default_factory=dict)
 
-    def up(self, own: int, masks: list[tuple[Mask, Mask]], wins: tuple[bool, ...]) -> _Kept:
+    def up(self, own: int, masks: list[tuple[Mask, Mask]], wins: tuple[bool, ...]) -> _LevelStates:
         """Return what is left of a column that level `own` tests (-1: none does), the first level's condition last."""
         last = len(self.chosen) - 1
         key: tuple[object, ...] = (own,)
-        found: _Kept = self._once(key, partial(self._start, own))
+        found: _LevelStates = self._once(key, partial(self._start, own))
         for j in range((last if own < 0 else own) - 1, -1, -1):
             group: StateWindow = self._once(("group", j), partial(free_leaf, self.chosen[j].counts, self.cut))
-            more: Mass = self._once((*key, "grown"), partial(_grown, found.mass, group, self.limits))
+            more: Mass = self._once((*key, "grown"), partial(_with_group, found.mass, group, self.limits))
             same, other = (*key, wins[j]), (*key, not wins[j])
             kept: Mass = self._once(same, partial(_masked, more, masks[j][wins[j]], self.cut))
             if other not in self.known and _agree(more, *masks[j]):
                 self.known[other] = kept
             key = (*key, id(kept))
-            found = _Kept(kept, (kept.bounds(), *found.after))
+            found = _LevelStates(kept, (kept.bounds(), *found.after))
         return found
 
-    def _start(self, own: int) -> _Kept:
+    def _start(self, own: int) -> _LevelStates:
         """Return the states at the lowest level that has a condition."""
         last = len(self.chosen) - 1
         if own >= 0:
-            return _Kept(_at(self.chosen[own].ones), ((0.0, 0.0),) * (last + 1 - own))
+            return _LevelStates(_at(self.chosen[own].ones), ((0.0, 0.0),) * (last + 1 - own))
         if self.stopped:
-            return _Kept(_free(self.chosen[last].rows, self.cut), ((0.0, 0.0),))
-        mass = _left(self.chosen[last].rows, partial(default_mask, self.chosen[last], self.rule), self.limits)
-        return _Kept(mass, (mass.bounds(),))
+            return _LevelStates(_free(self.chosen[last].rows, self.cut), ((0.0, 0.0),))
+        mass = _remaining_states(
+            self.chosen[last].rows, partial(default_mask, self.chosen[last], self.rule), self.limits
+        )
+        return _LevelStates(mass, (mass.bounds(),))
 
     def _once(self, key: tuple[object, ...], make: Callable[[], Any]) -> Any:
         if key not in self.known:

@@ -108,7 +108,7 @@ class Sampler:
         tree, windows = self.tree, self.windows[column]
         states = np.zeros((len(tree.column), 2), dtype=np.int64)
         root = windows[0]
-        place, draw = _drawn(root.mass, root.relative, rng)
+        place, draw = _draw_entry(root.mass, root.relative, rng)
         states[0], draws = (root.first + place[0], root.second + place[1]), [draw]
         for node in downwards(tree, ()):
             if tree.column[node] < 0:
@@ -120,7 +120,7 @@ class Sampler:
                 states[otherwise] = tree.counts[otherwise] if filled else 0
                 continue
             pairs, first, second, relative = _pairs(windows[then], windows[otherwise], states[node])
-            place, draw = _drawn(pairs, relative, rng)
+            place, draw = _draw_entry(pairs, relative, rng)
             draws.append(draw)
             states[then] = first + place[0], second + place[1]
             states[otherwise] = states[node] - states[then]
@@ -157,7 +157,9 @@ class _Draw:
     least: float
 
 
-def _drawn(weights: NDArray[np.float64], relative: float, rng: np.random.Generator) -> tuple[tuple[int, int], _Draw]:
+def _draw_entry(
+    weights: NDArray[np.float64], relative: float, rng: np.random.Generator
+) -> tuple[tuple[int, int], _Draw]:
     """Return the place of an entry drawn in proportion to weights, whole numbers of 2^60 in all, rounded up."""
     line = weights.ravel()
     places = np.flatnonzero(line)

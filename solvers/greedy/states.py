@@ -96,7 +96,8 @@ def binomials(n: int) -> tuple[Floats, NDArray[np.int64]]:
 def free_leaf(counts: tuple[int, int], cut: float) -> StateWindow:
     """Return the shares of all fillings of a leaf's rows by their state: a product of two binomial distributions."""
     parts = [
-        _cut_line(*_scaled(*binomials(n)), cut if (counts[0] + 1) * (counts[1] + 1) > SMALL else 0.0) for n in counts
+        _cut_line(*_common_scale(*binomials(n)), cut if (counts[0] + 1) * (counts[1] + 1) > SMALL else 0.0)
+        for n in counts
     ]
     (p, first, e, lost), (q, second, g, missed) = parts
     mass = np.outer(p, q)
@@ -138,17 +139,17 @@ def normalised(window: StateWindow) -> StateWindow:
     )
 
 
-def kept(window: StateWindow, allowed: Mask, cut: float) -> StateWindow:
+def restricted_window(window: StateWindow, allowed: Mask, cut: float) -> StateWindow:
     """Return a window restricted to the states allowed (s, t), and cut where little is left at its edges."""
     every = bool(allowed.all())
     mass = window.mass if every else np.where(allowed, window.mass, 0.0)
     if not mass.any():
         return replace(window, mass=mass, factors=None)
-    smaller = _trimmed(replace(window, mass=mass, factors=window.factors if every else None), cut)
+    smaller = _trimmed_window(replace(window, mass=mass, factors=window.factors if every else None), cut)
     return normalised(smaller)
 
 
-def _trimmed(window: StateWindow, cut: float) -> StateWindow:
+def _trimmed_window(window: StateWindow, cut: float) -> StateWindow:
     """Return a window without the rows and columns at its edges that hold a part `cut` of its sum, or of its error."""
     mass = window.mass
     part = 0.0
@@ -179,7 +180,7 @@ def _edges(line: Floats, part: float) -> tuple[int, int]:
     return (low, high) if low < high else (0, len(line))
 
 
-def _scaled(mantissas: Floats, exponents: NDArray[np.int64]) -> tuple[Floats, int]:
+def _common_scale(mantissas: Floats, exponents: NDArray[np.int64]) -> tuple[Floats, int]:
     """Return numbers in the scale of their greatest; what is below 2^-1000 of it becomes 0."""
     top = int(exponents.max())
     below = exponents - top
@@ -228,7 +229,7 @@ def convolved(one: StateWindow, two: StateWindow, limits: Limits, *, direct: flo
     else:
         mass, noise = _by_transform(one, two, shape)
         terms = 0
-    return _together(one, two, mass, terms, noise, factors)
+    return _sum_window(one, two, mass, terms, noise, factors)
 
 
 def _transform_error(length: int) -> float:
@@ -256,14 +257,14 @@ def sums_reached(one: Mask, two: Mask, limits: Limits) -> Mask:
     return np.asarray(pairs > 0.5)
 
 
-def _together(
+def _sum_window(
     one: StateWindow, two: StateWindow, mass: Floats, terms: int, noise: float, factors: tuple[Floats, Floats] | None
 ) -> StateWindow:
     sums = [w.total[1] for w in (one, two)]
     rounding = terms * U / (1 - terms * U)
     relative = ((1 + one.relative) * (1 + two.relative) * (1 + rounding) - 1) * UP + 4 * U
     lost = (one.lost * sums[1] + two.lost * sums[0] + noise) * UP
-    if _least(one) * _least(two) < 2 * TINY:  # also where products were too small for a float
+    if _least_value(one) * _least_value(two) < 2 * TINY:  # also where products were too small for a float
         mass[mass < TINY] = 0.0
         lost += 2 * TINY * mass.size
     exponent = one.exponent + two.exponent
@@ -282,7 +283,7 @@ def _fits(shape: tuple[int, int], limits: Limits) -> None:
         raise Inconclusive(f"the memory is too small for {math.prod(shape):,} states of a node")
 
 
-def _least(window: StateWindow) -> float:
+def _least_value(window: StateWindow) -> float:
     return float(window.mass.min(where=window.mass > 0, initial=1.0))
 
 

@@ -35,9 +35,9 @@ from solvers.greedy.states import (
     choice_of_leaf,
     convolved,
     free_leaf,
-    kept,
     log2_of,
     point,
+    restricted_window,
     sums_reached,
 )
 
@@ -214,7 +214,7 @@ class Passes:
         children = [windows[int(child)] for child in (tree.otherwise[node], tree.then[node])]
         before = [log2_of(w.total, w.exponent) for w in children]
         window = convolved(children[0], children[1], self.limits, direct=self.direct)
-        window = kept(window, conditions.split(node, window), self.cut)
+        window = restricted_window(window, conditions.split(node, window), self.cut)
         given = before[0][0] + before[1][0], before[0][1] + before[1][1]
         return window, _bits_between(given, log2_of(window.total, window.exponent))
 

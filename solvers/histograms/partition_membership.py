@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.bit_boxes import packed
+from solvers.cells.bit_boxes import pack_rows
 from solvers.cells.partition_cells import PartitionCells
 from solvers.foundation.array_types import Bits
 from solvers.foundation.exact import log_absent_multiset
@@ -321,7 +321,7 @@ def box_pairs(chosen: Selections, table: BoxIndex) -> Pairs:
     for k in np.flatnonzero(chosen.codes.any(axis=0)).tolist():
         found = known[k] = table.of(k)
         used, code = np.unique(chosen.codes[:, k], return_inverse=True)
-        meet &= packed(found.meets[used][:, found.at])[code.reshape(-1)] if boxes else meet
+        meet &= pack_rows(found.meets[used][:, found.at])[code.reshape(-1)] if boxes else meet
     spread = np.unpackbits(meet.view(np.uint8), axis=1, bitorder="little")[:, :boxes]
     query, column = np.nonzero(spread)
     ratio, whole = np.ones(len(query)), np.ones(len(query), dtype=bool)
@@ -352,7 +352,9 @@ def _region_overlaps(cells: PartitionCells, chosen: Selections, table: BoxIndex)
             low, high = cells.sizes_within(smaller)
             found = [(s, low[s], high[s]) for s in occupied]
         else:
-            found = [(s, *(_within(cells, s, smaller),) * 2) for s in cells.block.by_region[region] if s in occupied]
+            found = [
+                (s, *(_labelled_rows(cells, s, smaller),) * 2) for s in cells.block.by_region[region] if s in occupied
+            ]
         for s, minimum, maximum in found:
             if maximum == 0:
                 continue
@@ -385,7 +387,7 @@ def _leaves_some(cells: PartitionCells, s: int, smaller: dict[int, tuple[int, ..
 OUTSIDE, SEVERAL = -2, -1
 
 
-def _within(cells: PartitionCells, s: int, smaller: dict[int, tuple[int, ...]]) -> int:
+def _labelled_rows(cells: PartitionCells, s: int, smaller: dict[int, tuple[int, ...]]) -> int:
     """Return how many rows of an atom (selected part sizes, inside one region) have the label of statement s."""
     size, label_at, label = 1, cells.release.domain.label, int(cells.block.label[s])
     for k, attribute in enumerate(cells.release.domain.attributes):

@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 
 from solvers.cells import cutting
-from solvers.cells.bit_boxes import Index, WordLayout, Words, beyond, meeting, split
+from solvers.cells.bit_boxes import Index, WordLayout, Words, beyond, meeting, split_pieces
 from solvers.cells.cutting import AnyCut, labels_of, with_labels, zeros_first
 from solvers.cells.linear_system import SparseStatements, same_rows
 from solvers.foundation.array_types import Bits, Ints
@@ -105,7 +105,7 @@ def subtract(facts: NumberedStatements, words: Words, boxes: Sequence[Box]) -> W
     """Return pieces without some boxes."""
     layout = WordLayout(facts.release.domain)
     for box in boxes:
-        _, _, words, _ = split(layout, words, box)
+        _, _, words, _ = split_pieces(layout, words, box)
         facts.make_room(len(words), words.shape[1])
     return words
 
@@ -186,7 +186,7 @@ def cells_at(facts: NumberedStatements, live: Live, parts: Sequence[Sequence[int
     else:
         possible = np.arange(len(words), dtype=np.int64)
         for box in facts.release.impossible:
-            _, _, words, kept = split(live.layout, words, box)
+            _, _, words, kept = split_pieces(live.layout, words, box)
             possible = possible[kept]
         _, values, came = _atoms(facts, live.cuts, words)
         keys = np.stack(values, axis=1) if values else np.zeros((len(came), 0), dtype=np.int64)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.bit_boxes import WordLayout, Words, split
+from solvers.cells.bit_boxes import WordLayout, Words, split_pieces
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import CertificateError, Inconclusive, NotVerified, Unsupported
 from solvers.foundation.limits import Limits
@@ -157,7 +157,7 @@ def _check_regions(facts: NumberedStatements, claim: OverRows, proof: RegionProo
     if numbers and not isinstance(release.blocks[facts.block_of(numbers[0])], Partition) and len(numbers) > 1:
         raise CertificateError("regions outside a partition may hold the same rows")
     for s in numbers:
-        beyond = outside(facts, facts.statement(s).region, box)
+        beyond = pieces_outside(facts, facts.statement(s).region, box)
         if len(beyond):
             raise CertificateError(f"the region of {facts.statement(s).source} is not inside that of the claim")
     total = sum(int(facts.low[s]) for s in numbers)
@@ -168,28 +168,28 @@ def _check_regions(facts: NumberedStatements, claim: OverRows, proof: RegionProo
 def possible_rows(facts: NumberedStatements, box: Box) -> Words:
     """Return the possible rows of a box as pieces."""
     layout = WordLayout(facts.release.domain)
-    inside, _, _, _ = split(layout, layout.full[None].copy(), box)
+    inside, _, _, _ = split_pieces(layout, layout.full[None].copy(), box)
     return subtract(facts, inside, facts.release.impossible)
 
 
 def _without(facts: NumberedStatements, words: Words, region: Region) -> Words:
     """Return pieces without a region (a box minus boxes)."""
     layout = WordLayout(facts.release.domain)
-    inside, _, rest, _ = split(layout, words, region.box)
+    inside, _, rest, _ = split_pieces(layout, words, region.box)
     kept = [rest]
     for box in region.minus:
-        hit, _, inside, _ = split(layout, inside, box)
+        hit, _, inside, _ = split_pieces(layout, inside, box)
         kept.append(hit)
         facts.make_room(len(inside) + sum(map(len, kept)), words.shape[1])
     found: Words = np.concatenate(kept)
     return found
 
 
-def outside(facts: NumberedStatements, region: Region, box: Box) -> Words:
+def pieces_outside(facts: NumberedStatements, region: Region, box: Box) -> Words:
     """Return the possible rows of a region that are not in a box, as pieces."""
     layout = WordLayout(facts.release.domain)
-    inside, _, _, _ = split(layout, layout.full[None].copy(), region.box)
-    _, _, beyond, _ = split(layout, inside, box)
+    inside, _, _, _ = split_pieces(layout, layout.full[None].copy(), region.box)
+    _, _, beyond, _ = split_pieces(layout, inside, box)
     return subtract(facts, beyond, (*region.minus, *facts.release.impossible))
 
 

@@ -110,7 +110,7 @@ class LocatedValues:
             if k in self.sets:
                 out &= ~(self.sets[k][rows] & ~bits).any(axis=1)
             else:
-                before = _counted(bits)
+                before = _prefix_counts(bits)
                 out &= before[end[:, k]] - before[start[:, k]] >= end[:, k] - start[:, k]
         return out
 
@@ -123,7 +123,7 @@ class LocatedValues:
             if k in problem.sets:
                 met &= (problem.sets[k] & bits).any(axis=1)
             else:
-                before = _counted(bits)
+                before = _prefix_counts(bits)
                 met &= before[problem.end[:, k]] > before[problem.start[:, k]]
         return met
 
@@ -133,7 +133,7 @@ class LocatedValues:
         out = np.ones(problem.rows, dtype=bool)
         for k, mask in box.literals:
             bits = _bits_of(mask, problem.parts[k])
-            before = _counted(bits)
+            before = _prefix_counts(bits)
             if k in self.sets:
                 out &= (self.sets[k] & bits).any(axis=1)
             else:
@@ -149,6 +149,6 @@ def _bits_of(mask: int, parts: int) -> Bits:
     return np.unpackbits(found, bitorder="little")[:parts].astype(bool)
 
 
-def _counted(bits: Bits) -> Ints:
+def _prefix_counts(bits: Bits) -> Ints:
     """Return how many parts before each, and before the end, are allowed."""
     return np.concatenate([[0], np.cumsum(bits)]).astype(np.int64)

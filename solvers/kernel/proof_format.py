@@ -113,13 +113,13 @@ def proof_from(data: Any, depth: int = 0) -> AnyProof:
         return RegionProof(_whole_numbers(data["statements"], "proof.statements"))
     if kind == "drat":
         keys(data, {"kind", "blocks", "lines"}, "proof")
-        lines = _every(data["lines"], text, "proof.lines")
+        lines = _list_of(data["lines"], text, "proof.lines")
         return Drat(_whole_numbers(data["blocks"], "proof.blocks"), lines)
     if kind == "world":
         return _witness_from(data)
     if kind == "removals":
         keys(data, {"kind", "steps"}, "proof")
-        return Removals(_every(data["steps"], _removal, "proof.steps"))
+        return Removals(_list_of(data["steps"], _removal, "proof.steps"))
     if kind == "leaf_values":
         keys(data, {"kind", "model", "steps", "last"}, "proof")
         if depth >= MAX_MODELS:
@@ -132,8 +132,8 @@ def proof_from(data: Any, depth: int = 0) -> AnyProof:
     keys(data, {"kind", "blocks", "cells", "sums", "tree"}, "proof")
     found = OverCells(
         _whole_numbers(data["blocks"], "proof.blocks"),
-        _every(data["cells"], _whole_numbers, "proof.cells"),
-        _every(data["sums"], _sum_from, "proof.sums"),
+        _list_of(data["cells"], _whole_numbers, "proof.cells"),
+        _list_of(data["sums"], _sum_from, "proof.sums"),
         _node_from(data["tree"], "proof.tree", 0),
     )
     if found.kind != kind:
@@ -145,7 +145,7 @@ def _witness_from(data: Any) -> Witness:
     """Return a world that is a proof."""
     known = {"kind", "rows", "times"} | ({"instead"} & set(data))
     keys(data, known, "proof")
-    parts, times = _every(data["rows"], _whole_numbers, "proof.rows"), _whole_numbers(data["times"], "proof.times")
+    parts, times = _list_of(data["rows"], _whole_numbers, "proof.rows"), _whole_numbers(data["times"], "proof.times")
     if "instead" not in data:
         return Witness(parts, times)
     instead = data["instead"]
@@ -159,7 +159,7 @@ def _witness_from(data: Any) -> Witness:
 def _sum_from(data: Any, place: str) -> Sum:
     """Return a weighted sum."""
     keys(data, {"over", "multipliers"}, place)
-    pairs = _every(data["multipliers"], _pair, f"{place}.multipliers")
+    pairs = _list_of(data["multipliers"], _pair, f"{place}.multipliers")
     over = number(data["over"], f"{place}.over")
     if over < 1:
         raise CertificateError(f"{place}.over is {over}, not a positive whole number")
@@ -172,7 +172,7 @@ def _node_from(data: Any, place: str, depth: int) -> ProofStep:
     """Return a node and all below it."""
     if depth > MAX_DEPTH:
         raise CertificateError(f"{place} has more than {MAX_DEPTH} cases below each other")
-    steps = _every(entry(data, "steps", place), _step, f"{place}.steps")
+    steps = _list_of(entry(data, "steps", place), _step, f"{place}.steps")
     if "sum" in data:
         keys(data, {"steps", "sum"}, place)
         return ProofStep(steps, number(data["sum"], f"{place}.sum"))
@@ -214,16 +214,16 @@ def _removal(data: Any, place: str, depth: int = 0) -> Removal:
         return Hall(tree, times, data[0] == "filled", _whole_numbers(data[3], f"{place}[3]"))
     if data[0] == "labelled":
         rows, labels = _whole_numbers(data[1], f"{place}[1]"), _whole_numbers(data[2], f"{place}[2]")
-        return Labelled(rows, labels, number(data[3], f"{place}[3]"), _every(data[4], _weighed, f"{place}[4]"))
+        return Labelled(rows, labels, number(data[3], f"{place}[3]"), _list_of(data[4], _weighed, f"{place}[4]"))
     if depth >= MAX_ASSUMED:
         raise CertificateError(f"{place} has more than {MAX_ASSUMED} assumptions below each other")
     row, value = number(data[1], f"{place}[1]"), number(data[2], f"{place}[2]")
-    return ValueRemoval(row, value, _every(data[3], lambda one, at: _removal(one, at, depth + 1), f"{place}[3]"))
+    return ValueRemoval(row, value, _list_of(data[3], lambda one, at: _removal(one, at, depth + 1), f"{place}[3]"))
 
 
 def leaf_steps(data: Any) -> tuple[Refined | Form, ...]:
     """Return the steps of a proof by leaf values."""
-    return _every(data, _leaf_step, "proof.steps")
+    return _list_of(data, _leaf_step, "proof.steps")
 
 
 def _leaf_step(data: Any, place: str) -> Refined | Form:
@@ -232,7 +232,7 @@ def _leaf_step(data: Any, place: str) -> Refined | Form:
         raise CertificateError(f"{place} is no step that begins with {' or '.join(FORMS)} and has all of its parts")
     if data[0] == "refined":
         return Refined(number(data[1], f"{place}[1]"))
-    terms, multipliers = (_every(data[i], _pair, f"{place}[{i}]") for i in (1, 3))
+    terms, multipliers = (_list_of(data[i], _pair, f"{place}[{i}]") for i in (1, 3))
     over, low, high = (number(data[i], f"{place}[{i}]") for i in (2, 4, 5))
     return Form(terms, over, multipliers, low, high)
 
@@ -285,10 +285,10 @@ def _whole_numbers(data: Any, place: str) -> tuple[int, ...]:
     """Return a list of whole numbers."""
     if isinstance(data, list) and all(type(x) is int for x in data):
         return tuple(data)
-    return _every(data, number, place)
+    return _list_of(data, number, place)
 
 
-def _every(data: Any, read: Callable[[Any, str], T], place: str) -> tuple[T, ...]:
+def _list_of(data: Any, read: Callable[[Any, str], T], place: str) -> tuple[T, ...]:
     """Return a list, each item read."""
     if not isinstance(data, list):
         raise CertificateError(f"{place} is no list")

@@ -297,7 +297,7 @@ def tightened(
     if not times and weight:
         return None
     if weight <= MOST_LISTED:
-        ways = list(_listed(times, ends, weight, low, high))
+        ways = list(_weight_partitions(times, ends, weight, low, high))
         return tuple((min(x), max(x)) for x in zip(*ways, strict=True)) if ways else None
     return tuple(ends)
 
@@ -317,7 +317,9 @@ def _narrowed(coefs: Sequence[int], least: int, greatest: int, ends: list[Range]
         high += max(a * ends[j][0], a * ends[j][1]) - max(a * x, a * y)
 
 
-def _listed(times: Sequence[int], ends: Sequence[Range], weight: int, low: int, high: int) -> Iterator[tuple[int, ...]]:
+def _weight_partitions(
+    times: Sequence[int], ends: Sequence[Range], weight: int, low: int, high: int
+) -> Iterator[tuple[int, ...]]:
     """Yield every way to make up a weight: numbers within their ends, in all between `low` and `high`."""
     if not times:
         if weight == 0 and low <= 0 <= high:
@@ -327,5 +329,5 @@ def _listed(times: Sequence[int], ends: Sequence[Range], weight: int, low: int, 
     if len(times) == 1:
         least, most = max(least, -(-weight // m)), min(most, weight // m)
     for n in range(least, min(most, weight // m) + 1):
-        for rest in _listed(times[:-1], ends[:-1], weight - n * m, low - n, high - n):
+        for rest in _weight_partitions(times[:-1], ends[:-1], weight - n * m, low - n, high - n):
             yield (*rest, n)

@@ -46,13 +46,13 @@ def check(clauses: Iterable[Sequence[int]], proof_lines: Iterable[str], limits: 
     if any(x == 0 for clause in formula for x in clause):
         raise CertificateError("the formula has a literal 0")
     variables = max((abs(x) for clause in formula for x in clause), default=0)
-    steps = _parsed(proof_lines, variables)
+    steps = _parse_steps(proof_lines, variables)
     if not any(not s.deletion and not s.literals for s in steps):
         raise CertificateError(f"line {steps[-1].line if steps else 0}: the proof ends without the empty clause")
     _Checker(variables, limits or Limits()).run(formula, steps)
 
 
-def _parsed(proof_lines: Iterable[str], variables: int) -> list[ClauseStep]:
+def _parse_steps(proof_lines: Iterable[str], variables: int) -> list[ClauseStep]:
     """Return the steps of a proof; raises `CertificateError` for lines that are none."""
     out = []
     for number, line in enumerate(proof_lines, start=1):

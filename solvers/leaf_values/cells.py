@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.bit_boxes import Covering, WordLayout, Words, packed, split
+from solvers.cells.bit_boxes import Covering, WordLayout, Words, pack_rows, split_pieces
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import TooLarge
-from solvers.leaf_values.combining import moved
+from solvers.leaf_values.combining import moved_intervals
 from solvers.statements.boxes import Box, Boxes
 from solvers.statements.gradients.boosted import Boosted, by_tree, entries
 from solvers.statements.observations import StatementIndex
@@ -48,7 +48,7 @@ def _boxes_of(layout: WordLayout, block: Partition) -> Boxes | None:
 
 def _everything(pieces: int, boxes: int) -> Words:
     """Return (pieces, words): all boxes are allowed everywhere."""
-    return np.repeat(packed(np.ones((1, boxes), dtype=bool)), pieces, axis=0)
+    return np.repeat(pack_rows(np.ones((1, boxes), dtype=bool)), pieces, axis=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ class CutCells:
         return self.layout.boxes(self.words)
 
 
-def _cut(cells: CutCells, boxes: Boxes, impossible: Sequence[Box], most: int) -> tuple[CutCells, Ints, Ints]:
+def _cut_cells(cells: CutCells, boxes: Boxes, impossible: Sequence[Box], most: int) -> tuple[CutCells, Ints, Ints]:
     """Return the parts of cells in disjoint boxes, their cells, and their boxes; raises `TooLarge` above `most`."""
     covering = Covering(cells.layout, boxes)
     piece, box = covering.meet(cells.words, _everything(len(cells), len(boxes)))
@@ -88,7 +88,7 @@ def _possible(layout: WordLayout, words: Words, impossible: Sequence[Box]) -> In
     """Return the boxes that are not made up of impossible rows."""
     of = np.arange(len(words), dtype=np.int64)
     for box in impossible:
-        _, _, words, outside = split(layout, words, box)
+        _, _, words, outside = split_pieces(layout, words, box)
         of = of[outside]
     return np.unique(of)
 
@@ -101,7 +101,7 @@ def first_cells(release: Release, base: Sequence[int], most: int) -> CutCells:
     for b in base:
         boxes = _boxes_of(layout, release.partitions[b])
         assert boxes is not None
-        found, _, box = _cut(found, boxes, impossible, most)
+        found, _, box = _cut_cells(found, boxes, impossible, most)
         found = CutCells(layout, found.words, np.column_stack([found.base, box]), found.leaves)
     return found.kept(_possible(layout, found.words, impossible))
 
@@ -110,7 +110,7 @@ def with_trees(release: Release, model: Boosted, cells: CutCells, trees: int, mo
     """Return the cells cut by further trees, those before number `trees`, and the cell that each comes from."""
     origin = np.arange(len(cells), dtype=np.int64)
     for tree in model.trees[cells.leaves.shape[1] : trees]:
-        cells, of, leaf = _cut(cells, release.partitions[tree.block].boxes, release.impossible, most)
+        cells, of, leaf = _cut_cells(cells, release.partitions[tree.block].boxes, release.impossible, most)
         cells = CutCells(cells.layout, cells.words, cells.base, np.column_stack([cells.leaves, leaf]))
         origin = origin[of]
     return cells, origin
@@ -259,7 +259,7 @@ def behind(level: CellLevel, rows: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     """Return the intervals of some statements less what is known, rounded outwards."""
     given, fixed = level.given, ~level.open
     middle, radius = flat(given, fixed & (level.lower > 0), rows, compact(rows))
-    return moved(middle, radius, level.lower.ravel(), given.low[rows], given.high[rows])
+    return moved_intervals(middle, radius, level.lower.ravel(), given.low[rows], given.high[rows])
 
 
 def add_facts(level: CellLevel, batch: Batch, numbers: Ints, column: Ints) -> None:

@@ -65,11 +65,13 @@ def implied(given: IntegerStatements, forms: Any, weights: Floats) -> tuple[Floa
 
 def centred_on(given: IntegerStatements, at: NDArray[np.int64]) -> IntegerStatements:
     """Return the statements on x - at, for whole numbers `at`: large counts then cost no digits. A is sparse."""
-    low, high = moved(given.middle, given.radius, at, given.low, given.high)
+    low, high = moved_intervals(given.middle, given.radius, at, given.low, given.high)
     return replace(given, low=low, high=high, lower=given.lower - at, upper=given.upper - at)
 
 
-def moved(middle: Any, radius: Any, at: NDArray[np.int64], low: Floats, high: Floats) -> tuple[Floats, Floats]:
+def moved_intervals(
+    middle: Any, radius: Any, at: NDArray[np.int64], low: Floats, high: Floats
+) -> tuple[Floats, Floats]:
     """Return what is left of the intervals low..high behind A `at`, rounded outwards, for every A within its radius."""
     wide = np.longdouble
     epsilon = float(np.finfo(wide).eps)
@@ -168,7 +170,7 @@ def decomposed(given: IntegerStatements, used: NDArray[np.int64], half: Floats) 
     return Decomposition(scaled, reach)
 
 
-def used(boosted: Boosted, leaves: NDArray[np.int64], times: NDArray[np.int64]) -> list[Floats]:
+def interval_use(boosted: Boosted, leaves: NDArray[np.int64], times: NDArray[np.int64]) -> list[Floats]:
     """Return per tree and figure how far its sum is from the middle of its interval, over half the interval's width.
 
     Above 1: no sum of numbers within the coefficients' intervals is in the figure's interval. `leaves` (points, trees)

@@ -98,7 +98,7 @@ def transformed(payload: list[list[str]]) -> list[list[str]]:
     return [[format(int(v), "x") for v in row] for row in change.tolist()]
 
 
-def _whole(values: Floats, digits: int) -> list[int]:
+def _scaled_integers(values: Floats, digits: int) -> list[int]:
     """Return doubles times 2^digits without what is behind the point, which is less than 1."""
     return [int(v) for v in np.ldexp(values, digits).ravel().tolist()]
 
@@ -129,8 +129,8 @@ class WeightedSums:
 
         self.matrix = flint.fmpz_mat
         fixed = np.flatnonzero((given.lower >= given.upper) & (given.lower != 0))
-        self.coefs = self.matrix(len(rows), len(free), _whole(_dense(given.middle[rows][:, free]), POINT))
-        of_fixed = self.matrix(len(rows), len(fixed), _whole(_dense(given.middle[rows][:, fixed]), POINT))
+        self.coefs = self.matrix(len(rows), len(free), _scaled_integers(_dense(given.middle[rows][:, free]), POINT))
+        of_fixed = self.matrix(len(rows), len(fixed), _scaled_integers(_dense(given.middle[rows][:, fixed]), POINT))
         taken = (of_fixed * self.matrix(len(fixed), 1, given.lower[fixed].tolist())).entries()
         reach = np.maximum(np.abs(given.lower), np.abs(given.upper))
         room = (given.radius[rows] @ reach.astype(np.float64) + TINY) * (1 + (len(reach) + 4) * UNIT)
@@ -151,7 +151,7 @@ class WeightedSums:
         out = [v << (POINT + GRID) for v in form]
         for weights, rows, digits in ((y, self.coefs, 0), (z, self.known(), POINT)):
             if weights.any():
-                taken = (self.matrix(1, len(weights), _whole(weights, GRID)) * rows).entries()
+                taken = (self.matrix(1, len(weights), _scaled_integers(weights, GRID)) * rows).entries()
                 out = [v - (int(w) << digits) for v, w in zip(out, taken, strict=True)]
         return out
 
@@ -165,7 +165,7 @@ class WeightedSums:
         """Return the least and greatest whole number that a form can be by the sum with weights y and z."""
         top = bottom = 0
         ends = [*zip(self.low, self.high, strict=True), *((a << POINT, b << POINT) for a, b in self.ends)]
-        for weight, (low, high) in zip(_whole(y, GRID) + _whole(z, GRID), ends, strict=True):
+        for weight, (low, high) in zip(_scaled_integers(y, GRID) + _scaled_integers(z, GRID), ends, strict=True):
             top += weight * (high if weight > 0 else low)
             bottom += weight * (low if weight > 0 else high)
         for v, low, high in zip(self.rest(form, y, z), self.lower, self.upper, strict=True):
@@ -190,7 +190,7 @@ class LatticeSearch:
         half = np.where(exact, np.maximum(half, FLOOR), half + TINY)
         finite = np.flatnonzero(np.isfinite(half))
         room = (given.upper - given.lower)[free] / 2
-        self.rows = finite[_chosen(middle[finite] * room / half[finite, None])]
+        self.rows = finite[_independent_statements(middle[finite] * room / half[finite, None])]
         self.half = half[self.rows]
         self.sums = WeightedSums(given, free, self.rows)
         k = len(free)
@@ -309,7 +309,7 @@ class LatticeSearch:
         """Return the weights of known forms beside weights of statements, so that little more than `left` is left."""
         none = np.zeros(len(self.known))
         rest = self.sums.rest(form, y, none)
-        off = [v - w for v, w in zip(rest, _whole(left, POINT + GRID), strict=True)]
+        off = [v - w for v, w in zip(rest, _scaled_integers(left, POINT + GRID), strict=True)]
         if not self.known:
             return none
         if self._across is None or self._across.ncols() != len(self.known):
@@ -428,7 +428,7 @@ class Programs:
         return -float(found.fun), weights
 
 
-def _chosen(scaled: Floats) -> NDArray[np.int64]:
+def _independent_statements(scaled: Floats) -> NDArray[np.int64]:
     """Return the statements (ascending) that say something beyond those chosen before: pivots of QR, widest first."""
     _, r, order = qr(scaled.T, mode="economic", pivoting=True)
     rank = int((np.abs(np.diag(r)) > NEW).sum())

@@ -25,7 +25,7 @@ from solvers.leaf_values.combining import (
     centred_on,
     decomposed,
     implied,
-    moved,
+    moved_intervals,
     scale,
 )
 
@@ -197,7 +197,7 @@ def _single_columns(level: CellLevel) -> PeelingStep | None:
     constant = np.zeros(is_open.size, dtype=np.int64)
     constant[taken] = total[known]
     low, high = behind(level, rows)
-    low, high = moved(middle, radius * 0.0, constant, low, high)
+    low, high = moved_intervals(middle, radius * 0.0, constant, low, high)
     lower, upper = level.lower.ravel()[mine], level.upper.ravel()[mine]
     # what radii add up to over all open columns, by their upper bounds
     wide = (radius @ level.upper.ravel().astype(np.float64)) * (1 + 2.0**-40)
@@ -265,7 +265,7 @@ class Recomputed:
 def _weights_of(found: Decomposition, used: Ints, half: Floats, which: Ints) -> Floats:
     """Return (which, statements): weights as multiples of a power of two."""
     out = np.zeros((len(which), len(half)))
-    out[:, used] = _rounded(found.weights(which) / half[used])
+    out[:, used] = _grid_weights(found.weights(which) / half[used])
     return out
 
 
@@ -273,7 +273,7 @@ def _with_helpers(step: PeelingStep, weights: Floats) -> Floats:
     """Return the weights of the statements of a step and, behind them, of the sums that columns were taken out by."""
     if not len(step.helper):
         return weights
-    return np.concatenate([weights, _rounded(np.asarray(-(weights @ step.taken)))], axis=1)
+    return np.concatenate([weights, _grid_weights(np.asarray(-(weights @ step.taken)))], axis=1)
 
 
 def _determine(level: CellLevel, step: PeelingStep, limits: Limits) -> bool:
@@ -318,7 +318,7 @@ def affordable(statements: int, numbers: int, limits: Limits) -> bool:
     return statements * numbers * COPIES * 8 < limits.memory and _work_of(statements, numbers) < limits.left()
 
 
-def _rounded(weights: Floats) -> Floats:
+def _grid_weights(weights: Floats) -> Floats:
     """Return weights as whole multiples of 2^-GRID, so that they are exact in proofs."""
     found: Floats = np.rint(np.ldexp(weights, GRID))
     return np.ldexp(found, -GRID)

@@ -163,7 +163,7 @@ class Strengthening:
         again = self.lattices and not few and not self.limits.expired()
         if best is None or (again and best.level.open.any()):
             other = self.through(None, MAX_LATTICE_COLUMNS)
-            if best is None or _known(other) > _known(best):
+            if best is None or _known_rows(other) > _known_rows(best):
                 best = other
         return self.finished(best)
 
@@ -347,7 +347,7 @@ def _room_after(cells: int) -> int:
     return max(int(GROWTH * cells), cells + MIN_ADDED_CELLS)
 
 
-def _known(found: LevelOutcome) -> int:
+def _known_rows(found: LevelOutcome) -> int:
     """Return how many rows are known with their class."""
     level: CellLevel = found.level
     return int(level.lower[~level.open].sum())

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from solvers.cells.bit_boxes import Covering, WordLayout, packed
+from solvers.cells.bit_boxes import Covering, WordLayout, pack_rows
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import TooLarge, Unsupported
 from solvers.foundation.limits import Limits
@@ -106,7 +106,7 @@ def targets(release: Release, query: Targets, limits: Limits) -> TargetsAnswer:
         high=np.full(n, np.inf),
         surplus=m - _rank(given.matrix),
     )
-    found = _bounded(model, points, given, query, limits)
+    found = _target_bounds(model, points, given, query, limits)
     if found is None or found.worst > 1:
         return replace(answer, failed=BROKEN, worst=math.inf if found is None else found.worst, trail=(BROKEN,))
     status: Status = "exact" if bool((found.low == found.high).all()) else "bounds"
@@ -127,7 +127,7 @@ def _known_points(release: Release, model: Boosted) -> OccupiedCells:
         leaves = np.zeros((len(at), len(model.trees)), dtype=np.int64)
         for t, tree in enumerate(model.trees):
             covering = Covering(layout, release.partitions[tree.block].boxes)
-            alive = np.repeat(packed(np.ones((1, len(tree.step)), dtype=bool)), len(at), axis=0)
+            alive = np.repeat(pack_rows(np.ones((1, len(tree.step)), dtype=bool)), len(at), axis=0)
             piece, leaf = covering.meet(words, alive)
             if len(piece) != len(at):
                 break
@@ -157,7 +157,7 @@ def _scores_of(model: Boosted, leaves: Ints) -> Floats:
     return out
 
 
-def whole(values: Floats) -> list[int]:
+def fixed_point(values: Floats) -> list[int]:
     """Return doubles times 2^POINT without what is behind the point, which is less than 1."""
     return [int(v) for v in np.ldexp(values, POINT).tolist()]
 
@@ -170,7 +170,7 @@ def _equations(model: Boosted, points: OccupiedCells) -> Equations:
     noise = law.relative + law.absolute
     for t, tree in enumerate(model.trees):
         error = law.start_error if tree.round == 0 else law.score_error
-        weighed = [n * f for n, f in zip(points.rows.tolist(), whole(scores[:, t]), strict=True)]
+        weighed = [n * f for n, f in zip(points.rows.tolist(), fixed_point(scores[:, t]), strict=True)]
         for i in range(len(tree)):
             if tree.square[i] or not tree.gradient[i]:
                 continue
@@ -208,7 +208,7 @@ class TargetSumBounds:
     worst: float
 
 
-def _bounded(
+def _target_bounds(
     model: Boosted, points: OccupiedCells, given: Equations, query: Targets, limits: Limits
 ) -> TargetSumBounds | None:
     """Return bounds on the sums of targets, None where they contradict each other; `Unsupported` without a start.
@@ -232,7 +232,7 @@ def _bounded(
         if (low > high).any():
             return None
         before = high - low
-        low, high, fit = _narrowed(given, low, high, _moved(given, n, least, most), fit)
+        low, high, fit = _narrowed(given, low, high, _gradient_shifts(given, n, least, most), fit)
         low, high = _inwards(low, high) if query.whole else (low, high)
         least, most = np.where(alone, np.maximum(least, low), least), np.where(alone, np.minimum(most, high), most)
         if fit.worst > 1 or not (high - low < BETTER * before).any():
@@ -277,7 +277,7 @@ def _contracted(given: Equations, limits: Limits) -> tuple[Floats, Floats] | Non
     for last in (False, True):
         limits.check(PHASE)
         middle, half = _residuals(given, x)
-        half = half + _moved(given, n, x, x)
+        half = half + _gradient_shifts(given, n, x, x)
         if (weights := least_squares(given.matrix, half, None)) is None:
             return None
         if last:
@@ -332,7 +332,7 @@ def _fitted(given: Equations, low: Floats, high: Floats, moves: Floats) -> Weigh
     return WeightedTargets(x, _exactly(given.matrix, weights), worst)
 
 
-def _moved(given: Equations, n: Floats, least: Floats, most: Floats) -> Floats:
+def _gradient_shifts(given: Equations, n: Floats, least: Floats, most: Floats) -> Floats:
     """Return by how much rounded gradients may move every figure where targets of a cell lie in least..most."""
     distance = np.maximum(np.abs(given.scores - least[:, None]), np.abs(given.scores - most[:, None])) * n[:, None]
     row = np.repeat(np.arange(given.matrix.shape[0]), np.diff(given.matrix.indptr))
@@ -347,7 +347,7 @@ def _on_grid(x: Floats) -> Floats:
 
 def _residuals(given: Equations, x: Floats) -> tuple[Floats, Floats]:
     """Return the middles and, rounded up, the half widths of the figures' intervals behind sums of targets x."""
-    values, starts = whole(x), given.matrix.indptr.tolist()
+    values, starts = fixed_point(x), given.matrix.indptr.tolist()
     columns = given.matrix.indices.tolist()
     middle, half = np.zeros(len(given.low)), np.zeros(len(given.low))
     for i, (low, high) in enumerate(zip(given.low, given.high, strict=True)):

@@ -91,12 +91,12 @@ def _draw_possible(release: Release, box: Box, random: RandomSource) -> NDArray[
     """Return (1, attributes) a row of a box that is in no impossible box, uniform among them."""
     for _ in range(TRIES):
         row = draw_box(release.domain, box, 1, random)
-        if not any(_inside(release, one, row[0]) for one in release.impossible):
+        if not any(_row_in_box(release, one, row[0]) for one in release.impossible):
             return row
     raise Inconclusive(f"no row was found in {TRIES:,} draws that avoids the impossible combinations")
 
 
-def _inside(release: Release, box: Box, row: NDArray[np.int64]) -> bool:
+def _row_in_box(release: Release, box: Box, row: NDArray[np.int64]) -> bool:
     """Return whether a row, by its raw values, is in a box."""
     return all(mask >> part_of(release.domain.attributes[k], int(row[k])) & 1 for k, mask in box.literals)
 
@@ -172,7 +172,7 @@ def _values_of(release: Release, places: Places, i: int) -> Iterator[tuple[int, 
         mask, ends = named.get(k, attribute.full), attribute.ends
         ranges.append([v for p in range(len(attribute.sizes)) if mask >> p & 1 for v in range(ends[p], ends[p + 1])])
     for found in itertools.product(*ranges):
-        if not any(_inside(release, one, np.array(found, dtype=object)) for one in release.impossible):
+        if not any(_row_in_box(release, one, np.array(found, dtype=object)) for one in release.impossible):
             yield found
 
 
@@ -302,7 +302,7 @@ def count_placed(state: Assigned, convention: Convention, limits: Limits) -> Cou
     if known is not None and known.conflict:
         return CountAnswer("unsat", convention=convention, conflict=(known.conflict,))
     if known is not None and known.free:
-        return _counted(problem, known.rows, convention)
+        return _count_answer(problem, known.rows, convention)
     upper = float(np.sum(bits_left(state, limits)) * (1.0 + 1e-12))
     if upper == -math.inf:
         return CountAnswer("unsat", convention=convention)
@@ -323,7 +323,7 @@ def count_placed(state: Assigned, convention: Convention, limits: Limits) -> Cou
     return CountAnswer("bounds", convention=convention, bounds=bounds, relative=relative, trail=trail)
 
 
-def _counted(problem: RowProblem, rows: BoxedRows, convention: Convention) -> CountAnswer:
+def _count_answer(problem: RowProblem, rows: BoxedRows, convention: Convention) -> CountAnswer:
     """Return the number of worlds where every row is in a known box and nothing else is said."""
     n, numbers, relative = problem.rows, numbers_of(rows), problem.release.domain.relative
     if convention == "ordered":

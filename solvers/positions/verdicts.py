@@ -151,15 +151,15 @@ def decide_placed(release: Release, state: Assigned, query: Decide, limits: Limi
     chosen = query.selections
     low = np.zeros(len(chosen), dtype=np.int64)
     high = np.full(len(chosen), state.problem.rows, dtype=np.int64)
-    late = _bounded(Membership.of(state), chosen, low, high, limits)
+    late = _bound_selections(Membership.of(state), chosen, low, high, limits)
     before = _before_release(release, state.problem.rows, query, limits)
     mean = np.where(low == high, low.astype(np.float64), np.nan)
     unsettled = (low <= 0) & (high > 0)
-    unsettled[unsettled] = ~_reached(state, chosen, np.flatnonzero(unsettled), limits)
+    unsettled[unsettled] = ~_reached_selections(state, chosen, np.flatnonzero(unsettled), limits)
     return DecideAnswer.of(low, high, before, expected=mean, trail=late, open=unsettled)
 
 
-def _reached(state: Assigned, chosen: Selections, at: NDArray[np.intp], limits: Limits) -> Bits:
+def _reached_selections(state: Assigned, chosen: Selections, at: NDArray[np.intp], limits: Limits) -> Bits:
     """Return which of the selections `at` some world has a row in, and some world none.
 
     Every row of a world may be any raw row of the box of its leaves where nothing but the trees was published, and no
@@ -181,7 +181,7 @@ def _reached(state: Assigned, chosen: Selections, at: NDArray[np.intp], limits: 
     return out
 
 
-def _bounded(table: Membership, chosen: Selections, low: Ints, high: Ints, limits: Limits) -> tuple[str, ...]:
+def _bound_selections(table: Membership, chosen: Selections, low: Ints, high: Ints, limits: Limits) -> tuple[str, ...]:
     """Put bounds on the rows of selections into `low` and `high`; return what is said where time was up."""
     limits = limits.stage("profiles by position")
     for q, (met, held) in enumerate(chosen.boxes()):
@@ -203,7 +203,7 @@ def share_placed(state: Assigned, query: ShareQuery, free: bool, limits: Limits)
     for chosen in (query.inner, query.other, query.outer):
         low = np.zeros(len(chosen), dtype=np.int64)
         high = np.full(len(chosen), state.problem.rows, dtype=np.int64)
-        _bounded(table, chosen, low, high, limits)
+        _bound_selections(table, chosen, low, high, limits)
         bounds.append((low, high))
     (least, most), (others, rest), (_, every) = bounds
     rest, most = np.minimum(rest, every - least), np.minimum(most, every - others)

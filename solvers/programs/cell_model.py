@@ -22,7 +22,7 @@ from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import EngineError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.branches import HistogramBranch
-from solvers.programs.cpsat import CellVariables, refuse, rounded, run, solutions
+from solvers.programs.cpsat import CellVariables, refuse, rounded_bound, run, solutions
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ class CellModel(CellVariables):
         if objective is None:
             return SolveResult((0, 0), z, proved=True)
         value, proved = round(solver.objective_value), status == cp_model.OPTIMAL
-        limit = value if proved else rounded(solver.best_objective_bound, greatest)
+        limit = value if proved else rounded_bound(solver.best_objective_bound, greatest)
         ends = (value, max(value, limit)) if greatest else (min(value, limit), value)
         return SolveResult(ends, z, proved=proved)
 

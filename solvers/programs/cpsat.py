@@ -147,7 +147,7 @@ def refuse(model: cp_model.CpModel, status: Any) -> None:
         raise Unsupported(f"CP-SAT refuses the model: {quote(model.validate().partition(chr(10))[0], 200)}")
 
 
-def rounded(bound: float, greatest: bool) -> int:
+def rounded_bound(bound: float, greatest: bool) -> int:
     """Return a bound on an integer objective as an integer, outwards by a hair."""
     return math.floor(bound + 1e-6) if greatest else math.ceil(bound - 1e-6)
 
@@ -172,7 +172,7 @@ def solutions(model: cp_model.CpModel, read: Callable[[Any], T], limits: Limits)
         solver.parameters.catch_sigint_signal = False
         status = solver.solve(model, listener)
         complete.append(status in (cp_model.OPTIMAL, cp_model.INFEASIBLE))
-        _put(found, None, stop)
+        _put_item(found, None, stop)
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
@@ -202,7 +202,7 @@ def _next_of(found: queue.Queue[Any], solver: cp_model.CpSolver, limits: Limits)
                 solver.stop_search()
 
 
-def _put(found: queue.Queue[Any], item: Any, stop: threading.Event) -> bool:
+def _put_item(found: queue.Queue[Any], item: Any, stop: threading.Event) -> bool:
     """Put an item as soon as there is room; False where nobody wants it any more."""
     while not stop.is_set():
         try:
@@ -228,5 +228,5 @@ class Listener(cp_model.CpSolverSolutionCallback):
             item = self.read(self.value)
         except ReconError as error:
             item = error
-        if not _put(self.found, item, self.stop) or self.limits.late():
+        if not _put_item(self.found, item, self.stop) or self.limits.late():
             self.stop_search()

@@ -26,17 +26,17 @@ LARGEST = 1 << 52  # of a multiplier, so that floats hold it exactly
 Whole = NDArray[Any]  # whole numbers, in 64 bits or as Python integers
 
 
-def rounded(duals: NDArray[np.float64], low: Ints, high: Ints) -> Iterator[tuple[int, Ints]]:
+def rounded_duals(duals: NDArray[np.float64], low: Ints, high: Ints) -> Iterator[tuple[int, Ints]]:
     """Yield (D, y): duals (positive for the lower side) rounded to whole multipliers over D, small D first."""
     known: tuple[int, Ints] | None = None
     for over in DENOMINATORS:
-        y = usable(whole(duals, over), low, high)
+        y = usable(integer_duals(duals, over), low, high)
         if y.any() and (known is None or not np.array_equal(y * known[0], known[1] * over)):
             known = over, y
             yield known
 
 
-def whole(duals: NDArray[np.float64], over: int) -> Ints:
+def integer_duals(duals: NDArray[np.float64], over: int) -> Ints:
     """Return duals as whole multiples of 1 / over, at most LARGEST of them; what is not finite becomes 0."""
     finite = np.nan_to_num(duals * over, nan=0.0, posinf=0.0, neginf=0.0)
     return np.clip(np.rint(finite), -LARGEST, LARGEST).astype(np.int64)
@@ -47,13 +47,13 @@ def usable(y: Ints, low: Ints, high: Ints) -> Ints:
     return np.where((y > 0) & (low <= -FREE) | (y < 0) & (high >= FREE), 0, y)
 
 
-def stated(y: Whole, low: Ints, high: Ints) -> int:
+def statement_minimum(y: Whole, low: Ints, high: Ints) -> int:
     """Return Σ min(y_j low_j, y_j high_j) exactly: what the statements say at least, times multipliers."""
     at = np.flatnonzero(y)
     return exact_dot(y[at], np.where(y[at] > 0, low[at], high[at]))
 
 
-def _least(weights: Whole, lower: Ints, upper: Ints) -> int:
+def _box_minimum(weights: Whole, lower: Ints, upper: Ints) -> int:
     """Return the minimum of weights @ z over lower <= z <= upper exactly."""
     return exact_dot(weights, np.where(weights > 0, lower, upper))
 
@@ -77,4 +77,4 @@ def safe_bound(linear: SparseStatements, ends: tuple[Ints, Ints], costs: Ints, y
     sums = combined(linear, y)
     kind = np.int64 if magnitude(costs) * over + magnitude(sums) < EXACT else object
     reduced = costs.astype(kind) * over - sums.astype(kind)
-    return -(-(stated(y, linear.low, linear.high) + _least(reduced, *ends)) // over)
+    return -(-(statement_minimum(y, linear.low, linear.high) + _box_minimum(reduced, *ends)) // over)

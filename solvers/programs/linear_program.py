@@ -47,7 +47,7 @@ from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.foundation.native.threads import run_in_thread
 from solvers.kernel.claims import Sum
-from solvers.programs.dual_bounds import rounded, safe_bound
+from solvers.programs.dual_bounds import rounded_duals, safe_bound
 
 Array = NDArray[Any]  # whole numbers or floats, which HiGHS takes as floats
 PRIMAL = 4  # HiGHS' number of the primal simplex method: new columns leave the basis feasible
@@ -291,7 +291,7 @@ class CellProgram:
             return best
         fixed = costs.astype(np.float64) @ self.ends[0]
         wanted = math.ceil(found.value + fixed - NEAR)
-        for over, y in rounded(self._spread(found.duals), self.linear.low, self.linear.high):
+        for over, y in rounded_duals(self._spread(found.duals), self.linear.low, self.linear.high):
             best = max(best, safe_bound(self.linear, self.ends, costs, y, over))
             if best >= wanted:
                 break
@@ -322,7 +322,7 @@ class CellProgram:
     def refutation(self, found: Violation) -> tuple[int, Ints] | None:
         """Return (D, y), whole multipliers over D that prove that no z meets the statements; None for none."""
         nothing = np.zeros(self.linear.columns, dtype=np.int64)
-        for over, y in rounded(found.duals, self.linear.low, self.linear.high) if found.refutes else ():
+        for over, y in rounded_duals(found.duals, self.linear.low, self.linear.high) if found.refutes else ():
             if safe_bound(self.linear, self.ends, nothing, y, over) > 0:
                 return over, y
         return None
@@ -385,7 +385,7 @@ class SumSearch:
 
     def _sums(self, duals: Floats, scale: int = 1) -> Iterator[Sum]:
         """Yield the duals as weights that are positive where an upper side counts."""
-        for over, y in rounded(duals, self.linear.low, self.linear.high):
+        for over, y in rounded_duals(duals, self.linear.low, self.linear.high):
             yield Sum(over, tuple((s, -int(y[s]) * scale) for s in np.flatnonzero(y).tolist()))
 
 

@@ -26,7 +26,7 @@ from itertools import compress, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.bit_boxes import Covering, WordLayout, Words, meeting, minus, packed, split
+from solvers.cells.bit_boxes import Covering, WordLayout, Words, meeting, minus, pack_rows, split_pieces
 from solvers.cells.refinement import refine
 from solvers.cells.system import CellSystem, assemble, propagated
 from solvers.foundation.array_types import Ints
@@ -83,7 +83,7 @@ class Book(StatementIndex):
         out = np.arange(len(self.low), dtype=np.int64)
         for b, block in self.release.loose.items():
             for i, (before, statement) in enumerate(pairwise(block.members), start=self.first[b] + 1):
-                if _together(before, statement):
+                if _published_together(before, statement):
                     out[i] = out[i - 1]
         return out
 
@@ -133,7 +133,7 @@ class Book(StatementIndex):
         return f"{source}: {text} {'row' if text.split()[-1] == '1' else 'rows'}"
 
 
-def _together(a: Statement, b: Statement) -> bool:
+def _published_together(a: Statement, b: Statement) -> bool:
     """Return whether two loose statements were published as one: a mean from both sides, and that it is of somebody."""
     if a.source == b.source:
         return True
@@ -141,7 +141,7 @@ def _together(a: Statement, b: Statement) -> bool:
     return somebody and a.source.partition(" (")[0] == b.source.partition(" (")[0]
 
 
-def _whole(release: Release) -> Words:
+def _row_space(release: Release) -> Words:
     """Return the row space without impossible rows."""
     layout = WordLayout(release.domain)
     return minus(layout, layout.full[None].copy(), release.impossible)
@@ -245,7 +245,7 @@ def _system_of(book: Book, on: Mask, limits: Limits) -> tuple[CellSystem, Ints]:
     """
     release, numbers = _part_of(book, on)
     words = _asked_for(book, on)
-    refined, index = refine(release, limits, _whole(release) if words is None else words), StatementIndex(release)
+    refined, index = refine(release, limits, _row_space(release) if words is None else words), StatementIndex(release)
     linear, cell = assemble(index, refined, True, limits)
     n = linear.columns
     maximum, far = release.rows.high or 0, MAX_SUM // (max(1, n) * int(np.abs(linear.coef).max(initial=1)))
@@ -276,10 +276,10 @@ def conflict_of(release: Release, limits: Limits) -> tuple[str, ...]:
     # Propagation is cheap: where it refutes all statements it is trusted to show what is not needed, for a start.
     cheap = oracle.refuted(on)
     test = oracle.refuted if cheap else oracle.impossible
-    if (core := _used(oracle, on, test)).sum() < on.sum():
+    if (core := _used_mask(oracle, on, test)).sum() < on.sum():
         on = core
     elif (blocks := _conflicting_blocks(oracle, on, test)) is not None:
-        on = _used(oracle, blocks, test)
+        on = _used_mask(oracle, blocks, test)
     else:
         return ()
     if cheap or oracle.core(on) is None:
@@ -288,7 +288,7 @@ def conflict_of(release: Release, limits: Limits) -> tuple[str, ...]:
     on = book.whole(on)
     on, proved = _without_idle(oracle, on, book.groups(on))
     if oracle.impossible(on):
-        on = _used(oracle, on, oracle.impossible)
+        on = _used_mask(oracle, on, oracle.impossible)
     several = [group for group in book.groups(on) if len(group) > 1]
     on, _ = _without_idle(oracle, on, [np.array([side]) for group in several for side in group])
     return (*book.lines(on), *(() if proved else (UNPROVEN,)))
@@ -336,7 +336,7 @@ def _conflicting_blocks(oracle: FeasibilityOracle, on: Mask, test: Test) -> Mask
         width *= 2
 
 
-def _used(oracle: FeasibilityOracle, on: Mask, test: Test) -> Mask:
+def _used_mask(oracle: FeasibilityOracle, on: Mask, test: Test) -> Mask:
     """Return the part of a contradiction from which it was derived, as long as that gets smaller."""
     while (core := oracle.core(on)) is not None and core.sum() < on.sum() and test(core):
         on = core
@@ -461,7 +461,7 @@ def _barring(book: Book, on: Mask, core: Mask) -> Ints:
     Only rows that the core asks for matter. Greedy cover, largest volume first. Cost: candidates times boxes left.
     """
     layout, words = WordLayout(book.release.domain), _asked_for(book, core)
-    left = _whole(book.release) if words is None else words
+    left = _row_space(book.release) if words is None else words
     boxes = _bars(book, on, left)
     numbers, rows = list(boxes), layout.rows(Boxes.of(list(boxes.values())))
     queue = [(-_volume(layout, left, row), i) for i, row in enumerate(rows)]
@@ -475,7 +475,7 @@ def _barring(book: Book, on: Mask, core: Mask) -> Ints:
         elif gain:
             out.append(numbers[i])
             if len(left) <= MAX_LEFT:
-                _, _, left, _ = split(layout, left, boxes[numbers[i]])
+                _, _, left, _ = split_pieces(layout, left, boxes[numbers[i]])
     return np.array(out, dtype=np.int64)
 
 
@@ -498,7 +498,7 @@ def _bars(book: Book, on: Mask, words: Words) -> dict[int, Box]:
         if not len(zero) or not len(words):
             continue
         covering = Covering(layout, Boxes.of([block.boxes[j] for j in regions.tolist()]))
-        alive = packed(np.ones((1, len(regions)), dtype=bool)).repeat(len(words), axis=0)
+        alive = pack_rows(np.ones((1, len(regions)), dtype=bool)).repeat(len(words), axis=0)
         met = regions[np.unique(covering.meet(words, alive)[1])]
         for s in zero[np.isin(block.region[zero], met)].tolist():
             out[book.first[b] + s] = block.statement(s, release.domain).region.box

@@ -165,7 +165,7 @@ class Block(Protocol):
         """Return the block with other bounds on its statements."""
 
 
-class _Listed:
+class _ListedBlock:
     """A block whose statements are held one by one, in the order of `members`."""
 
     members: tuple[Statement, ...]
@@ -208,7 +208,7 @@ class _Listed:
 
 
 @dataclass(frozen=True)
-class Loose(_Listed):
+class Loose(_ListedBlock):
     """Statements that each hold by themselves: what a table or a rule set counts or sums."""
 
     members: tuple[Statement, ...]
@@ -222,7 +222,7 @@ class Loose(_Listed):
 
 
 @dataclass(frozen=True)
-class Choice(_Listed):
+class Choice(_ListedBlock):
     """Exactly one of the alternatives holds, each a conjunction of statements; no dataset fits two of them.
 
     The median of an even number of rows is such a choice, over its two middle values. `name` says where it comes from.

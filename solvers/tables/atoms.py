@@ -268,7 +268,7 @@ class Rows:
         return Rows(starts, np.concatenate([self.columns, more.columns]), np.concatenate([self.value, more.value]))
 
 
-def merged(rows: Rows, variables: int) -> tuple[Rows, Ints]:
+def merge_statements(rows: Rows, variables: int) -> tuple[Rows, Ints]:
     """Return every statement once, and the first of the given rows that says it; `ClashError` where two values differ.
 
     Rows are alike whose random sums of 64 bits and lengths are equal; a clash is looked at entry by entry.
@@ -419,7 +419,7 @@ def live(cells: Cells, top: Top, design: Design) -> LiveCounts:
         one, other = int(area[empty[0]]), int(cell[empty[0]])
         _refuse(cells, top, [(one, other), *((one, z) for z in _emptying(design, top.values[one], other))])
     try:
-        rows, kept = merged(rows, len(leaf))
+        rows, kept = merge_statements(rows, len(leaf))
     except ClashError as clash:
         _refuse(cells, top, [(int(area[r]), int(cell[r])) for r in clash.rows])
     own = np.isin(area[kept], leaves) & (cell[kept] >= 0)

@@ -26,7 +26,7 @@ from solvers.tables.atoms import (
     Top,
     described,
     live,
-    merged,
+    merge_statements,
     propagated,
 )
 
@@ -184,7 +184,9 @@ class SolvedArea:
             settled = np.array_equal(low, high)
             n = two_way.number(low.tolist(), table.sums.tolist()) if settled else None
             least *= n or 1
-            most *= n or two_way.most([] if not settled else low.tolist(), table.sums.tolist(), len(table.rows))
+            most *= n or two_way.table_count_bound(
+                [] if not settled else low.tolist(), table.sums.tolist(), len(table.rows)
+            )
         return least, most
 
     @cached_property
@@ -225,7 +227,7 @@ class SolvedArea:
         """
         total = 0
         for table in self.two_ways():
-            total += int(two_way.least(self.low[table.rows], table.sums).sum())
+            total += int(two_way.least_entries(self.low[table.rows], table.sums).sum())
         size, low, _ = self._outside()
         return total + sum(z for s, z in zip(size, low, strict=True) if s == 1)
 
@@ -253,7 +255,7 @@ class Designs:
         return self.known[key]
 
 
-def solved(designs: Designs, top: Top) -> SolvedArea:
+def solve_area(designs: Designs, top: Top) -> SolvedArea:
     """Return the bounds of a top area's counts; `ContradictionError` naming areas and cells where none fit."""
     system = live(designs.cells, top, designs.of(top))
     n = len(system.leaf)
@@ -284,7 +286,7 @@ def _narrowed(cells: Cells, system: LiveCounts, low: Ints, high: Ints) -> tuple[
             break
         known = len(rows)
         try:
-            rows, _ = merged(rows.plus(more), len(low))
+            rows, _ = merge_statements(rows.plus(more), len(low))
             low, high = propagated(rows, low, high)
         except ClashError:
             name = system.top.names[0]

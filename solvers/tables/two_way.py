@@ -17,7 +17,7 @@ MAX_STATES = 100_000
 WORD = 1 << 62
 
 
-def least(rows: Ints, columns: Ints) -> Ints:
+def least_entries(rows: Ints, columns: Ints) -> Ints:
     """Return (rows, columns): the least value of every entry over all tables, max(0, r + c - n), which is attained."""
     out: Ints = np.maximum(0, rows[:, None] + columns[None, :] - int(columns.sum()))
     return out
@@ -44,7 +44,7 @@ def _states(held: tuple[int, ...]) -> int:
     return prod(comb(m + s, s) for s, m in Counter(held).items())
 
 
-def most(rows: Sequence[int], columns: Sequence[int], lines: int = 0) -> int:
+def table_count_bound(rows: Sequence[int], columns: Sequence[int], lines: int = 0) -> int:
     """Return a number that is at least that of the tables: each line of one margin spread freely over the other.
 
     `rows` [] with `lines`: so many rows of which nothing is known.
@@ -62,14 +62,14 @@ def _dealt(held: tuple[int, ...], dealt: tuple[int, ...], states: int) -> int | 
     if prod(radix) * (max(dealt) + 1) >= WORD:
         return None
     code = np.array([sum(place[s - 1] * m for s, m in Counter(held).items())], np.int64)
-    ways = np.ones(1, np.int64 if most(held, dealt) < WORD else object)
+    ways = np.ones(1, np.int64 if table_count_bound(held, dealt) < WORD else object)
     for amount in sorted(dealt, reverse=True):
         left = np.full(len(code), amount, np.int64)
         for s in range(1, top + 1):
             for d in range(1, min(s, amount) + 1):
                 change = (place[s - d - 1] if d < s else 0) - place[s - 1]
                 there = code // place[s - 1] % radix[s - 1]
-                code, left, ways = _moved((code, left, ways), there, (d, change, amount))
+                code, left, ways = _next_states((code, left, ways), there, (d, change, amount))
                 if len(code) > states:
                     return None
         done = left == 0
@@ -80,7 +80,7 @@ def _dealt(held: tuple[int, ...], dealt: tuple[int, ...], states: int) -> int | 
 States = tuple[Ints, Ints, NDArray[Any]]  # code, what is left of the line that is dealt, ways: whole numbers
 
 
-def _moved(states: States, there: Ints, step: tuple[int, int, int]) -> States:
+def _next_states(states: States, there: Ints, step: tuple[int, int, int]) -> States:
     """Return the states after k = 0, 1, ... of `there` lines took d each; equal states are merged."""
     (code, left, ways), (d, change, amount) = states, step
     kept, lefts, many = [code], [left], [ways]

@@ -47,7 +47,7 @@ def width(d: Distances, even: bool, around: Ints | None = None, listing: bool = 
     `even`: all have the same sum inside, so that distances are even. `listing`: few solutions are looked at one by one,
     which gives no multipliers. Data sets are checked in whole numbers.
     """
-    if listing and len(d.columns) <= LISTED and (few := _listed(d)) is not None:
+    if listing and len(d.columns) <= LISTED and (few := _all_solutions(d)) is not None:
         ends = few if around is None else around[None, :]
         apart = np.abs(few[:, None, d.inside] - ends[None, :, d.inside]).sum(axis=2)
         i, j = np.unravel_index(int(apart.argmax()), apart.shape)
@@ -64,7 +64,7 @@ def width(d: Distances, even: bool, around: Ints | None = None, listing: bool = 
         if (better := bound_of(d, told, around)) < high:
             high, multipliers = better, told
     high -= high % 2 if even else 0
-    x, y = _apart(d, around)
+    x, y = _distant_pair(d, around)
     low = int(np.abs(x - y)[d.inside].sum()) if len(x) else 0
     if low < high and d.matrix.shape[1] <= MAX_SEARCHED:
         closer = min(high, _searched(d, high, around))
@@ -73,7 +73,7 @@ def width(d: Distances, even: bool, around: Ints | None = None, listing: bool = 
     return Width(low, high, x, y, multipliers)
 
 
-def _listed(d: Distances) -> NDArray[np.int64] | None:
+def _all_solutions(d: Distances) -> NDArray[np.int64] | None:
     """Return all solutions where they are few, else None."""
     n, k = len(d.columns), len(d.rows)
     room = d.room[:n]
@@ -130,7 +130,7 @@ def _fits(d: Distances, x: Ints) -> bool:
     return bool(np.array_equal(d.matrix @ x, d.left) and (x >= 0).all() and (x <= d.room).all())
 
 
-def _apart(d: Distances, around: Ints | None) -> tuple[Ints, Ints]:
+def _distant_pair(d: Distances, around: Ints | None) -> tuple[Ints, Ints]:
     """Return two solutions far apart, checked in whole numbers; two empty arrays where none were found."""
     n, at = d.matrix.shape[1], np.flatnonzero(d.inside)
     k, room = len(at), d.room[at]
@@ -174,7 +174,7 @@ def one_data_set(system: OpenCounts) -> Ints | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Proved:
+class ProvedDistance:
     """What is proved of a distance, by which data sets (a value of every count of the top area, or of the leaf)."""
 
     bounds: Between
@@ -185,7 +185,7 @@ class Proved:
     by_multipliers: bool = True
 
 
-ZERO = Proved((0, 0))
+ZERO = ProvedDistance((0, 0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,8 +199,8 @@ class AreaWidth:
     leaf: int
     people: int | None
     least: int
-    alone: Proved
-    coupled: Proved
+    alone: ProvedDistance
+    coupled: ProvedDistance
     radius_alone: Between | None = None
     radius: Between | None = None
     relaxed: Between | None = None
@@ -290,20 +290,20 @@ class Widths:
             bounded = (0, 0) if alone.bounds[1] == 0 else self._relaxed(label, n is not None)
         return AreaWidth(leaf, n, least, alone, coupled, radius_alone, radius, bounded)
 
-    def _proved(self, system: OpenCounts, label: Ints, even: bool, around: Ints | None) -> Proved:
+    def _proved(self, system: OpenCounts, label: Ints, even: bool, around: Ints | None) -> ProvedDistance:
         """Return the width by some statements (the radius `around` a data set)."""
         d = system.distances(label)
         if d is None:
             return ZERO
-        found = width(d, even, None if around is None else _within(system, d, around), not self.multipliers)
+        found = width(d, even, None if around is None else _distance_solution(system, d, around), not self.multipliers)
         base = self._some if system is self._whole else system.base
         x, y = (system.values(d.columns, v, base) if len(v) else None for v in (found.x, found.y))
         rows = dict(zip(d.rows.tolist(), found.multipliers.tolist(), strict=False))
         sums = dict(zip(d.sums.tolist(), found.multipliers[len(d.rows) :].tolist(), strict=False))
-        return Proved((found.low, found.high), x, y, {r: m for r, m in rows.items() if m},
+        return ProvedDistance((found.low, found.high), x, y, {r: m for r, m in rows.items() if m},
                       {g: m for g, m in sums.items() if m}, found.by_multipliers)  # fmt: skip
 
-    def _coupled(self, label: Ints, alone: Proved, even: bool) -> Proved:
+    def _coupled(self, label: Ints, alone: ProvedDistance, even: bool) -> ProvedDistance:
         """Return the width by all tables: by the area's own, where the pair that these have is part of data sets."""
         x = self._extended(label, alone.x)
         y = None if x is None else self._extended(label, alone.y)
@@ -314,7 +314,7 @@ class Widths:
         by = second if second.bounds[1] <= alone.bounds[1] else alone
         if second.bounds[0] >= low:
             low, x, y = second.bounds[0], second.x, second.y
-        return Proved((low, by.bounds[1]), x, y, by.rows, by.sums, by.by_multipliers)
+        return ProvedDistance((low, by.bounds[1]), x, y, by.rows, by.sums, by.by_multipliers)
 
     def _extended(self, label: Ints, values: Ints | None) -> Ints | None:
         """Return a data set of the whole top area with the values of a leaf's counts; None where none is found."""
@@ -342,7 +342,9 @@ class Widths:
             return None
         return system.values(columns, x, out)
 
-    def _radii(self, label: Ints, alone: Proved, coupled: Proved, even: bool) -> tuple[Between, Between]:
+    def _radii(
+        self, label: Ints, alone: ProvedDistance, coupled: ProvedDistance, even: bool
+    ) -> tuple[Between, Between]:
         """Return the radii from `around`, alone and coupled: bounds of widths bound them too."""
         center = self._found
         if center is None:
@@ -375,7 +377,7 @@ class Widths:
         return found.low, found.high
 
 
-def _within(system: OpenCounts, d: Distances, values: Ints) -> Ints:
+def _distance_solution(system: OpenCounts, d: Distances, values: Ints) -> Ints:
     """Return a data set as a solution of a system of distances."""
     at = system.at[d.columns]
     x = values[at] - system.base[at]

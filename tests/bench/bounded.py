@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 import recon
 from encoders.domain.domain import Domain
-from solvers.leaf_values.combining import used
+from solvers.leaf_values.combining import interval_use
 from solvers.statements.gradients.boosted import Boosted
 
 
@@ -52,7 +52,7 @@ class Worst:
     def add(self, boosted: Boosted, points: NDArray[np.int64], times: NDArray[np.int64], what: object) -> None:
         """Compare one model with its rows."""
         self.models += 1
-        for tree, part in zip(boosted.trees, used(boosted, points, times), strict=True):
+        for tree, part in zip(boosted.trees, interval_use(boosted, points, times), strict=True):
             self.figures += len(part)
             worst = float(part.max(initial=0.0))
             if worst > self.largest:

@@ -61,7 +61,7 @@ def real() -> list[Line]:
     from test_census import counted_cells
 
     from recon.queries.tables.answering import counted_with_proofs
-    from recon.queries.tables.proofs import verified
+    from recon.queries.tables.proofs import verify_areas
     from recon.queries.tables.variability import variability
     from solvers.foundation.limits import Limits
 
@@ -72,7 +72,7 @@ def real() -> list[Line]:
         widths = measured(variability, lambda: opened(path), repeats=1)
         sums = measured(lambda t: counted_with_proofs(t, Limits()), lambda: opened(path), repeats=1)
         answer, proofs = sums.found
-        checked = measured(lambda t: verified(list(proofs.values()), t, Limits()), lambda: opened(path), repeats=1)
+        checked = measured(lambda t: verify_areas(list(proofs.values()), t, Limits()), lambda: opened(path), repeats=1)
     told = widths.found.summary()
     sizes = [len(json.dumps(p)) for p in proofs.values()]
     exact = sum(a.multiset[0] == a.multiset[1] for a in answer.areas)
@@ -94,7 +94,7 @@ def synthetic(tracts: int, coupled: bool) -> list[Line]:
 
     from recon.queries.tables.answering import Designs
     from recon.queries.tables.variability import variability
-    from solvers.tables.solving import solved
+    from solvers.tables.solving import solve_area
     from solvers.tables.widths import Widths
 
     values, people = made(tracts, 100, 45, SEED)
@@ -110,7 +110,7 @@ def synthetic(tracts: int, coupled: bool) -> list[Line]:
     more = {"exact %": round(100 * part["exact"] / n, 2), "by multipliers or all data sets %": multiplied(work.found)}
     name = f"{'tables of tracts' if coupled else 'alone'}, {tracts} x 100"
     lines = [Line(name, work, "read", beside, more=more, said=said)]
-    ones = [solved(Designs(tables.system), tables.top(k)) for k in range(tracts)]
+    ones = [solve_area(Designs(tables.system), tables.top(k)) for k in range(tracts)]
     widths = [Widths(one, one.live.atom) for one in ones]
     if coupled:
         lines[0].said["s a tract"] = round(work.cpu / tracts, 2)
@@ -160,7 +160,7 @@ def formulation(name: str) -> list[Line]:
 
     import recon
     from recon.queries.tables.answering import Designs
-    from solvers.tables.solving import solved
+    from solvers.tables.solving import solve_area
     from solvers.tables.widths import Widths
 
     if name == "200 people":
@@ -170,7 +170,7 @@ def formulation(name: str) -> list[Line]:
     assert len(tables.system.names)
 
     def ours() -> Any:
-        one = solved(Designs(tables.system), tables.top(0))
+        one = solve_area(Designs(tables.system), tables.top(0))
         return Widths(one, one.live.atom)._some, int(one.people[0])
 
     work = measured(ours, repeats=3)

@@ -76,10 +76,10 @@ def warm() -> None:
 
 def rows_right(truth: Any, guess: Any, columns: list[int] | None = None) -> int:
     """Return how many rows of a reconstruction are right, in all attributes or in some."""
-    from recon.release.auditing.matching import grouped
+    from recon.release.auditing.matching import group_rows
 
     some = list(range(truth.shape[1])) if columns is None else columns
-    _, real, found = grouped(truth[:, some], guess[:, some])
+    _, real, found = group_rows(truth[:, some], guess[:, some])
     return int(sum(min(a, b) for a, b in zip(real.tolist(), found.tolist(), strict=True)))
 
 
@@ -214,14 +214,14 @@ def decimal_domain(frame: Any, label: str) -> Any:
     The grid has as many decimals as the finest value of the column.
     """
     import recon
-    from encoders.domain.values import Grid, Listed
+    from encoders.domain.values import Categorical, Grid
 
     attributes = []
     for name in frame.columns.drop(label):
         values = frame[name].tolist()
         decimals = max(len(f"{v:.10f}".rstrip("0").partition(".")[2]) for v in values)
         attributes.append(Grid.between(name, min(values), max(values), float(f"1e-{decimals}")))
-    return recon.Domain(tuple(attributes), Listed(label, tuple(sorted(set(frame[label].tolist())))))
+    return recon.Domain(tuple(attributes), Categorical(label, tuple(sorted(set(frame[label].tolist())))))
 
 
 def breast_cancer(trees: int) -> tuple[Any, Spent, Any, Any]:

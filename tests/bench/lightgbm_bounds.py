@@ -22,7 +22,7 @@ from encoders.kinds.boosting import _boosted_tree
 from encoders.models.models import Boosting
 from recon.readers.formats.boosters.lightgbm.file import LightGBMFile, json_booster, text_booster
 from recon.readers.formats.boosters.lightgbm.model import LightGBMFeatures, _grow, read_lightgbm, read_lightgbm_text
-from solvers.leaf_values.combining import used
+from solvers.leaf_values.combining import interval_use
 from solvers.statements.gradients.boosted import Boosted
 
 PLAIN = ("plain", "rate", "ridge", "sigmoid", "no average", "threads", "columns", "missing", "categories", "extra")
@@ -148,7 +148,7 @@ def worst(model: Boosting, booster: LightGBMFile, leaf: NDArray[np.int64], y: ND
     points, at = np.unique(leaves, axis=0, return_inverse=True)
     times = np.zeros((len(points), len(model.labels)), dtype=np.int64)
     np.add.at(times, (at.reshape(-1), y), 1)
-    return max((float(part.max()) for part in used(boosted, points, times) if len(part)), default=0.0)
+    return max((float(part.max()) for part in interval_use(boosted, points, times) if len(part)), default=0.0)
 
 
 def checked(rng: np.random.Generator, kind: str) -> tuple[str, float, float]:

@@ -280,16 +280,16 @@ def _over_worlds(
     wider than that.
     """
     if together:
-        return _inside(release, known, asked, outer, limits)
+        return _world_bounds(release, known, asked, outer, limits)
     parts = []
     for i, (first, second) in enumerate(asked):
         one = CorrelationBounds(outer.low[i : i + 1], outer.high[i : i + 1], outer.status[i : i + 1])
-        parts.append(_inside(release, known.of([first, second]), [(0, 1)], one, limits))
+        parts.append(_world_bounds(release, known.of([first, second]), [(0, 1)], one, limits))
     low, high = (np.concatenate([getattr(p, name) for p in parts]) for name in ("low", "high"))
     return CorrelationBounds(low, high, np.concatenate([p.status for p in parts]), parts[0].engine)
 
 
-def _inside(
+def _world_bounds(
     release: EncodedRelease,
     known: KnownRecords,
     asked: Sequence[tuple[int, int]],

@@ -18,13 +18,13 @@ import pandas as pd
 from recon.attacks.attacking.correlations import Correlations, correlations
 from recon.attacks.correlation.intervals import label_correlations, linear_intervals, pair_interval, three_variables
 from recon.attacks.correlation.matrices import checked_constraints
-from recon.io.files.opening import within
+from recon.io.files.opening import budget_within
 from recon.queries.inputs import Floats
 from recon.readers.formats.release.reading import read_bytes, strict_json
 from recon.readers.frames.selections import numbers_of
 from recon.readers.loading.loading import Released, release_of
 from recon.readers.stored.objects.things import Thing
-from recon.readers.stored.rewriting import open_stored, unpacked
+from recon.readers.stored.rewriting import gunzip, open_stored
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 
@@ -71,12 +71,12 @@ def read_linear(path: str, limits: Limits | None = None) -> LinearModel | None:
     if path == "-":
         return None
     try:
-        with within(limits=limits) as budget:
+        with budget_within(limits=limits) as budget:
             data, _ = read_bytes(path)
             stored = open_stored(data, budget.left)
             if stored is not None:
                 return _of_object(stored.root, path, stored.format)
-            text = unpacked(data, budget.left)
+            text = gunzip(data, budget.left)
             if OURS.match(text):
                 return _of_json(strict_json(text.decode("utf-8-sig")), path)
     except UnicodeDecodeError:

@@ -26,7 +26,7 @@ from recon.attacks.evaluation import (
     clopper_pearson,
     duplicates,
     evaluated,
-    once,
+    unique_rows,
 )
 from recon.attacks.membership.attacks import attack, attacked
 from recon.attacks.membership.shadow_data import Kind, Knowledge, MembershipGuess, knowledge
@@ -280,7 +280,9 @@ def guesses(
                     raise
                 yield NotRun(name, kind, why.partition(" does not apply: ")[2] or why, refused=True)
             else:
-                yield from judged(guess, name, kind, member, once(found.number)[split.asked], seed, fold, confidence)
+                yield from judged(
+                    guess, name, kind, member, unique_rows(found.number)[split.asked], seed, fold, confidence
+                )
 
 
 def guessed(

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from encoders.domain.values import Continuous, Grid, Listed, from_text
+from encoders.domain.values import Categorical, Continuous, Grid, from_text
 from encoders.encode.encoder import EncodedRelease
 from recon.attacks.membership.shadow_data import constant_columns
 from recon.queries.black_box import ReleasedModel, predicting
@@ -135,7 +135,7 @@ def both_sides(data: pd.DataFrame | None, others: pd.DataFrame | None, member: s
             twice if member is not None else f"{what}0/1 column that says which are (--member)", file=file
         )
     if others is None:
-        return _marked(data, str(member))
+        return _split_membership(data, str(member))
     if not len(others):
         raise ReleaseError("there are no rows", file=others.attrs.get("file", ""))
     mine, theirs = [str(c) for c in data.columns], [str(c) for c in others.columns]
@@ -149,13 +149,13 @@ def both_sides(data: pd.DataFrame | None, others: pd.DataFrame | None, member: s
     return both, np.arange(len(both)) < len(data)
 
 
-def _marked(data: pd.DataFrame, member: str) -> tuple[pd.DataFrame, Bits]:
+def _split_membership(data: pd.DataFrame, member: str) -> tuple[pd.DataFrame, Bits]:
     """Return a table without the column that says who was trained on, and what it says."""
     file, names = data.attrs.get("file", ""), [str(c) for c in data.columns]
     if member not in names:
         raise ReleaseError(f"there is no column '{member}' (--member); there are {name_list(names)}", file=file)
     cells = data.iloc[:, names.index(member)].tolist()
-    kind = Listed(member, (0, 1))
+    kind = Categorical(member, (0, 1))
     plain = [from_text(c, kind) if isinstance(c, str) else c for c in cells]
     odd = next((i for i, v in enumerate(plain) if v not in (0, 1)), None)
     if odd is not None:
@@ -221,7 +221,7 @@ def public_ranges(found: Population) -> tuple[Floats, Floats]:
             continue
         if isinstance(attribute, Grid):
             low[j], high[j] = float(attribute.minimum), float(attribute.maximum)
-        elif isinstance(attribute, Listed) and attribute.numeric:
+        elif isinstance(attribute, Categorical) and attribute.numeric:
             low[j], high[j] = float(attribute.numbers[0]), float(attribute.numbers[-1])
         elif isinstance(attribute, Continuous):
             own = np.real(cuts.get(attribute.name, np.zeros(0)))

@@ -142,7 +142,7 @@ def adjusted(rho: Any, marginals: Sequence[Marginal | None], label: Marginal | N
     return np.array(found)
 
 
-def measured(data: Floats) -> Floats:
+def pearson_correlations(data: Floats) -> Floats:
     """Return (m, n, n) Pearson's correlations of the columns of data (m, rows, n)."""
     centred = data - data.mean(axis=-2, keepdims=True)
     spread = np.sqrt((centred**2).sum(axis=-2))

@@ -95,8 +95,8 @@ def linear_intervals(w: Any, rho: Any) -> tuple[Floats, Floats] | None:
     span = sides.closing(1.0, 1.0 / most)
     if span is None:
         return None
-    lows = _least(lambda s: sides.ends(s)[0], *span, len(sides.i))
-    highs = -_least(lambda s: -sides.ends(s)[1], *span, len(sides.i))
+    lows = _convex_minima(lambda s: sides.ends(s)[0], *span, len(sides.i))
+    highs = -_convex_minima(lambda s: -sides.ends(s)[1], *span, len(sides.i))
     low, high = np.eye(len(weights)), np.eye(len(weights))
     low[sides.i, sides.j] = low[sides.j, sides.i] = np.clip(np.minimum(lows, highs), -1.0, 1.0)
     high[sides.i, sides.j] = high[sides.j, sides.i] = np.clip(np.maximum(lows, highs), -1.0, 1.0)
@@ -183,7 +183,7 @@ def _argmin(function: Callable[[Floats], Floats], low: float, high: float, count
     return found_at
 
 
-def _least(function: Callable[[Floats], Floats], low: float, high: float, count: int) -> Floats:
+def _convex_minima(function: Callable[[Floats], Floats], low: float, high: float, count: int) -> Floats:
     """Return (count,) the least values of convex functions on an interval, its ends included."""
     inside = function(_argmin(function, low, high, count))
     found: Floats = np.minimum(np.minimum(function(np.full(count, low)), function(np.full(count, high))), inside)

@@ -348,7 +348,7 @@ def answers(models: Models, x: Floats) -> Floats:
     return models.answers(x) if isinstance(models, LogisticModels) else models.probabilities(x)[..., 1]
 
 
-def _seen(models: Models, access: Access, asked: Floats) -> Floats:
+def _observed_features(models: Models, access: Access, asked: Floats) -> Floats:
     """Return (m, features) what an attacker with this access sees of each model.
 
     predictions: probabilities of class 1 on the rows `asked`; weights: all parameters; canonical: the same with hidden
@@ -432,6 +432,6 @@ def of_matrices(matrices: Floats, setting: ShadowSetting, rng: np.random.Generat
         x, y = dataset(matrices[first : first + TOGETHER], setting, rng)
         models = fitted(x, y, setting.kind, rng, setting.training, limits)
         for access, parts in found.items():
-            parts.append(_seen(models, access, asked))
+            parts.append(_observed_features(models, access, asked))
     features = {access: np.concatenate(parts) for access, parts in found.items()}
     return Shadows(features, matrices[:, :-1, :-1], asked)

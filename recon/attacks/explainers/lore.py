@@ -168,7 +168,7 @@ def _conditions(box: Box, columns: RecordColumns) -> Rule:
     return found
 
 
-def merged(explanations: Sequence[Explanation], *, seed: int = 0, max_depth: int | None = None,
+def merged_tree(explanations: Sequence[Explanation], *, seed: int = 0, max_depth: int | None = None,
            max_leaves: int | None = None, min_leaf: int = 2) -> Surrogate:  # fmt: skip
     """Return one decision tree fitted to the neighbourhoods of all explanations together.
 

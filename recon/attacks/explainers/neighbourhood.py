@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from recon.attacks.explainers.sampling import IndependentColumns, checked, distinct, hashed, parts
+from recon.attacks.explainers.sampling import IndependentColumns, checked_rows, distinct, hashed, parts
 from recon.queries.inputs import Bits, Floats, Ints, RecordColumns, Target, probabilities
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
@@ -144,7 +144,7 @@ def neighbourhoods(target: Target, records: Floats, x: Floats, columns: RecordCo
     Raises `ReleaseError` (no rows, other columns), `Inconclusive` by `limits`. Cost: at most `size` queries a record
     and generation, and one.
     """
-    rows, starts = checked(x, columns), np.atleast_2d(np.asarray(records, dtype=np.float64))
+    rows, starts = checked_rows(x, columns), np.atleast_2d(np.asarray(records, dtype=np.float64))
     if starts.shape != (len(seeds), rows.shape[1]):
         raise ReleaseError(f"{len(seeds)} records have the shape {starts.shape}, but there are {rows.shape[1]} columns")
     law, distance, breeding = IndependentColumns(rows, columns), Distance.of(rows, columns), breeding or Breeding()

@@ -23,7 +23,7 @@ SWEEPS = 4  # over all columns, where rows are moved
 Path = tuple[tuple[MofN, bool], ...]  # tests from the root, each with its outcome
 
 
-def checked(x: Floats, columns: RecordColumns) -> Floats:
+def checked_rows(x: Floats, columns: RecordColumns) -> Floats:
     """Return rows as numbers. Raises `ReleaseError` where there are none, or other columns than those named."""
     rows = np.asarray(x, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[1] != len(columns.names):
@@ -56,7 +56,7 @@ def hashed(x: Floats) -> NDArray[np.uint64]:
     return found
 
 
-def asked(target: Target, x: Floats, classes: int) -> tuple[Ints, int]:
+def query_target(target: Target, x: Floats, classes: int) -> tuple[Ints, int]:
     """Return (rows,) what a black box says of rows, and how many it was asked about: equal ones once."""
     if not len(x):
         return np.zeros(0, dtype=np.int64), 0
@@ -143,11 +143,11 @@ def conditioned(law: IndependentColumns, path: Path, seeds: Floats, count: int, 
         if have >= count:
             break
     if have < count:
-        kept.append(_moved(law, path, seeds, count - have, rng))
+        kept.append(_moved_rows(law, path, seeds, count - have, rng))
     return np.concatenate(kept)[:count]
 
 
-def _moved(law: IndependentColumns, path: Path, seeds: Floats, count: int, rng: np.random.Generator) -> Floats:
+def _moved_rows(law: IndependentColumns, path: Path, seeds: Floats, count: int, rng: np.random.Generator) -> Floats:
     box, others = _boxed(path)
     rows = seeds[rng.integers(len(seeds), size=count)]
     pieces: Sequence[Ints] = parts(law.columns)
@@ -182,11 +182,11 @@ def enriched_tree(target: Target, x: Floats, columns: RecordColumns, classes: in
     Source: Naretto, Monreale, Giannotti 2025 (REVEAL), whose text calls this TREPAN; it is not the algorithm of Craven
     and Shavlik (`trepan`), the paper gives no size of the enrichment, and `kind` says which of the two a tree is.
     """
-    rows = checked(x, columns)
+    rows = checked_rows(x, columns)
     rng = np.random.default_rng(seed)
     drawn = IndependentColumns(rows, columns).draw(len(rows) if samples is None else samples, rng)
     both = np.concatenate([rows, drawn])
-    said, queries = asked(target, both, classes)
+    said, queries = query_target(target, both, classes)
     state = int(rng.integers(2**31))
     limited = {"max_depth": max_depth, "max_leaf_nodes": max_leaves, "min_samples_leaf": min_leaf}
     tree = fitted_tree(both, said, random_state=state, **limited)
@@ -198,7 +198,7 @@ MAX_CLUSTERS = 12  # clusters that are tried
 SAMPLE = 2000  # rows on which the number of clusters is found
 
 
-def chosen(x: Floats, count: int, seed: int, clusters: int | None = None) -> Ints:
+def diverse_rows(x: Floats, count: int, seed: int, clusters: int | None = None) -> Ints:
     """Return the numbers of up to `count` of the rows x (n, d): 3 from each quantile of distance of each cluster.
 
     Columns are divided by their standard deviations, the rows are clustered by k-means (k by `elbow` unless given),

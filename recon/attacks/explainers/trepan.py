@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from recon.attacks.explainers.sampling import IndependentColumns, Path, asked, checked, conditioned
+from recon.attacks.explainers.sampling import IndependentColumns, Path, checked_rows, conditioned, query_target
 from recon.attacks.explainers.surrogate import Literal, MofN, Surrogate, SurrogateNode
 from recon.queries.inputs import Bits, Floats, Ints, RecordColumns, Target
 from solvers.foundation.errors import ReleaseError
@@ -37,7 +37,7 @@ class Settings:
 
 
 @dataclass(frozen=True, eq=False)
-class _Open:
+class _OpenNode:
     """A node that may be split: its number, path and reach, the law of its rows, its training rows and all labelled."""
 
     number: int
@@ -77,7 +77,7 @@ def trepan(target: Target, x: Floats, columns: RecordColumns, classes: int, *, s
     Raises `ReleaseError` (no rows, other columns, settings out of range), `Inconclusive` by `limits`. Cost: at most
     `minimum` queries for each of 2 `max_nodes` + 1 nodes, and one for each training row.
     """
-    rows = checked(x, columns)
+    rows = checked_rows(x, columns)
     if splits not in ("m-of-n", "binary"):
         raise ReleaseError(f"splits = {splits!r} is neither 'm-of-n' nor 'binary'")
     if minimum < 1 or max_nodes < 0 or literals < 1:
@@ -116,7 +116,7 @@ class _Growth:
                 heapq.heappush(heap, (-child.priority(), child.number, child))
         return inner, self.queries
 
-    def child(self, at: _Open, test: MofN, outcome: bool, number: int) -> _Open:
+    def child(self, at: _OpenNode, test: MofN, outcome: bool, number: int) -> _OpenNode:
         """Return the node below another one on one side of its test."""
         side = test.holds(at.x) == outcome
         training = side[: at.training]
@@ -126,18 +126,18 @@ class _Growth:
         return self.opened(number, path, at.reach * float(side.mean()), law, x, said, at.x[side])
 
     def opened(self, number: int, path: Path, reach: float, law: IndependentColumns, x: Floats, said: Ints,
-               seeds: Floats) -> _Open:  # fmt: skip
+               seeds: Floats) -> _OpenNode:  # fmt: skip
         """Return a node with as many labelled rows as decide: training rows x, then drawn ones."""
         missing = self.settings.minimum - len(x)
         if missing <= 0:
-            return _Open(number, path, reach, law, len(x), x, said)
+            return _OpenNode(number, path, reach, law, len(x), x, said)
         drawn = conditioned(law, path, seeds, missing, self.rng)
         both = np.concatenate([x, drawn])
-        return _Open(number, path, reach, law, len(x), both, np.concatenate([said, self.ask(drawn)]))
+        return _OpenNode(number, path, reach, law, len(x), both, np.concatenate([said, self.ask(drawn)]))
 
     def ask(self, x: Floats) -> Ints:
         """Return what the black box says, and count its queries."""
-        said, queries = asked(self.target, x, self.classes)
+        said, queries = query_target(self.target, x, self.classes)
         self.queries += queries
         return said
 

@@ -45,8 +45,8 @@ def inspect(
     out: ReportFile = None, memory: ReadingMemory = "1G",
 ) -> None:  # fmt: skip
     """List what released files store outright of their training data; nothing in them is run."""
-    from recon.io.files.opening import located
-    from recon.readers.inspection.inspecting import beside, inspect_bytes, read_file
+    from recon.io.files.opening import file_and_number
+    from recon.readers.inspection.inspecting import inspect_bytes, read_file, with_mlflow_folder
 
     limit = parse_memory(memory)
     if len(files) > 1:
@@ -54,18 +54,18 @@ def inspect(
             raise typer.BadParameter("--strip, --data and --all look at one file: give one")
         raise typer.Exit(_several(files, limit, json, out))
     name, content = read_file(files[0])
-    found = beside(name, inspect_bytes(content, name, limit))
+    found = with_mlflow_folder(name, inspect_bytes(content, name, limit))
     if data is not None:
         found = _with_rows(found, content, data, limit)
     if whole:
-        found = _with_ledger(found, content, located(name)[0] if name != "-" else "", limit)
+        found = _with_ledger(found, content, file_and_number(name)[0] if name != "-" else "", limit)
     if not json:
         lines = ["", *found.ledger.to_text()] if whole else []
         write_text("\n".join([found.to_text(), *lines]) + "\n", out)
     more: dict[str, object] = {"ledger": [one.to_json() for one in found.ledger.entries]} if whole else {}
     try:
         if strip is not None:
-            more |= _copied(content, located(name)[0], strip, limit, json)
+            more |= _copied(content, file_and_number(name)[0], strip, limit, json)
     finally:  # the findings of a file are told even where no copy can be made
         if json:
             print_json(found.to_json() | more, out)

@@ -65,7 +65,13 @@ def positions(
     from recon.queries.certificates.issuing import position_certificate
     from recon.queries.located.against_truth import compared
     from recon.queries.located.placed_rows import attributes
-    from recon.queries.located.positions import LEARNERS, placed, position_json, without_infinity, written
+    from recon.queries.located.positions import (
+        LEARNERS,
+        frame_as_text,
+        position_json,
+        position_results,
+        without_infinity,
+    )
     from recon.queries.questions.which_columns import which_columns
     from recon.readers.frames.naming import table_like
     from recon.readers.loading.known_positions import with_known_positions
@@ -79,7 +85,7 @@ def positions(
         real = table_like(release, truth, label)
         if which and real is None:
             raise typer.BadParameter("--which-columns needs the training rows: --truth FILE")
-        found = placed(release, learner, ranges, limits)
+        found = position_results(release, learner, ranges, limits)
         opens = which_columns(release, real, limits) if which and real is not None else None
         beside = None if real is None else compared(found, real)
         proved = position_certificate(release, limits) if json or certificates else None
@@ -95,7 +101,7 @@ def positions(
         print_lines(*_summary(found, beside), *map(str, opens or ()), *proof)
         print_lines(limits_line(limits), file=sys.stderr)
         if out is not None:
-            write_table(without_infinity(frame) if suffix(out) == ".json" else written(frame), out, private=True)
+            write_table(without_infinity(frame) if suffix(out) == ".json" else frame_as_text(frame), out, private=True)
     finish("unknown" if not found.complete or found.status == "unknown" else "exact")
 
 

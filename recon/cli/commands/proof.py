@@ -63,13 +63,13 @@ def verify(
     """Re-check every certificate in a result from the release alone; no solver is needed."""
     from recon.queries.certificates.agreement import is_audit
     from recon.queries.certificates.explaining import explained
-    from recon.queries.certificates.verifying import chosen, read_result
+    from recon.queries.certificates.verifying import certificate_folders, read_result
     from recon.queries.certificates.verifying import verify as run
 
     with working(seconds, memory, 1, quiet, log_json) as limits:
         data = read_result(result, limits.memory)
         folder = os.path.dirname(result) or "."
-        folders = chosen(folder, certificates)
+        folders = certificate_folders(folder, certificates)
         options = (domain, independent, limits)
         if files:
             release = open_release(files, *options, rows=rows, settle=False, known=known)
@@ -118,12 +118,17 @@ def _open_named(
 def _lines(found: Verification, given: bool) -> list[str]:
     """Return what a verification found, for people; `given`: the user said which release, not the result."""
     verified = found.verified[:SHOWN]
-    out = [f"{'certified' if c.confidence == 1 else 'proved'} ({c.kind}): {_cut(c.claim)}" for c in verified]
+    out = [f"{'certified' if c.confidence == 1 else 'proved'} ({c.kind}): {_short_line(c.claim)}" for c in verified]
     if len(found.verified) > SHOWN:
         out.append(f"... and {len(found.verified) - SHOWN:,} more")
-    out += [f"REJECTED at {_cut(c.place)}: {_cut(c.claim)}: {_cut(c.error)}" for c in found.rejected]
-    out += [f"REJECTED at {_cut(text)}" for text in found.inconsistent]
-    out += [f"NOT SETTLED at {_cut(c.place)}: {_cut(c.claim)}: {_cut(c.error)}" for c in found.unsettled]
+    out += [
+        f"REJECTED at {_short_line(c.place)}: {_short_line(c.claim)}: {_short_line(c.error)}" for c in found.rejected
+    ]
+    out += [f"REJECTED at {_short_line(text)}" for text in found.inconsistent]
+    out += [
+        f"NOT SETTLED at {_short_line(c.place)}: {_short_line(c.claim)}: {_short_line(c.error)}"
+        for c in found.unsettled
+    ]
     chosen = "" if given else ", the release that the result itself names"
     if found.checked:
         number = f"{len(found.verified):,} of {len(found.checked):,}"
@@ -131,7 +136,7 @@ def _lines(found: Verification, given: bool) -> list[str]:
     else:
         out.append("nothing to verify: there is no certificate in the result, so that nothing is certified")
     out.append(f"SHA-256 of the release: {found.sha256}")
-    out += [f"not certified, no certificate proves it: {_cut(text)}" for text in found.bare[:SHOWN]]
+    out += [f"not certified, no certificate proves it: {_short_line(text)}" for text in found.bare[:SHOWN]]
     if len(found.bare) > SHOWN:
         out.append(f"not certified: {len(found.bare) - SHOWN:,} more claims")
     if found.unchecked:
@@ -140,7 +145,7 @@ def _lines(found: Verification, given: bool) -> list[str]:
     return [*out, "assuming: " + "; ".join(found.assumptions)]
 
 
-def _cut(text: str) -> str:
+def _short_line(text: str) -> str:
     """Return what somebody else wrote, not longer than a screen, no line of its own by long gaps."""
     return quote(text, MAX_SHOWN)
 

@@ -54,7 +54,7 @@ def with_tables(command: Callable[..., None]) -> Callable[..., None]:
         from recon.io.console.output import working
 
         with working(given.get("seconds"), given["memory"], 1, given["quiet"], given["log_json"]) as limits:
-            tables = _opened(given.get("files") or [])
+            tables = _open_tables(given.get("files") or [])
             if tables is not None:
                 for name, value in given.items():
                     if name not in ALWAYS | TAKEN[command.__name__] and value != defaults[name]:
@@ -67,7 +67,7 @@ def with_tables(command: Callable[..., None]) -> Callable[..., None]:
     return answering
 
 
-def _opened(files: list[str]) -> Tables | None:
+def _open_tables(files: list[str]) -> Tables | None:
     from recon.readers.formats.release.reading import may_have_tables
 
     if not any(map(may_have_tables, files)):
@@ -124,9 +124,9 @@ def _certify(tables: Tables, given: dict[str, Any], limits: Limits) -> None:
 def _verify(tables: Tables, given: dict[str, Any], limits: Limits) -> None:
     from recon.io.console.output import DONE, INCONCLUSIVE, VIOLATED, print_json, print_lines
     from recon.queries.certificates.verifying import read_result
-    from recon.queries.tables.proofs import verified
+    from recon.queries.tables.proofs import verify_areas
 
-    found = verified(read_result(given["result"], limits.memory), tables, limits)
+    found = verify_areas(read_result(given["result"], limits.memory), tables, limits)
     rejected = [c for c in found if c.error and not c.error.startswith("not verified")]
     held = [c for c in found if not c.error]
     if given["json"]:
@@ -152,12 +152,14 @@ def stored_certificates(found: list[Any], folder: str | None, out: str | None, k
     Files are named as seen from the folder of the result, `out`.
     """
     from recon.queries.certificates.certificate_format import sharing_steps
-    from recon.queries.certificates.issuing import stored
+    from recon.queries.certificates.issuing import store_certificate
 
     if folder is None:
         return sharing_steps(found)
     return [
-        None if c is None else stored(c, folder, f"{kind}-{i:05}-{c['seal'][:8]}", os.path.dirname(out or ""))
+        None
+        if c is None
+        else store_certificate(c, folder, f"{kind}-{i:05}-{c['seal'][:8]}", os.path.dirname(out or ""))
         for i, c in enumerate(found)
     ]
 

@@ -74,13 +74,13 @@ def _flushed(sink: Sink, written: int, batch: list[World], views: bool) -> int:
     if batch:
         if isinstance(sink, JsonWorlds):
             sink.weights = [world.weight for world in batch] if not sink.flat else []
-        sink.add(written, [world.rows for world in batch], _together(batch).to_frame(views))
+        sink.add(written, [world.rows for world in batch], _concatenated_worlds(batch).to_frame(views))
     written += len(batch)
     batch.clear()
     return written
 
 
-def _together(batch: Sequence[World]) -> World:
+def _concatenated_worlds(batch: Sequence[World]) -> World:
     """Return the rows of several worlds, one world behind the other."""
     if len(batch) == 1:
         return batch[0]

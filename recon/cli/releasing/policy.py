@@ -131,11 +131,11 @@ def gate(
             print_lines(found[-1].line)
     with ending(gravest(one.code for one in found)):
         if json:
-            print_json([_said(one) for one in found])
-        _written(found, sarif, junit)
+            print_json([_gate_json(one) for one in found])
+        _write_results(found, sarif, junit)
 
 
-def _said(one: Gate) -> dict[str, Any]:
+def _gate_json(one: Gate) -> dict[str, Any]:
     """Return what a gate said of a file, as JSON."""
     assessment = (one.document or {}).get("assessment") or {}
     verdict, sentence = assessment.get("verdict"), assessment.get("sentence") or one.why
@@ -168,7 +168,7 @@ def _gated(
     return Gate(file, code, f"{file}: {assessment['verdict']}: {assessment['sentence']}", document)
 
 
-def _written(found: list[Gate], sarif: str | None, junit: str | None) -> None:
+def _write_results(found: list[Gate], sarif: str | None, junit: str | None) -> None:
     """Write what a gate found as SARIF and as JUnit XML, all files in one."""
     from recon.report.sarif import junit_of_several, sarif_of_several
 

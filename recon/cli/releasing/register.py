@@ -53,7 +53,7 @@ def register(
     if json:
         print_json(found.to_json(states))
     else:
-        print_lines(*_listed(found, states))
+        print_lines(*_register_lines(found, states))
     if check:
         found.check()
 
@@ -79,7 +79,7 @@ def _checked_date(date: str | None) -> str:
         raise typer.BadParameter(f"--date {error.message}") from None
 
 
-def _listed(found: Register, states: list[str]) -> list[str]:
+def _register_lines(found: Register, states: list[str]) -> list[str]:
     """Return the register as lines for people: a table, what is known, and what nobody registered."""
     from recon.release.registers.register import AS_REGISTERED
 

@@ -118,11 +118,11 @@ def _remedied(
     `declared`: the domain of a model file was given; else the result must meet the policy over the one it lets guess.
     """
     from recon.readers.frames.selections import numbers_of, read_table
-    from recon.release.remediation.merging import merged
+    from recon.release.remediation.merging import merge_leaves
 
     rows = None if data is None else numbers_of(read_table(data, limits))
     limits.report("merges are searched")
-    found = merged(release, policy, limits.stage("merges"))  # the audit of the result needs time too
+    found = merge_leaves(release, policy, limits.stage("merges"))  # the audit of the result needs time too
     content, proof = _written_content(release, found, out, strip, limits, seed)
     assessment, facts = _audited(content, out, release, found, policy, limits, seed, declared)
     return Result(found, content, assessment, facts, _accuracies(release, found, rows, label), proof)

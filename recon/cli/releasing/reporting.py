@@ -81,7 +81,7 @@ def report(result: Result, to: To = None, policy: ByPolicy = None, out: ReportTo
     from recon.report.results import as_read, filled, read_document
     from recon.report.stored_report import rendered
 
-    form = _chosen(to, out)
+    form = _output_format(to, out)
     demanded = None
     if policy is not None:
         from recon.release.policies.policy import read_policy
@@ -103,7 +103,7 @@ def _outcome(document: dict[str, Any]) -> str:
     return "met" if assessment is None else str(assessment["outcome"])
 
 
-def _chosen(to: str | None, out: str | None) -> str:
+def _output_format(to: str | None, out: str | None) -> str:
     """Return the format that was asked for; wrong usage where --out ends like another one."""
     end = suffix(out)
     if not end:

@@ -78,7 +78,7 @@ def membership(
     from recon.attacks.attacking.membership import KINDS, NAMES, attack_membership
     from recon.report.membership_report import MembershipReport
 
-    asked, kinds = _chosen(attacks, NAMES, "--attack"), _chosen(shadow, KINDS, "--shadow")
+    asked, kinds = _known_names(attacks, NAMES, "--attack"), _known_names(shadow, KINDS, "--shadow")
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits, confidence, rows, label)
         mine, theirs = (_table(path, limits) for path in (data, others))
@@ -86,7 +86,7 @@ def membership(
             release, mine, theirs, member=member, label=label, attacks=asked, shadow=kinds, folds=folds, limit=limit,
             seed=seed, confidence=confidence, limits=limits,
         )  # fmt: skip
-    _written(MembershipReport(found), json, out)
+    _write_report(MembershipReport(found), json, out)
 
 
 @attack_app.command("correlation")
@@ -111,7 +111,7 @@ def correlation(
         found = attack_correlation(model, _table(data, limits), asked, levels, label=label, confidence=confidence,
                                    seed=seed, limits=limits)  # fmt: skip
         ended = limits.expired()
-    _written(CorrelationReport(model, found, confidence, seed, ended), json, out)
+    _write_report(CorrelationReport(model, found, confidence, seed, ended), json, out)
 
 
 def _pairs_of(texts: list[str] | None) -> list[tuple[str, str]] | None:
@@ -134,7 +134,7 @@ def _table(path: str | None, limits: Limits) -> Any:
     return None if path is None else read_table(path, limits)
 
 
-def _chosen(text: str, known: tuple[str, ...], option: str) -> tuple[str, ...]:
+def _known_names(text: str, known: tuple[str, ...], option: str) -> tuple[str, ...]:
     """Return the names in an option, in the known order; wrong usage for one that there is not."""
     named = [part.strip() for part in text.split(",")]
     if named == ["all"]:
@@ -145,7 +145,7 @@ def _chosen(text: str, known: tuple[str, ...], option: str) -> tuple[str, ...]:
     return tuple(name for name in known if name in named)
 
 
-def _written(report: Any, json: bool, out: str | None) -> None:
+def _write_report(report: Any, json: bool, out: str | None) -> None:
     """Write a report and end with the exit code of its status."""
     write_text(report.written_as(".json" if json else suffix(out)), out, private=True)
     if report.status != "exact":

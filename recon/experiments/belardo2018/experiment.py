@@ -73,7 +73,7 @@ def _traced(point: Point, some: TrainTestSplit, seed: int, limits: Limits) -> li
     return rows
 
 
-def _named(law: str, epsilon: float) -> str:
+def _law_label(law: str, epsilon: float) -> str:
     """Return a law with its budget in words."""
     return law if law == PLAIN else f"{law}, epsilon {epsilon:g}"
 
@@ -83,7 +83,7 @@ def _cases(traces: pd.DataFrame, titles: Mapping[str, str]) -> list[tuple[str, s
     if not len(traces):
         return []
     parts = traces.groupby(["dataset", "law", "epsilon"], dropna=False, sort=False)
-    return [(f"{titles[str(d)]}, {int(part['rows'].iloc[0]):,} rows", _named(str(law), float(str(e))), part)
+    return [(f"{titles[str(d)]}, {int(part['rows'].iloc[0]):,} rows", _law_label(str(law), float(str(e))), part)
             for (d, law, e), part in parts]  # fmt: skip
 
 

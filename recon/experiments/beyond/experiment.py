@@ -19,10 +19,19 @@ import pandas as pd
 from encoders.encode.encoder import EncodedRelease, encode
 from encoders.models.models import Noise
 from recon.experiments.beyond.findings import findings
-from recon.experiments.beyond.groups import attributes, by_group, domain_of, matched, models, released, together, widths
+from recon.experiments.beyond.groups import (
+    attributes,
+    by_group,
+    domain_of,
+    joint_worlds,
+    matched,
+    models,
+    released,
+    widths,
+)
 from recon.experiments.experiment import Experiment, Point, Row, Scalar, Size
 from recon.experiments.ferry2024.fits import FITS, least_rows
-from recon.experiments.splits import TrainTestSplit, split
+from recon.experiments.splits import TrainTestSplit, train_test_sample
 from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
 from recon.learners.optimal.trees.table import TreeNode, leaves
 from recon.queries.answers.counting import count
@@ -159,7 +168,7 @@ QUESTIONS: dict[str, Callable[[Point, TrainTestSplit, Limits], list[Row]]] = {
     "groups": by_group,
     "true attributes": attributes,
     "rule width": widths,
-    "joined": together,
+    "joined": joint_worlds,
     "noise": _noised,
 }
 
@@ -206,7 +215,7 @@ def _points_of(dataset: str, seed: int, quick: bool) -> list[Point]:
 def _run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
     """Return the rows of a point: those of its question."""
     assert frame is not None
-    return QUESTIONS[point["question"]](point, split(point.dataset, frame, point["seed"]), limits)
+    return QUESTIONS[point["question"]](point, train_test_sample(point.dataset, frame, point["seed"]), limits)
 
 
 EXPERIMENT = Experiment(

@@ -331,7 +331,7 @@ def findings(results: pd.DataFrame) -> ExperimentFindings:
     return of_questions(results, QUESTIONS, PERHAPS)
 
 
-def _ordered(some: pd.DataFrame, keys: list[str]) -> list[tuple[Any, pd.DataFrame]]:
+def _groups_in_order(some: pd.DataFrame, keys: list[str]) -> list[tuple[Any, pd.DataFrame]]:
     """Return groups of lines, data sets in the order of `NAMES`."""
     if not len(some):
         return []
@@ -393,7 +393,7 @@ def _gap_sentences(gaps: pd.DataFrame) -> list[str]:
     """Return per data set and kind of group the greatest difference of all learners, over true attributes."""
     out = []
     some = gaps[gaps["counted"] == "attributes"] if len(gaps) else gaps
-    for (dataset, kind), part in _ordered(some, ["dataset", "kind"]):
+    for (dataset, kind), part in _groups_in_order(some, ["dataset", "kind"]):
         one = records(part.sort_values("gap"))[-1]
         above = int((part["beyond_chance"] == part["splits"]).sum())
         out.append(
@@ -407,7 +407,7 @@ def _gap_sentences(gaps: pd.DataFrame) -> list[str]:
     return out
 
 
-def _joined(some: pd.DataFrame) -> ExperimentFindings:
+def _joint_table(some: pd.DataFrame) -> ExperimentFindings:
     """Return what models leave alone, in pairs, and all together."""
     keys = ["dataset", "rows", "convention", "models"]
     values = ["n", "exact", "before", "log2_low", "log2_high", "removed_low", "removed_high"]
@@ -449,11 +449,11 @@ def _added_up(some: pd.DataFrame) -> pd.DataFrame:
 
 def _joined_sentences(means: pd.DataFrame, alone: pd.DataFrame) -> Iterator[str]:
     """Yield per data set and size what all models leave together."""
-    for (dataset, rows), part in _ordered(means[means["convention"] == "multiset"], ["dataset", "rows"]):
+    for (dataset, rows), part in _groups_in_order(means[means["convention"] == "multiset"], ["dataset", "rows"]):
         largest = max(part["models"], key=len)
         named = {one["models"]: one for one in records(part)}
         whole = named[largest]
-        each = ", ".join(f"{name} {_shown(named[name])}" for name in largest.split(" + ") if name in named)
+        each = ", ".join(f"{name} {_bits_text(named[name])}" for name in largest.split(" + ") if name in named)
         seeds = alone[(alone["dataset"] == dataset) & (alone["rows"] == rows)]["seed"].nunique()
         same = means[(means["dataset"] == dataset) & (means["rows"] == rows) & (means["models"] == largest)]
         order = records(same[same["convention"] == "ordered"])
@@ -461,10 +461,10 @@ def _joined_sentences(means: pd.DataFrame, alone: pd.DataFrame) -> Iterator[str]
         yield (
             f"Joined, {NAMES[str(dataset)]}, {whole['n']:,.0f} rows, {splits(seeds)} ({exact}): of "
             f"2^{whole['before']:,.0f} datasets {_span(whole, 'log2', ',.0f', '2^')} are left by {largest} together; "
-            f"bits removed per row: {each}; together {_shown(whole)}, against {whole['added']:.3f} if what each "
+            f"bits removed per row: {each}; together {_bits_text(whole)}, against {whole['added']:.3f} if what each "
             "removes added up"
             + (
-                f"; with the rows in order {_shown(order[0])} of {order[0]['before'] / order[0]['n']:.2f}"
+                f"; with the rows in order {_bits_text(order[0])} of {order[0]['before'] / order[0]['n']:.2f}"
                 if order
                 else ""
             )
@@ -478,7 +478,7 @@ def _span(one: dict[str, Any], name: str, form: str, before: str = "") -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _shown(one: dict[str, Any]) -> str:
+def _bits_text(one: dict[str, Any]) -> str:
     """Return the bits removed per row."""
     return _span(one, "removed", ".3f")
 
@@ -530,7 +530,7 @@ LABELS = {
 def _noise_sentences(means: pd.DataFrame) -> list[str]:
     """Return per data set, rows and learner what is removed at each ε, as a share of what exact counts remove."""
     out = []
-    for (dataset, rows, learner), part in _ordered(means, ["dataset", "rows", "learner"]):
+    for (dataset, rows, learner), part in _groups_in_order(means, ["dataset", "rows", "learner"]):
         true = part[np.isinf(part["released"])]
         noisy = part[np.isfinite(part["released"])].sort_values("released")
         if not len(true) or not len(noisy):
@@ -556,6 +556,6 @@ QUESTIONS: dict[str, Callable[[pd.DataFrame], ExperimentFindings]] = {
     "groups": _groups,
     "true attributes": true_attributes,
     "rule width": rule_width,
-    "joined": _joined,
+    "joined": _joint_table,
     "noise": _noise,
 }

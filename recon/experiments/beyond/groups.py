@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.domain import Domain
-from encoders.domain.values import Listed
+from encoders.domain.values import Categorical
 from encoders.encode.encoder import EncodedRelease
 from encoders.encode.encoder import encode as encode_models
 from encoders.models.models import AnyModel, RuleList, Tree
@@ -156,7 +156,7 @@ EXACT = 1e-9  # bounds that differ by no more, relatively, are one number
 Names = tuple[str, ...]
 
 
-def together(point: Point, some: TrainTestSplit, limits: Limits) -> list[Row]:
+def joint_worlds(point: Point, some: TrainTestSplit, limits: Limits) -> list[Row]:
     """Return the worlds left by every combination of three models of the first `rows` training rows (0: of all)."""
     n = point["rows"] or some.rows
     domain = domain_of(some, "attributes")
@@ -267,7 +267,7 @@ def _groups_of(dataset: str, some: TrainTestSplit) -> dict[str, NDArray[np.str_]
         k = domain.place[name]
         words = NAMES.get(name, {})
         attribute = domain.all[k]
-        assert isinstance(attribute, Listed)
+        assert isinstance(attribute, Categorical)
         texts = np.array([words.get(v, str(v)) for v in attribute.values])
         out[kind] = texts[values[:, k]]
     both = TOGETHER[dataset]

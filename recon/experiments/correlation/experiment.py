@@ -22,7 +22,7 @@ from recon.attacks.correlation.copula import (
     correlation_after,
     correlation_before,
     empirical,
-    measured,
+    pearson_correlations,
 )
 from recon.attacks.correlation.intervals import linear_intervals, pair_interval, three_variables
 from recon.attacks.correlation.matrices import constrained_matrices, random_matrices
@@ -142,7 +142,7 @@ def marginals(point: Point, limits: Limits) -> list[Row]:
             try:
                 before = correlation_before(wanted, marginal, None)
                 data = copula(np.array([[[1.0, before], [before, 1.0]]]), point["rows"], rng, [marginal, None])
-                row |= {"copula": before, "measured": float(measured(data)[0, 0, 1])}
+                row |= {"copula": before, "measured": float(pearson_correlations(data)[0, 0, 1])}
             except ReleaseError as error:
                 row["refused"] = str(error)
             rows.append(row)
@@ -282,7 +282,7 @@ def _target(point: Point, number: int, matrix: Floats, limits: Limits) -> list[R
     one, other = pairs(d)
     truth = bin_of(matrix[one, other])
     rows: list[Row] = []
-    formula = _closed(released, rho, rng) if kind == "logistic" else None
+    formula = _closed_form_bins(released, rho, rng) if kind == "logistic" else None
     for access in seen:
         said = verdicts(known, access, released.features[access], rho[None], rng, limits=limits)
         for k, (i, j) in enumerate(zip(one.tolist(), other.tolist(), strict=True)):
@@ -299,7 +299,7 @@ def _target(point: Point, number: int, matrix: Floats, limits: Limits) -> list[R
     return rows
 
 
-def _closed(released: Shadows, rho: Floats, rng: np.random.Generator) -> Ints:
+def _closed_form_bins(released: Shadows, rho: Floats, rng: np.random.Generator) -> Ints:
     """Return the bins that a released linear model's weights name without shadow models, by pair.
 
     The formula for two columns; the interval's decision for more, of the constraints alone where no matrix has the

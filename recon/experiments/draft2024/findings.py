@@ -76,7 +76,7 @@ PUBLISHED = (
 )
 
 
-def _beside(results: pd.DataFrame) -> pd.DataFrame:
+def _published_comparison(results: pd.DataFrame) -> pd.DataFrame:
     """Return a line per published run and kind of bags that was run here: both errors, and whether forests agree."""
     out, mine = [], {}
     for line in results[results["rows"] == PUBLISHED_ROWS].to_dict("records"):
@@ -151,14 +151,14 @@ def findings(results: pd.DataFrame) -> ExperimentFindings:
     deepest = results.groupby("dataset")["deepest"].transform("max")  # where forests without a maximum are drawn
     results = results.assign(grown=results["depth"].isna(), size=results["depth"].fillna(deepest))
     simple, results = where(results, bags=ZEROS), results[results["bags"] != ZEROS]
-    table, pairs = _averaged(results), _beside(results)
+    table, pairs = _averaged(results), _published_comparison(results)
     base, none = where(results, rows=ROWS), pairs.iloc[:0]
     figures = [
-        _drawn(base[base["grown"]], pairs, "trees", "errors-by-trees", "number of trees",
+        _error_panels(base[base["grown"]], pairs, "trees", "errors-by-trees", "number of trees",
                f"full-grown trees, {ROWS} rows; crosses: the authors' runs on the same forests"),
-        _drawn(where(base, trees=MOST), none, "size", "errors-by-depth", "maximum depth",
+        _error_panels(where(base, trees=MOST), none, "size", "errors-by-depth", "maximum depth",
                f"{MOST} trees, {ROWS} rows; forests without a maximum stand at the deepest tree of all"),
-        _drawn(where(results, grown=True, trees=MOST), none, "rows", "errors-by-rows", "training rows",
+        _error_panels(where(results, grown=True, trees=MOST), none, "rows", "errors-by-rows", "training rows",
                f"{MOST} full-grown trees"),
         _worlds(base[base["grown"]]),
     ]  # fmt: skip
@@ -195,7 +195,7 @@ def _line(label: str, part: pd.DataFrame, x: str, y: str, dashed: bool = False) 
     return PlotLine(label, where, means, [min(v) for v in kept.values()], [max(v) for v in kept.values()], hollow)
 
 
-def _drawn(results: pd.DataFrame, pairs: pd.DataFrame, by: str, name: str, axis: str, what: str) -> PanelFigure:
+def _error_panels(results: pd.DataFrame, pairs: pd.DataFrame, by: str, name: str, axis: str, what: str) -> PanelFigure:
     """Return errors against trees, depth or rows, a panel per data set."""
     panels = []
     for dataset, title, some in by_title(results, NAMES):

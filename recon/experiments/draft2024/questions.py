@@ -99,7 +99,7 @@ def error(truth: Bits, guess: Bits) -> float:
     return 1.0 - right
 
 
-def right(truth: Bits, guess: Bits) -> float:
+def largest_match(truth: Bits, guess: Bits) -> float:
     """Return the largest share of rows that can be matched with an equal one."""
     return compare(truth, guess).share_right
 
@@ -158,7 +158,7 @@ def _guessed(release: EncodedRelease, truth: Bits, seed: int, limits: Limits) ->
     except ReconError as problem:
         return {"error": None, "rows_right": None, "unique": None, "why": short(problem)}
     guess = guess_of(release, world)
-    return {"error": error(truth, guess), "rows_right": right(truth, guess), "unique": world.unique, "why": ""}
+    return {"error": error(truth, guess), "rows_right": largest_match(truth, guess), "unique": world.unique, "why": ""}
 
 
 def guess_of(release: EncodedRelease, world: World) -> Bits:
@@ -181,7 +181,7 @@ def _numbered(release: EncodedRelease, order: str, limits: Limits) -> Row:
     except ReconError as problem:
         return {"count": "unknown", "log2_low": None, "log2_high": None, "engine": short(problem)}
     low, high = answer.bounds
-    high = min(high, _before(release))
+    high = min(high, _log2_tables(release))
     return {
         "count": answer.status,
         "log2_low": low if math.isfinite(low) else None,
@@ -190,7 +190,7 @@ def _numbered(release: EncodedRelease, order: str, limits: Limits) -> Row:
     }
 
 
-def _before(release: EncodedRelease) -> float:
+def _log2_tables(release: EncodedRelease) -> float:
     """Return log2 of the number of tables with so many rows: no release leaves more."""
     rows, spans = release.statements.rows.high, [a.span for a in release.domain.all]
     return math.inf if rows is None else rows * math.fsum(math.log2(end - start) for start, end in spans)
@@ -233,7 +233,11 @@ def run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
     if bags == ZEROS:
         guess = zeros(model.estimators_[0].tree_, some)
         found |= dict.fromkeys(("unique", "certain", "log2_low", "log2_high"))
-        found |= {"count": "not asked", "error": error(some.truth, guess), "rows_right": right(some.truth, guess)}
+        found |= {
+            "count": "not asked",
+            "error": error(some.truth, guess),
+            "rows_right": largest_match(some.truth, guess),
+        }
         return [found | {"ones": float(some.truth.mean())}]
     release = _released(model, some, bags)
     times = [part * point["cap_seconds"] for part in SHARES[bags]]

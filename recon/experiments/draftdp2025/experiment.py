@@ -27,7 +27,7 @@ from recon.experiments.draft2024.questions import (
     divided,
     error,
     guess_of,
-    right,
+    largest_match,
     short,
     timed,
 )
@@ -60,7 +60,7 @@ def _run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
     """Return the row of one forest: the likeliest data set, and draws from the posterior where they are asked for."""
     assert frame is not None
     some = divided(point.dataset, frame, frame, point["rows"])
-    forest = _grown(some, point["trees"], point["depth"], Fraction(str(point["epsilon"])), point["seed"])
+    forest = _random_noisy_forest(some, point["trees"], point["depth"], Fraction(str(point["epsilon"])), point["seed"])
     release = _released(forest, some)
     found: Row = {
         "test_accuracy": _accuracy(forest, some),
@@ -70,11 +70,13 @@ def _run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
     found |= baselines(some, point["seed"])
     found |= _likeliest(release, some.truth, point["seed"], timed(limits, point["cap_seconds"]))
     if point["draws"]:
-        found |= _drawn(release, some.truth, point["draws"], point["seed"], timed(limits, point["cap_seconds"]))
+        found |= _posterior_distances(
+            release, some.truth, point["draws"], point["seed"], timed(limits, point["cap_seconds"])
+        )
     return [found]
 
 
-def _grown(some: TrainingSample, trees: int, depth: int, epsilon: Fraction, seed: int) -> Private:
+def _random_noisy_forest(some: TrainingSample, trees: int, depth: int, epsilon: Fraction, seed: int) -> Private:
     """Return a forest of complete random trees, every leaf's class counts with discrete Laplace noise.
 
     As in diffprivlib's forests, which the authors attack, every inner node asks about a column drawn uniformly, also
@@ -165,12 +167,12 @@ def _likeliest(release: EncodedRelease, truth: Bits, seed: int, limits: Limits) 
         return {"error": None, "rows_right": None, "proved": None, "why": short(problem)}
     guess, figures = guess_of(release, world), world.figures
     return {
-        "error": error(truth, guess), "rows_right": right(truth, guess), "proved": figures.get("proved"),
+        "error": error(truth, guess), "rows_right": largest_match(truth, guess), "proved": figures.get("proved"),
         "log_likelihood": figures.get("log_likelihood"), "gap": figures.get("gap"), "why": "",
     }  # fmt: skip
 
 
-def _drawn(release: EncodedRelease, truth: Bits, draws: int, seed: int, limits: Limits) -> Row:
+def _posterior_distances(release: EncodedRelease, truth: Bits, draws: int, seed: int, limits: Limits) -> Row:
     """Return how far draws from the posterior (prior: rows uniform) are from the truth, and from each other.
 
     `posterior_spread`: the mean distance of two draws, which the attacker sees without the data.

@@ -53,7 +53,13 @@ def findings(results: pd.DataFrame) -> ExperimentFindings:
     """Return the figures, tables and sentences of all results that are there."""
     table = _averaged(results)
     figures = [_by_budget(table, "trees"), _by_budget(table, "depth"), _posteriors(results), _by_accuracy(results)]
-    sentences = [*_beside_published(table), *_leaked(table), *_robust(table), *proved(results), *_uncertain(results)]
+    sentences = [
+        *_beside_published(table),
+        *_leaked(table),
+        *_robust(table),
+        *proof_sentences(results),
+        *_uncertain(results),
+    ]
     return joined_findings(ExperimentFindings([TEXTS.table("means", table)], figures, sentences))
 
 
@@ -82,18 +88,20 @@ def _by_budget(table: pd.DataFrame, by: str) -> PanelFigure:
         ends, lines = ("error_least", "error_most"), []
         for value, part in some.groupby(by, sort=True):
             drawn = part.sort_values("epsilon")
-            lines.append(series(_named(by, value), drawn, "epsilon", "error", ends, drawn["proved"] < drawn["forests"]))
+            lines.append(
+                series(_line_label(by, value), drawn, "epsilon", "error", ends, drawn["proved"] < drawn["forests"])
+            )
         flat = some.groupby("epsilon", as_index=False)[list(BASELINES)].mean()
         lines += [series(what, flat, "epsilon", y, style="dashed") for y, what in BASELINES.items()]
         for value, part in some[some["published"].notna()].groupby(by, sort=True):
-            label = _named(by, value)
+            label = _line_label(by, value)
             lines.append(series(f"authors, {label}", part, "epsilon", "published", style="points", like=label))
         panels.append(Panel(f"{title}, 100 rows", "privacy budget ε", "error", lines, x_scale="log"))
     what = f"per number of trees (depth {DEPTH})" if by == "trees" else f"per depth ({MANY} trees)"
     return TEXTS.figure(f"errors-by-{by}", panels, about="errors", what=what)
 
 
-def _named(by: str, value: Any) -> str:
+def _line_label(by: str, value: Any) -> str:
     """Return what a line is called that is for so many trees, or for a depth."""
     return f"depth {value}" if by == "depth" else f"{value} tree{'s' if value != 1 else ''}"
 
@@ -101,7 +109,7 @@ def _named(by: str, value: Any) -> str:
 def _posteriors(results: pd.DataFrame) -> PanelFigure:
     """Return what draws from the posterior are worth, and how far they are from each other."""
     panels = []
-    for (dataset, trees, depth), part in _sampled(results).groupby(["dataset", "trees", "depth"], sort=False):
+    for (dataset, trees, depth), part in _sampled_lines(results).groupby(["dataset", "trees", "depth"], sort=False):
         names = ("error", "posterior_error", "posterior_spread", "error_uniform")
         table = averages(part, ["epsilon"], dict.fromkeys(names, "mean") | {"trusted": "all"}, sort=True)
         doubted = ~table["trusted"].astype(bool)
@@ -116,7 +124,7 @@ def _posteriors(results: pd.DataFrame) -> PanelFigure:
     return TEXTS.figure("posterior", panels)
 
 
-def _sampled(results: pd.DataFrame) -> pd.DataFrame:
+def _sampled_lines(results: pd.DataFrame) -> pd.DataFrame:
     """Return the lines with draws from the posterior."""
     return results[results["posterior_error"].notna()] if "posterior_error" in results else results.iloc[:0]
 
@@ -188,7 +196,7 @@ def _robust(table: pd.DataFrame) -> list[str]:
     return [text]
 
 
-def proved(results: pd.DataFrame) -> list[str]:
+def proof_sentences(results: pd.DataFrame) -> list[str]:
     """Return how many data sets are proved to be the likeliest, and how much likelier they are than the truth."""
     out = []
     for dataset, part in results.groupby("dataset", sort=False):
@@ -207,7 +215,7 @@ def proved(results: pd.DataFrame) -> list[str]:
 
 def _uncertain(results: pd.DataFrame) -> list[str]:
     """Return what the posterior says about its own error."""
-    some = _sampled(results)
+    some = _sampled_lines(results)
     if not len(some):
         return []
     told = "; ".join(

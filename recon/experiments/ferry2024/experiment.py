@@ -91,7 +91,7 @@ def _findings(results: pd.DataFrame) -> ExperimentFindings:
         *_comparison_sentences(comparison),
         *_exposure_sentences(unequal),
         *_tie_sentences(fits),
-        *_proved(fits),
+        *_optimality_sentences(fits),
     ]
     tables = [
         TEXTS.table("published", published),
@@ -251,7 +251,7 @@ def _beside_published(fits: pd.DataFrame, ties: pd.DataFrame) -> pd.DataFrame:
             "splits": mine["seed"].nunique(),
         }  # fmt: skip
         for minimal, suffix in ((True, ""), (False, "_of_all")):
-            spread = _tied(mine, ties, one, minimal)
+            spread = _tie_spreads(mine, ties, one, minimal)
             line["tied_splits" + suffix] = spread["seed"].nunique() if len(spread) else 0
             for end in ("least", "most"):
                 line[end + suffix] = spread[f"{end}_dist_g"].mean() if len(spread) else np.nan
@@ -262,7 +262,7 @@ def _beside_published(fits: pd.DataFrame, ties: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(out)
 
 
-def _tied(mine: pd.DataFrame, ties: pd.DataFrame, one: PublishedDistance, minimal: bool) -> pd.DataFrame:
+def _tie_spreads(mine: pd.DataFrame, ties: pd.DataFrame, one: PublishedDistance, minimal: bool) -> pd.DataFrame:
     """Return the spreads of ties of a published figure's limits, one line per split."""
     if one.learner == "optimal rule lists" and minimal and "least_dist_g" in mine:
         return mine[mine["least_dist_g"].notna()]
@@ -378,7 +378,7 @@ def _tie_sentences(fits: pd.DataFrame) -> list[str]:
     return out
 
 
-def _proved(fits: pd.DataFrame) -> list[str]:
+def _optimality_sentences(fits: pd.DataFrame) -> list[str]:
     """Return how many optimal fits are certified."""
     some = fits[fits["learner"].str.startswith("optimal")]
     if not len(some):

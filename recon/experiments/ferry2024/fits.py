@@ -13,7 +13,7 @@ from encoders.domain.domain import Domain
 from encoders.encode.encoder import encode as encode_models
 from encoders.models.models import RuleList, Tree
 from recon.experiments.experiment import Point, Row
-from recon.experiments.splits import TrainTestSplit, split
+from recon.experiments.splits import TrainTestSplit, train_test_sample
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
 from recon.learners.optimal.trees.by_depth import optimal_trees
 from recon.learners.optimal.trees.optimal_tree import MEMORY, OptimalTreeClassifier
@@ -40,7 +40,7 @@ class LimitedFit:
 def run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
     """Return a row per depth or length of one learner, or the spread of one depth's optimal trees."""
     assert frame is not None
-    some = split(point.dataset, frame, point["seed"])
+    some = train_test_sample(point.dataset, frame, point["seed"])
     if point["learner"] == "ties":
         return [_ties(point, some, limits)]
     domain = Domain.from_frame(some.whole, label=str(some.y.name), independent=True)

@@ -24,13 +24,13 @@ from recon.attacks.attacking.correlations import correlations, noisy_releases
 from recon.attacks.attacking.membership import Judged, guessed, guesses, judged
 from recon.attacks.attacking.records import Population, RecordSplit, population, splits
 from recon.attacks.correlation.model_less import bin_of, decided, in_one_bin
-from recon.attacks.evaluation import Evaluation, both_sides, duplicates, evaluated, once
+from recon.attacks.evaluation import Evaluation, both_sides, duplicates, evaluated, unique_rows
 from recon.attacks.membership.attacks import attack, attacked
 from recon.attacks.membership.shadow_data import knowledge
 from recon.experiments.experiment import Experiment, Point, Row, Scalar, Size
 from recon.experiments.joint.findings import findings
 from recon.experiments.joint.releases import COUNTED, LEARNERS, domain_of, explained, leaves, published, shuffled_rows
-from recon.experiments.splits import split
+from recon.experiments.splits import train_test_sample
 from recon.learners.rule_lists.vulnerability import vulnerability_of
 from recon.queries.answers.counting import count
 from recon.queries.inputs import Bits, Ints, predicted
@@ -53,7 +53,7 @@ def correlated(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
     `columns` "four": the sketch's columns of COMPAS, all pairs of them whether the model tests them or not; "used":
     those that the model tests.
     """
-    whole = split(point.dataset, frame, 0).whole
+    whole = train_test_sample(point.dataset, frame, 0).whole
     label = str(whole.columns[-1])
     pairs = None
     if point["columns"] == "four":
@@ -65,7 +65,7 @@ def correlated(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
     for draw in range(point["draws"]):
         limits.check("correlations are bounded")
         found = correlations(release, whole, pairs, NOISE_OF_PAIRS, seed=draw, limits=limits)
-        held = _covered(release, draw)
+        held = _coverage(release, draw)
         for line in found.frame.to_dict("records"):
             if draw and line["attacker"] not in held:
                 continue
@@ -74,7 +74,7 @@ def correlated(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
     return out
 
 
-def _covered(release: EncodedRelease, draw: int) -> dict[str, bool]:
+def _coverage(release: EncodedRelease, draw: int) -> dict[str, bool]:
     """Return per attacker with noise whether the joint intervals of a draw hold the true counts."""
     _, truth = exact_counts(release)
     out = {}
@@ -189,7 +189,7 @@ def _verdicts(release: EncodedRelease, found: Population, asked: Ints, limits: L
     wrong = (inside & ~truly[distinct]) | (outside & truly[distinct])
     return JointVerdicts(
         inside[back], outside[back], wrong[back], found.member[asked],
-        once(number)[asked], int(lines["certificate"].notna().sum()),
+        unique_rows(number)[asked], int(lines["certificate"].notna().sum()),
         int((inside | outside).sum()), int((word == "unknown")[back].sum()), float(release.confidence),
     )  # fmt: skip
 
@@ -216,7 +216,7 @@ def _additive(found: Population, asked: RecordSplit, seed: int, limits: Limits) 
     x, y = found.rows.x[asked.asked], found.rows.y[asked.asked]
     if one.refuses(found.box, known) is None:
         guess = attacked(one, found.box, known, x, y, seed, limits)
-        member, single = found.member[asked.asked], once(found.number)[asked.asked]
+        member, single = found.member[asked.asked], unique_rows(found.number)[asked.asked]
         yield from judged(guess, one.name, "random", member, single, seed, 0, 0.95)
 
 

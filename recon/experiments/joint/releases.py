@@ -22,7 +22,7 @@ from encoders.encode.encoder import encode as encode_models
 from encoders.models.models import AnyModel, ModelNode, Nodes, Rule, RuleList, RuleSet, Support, Tree
 from recon.attacks.evaluation import Evaluation, evaluated
 from recon.attacks.explainers.lore import Explanation, lore, lores
-from recon.attacks.explainers.sampling import chosen
+from recon.attacks.explainers.sampling import diverse_rows
 from recon.attacks.explainers.surrogate import Surrogate
 from recon.attacks.explainers.trepan import trepan
 from recon.attacks.membership.attacks import CHEAP, attack, attacked
@@ -57,7 +57,7 @@ def explained(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
     target = forest_of(rows.x, rows.y, point["seed"])
     unused, asked = other.take(np.arange(n)), other.take(np.arange(n, 2 * n))
     if point["what"] == "LORE":
-        records = chosen(rows.x, point["most"], point["seed"])[: point["explained"]]
+        records = diverse_rows(rows.x, point["most"], point["seed"])[: point["explained"]]
         local = lores(target, rows.x[records], rows.x, rows.columns, 2, seed=point["seed"], size=NEIGHBOURS,
                       limits=limits)  # fmt: skip
         rules = _rules_of(local, rows)
@@ -66,7 +66,7 @@ def explained(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
         size, fidelity = len(rules.rules), float(np.mean([one.fidelity for one in local]))
     else:
         found = trepan(target, rows.x, rows.columns, 2, seed=point["seed"], minimum=MINIMUM, limits=limits)
-        model = tree = counted(found, rows)
+        model = tree = counted_surrogate(found, rows)
         surrogates, size, fidelity = [found], len(tree.nodes.leaves), found.fidelity(target, rows.x)
     release = encode_models(domain_of(frame, "attributes"), [model], RowCount(n, n))
     if broken := violations(release, inside):
@@ -254,7 +254,7 @@ def _lore_tree(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], limits: Lim
     """Return LORE's local tree about one record of the forest, with the counts of all training rows at its leaves."""
     rows = Records.of(pd.concat([x, y], axis=1))
     target = forest_of(rows.x, rows.y, at["seed"])
-    record = rows.x[chosen(rows.x, 1, at["seed"])[0]]
+    record = rows.x[diverse_rows(rows.x, 1, at["seed"])[0]]
     found = lore(target, record, rows.x, rows.columns, len(rows.classes), seed=at["seed"], size=NEIGHBOURS,
                  limits=limits)  # fmt: skip
     return _counted_tree(found.surrogate, target, rows)
@@ -262,10 +262,10 @@ def _lore_tree(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], limits: Lim
 
 def _counted_tree(found: Surrogate, target: Target, rows: Records) -> JointRelease:
     """Return a surrogate as a released tree with the counts of its training rows per class."""
-    return JointRelease(counted(found, rows), fidelity=found.fidelity(target, rows.x))
+    return JointRelease(counted_surrogate(found, rows), fidelity=found.fidelity(target, rows.x))
 
 
-def counted(found: Surrogate, rows: Records) -> Tree:
+def counted_surrogate(found: Surrogate, rows: Records) -> Tree:
     """Return a surrogate as a published tree with the counts of rows per class at its leaves."""
     return Tree(Nodes.of(_as_node(one, rows.columns) for one in found.nodes(rows.x, rows.y)), name=found.kind)
 

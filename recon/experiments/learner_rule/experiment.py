@@ -229,7 +229,7 @@ def _quick() -> list[Point]:
     return [*out, _persons("compas27", 100, 5), _groups("compas27", 100, 3)]
 
 
-def _asked(dataset: str, question: str, rows: int, cost: float, cap: float, **named: Scalar) -> Point:
+def _question_point(dataset: str, question: str, rows: int, cost: float, cap: float, **named: Scalar) -> Point:
     """Return a point; `rows` 0: all, `cap`: seconds at most."""
     return Point(dataset, {"question": question, "rows": rows, "seed": 0, "cap_seconds": cap, **named}, cost)
 
@@ -237,7 +237,7 @@ def _asked(dataset: str, question: str, rows: int, cost: float, cap: float, **na
 def _tree(dataset: str, rows: int, depth: int, criterion: str = "gini", leaf: int = 1) -> Point:
     """Return a point of exact counts for a scikit-learn tree."""
     cost = 0.2 * depth * (40 if not rows else 1 + rows / 300)
-    return _asked(
+    return _question_point(
         dataset, "tree", rows, cost, CAP if 0 < rows <= FEW else MANY_CAP, depth=depth, criterion=criterion, leaf=leaf
     )
 
@@ -245,24 +245,24 @@ def _tree(dataset: str, rows: int, depth: int, criterion: str = "gini", leaf: in
 def rule_list(dataset: str, rows: int, support: float, length: int) -> Point:
     """Return a point of exact counts for GreedyRL of width 1."""
     named: dict[str, Scalar] = {"support": support, "length": length, "ties": "authors"}
-    return _asked(dataset, "rule list", rows, 2.0 + rows / 500, MANY_CAP, **named)
+    return _question_point(dataset, "rule list", rows, 2.0 + rows / 500, MANY_CAP, **named)
 
 
 def _forest(dataset: str, trees: int, depth: int) -> Point:
     """Return a point of hard facts for a forest of 100 rows without resampling; depth 0: not limited."""
-    return _asked(dataset, "forest", 100, 30.0, FOREST_CAP, trees=trees, depth=depth or None, features="sqrt")
+    return _question_point(dataset, "forest", 100, 30.0, FOREST_CAP, trees=trees, depth=depth or None, features="sqrt")
 
 
 def _persons(dataset: str, rows: int, depth: int) -> Point:
     """Return a point of verdicts on single persons."""
     named: dict[str, Scalar] = {"depth": depth, "criterion": "gini", "leaf": 1, "persons": 100}
-    return _asked(dataset, "persons", rows, 4.0 * depth, MANY_CAP, **named)
+    return _question_point(dataset, "persons", rows, 4.0 * depth, MANY_CAP, **named)
 
 
 def _groups(dataset: str, rows: int, depth: int) -> Point:
     """Return a point of an estimate over one-hot groups as attributes."""
     named: dict[str, Scalar] = {"depth": depth, "criterion": "gini", "leaf": 1, "draws": 4000}
-    return _asked(dataset, "groups", rows, 5.0 * depth, MANY_CAP, **named)
+    return _question_point(dataset, "groups", rows, 5.0 * depth, MANY_CAP, **named)
 
 
 EXPERIMENT = Experiment(

@@ -66,8 +66,8 @@ def _released(model: Any, some: TrainTestSplit, independent: bool = True) -> Enc
 def _figures(found: LearnerRule) -> Row:
     """Return the figures of what a learner's rule adds."""
     out: Row = {"exact": found.exact, "world_bits": found.bits[0], "world_bits_high": found.bits[1]}
-    out |= _both("counts", found.counts_bits) | _both("extra", found.extra_bits)
-    out |= _both("inner", found.bits_without_leaves) | _both("strict", found.strict_bits)
+    out |= _interval_columns("counts", found.counts_bits) | _interval_columns("extra", found.extra_bits)
+    out |= _interval_columns("inner", found.bits_without_leaves) | _interval_columns("strict", found.strict_bits)
     parts = [one for one in found.by_node if one.kind in {"leaf", "default rule"}]
     columns = [one for one in found.by_column if math.isfinite(one.bits[0])]
     return out | {
@@ -79,7 +79,7 @@ def _figures(found: LearnerRule) -> Row:
     }
 
 
-def _both(name: str, bits: Bits | None) -> Row:
+def _interval_columns(name: str, bits: Bits | None) -> Row:
     """Return the ends of an interval by name."""
     return {f"{name}_low": None if bits is None else bits[0], f"{name}_high": None if bits is None else bits[1]}
 
@@ -129,7 +129,7 @@ def persons(point: Point, some: TrainTestSplit, limits: Limits) -> Row:
             out[f"{name}_{verdict}_by_rule"] = int((found["by_rule"] & (found["verdict"] == verdict)).sum())
         ratio = found["probability"] / found["probability_without"].astype(float)
         known = ratio[np.isfinite(ratio) & (ratio > 0)]
-        out[f"{name}_least_ratio"], out[f"{name}_greatest_ratio"] = _ends(known)
+        out[f"{name}_least_ratio"], out[f"{name}_greatest_ratio"] = _value_range(known)
     return out | _columns_inferred(release, inside, limits)
 
 
@@ -147,7 +147,7 @@ def _columns_inferred(release: EncodedRelease, people: pd.DataFrame, limits: Lim
     return {"values_asked": values, "values_certain": before, "values_certain_by_rule": after}
 
 
-def _ends(values: pd.Series) -> tuple[float | None, float | None]:
+def _value_range(values: pd.Series) -> tuple[float | None, float | None]:
     """Return the least and the greatest, None of none."""
     return (float(values.min()), float(values.max())) if len(values) else (None, None)
 
@@ -161,7 +161,7 @@ def _groups(point: Point, some: TrainTestSplit, limits: Limits) -> Row:
     found = estimated_share(release, learner, limits, seed=point["seed"], draws=point["draws"])
     at_most = worlds_at_most(release, learner, limits)
     return {
-        **_both("extra", found.extra_bits), "estimate": -found.middle, "confidence": found.confidence,
+        **_interval_columns("extra", found.extra_bits), "estimate": -found.middle, "confidence": found.confidence,
         "events": len(found.events), "world_bits": at_most.bits[0], "world_bits_high": at_most.bits[1],
         "removed_at_least": at_most.least_removed, "size": int(model.get_n_leaves()),
         "accuracy": float(model.score(some.x, some.y)),

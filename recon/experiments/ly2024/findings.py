@@ -174,7 +174,7 @@ def _accuracy_table(means: pd.DataFrame) -> pd.DataFrame:
     published = {(p.dataset, p.without, p.learner, p.epsilon): p.accuracy for p in PUBLISHED}
     lines = table.to_dict("records")
     table["published"] = [published.get(_key_of(line)) for line in lines]
-    table["trial"] = [_tried(*_key_of(line)) for line in lines]
+    table["trial"] = [_first_accuracy(*_key_of(line)) for line in lines]
     return table
 
 
@@ -184,7 +184,7 @@ def _key_of(line: Mapping[Any, Any]) -> tuple[str, str, str, float | None]:
     return line["dataset"], line["without"], line["learner"], None if np.isnan(epsilon) else epsilon
 
 
-def _tried(dataset: str, without: str, learner: str, epsilon: float | None) -> float | None:
+def _first_accuracy(dataset: str, without: str, learner: str, epsilon: float | None) -> float | None:
     """Return the first trial's accuracy, None where it has none."""
     if epsilon is None:
         return TRIAL_GREEDY.get((dataset, without)) if learner == GREEDY else None
@@ -200,7 +200,7 @@ def _vulnerability_table(means: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def _found(means: pd.DataFrame, dataset: str, without: str, learner: str, epsilon: float | None) -> dict[Any, Any]:
+def _mean_line(means: pd.DataFrame, dataset: str, without: str, learner: str, epsilon: float | None) -> dict[Any, Any]:
     """Return one line of the means, {} where it is not there."""
     some = records(where(means, dataset=dataset, without=without, learner=learner, epsilon=epsilon))
     return some[0] if some else {}
@@ -210,7 +210,7 @@ def _greedy_sentences(means: pd.DataFrame) -> list[str]:
     """Return our accuracies beside those of the paper's table."""
     out = []
     for one in PUBLISHED:
-        ours = _found(means, one.dataset, one.without, one.learner, one.epsilon)
+        ours = _mean_line(means, one.dataset, one.without, one.learner, one.epsilon)
         if not ours:
             continue
         budget = "" if one.epsilon is None else f", epsilon {one.epsilon:g}"
@@ -225,7 +225,7 @@ def _greedy_sentences(means: pd.DataFrame) -> list[str]:
         if ours["majority"] > one.accuracy:
             text += f"; the published figure lies below always naming the more frequent class ({ours['majority']:.3f})"
         out.append(text + ".")
-        any_support = _found(means, one.dataset, one.without, UNBOUNDED, None)
+        any_support = _mean_line(means, one.dataset, one.without, UNBOUNDED, None)
         if one.learner == GREEDY and any_support:
             out.append(
                 f"{TITLES[one.dataset, one.without]}, GreedyRL whose rules may capture any number of rows: "
@@ -233,8 +233,8 @@ def _greedy_sentences(means: pd.DataFrame) -> list[str]:
                 f"{'nearer to' if _nearer(any_support, ours, one.accuracy) else 'no nearer to'} the published "
                 f"{one.accuracy:.3f}."
             )
-    removed = _found(means, "compas27", "Race, Age, Gender", GREEDY, None)
-    whole = _found(means, "compas27", "", GREEDY, None)
+    removed = _mean_line(means, "compas27", "Race, Age, Gender", GREEDY, None)
+    whole = _mean_line(means, "compas27", "", GREEDY, None)
     if removed and whole:
         out.append(
             f"COMPAS, GreedyRL: the paper's text removes sensitive attributes; with race, age and gender removed we "
@@ -250,7 +250,7 @@ def _nearer(one: Mapping[Any, float], other: Mapping[Any, float], published: flo
     return abs(one["accuracy"] - published) < abs(other["accuracy"] - published)
 
 
-def _rounded(ours: Mapping[Any, float], published: float) -> str:
+def _matching_vulnerability(ours: Mapping[Any, float], published: float) -> str:
     """Return which of both vulnerabilities is the published one to its three digits."""
     same = (abs(ours["v"] - published) <= 0.0005, abs(ours["v_authors"] - published) <= 0.0005)
     return {(True, True): "each", (True, False): "the first", (False, True): "the second"}.get(same, "neither")
@@ -281,17 +281,17 @@ def _vulnerability_sentences(means: pd.DataFrame) -> list[str]:
     """Return V beside the published values, and whether privacy changes it."""
     out = []
     for one in PUBLISHED:
-        ours = _found(means, one.dataset, one.without, one.learner, one.epsilon)
+        ours = _mean_line(means, one.dataset, one.without, one.learner, one.epsilon)
         if ours:
             budget = "" if one.epsilon is None else f", epsilon {one.epsilon:g}"
             out.append(
                 f"{TITLES[one.dataset, one.without]}, {one.learner}{budget}: V = {ours['v']:.4f} by the formula, "
                 f"{ours['v_authors']:.4f} as the authors compute it, published {one.v:.3f}, which is "
-                f"{_rounded(ours, one.v)} of the two."
+                f"{_matching_vulnerability(ours, one.v)} of the two."
             )
     for (dataset, without), title in TITLES.items():
         some = where(means, dataset=dataset, without=without)
-        greedy, private = _found(means, dataset, without, GREEDY, None), some[some["epsilon"].notna()]
+        greedy, private = _mean_line(means, dataset, without, GREEDY, None), some[some["epsilon"].notna()]
         if greedy and len(private):
             top = private.sort_values("v").to_dict("records")[-1]
             out.append(

@@ -128,11 +128,13 @@ def claim_sentences(results: pd.DataFrame, titles: Titles) -> list[str]:
                 continue
             parts = []
             if better:
-                parts.append(f"more accurate than every mechanism of global sensitivity at epsilon {_listed(better)}")
+                parts.append(
+                    f"more accurate than every mechanism of global sensitivity at epsilon {_values_text(better)}"
+                )
             if level:
-                parts.append(f"not clearly apart from the best of them at {_listed(level)}")
+                parts.append(f"not clearly apart from the best of them at {_values_text(level)}")
             if behind:
-                parts.append(f"less accurate at {_listed([f'{e:g} (than {who})' for e, who in behind.items()])}")
+                parts.append(f"less accurate at {_values_text([f'{e:g} (than {who})' for e, who in behind.items()])}")
             out.append(f"{title}, {mechanism}: {'; '.join(parts)} (by {CLEAR:g} standard errors on the same splits).")
     return [f"The paper's claim: {CLAIM}.", *out] if out else []
 
@@ -148,7 +150,8 @@ def pure_sentences(results: pd.DataFrame, titles: Titles) -> list[str]:
             most = apart.reset_index().sort_values("mean").to_dict("records")[-1]
             out.append(
                 f"{title}: pure, which is not the paper's and needs no delta, is more accurate than smooth Laplace at "
-                f"epsilon {_listed(clear.index)}, less at {_listed(worse.index)} (by {CLEAR:g} standard errors); the "
+                f"epsilon {_values_text(clear.index)}, less at {_values_text(worse.index)} (by {CLEAR:g} standard "
+                f"errors); the "
                 f"most at {most['epsilon']:g}: {most['mean']:+.4f} ± {most['error']:.4f}."
             )
     return out
@@ -179,7 +182,7 @@ def trial_sentences(results: pd.DataFrame) -> list[str]:
     return [f"{text} of a first trial's (COMPAS 15 runs, Adult 3){'; not: ' + '; '.join(far) if far else ''}."]
 
 
-def _listed(values: object) -> str:
+def _values_text(values: object) -> str:
     """Return values in words, "none" of none."""
     found = [one if isinstance(one, str) else f"{one:g}" for one in values]  # type: ignore[attr-defined]
     return ", ".join(found) if found else "none"
@@ -211,7 +214,7 @@ def _attacked(fitted: Any, some: TrainTestSplit, seed: int) -> tuple[np.ndarray,
     sides = []
     for x, y in ((some.x, some.y), (some.x_test, some.y_test)):
         at = rng.permutation(len(x))[:n]
-        sides.append(_seen(fitted, x.iloc[at], y.iloc[at]))
+        sides.append(_observed_outputs(fitted, x.iloc[at], y.iloc[at]))
     features, member = np.concatenate(sides), np.repeat([1, 0], n)
     known = np.tile(np.arange(n) < n // 2, 2)
     forest = RandomForestClassifier(TREES, random_state=seed, n_jobs=1).fit(features[known], member[known])
@@ -219,7 +222,7 @@ def _attacked(fitted: Any, some: TrainTestSplit, seed: int) -> tuple[np.ndarray,
     return scores, member[~known].astype(bool)
 
 
-def _seen(fitted: Any, x: pd.DataFrame, y: pd.Series) -> np.ndarray:
+def _observed_outputs(fitted: Any, x: pd.DataFrame, y: pd.Series) -> np.ndarray:
     """Return what the attacker sees of rows: predicted probabilities and the true label."""
     found: np.ndarray = np.column_stack([fitted.predict_proba(x), y.to_numpy(dtype=float)])
     return found

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recon.attacks.explainers.lore import Explanation, lores, merged
-from recon.attacks.explainers.sampling import chosen
+from recon.attacks.explainers.lore import Explanation, lores, merged_tree
+from recon.attacks.explainers.sampling import diverse_rows
 from recon.attacks.membership.attacks import CHEAP, attack
 from recon.attacks.membership.shadow_data import Attack, MembershipGuess, Rule, ensemble
 from recon.experiments.experiment import Experiment, Point, Row, Scalar, Size
@@ -22,14 +22,14 @@ from recon.experiments.reveal.measuring import (
     FOLDS,
     Judge,
     MembershipFold,
-    asked,
+    attack_result,
     attribute_rows,
     built,
     case,
     global_rows,
-    known,
     performance,
     reference_rows,
+    shadow_data,
 )
 from recon.queries.inputs import Target, predicted
 from solvers.foundation.limits import Limits
@@ -50,25 +50,25 @@ def _local_rows(point: Point, frame: pd.DataFrame | None, limits: Limits) -> lis
     box, _ = built(name.removeprefix("LORE-"), of, seed, limits)
     explained = explanations(box, of, int(point["explanations"]), seed, limits)
     rows, member = of.asked
-    judge, shadow = Judge(name, rows, member, seed), known(of, kind, seed, SHADOW_ROWS)
+    judge, shadow = Judge(name, rows, member, seed), shadow_data(of, kind, seed, SHADOW_ROWS)
     found: list[Row] = [_described(name, explained, box, of)]
     for attack_name, rule in RULES.items():
         made = attack(attack_name, **SETTINGS[attack_name])
         if attack_name == "aloa" and not len(of.open_columns.numbers):  # refused for one reason on every tree
-            found += asked(judge, made, "aloa", explained[0].surrogate, shadow, limits)
+            found += attack_result(judge, made, "aloa", explained[0].surrogate, shadow, limits)
             continue
-        found += _together(judge, made, rule, explained, shadow, limits)
-    whole = merged(explained, seed=seed, min_leaf=5)
+        found += _ensemble_outcomes(judge, made, rule, explained, shadow, limits)
+    whole = merged_tree(explained, seed=seed, min_leaf=5)
     one = Judge(f"merged {name}", rows, member, seed)
     found.append(performance(one.model, whole, box, of, explanations=len(explained)))
-    full = known(of, kind, seed)
-    return [*found, *asked(one, attack("mia"), "mia", whole, full, limits)]
+    full = shadow_data(of, kind, seed)
+    return [*found, *attack_result(one, attack("mia"), "mia", whole, full, limits)]
 
 
 def explanations(box: Target, of: MembershipFold, count: int, seed: int, limits: Limits) -> list[Explanation]:
     """Return the explanations of so many training rows, chosen by clusters."""
     columns, classes = of.law
-    records = of.train.x[chosen(of.train.x, count, seed)]
+    records = of.train.x[diverse_rows(of.train.x, count, seed)]
     return lores(box, records, of.train.x, columns, len(classes), seed=seed, limits=limits)
 
 
@@ -86,7 +86,7 @@ def _described(name: str, explained: list[Explanation], box: Target, of: Members
     return found
 
 
-def _together(judge: Judge, made: Attack, rule: Rule, explained: list[Explanation], shadow: Any,
+def _ensemble_outcomes(judge: Judge, made: Attack, rule: Rule, explained: list[Explanation], shadow: Any,
              limits: Limits) -> list[Row]:  # fmt: skip
     """Return what one attack on each local tree finds out as an ensemble, for every number of explained records."""
     guesses: dict[int, tuple[MembershipGuess, float]] = {}

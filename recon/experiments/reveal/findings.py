@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from recon.attacks.attribute_guesses import AGREEMENT, BOTH, IMPUTED
-from recon.attacks.evaluation import DELTAS, Evaluation, FoldMean, Ranking, critical_difference, meaning, spread
+from recon.attacks.evaluation import DELTAS, Evaluation, FoldMean, Ranking, critical_difference, fold_mean, meaning
 from recon.experiments.drawing import Panel, PanelFigure, PlotLine, Ranks
 from recon.experiments.experiment import ExperimentFindings, ResultTable
 from recon.experiments.findings import Texts
@@ -81,17 +81,17 @@ def means(results: pd.DataFrame) -> pd.DataFrame:
     found = grouped[numbers].mean()
     found["folds"] = grouped["fold"].nunique()
     for name in BY_FOLDS:
-        ends = [spread(values.tolist()) for _, values in grouped[name]]
+        ends = [fold_mean(values.tolist()) for _, values in grouped[name]]
         found[f"{name}_low"], found[f"{name}_high"] = [one.low for one in ends], [one.high for one in ends]
     return found.reset_index()
 
 
 def over_folds(results: pd.DataFrame, figure: str, **case: str | int) -> FoldMean:
     """Return the mean and t-interval over folds of one figure of one case (columns and their values)."""
-    return spread([float(v) for v in chosen(results, **case)[figure]])
+    return fold_mean([float(v) for v in select_lines(results, **case)[figure]])
 
 
-def chosen(frame: pd.DataFrame, **case: str | int) -> pd.DataFrame:
+def select_lines(frame: pd.DataFrame, **case: str | int) -> pd.DataFrame:
     """Return the lines of a frame with these values."""
     keep = np.ones(len(frame), dtype=bool)
     for name, value in case.items():
@@ -112,7 +112,7 @@ def tables(results: pd.DataFrame, average: pd.DataFrame) -> list[ResultTable]:
         TEXTS.table("reference", _reference(average)),
         TEXTS.table("duplicates", _copy_table(results)),
         TEXTS.table("attributes", attributes(results)),
-        TEXTS.table("printed", printed()),
+        TEXTS.table("printed", recomputed_cells()),
         TEXTS.table("first-trial", trial(average)),
     ]  # fmt: skip
     return [table for table in found if len(table.frame)]
@@ -191,7 +191,7 @@ def attributes(results: pd.DataFrame) -> pd.DataFrame:
     return _titled(found.assign(advantage=found["members"] - found["others"]).reset_index())
 
 
-def printed() -> pd.DataFrame:
+def recomputed_cells() -> pd.DataFrame:
     """Return the paper's cells that do not follow from their neighbours, recomputed from what is printed."""
     lines = []
     for cell in F1:
@@ -230,7 +230,7 @@ def trial(average: pd.DataFrame) -> pd.DataFrame:
     """Return a first trial's figures beside ours."""
     lines = []
     for (shadow, name), (recall, fpr, auc) in TRIAL.items():
-        ours = chosen(average, dataset="adult24", part="global", attack="mia", shadow=shadow, test_set=PAPER,
+        ours = select_lines(average, dataset="adult24", part="global", attack="mia", shadow=shadow, test_set=PAPER,
                       model={"TREPAN-like": "enriched-RF"}.get(name, name))  # fmt: skip
         if len(ours):
             mine = [float(ours[figure].iloc[0]) for figure in ("recall", "fpr", "auc")]
@@ -285,9 +285,9 @@ def _signs(results: pd.DataFrame) -> list[str]:
             parts = []
             for shadow in ("noise", "random"):
                 case = {"dataset": dataset, "model": name, "attack": "mia", "shadow": shadow, "test_set": PAPER}
-                some = chosen(results, kind="attack", part="global", **case)["delta_recall"].dropna()
+                some = select_lines(results, kind="attack", part="global", **case)["delta_recall"].dropna()
                 if len(some):
-                    gain, false = spread(some.tolist()), over_folds(results, "delta_fpr", part="global", **case)
+                    gain, false = fold_mean(some.tolist()), over_folds(results, "delta_fpr", part="global", **case)
                     parts.append(f"{gain.mean:+.2f} under {shadow} shadow data ({int((some > 0).sum())} of {len(some)} "
                                  f"folds positive; of the false positive rate {false.mean:+.2f})")  # fmt: skip
             if parts:
@@ -304,12 +304,14 @@ def _loud(average: pd.DataFrame) -> list[str]:
     """Return what the gain of recall of mia on explainers means, and the largest gain of the paper's attacks."""
     out = []
     for dataset, title in TITLES.items():
-        some = chosen(average, dataset=dataset, part="global", test_set=PAPER)
+        some = select_lines(average, dataset=dataset, part="global", test_set=PAPER)
         gains = some[some["delta_recall"].notna() & some["attack"].isin(MATRIX)].sort_values("delta_recall")
-        plain = [(chosen(gains, attack="mia", shadow="noise", model=name), "") for name in EXPLAINERS]
+        plain = [(select_lines(gains, attack="mia", shadow="noise", model=name), "") for name in EXPLAINERS]
         for line, largest in [*plain, (gains.iloc[-1:], ", the largest gain")]:
             for one in line.to_dict("records"):
-                box = chosen(some, attack=one["attack"], shadow=one["shadow"], model=one["model"].rpartition("-")[2])
+                box = select_lines(
+                    some, attack=one["attack"], shadow=one["shadow"], model=one["model"].rpartition("-")[2]
+                )
                 name = f"{title}, {one['attack']} with {one['shadow']} shadow data on {one['model']}{largest}"
                 out.append(f"{meaning(name, _evaluation(one), _evaluation(box.to_dict('records')[0]))}.")
     quoted = f"{QUOTED.printed:+.2f} (Table {QUOTED.table}, {QUOTED.data}) is {QUOTED.recomputed:+.2f} recomputed"
@@ -320,7 +322,7 @@ def _always(average: pd.DataFrame) -> list[str]:
     """Return the precision of always saying IN beside the precisions of all attacks."""
     out = []
     for dataset, title in TITLES.items():
-        some = chosen(average, dataset=dataset, test_set=PAPER)
+        some = select_lines(average, dataset=dataset, test_set=PAPER)
         some = some[some["part"].isin(["global", "local"])]
         base, rest = some[some["attack"] == ALWAYS], some[some["attack"] != ALWAYS]
         precision = rest["precision"].dropna()
@@ -338,7 +340,7 @@ def _test_sets(average: pd.DataFrame) -> list[str]:
     """Return how accurate attacks are on a balanced test set, where always IN is right on half."""
     out = []
     for dataset, title in TITLES.items():
-        some = chosen(average, dataset=dataset, test_set=BALANCED, part="global")
+        some = select_lines(average, dataset=dataset, test_set=BALANCED, part="global")
         some = some[some["attack"] != ALWAYS].sort_values("accuracy")
         for line in some.iloc[-1:].to_dict("records"):
             out.append(f"{title}, balanced test set (always IN is right on .500): the most accurate attack, "
@@ -349,7 +351,7 @@ def _test_sets(average: pd.DataFrame) -> list[str]:
 
 def _copies(results: pd.DataFrame) -> list[str]:
     """Return what rows on both sides leave of the question."""
-    lines = chosen(results, kind="duplicates", fold=0).drop_duplicates("dataset")
+    lines = select_lines(results, kind="duplicates", fold=0).drop_duplicates("dataset")
     return [f"{TITLES[line['dataset']]}, first fold: {line['sentence']}" for line in lines.to_dict("records")]
 
 
@@ -357,12 +359,12 @@ def _singles(average: pd.DataFrame) -> list[str]:
     """Return what attacks find out of rows that have no like, beside what they find out of all."""
     out = []
     for dataset, title in TITLES.items():
-        some = chosen(average, dataset=dataset, test_set=SINGLE, shadow="noise")
+        some = select_lines(average, dataset=dataset, test_set=SINGLE, shadow="noise")
         some = some[some["model"].isin(("RF", *EXPLAINERS)) & some["attack"].isin(TELLING)]
         parts = []
         for (attack, model), one in some.groupby(["attack", "model"], sort=False):
             line = one.sort_values("part").iloc[-1]  # of both, the reference has the same rows
-            whole = chosen(average, dataset=dataset, test_set=PAPER, shadow="noise", attack=str(attack),
+            whole = select_lines(average, dataset=dataset, test_set=PAPER, shadow="noise", attack=str(attack),
                            model=str(model), part=str(line["part"]))  # fmt: skip
             parts.append(f"{attack} on {model} AUC {line['auc']:.3f} ({line['auc_low']:.3f} to {line['auc_high']:.3f}; "
                          f"all rows {whole['auc'].iloc[0]:.3f})")  # fmt: skip
@@ -380,7 +382,7 @@ def _faithful(results: pd.DataFrame) -> list[str]:
         found = {}
         for name in ("RF", *EXPLAINERS):
             case = {"kind": "performance", "part": "global", "dataset": dataset, "model": name}
-            lines = chosen(results, **case)
+            lines = select_lines(results, **case)
             if len(lines):
                 found[name] = lines[["test_accuracy", "test_fidelity"]].astype(float).mean()
         if len(found) > 1 and "RF" in found:
@@ -394,12 +396,12 @@ def _references(results: pd.DataFrame) -> list[str]:
     """Return what LiRA finds where the other attacks find little."""
     out = []
     for dataset, title in TITLES.items():
-        some = chosen(results, kind="attack", part="reference", dataset=dataset, test_set=PAPER)
+        some = select_lines(results, kind="attack", part="reference", dataset=dataset, test_set=PAPER)
         parts = []
         for name in dict.fromkeys(some["attack"].tolist()):
             one = some[some["attack"] == name]
             auc, rates = (
-                spread(one["auc"].tolist()),
+                fold_mean(one["auc"].tolist()),
                 one[["tpr_at_001", "tpr_at_01", "tpr_at_01_low", "tpr_at_01_high"]].mean(),
             )
             parts.append(TEXTS.say("references", name=name, auc=auc, rates=rates))  # fmt: skip
@@ -429,7 +431,7 @@ def _locals_(average: pd.DataFrame) -> list[str]:
     """Return recall and AUC of local ensembles by the number of explained records."""
     out = []
     for dataset, title in TITLES.items():
-        some = chosen(average, dataset=dataset, part="local", model="LORE-RF", test_set=PAPER)
+        some = select_lines(average, dataset=dataset, part="local", model="LORE-RF", test_set=PAPER)
         some = some.sort_values("explanations", kind="stable")
         parts = []
         for (attack, shadow), one in some.groupby(["attack", "shadow"], sort=False):
@@ -453,7 +455,7 @@ def _refusals(results: pd.DataFrame) -> list[str]:
 
 def _arithmetic() -> list[str]:
     """Return how many of the paper's cells do not follow from their neighbours."""
-    table = printed()
+    table = recomputed_cells()
     wrong = table[~table["possible"]]
     far = wrong.assign(off=(wrong["printed"] - wrong["recomputed"]).abs()).sort_values("off").to_dict("records")[-1]
     return [
@@ -563,7 +565,7 @@ def local(average: pd.DataFrame) -> PanelFigure:
 
 def _rankings(average: pd.DataFrame) -> dict[str, Ranking]:
     """Return the ranks of global targets by recall and by AUC, where enough conditions have all of them."""
-    some = chosen(average, part="global", test_set=PAPER)
+    some = select_lines(average, part="global", test_set=PAPER)
     some = some[some["attack"] != ALWAYS]
     found = {}
     for figure in RANKED:

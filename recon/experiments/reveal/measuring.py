@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from recon.attacks.attribute_guesses import attribute_inference
-from recon.attacks.evaluation import Evaluation, always_in, balanced, curve, duplicates, evaluated, folded, once
+from recon.attacks.evaluation import Evaluation, always_in, balanced, curve, duplicates, evaluated, folded, unique_rows
 from recon.attacks.explainers.sampling import enriched_tree
 from recon.attacks.explainers.trepan import trepan
 from recon.attacks.membership.attacks import attack, reservation
@@ -174,7 +174,7 @@ def _specs(bits_only: bool) -> list[Spec]:
     return found
 
 
-def _named(made: Attack, settings: dict[str, Any]) -> str:
+def _attack_label(made: Attack, settings: dict[str, Any]) -> str:
     """Return an attack's name, with the share of bits that flip where it is the authors'."""
     return f"{made.name} (bits flip with .6)" if settings.get("flips") == 0.6 else made.name
 
@@ -191,7 +191,7 @@ def built(name: str, of: MembershipFold, seed: int, limits: Limits) -> tuple[Tar
     return box, box
 
 
-def known(of: MembershipFold, kind: Kind, seed: int, most: int | None = None) -> Knowledge:
+def shadow_data(of: MembershipFold, kind: Kind, seed: int, most: int | None = None) -> Knowledge:
     """Return the attacker's shadow data, as many as he has rows, `most` at most."""
     rng = np.random.default_rng([seed, 7])
     size = len(of.shadow) if most is None else min(most, len(of.shadow))
@@ -209,11 +209,11 @@ def global_rows(point: Point, frame: pd.DataFrame | None, limits: Limits) -> lis
     for attack_name, kind, settings in _specs(not len(of.open_columns.numbers)):
         limits.check("targets were attacked")
         made = attack(attack_name, **settings)
-        found += asked(judge, made, _named(made, settings), target, known(of, kind, seed), limits)
+        found += attack_result(judge, made, _attack_label(made, settings), target, shadow_data(of, kind, seed), limits)
     return found
 
 
-def asked(judge: Judge, made: Attack, name: str, target: Target, of: Knowledge, limits: Limits) -> list[Row]:
+def attack_result(judge: Judge, made: Attack, name: str, target: Target, of: Knowledge, limits: Limits) -> list[Row]:
     """Return what one attack finds out, or why it does not apply."""
     reason = made.refuses(target, of)
     if reason is not None:
@@ -234,7 +234,7 @@ class Judge:
         """Return the test sets by name: all rows, as many members as others, and rows that have no like."""
         found = [(PAPER, np.arange(len(self.rows))),
                  (BALANCED, balanced(self.member, np.random.default_rng([self.seed, 11])))]  # fmt: skip
-        single = np.flatnonzero(once(self.rows.numbered()))
+        single = np.flatnonzero(unique_rows(self.rows.numbered()))
         if len(single) < len(self.rows) and len(set(self.member[single].tolist())) == 2:
             found.append((SINGLE, single))
         return found
@@ -276,7 +276,7 @@ def reference_rows(point: Point, frame: pd.DataFrame | None, limits: Limits) -> 
     of = case(point.dataset, frame, seed)
     target, _ = built(name, of, seed, limits)
     rows, member = of.asked
-    judge, shadow = Judge(name, rows, member, seed), known(of, "noise", seed)
+    judge, shadow = Judge(name, rows, member, seed), shadow_data(of, "noise", seed)
     lira = LikelihoodRatio(population(of.shadow), random_forest, len(of.train), SHADOWS)
     found: list[Row] = []
     for made in (lira, attack("mia"), attack("mia", by="true"), attack("label-only", perturbations=PERTURBATIONS)):

@@ -30,7 +30,7 @@ class GuardedTyper(typer.Typer):
 
     def command(self, *args: Any, **options: Any) -> Callable[[T], T]:
         """Return the decorator that registers a command, as Typer's does; the function itself stays as it is."""
-        register = super().command(*args, cls=Once, **options)
+        register = super().command(*args, cls=OnceCommand, **options)
 
         def decorate(run: T) -> T:
             register(_guarded_command(run))
@@ -39,7 +39,7 @@ class GuardedTyper(typer.Typer):
         return decorate
 
 
-class Once(TyperCommand):
+class OnceCommand(TyperCommand):
     """A command whose options are given once, and whose arguments before "--" are no names of files if options."""
 
     def make_parser(self, ctx: Any) -> Any:

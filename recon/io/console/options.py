@@ -76,7 +76,7 @@ def known_epsilons(text: str) -> list[float]:
     return found
 
 
-def bounded(command: Callable[..., Any]) -> Callable[..., Any]:
+def with_limits(command: Callable[..., Any]) -> Callable[..., Any]:
     """Return a command that only reads and writes with `--time` and `--memory`, which bound all it reads and its time.
 
     There is nothing to keep of one that does not end: when its time is up it ends with exit code 4.
@@ -91,7 +91,7 @@ def bounded(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def run(*args: Any, **given: Any) -> None:
-        from recon.io.files.opening import within
+        from recon.io.files.opening import budget_within
 
         named = {name: given[name] for name in own if name in given}
         for one in more:
@@ -99,7 +99,7 @@ def bounded(command: Callable[..., Any]) -> Callable[..., Any]:
         with (
             working(named.get("seconds"), named.get("memory", "1G"), 1, quiet=True) as limits,
             ended_at_once(),
-            within(limits=limits),
+            budget_within(limits=limits),
         ):
             command(*args, **given)
 

@@ -21,7 +21,7 @@ NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr
 WHERE = "inside the result's folder, or one given with --certificates"
 
 
-def located(name: Any, folders: Sequence[str]) -> str:
+def named_file(name: Any, folders: Sequence[str]) -> str:
     """Return the real path of the regular file that a result calls by this name, inside one of the folders.
 
     Looked for as seen from each folder, from here, and by its last part alone in the folders after the first.
@@ -33,7 +33,7 @@ def located(name: Any, folders: Sequence[str]) -> str:
     for place in _candidates(name, roots):
         with contextlib.suppress(OSError, ValueError):
             real = os.path.realpath(place)
-            if stat.S_ISREG(os.lstat(real).st_mode) and any(inside(real, root) for root in roots):
+            if stat.S_ISREG(os.lstat(real).st_mode) and any(lies_inside(real, root) for root in roots):
                 return real
     raise CertificateError(f"the file {quoted(name)} that it names is no regular file {WHERE}")
 
@@ -45,7 +45,7 @@ def _candidates(name: str, roots: Sequence[str]) -> Iterator[str]:
     yield from (os.path.join(root, os.path.basename(name)) for root in roots[1:])
 
 
-def inside(path: str, root: str) -> bool:
+def lies_inside(path: str, root: str) -> bool:
     """Return whether a real path lies in a real folder, or below it."""
     return os.path.commonpath([path, root]) == root
 

@@ -162,7 +162,7 @@ def drawing(limits: Limits, rings: bool = False) -> Iterator[ReadingBudget]:
 
 
 @contextmanager
-def within(memory: int | None = None, limits: Limits | None = None) -> Iterator[ReadingBudget]:
+def budget_within(memory: int | None = None, limits: Limits | None = None) -> Iterator[ReadingBudget]:
     """Let everything inside draw on the budget that there is, and take at most `memory` bytes and `limits` of it."""
     above = _CURRENT.get()
     if memory is None:
@@ -223,7 +223,7 @@ WAIT = 0.25  # seconds between looks at the clock while standard input brings no
 
 
 @contextlib.contextmanager
-def opened(path: str) -> Iterator[tuple[IO[bytes], int]]:
+def open_regular(path: str) -> Iterator[tuple[IO[bytes], int]]:
     """Yield a regular file to read from, and its size; `ReleaseError` naming it where it is none, or cannot be read.
 
     The file is opened without waiting (a pipe would wait for its writer) and looked at after that, so that nothing
@@ -261,7 +261,7 @@ def read_whole(path: str) -> bytes:
     try:
         if path == "-":
             return _read_stream(sys.stdin.buffer)
-        with opened(path) as (file, size):
+        with open_regular(path) as (file, size):
             budget.check()
             budget.bytes(size)
             parts, met = list[bytes](), 0
@@ -345,7 +345,7 @@ _KEYS = re.compile(
 OWN = frozenset(["MLmodel", "conda.yaml", "python_env.yaml", "requirements.txt", "registered_model_meta"])
 
 
-def located(path: str) -> tuple[str, int | None]:
+def file_and_number(path: str) -> tuple[str, int | None]:
     """Return the file that a path means, and the number behind its "#" (None: it has none).
 
     A folder is that of an MLflow model and means its model file; `ReleaseError` where there is none.
@@ -368,7 +368,7 @@ def _model_file(folder: str) -> str:
         raise ReleaseError("is a folder without MLmodel: give a file, or the folder that MLflow wrote", file=folder)
     if os.path.islink(about):  # what it says is quoted: it must be the folder's own
         raise ReleaseError("is a link: put the file itself into the folder", file=about)
-    with opened(about) as (file, _):
+    with open_regular(about) as (file, _):
         data = file.read(LARGEST).decode("utf-8", "replace")
     candidates = [name for _, name in sorted(_KEYS.findall(data), key=lambda found: found[0] != "pickled_model")]
     inside = os.path.realpath(folder)

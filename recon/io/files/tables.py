@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
 from typing import IO, TYPE_CHECKING, Any, Literal
 
-from recon.io.files.opening import current, opened, waited, within
+from recon.io.files.opening import budget_within, current, open_regular, waited
 from solvers.foundation.errors import EngineError, Inconclusive, ReleaseError, TooLarge, installing
 from solvers.foundation.limits import Limits
 
@@ -80,7 +80,7 @@ CELL = 74  # bytes of a cell's text beside its letters, its place in the line an
 CHARACTER_BYTES = 24  # of a text of one letter, which Python has once
 BATCH = 10_000  # rows
 OBJECT = 60  # bytes of a text as pandas holds it, beside its letters
-CHILD = "recon.io.files.tables:unpacked"
+CHILD = "recon.io.files.tables:unpack_frame"
 
 
 class Metered(io.RawIOBase):
@@ -111,7 +111,7 @@ def table_text(path: str) -> Iterator[IO[str]]:
         if path == "-":
             raw: Any = sys.stdin.buffer
         else:
-            raw, size = stack.enter_context(opened(path))
+            raw, size = stack.enter_context(open_regular(path))
             if not size:  # empty, or what the kernel shows as a file
                 raw = io.BytesIO()
             elif path.lower().endswith(".gz"):
@@ -141,7 +141,7 @@ def read_parquet(path: str) -> pd.DataFrame:
     from solvers.foundation.native.processes import run
 
     budget = current()
-    with opened(path) as (_, size):
+    with open_regular(path) as (_, size):
         budget.bytes(size)
     left = budget.seconds_left()
     limits = Limits(None if left == float("inf") else max(0.0, left), budget.left)
@@ -156,7 +156,7 @@ def read_parquet(path: str) -> pd.DataFrame:
         if kind == "broken":
             raise ReleaseError(f"is no table: {found}")
         budget.bytes(budget.left + 1 if kind == "large" else found, "the table")
-        with opened(plain) as (file, _):
+        with open_regular(plain) as (file, _):
             try:
                 frame: pd.DataFrame = pyarrow.ipc.open_stream(file).read_all().to_pandas()
             except (
@@ -169,7 +169,7 @@ def read_parquet(path: str) -> pd.DataFrame:
     return frame
 
 
-def unpacked(asked: dict[str, Any]) -> tuple[str, Any]:
+def unpack_frame(asked: dict[str, Any]) -> tuple[str, Any]:
     """Return ("bytes", what a Parquet file takes as a frame), ("large", 0) beyond `most`, or ("broken", why).
 
     Its columns are written to the file `to`, plainly. Called in a process of its own.
@@ -206,7 +206,7 @@ def _first_line(error: Exception) -> str:
 def reading(path: str, limits: Limits | None = None) -> Iterator[None]:
     """Take what a table that cannot be read raises to `ReleaseError`, and time that is up to `Inconclusive`."""
     try:
-        with within(limits=limits):
+        with budget_within(limits=limits):
             yield
     except Inconclusive as error:
         raise Inconclusive(f"{path}: {error}") from None
@@ -266,7 +266,7 @@ def csv_columns(path: str) -> dict[str, list[str]]:
     return out
 
 
-__all__ = ["csv_columns", "csv_lines", "metered", "read_parquet", "reading", "table_text", "unpacked"]
+__all__ = ["csv_columns", "csv_lines", "metered", "read_parquet", "reading", "table_text", "unpack_frame"]
 
 
 NUMBERED = {"", "Unnamed: 0", "index", "rownames", "row.names"}  # how row numbers are called where they are

@@ -46,7 +46,7 @@ def writing(path: str, *, private: bool = False, binary: bool = False, like: str
     part = None
     try:
         if os.path.exists(target) and not os.path.isfile(target):
-            with open(_printed(path) if path in PRINTED else target, **mode) as file:
+            with open(_output_handle(path) if path in PRINTED else target, **mode) as file:
                 yield file
             return
         handle, part = tempfile.mkstemp(prefix=f".{os.path.basename(target)[:40]}.", dir=os.path.dirname(target))
@@ -85,7 +85,7 @@ def locked(path: str, wait: float = WAIT) -> Iterator[None]:
     """
     name = path + LOCK
     until = time.monotonic() + wait
-    while (handle := _held(name)) is None:
+    while (handle := _acquire_lock(name)) is None:
         if time.monotonic() >= until:
             holder = _holder(name) or "another process"
             advice = f"try again, or take away {quote(os.path.basename(name))} if that process has ended"
@@ -100,7 +100,7 @@ def locked(path: str, wait: float = WAIT) -> Iterator[None]:
         os.close(handle)
 
 
-def _held(name: str) -> int | None:
+def _acquire_lock(name: str) -> int | None:
     """Return the handle of a lock file that is ours now and says so, None while somebody else has it."""
     try:
         handle = os.open(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, PUBLIC)
@@ -115,7 +115,7 @@ def _held(name: str) -> int | None:
             raise ReleaseError("is no regular file, so that nobody can hold it: take it away", file=name)
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         ours = os.path.exists(name) and os.path.samestat(os.fstat(handle), os.stat(name))
-        if not ours or _said(os.read(handle, 1_000)).get("host", socket.gethostname()) != socket.gethostname():
+        if not ours or _lock_holder(os.read(handle, 1_000)).get("host", socket.gethostname()) != socket.gethostname():
             os.close(handle)  # another one stands there by now, or that of a host whose processes we do not see
             return None
         since = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
@@ -134,7 +134,7 @@ def _held(name: str) -> int | None:
     return handle
 
 
-def _said(data: bytes) -> dict[str, Any]:
+def _lock_holder(data: bytes) -> dict[str, Any]:
     """Return what a lock file says of its holder; nothing where it says nothing."""
     with contextlib.suppress(ValueError):
         found = json.loads(data)
@@ -145,13 +145,13 @@ def _said(data: bytes) -> dict[str, Any]:
 def _holder(name: str) -> str:
     """Return who holds a lock, in words; "" where that is not said."""
     with contextlib.suppress(OSError), open(name, "rb") as file:
-        said = _said(file.read(1_000))
+        said = _lock_holder(file.read(1_000))
         if said:
             return quote(f"process {said.get('pid')} on {said.get('host')} since {said.get('since')}", 200)
     return ""
 
 
-def _printed(path: str) -> int | str:
+def _output_handle(path: str) -> int | str:
     """Return a handle of standard output, which may have left its number to others; the path where it is no file."""
     try:
         sys.stdout.flush()

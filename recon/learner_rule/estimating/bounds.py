@@ -31,7 +31,7 @@ Bits = tuple[float, float]
 
 
 @dataclass(eq=False)
-class Some(ChoiceConditions):
+class PartialConditions(ChoiceConditions):
     """The conditions at some nodes only; the others leave every state."""
 
     nodes: Collection[int] = ()
@@ -61,7 +61,7 @@ def worlds_at_most(
     """
     if nodes is not None and len(release.models) != 1:
         raise ReleaseError(f"nodes are of one model, and there are {len(release.models)}")
-    bits = _ordered(release, limits)
+    bits = _ordered_bounds(release, limits)
     most, share, used, refused = bits[1], None, tuple[str, ...](), list[Unsupported]()
     for model in release.models:
         try:
@@ -70,7 +70,7 @@ def worlds_at_most(
         except Unsupported as error:
             refused.append(error)
             continue
-        alone = bits[1] if len(release.models) == 1 else _ordered(_alone_of(release, model), limits)[1]
+        alone = bits[1] if len(release.models) == 1 else _ordered_bounds(_alone_of(release, model), limits)[1]
         most = min(most, alone + found)
         share = found if len(release.models) == 1 else None
     if len(refused) == len(release.models):
@@ -95,7 +95,7 @@ def _share_at_most(
     check_tree(tree, max(len(names), int(tree.column.max(initial=-1)) + 1))
     check_choice(tree, rule)
     every = range(len(grown.left)) if nodes is None else nodes
-    passes = Passes(Some(tree, rule, False, True, nodes=frozenset(every)), *CUTS[0], limits)
+    passes = Passes(PartialConditions(tree, rule, False, True, nodes=frozenset(every)), *CUTS[0], limits)
     used, total, shared = set(tree.column.tolist()), 0.0, None
     for i in asked:
         if i in used or shared is None:
@@ -116,7 +116,7 @@ def _alone_of(release: EncodedRelease, model: AnyModel) -> EncodedRelease:
     return encode(release.domain, (model,), release.declared)
 
 
-def _ordered(release: EncodedRelease, limits: Limits) -> Bits:
+def _ordered_bounds(release: EncodedRelease, limits: Limits) -> Bits:
     """Return bounds on log2 of the ordered worlds; `ContradictionError` where there is none."""
     answer = count(strengthened_release(release, limits), "ordered", limits)
     if answer.status == "unsat":

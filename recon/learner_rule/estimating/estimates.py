@@ -257,7 +257,7 @@ class Passing:
 
 
 @dataclass(frozen=True)
-class Passed:
+class AttributeDraws:
     """What was seen of one attribute: (hits, draws) of every event, log2 of the exact part, whether all were seen."""
 
     attribute: int
@@ -281,9 +281,9 @@ def _closing(grown: FittedTree, attribute: int, rng: np.random.Generator, limits
     return pilot.closed
 
 
-def _passed(
+def _draw_attribute(
     grown: FittedTree, attribute: int, closed: set[int], draws: int, rng: np.random.Generator, limits: Limits
-) -> Passed:
+) -> AttributeDraws:
     """Return what was seen of an attribute in `draws` draws per event; `Inconclusive` where memory is too small."""
     seen, classes = grown.seen[attribute], grown.counts.shape[1]
     needed = draws * max(seen.values, len(seen.owner)) * classes * 8 * COPIES
@@ -296,7 +296,7 @@ def _passed(
     except TooRareError:
         whole = False
     # rounding: a logarithm per leaf
-    return Passed(attribute, tuple(one.seen.values()), sum(one.sure.values()), whole)
+    return AttributeDraws(attribute, tuple(one.seen.values()), sum(one.sure.values()), whole)
 
 
 def _list_again(model: RuleList, learner: Learner, world: World) -> bool:
@@ -330,10 +330,10 @@ def _list_again(model: RuleList, learner: Learner, world: World) -> bool:
         learner.ties or "fewest",
     ).fit(frame[columns], y)
     values = [domain.label.value_at(i) for i in range(domain.label.known[1])]
-    return _said(again.to_model(label_values=values), domain) == _said(model, domain)
+    return _rule_meanings(again.to_model(label_values=values), domain) == _rule_meanings(model, domain)
 
 
-def _said(model: RuleList, domain: Domain) -> list[object]:
+def _rule_meanings(model: RuleList, domain: Domain) -> list[object]:
     """Return the rules of a list as what they say, whatever words they say it with."""
     return [(sorted(domain.resolve(rule.condition).items()), rule.support.counts) for rule in model.rules]
 
@@ -381,9 +381,9 @@ def estimated_share(
     ]
     every = []
     for kind, plan, stream in zip(kinds, plans, streams[1::2], strict=True):
-        every.append(_passed(grown, kind[0], plan, draws, np.random.default_rng(stream), limits))
+        every.append(_draw_attribute(grown, kind[0], plan, draws, np.random.default_rng(stream), limits))
     planned = sum(len(plan | {0}) for plan in plans)
-    low, high, middle = _joined(every, [len(kind) for kind in kinds], planned, confidence)
+    low, high, middle = _joint_interval(every, [len(kind) for kind in kinds], planned, confidence)
     slack = 2.0**-40 * (1 + abs(high)) * max(1, len(grown.left))
     interval = low + exact[0] - slack, min(0.0, high + exact[1] + slack)
     events = tuple(event for one in every for event in one.events)
@@ -424,8 +424,8 @@ def _alike(grown: FittedTree, attributes: Sequence[int]) -> list[list[int]]:
     return list(groups.values())
 
 
-def _joined(
-    every: Sequence[Passed], times: Sequence[int], planned: int, confidence: float
+def _joint_interval(
+    every: Sequence[AttributeDraws], times: Sequence[int], planned: int, confidence: float
 ) -> tuple[float, float, float]:
     """Return the interval of log2 of the product of what all attributes leave, and its estimate.
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from encoders.domain.domain import Condition
-from encoders.domain.values import Listed
+from encoders.domain.values import Categorical
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.learner_facts import Learner
 from encoders.models.models import RuleList, Tree
@@ -112,7 +112,7 @@ def _candidates(release: EncodedRelease) -> tuple[str, ...]:
     for attribute in domain.attributes:
         if attribute.name in viewed:
             continue
-        if not isinstance(attribute, Listed) or attribute.missing or tuple(attribute.values) != (0, 1):
+        if not isinstance(attribute, Categorical) or attribute.missing or tuple(attribute.values) != (0, 1):
             text = f"the attribute '{attribute.name}' ({attribute.describe()}) is no column of 0 and 1"
             raise Unsupported(f"{text}: which tests on it there are (thresholds) would depend on the training rows")
         found.append(attribute.name)
@@ -139,7 +139,7 @@ def _errors_of(supports: list[Support]) -> int:
     return total
 
 
-def _broken(limit: str) -> ContradictionError:
+def _refusal(limit: str) -> ContradictionError:
     """Return the refusal of a model that its learner could not have made."""
     return ContradictionError(f"the named learner cannot have made this model: {limit}", (limit,))
 
@@ -151,7 +151,7 @@ def tested(conditions: list[Condition], columns: tuple[str, ...]) -> list[tuple[
         for name, test in condition:
             if name not in columns:
                 raise Unsupported(f"the released model tests '{name}', which is no binary column of the domain")
-            found.append((name, 0 if Listed(name, (0, 1)).ranges(test) == ((0, 1),) else 1))
+            found.append((name, 0 if Categorical(name, (0, 1)).ranges(test) == ((0, 1),) else 1))
     return found
 
 
@@ -172,9 +172,9 @@ def _tree_class(model: Tree, learner: Learner, columns: tuple[str, ...], labels:
         at += 1
     deepest = max(depth)
     if learner.max_depth is not None and deepest > learner.max_depth:
-        raise _broken(f"max_depth {learner.max_depth}, the tree has a path of {deepest} tests")
+        raise _refusal(f"max_depth {learner.max_depth}, the tree has a path of {deepest} tests")
     if learner.max_leaf_nodes is not None and leaves > learner.max_leaf_nodes:
-        raise _broken(f"max_leaf_nodes {learner.max_leaf_nodes}, the tree has {leaves} leaves")
+        raise _refusal(f"max_leaf_nodes {learner.max_leaf_nodes}, the tree has {leaves} leaves")
     if learner.max_depth is not None and learner.max_depth < (learner.max_leaf_nodes or 0) - 1:
         raise Unsupported("trees limited by depth and by leaves at once: no learner here finds the best of these")
     used = tuple(dict.fromkeys(name for name, _ in tested(conditions, columns)))
@@ -196,12 +196,12 @@ def _list_class(
     if not 1 <= width <= WIDEST:
         raise Unsupported(f"rules of up to {width} literals: the search for optimal lists takes 1 to {WIDEST}")
     if len(rules) > length:
-        raise _broken(f"max_length {length} without the default rule, the list has {len(rules)} rules")
+        raise _refusal(f"max_length {length} without the default rule, the list has {len(rules)} rules")
     if widest > width:
-        raise _broken(f"width {width}, a rule has {widest} literals")
+        raise _refusal(f"width {width}, a rule has {widest} literals")
     literals = tested([rule.condition for rule in rules], columns)
     if not negations and any(value == 0 for _, value in literals):
-        raise _broken("no negations, a rule tests that a column is 0")
+        raise _refusal("no negations, a rule tests that a column is 0")
     used = tuple(dict.fromkeys(name for name, _ in literals))
     errors = _errors_of([rule.support for rule in model.rules])
     return ModelClass(

@@ -96,7 +96,7 @@ def _of_tree(nodes: Sequence[TreeNode], columns: Sequence[str], order: Sequence[
             continue
         name = columns[node.column]
         stack += [(node.one, (*path, (name, 1))), (node.zero, (*path, (name, 0)))]
-    return Alternative("tree", _merged(leaves), least)
+    return Alternative("tree", _merged_leaves(leaves), least)
 
 
 def _of_list(rules: Sequence[tuple[Antecedent, Counts]], order: Sequence[int], least: int) -> Alternative:
@@ -105,12 +105,12 @@ def _of_list(rules: Sequence[tuple[Antecedent, Counts]], order: Sequence[int], l
     left: list[Antecedent] = [()]
     for antecedent, counts in rules:
         label = order[list(counts).index(max(counts))]
-        leaves += [(both, label) for rest in left if (both := _joined(rest, antecedent)) is not None]
+        leaves += [(both, label) for rest in left if (both := _conjunction(rest, antecedent)) is not None]
         left = [piece for rest in left for piece in without(rest, antecedent)]
     return Alternative("rule list", tuple(leaves), least)
 
 
-def _joined(one: Antecedent, other: Antecedent) -> Antecedent | None:
+def _conjunction(one: Antecedent, other: Antecedent) -> Antecedent | None:
     """Return the conjunction of two conjunctions, None where it contradicts itself."""
     held = dict(one)
     for name, value in other:
@@ -133,7 +133,7 @@ def without(rest: Antecedent, antecedent: Antecedent) -> list[Antecedent]:
     return out
 
 
-def _merged(leaves: Iterable[Leaf]) -> tuple[Leaf, ...]:
+def _merged_leaves(leaves: Iterable[Leaf]) -> tuple[Leaf, ...]:
     """Return leaves where those that differ by their last test and agree in the class are one."""
     found = list(leaves)
     while True:

@@ -40,7 +40,7 @@ from recon.learner_rule.optimal.competing_models import (
     under,
     without,
 )
-from recon.learner_rule.optimal.swapped_rows import Replaced, replaced
+from recon.learner_rule.optimal.swapped_rows import NodeReplacement, replaced_nodes
 from recon.learners.rule_lists.greedy_rule_list import conjunctions
 from recon.queries.questions.questions import iterate_samples, reconstruct, refuse_continuous
 from recon.readers.frames.world import World
@@ -68,7 +68,7 @@ class ShareUpperBound:
     high: float
     alternatives: tuple[Alternative, ...]
     exact: bool = False
-    places: tuple[Replaced, ...] = ()
+    places: tuple[NodeReplacement, ...] = ()
 
 
 def _ordered_bits(release: EncodedRelease, limits: Limits) -> Bits:
@@ -220,10 +220,10 @@ def _splits(
     for c, name in enumerate(models.columns):
         for (one, its), (zero, others) in product(ones.items(), zeros.items()):
             truth = tuple(one[i] if row[c] else zero[i] for i, row in enumerate(rows))
-            yield truth, (*_given(its, name, 1), *_given(others, name, 0))
+            yield truth, (*_leaves_below(its, name, 1), *_leaves_below(others, name, 0))
 
 
-def _given(leaves: tuple[Leaf, ...], name: str, value: int) -> list[Leaf]:
+def _leaves_below(leaves: tuple[Leaf, ...], name: str, value: int) -> list[Leaf]:
     """Return the leaves below a test: those that contradict it are left out."""
     return [
         (((name, value), *(pair for pair in path if pair[0] != name)), label)
@@ -335,7 +335,7 @@ class OptimalRule:
     ordered_bits: Bits
     share: Bits
     alternatives: tuple[Alternative, ...]
-    places: tuple[Replaced, ...]
+    places: tuple[NodeReplacement, ...]
     found: tuple[Alternative, ...]
     rounds: int
     better: int
@@ -405,16 +405,16 @@ def impossible_model(proof: tuple[Alternative, ...]) -> ContradictionError:
     return ContradictionError("no data set is left in which the named learner would have made this model", conflict)
 
 
-def _replaced_in_time(release: EncodedRelease, models: ModelClass, limits: Limits) -> tuple[Replaced, ...]:
+def _replaced_in_time(release: EncodedRelease, models: ModelClass, limits: Limits) -> tuple[NodeReplacement, ...]:
     """Return what replacements say, nothing where the time is up; first of all, as it costs little."""
     try:
-        return replaced(release, models, limits)
+        return replaced_nodes(release, models, limits)
     except Inconclusive:
         return ()
 
 
 def _bounded_share(
-    release: EncodedRelease, models: ModelClass, found: Sequence[Alternative], places: tuple[Replaced, ...],
+    release: EncodedRelease, models: ModelClass, found: Sequence[Alternative], places: tuple[NodeReplacement, ...],
     base: Bits, limits: Limits,
 ) -> ShareUpperBound:  # fmt: skip
     """Return the best upper bound on the share of worlds under the rule; exact where all models can be written down.

@@ -26,7 +26,7 @@ TINY = 1e-280  # a probability below it may have lost digits: it counts as 0
 
 
 @dataclass(frozen=True)
-class Replaced:
+class NodeReplacement:
     """A node where no other column may do better: `bits` it removes at least, over all its `columns` together.
 
     `what`: "split" (its last split replaced) or "leaf" (split); `node`: of the tree, or the number of the rule (the
@@ -41,7 +41,7 @@ class Replaced:
     bits: float
 
 
-def replaced(release: EncodedRelease, models: ModelClass, limits: Limits) -> tuple[Replaced, ...]:
+def replaced_nodes(release: EncodedRelease, models: ModelClass, limits: Limits) -> tuple[NodeReplacement, ...]:
     """Return the nodes where replacements give something away; none where rows or columns are not independent.
 
     Their bits add up to a lower bound on what the rule removes. Two classes, one model, nothing else known. Cost: the
@@ -71,14 +71,14 @@ class ReplacedNode:
     columns: int
     gap: int
 
-    def priced(self, limits: Limits) -> Replaced:
+    def priced(self, limits: Limits) -> NodeReplacement:
         """Return the place with its bits."""
         least = self.errors - self.gap
         bits = self.columns * _one_column(self.counts, least, limits) if least > 0 and self.columns else 0.0
-        return Replaced(self.what, self.node, self.counts, self.errors, self.columns, bits)
+        return NodeReplacement(self.what, self.node, self.counts, self.errors, self.columns, bits)
 
 
-def _of_tree(model: Tree, models: ModelClass, free: frozenset[str], limits: Limits) -> tuple[Replaced, ...]:
+def _of_tree(model: Tree, models: ModelClass, free: frozenset[str], limits: Limits) -> tuple[NodeReplacement, ...]:
     """Return the places of a tree: last splits, or leaves below the limits where these say more."""
     nodes, out = model.nodes, []
     inner = sum(node.condition is not None for node in nodes)
@@ -101,11 +101,11 @@ def _of_tree(model: Tree, models: ModelClass, free: frozenset[str], limits: Limi
             stack += [(node.then, below, depth + 1), (node.otherwise, below, depth + 1)]
             continue
         ends = [leaf(child, below, depth + 1) for child in (node.then, node.otherwise)]
-        out += _better_of(_whole("split", at, ends, len(free - below)), ends, limits)
+        out += _better_of(_parent_node("split", at, ends, len(free - below)), ends, limits)
     return tuple(sorted((one for one in out if one.bits > 0.0), key=lambda one: -one.bits))
 
 
-def _of_list(model: RuleList, models: ModelClass, free: frozenset[str], limits: Limits) -> tuple[Replaced, ...]:
+def _of_list(model: RuleList, models: ModelClass, free: frozenset[str], limits: Limits) -> tuple[NodeReplacement, ...]:
     """Return the place at the end of a list: its last rule, or one more before the default rule."""
     rules = [rule for rule in model.rules if rule.condition]
     last = [rule for rule in model.rules if not rule.condition]
@@ -123,7 +123,7 @@ def _of_list(model: RuleList, models: ModelClass, free: frozenset[str], limits: 
     if not rules:
         found = [default.priced(limits)]
     else:
-        found = _better_of(_whole("split", len(rules) - 1, ends[-2:], len(free - paths[-1])), [default], limits)
+        found = _better_of(_parent_node("split", len(rules) - 1, ends[-2:], len(free - paths[-1])), [default], limits)
     return tuple(one for one in found if one.bits > 0.0)
 
 
@@ -134,13 +134,13 @@ def _counts_of(counts: Sequence[object] | None) -> tuple[int, int]:
     return zero, one
 
 
-def _whole(what: str, node: int, ends: Sequence[ReplacedNode], columns: int) -> ReplacedNode:
+def _parent_node(what: str, node: int, ends: Sequence[ReplacedNode], columns: int) -> ReplacedNode:
     """Return the node above two leaves."""
     zero, one = (sum(end.counts[k] for end in ends) for k in (0, 1))
     return ReplacedNode(what, node, (zero, one), sum(end.errors for end in ends), columns, ends[0].gap)
 
 
-def _better_of(above: ReplacedNode, below: Sequence[ReplacedNode], limits: Limits) -> list[Replaced]:
+def _better_of(above: ReplacedNode, below: Sequence[ReplacedNode], limits: Limits) -> list[NodeReplacement]:
     """Return a node, or the leaves below it, whichever says more: they look at the same rows."""
     one, several = above.priced(limits), [end.priced(limits) for end in below]
     return [one] if one.bits >= sum(end.bits for end in several) else several

@@ -282,14 +282,14 @@ def training_data(x: Any, y: ArrayLike | None) -> tuple[list[str], NDArray[np.bo
 
     Raises `ReleaseError`: see `labels_of` and `binary_columns`.
     """
-    names, values = _named(x)
+    names, values = _names_and_cells(x)
     target = labels_of(y, len(values))
     return names, _bits_of(names, values), target
 
 
 def binary_columns(x: Any, expected: list[str], learner: str) -> tuple[list[str], NDArray[np.bool_]]:
     """Return the names and (rows, columns) booleans of a table to predict for; `ReleaseError` for other columns."""
-    names, values = _named(x, expected)
+    names, values = _names_and_cells(x, expected)
     if len(expected) != values.shape[1]:
         message = f"X has {values.shape[1]} features, but {learner} is expecting {len(expected)} features as input"
         raise ReleaseError(f"{message}: those of fit")
@@ -298,7 +298,7 @@ def binary_columns(x: Any, expected: list[str], learner: str) -> tuple[list[str]
     return names, _bits_of(names, values)
 
 
-def _named(x: Any, expected: list[str] | None = None) -> tuple[list[str], NDArray[Any]]:
+def _names_and_cells(x: Any, expected: list[str] | None = None) -> tuple[list[str], NDArray[Any]]:
     """Return the column names (those expected, else x0, x1, ... where there are none) and the cells of a table."""
     if not hasattr(x, "columns"):
         values = _dense(x)

@@ -62,9 +62,9 @@ def count(
     16
     """
     if (tables := tables_of(release)) is not None:
-        from recon.queries.tables.answering import counted
+        from recon.queries.tables.answering import count_areas
 
-        return counted(tables, limits)
+        return count_areas(tables, limits)
     release = strengthened_release(release_of(cast("Released", release), limits), limits)
     found = ask(release.statements, Count(convention_of(release, convention)), CountAnswer, limits)
     return (

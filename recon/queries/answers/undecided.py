@@ -131,7 +131,7 @@ def _answered(
         _open_rows(release, len(chunk), part) if isinstance(part, Inconclusive) else part
         for (chunk, _), part in zip(chunks, parts, strict=True)
     ]
-    return _together(known).at(back)
+    return _combined_answer(known).at(back)
 
 
 def of_chunk(statements: Release, chunk: tuple[Selections, Convention], limits: Limits) -> DecideAnswer | Inconclusive:
@@ -144,7 +144,7 @@ def of_chunk(statements: Release, chunk: tuple[Selections, Convention], limits: 
         return error
 
 
-def _together(parts: Sequence[DecideAnswer]) -> DecideAnswer:
+def _combined_answer(parts: Sequence[DecideAnswer]) -> DecideAnswer:
     """Return the answer for the selections of all parts, as good as the worst of them."""
     names = ("low", "high", "probability", "before", "expected", "expected_before", "open")
     arrays: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}

@@ -115,7 +115,7 @@ class QuestionCells:
         return all((a[self.inside] == b[self.inside]).all() for a, b in zip(self.least, self.greatest, strict=True))
 
 
-def _asked(release: EncodedRelease, where: Condition, of: tuple[str, ...], limits: Limits) -> QuestionCells:
+def _question_cells(release: EncodedRelease, where: Condition, of: tuple[str, ...], limits: Limits) -> QuestionCells:
     """Return the release cut for a question. Raises `Unsupported` for too many cells."""
     cut = asking(release, GroupQuestion(where, of))
     given = release.statements
@@ -194,19 +194,19 @@ def _bound_only(
     if chosen == "assigned":
         chosen = "ordered"  # worlds of one partition: the same datasets, in the same proportions
     try:
-        question = _asked(release, condition, names, limits)
+        question = _question_cells(release, condition, names, limits)
         return (
             _mean_bound(question, chosen, limits) if len(names) == 1 else _correlation_bound(question, chosen, limits)
         )
     except (Inconclusive, TooLarge) as error:
         if release.rows.high is None or isinstance(error, EmptyConfidenceSet):
             raise
-        low, high = (-1.0, 1.0) if len(names) == 2 else _ends(release, condition, names[0])
+        low, high = (-1.0, 1.0) if len(names) == 2 else _value_range(release, condition, names[0])
         assumed, trail = release.assumptions, tuple(str(error).split("; "))
         return BoundAnswer("bounds", trail=trail, min=low, max=high, convention=chosen, assumptions=assumed)
 
 
-def _ends(release: EncodedRelease, where: Condition, name: str) -> tuple[float | None, float | None]:
+def _value_range(release: EncodedRelease, where: Condition, name: str) -> tuple[float | None, float | None]:
     """Return the least and greatest number that an attribute or column can have among rows that meet a condition.
 
     None where it has no value there.
@@ -226,12 +226,12 @@ def _count_bound(release: EncodedRelease, where: Condition, convention: Conventi
     counting = convention if convention != "assigned" else "ordered"
 
     def attained(greatest: bool) -> World:
-        question = _asked(release, where, (), limits)
+        question = _question_cells(release, where, (), limits)
         found = _extreme(question, question.inside.astype(np.int64), greatest, limits)
         return wrap(release, _known_world(found))
 
     def distribution() -> dict[float, float]:
-        question = _asked(release, where, (), limits)
+        question = _question_cells(release, where, (), limits)
         if names := question.release.cut.unsized:
             raise Unsupported(f"'{names[0]}' has no end, so that no region has a share of what could be: {DECLARE}")
         sums = question.inside.astype(np.int64)[None]
@@ -324,7 +324,7 @@ def _attained_sums(question: QuestionCells, found: ExtremeAnswer, values: Ints) 
 def _mean_bound(question: QuestionCells, convention: Convention, limits: Limits) -> BoundAnswer:
     """Return the bounds on a mean; outer ones where cells hold ranges of values."""
     release, scale = question.release, question.scales[0]
-    base, unit = _moved(question, question.least[0], question.greatest[0])
+    base, unit = _base_and_unit(question, question.least[0], question.greatest[0])
     minimum, greatest = ((v - base) // unit for v in (question.least[0], question.greatest[0]))
     low = _extreme_mean(question, minimum, False, limits)
     high = _extreme_mean(question, greatest, True, limits)
@@ -365,7 +365,7 @@ def _with_expectation(answer: BoundAnswer) -> BoundAnswer:
     return replace(answer, expectation=math.fsum(v * s for v, s in shares.items()) if shares else None)
 
 
-def _moved(question: QuestionCells, *values: Ints) -> tuple[int, int]:
+def _base_and_unit(question: QuestionCells, *values: Ints) -> tuple[int, int]:
     """Return (base, unit): the least number of the group, and the greatest common divisor of the distances to it."""
     held = [int(v) for one in values for v in one[question.inside]]
     base = min(held, default=0)
@@ -374,7 +374,7 @@ def _moved(question: QuestionCells, *values: Ints) -> tuple[int, int]:
 
 def _shifted(question: QuestionCells, values: Ints) -> Ints:
     """Return the numbers of the group moved to 0, 1, ... in their common unit, which leaves a correlation as it is."""
-    base, unit = _moved(question, values)
+    base, unit = _base_and_unit(question, values)
     return np.where(question.inside, (values - base) // unit, 0).astype(np.int64)
 
 

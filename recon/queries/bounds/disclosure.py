@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import chain, islice
 
 from encoders.domain.domain import Condition, Domain
-from encoders.domain.values import Continuous, Grid, Listed, Value, complement, intersection, plain_number
+from encoders.domain.values import Categorical, Continuous, Grid, Value, complement, intersection, plain_number
 from encoders.encode.encoder import EncodedRelease
 from encoders.kinds.known_rows import NOT_PUBLISHED
 from encoders.kinds.table import name_of
@@ -61,7 +61,7 @@ class PublishedBox:
 class GroupNumbers:
     """The numbers that an attribute, or a binary column of it, can have in a group: position ranges, ascending."""
 
-    attribute: Listed | Grid
+    attribute: Categorical | Grid
     ranges: tuple[tuple[int, int], ...]
 
     def number(self, position: int) -> Fraction:
@@ -104,7 +104,7 @@ def regression(release: EncodedRelease) -> bool:
 def numeric_target(release: EncodedRelease) -> bool:
     """Return whether the label is a number, not a class: it is a grid, is summed, or the file is of a regression."""
     label = release.domain.label
-    if label is None or (isinstance(label, Listed) and not label.numeric):
+    if label is None or (isinstance(label, Categorical) and not label.numeric):
         return regression(release) and label is None  # its targets are numbers, of which the domain says nothing
     return regression(release) or isinstance(label, Grid) or any(s.of == label.name for _, _, _, s in _figures(release))
 
@@ -189,7 +189,7 @@ def numbers_within(domain: Domain, where: Condition, name: str) -> GroupNumbers:
     ones = domain.view_ranges(name)[1]
     zeros = complement(ones, attribute.span)
     bits = [bit for bit, side in enumerate((zeros, ones)) if intersection(ranges, side)]
-    return GroupNumbers(Listed(name, (0, 1)), tuple((bit, bit + 1) for bit in bits))
+    return GroupNumbers(Categorical(name, (0, 1)), tuple((bit, bit + 1) for bit in bits))
 
 
 def _rows_of(found: dict[tuple[str, Box], tuple[DisclosedGroup, int | None]]) -> int:

@@ -102,7 +102,7 @@ def interval_cells(release: EncodedRelease, limits: Limits) -> IntervalCells:
     feasible = _ranges(release, conditions, limits) if kept else []
     cells = [
         UnpublishedCell(
-            name, (figure.low, figure.high), figure.suppressed or "", *_inside(figure.low, figure.high, ends)
+            name, (figure.low, figure.high), figure.suppressed or "", *_feasible_interval(figure.low, figure.high, ends)
         )
         for (name, figure), ends in zip(kept, feasible, strict=True)
     ]
@@ -121,7 +121,7 @@ def _open_(figure: PublishedFigure) -> bool:
     return figure.low is None or figure.low != figure.high
 
 
-def _inside(low: int | None, high: int | None, ends: tuple[int, int, bool]) -> tuple[tuple[int, int], bool]:
+def _feasible_interval(low: int | None, high: int | None, ends: tuple[int, int, bool]) -> tuple[tuple[int, int], bool]:
     """Return the feasible interval inside the published one, and whether it is tight."""
     minimum, maximum, tight = ends
     return (max(minimum, low or 0), maximum if high is None else min(maximum, high)), tight

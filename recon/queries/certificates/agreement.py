@@ -194,11 +194,11 @@ def agreement(data: Any, claims: dict[str, Any], held: dict[str, VerifiedClaim],
                     f"{here}: datasets {quoted(_datasets_in(value))}, but a certificate says: the only one"
                 )
             rest = {key: one for key, one in value.items() if key not in NUMBERS or not _is_several(one)}
-            _whole(out, (place, here), rest, claims, held, proved)
+            _add_object(out, (place, here), rest, claims, held, proved)
         elif isinstance(value, dict):
             # there are the verdicts once more, of people who are told by position
             known = people.get(repr(value.get("position")), {}) if place.startswith("facts.profiles[") else {}
-            _whole(out, (place, here), known | value, claims, held, proved)
+            _add_object(out, (place, here), known | value, claims, held, proved)
             out.unproved += [f"{here}: {quoted(key)}"] if value and _plain_key(key) in WORDS else []
         elif _hidden_claim(key, value):
             out.unproved.append(f"{here}: {quoted(value)}")
@@ -269,7 +269,7 @@ def _hidden_claim(key: str, value: Any) -> bool:
     return text in WORDS and key not in ("verdict", "status")
 
 
-def _whole(
+def _add_object(
     out: Agreement,
     at: tuple[str, str],
     line: Json,

@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease, confidence_level
-from recon.queries.certificates.position_claims import located
+from recon.queries.certificates.position_claims import row_location
 from recon.readers.frames.selections import missing, raw_indices, select_frame
 from solvers.foundation.displayed import quote
 from solvers.foundation.errors import CertificateError, ReleaseError
@@ -30,7 +30,7 @@ SHARING = ("removals", "leaf_values")  # kinds of proofs whose steps several cer
 VALUES = ("rows", "profile_values", "regions", "truth")  # keys below which attributes, not results, have names
 
 
-def sealed(content: Json) -> Json:
+def with_seal(content: Json) -> Json:
     """Return a certificate with its seal: a checksum over everything else, against damage, not against fraud."""
     return {**content, "seal": seal_of(content)}
 
@@ -113,7 +113,7 @@ def claim_of(claim: Any, release: EncodedRelease, known: Boxes | None = None) ->
     if "profile" in claim:
         return _profile_claim(claim, known if known is not None else boxes_of(profiles_in(claim), release)[0])
     if "positions" in claim:
-        return located(claim, release)
+        return row_location(claim, release)
     if "worlds" in claim:
         keys(claim, {"worlds"}, "the claim")
         if number(claim["worlds"], "claim.worlds") != 0:

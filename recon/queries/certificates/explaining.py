@@ -7,7 +7,7 @@ from typing import Any
 
 from encoders.encode.encoder import EncodedRelease
 from recon.queries.certificates.certificate_format import claim_text, level_of
-from recon.queries.certificates.verifying import certificates_in, opened
+from recon.queries.certificates.verifying import certificates_in, open_certificate
 from recon.readers.frames.describe import condition_text
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import (
@@ -46,7 +46,7 @@ def explained(
     for place, found in certificates_in(data):
         if place not in held:
             continue
-        whole = opened(found, folders, limits.memory)
+        whole = open_certificate(found, folders, limits.memory)
         at = release.at_confidence(level_of(whole))
         if at.confidence not in facts:
             facts[at.confidence] = NumberedStatements(at.statements)

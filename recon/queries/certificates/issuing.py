@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from encoders.domain.values import Listed, from_text, plain_number
+from encoders.domain.values import Categorical, from_text, plain_number
 from encoders.encode.encoder import EncodedRelease
 from recon.io.files.writing import writing
 from recon.queries.certificates.agreement import contradicted, refuted
@@ -32,7 +32,7 @@ from recon.queries.certificates.certificate_format import (
     only_world,
     seal_of,
 )
-from recon.queries.certificates.position_claims import located, positions_json
+from recon.queries.certificates.position_claims import positions_json, row_location
 from recon.readers.frames.selections import missing, select_frame
 from recon.readers.frames.world import World, wrap
 from recon.readers.loading.settled import as_released
@@ -57,7 +57,7 @@ def as_proved(release: EncodedRelease) -> EncodedRelease:
 
 
 def certificate_json(
-    release: EncodedRelease, fingerprint: str, claim: Json, proof: AnyProof, written: Written | None = None
+    release: EncodedRelease, fingerprint: str, claim: Json, proof: AnyProof, written: WrittenProofs | None = None
 ) -> Json:
     """Return the certificate of a claim that is proved of the release as it is read: at its confidence.
 
@@ -65,7 +65,7 @@ def certificate_json(
     """
     level = None if release.certain else release.statements.confidence
     below = level is not None and level != 1
-    release, written = as_released(release), written or Written()
+    release, written = as_released(release), written or WrittenProofs()
     data = written.of(proof)
     content = {
         "recon_certificate": VERSION if below else 1,
@@ -81,7 +81,7 @@ def certificate_json(
     return content | {"seal": seal_of(naming_steps(content, written.names))}
 
 
-class Written:
+class WrittenProofs:
     """Proofs of one result as JSON; steps that prove many claims at once are written and hashed once."""
 
     def __init__(self) -> None:
@@ -131,7 +131,7 @@ def profile_certificates(
                 proofs[claims[i]] = None if certifier.limits.expired() else certifier.prove(claims[i])
     proofs |= certifier.trimmed([claim for claim, proof in proofs.items() if isinstance(proof, Removals)])
     rooted = certifier.rooted(dict(proofs.items()))
-    profiles, written = profiles_json(release, frame), Written()
+    profiles, written = profiles_json(release, frame), WrittenProofs()
     out: list[Json | None] = [None] * len(verdicts)
     for i, claim in claims.items():
         if (proof := rooted[claim]) is not None:
@@ -155,7 +155,7 @@ def position_certificate(
     if (claim := certifier.located(rows)) is None:
         return None
     stated = positions_json(release, claim)
-    certified = located(stated, release)
+    certified = row_location(stated, release)
     proof = certifier.rooted({certified: certifier.trimmed([certified]).get(certified)})[certified]
     return None if proof is None else certificate_json(release, certifier.fingerprint, stated, proof)
 
@@ -207,7 +207,7 @@ def profiles_json(release: EncodedRelease, frame: pd.DataFrame) -> list[Json]:
     domain, text = release.domain, bool(frame.attrs.get("text"))
     out: list[Json] = [{} for _ in range(len(frame))]
     for i, name in enumerate(map(str, frame.columns)):
-        attribute = domain.all[domain.place[name]] if name in domain.place else Listed(name, (0, 1))
+        attribute = domain.all[domain.place[name]] if name in domain.place else Categorical(name, (0, 1))
         for row, cell in enumerate(frame.iloc[:, i].tolist()):
             if missing(cell):
                 continue
@@ -222,7 +222,7 @@ def json_value(value: Any) -> Any:
     return plain_number(Fraction(found)) if isinstance(found, Fraction | Decimal) else found
 
 
-def stored(certificate: Json, folder: str, name: str, seen_from: str) -> Json:
+def store_certificate(certificate: Json, folder: str, name: str, seen_from: str) -> Json:
     """Write a certificate to FOLDER/NAME.json.gz and return what names it: its claim, the file and its checksum.
 
     The file is named as seen from the folder `seen_from`, where the result goes.

@@ -66,7 +66,7 @@ def _test_of(cuts: AttributeCuts, mask: int) -> Test | None:
     )
 
 
-def located(claim: Any, release: EncodedRelease) -> RowLocation:
+def row_location(claim: Any, release: EncodedRelease) -> RowLocation:
     """Return a claim of positions over parts: of each test the parts that it holds entirely."""
     keys(claim, {"positions", *_training_file(release)}, "the claim")
     if claim.get("of") != _training_file(release).get("of"):
@@ -74,7 +74,7 @@ def located(claim: Any, release: EncodedRelease) -> RowLocation:
     rows, boxes = list[int](), list[Box]()
     for i, ranges in _stated_positions(claim, release.domain):
         rows.append(i)
-        boxes.append(Box.of((k, _held(release.cut.cuts[k], found)) for k, found in ranges.items()))
+        boxes.append(Box.of((k, _contained_parts(release.cut.cuts[k], found)) for k, found in ranges.items()))
     return RowLocation(tuple(rows), tuple(boxes))
 
 
@@ -93,7 +93,7 @@ def _stated_positions(claim: Any, domain: Domain) -> Iterator[tuple[int, dict[in
             raise CertificateError(f"{place}.where: {error}") from None
 
 
-def _held(cuts: AttributeCuts, ranges: Ranges) -> int:
+def _contained_parts(cuts: AttributeCuts, ranges: Ranges) -> int:
     """Return the parts of an attribute that lie in some ranges entirely, as bits."""
     mask = 0
     for start, end in ranges:

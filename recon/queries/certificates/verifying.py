@@ -18,7 +18,7 @@ from fractions import Fraction
 from typing import Any
 
 from encoders.encode.encoder import EncodedRelease
-from recon.io.files.named_files import MAX_FILES, located, read_regular
+from recon.io.files.named_files import MAX_FILES, named_file, read_regular
 from recon.io.files.opening import read_whole
 from recon.queries.certificates.agreement import VerifiedClaim, agreement, contradicted
 from recon.queries.certificates.certificate_format import (
@@ -62,7 +62,7 @@ LEVEL: dict[int, set[str]] = {1: set(), 2: {"confidence"}}  # what each format a
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedCertificate:
     """One certificate: where it stands, what it claims in words, by which kind of proof; `error` "" if verified.
 
     `open`: a limit ended the check, the certificate may be right. `confidence`: below 1, the claim holds where all
@@ -85,7 +85,7 @@ class Verification(Displayed):
     never have a proof, such as probabilities.
     """
 
-    checked: tuple[Checked, ...]
+    checked: tuple[CheckedCertificate, ...]
     bare: tuple[str, ...]
     assumptions: tuple[str, ...]
     inconsistent: tuple[str, ...] = ()
@@ -125,17 +125,17 @@ class Verification(Displayed):
         }
 
     @property
-    def rejected(self) -> tuple[Checked, ...]:
+    def rejected(self) -> tuple[CheckedCertificate, ...]:
         """Return the certificates that do not hold."""
         return tuple(c for c in self.checked if c.error and not c.open)
 
     @property
-    def verified(self) -> tuple[Checked, ...]:
+    def verified(self) -> tuple[CheckedCertificate, ...]:
         """Return the certificates that hold."""
         return tuple(c for c in self.checked if not c.error)
 
     @property
-    def unsettled(self) -> tuple[Checked, ...]:
+    def unsettled(self) -> tuple[CheckedCertificate, ...]:
         """Return the certificates whose check met a limit."""
         return tuple(c for c in self.checked if c.open)
 
@@ -151,7 +151,7 @@ def read_result(path: str, memory: int) -> Any:
 def _json_of(data: bytes, memory: int) -> Any:
     """Return the JSON in the bytes of a file, also compressed ones; `ReleaseError` for none, or one too large."""
     try:
-        whole = _unpacked(data, memory) if data[:2] == b"\x1f\x8b" else data
+        whole = _decompressed(data, memory) if data[:2] == b"\x1f\x8b" else data
     except (OSError, EOFError, zlib.error) as error:
         raise ReleaseError(f"cannot be unpacked: {error}") from None
     if whole is None or len(data) > memory:
@@ -162,7 +162,7 @@ def _json_of(data: bytes, memory: int) -> Any:
         raise ReleaseError("is not text in UTF-8") from None
 
 
-def _unpacked(data: bytes, memory: int) -> bytes | None:
+def _decompressed(data: bytes, memory: int) -> bytes | None:
     """Return decompressed bytes, None where they are more than `memory`."""
     with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
         out = file.read(memory + 1)
@@ -213,7 +213,7 @@ def verify(
     limits = limits or Limits()
     readings, checked = Readings(release, limits), []
     release, levels = readings.at(Fraction(1))[0], set()
-    folders = chosen(folder, certificates)
+    folders = certificate_folders(folder, certificates)
     found = [(place, one, *_opened_or_not(one, folders, limits.memory)) for place, one in certificates_in(data)]
     readings.steps = _shared_steps(whole for _, _, whole, _ in found)
     places = _profile_boxes([whole for _, _, whole, _ in found], release)
@@ -224,7 +224,7 @@ def verify(
         if whole is not None and not reason:
             levels.add(level_of(whole))
         sure = 1.0 if reason or whole is None else _in_floats(level_of(whole))
-        checked.append(Checked(place, claim_text(claim, level), _kind_of(whole or one), reason, limit, sure))
+        checked.append(CheckedCertificate(place, claim_text(claim, level), _kind_of(whole or one), reason, limit, sure))
     claims = {place: (one if whole is None else whole).get("claim") for place, one, whole, _ in found}
     verified = {c.place: VerifiedClaim(claims[c.place] or {}, c.confidence) for c in checked if not c.error}
     agreed = agreement(data, claims, verified, release)
@@ -297,7 +297,7 @@ def _shared_steps(certificates: Iterable[Json | None]) -> dict[str, Any]:
     return out
 
 
-def chosen(folder: str, certificates: str | None) -> tuple[str, ...]:
+def certificate_folders(folder: str, certificates: str | None) -> tuple[str, ...]:
     """Return the folders in which files that a result names may stand."""
     return (folder,) if certificates is None else (folder, certificates)
 
@@ -305,7 +305,7 @@ def chosen(folder: str, certificates: str | None) -> tuple[str, ...]:
 def _opened_or_not(found: Json, folders: Sequence[str], memory: int) -> tuple[Json | None, str]:
     """Return a certificate, or None and why it cannot be read."""
     try:
-        return opened(found, folders, memory), ""
+        return open_certificate(found, folders, memory), ""
     except (CertificateError, ReleaseError) as error:
         return None, str(error)
     except (MemoryError, OSError, TypeError, ValueError) as error:
@@ -351,13 +351,13 @@ def named_files(data: Any, result: str, folders: Sequence[str]) -> list[str]:
     if not isinstance(names, list) or not 0 < len(names) <= MAX_FILES:
         raise ReleaseError("it names no release file: recon verify RESULT FILE...", file=result)
     try:
-        return [located(name, folders) for name in names]
+        return [named_file(name, folders) for name in names]
     except CertificateError as error:
         message = f"the release cannot be opened: {error}; give the release's files: recon verify RESULT FILE..."
         raise ReleaseError(message, file=result) from None
 
 
-def opened(found: Json, folders: Sequence[str], memory: int) -> Json:
+def open_certificate(found: Json, folders: Sequence[str], memory: int) -> Json:
     """Return a certificate, read from the file in one of the folders that it names if it is not inline."""
     version = found["recon_certificate"]
     if isinstance(version, bool) or not isinstance(version, int):
@@ -372,7 +372,7 @@ def opened(found: Json, folders: Sequence[str], memory: int) -> Json:
         keys(found, CONTENT | LEVEL[version] | ({"known"} & set(found)), "the certificate")
         return found
     keys(found, NAMED | LEVEL[version], "the certificate")
-    data, name = read_regular(located(found["file"], folders), memory), quoted(found["file"])
+    data, name = read_regular(named_file(found["file"], folders), memory), quoted(found["file"])
     if hashlib.sha256(data).hexdigest() != found["sha256"]:
         raise CertificateError(f"the file {name} is not the one that was written with the result")
     try:

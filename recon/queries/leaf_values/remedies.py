@@ -103,7 +103,7 @@ def _rounded_model(model: Boosting, decimals: int) -> Boosting:
     half = 0.5 * 10.0**-decimals * UP
     slopes = _steepest(model.gradients)
     unit = [_per_unit(model, of) for of in range(len(model.base))]
-    law, off = _loosened(model.gradients), _drift(model, half)
+    law, off = _rough_gradients(model.gradients), _drift(model, half)
     sums = tuple(
         _rounded_sums(tree, said, (decimals, half, off[said.round]), slopes, unit[said.of])
         for tree, said in zip(model.trees, model.sums, strict=True)
@@ -173,7 +173,7 @@ def _penalty_of(
     return found if found > 1e-6 else 0.0
 
 
-def _loosened(law: Gradients) -> Gradients:
+def _rough_gradients(law: Gradients) -> Gradients:
     """Return how gradients are computed where scores are known roughly: their rounding is an error like others."""
     if law.rounded == "float64":
         return law
@@ -320,7 +320,7 @@ def remedied(release: EncodedRelease, remedy: Remedy, limits: Limits, seconds: f
     elif trees is not None:
         changed = first_trees(release, trees)
     started = time.monotonic()
-    found = _most(determined(changed, limits.lasting(min(seconds, limits.left()))))
+    found = _most_determined(determined(changed, limits.lasting(min(seconds, limits.left()))))
     known = (0, 0) if found is None else (found.known, found.with_label)
     status = "unknown" if found is None else found.status
     return name, decimals, trees, changed.rows.high, *known, status, round(time.monotonic() - started, 3)
@@ -333,6 +333,6 @@ def table_of(lines: Sequence[Line]) -> pd.DataFrame:
     return frame
 
 
-def _most(found: Sequence[Determined]) -> Determined | None:
+def _most_determined(found: Sequence[Determined]) -> Determined | None:
     """Return the model that gives back most rows, None where none says anything of classes."""
     return max(found, key=lambda one: (one.with_label, one.known), default=None)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from encoders.domain.values import MISSING, AnyAttribute, Continuous, Listed, Ranges, is_number
+from encoders.domain.values import MISSING, AnyAttribute, Categorical, Continuous, Ranges, is_number
 from encoders.encode.encoder import EncodedRelease
 from recon.queries.located.known_ranges import KnownRanges
 from recon.queries.located.placed_rows import Floats, PlacedRows, PositionColumn, columns_of
@@ -41,7 +41,7 @@ def compared(found: PlacedRows, truth: pd.DataFrame) -> dict[str, Any]:
     truth = _true_table(release, truth, found.rows)
     rows = TrueRows.of(release, truth)
     real = _numbers_of(release, truth)
-    out = np.stack([_outside(found, k, rows, real[:, k]) for k in range(len(found.columns))], axis=1)
+    out = np.stack([_truth_outside(found, k, rows, real[:, k]) for k in range(len(found.columns))], axis=1)
     spans = [np.nanmax(x) - np.nanmin(x) if np.isfinite(x).any() else np.nan for x in real.T]
     ends = {
         a.name: (float(np.nanmin(real[:, k])), float(np.nanmax(real[:, k])))
@@ -103,7 +103,7 @@ def _number_of(ranges: Ranges, continuous: bool, last: Any) -> float:
     return float(start) if end - start == 1 else float("nan")
 
 
-def _outside(found: PlacedRows, k: int, rows: TrueRows, real: Floats) -> NDArray[np.bool_]:
+def _truth_outside(found: PlacedRows, k: int, rows: TrueRows, real: Floats) -> NDArray[np.bool_]:
     """Return (rows,): whether the true value of attribute k is none of those left."""
     answer, true = found.answer, rows.parts[k][rows.codes[rows.back, k]]
     place = np.arange(true.shape[1])
@@ -215,7 +215,7 @@ def _by_true_leaves(found: PlacedRows, rows: TrueRows, ends: dict[str, tuple[flo
 def _guesses(found: PlacedRows, real: Floats, spans: Floats) -> dict[str, Any]:
     """Return how near the middle of what is left is to the truth, beside rows drawn from the true marginals."""
     names = found.release.domain.attributes
-    numbers = np.array([not (isinstance(a, Listed) and not a.numeric) for a in names])
+    numbers = np.array([not (isinstance(a, Categorical) and not a.numeric) for a in names])
     guess = np.stack([c.middle for c in found.data], axis=1)
     real, spans = real[:, : len(names)], np.where(spans[: len(names)] > 0, spans[: len(names)], np.inf)
     rng = np.random.default_rng(0)

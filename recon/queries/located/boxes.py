@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease
 from recon.queries.answers.undecided import decide
-from recon.queries.located.positions import located, unlocated
+from recon.queries.located.positions import locate_rows, no_positions_reason
 from recon.readers.frames.describe import condition_text
 from recon.readers.frames.selections import profile_ranges, selections_of
 from recon.readers.frames.world import TrueRows
@@ -59,7 +59,7 @@ def with_boxes(
         if cells is not None:
             kept = [proved[i] for i in open_ones.tolist()]
             _by_leaf(release, cells, kept)
-            if unlocated(release):
+            if no_positions_reason(release):
                 _by_cell(release, cells, kept, chosen, limits)
             else:
                 _by_row(release, cells, kept, limits)
@@ -121,7 +121,7 @@ def _by_leaf(release: EncodedRelease, cells: Selections, proved: list[ProvedBox]
 def _by_row(release: EncodedRelease, cells: Selections, proved: list[ProvedBox], limits: Limits) -> None:
     """Take the narrowest box of a row by its position that holds a profile, or what no statement tells from it."""
     try:
-        answer = located(release, limits.stage("profiles placed"))
+        answer = locate_rows(release, limits.stage("profiles placed"))
     except (Inconclusive, Unsupported):
         return
     allowed = [_parts_left(answer, k, len(cuts.inner) + 1) for k, cuts in enumerate(release.cut.cuts)]

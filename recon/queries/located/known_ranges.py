@@ -57,7 +57,7 @@ def known_ranges(domain: Domain, ranges: Ranges) -> KnownRanges:
             message = "no attribute of the domain has two ends that could be attained: declare them (--domain)"
             raise ReleaseError(message, place="ranges")
         return KnownRanges(found)
-    return KnownRanges({str(name): _checked(domain, str(name), ends, "ranges") for name, ends in ranges.items()})
+    return KnownRanges({str(name): _checked_ends(domain, str(name), ends, "ranges") for name, ends in ranges.items()})
 
 
 def _read_ranges(domain: Domain, path: str) -> dict[str, tuple[float, float]]:
@@ -74,13 +74,13 @@ def _read_ranges(domain: Domain, path: str) -> dict[str, tuple[float, float]]:
         if str(name) in found:
             raise ReleaseError(f"'{name}' stands twice", place=f"row {row}", file=path)
         try:
-            found[str(name)] = _checked(domain, str(name), ends, f"row {row}")
+            found[str(name)] = _checked_ends(domain, str(name), ends, f"row {row}")
         except ReleaseError as error:
             raise error.at(file=path) from None
     return found
 
 
-def _checked(domain: Domain, name: str, ends: Any, place: str) -> tuple[float, float]:
+def _checked_ends(domain: Domain, name: str, ends: Any, place: str) -> tuple[float, float]:
     """Return the two ends of an attribute as numbers; `ReleaseError` naming what is wrong."""
     k = domain.place.get(name)
     if k is None or not isinstance(domain.all[k], Continuous | Grid):

@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.domain.cuts import AttributeCuts
-from encoders.domain.values import MISSING, Continuous, Listed, Value, is_number
+from encoders.domain.values import MISSING, Categorical, Continuous, Value, is_number
 from encoders.encode.assumed import NO_LEARNER
 from encoders.encode.encoder import EncodedRelease
 from recon.queries.located.known_ranges import KnownRanges
@@ -152,11 +152,11 @@ def _left_of(
     missing = bool(spans) and spans[-1][1] > known
     numbers = [(a, min(b, known)) for a, b in spans if a < known]
     low = high = math.nan
-    if numbers and not (isinstance(attribute, Listed) and not attribute.numeric):
+    if numbers and not (isinstance(attribute, Categorical) and not attribute.numeric):
         ends = attribute.value(numbers[0][0]), attribute.value(numbers[-1][1] - 1)
         low, high = (float(x) if is_number(x) else math.nan for x in ends)
     values: tuple[Value, ...] | None = None
-    if left <= LISTED or isinstance(attribute, Listed):
+    if left <= LISTED or isinstance(attribute, Categorical):
         cells = (attribute.value(i) for a, b in spans for i in range(a, b))
         values = tuple(MISSING if cell is None else cell for cell in cells)
     return low, high, float(_index_at(spans, left // 2)) if left else math.nan, left, missing, values

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from encoders.domain.cuts import AttributeCuts
-from encoders.domain.values import Continuous, Grid, Listed, cell_text
+from encoders.domain.values import Categorical, Continuous, Grid, cell_text
 from encoders.encode.encoder import EncodedRelease
 from encoders.encode.learner_facts import learnt_splits, seen_ranges
 from recon.io.console.suggesting import stripped_name, suggestion
@@ -72,7 +72,7 @@ def _percent(share: float | None) -> str:
 
 def _gives_back(found: PlacedRows) -> str:
     """Return the one line on what the file gives back by position."""
-    boxes = f"boxes of mean width {_rounded(found.width)}"
+    boxes = f"boxes of mean width {_width_text(found.width)}"
     if found.status == "unknown":
         return f"nothing is proved by position about the {found.rows:,} training rows"
     if found.label is None and not found.rows_known:
@@ -93,7 +93,7 @@ def _worst_off(found: PlacedRows) -> str:
 def class_text(one: ClassFigures) -> str:
     """Return what is proved of the rows of one class, in words."""
     most = f"{one.rows_most:,}" if one.labels_known == one.rows_most else f"at most {one.rows_most:,}"
-    width = "" if one.mean_width is None else f", boxes of mean width {_rounded(one.mean_width)}"
+    width = "" if one.mean_width is None else f", boxes of mean width {_width_text(one.mean_width)}"
     whole = f", {one.boxes_whole:,} of them whole" if one.mean_width is not None else ""
     leaves = f"{_percent(one.share_leaves_known)} of leaves"
     return f"class {cell_text(one.value)}: {one.labels_known:,} of {most} labels, {leaves}{width}{whole}"
@@ -154,7 +154,7 @@ def _labels_text(found: PlacedRows, before: str) -> str:
     return f"{before}{found.labels_known:,} of {found.rows:,} labels{told}"
 
 
-def _rounded(width: float) -> str:
+def _width_text(width: float) -> str:
     """Return a width with two digits, three below 0.1, rounded up: never less than what is proved."""
     digits = 2 if width >= 0.1 else 3
     return f"{math.ceil(width * 10**digits - 1e-9) / 10**digits:.{digits}f}"
@@ -166,7 +166,8 @@ def _figure_lines(found: PlacedRows) -> list[str]:
     lines = [
         f"leaves proved: {_percent(found.answer.leaves_proved)}; values proved: {_percent(found.values_known)}; rows "
         f"wholly known: {found.rows_known:,} of {found.rows:,}{assumed}",
-        f"mean width of what is left: {_rounded(found.width)} {WIDTHS[found.width_of]} (0: known; 1: the domain alone)",
+        f"mean width of what is left: {_width_text(found.width)} {WIDTHS[found.width_of]} (0: known; 1: the domain "
+        f"alone)",
     ]
     if not found.complete:
         why = found.answer.trail[-1] if found.answer.trail else "the time was up"
@@ -230,14 +231,14 @@ def truth_position_lines(truth: Mapping[str, Any]) -> list[str]:
     if truth["labels_right"] is not None:
         lines.append(f"of the labels proved, right: {truth['labels_right']:,}")
     for one in truth["classes"][:SHOWN_CLASSES]:
-        beside = f"{_rounded(one['mean_width'])} (true leaves {_rounded(one['mean_width_true_leaves'])})"
+        beside = f"{_width_text(one['mean_width'])} (true leaves {_width_text(one['mean_width_true_leaves'])})"
         lines.append(
             f"  class {cell_text(one['class'])}, {one['rows']:,} rows: {one['labels_right']:,} labels, "
             f"mean width {beside}, boxes as tight as the truth allows: {one['boxes_as_tight']:,}"
         )
     lines.append(
-        f"mean width, of the true columns' ranges: {_rounded(truth['mean_width'])} proved, "
-        f"{_rounded(truth['mean_width_true_leaves'])} if every true leaf were known, 1 from the marginals alone"
+        f"mean width, of the true columns' ranges: {_width_text(truth['mean_width'])} proved, "
+        f"{_width_text(truth['mean_width_true_leaves'])} if every true leaf were known, 1 from the marginals alone"
     )
     lines.append(
         f"values right by the middle of what is left (numbers within 1 %): {_percent(truth['values_right'])}; by rows "
@@ -309,7 +310,7 @@ def without_infinity(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(**ends)
 
 
-def written(frame: pd.DataFrame) -> pd.DataFrame:
+def frame_as_text(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the lines as a file holds them: values as text ("{a, b}"), empty cells for ends that are not known."""
     texts = ["" if one is None else "{" + ", ".join(map(cell_text, one)) + "}" for one in frame["values"]]
     return without_infinity(frame).assign(values=texts)
@@ -388,7 +389,7 @@ def _single_values(cuts: AttributeCuts) -> Floats | None:
     attribute = cuts.attribute
     if attribute.known[1] > MAX_VALUES or attribute.missing:
         return None
-    if isinstance(attribute, Grid) or (isinstance(attribute, Listed) and attribute.numeric):
+    if isinstance(attribute, Grid) or (isinstance(attribute, Categorical) and attribute.numeric):
         values = [float(attribute.value_at(i)) for i in range(attribute.known[1])]
         return np.array(values, dtype=np.float64).astype(np.float32).astype(np.float64)
     return None
@@ -461,7 +462,12 @@ def _finite_values(cuts: AttributeCuts, column: PositionColumn, ends: tuple[Floa
     for (pattern, a, b), row in zip(different.tolist(), at.tolist(), strict=True):
         values = column.values[pattern]
         if values is None:  # a run of a grid
-            held = [(attribute.point(_plain(column.low[row]))[0], attribute.point(_plain(column.high[row]))[1])]
+            held = [
+                (
+                    attribute.point(_plain_number(column.low[row]))[0],
+                    attribute.point(_plain_number(column.high[row]))[1],
+                )
+            ]
         else:
             held = [attribute.point(value) for value in values]
         kept = [(max(start, a), min(end, b)) for start, end in held]
@@ -469,7 +475,7 @@ def _finite_values(cuts: AttributeCuts, column: PositionColumn, ends: tuple[Floa
     return of_spans(cuts, spans, back.reshape(-1))
 
 
-def _plain(x: float) -> int | float:
+def _plain_number(x: float) -> int | float:
     """Return a whole number as one."""
     return int(x) if x.is_integer() else float(x)
 
@@ -479,7 +485,7 @@ UNKNOWN = "which rows each tree drew is not known:"  # how the reader of forests
 INSTEAD = "recon certify, recon bound and recon reconstruct ask about rows in whatever order"
 
 
-def unlocated(release: EncodedRelease) -> str:
+def no_positions_reason(release: EncodedRelease) -> str:
     """Return why nothing can be said by position, and what to ask instead; "" where known bags tell rows apart.
 
     A row has a position only by what trees drew of it: how often each one did.
@@ -499,13 +505,13 @@ def unlocated(release: EncodedRelease) -> str:
     )
 
 
-def located(release: EncodedRelease, limits: Limits) -> LocatedAnswer:
+def locate_rows(release: EncodedRelease, limits: Limits) -> LocatedAnswer:
     """Return what is left for the row at every position, in parts of the domain's attributes.
 
     Where the limits end the work it is what was proved by then (`complete` False). Raises `Inconclusive` where rows
     have no position, or nothing was found in time, `ContradictionError` where there is no world.
     """
-    if why := unlocated(release):
+    if why := no_positions_reason(release):
         raise Inconclusive(why)
     limits.report("rows are located")
     return ask(release.statements, Locate(), LocatedAnswer, limits)
@@ -559,7 +565,7 @@ def positions(
     release = release_of(release, limits)
     if known is not None:
         release = with_known_positions(release, known)
-    found = placed(release, learner, ranges, limits)
+    found = position_results(release, learner, ranges, limits)
     frame = found.to_frame()
     frame.attrs.update(attributes(found))
     if certificates:
@@ -569,7 +575,7 @@ def positions(
     return frame
 
 
-def placed(
+def position_results(
     release: EncodedRelease, learner: str = "none", ranges: Ranges = None, limits: Limits | None = None
 ) -> PlacedRows:
     """Return what is proved about every position; see `positions`."""
@@ -578,7 +584,7 @@ def placed(
     limits = limits or Limits()
     known = known_ranges(release.domain, ranges)
     try:
-        answer = located(release, limits)
+        answer = locate_rows(release, limits)
     except ContradictionError:
         if release.beside is None:
             raise

@@ -338,7 +338,7 @@ def _mean_bits(
     exact = all(one.exact for one in left)
     revealed = [before.bits - one.bits for one in left]
     if not of_cells:
-        ends = [_mean_of(revealed, [count(group) for group in held]) for count in (_least, _most)]
+        ends = [_mean_of(revealed, [count(group) for group in held]) for count in (_fewest_rows, _most_rows)]
         found = [end for end in ends if end is not None] or [0.0]
         return min(found), exact and len(set(found)) == 1
     known = sum(group.rows for group in held)
@@ -350,12 +350,12 @@ def _mean_bits(
     return (total / people if people else 0.0), exact and known == people
 
 
-def _least(group: CertainGroup) -> int:
+def _fewest_rows(group: CertainGroup) -> int:
     """Return the fewest rows of a group."""
     return group.rows
 
 
-def _most(group: CertainGroup) -> int:
+def _most_rows(group: CertainGroup) -> int:
     """Return the most rows of a group."""
     return group.most
 
@@ -477,7 +477,7 @@ LISTED = 500  # rows, and values, that are listed; `..._in_all` counts the rest 
 Value = tuple[str, str, str, int]  # group, attribute, value, rows
 
 
-def forced(release: EncodedRelease, measures: Measures, limits: Limits) -> dict[str, Any]:
+def forced_groups(release: EncodedRelease, measures: Measures, limits: Limits) -> dict[str, Any]:
     """Return what is certain in every world and was not before the release, the largest groups first.
 
     `rows`: rows of which every attribute is known, in words (`where`), and how many people (`rows`) have it at least;

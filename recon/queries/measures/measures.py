@@ -53,14 +53,14 @@ def measure(
     answer = _capped(release, counted or count(release, chosen, limits), limits)
     if answer.status == "unsat":
         return empty(release, chosen, answer)
-    found = _measured(release, chosen, answer, limits)
+    found = _measures_from_count(release, chosen, answer, limits)
     if release.domain.continuous:
         found = without_shares(found) if release.cut.unsized else without_bits_left(found)
     if found.datasets is not None:  # datasets are no more than their orders
         datasets = _capped(release, found.datasets, limits, answer.bounds[1])
         if datasets.status == "unsat":
             return empty(release, chosen, replace(datasets, convention=chosen))
-        answer, datasets = _tied(answer, datasets, release.rows.high)
+        answer, datasets = _mutual_bounds(answer, datasets, release.rows.high)
         found = replace(found, counted=answer, datasets=datasets)
     if not release.noisy:
         return found
@@ -90,7 +90,7 @@ def _capped(release: EncodedRelease, answer: CountAnswer, limits: Limits, above:
     return replace(answer, bounds=(lower, max(lower, upper)))
 
 
-def _tied(ordered: CountAnswer, datasets: CountAnswer, rows: int | None) -> tuple[CountAnswer, CountAnswer]:
+def _mutual_bounds(ordered: CountAnswer, datasets: CountAnswer, rows: int | None) -> tuple[CountAnswer, CountAnswer]:
     """Return bounds on the worlds with an order of at most `rows` rows, and on those without one, each by the other.
 
     A dataset has at least one order and at most n!; where either is known to exist, neither is fewer than one.
@@ -109,7 +109,7 @@ def _tied(ordered: CountAnswer, datasets: CountAnswer, rows: int | None) -> tupl
     return ordered, datasets
 
 
-def _measured(release: EncodedRelease, chosen: Convention, answer: CountAnswer, limits: Limits) -> Measures:
+def _measures_from_count(release: EncodedRelease, chosen: Convention, answer: CountAnswer, limits: Limits) -> Measures:
     """Return the measures from the count; see `measure`."""
     if PartitionFigures.refusal(release.statements) is not None or release.statements.unstated:
         from recon.queries.measures.system import measure_coupled

@@ -34,7 +34,7 @@ from solvers.foundation.limits import Limits
 from solvers.noisy.likelihood.maximum import Likeliest
 from solvers.noisy.likelihood.most_likely import capped_rows, most_likely_counts
 from solvers.statements.observations import StatementIndex, observations, widened
-from solvers.statements.questions.engine import how, refused
+from solvers.statements.questions.engine import how, no_world_reason
 from solvers.statements.release import Release, RowCount
 
 DENOISED = "the counts are denoised, {} and not the true ones: verdicts about them prove nothing"
@@ -62,7 +62,7 @@ def certain_release(release: EncodedRelease, limits: Limits) -> Release:
     Where nothing bounds it, rows are left out that make every dataset e^42 times less likely than some dataset.
     """
     if release.statements.unstated:
-        raise Unsupported(f"{refused(release.statements)}; take that out{how(release.statements)}")
+        raise Unsupported(f"{no_world_reason(release.statements)}; take that out{how(release.statements)}")
     sure, declared = widened(release.statements), release.declared or RowCount()
     return capped_rows(replace(sure, rows=declared), limits)
 

@@ -156,7 +156,7 @@ def posterior(release: Released, prior: Prior = "counts", limits: Limits | None 
     reason = why_none(release)
     if reason is not None:
         raise Unsupported(reason)
-    return _computed(release, prior, limits or Limits())
+    return _compute_posterior(release, prior, limits or Limits())
 
 
 def single(release: EncodedRelease) -> bool:
@@ -178,7 +178,7 @@ def why_none(release: EncodedRelease) -> str | None:
     return None
 
 
-def _computed(release: EncodedRelease, prior: Prior, limits: Limits) -> Posterior:
+def _compute_posterior(release: EncodedRelease, prior: Prior, limits: Limits) -> Posterior:
     """Return the posterior; see `posterior`."""
     sure, rows = release.at_confidence(1).statements, release.declared
     assert rows is not None

@@ -22,7 +22,7 @@ from recon.queries.answers.undecided import decide, why_open
 from recon.readers.frames.naming import named_like
 from recon.readers.loading.known_positions import known_rows
 from recon.readers.loading.loading import Released, release_of
-from recon.readers.loading.settled import held, proofs, strengthened_release
+from recon.readers.loading.settled import proofs, strengthened_release, surplus_sentence
 from solvers.engines.chain import NOT_USED, answer
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
@@ -133,7 +133,7 @@ def _label_counts(
             high[left, i] = np.minimum(high[left, i], found.high - have[left, i])
             exact = exact and (found.status == "exact" or not found.open.any())
             lines += why_open(found)
-        low, high = _closed(low, high, rest)
+        low, high = _consistent_bounds(low, high, rest)
     exact = exact or bool((low == high).all())
     return LabelCounts(low, high, rest, exact, () if exact else tuple(dict.fromkeys(lines)))
 
@@ -149,10 +149,10 @@ def _proved_counts(release: EncodedRelease, regions: KnownRegions, have: Ints) -
         cell = at[known], block.label[known]
         low[cell] = np.maximum(low[cell], block.low[known] - have[cell])
         high[cell] = np.minimum(high[cell], block.high[known] - have[cell])
-    return _closed(low, high, rest)
+    return _consistent_bounds(low, high, rest)
 
 
-def _closed(low: Ints, high: Ints, rest: Ints) -> tuple[Ints, Ints]:
+def _consistent_bounds(low: Ints, high: Ints, rest: Ints) -> tuple[Ints, Ints]:
     """Return bounds that add up to the rows of their region, each as near as the others allow."""
     low, high = np.maximum(low, 0), np.clip(high, 0, rest[:, None])
     low = np.maximum(low, rest[:, None] - (high.sum(axis=1)[:, None] - high))
@@ -249,7 +249,7 @@ def targets(release: Released, within: tuple[float, float] | None = None, limits
             lines.append(f"{model.name}: {NOT_USED}: {found.failed or 'nothing follows from them'}")
             continue
         failed = False
-        lines.append(f"{model.name}: {held(found.surplus)}")
+        lines.append(f"{model.name}: {surplus_sentence(found.surplus)}")
         place = {box: i for i, box in enumerate(regions.boxes)}
         at = np.array([place.get(found.boxes[i], -1) for i in range(len(found.boxes))], dtype=np.int64)
         own = at >= 0

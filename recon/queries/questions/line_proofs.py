@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from encoders.encode.encoder import EncodedRelease
 from recon.queries.answers.exact import MAX_CERTIFIED
 from recon.queries.certificates.certificate_format import Json
-from recon.queries.certificates.issuing import Written, as_proved, certificate_json, profiles_json
+from recon.queries.certificates.issuing import WrittenProofs, as_proved, certificate_json, profiles_json
 from recon.readers.frames.selections import select_frame
 from recon.readers.loading.settled import strengthened_release
 from solvers.engines.chain import ask
@@ -96,7 +96,7 @@ class LineProver:
         self.worlds = Worlds(release, self.certifier, self.chosen, limits)
         self.known: dict[Claim | Possible, AnyProof | None] = {}
         self.room = MAX_NUMBERS
-        self.written = Written()
+        self.written = WrittenProofs()
 
     def line(
         self, i: int, verdict: str, minimum: Any, maximum: Any, certificate: Json | None

@@ -13,13 +13,13 @@ import pandas as pd
 
 from encoders.domain.cuts import narrow
 from encoders.domain.domain import GUESSED
-from encoders.domain.values import MISSING, Continuous, Listed, Value, intersection
+from encoders.domain.values import MISSING, Categorical, Continuous, Value, intersection
 from encoders.encode.encoder import EncodedRelease
 from recon.queries.answers.counting import convention_of, tables_of
 from recon.queries.answers.exact import Profiles, as_frame, certify_exact, maximum_rows, select_with, settled_only
 from recon.queries.answers.undecided import decide, leave_one_out, share, why_open
 from recon.queries.located.boxes import with_boxes
-from recon.queries.located.positions import unlocated
+from recon.queries.located.positions import no_positions_reason
 from recon.readers.frames.naming import column_like, named_like
 from recon.readers.frames.out_of_domain import answered
 from recon.readers.frames.selections import columns_by_attribute, profile_ranges, select_frame
@@ -178,7 +178,7 @@ def reconstruct(release: Released, seed: int = 0, limits: Limits | None = None) 
     3       1    0    0
     """
     release = strengthened_release(release_of(release, limits), limits)
-    if not unlocated(release):
+    if not no_positions_reason(release):
         return _reconstruct_in_order(release, seed, limits)
     if release.domain.continuous:
         return _reconstruct_continuous(release, seed, limits)
@@ -329,7 +329,7 @@ def attribute(
     k = domain.place.get(sensitive)
     if k is None and sensitive not in domain.columns:
         raise ReleaseError(f"the sensitive column '{sensitive}' is neither an attribute nor a column of the domain")
-    source = domain.all[k] if k is not None else Listed(sensitive, (0, 1))
+    source = domain.all[k] if k is not None else Categorical(sensitive, (0, 1))
     if isinstance(source, Continuous) or source.span[1] > MAX_VALUES:
         limit = f"the sensitive attribute '{sensitive}' must have at most {MAX_VALUES:,} values"
         raise ReleaseError(f"{limit} ({source.describe()})")

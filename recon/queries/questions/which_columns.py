@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
-from recon.queries.located.positions import placed
+from recon.queries.located.positions import position_results
 from recon.readers.loading.known_positions import POSITION, with_known_positions
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
@@ -58,12 +58,14 @@ def which_columns(release: EncodedRelease, rows: pd.DataFrame, limits: Limits | 
     limits = limits or Limits()
     frame = rows.reset_index(drop=True).assign(**{POSITION: np.arange(len(rows))})
     frame.attrs.update(rows.attrs)
-    best = _opened(release, frame, (), limits)
+    best = _labels_with_known(release, frame, (), limits)
     out = [] if best is None else [best]
     candidates = _most_tested(release, frame)
     while out and out[-1].labels < out[-1].rows and len(out) <= MAX_COLUMNS and not limits.expired():
         tried = [
-            _opened(release, frame, (*out[-1].names, name), limits) for name in candidates if name not in out[-1].names
+            _labels_with_known(release, frame, (*out[-1].names, name), limits)
+            for name in candidates
+            if name not in out[-1].names
         ]
         found = [one for one in tried if one is not None]
         if not found:
@@ -72,7 +74,9 @@ def which_columns(release: EncodedRelease, rows: pd.DataFrame, limits: Limits | 
     return out
 
 
-def _opened(release: EncodedRelease, frame: pd.DataFrame, names: Sequence[str], limits: Limits) -> OpenedLabels | None:
+def _labels_with_known(
+    release: EncodedRelease, frame: pd.DataFrame, names: Sequence[str], limits: Limits
+) -> OpenedLabels | None:
     """Return what follows where some columns are known; None where nothing was found in a part of the time."""
     if limits.expired():
         return None
@@ -80,7 +84,9 @@ def _opened(release: EncodedRelease, frame: pd.DataFrame, names: Sequence[str], 
     known = frame[[POSITION, *names]]
     known.attrs.update(frame.attrs)
     try:
-        found = placed(with_known_positions(release, known) if names else release, limits=limits.at_most(WORK))
+        found = position_results(
+            with_known_positions(release, known) if names else release, limits=limits.at_most(WORK)
+        )
     except Inconclusive:
         return None
     leaves = found.answer.leaves_proved

@@ -20,7 +20,7 @@ from solvers.foundation.errors import Inconclusive, ReleaseError
 from solvers.foundation.exact import decimal, tree_product
 from solvers.foundation.limits import Limits
 from solvers.tables import two_way
-from solvers.tables.solving import Designs, Range, SolvedArea, solved
+from solvers.tables.solving import Designs, Range, SolvedArea, solve_area
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,7 +112,7 @@ def _solutions(tables: Tables, limits: Limits) -> Iterator[SolvedArea]:
         if limits.expired():
             raise Inconclusive(f"the time was up after {k:,} of {len(tables.top_names):,} areas")
         limits.report(f"area {name}: {k:,} of {len(tables.top_names):,}")
-        yield solved(designs, tables.top(k))
+        yield solve_area(designs, tables.top(k))
 
 
 def _figures(one: SolvedArea) -> AreaFigures:
@@ -124,7 +124,7 @@ def _figures(one: SolvedArea) -> AreaFigures:
     return AreaFigures(names[0], one.people, one.unique, one.solutions, one.multiset, one.ordered, one.certain, told)
 
 
-def counted(
+def count_areas(
     tables: Tables, limits: Limits | None = None, each: Callable[[SolvedArea], None] = lambda one: None
 ) -> TablesAnswer:
     """Return what is proved of every top area: data sets, people certain. Areas that time left out are named.
@@ -153,7 +153,7 @@ class ProfileTuples:
     tuples: tuple[NDArray[np.bool_], ...]
 
 
-def _asked(tables: Tables, profiles: pd.DataFrame) -> ProfileTuples:
+def _profile_tuples(tables: Tables, profiles: pd.DataFrame) -> ProfileTuples:
     """Return the profiles of a frame; the area may be left open, as any attribute.
 
     Raises `ReleaseError` for names and values that the domain does not have, an area that is none, and a value that
@@ -229,7 +229,7 @@ def _bounds(one: SolvedArea, area: str | None, tuples: NDArray[np.bool_]) -> tup
         if np.array_equal(hit, rows[:, None] & columns[None, :]):
             low, high = low + max(0, least + column - total), high + min(most, column)
             continue
-        entries = two_way.least(one.low[table.rows], table.sums)
+        entries = two_way.least_entries(one.low[table.rows], table.sums)
         caps = np.minimum(one.high[table.rows][:, None], table.sums[None, :])
         low, high = low + int(entries[hit].sum()), high + min(int(caps[hit].sum()), most, column)
         exact = False
@@ -252,7 +252,7 @@ def certified(tables: Tables, profiles: pd.DataFrame, limits: Limits | None = No
     import pandas as pd
 
     limits = limits or Limits()
-    wanted, narrow = _asked(tables, profiles), _narrower(tables, profiles)
+    wanted, narrow = _profile_tuples(tables, profiles), _narrower(tables, profiles)
     low, high = np.zeros(len(profiles), np.int64), np.zeros(len(profiles), np.int64)
     exact = np.ones(len(profiles), bool)
     for one in _solutions(tables, limits):
@@ -394,4 +394,4 @@ def counted_with_proofs(tables: Tables, limits: Limits) -> tuple[TablesAnswer, d
         if not len(one.open):
             proofs[one.live.top.names[0]] = certificate(tables, one)
 
-    return counted(tables, limits, proved), proofs
+    return count_areas(tables, limits, proved), proofs

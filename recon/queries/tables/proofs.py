@@ -28,7 +28,7 @@ from solvers.tables.atoms import ClashError, Ints, LiveCounts, live, propagated
 from solvers.tables.distances import OpenCounts, bound_of, distance, multiplied, total_of
 from solvers.tables.replay import replayed
 from solvers.tables.solving import ANY, Designs, SolvedArea, steps_for
-from solvers.tables.widths import AreaWidth, Proved
+from solvers.tables.widths import AreaWidth, ProvedDistance
 
 KEY = "recon_tables_certificate"
 KEYS = {KEY, "area", "claim", "people", "cells", "release", "steps"}
@@ -45,7 +45,7 @@ def certificate(tables: Tables, one: SolvedArea) -> dict[str, Any] | None:
     steps = steps_for(one.live)
     if steps is None:
         return None
-    packed = _packed(np.diff(np.array([0, *steps], np.int64)).tolist())
+    packed = _pack_integers(np.diff(np.array([0, *steps], np.int64)).tolist())
     people, cells = int(one.low.sum()), int((one.low > 0).sum())
     return {KEY: 1, "area": one.live.top.names[0], "claim": CLAIM, "people": people, "cells": cells,
             "release": list(tables.hashes), "steps": packed}  # fmt: skip
@@ -62,13 +62,13 @@ def _varints(numbers: list[int]) -> bytes:
     return bytes(out)
 
 
-def _packed(numbers: Iterable[int]) -> str:
+def _pack_integers(numbers: Iterable[int]) -> str:
     """Return whole numbers of either sign, packed."""
     signed = [2 * n if n >= 0 else -2 * n - 1 for n in numbers]
     return base64.b64encode(zlib.compress(_varints(signed), 9)).decode()
 
 
-def _unpacked(text: Any) -> list[int]:
+def _unpack_integers(text: Any) -> list[int]:
     """Return whole numbers that were packed; `CertificateError` where they are none."""
     try:
         unpacker = zlib.decompressobj()
@@ -101,7 +101,7 @@ class CheckedArea:
 
 
 @dataclass(frozen=True, eq=False)
-class _Plain:
+class _CheckedSystem:
     """A top area as a checker sees it: all statements, or each leaf's own; the bounds that they have one by one."""
 
     live: LiveCounts
@@ -112,7 +112,7 @@ class _Plain:
     high: Ints
 
     @classmethod
-    def of(cls, system: LiveCounts, label: Ints, alone: bool) -> _Plain:
+    def of(cls, system: LiveCounts, label: Ints, alone: bool) -> _CheckedSystem:
         """Return it; `CertificateError` where the statements contradict each other."""
         chosen = np.flatnonzero(system.own) if alone else np.arange(len(system.rows))
         n = len(system.leaf)
@@ -168,7 +168,7 @@ class Checker:
     tables: Tables
     without: tuple[str, ...] = ()
     schema: tuple[str, ...] | None = None
-    known: dict[tuple[str, bool], _Plain] = field(default_factory=dict)
+    known: dict[tuple[str, bool], _CheckedSystem] = field(default_factory=dict)
 
     @cached_property
     def _less(self) -> Tables:
@@ -182,7 +182,7 @@ class Checker:
     def _designs(self) -> Designs:
         return Designs(self._less.system)
 
-    def area(self, top: str, alone: bool) -> _Plain:
+    def area(self, top: str, alone: bool) -> _CheckedSystem:
         """Return a top area by the tables of each leaf alone, or by all; the last one is remembered."""
         if (top, alone) not in self.known:
             self.known = {key: one for key, one in self.known.items() if key[0] == top}
@@ -192,14 +192,16 @@ class Checker:
             area = self._less.top(names.index(top))
             system = live(self._less.system, area, self._designs.of(area))
             label = labels(self._less, system, self._cells, self.schema or ())
-            self.known[top, alone] = _Plain.of(system, label, alone)
+            self.known[top, alone] = _CheckedSystem.of(system, label, alone)
         return self.known[top, alone]
 
     def adopted(self, one: SolvedArea, label: Ints) -> None:
         """Take the statements of an area that was just solved, for certificates to be made."""
-        self.known = {(one.live.top.names[0], alone): _Plain.of(one.live, label, alone) for alone in (False, True)}
+        self.known = {
+            (one.live.top.names[0], alone): _CheckedSystem.of(one.live, label, alone) for alone in (False, True)
+        }
 
-    def certificate(self, top: str, found: AreaWidth, proved: Proved, alone: bool) -> dict[str, Any] | None:
+    def certificate(self, top: str, found: AreaWidth, proved: ProvedDistance, alone: bool) -> dict[str, Any] | None:
         """Return the certificate of a width: what it proves may lie wider than what was found. None: it proves nothing.
 
         After `adopted`.
@@ -221,9 +223,10 @@ class Checker:
             "people": plain.people(found.leaf), "distance": [low, high],
             "schema": None if self.schema is None else [*self.schema],
             "without": [*self.without], "release": list(self.tables.hashes),
-            "x": _packed(x.tolist()) if low and x is not None else "",
-            "y": _packed(y.tolist()) if low and y is not None else "",
-            "rows": _packed(v for pair in rows for v in pair), "sums": _packed(v for pair in sums for v in pair),
+            "x": _pack_integers(x.tolist()) if low and x is not None else "",
+            "y": _pack_integers(y.tolist()) if low and y is not None else "",
+            "rows": _pack_integers(v for pair in rows for v in pair),
+            "sums": _pack_integers(v for pair in sums for v in pair),
         }  # fmt: skip
 
     def check(self, found: Mapping[str, Any]) -> None:
@@ -240,10 +243,10 @@ class Checker:
         low, high = found["distance"]
         if not all(isinstance(v, int) and not isinstance(v, bool) for v in (low, high)):
             raise CertificateError("its distances are no whole numbers")
-        rows, sums = (_pairs(_unpacked(found[key])) for key in ("rows", "sums"))
+        rows, sums = (_pairs(_unpack_integers(found[key])) for key in ("rows", "sums"))
         if high < plain.at_most(leaf, rows, sums):
             raise CertificateError("its multipliers do not prove that no two data sets lie further apart")
-        if low > 0 and plain.apart(leaf, _unpacked(found["x"]), _unpacked(found["y"])) < low:
+        if low > 0 and plain.apart(leaf, _unpack_integers(found["x"]), _unpack_integers(found["y"])) < low:
             raise CertificateError("its data sets do not lie so far apart")
 
 
@@ -264,7 +267,7 @@ def _certificates_in(data: Any) -> Iterator[Mapping[str, Any]]:
             yield from _certificates_in(value)
 
 
-def verified(data: Any, tables: Tables, limits: Limits) -> list[CheckedArea]:
+def verify_areas(data: Any, tables: Tables, limits: Limits) -> list[CheckedArea]:
     """Return what the check of every certificate in a result found; those that time left out say so."""
     designs, out = Designs(tables.system), []
     place = {name: k for k, name in enumerate(tables.top_names)}
@@ -318,7 +321,7 @@ def _error(found: Mapping[str, Any], tables: Tables, designs: Designs, place: di
         if found["area"] not in place:
             raise CertificateError("there is no such area that lies in no other")
         top = tables.top(place[found["area"]])
-        x = replayed(live(tables.system, top, designs.of(top)), np.cumsum(_unpacked(found["steps"])).tolist())
+        x = replayed(live(tables.system, top, designs.of(top)), np.cumsum(_unpack_integers(found["steps"])).tolist())
         if (int(x.sum()), int((x > 0).sum())) != (found["people"], found["cells"]):
             raise CertificateError("it says another number of people or cells than follows")
     except (CertificateError, ContradictionError) as error:

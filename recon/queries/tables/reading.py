@@ -14,7 +14,7 @@ from recon.queries.tables.tables import Cell, Counts, Tables, coded, defined, de
 from recon.readers.formats.release import reading
 from recon.readers.formats.release.reading import may_have_tables
 from recon.readers.formats.release.schema import CellPart, ConditionPart, FilePart, ReleasePart, TablesPart
-from recon.readers.stored.rewriting import unpacked
+from recon.readers.stored.rewriting import gunzip
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 
@@ -34,14 +34,14 @@ def opened_tables(files: Sequence[str]) -> Tables | None:
         return None
     if not all(held):
         raise Unsupported(f"{files[held.index(False)]}: tables of areas are joined with tables of areas alone")
-    return _joined(parts)
+    return _join_tables(parts)
 
 
 def _part(path: str) -> tuple[str, ReleasePart] | None:
     if not may_have_tables(path):
         return None
     data, sha256 = reading.read_bytes(path)
-    part = reading.parse(unpacked(data, current().left), path)
+    part = reading.parse(gunzip(data, current().left), path)
     kinds = {m.kind for m in part.models}
     if "tables" not in kinds:
         return None
@@ -50,7 +50,7 @@ def _part(path: str) -> tuple[str, ReleasePart] | None:
     return sha256, part
 
 
-def _joined(parts: Sequence[tuple[str, str, ReleasePart]]) -> Tables:
+def _join_tables(parts: Sequence[tuple[str, str, ReleasePart]]) -> Tables:
     cells: dict[str, Cell] = {}
     counts: list[Counts] = []
     parents: dict[str, str | None] = {}
@@ -88,7 +88,7 @@ def _joined(parts: Sequence[tuple[str, str, ReleasePart]]) -> Tables:
                 raise ReleaseError(f"'{unknown[0]}' is the table of no cell", place=f"{place}.complete", file=path)
             complete |= chosen
             _areas(model, parents, place, path)
-            given = _beside(path, model.values, hashes) if isinstance(model.values, FilePart) else model.values
+            given = _path_beside(path, model.values, hashes) if isinstance(model.values, FilePart) else model.values
             try:
                 told = coded(given, {c.name: k for k, c in enumerate(found)})
             except ReleaseError as error:
@@ -98,13 +98,14 @@ def _joined(parts: Sequence[tuple[str, str, ReleasePart]]) -> Tables:
     if len(names) > 1:
         raise ReleaseError(f"the area is called {' and '.join(sorted(names))}: give one name", file=parts[-1][0])
     try:
-        return Tables(_together(counts), list(cells.values()), parents or None, sorted(complete), domain, names.pop(),
+        return Tables(_join_counts(counts), list(cells.values()), parents or None, sorted(complete), domain,
+                      names.pop(),
                       [p for p, _, _ in parts], hashes, schema)  # fmt: skip
     except ReleaseError as error:
         raise error.at(file=parts[0][0]) from None
 
 
-def _together(counts: Sequence[Counts]) -> Counts:
+def _join_counts(counts: Sequence[Counts]) -> Counts:
     """Return the counts of several models as those of one."""
     names = {name: k for k, name in enumerate(dict.fromkeys(n for one in counts for n in one.names))}
     area = [np.array([names[n] for n in one.names], np.int64)[one.area] for one in counts]
@@ -127,7 +128,7 @@ def _areas(model: TablesPart, parents: dict[str, str | None], place: str, path: 
 
 def _cells(model: TablesPart, domain: Domain, place: str, path: str, hashes: list[str]) -> list[Cell]:
     if isinstance(model.cells, FilePart):
-        beside = _beside(path, model.cells, hashes)
+        beside = _path_beside(path, model.cells, hashes)
         return defined(definitions(beside), domain, beside)[0]
     found = []
     for i, part in enumerate(model.cells):
@@ -147,15 +148,15 @@ def _conditions(part: CellPart, place: str, path: str) -> list[ConditionPart]:
     return [part.where] if part.where is not None else list(part.any or ())
 
 
-def _beside(path: str, part: FilePart, hashes: list[str]) -> str:
+def _path_beside(path: str, part: FilePart, hashes: list[str]) -> str:
     """Return the path of a file beside a release file, and remember its hash; `ReleaseError` for one elsewhere."""
     if os.path.basename(part.file) != part.file or part.file in {"", ".", ".."}:
         raise ReleaseError(f"'{part.file}' is no name of a file beside this one", file=path)
     found = os.path.join(os.path.dirname(path), part.file)
     digest = hashlib.sha256()
-    from recon.io.files.opening import opened
+    from recon.io.files.opening import open_regular
 
-    with opened(found) as (file, _):
+    with open_regular(found) as (file, _):
         while piece := file.read(1 << 20):
             digest.update(piece)
     hashes.append(digest.hexdigest())

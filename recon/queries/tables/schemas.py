@@ -101,7 +101,7 @@ def told_apart(tables: Tables) -> Ints:
     return tables.system.classes(_lower_cells(tables))
 
 
-def _ends(live: LiveCounts, cells: Ints) -> tuple[Ints, Ints]:
+def _atom_ranges(live: LiveCounts, cells: Ints) -> tuple[Ints, Ints]:
     """Return the least and greatest cell of the histogram in every atom."""
     atom = _atoms(live)
     least, most = np.full(len(live.atom_b), len(cells), np.int64), np.full(len(live.atom_b), -1, np.int64)
@@ -112,7 +112,7 @@ def _ends(live: LiveCounts, cells: Ints) -> tuple[Ints, Ints]:
 
 def inside_one(live: LiveCounts, cells: Ints) -> NDArray[np.bool_]:
     """Return which counts of an area lie in one cell of the histogram."""
-    least, most = _ends(live, cells)
+    least, most = _atom_ranges(live, cells)
     out: NDArray[np.bool_] = (least == most)[live.atom]
     return out
 
@@ -125,7 +125,7 @@ def labels(tables: Tables, live: LiveCounts, cells: Ints | None, schema: Sequenc
     if cells is None:
         return live.atom.copy()
     atom = _atoms(live)
-    least, most = _ends(live, cells)
+    least, most = _atom_ranges(live, cells)
     bad = np.flatnonzero((least != most)[live.atom])
     if len(bad):
         inner = np.flatnonzero(atom == live.atom[bad[0]])

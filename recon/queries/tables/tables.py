@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from encoders.domain.cuts import AttributeCuts
 from encoders.domain.domain import Condition, Domain
-from encoders.domain.values import Grid, Listed, Position, Ranges, Test, from_text, intersection
+from encoders.domain.values import Categorical, Grid, Position, Ranges, Test, from_text, intersection
 from recon.io.files.opening import current
 from recon.io.files.tables import counts_rows, csv_columns, csv_lines, read_parquet, reading, table_text
 from solvers.foundation.errors import ContradictionError, ReleaseError, TooLarge
@@ -130,7 +130,7 @@ def _domain(
     for n, found in values.items():
         if not found:
             raise ReleaseError(f"no cell says anything of '{n}': give the domain, or leave the column out", file=file)
-        attributes.append(Listed(n, ("N", "Y") if set(found) <= {"N", "Y"} else tuple(found)))
+        attributes.append(Categorical(n, ("N", "Y") if set(found) <= {"N", "Y"} else tuple(found)))
     for n in ranges:
         try:
             numbers = [int(x) for end in ("start", "end") for x in columns[f"{end}_{n}"] if x]
@@ -372,7 +372,7 @@ class Tables:
         store = object.__setattr__
         store(self, "cells", tuple(cells))
         store(self, "areas", Areas.of(every, parents))
-        order, kept = _once(codes[of_area], of_cell, value, every, self.cells)
+        order, kept = _unique_counts(codes[of_area], of_cell, value, every, self.cells)
         store(self, "of_area", codes[of_area][order][kept])
         store(self, "of_cell", of_cell[order][kept])
         store(self, "value", value[order][kept])
@@ -531,7 +531,7 @@ def _numbered(cells: Sequence[Cell]) -> dict[str, int]:
     return place
 
 
-def _once(
+def _unique_counts(
     area: Ints, cell: Ints, value: Ints, names: Sequence[str], cells: Sequence[Cell]
 ) -> tuple[Ints, NDArray[np.bool_]]:
     """Return an order of the counts, and which stay so that each stands once; `ContradictionError` where two differ."""

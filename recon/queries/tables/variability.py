@@ -25,7 +25,7 @@ from solvers.foundation.errors import Inconclusive, ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.foundation.parallel.pieces import completed_with
 from solvers.tables.atoms import Ints
-from solvers.tables.solving import Designs, solved
+from solvers.tables.solving import Designs, solve_area
 from solvers.tables.widths import Widths
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _percentiles(high: NDArray[np.float64], weight: NDArray[Any]) -> dict[str, f
 
 
 @dataclass(frozen=True, eq=False)
-class _Asked:
+class _AreaQuestion:
     """What is asked of every top area."""
 
     tables: Tables
@@ -191,11 +191,12 @@ def variability(
         head = {"recon_variability": 2, "release": list(tables.hashes), "without": sorted(without), "coupled": coupled,
                 "schema": None if named is None else [*named], "around": FOUND if center else told, "relaxed": relaxed,
                 "proofs": proofs, "count": count, "areas": len(tables.top_names)}  # fmt: skip
-        done = _stored(store, head)
+        done = _read_store(store, head)
     todo = [k for k in range(len(chosen.top_names)) if k not in done]
-    asked = _Asked(chosen, tables, cells, named, tuple(without), people, around is not None, coupled, relaxed, proofs,
+    asked = _AreaQuestion(chosen, tables, cells, named, tuple(without), people, around is not None, coupled, relaxed,
+                          proofs,
                    count)  # fmt: skip
-    for i, found in completed_with(asked, _one, todo, limits, what="areas", alone=1.5):
+    for i, found in completed_with(asked, _top_area_lines, todo, limits, what="areas", alone=1.5):
         done[todo[i]] = found
         if store is not None:
             _append(store, {"top": todo[i], **found})
@@ -205,12 +206,12 @@ def variability(
     return Variability(every, left, chosen.assumptions, columns, named, proved, coupled)
 
 
-def _one(asked: _Asked, k: int, limits: Limits) -> dict[str, Any]:
+def _top_area_lines(asked: _AreaQuestion, k: int, limits: Limits) -> dict[str, Any]:
     """Return the lines of the smallest areas in a top area, and the certificates of their widths."""
     tables = asked.tables
     if "designs" not in tables.derived:
         tables.derived["designs"] = Designs(tables.system)
-    one = solved(tables.derived["designs"], tables.top(k))
+    one = solve_area(tables.derived["designs"], tables.top(k))
     names = one.live.top.names
     label = labels(tables, one.live, asked.cells, asked.schema or ())
     people = None if asked.people is None else counts_of(tables, one.live, asked.people)
@@ -268,14 +269,14 @@ def _certain(tables: Tables, cells: Ints) -> int:
     designs, total = Designs(tables.system), 0
     for top in tables.tops():
         try:
-            one = solved(designs, top)
+            one = solve_area(designs, top)
         except Inconclusive:  # nothing bounds how many people there are
             continue
         total += int(one.low[inside_one(one.live, cells)].sum())
     return total
 
 
-def _stored(path: str, head: dict[str, Any]) -> dict[int, dict[str, Any]]:
+def _read_store(path: str, head: dict[str, Any]) -> dict[int, dict[str, Any]]:
     """Return what a store holds; a last line that was not written to its end is cut off."""
     if not os.path.exists(path):
         _append(path, head)

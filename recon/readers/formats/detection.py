@@ -22,10 +22,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from recon.io.files.opening import current, read_text, within
+from recon.io.files.opening import budget_within, current, read_text
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.stored.objects.things import Thing
-from recon.readers.stored.rewriting import open_stored, unpacked
+from recon.readers.stored.rewriting import gunzip, open_stored
 from solvers.foundation.errors import ReconError, ReleaseError, Unsupported
 
 FOREIGN_HEAD = 4096  # bytes that are looked at
@@ -47,7 +47,7 @@ class Foreign:
     within: bytes = b""
 
 
-def _named(*ends: str) -> Callable[[str], bool]:
+def _ends_with(*ends: str) -> Callable[[str], bool]:
     return lambda name: name.endswith(ends)
 
 
@@ -68,14 +68,15 @@ FOREIGN = (
     Foreign("CatBoost's code of a model", "leaf values, no weights of leaves", "save_model('model.cbm')",
             rb"###  Model data\r?\nclass catboost_model|#include <string>[\s\S]{0,400}struct CatboostModel"),
     Foreign("an H2O MOJO", "no counts of rows, but node weights where they were asked for",
-            f"h2o.print_mojo('model.zip', format='json') shows them: write them {_LEAVES}", member=_named("model.ini")),
+            f"h2o.print_mojo('model.zip', format='json') shows them: write them {_LEAVES}",
+            member=_ends_with("model.ini")),
     Foreign("a KNIME workflow", "the model inside its nodes",
-            "write it with KNIME's PMML Writer node: PMML is read", member=_named("workflow.knime")),
+            "write it with KNIME's PMML Writer node: PMML is read", member=_ends_with("workflow.knime")),
     Foreign("a PyTorch file", "weights, no counts of rows",
-            "nothing is counted in it; what else it stores recon does not say", member=_named("/data.pkl")),
-    Foreign("an Excel workbook", *_SHEET, member=_named("xl/workbook.xml")),
+            "nothing is counted in it; what else it stores recon does not say", member=_ends_with("/data.pkl")),
+    Foreign("an Excel workbook", *_SHEET, member=_ends_with("xl/workbook.xml")),
     Foreign("an OpenDocument spreadsheet", *_SHEET, member=lambda name: name == "content.xml"),
-    Foreign("a NumPy archive (.npz)", "arrays, no model", _MODEL, member=_named(".npy")),
+    Foreign("a NumPy archive (.npz)", "arrays, no model", _MODEL, member=_ends_with(".npy")),
     Foreign("a NumPy array (.npy)", "numbers, no model", _MODEL, rb"\x93NUMPY"),
     Foreign("an R workspace (.RData)", "any number of R objects",
             "load() it, and saveRDS(model, 'model.rds') the one model: rpart objects are read", rb"RD[XA][23]\n"),
@@ -186,7 +187,7 @@ def read_draft(data: bytes, memory: int) -> Draft | None:
     read.
     """
     try:
-        with within(memory):
+        with budget_within(memory):
             return _draft_of_bytes(data, memory)
     except ReconError:
         raise
@@ -235,7 +236,7 @@ def _binary_draft(data: bytes, memory: int) -> Draft | bytes:
         return draft_of_object(stored.root, stored.format)
     if is_rds(data):
         return read_rpart_rds(data, memory)
-    data = unpacked(data, memory)
+    data = gunzip(data, memory)
     _refuse_foreign(data)
     if looks_like_xgboost_ubj(data[:HEAD]):
         return read_xgboost_ubj(data, memory)

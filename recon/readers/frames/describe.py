@@ -47,7 +47,7 @@ from typing import Any
 import numpy as np
 
 from encoders.domain.cuts import AttributeCuts
-from encoders.domain.values import MISSING, AnyAttribute, Grid, Listed, Position, cell_text, plain_number
+from encoders.domain.values import MISSING, AnyAttribute, Categorical, Grid, Position, cell_text, plain_number
 from encoders.parts.base import CutDomain
 from solvers.statements.boxes import Box, spans
 
@@ -74,13 +74,13 @@ def _edge_text(cuts: AttributeCuts, edge: int, single: bool) -> Shown:
     if not 0 < edge < len(cuts.edges) - 1 or abs(x) > MAX_FLOAT32_WHOLE:
         return _in_full(x), side
     if not single:
-        alone = all(_rounded(cuts.edges[e]) != _rounded((x, side)) for e in (edge - 1, edge + 1))
+        alone = all(_edge_number(cuts.edges[e]) != _edge_number((x, side)) for e in (edge - 1, edge + 1))
         return without_noise(x, side) if alone else (_in_full(x), side)
     found = _shortest(float(x), side, _position(cuts.edges[edge - 1]), _position(cuts.edges[edge + 1]))
-    return (_in_full(x), side) if found is None else (_written(found[0]), found[1])
+    return (_in_full(x), side) if found is None else (_number_text(found[0]), found[1])
 
 
-def _rounded(edge: Position) -> float:
+def _edge_number(edge: Position) -> float:
     """Return the number of an edge to 15 digits."""
     return float(f"{_position(edge)[0]:.{LONGER}g}")
 
@@ -90,8 +90,8 @@ def without_noise(x: Fraction, side: int) -> Shown:
 
     The decimal of 15 digits nearest to x is the last one below x, or the first above.
     """
-    full, near = _in_full(x), _rounded((x, side))
-    short = _written(near)
+    full, near = _in_full(x), _edge_number((x, side))
+    short = _number_text(near)
     if len(short) > len(full) - NOISE:
         return full, side
     return short, int(Fraction(repr(near)) < x)
@@ -110,7 +110,7 @@ def _position(edge: Position) -> tuple[float, int]:
     return float(max(-FAR, min(FAR, edge[0]))), int(edge[1])
 
 
-def _written(number: float) -> str:
+def _number_text(number: float) -> str:
     """Return a number in digits, whole ones without a point."""
     return str(int(number)) if number.is_integer() else repr(number)
 
@@ -195,7 +195,7 @@ def _one_hot_groups(attributes: Sequence[AnyAttribute]) -> dict[int, OneHot]:
     """
     members: dict[str, dict[int, str]] = {}
     for k, attribute in enumerate(attributes):
-        if isinstance(attribute, Listed) and not attribute.missing and attribute.values == (0, 1):
+        if isinstance(attribute, Categorical) and not attribute.missing and attribute.values == (0, 1):
             for base, value in _readings(attribute.name):
                 members.setdefault(base, {})[k] = value
     out: dict[int, OneHot] = {}
@@ -276,18 +276,18 @@ class Words:
     def binary(self, k: int) -> bool:
         """Return whether an attribute is 0 or 1, cut in two, and never missing."""
         attribute = self.attributes[k]
-        return isinstance(attribute, Listed) and attribute.values == (0, 1) and len(self.cut.cuts[k].sizes) == 2
+        return isinstance(attribute, Categorical) and attribute.values == (0, 1) and len(self.cut.cuts[k].sizes) == 2
 
     def either(self, k: int, mask: int) -> list[str]:
         """Return an attribute's allowed values in words, one text per range of real numbers: "age = 30", "x <= 2"."""
         attribute = self.attributes[k]
-        if isinstance(attribute, Listed):
+        if isinstance(attribute, Categorical):
             return [self.listed(attribute, k, mask)]
         if isinstance(attribute, Grid):
             return [self.gridded(attribute, k, mask)]
         return self.ranges(k, mask, attribute.name)
 
-    def listed(self, attribute: Listed, k: int, mask: int) -> str:
+    def listed(self, attribute: Categorical, k: int, mask: int) -> str:
         """Return listed values: one by one where they are few, else as a range or by those that are not meant."""
         inside, name = self.positions(k, mask), attribute.name
         values = [attribute.value(i) for i in inside]
@@ -321,7 +321,7 @@ class Words:
     def values(self, k: int, mask: int) -> str:
         """Return the values of some parts of an attribute without its name: a set, or ranges."""
         cuts, attribute = self.cut.cuts[k], self.attributes[k]
-        if isinstance(attribute, Listed):
+        if isinstance(attribute, Categorical):
             return "{" + ", ".join(cell_text(attribute.value(i)) for i in self.positions(k, mask)) + "}"
         if not isinstance(attribute, Grid):
             ranges = self.ranges(k, mask, "")
@@ -396,7 +396,7 @@ def condition_json(cut: CutDomain, box: Box) -> dict[str, Any] | None:
     for k, mask in box.literals:
         attribute, runs = words.attributes[k], spans(mask & ((1 << len(cut.cuts[k].sizes)) - 1))
         first, last = cut.cuts[k].bounds(runs[0][0])[0], cut.cuts[k].bounds(runs[-1][1] - 1)[1]
-        if isinstance(attribute, Listed):
+        if isinstance(attribute, Categorical):
             values = [attribute.value(i) for i in words.positions(k, mask)]
             out[attribute.name] = {"in": values} if len(values) > 1 else values[0]
         elif len(runs) > 1 or (attribute.missing and last > attribute.known[1]):

@@ -35,7 +35,7 @@ def answered(
         return found
     place = dict(enumerate(kept.tolist()))
     found["profile"] = [place[i] for i in found["profile"].tolist()]
-    out = _joined(found, _blank(found, rows, odd, doubt(release.domain)))
+    out = _joined_frames(found, _blank(found, rows, odd, doubt(release.domain)))
     out.attrs.update(found.attrs)
     file = frame.attrs.get("file", "") or "the profiles"
     head = f"{len(rows):,} of {len(frame):,} profiles lie outside the domain ({file}):"
@@ -56,7 +56,7 @@ def _blank(found: pd.DataFrame, rows: Sequence[int], odd: Sequence[Odd], doubtfu
     return out
 
 
-def _joined(found: pd.DataFrame, outside: pd.DataFrame) -> pd.DataFrame:
+def _joined_frames(found: pd.DataFrame, outside: pd.DataFrame) -> pd.DataFrame:
     """Return both in the order of the profiles; empty figures are missing ones, whole numbers stay whole."""
     columns, both = list(found.columns), [*found.to_dict("records"), *outside.to_dict("records")]
     both.sort(key=lambda line: line["profile"])

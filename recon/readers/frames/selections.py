@@ -24,9 +24,9 @@ from encoders.domain.domain import GUESSED, Condition, Domain
 from encoders.domain.values import (
     MISSING,
     AnyAttribute,
+    Categorical,
     Continuous,
     Grid,
-    Listed,
     Ranges,
     Test,
     Value,
@@ -228,7 +228,7 @@ def cell_ranges(domain: Domain, name: str, value: Any, text: bool) -> tuple[int,
     plain = value.item() if isinstance(value, np.generic) else value
     k = domain.place.get(name)
     if isinstance(plain, str) and text:
-        plain = from_text(plain, domain.all[k] if k is not None else Listed(name, (0, 1)))
+        plain = from_text(plain, domain.all[k] if k is not None else Categorical(name, (0, 1)))
     wanted = one_of(domain, name, (plain,))
     if k is not None and isinstance(domain.all[k], Continuous) and not wanted.missing:
         return k, (domain.all[k].point(plain),)
@@ -332,7 +332,7 @@ def distinct_cells(frame: pd.DataFrame, i: int) -> tuple[NDArray[np.int64], NDAr
 def untested(release: EncodedRelease) -> frozenset[int]:
     """Return the attributes of a guessed domain that no test uses: nobody said which values they have."""
     guessed = release.domain.attributes if release.domain.source == GUESSED else ()
-    binary = (k for k, a in enumerate(guessed) if isinstance(a, Listed) and a.values == (0, 1))
+    binary = (k for k, a in enumerate(guessed) if isinstance(a, Categorical) and a.values == (0, 1))
     return frozenset(k for k in binary if len(release.cut.cuts[k].sizes) == 1)
 
 

@@ -25,7 +25,7 @@ from encoders.models.models import Table
 from encoders.parts.base import CutDomain
 from encoders.parts.statistics import StatisticGroup, bounds, number, numbers_of
 from recon.readers.frames.selections import frame_ranges, select_frame, whole_rows
-from solvers.engines.figures.values import broken as broken_figures
+from solvers.engines.figures.values import broken_figures
 from solvers.foundation.displayed import WIDTH, Displayed, DisplayFacts, many
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.boxes import Box, Boxes, Region
@@ -312,7 +312,7 @@ def _numbers_of(cut: CutDomain, k: int, indices: NDArray[Any]) -> NDArray[np.flo
     return np.array([found[part] for part in parts_of(cut, k, indices)], dtype=np.float64)
 
 
-def _within(numbers: NDArray[np.float64], attribute: Continuous, ranges: Ranges) -> NDArray[np.bool_]:
+def _within_ranges(numbers: NDArray[np.float64], attribute: Continuous, ranges: Ranges) -> NDArray[np.bool_]:
     """Return which numbers (NaN: missing) lie in ranges of a continuous attribute's positions."""
     last = attribute.gap
     spans = [last if np.isnan(x) else ((exact(float(x)), 0), (exact(float(x)), 1)) for x in numbers]
@@ -440,7 +440,7 @@ class World(Displayed):
             for name in viewed.get(k, ()):
                 _, ranges = self.domain.view_ranges(name)
                 if numbers is not None and isinstance(attribute, Continuous):
-                    columns[name] = _within(numbers, attribute, ranges).astype(np.int64)
+                    columns[name] = _within_ranges(numbers, attribute, ranges).astype(np.int64)
                     continue
                 inside = np.zeros(len(values), dtype=bool)
                 for start, end in ranges:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from recon.readers.formats.sklearn.trees.seeds import labels_from_weights
 from recon.readers.inspection.documents.documents import document_findings
 from recon.readers.inspection.documents.leftovers import odd_findings
-from recon.readers.inspection.findings.findings import Finding, Level, merged, not_understood
+from recon.readers.inspection.findings.findings import Finding, Level, merge_findings, not_understood
 from recon.readers.inspection.findings.rules import LeakRule, rules_of
 from recon.readers.inspection.findings.severity import GRAVE, SMALL, about, is_counting, of_object, rows_of_tree
 from recon.readers.inspection.ledger.attributes import base_of, class_key
@@ -410,7 +410,7 @@ def inspect_graph(root: Any, memory: int = 1 << 30, depth: int = 0, whole: bool 
     told |= {id(p): ("unused", about(one), one.follows) for p, one in tables}
     told |= {id(p): ("unused", "", "a seed") for p in seeds.told}
     told_whole = {id(p) for held, one in matched if one.level in GRAVE for p in held} | {id(p) for p, _ in tables}
-    outside = _outside(places, told_whole)
+    outside = _places_outside(places, told_whole)
     bounded = {id(p): NUMBER for p in seeds.told if not isinstance(p.value, Thing)}
     bounded |= {id(p): LONGEST_NAME for held, one in matched if one.rule == "names" for p in held}
     parts, wrong = tree_parts(outside, whole)
@@ -421,7 +421,7 @@ def inspect_graph(root: Any, memory: int = 1 << 30, depth: int = 0, whole: bool 
     found = counted + seeds.findings + wrong
     found += [one for _, one in tables] + per_row + ledger.findings()
     found += blob_findings(outside, look_inside, memory, depth)
-    return Graph(max(known, default=None), merged(found), ledger, tuple(thing.class_name for thing in things))
+    return Graph(max(known, default=None), merge_findings(found), ledger, tuple(thing.class_name for thing in things))
 
 
 def _is_sure(held: list[GraphPlace], one: Finding) -> bool:
@@ -430,7 +430,7 @@ def _is_sure(held: list[GraphPlace], one: Finding) -> bool:
     return one.level in GRAVE or (owner is not None and base_of(class_key(owner)).partition(".")[0] in LIBRARIES)
 
 
-def _outside(places: list[GraphPlace], whole: set[int]) -> list[GraphPlace]:
+def _places_outside(places: list[GraphPlace], whole: set[int]) -> list[GraphPlace]:
     """Return the places that do not stand inside of something that a finding tells wholly."""
     inside: set[int] = set()
     found = []
@@ -547,7 +547,7 @@ def look_inside(data: bytes, path: str, memory: int, depth: int = 0) -> list[Fin
         return []
     why = ""
     try:
-        found = _opened(data, path, memory, depth) if depth < DEEPEST else None
+        found = _embedded_findings(data, path, memory, depth) if depth < DEEPEST else None
         if found is not None:
             return found
     except ReconError as error:
@@ -557,21 +557,21 @@ def look_inside(data: bytes, path: str, memory: int, depth: int = 0) -> list[Fin
     return [not_understood(path, len(data), "", why[:200])]
 
 
-def _opened(data: bytes, path: str, memory: int, depth: int) -> list[Finding] | None:
+def _embedded_findings(data: bytes, path: str, memory: int, depth: int) -> list[Finding] | None:
     """Return what bytes of a known kind give away, None for all others."""
     stored = open_stored(data, memory)
     if stored is not None:
         found = inspect_graph(stored.root, memory, depth + 1).findings
-        return inside(path, stored.format, [*found, *odd_findings(stored.odd, stored.format)])
+        return inner_findings(path, stored.format, [*found, *odd_findings(stored.odd, stored.format)])
     packed = joblib_files.compression(data)
     if packed in {"zlib", "gzip", "bz2", "xz", "lzma"}:
         content = joblib_files.decompress(data, packed, memory)
         return look_inside(content, f"{path}({packed})", memory, depth + 1)
     known = document_findings(data, memory)
-    return None if known is None else inside(path, known[0], known[2])
+    return None if known is None else inner_findings(path, known[0], known[2])
 
 
-def inside(path: str, kind: str, findings: Sequence[Finding]) -> list[Finding]:
+def inner_findings(path: str, kind: str, findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings of a file inside another, their paths behind its own."""
     if not findings:
         text = "read to its end: its rules find nothing in it"

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from recon.io.files.opening import companions, located, within
+from recon.io.files.opening import budget_within, companions, file_and_number
 from recon.readers.inspection.documents.documents import document_findings
 from recon.readers.inspection.documents.leftovers import member_leftovers, odd_findings, text_leftovers
 from recon.readers.inspection.documents.published import completed, draft_findings, rows_of
@@ -17,7 +17,7 @@ from recon.readers.inspection.findings.findings import (
     LEVELS,
     Finding,
     Level,
-    merged,
+    merge_findings,
     naming,
     not_understood,
     plain_value,
@@ -28,7 +28,7 @@ from recon.readers.inspection.graphs import inspect_graph
 from recon.readers.inspection.ledger.entries import FileLedger
 from recon.readers.inspection.ledger.lines import PRINTED
 from recon.readers.stored.pickled.joblib_files import header_bytes
-from recon.readers.stored.rewriting import StoredFile, open_stored, unpacked
+from recon.readers.stored.rewriting import StoredFile, gunzip, open_stored
 from solvers.foundation.displayed import LINES, NAME, Displayed, DisplayFacts, many, quote, shown_lines
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
@@ -144,12 +144,12 @@ def inspect(path: str | os.PathLike[str], memory: int = 1 << 30, limits: Limits 
     >>> found.rows, [finding.level for finding in found.findings]
     (None, ['high'])
     """
-    with within(memory if limits is None else min(memory, limits.memory), limits):
+    with budget_within(memory if limits is None else min(memory, limits.memory), limits):
         file, data = read_file(path)
-        return beside(file, inspect_bytes(data, file, memory))
+        return with_mlflow_folder(file, inspect_bytes(data, file, memory))
 
 
-def beside(file: str, found: Inspection) -> Inspection:
+def with_mlflow_folder(file: str, found: Inspection) -> Inspection:
     """Return the inspection with what stands beside a model in its MLflow folder."""
     more = []
     for name, size in companions(file):
@@ -158,12 +158,12 @@ def beside(file: str, found: Inspection) -> Inspection:
             more.append(Finding("critical", "input-example", name, f"{size:,} bytes", follows, "delete the file"))
         else:
             more.append(not_understood(name, size, "a file of the folder"))
-    return replace(found, findings=tuple(merged([*found.findings, *more]))) if more else found
+    return replace(found, findings=tuple(merge_findings([*found.findings, *more]))) if more else found
 
 
 def inspect_bytes(data: bytes, file: str = "", memory: int = 1 << 30) -> Inspection:
     """Return the inspection of a file's content; `file` is its name in refusals."""
-    with naming(file), within(memory):
+    with naming(file), budget_within(memory):
         stored = open_stored(data, memory)
         if stored is not None:
             return inspect_stored(stored, data, file, memory)
@@ -182,7 +182,7 @@ def inspect_stored(stored: StoredFile, data: bytes, file: str, memory: int) -> I
 
 def _inspect_document(data: bytes, file: str, memory: int) -> Inspection:
     """Return the inspection of a file without objects: by the rules for its kind, else by what its reader reads."""
-    content = unpacked(data, memory)
+    content = gunzip(data, memory)
     known = document_findings(content, memory)
     if known is None:
         kind, rows, findings = _as_read(content, memory)
@@ -230,4 +230,4 @@ def read_file(path: str | os.PathLike[str]) -> tuple[str, bytes]:
             "the file's path"
         )
     with naming(file):
-        return file, read_bytes(located(file)[0], once=True)[0]
+        return file, read_bytes(file_and_number(file)[0], once=True)[0]

@@ -28,7 +28,7 @@ from recon.readers.inspection.objects.r_objects import PARTS, VECTORS, Vector, b
 from recon.readers.inspection.objects.traversal import traverse
 from recon.readers.stored.binary.rds import RObject, read_rds
 from recon.readers.stored.pickled.joblib_files import header_bytes
-from recon.readers.stored.rewriting import StoredFile, open_stored, unpacked
+from recon.readers.stored.rewriting import StoredFile, gunzip, open_stored
 from solvers.foundation.errors import ReconError
 
 _NAMES = (
@@ -122,7 +122,7 @@ def _entries(data: bytes, memory: int, depth: int) -> Iterator[LedgerEntry]:
     if stored is not None:
         yield from _of_objects(stored, data, memory, depth)
         return
-    content = unpacked(data, memory)
+    content = gunzip(data, memory)
     yield from _of_findings(odd_findings(header_bytes(data), "gzip"))
     if is_r_file(content):
         yield from _r_ledger(content, memory).entries

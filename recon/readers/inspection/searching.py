@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recon.readers.inspection.documents.documents import json_and_replaced, parsed_document, text_of
-from recon.readers.inspection.findings.findings import Finding, merged
+from recon.readers.inspection.findings.findings import Finding, merge_findings
 from recon.readers.inspection.ledger.entries import parts_of
 from recon.readers.inspection.objects.blobs import blobs_of
 from recon.readers.inspection.objects.r_objects import VECTORS, is_r_file, looked_at
 from recon.readers.inspection.objects.traversal import GraphPlace, is_sparse, traverse
 from recon.readers.stored.binary.rds import RObject, read_rds
 from recon.readers.stored.objects.things import Thing
-from recon.readers.stored.rewriting import open_stored, unpacked
+from recon.readers.stored.rewriting import gunzip, open_stored
 from solvers.foundation.displayed import many
 from solvers.foundation.errors import ReconError
 
@@ -66,7 +66,7 @@ def searched(data: bytes, rows: pd.DataFrame, memory: int = 1 << 30) -> list[Fin
             cells[row].setdefault(column, value)
         if any(len(held) >= CELLS or any(map(_is_telling, held.values())) for held in cells.values()):
             found.append(_finding(path, cells))
-    return merged(found)
+    return merge_findings(found)
 
 
 def _is_telling(value: Any) -> bool:
@@ -77,7 +77,7 @@ def _is_telling(value: Any) -> bool:
 def _places(data: bytes, memory: int) -> Iterator[tuple[str, Callable[[_Values], Iterator[Cell]]]]:
     """Yield the path of everything in a file that values may stand in, and what yields the cells that do."""
     stored = open_stored(data, memory)
-    content = data if stored is not None else unpacked(data, memory)
+    content = data if stored is not None else gunzip(data, memory)
     if stored is None and is_r_file(content):
         for vector, _, _ in looked_at(read_rds(content, memory), {}, None):
             yield vector.path, partial(_of_vectors, list(_vectors_in(vector.part)))

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from recon.io.files.opening import located
+from recon.io.files.opening import file_and_number
 from recon.io.files.writing import writing
 from recon.readers.formats.sklearn.trees.seeds import bags
 from recon.readers.inspection.findings.findings import Finding, naming
@@ -55,7 +55,7 @@ def strip(path: str | os.PathLike[str], out: str | os.PathLike[str], memory: int
     an `out` that is the file itself or named after another compression.
     """
     file, data = read_file(path)
-    return strip_content(data, located(file)[0], os.fspath(out), memory)
+    return strip_content(data, file_and_number(file)[0], os.fspath(out), memory)
 
 
 def strip_content(data: bytes, file: str, out: str, memory: int = 1 << 30) -> Stripped:
@@ -77,8 +77,8 @@ def stripped_bytes(data: bytes, file: str, out: str, memory: int = 1 << 30) -> t
 
 
 def _stripped(data: bytes, file: str, out: str, memory: int) -> tuple[Stripped, bytes]:
-    stored = _open(data, memory)
-    packed = _packed(out, stored.format)
+    stored = _open_stored(data, memory)
+    packed = _is_gzip(out, stored.format)
     before = inspect_stored(stored, data, file, memory)
     edits = _edits(stored.root)
     removed = tuple(f for f in before.findings if f.removable)
@@ -93,7 +93,7 @@ def _stripped(data: bytes, file: str, out: str, memory: int) -> tuple[Stripped, 
     else:
         content = write_pickle(stored.root, stored.protocol)
     content = gzip.compress(content, mtime=0) if packed else content
-    copy, original = _open(content, memory), _open(data, memory)
+    copy, original = _open_stored(content, memory), _open_stored(data, memory)
     kept = _compare(original.root, copy.root)
     after = inspect_stored(copy, content, out, memory)
     _gone(copy.root, list(after.findings), removed)
@@ -104,7 +104,7 @@ def _stripped(data: bytes, file: str, out: str, memory: int) -> tuple[Stripped, 
     return Stripped(before, after, removed, proof), content
 
 
-def _packed(out: str, form: str) -> bool:
+def _is_gzip(out: str, form: str) -> bool:
     """Return whether the copy's name asks for gzip; `ReleaseError` for a compression that copies are not written in."""
     ending = Path(out).suffix.lower()
     if ending in _COMPRESSED or (ending == ".gz" and form == "skops"):
@@ -113,7 +113,7 @@ def _packed(out: str, form: str) -> bool:
     return ending == ".gz"
 
 
-def _open(data: bytes, memory: int) -> StoredFile:
+def _open_stored(data: bytes, memory: int) -> StoredFile:
     stored = open_stored(data, memory)
     if stored is None:
         raise Unsupported("only copies of pickle, joblib and skops files are made: the findings say what to change")
@@ -171,7 +171,7 @@ def equal(a: Any, b: Any) -> bool:
     """Return whether two values of a walk are the same; what is inside of them is walked too, and compared there."""
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         same = a.dtype == b.dtype and a.shape == b.shape
-        return same and (_listed(a, b) if a.dtype == object else a.tobytes() == b.tobytes())
+        return same and (_equal_sequences(a, b) if a.dtype == object else a.tobytes() == b.tobytes())
     if isinstance(a, Thing) and isinstance(b, Thing):
         if (a.kind, a.how, len(a.args), len(a.items), len(a.pairs)) != (
             b.kind,
@@ -181,13 +181,19 @@ def equal(a: Any, b: Any) -> bool:
             len(b.pairs),
         ):
             return False
-        return _listed(a.args, b.args) and list(a.fields()) == list(b.fields()) and _same_state(a.state, b.state)
+        return (
+            _equal_sequences(a.args, b.args) and list(a.fields()) == list(b.fields()) and _same_state(a.state, b.state)
+        )
     if type(a) is not type(b):
         return False
     if isinstance(a, (list, tuple)):
-        return len(a) == len(b) and _listed(a, b)
+        return len(a) == len(b) and _equal_sequences(a, b)
     if isinstance(a, dict):
-        return len(a) == len(b) and _listed(list(a), list(b)) and _listed(list(a.values()), list(b.values()))
+        return (
+            len(a) == len(b)
+            and _equal_sequences(list(a), list(b))
+            and _equal_sequences(list(a.values()), list(b.values()))
+        )
     if isinstance(a, float):
         return struct.pack("<d", a) == struct.pack("<d", b)
     return bool(a == b)
@@ -200,7 +206,7 @@ def _same_state(a: Any, b: Any) -> bool:
     return len(a) == len(b) if isinstance(a, (tuple, list)) else True
 
 
-def _listed(a: Any, b: Any) -> bool:
+def _equal_sequences(a: Any, b: Any) -> bool:
     """Return whether the plain values of two sequences are the same, one by one."""
     pairs = zip(a.reshape(-1), b.reshape(-1), strict=True) if isinstance(a, np.ndarray) else zip(a, b, strict=True)
     for x, y in pairs:

@@ -179,12 +179,12 @@ def emptied(model: PublishedModel) -> AnyModel:
 
 @emptied.register
 def _(model: Tree) -> AnyModel:
-    return replace(model, nodes=_bare(model.nodes), noise=None, origin=None)
+    return replace(model, nodes=_uncounted_nodes(model.nodes), noise=None, origin=None)
 
 
 @emptied.register
 def _(model: Forest | Boosting) -> AnyModel:
-    return Forest(tuple(replace(t, nodes=_bare(t.nodes)) for t in model.trees), model.name)
+    return Forest(tuple(replace(t, nodes=_uncounted_nodes(t.nodes)) for t in model.trees), model.name)
 
 
 @emptied.register
@@ -204,7 +204,7 @@ def _with_default(model: RuleList) -> tuple[Rule, ...]:
     return model.rules if model.rules and not model.rules[-1].condition else (*model.rules, Rule((), EMPTY))
 
 
-def _bare(nodes: Nodes) -> Nodes:
+def _uncounted_nodes(nodes: Nodes) -> Nodes:
     """Return nodes whose leaves count no rows."""
     return nodes.counting_leaves(repeat(EMPTY))
 

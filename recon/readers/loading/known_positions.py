@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from encoders.domain.domain import GUESSED, Domain
-from encoders.domain.values import AnyAttribute, Cell, Continuous, Listed, exact, from_text, is_number
+from encoders.domain.values import AnyAttribute, Categorical, Cell, Continuous, exact, from_text, is_number
 from encoders.encode.encoder import EncodedRelease, with_known_rows
 from encoders.models.models import KnownPositions, KnownRows
 from recon.io.files.opening import read_whole
@@ -77,7 +77,7 @@ def known_rows(domain: Domain, frame: pd.DataFrame) -> KnownRows:
     columns = tuple(map(str, frame.columns))
     codes, values = np.zeros((len(frame), len(columns)), dtype=np.int32), []
     for j, name in enumerate(columns):
-        attribute = domain.all[domain.place[name]] if name in domain.place else Listed(name, (0, 1))
+        attribute = domain.all[domain.place[name]] if name in domain.place else Categorical(name, (0, 1))
         code, distinct = pd.factorize(frame.iloc[:, j].to_numpy(dtype=object), use_na_sentinel=False)
         codes[:, j] = code
         values.append(tuple(_value_of(cell, attribute, text) for cell in distinct))
@@ -127,7 +127,7 @@ def _holding(attribute: AnyAttribute, cells: Sequence[Cell]) -> AnyAttribute | N
         minimum = None if attribute.minimum is None else min(attribute.minimum, low)
         maximum = None if attribute.maximum is None else max(attribute.maximum, high)
         return Continuous(attribute.name, minimum, maximum, missing=attribute.missing)
-    if isinstance(attribute, Listed) and attribute.numeric and set(numbers) - set(attribute.numbers):
+    if isinstance(attribute, Categorical) and attribute.numeric and set(numbers) - set(attribute.numbers):
         return Continuous(attribute.name, missing=attribute.missing)
     return None
 

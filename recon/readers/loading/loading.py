@@ -20,7 +20,7 @@ from encoders.encode.encoder import encode as encode_models
 from encoders.encode.joining import PublishedFile, join
 from encoders.encode.marginals import figures_of, marginals_of
 from encoders.models.models import AnyModel, Boosting, Provenance
-from recon.io.files.opening import MEMORY, current, located, within
+from recon.io.files.opening import MEMORY, budget_within, current, file_and_number
 from recon.readers.formats.detection import draft_of_object, read_draft
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.drafts.drafts import OTHERS, SUBSET, Draft, with_classes, with_own_names
@@ -29,7 +29,7 @@ from recon.readers.formats.release import reading
 from recon.readers.formats.rules import streed
 from recon.readers.formats.sklearn.pipelines.pipeline import Folds
 from recon.readers.inspection.ledger.entries import FigureKind, Use
-from recon.readers.stored.rewriting import open_stored, unpacked
+from recon.readers.stored.rewriting import gunzip, open_stored
 from solvers.foundation.displayed import quote
 from solvers.foundation.errors import Inconclusive, ReconError, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits, collector_paused
@@ -116,7 +116,7 @@ def load(
     >>> release
     <EncodedRelease: tree of 3 nodes, 3 rows, 1 attribute, label 'ill'>
     """
-    with within(memory, limits):
+    with budget_within(memory, limits):
         release = _loaded(paths, domain, confidence, from_forest, rows)
         if known_columns is None:
             return release
@@ -202,7 +202,7 @@ def _read_files(files: Sequence[str]) -> list[ReadFile]:
 
 def read_apart(path: str, limits: Limits) -> tuple[ReadFile, int]:
     """Return what a file publishes, and the bytes that it took where no other budget knows of them."""
-    with within(limits=limits) as budget:
+    with budget_within(limits=limits) as budget:
         return read_file(path), budget.limit - budget.own if budget.above is None else 0
 
 
@@ -271,15 +271,15 @@ def read_file(path: str, memory: int | None = None, limits: Limits | None = None
     """
     number = None
     try:
-        with within(memory, limits) as budget:
-            file, number = located(path)
+        with budget_within(memory, limits) as budget:
+            file, number = file_and_number(path)
             data, sha256 = reading.read_bytes(file, once=True)
             draft = read_draft(data, budget.left)
             if draft is not None:
                 return ReadFile(path, sha256, draft.chosen(number, path))
             if number is not None:
                 raise Unsupported(f"holds one release: give it without #{number}")
-            data = unpacked(data, budget.left)
+            data = gunzip(data, budget.left)
             return ReadFile(path, sha256, reading.parse(data, path))
     except ReleaseError as error:
         raise error.at(file=path) from None
@@ -361,7 +361,7 @@ def read_domain(
     that column if `lenient`. `independent`: binary columns are bits of their own. `limits`: memory and time of reading.
     `grid`: columns of few numbers that are far apart can be any number between, too.
     """
-    with within(limits=limits):
+    with budget_within(limits=limits):
         return _read_domain(path, label, independent, lenient, grid)
 
 
@@ -425,7 +425,7 @@ def release_of(thing: Released, limits: Limits | None = None) -> EncodedRelease:
         return load(thing, limits=limits)
     if why := _no_model(thing):
         raise Unsupported(f"{why}: {NEEDED}")
-    with within(limits=limits):
+    with budget_within(limits=limits):
         return _model_release(thing)
 
 

@@ -71,7 +71,7 @@ class PicklableRelease:
             self.release.derived.part(PublishedRelease).release = self.published
 
 
-def held(surplus: int) -> str:
+def surplus_sentence(surplus: int) -> str:
     """Return in words how many figures were left over to check what leaf values assume, and hold."""
     return f"{surplus:,} surplus figures hold" if surplus else "no figure is left over to check that"
 
@@ -82,7 +82,10 @@ def _leaf_value_lines(before: Release, found: Release) -> Iterator[str]:
     for proved, block in proofs(found):
         rows, known = before.rows.high or 0, int(block.low.sum())
         name = proved.before.boosted[proved.model].name
-        yield f"{name}: leaf values: {known:,} of {rows:,} rows are known, with their label; {held(proved.surplus)}"
+        yield (
+            f"{name}: leaf values: {known:,} of {rows:,} rows are known, with their label; "
+            f"{surplus_sentence(proved.surplus)}"
+        )
         if proved.note:
             yield f"{name}: leaf values: {proved.note}"
 

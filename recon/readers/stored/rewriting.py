@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from recon.io.files.opening import size_text, within
+from recon.io.files.opening import budget_within, size_text
 from recon.readers.stored.objects.raw import Name
 from recon.readers.stored.objects.things import Thing
 from recon.readers.stored.pickled import joblib_files, skops_files
@@ -70,16 +70,16 @@ def open_stored(data: bytes, memory: int = 1 << 30) -> StoredFile | None:
     may take, at most what is left of the command's budget. Raises `ReleaseError` where the file is broken, larger, or
     would run code, `Inconclusive` where the time is up.
     """
-    with within(memory) as budget, collector_paused():
-        return _opened(data, min(memory, budget.left))
+    with budget_within(memory) as budget, collector_paused():
+        return _open_stored(data, min(memory, budget.left))
 
 
-def unpacked(data: bytes, memory: int) -> bytes:
+def gunzip(data: bytes, memory: int) -> bytes:
     """Return the content of a gzip file, at most `memory` bytes; other bytes as they are."""
     return joblib_files.decompress(data, "gzip", memory) if data[:2] == b"\x1f\x8b" else data
 
 
-def _opened(data: bytes, memory: int) -> StoredFile | None:
+def _open_stored(data: bytes, memory: int) -> StoredFile | None:
     digest = hashlib.sha256(data).hexdigest()
     packed = joblib_files.compression(data)
     if packed in {"lz4", "old"}:

@@ -31,8 +31,8 @@ from recon.queries.leaf_values.determined import Determined, determined
 from recon.queries.leaf_values.remedies import Line, Remedy, remedied, remedies_of, table_of
 from recon.queries.located.against_truth import compared
 from recon.queries.located.placed_rows import PlacedRows
-from recon.queries.located.positions import placed, unlocated
-from recon.queries.measures.attribute_bits import attribute_bits, forced
+from recon.queries.located.positions import no_positions_reason, position_results
+from recon.queries.measures.attribute_bits import attribute_bits, forced_groups
 from recon.queries.measures.figures import Measures, empty
 from recon.queries.measures.measures import measure
 from recon.queries.measures.sweeping import exact_counts, removed_per_row
@@ -55,8 +55,8 @@ from recon.release.auditing.findings import (
     NoiseWorldsEffect,
     Question,
     QuestionBatch,
-    checked,
     first_asked,
+    truth_check,
 )
 from recon.release.auditing.persons.exposed_rows import exposed_rows
 from recon.release.auditing.persons.people import people, without_names
@@ -115,11 +115,11 @@ def by_position(release: EncodedRelease, limits: Limits) -> PlacedRows | None:
 
     Raises `ContradictionError` where there is no world.
     """
-    if unlocated(release):
+    if no_positions_reason(release):
         return None
     some = limits.stage("rows by position")
     try:
-        return placed(release, limits=some)
+        return position_results(release, limits=some)
     except (Inconclusive, Unsupported):
         return None
 
@@ -389,8 +389,10 @@ def run_audit(release: EncodedRelease, beside: AuditInputs, limits: Limits) -> A
     turn = QuestionBatch(
         AuditContext(PicklableRelease.of(release), truth, beside.population, beside.seed), limits, large
     )
-    answers: dict[Any, Any] = turn.answers(dict(_asked(turn.asked, first, known, remedies)), "questions of the audit")
-    checks = None if truth is None else checked(turn, first, answers)
+    answers: dict[Any, Any] = turn.answers(
+        dict(_release_questions(turn.asked, first, known, remedies)), "questions of the audit"
+    )
+    checks = None if truth is None else truth_check(turn, first, answers)
     exact = beside.without_noise
     bought = None if exact is None else noise_effect(release, exact, limits)
     against = None if rows is None or truth is None or len(truth) != rows.rows else compared(rows, truth)
@@ -441,12 +443,12 @@ def _with_persons(found: AuditFindings, beside: AuditInputs, limits: Limits) -> 
         found = replace(found, learner_rule=_under_rule(release, beside.learner, beside.profiles, limits, beside.label))
     try:
         bits = attribute_bits(release, m, limits)
-        return replace(found, attribute_bits=tuple(bits), forced=forced(release, m, limits))
+        return replace(found, attribute_bits=tuple(bits), forced=forced_groups(release, m, limits))
     except Inconclusive:  # the time is up: the report has what was found until then
         return found
 
 
-def _asked(
+def _release_questions(
     about: AuditContext, first: Measures, known: Sequence[Determined], remedies: bool
 ) -> Iterator[tuple[Hashable, Question]]:
     """Yield the questions that need nothing but the release and its measures by their names.

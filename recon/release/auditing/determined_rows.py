@@ -15,7 +15,7 @@ from recon.readers.frames.naming import named_like
 from recon.readers.frames.selections import raw_indices, whole_rows
 from recon.readers.frames.world import TrueRows
 from recon.readers.loading.settled import proofs, strengthened_release
-from recon.release.auditing.matching import fresh, grouped, halves, marginals
+from recon.release.auditing.matching import fresh, group_rows, halves, marginals
 from solvers.statements.release import ANY_LABEL
 
 REPEATS = 3  # draws of every baseline
@@ -47,7 +47,7 @@ def beside_truth(
 
 def _share_equal(real: NDArray[Any], guess: NDArray[Any]) -> float:
     """Return the share of true rows that equal rows of a guess, each counted once."""
-    _, times, guessed = grouped(real, guess)
+    _, times, guessed = group_rows(real, guess)
     return float(np.minimum(times, guessed).sum() / max(1, len(real)))
 
 

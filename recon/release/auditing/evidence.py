@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from encoders.encode.encoder import EncodedRelease
-from encoders.encode.marginals import figures_of, stated
+from encoders.encode.marginals import column_statements, figures_of
 from encoders.models.models import AnyModel, Boosting, Forest, Provenance, Table
 from encoders.models.models import UnusedPublication as Unread
 from encoders.models.nodes import UNPUBLISHED, CountTable
@@ -242,7 +242,7 @@ def _of_columns(release: EncodedRelease) -> Iterator[Place]:
     """Yield the groups that figures of single columns count: the sum of a column of 0 and 1 is a count."""
     for figures in figures_of(release):
         with contextlib.suppress(Unsupported, ReleaseError):
-            for one in stated(figures, release.domain, release.rows) if figures.make is None else ():
+            for one in column_statements(figures, release.domain, release.rows) if figures.make is None else ():
                 if one.source.endswith(f", sum of {figures.column}") and set(one.weights.tolist()) == {0, 1}:
                     for value, rows in ((1, one.low), (0, (figures.rows or 0) - one.low)):
                         if rows > 0:

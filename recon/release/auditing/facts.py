@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from encoders.domain.values import Listed
+from encoders.domain.values import Categorical
 from encoders.encode.encoder import EncodedRelease
 from encoders.encode.marginals import figures_of
 from encoders.models.models import Boosting, Forest, RuleList, Tree, kinds_of
@@ -29,7 +29,7 @@ from recon.readers.loading.settled import as_released
 from recon.release.auditing.auditing import group_disclosure
 from recon.release.auditing.evidence import OPENS, implied, with_evidence
 from recon.release.auditing.findings import AuditFindings, GroupDisclosure
-from recon.release.auditing.together import Together, with_together
+from recon.release.auditing.together import JointDisclosure, with_together
 from recon.release.policies.facts import (
     FIGURES,
     LISTED,
@@ -90,7 +90,7 @@ def facts_of(found: AuditFindings) -> FactTable:
             "classes_by_position": _classes_at_positions(found),
             "kinds_of_counts": _counted_kinds(release),
             "no_merging": no_merging(release),
-            "profiles": None if found.profiles is None else asked(found.profiles),
+            "profiles": None if found.profiles is None else profile_verdicts(found.profiles),
             "profiles_in_all": None if found.profiles is None else dict(found.profiles["verdicts"]),
             **stored_facts(found.stored, worked_out(found)),
         },
@@ -105,7 +105,7 @@ def _beside_rows(
     facts: FactTable,
     stored: Sequence[Inspection],
     release: EncodedRelease | None = None,
-    together: Together | None = None,
+    together: JointDisclosure | None = None,
 ) -> FactTable:
     """Return the figures as they are beside what else stands in the files, whatever counts say.
 
@@ -179,7 +179,7 @@ def _unknown_figures(stored: Sequence[Inspection], reason: str, help: Help = "")
 
 def open_facts(
     release: EncodedRelease, stored: Sequence[Inspection], unknown: UnknownFigure = ROWS_UNSAID,
-    together: Together | None = None,
+    together: JointDisclosure | None = None,
 ) -> FactTable:  # fmt: skip
     """Return what published counts prove one by one, and together if that was asked; all else is `unknown`.
 
@@ -269,7 +269,7 @@ def sizes(release: EncodedRelease, disclosure: GroupDisclosure, intervals: Inter
         held = partitions.get(block)
         worded = held is not None and j < len(held.boxes) and len(groups) < WORDED
         where = condition_text(cut, held.boxes[j]) if worded and held is not None else ""
-        groups.append((low, _bounded(high), name, where))
+        groups.append((low, _row_bound(high), name, where))
     groups += [(rows, rows, name, "") for name, rows in published_cells(release)]
     groups += [(one.feasible[0], one.feasible[1], one.name, "") for one in intervals.cells if one.feasible[1]]
     groups.sort(key=lambda one: (one[0], UNBOUNDED if one[1] is None else one[1]))
@@ -282,16 +282,16 @@ def sizes(release: EncodedRelease, disclosure: GroupDisclosure, intervals: Inter
     return ends, listed
 
 
-def _bounded(rows: int) -> int | None:
+def _row_bound(rows: int) -> int | None:
     """Return an upper bound on rows, None where there is none."""
     return None if rows >= UNBOUNDED else rows
 
 
 def _cells_of(release: EncodedRelease, groups: GroupDisclosure) -> tuple[Figure, SmallGroups]:
     """Return the smallest number of rows of one class in a group that is not empty, and the cells, smallest first."""
-    each = [{"name": n, "class": c, "rows": [low, _bounded(high)]} for low, high, n, c in groups.cells[:LISTED]]
+    each = [{"name": n, "class": c, "rows": [low, _row_bound(high)]} for low, high, n, c in groups.cells[:LISTED]]
     listed = SmallGroups(each, len(groups.cells))
-    ends = smallest_of((low, _bounded(high)) for low, high, *_ in groups.cells)
+    ends = smallest_of((low, _row_bound(high)) for low, high, *_ in groups.cells)
     if ends is None:
         return _no_classes(release, groups, "no counts per class"), listed
     return ends, listed
@@ -305,7 +305,9 @@ def _no_classes(release: EncodedRelease, groups: GroupDisclosure, otherwise: str
     if boosted or classifying or not groups.undefined:
         return UnknownFigure(why)
     label = release.domain.label
-    summed = isinstance(label, Listed) and not regression(release)  # the mean of classes 0 and 1 tells their numbers
+    summed = isinstance(label, Categorical) and not regression(
+        release
+    )  # the mean of classes 0 and 1 tells their numbers
     return AbsentFigure(why) if label is None or (numeric_target(release) and not summed) else UnknownFigure(why)
 
 
@@ -322,7 +324,7 @@ def _classes(found: AuditFindings) -> tuple[Figure, SmallGroups]:
     alone = len(release.models) == 1 and not release.statements.loose and not found.determined
     evaluated = settled and alone and not groups.undefined and groups.models == 1
     pure = sorted(groups.pure, key=lambda one: one[2:])[:LISTED]
-    each = [{"name": n, "class": c, "rows": [low, _bounded(high)]} for n, c, low, high in pure]
+    each = [{"name": n, "class": c, "rows": [low, _row_bound(high)]} for n, c, low, high in pure]
     rows = KnownFigure(least, least) if evaluated else KnownFigure(least, release.rows.high, TOGETHER)
     return rows, SmallGroups(each, len(groups.pure))
 
@@ -382,7 +384,7 @@ def _classes_at_positions(found: AuditFindings) -> list[dict[str, Any]] | None:
     ]
 
 
-def asked(profiles: Mapping[str, Any]) -> list[dict[str, Any]]:
+def profile_verdicts(profiles: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return verdicts on people who were asked about, by position: the first of every verdict, few or many."""
     return [{"position": at, "verdict": v} for v, places in profiles["positions"].items() for at in places]
 

@@ -33,7 +33,7 @@ from recon.readers.inspection.inspecting import Inspection
 from recon.readers.loading.settled import PicklableRelease, as_released
 from recon.release.auditing.matching import Chance, Comparison, Match, compare
 from recon.release.auditing.positions import PositionGroups
-from recon.release.auditing.together import Together
+from recon.release.auditing.together import JointDisclosure
 from solvers.foundation.errors import ContradictionError, EmptyConfidenceSet, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.foundation.parallel.opening import running
@@ -83,7 +83,7 @@ K = TypeVar("K", bound=Hashable)
 Question = tuple[Callable[[AuditContext, Any, Limits], Any], Any]  # a function of a module, and what it is given
 
 
-def _one(asked: AuditContext, question: Question, limits: Limits) -> Any:
+def _answer_question(asked: AuditContext, question: Question, limits: Limits) -> Any:
     """Return the answer to one question."""
     function, given = question
     return function(asked, given, limits)
@@ -106,9 +106,16 @@ class QuestionBatch:
         """
         names, pieces = list(questions), list(questions.values())
         alone = 0.0 if running(self.limits) else self.alone
-        found = {names[k]: x for k, x in completed_with(self.asked, _one, pieces, self.limits, what=what, alone=alone)}
+        found = {
+            names[k]: x
+            for k, x in completed_with(self.asked, _answer_question, pieces, self.limits, what=what, alone=alone)
+        }
         if needed:
-            found.update((name, _one(self.asked, questions[name], self.limits)) for name in names if name not in found)
+            found.update(
+                (name, _answer_question(self.asked, questions[name], self.limits))
+                for name in names
+                if name not in found
+            )
         return found
 
 
@@ -242,7 +249,7 @@ class AuditFindings:
     profiles: Mapping[str, Any] | None = None
     persons: Mapping[str, Any] | None = None
     learner_rule: Mapping[str, Any] | None = None
-    together: Together | None = None
+    together: JointDisclosure | None = None
     position_groups: PositionGroups | None = None
     opens: tuple[OpenedLabels, ...] = ()
 
@@ -270,16 +277,16 @@ def check_truth(
     """
     turn = QuestionBatch(AuditContext(PicklableRelease.of(release), truth, population, seed), limits or Limits())
     asked = first_asked(release, measures)
-    return checked(turn, measures, turn.answers(asked, "questions about the true rows"))
+    return truth_check(turn, measures, turn.answers(asked, "questions about the true rows"))
 
 
 def first_asked(release: EncodedRelease, measures: Measures) -> dict[str, Question]:
     """Return what is asked of the true rows before anything else, the reconstruction first where there can be one."""
     found: dict[str, Question] = {} if _no_guess(release, measures) else {"guess": (_guessed, None)}
-    return found | {"broken": (_broken, None)}
+    return found | {"broken": (_contradicted_sources, None)}
 
 
-def checked(turn: QuestionBatch, measures: Measures, answers: Mapping[str, Any]) -> TruthCheck:
+def truth_check(turn: QuestionBatch, measures: Measures, answers: Mapping[str, Any]) -> TruthCheck:
     """Return what the true rows say from the answers to `first_asked`, asking what is right by chance, and proved."""
     violated, found = answers["broken"], answers.get("guess")
     if found is None:
@@ -295,7 +302,7 @@ def checked(turn: QuestionBatch, measures: Measures, answers: Mapping[str, Any])
     return TruthCheck(not violated, violated, Comparison(found.match, chance.baselines(matches)), proved=proved)
 
 
-def _broken(asked: AuditContext, _: None, limits: Limits) -> tuple[str, ...]:
+def _contradicted_sources(asked: AuditContext, _: None, limits: Limits) -> tuple[str, ...]:
     """Return what the true rows contradict."""
     return tuple(violations(as_released(asked.release), asked.rows))
 

@@ -58,7 +58,7 @@ class Comparison:
     baselines: tuple[Baseline, ...]
 
 
-def grouped(truth: Rows, guess: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def group_rows(truth: Rows, guess: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return the distinct rows of both as codes (k, attributes), and how often each occurs in truth and guess."""
     if truth.dtype != guess.dtype:  # int64 beside uint64 would become float64, and large indices equal
         truth, guess = truth.astype(object), guess.astype(object)
@@ -85,7 +85,7 @@ def compare(truth: Rows, guess: Rows) -> Match:
         raise ReleaseError(f"truth {truth.shape} and guess {guess.shape} must be rows of the same attributes")
     if not len(truth):
         return Match(0, 0, 1.0, 1.0, 0, 0)
-    distinct, in_truth, in_guess = grouped(truth, guess)
+    distinct, in_truth, in_guess = group_rows(truth, guess)
     common = np.minimum(in_truth, in_guess)
     right = int(common.sum())
     distance, note = _matching_cost(distinct, in_truth - common, in_guess - common)

@@ -43,7 +43,7 @@ NOT_ASKED = "what all counts say together was not worked out"
 
 
 @dataclass(frozen=True, eq=False)
-class Together:
+class JointDisclosure:
     """The smallest group with labels left out and kept, the people whose class follows, and those pinned down.
 
     None: not asked.
@@ -62,18 +62,18 @@ class Together:
         return frozenset(key for key, one in every.items() if one is not None and one.always)
 
 
-def judged_by_programs(release: EncodedRelease, thresholds: Mapping[str, Any], limits: Limits) -> Together:
+def judged_by_programs(release: EncodedRelease, thresholds: Mapping[str, Any], limits: Limits) -> JointDisclosure:
     """Return the small cell, or where the policy has no such threshold the small group, that leaf values soon prove."""
     statements, labelled = release.statements, release.domain.label is not None
     if isinstance(k := thresholds.get("smallest_cell"), int) and labelled:
-        return Together(cell=smallest_by_programs(statements, k, limits, True))
+        return JointDisclosure(cell=smallest_by_programs(statements, k, limits, True))
     k = thresholds.get("smallest_group")
-    return Together(smallest_by_programs(statements, k, limits) if isinstance(k, int) else None)
+    return JointDisclosure(smallest_by_programs(statements, k, limits) if isinstance(k, int) else None)
 
 
 def judged_together(
     release: EncodedRelease, thresholds: Mapping[str, Any], limits: Limits, early: bool = False
-) -> Together:
+) -> JointDisclosure:
     """Return what the counts say together, as far as thresholds by their keys (without: 10 rows, no class) need it.
 
     `early`: nothing else is asked where the smallest cell is proved to be too small.
@@ -95,11 +95,11 @@ def judged_together(
 
     cells = smallest_group(statements, cell, some(), True, mixed) if labelled else None
     if early and cells is not None and cells.high < cell and "smallest_cell" in thresholds:
-        return Together(cell=cells)
+        return JointDisclosure(cell=cells)
     met = cells is not None and cells.low >= cell
     groups = smallest_group(statements, group, some(), mixed=mixed if met else None)
     classes = known_classes(statements, asked("class_disclosure", 0), some(), mixed if met else None)
-    return Together(
+    return JointDisclosure(
         groups,
         cells,
         classes,
@@ -131,9 +131,9 @@ def _pinned_by_columns(release: EncodedRelease, most: int, limits: Limits) -> Pi
         return PinnedPeople(0, UNBOUNDED, why=str(error))
 
 
-def with_together(release: EncodedRelease, facts: FactTable, found: Together | None) -> FactTable:
+def with_together(release: EncodedRelease, facts: FactTable, found: JointDisclosure | None) -> FactTable:
     """Return the facts with what the counts say together; where that was not asked, nothing is proved not to exist."""
-    found = found or Together()
+    found = found or JointDisclosure()
     for key, one in (("smallest_group", found.group), ("smallest_cell", found.cell)):
         facts = _with_smallest(release, facts, key, one)
     facts = facts if found.classes is None else _with_classes(release, facts, found.classes)
@@ -240,7 +240,7 @@ def _region_text(release: EncodedRelease, region: Region) -> str:
     return " and ".join([text, *(f"not ({condition_text(release.cut, box)})" for box in region.minus)])
 
 
-def proofs(release: EncodedRelease, found: Together) -> list[tuple[str, str]]:
+def proofs(release: EncodedRelease, found: JointDisclosure) -> list[tuple[str, str]]:
     """Return how each figure is proved, in words: by a group, by worlds, or that it is open; (what, status)."""
     out = []
     for name, one in (("smallest group", found.group), ("smallest cell", found.cell)):

@@ -113,9 +113,9 @@ def assess(
     `facts`: those of a report's document, or `FactTable`.
     """
     figures = facts if isinstance(facts, FactTable) else FactTable.of_json(facts)
-    checks = tuple(checked(figures, one, policy) for one in policy.thresholds)
+    checks = tuple(check_threshold(figures, one, policy) for one in policy.thresholds)
     outcome: Any = all_of(one.outcome for one in checks)
-    changes = "" if outcome != "violated" else _changed(checks, remedies or ())
+    changes = "" if outcome != "violated" else _change_sentence(checks, remedies or ())
     verdict: Verdict = "release"
     if outcome == "violated":
         verdict = "release with changes" if changes else "do not release"
@@ -139,7 +139,7 @@ def _given_away(facts: FactTable) -> Iterator[Mapping[str, Any]]:
             yield {"fact": rule.fact, "place": "", "rows": ends, "sentence": f"{text[:1].upper()}{text[1:]}."}
 
 
-def checked(facts: FactTable, threshold: Threshold, policy: Policy) -> PolicyCheck:
+def check_threshold(facts: FactTable, threshold: Threshold, policy: Policy) -> PolicyCheck:
     """Return the check of one threshold."""
     rule = RULES[threshold.key]
     said = rule.check(facts, rule, threshold.value)
@@ -154,7 +154,7 @@ def checked(facts: FactTable, threshold: Threshold, policy: Policy) -> PolicyChe
     return PolicyCheck(rule.key, threshold, said, outcome, sentence, _remedy_sentence(rule, outcome, said, facts))
 
 
-def _changed(checks: Iterable[PolicyCheck], remedies: Sequence[Mapping[str, Any]]) -> str:
+def _change_sentence(checks: Iterable[PolicyCheck], remedies: Sequence[Mapping[str, Any]]) -> str:
     """Return what would make a release meet the policy, in words; "" where nothing is known to."""
     if (best := least_loss(remedies)) is not None:
         command = f" ({quote(best['command'])})" if best.get("command") else ""

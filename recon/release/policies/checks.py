@@ -80,15 +80,19 @@ def interval_text(interval: Interval, unit: str, digits: int = 4) -> str:
     """
     least, most = interval_bounds(interval)
     if most is None:
-        return f"at least {counted(least, unit, digits)}" if least > 0 else f"an unknown number of {_plural(unit)}"
+        return (
+            f"at least {number_with_unit(least, unit, digits)}"
+            if least > 0
+            else f"an unknown number of {_plural(unit)}"
+        )
     if _figure(least, digits) == _figure(most, digits):
-        return counted(least, unit, digits)
+        return number_with_unit(least, unit, digits)
     if least <= 0:
-        return f"at most {counted(most, unit, digits)}"
-    return f"between {_figure(least, digits)} and {counted(most, unit, digits)}"
+        return f"at most {number_with_unit(most, unit, digits)}"
+    return f"between {_figure(least, digits)} and {number_with_unit(most, unit, digits)}"
 
 
-def counted(number: float, unit: str, digits: int = 4) -> str:
+def number_with_unit(number: float, unit: str, digits: int = 4) -> str:
     """Return a number with its unit: "1 row", "1,234 people", "2.5 bits"."""
     return f"{_figure(number, digits)} {unit if number == 1 else _plural(unit)}"
 
@@ -177,7 +181,7 @@ def of_groups(facts: FactTable, rule: PolicyRule, threshold: int) -> RuleResult:
     No group that is not empty may have fewer rows.
     """
     smallest, listed = facts[rule.fact], facts.listed(rule.fact)
-    asked = f"at least {counted(threshold, rule.unit)}"
+    asked = f"at least {number_with_unit(threshold, rule.unit)}"
     if not isinstance(smallest, KnownFigure) and not listed.each:
         return _absent(facts, smallest, asked)
     each = [(_none_small(one["rows"], threshold), one) for one in listed.each]
@@ -209,7 +213,7 @@ def _least_of(intervals: Sequence[Interval]) -> Interval | None:
 
 def of_interval(facts: FactTable, rule: PolicyRule, threshold: float) -> RuleResult:
     """Return what one interval says against a threshold."""
-    asked = f"{rule.direction} {counted(threshold, rule.unit)}"
+    asked = f"{rule.direction} {number_with_unit(threshold, rule.unit)}"
     found = facts[rule.fact]
     if not isinstance(found, KnownFigure):
         return _absent(facts, found, asked)
@@ -230,7 +234,11 @@ def disclosed(facts: FactTable, rule: PolicyRule, threshold: str | int) -> RuleR
     """Return what the rows whose label or target is disclosed say against a threshold."""
     limit = {"allowed": None, "forbidden": 0}[threshold] if isinstance(threshold, str) else threshold
     asked = (
-        "any number of rows" if limit is None else "no row" if limit == 0 else f"at most {counted(limit, rule.unit)}"
+        "any number of rows"
+        if limit is None
+        else "no row"
+        if limit == 0
+        else f"at most {number_with_unit(limit, rule.unit)}"
     )
     known = facts[rule.fact]
     if not isinstance(known, KnownFigure):
@@ -261,7 +269,7 @@ def _in_words(kinds: Sequence[str]) -> str:
     return ", ".join(f'"{KINDS.get(kind, quote(kind))}"' for kind in kinds)
 
 
-def stored(facts: FactTable, rule: PolicyRule, allowed: str) -> RuleResult:
+def stored_rule(facts: FactTable, rule: PolicyRule, allowed: str) -> RuleResult:
     """Return whether the files store nothing graver than allowed; what nobody understood may be anything.
 
     Left out is what was worked out to the end (seeds whose bags were used): the other figures judge it.
@@ -275,23 +283,28 @@ def stored(facts: FactTable, rule: PolicyRule, allowed: str) -> RuleResult:
     open_ones = [one for one in findings if one["level"] not in FOUND]
     if grave or (allowed == "none" and open_ones):
         bad = grave + (open_ones if allowed == "none" else [])
-        found = f"{counted(len(bad), 'finding')}, the gravest {bad[0]['level']}: {quote(bad[0]['what'])}"
+        found = f"{number_with_unit(len(bad), 'finding')}, the gravest {bad[0]['level']}: {quote(bad[0]['what'])}"
         removable = all(one.get("removable") for one in [*bad, *open_ones])
         return RuleResult("violated", found, asked, _worst(list(map(_place_of, bad))), len(bad), removable=removable)
     if allowed == "critical":
-        return RuleResult("met", counted(len(findings), "finding"), asked)
+        return RuleResult("met", number_with_unit(len(findings), "finding"), asked)
     if open_ones:
         why = f"nobody knows what {quote(open_ones[0]['what'])} holds, training rows may be in it"
         places = _worst(list(map(_place_of, open_ones)))
         return RuleResult(
-            "inconclusive", f"{counted(len(open_ones), 'finding')} not understood", asked, places, len(open_ones), why
+            "inconclusive",
+            f"{number_with_unit(len(open_ones), 'finding')} not understood",
+            asked,
+            places,
+            len(open_ones),
+            why,
         )
     if not facts.others.get("stored_inspected"):
         why, help = _reason(facts[rule.fact])
         return RuleResult("inconclusive", "not inspected", asked, why=why, help=help)
     if not findings:
         return RuleResult("met", "nothing", asked)
-    return RuleResult("met", f"{counted(len(findings), 'finding')}, none graver", asked)
+    return RuleResult("met", f"{number_with_unit(len(findings), 'finding')}, none graver", asked)
 
 
 def _place_of(finding: Mapping[str, Any]) -> Place:
@@ -323,10 +336,10 @@ def profiles(facts: FactTable, rule: PolicyRule, forbidden: Sequence[str]) -> Ru
     ]
     if outcome == "inconclusive":
         why = "limits left the verdict on some profiles open"
-        found = f"{counted(many, 'profile')} without a verdict"
+        found = f"{number_with_unit(many, 'profile')} without a verdict"
         return RuleResult(outcome, found, asked, _worst(places), many, why, help="limits")
-    met = f"{counted(sum(held.values()), 'profile')}, none of them so"
-    found = met if outcome == "met" else f"{counted(many, 'profile')} {' or '.join(bad)}"
+    met = f"{number_with_unit(sum(held.values()), 'profile')}, none of them so"
+    found = met if outcome == "met" else f"{number_with_unit(many, 'profile')} {' or '.join(bad)}"
     return RuleResult(outcome, found, asked, _worst(places), many)
 
 
@@ -342,10 +355,10 @@ def _verdict_outcome(verdict: str, forbidden: Sequence[str]) -> Outcome:
 
 def _worst(places: Sequence[Place]) -> tuple[Place, ...]:
     """Return the first places, the fewest rows first, as name, where and rows."""
-    return tuple(_ranked(places))
+    return tuple(_ranked_places(places))
 
 
-def _ranked(places: Sequence[Place]) -> Iterator[Place]:
+def _ranked_places(places: Sequence[Place]) -> Iterator[Place]:
     """Yield the places that are shown."""
     for one in sorted(places, key=lambda one: _rank(one.get("rows")))[:PLACES]:
         label = one.get("class")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from recon.io.files.opening import read_whole
-from recon.release.policies.rules import PREFIX, RULES, WORDS, Sourced, parsed, preset_bytes, preset_names
+from recon.release.policies.rules import PREFIX, RULES, WORDS, Sourced, parse_policy, preset_bytes, preset_names
 from solvers.foundation.displayed import quote
 from solvers.foundation.errors import PolicyError, ReleaseError
 
@@ -154,15 +154,15 @@ def _layer_of(path: str, reading: PolicyReading) -> PolicyLayer:
         raise PolicyError(f"{quote(path)}: extends itself: {circle}")
     if len(reading.done) + len(reading.way) >= MOST_FILES:
         raise PolicyError(f"{quote(reading.way[0])}: extends more than {MOST_FILES} files")
-    part = parsed(_text_of(path), path)
+    part = parse_policy(_text_of(path), path)
     thresholds: dict[str, Threshold] = {}
     inconclusive, behind = None, list[str]()
     reading.way.append(path)
     for one in [part.extends] if isinstance(part.extends, str) else part.extends or []:
-        layer = _layer_of(_beside(path, one), reading)
+        layer = _layer_of(_base_path(path, one), reading)
         thresholds |= layer.thresholds
         inconclusive = layer.inconclusive or inconclusive
-        behind += [*layer.behind, _beside(path, one)]
+        behind += [*layer.behind, _base_path(path, one)]
     reading.way.pop()
     thresholds |= {key: own for key in RULES if (own := _threshold_of(part, key, path)) is not None}
     inconclusive = _threshold_of(part, "inconclusive", path) or inconclusive
@@ -180,7 +180,7 @@ def _threshold_of(part: Any, key: str, path: str) -> Threshold | None:
     return Threshold(key, tuple(value) if isinstance(value, list) else value, source, path)
 
 
-def _beside(path: str, other: str) -> str:
+def _base_path(path: str, other: str) -> str:
     """Return the place of what a file extends: a preset, or a path relative to the file."""
     if other.startswith(PREFIX) or path.startswith(PREFIX):
         return other

@@ -25,7 +25,7 @@ from recon.release.policies.checks import (
     of_groups,
     of_interval,
     profiles,
-    stored,
+    stored_rule,
 )
 from solvers.foundation.displayed import quote
 from solvers.foundation.errors import PolicyError
@@ -135,7 +135,7 @@ EVERY = (
         example=["exact", "size", "noisy"], of_worlds=False,
     ),
     PolicyRule(
-        "stored", "stored", stored, LEVELS,
+        "stored", "stored", stored_rule, LEVELS,
         title="Stored training data",
         subject="Beside the model, the file stores {found}",
         help="the gravest level that data stored in the file may have",
@@ -207,7 +207,7 @@ def preset_bytes(name: str) -> bytes:
     return (FOLDER / f"{name}.toml").read_bytes()
 
 
-def parsed(data: bytes, file: str) -> Any:
+def parse_policy(data: bytes, file: str) -> Any:
     """Return the validated parts of a policy file; `PolicyError` names file, key, value and what is allowed."""
     where = quote(file)
     if len(data) > LONGEST:
@@ -222,10 +222,10 @@ def parsed(data: bytes, file: str) -> Any:
         raise PolicyError(f"{where}: is nested too deeply to be a policy") from None
     except ValueError as error:  # a whole number of more than 4,300 digits
         raise PolicyError(f"{where}: holds a number that cannot be read ({quote(error)})") from None
-    return _checked(found, where)
+    return _checked_parts(found, where)
 
 
-def _checked(found: dict[str, Any], where: str) -> Any:
+def _checked_parts(found: dict[str, Any], where: str) -> Any:
     """Return parsed TOML as the parts of a policy; `PolicyError` in one sentence where it is none."""
     for key, value in found.items():
         if key not in WORDS:

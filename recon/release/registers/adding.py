@@ -22,7 +22,7 @@ from recon.queries.measures.figures import Measures
 from recon.readers.loading.loading import load, read_file
 from recon.readers.loading.settled import strengthened_release
 from recon.release.registers.differences import SMALL, Differences, differences
-from recon.release.registers.figures import RemainingUncertainty, left_by, tied
+from recon.release.registers.figures import RemainingUncertainty, left_by, mutual_bounds
 from recon.release.registers.index import INDEX, RegisterEntry
 from recon.release.registers.register import Register
 from solvers.foundation.displayed import quote
@@ -245,7 +245,7 @@ def _named_by_file(whole: EncodedRelease, labels: Sequence[str]) -> EncodedRelea
 
 
 @dataclass(frozen=True)
-class Added:
+class AddedDisclosure:
     """What a new release leaves alone, what the earlier ones leave (before), and what all leave together (after).
 
     `earlier` were joined, `left_out` not, for they were not released. `release` is the joined release (None: no number
@@ -292,7 +292,7 @@ class Added:
 def adds(
     new: EncodedRelease, register: Register, limits: Limits, *, domain: Domain | str | None = None, seed: int = 0,
     independent: bool = False, after: Measures | None = None, together: EncodedRelease | None = None,
-) -> Added:  # fmt: skip
+) -> AddedDisclosure:  # fmt: skip
     """Return what a new release adds to the released entries of a register.
 
     All are read over one domain: `domain` (or a file with one), else the register's, else that of the files united.
@@ -307,7 +307,7 @@ def adds(
     if not known:
         return _alone_in_it(new, register, left_out, limits, after)
     try:
-        whole = together or joined(new, register, limits, domain=domain, independent=independent)
+        whole = together or joined_release(new, register, limits, domain=domain, independent=independent)
     except ContradictionError as error:
         return _of_other_rows(new, register, left_out, error, limits, domain)
     plain = strengthened_release(whole, limits)
@@ -323,7 +323,7 @@ def adds(
     measured = strengthened_release(released, limits) if given is None else plain
     found = left_by(measured, limits.stage("all releases"), given)
     if not whole.noisy:  # joint intervals of noise are wider than those of a part: then nothing follows
-        alone, before, found = tied(alone, before, found)
+        alone, before, found = mutual_bounds(alone, before, found)
     single = Differences()
     # Where as many data sets fit as one side leaves, that side says it all.
     nothing_new = not whole.noisy and (found.as_many_as(before) or found.as_many_as(alone))
@@ -332,10 +332,10 @@ def adds(
         blocks = len(released.statements.blocks) - len(parts[1].statements.blocks)  # what is known stands in both
         single = differences(measured, found.measures, apart, released.statements, blocks, limits)
     said = (*_itself(register, new), *_sentences(known, left_out, alone, before, found, single, found.conflict, whole))
-    return Added(register.folder, known, left_out, alone, before, found, single, said, found.conflict, plain)
+    return AddedDisclosure(register.folder, known, left_out, alone, before, found, single, said, found.conflict, plain)
 
 
-def joined(
+def joined_release(
     new: EncodedRelease, register: Register, limits: Limits, *, domain: Domain | str | None = None,
     independent: bool = False,
 ) -> EncodedRelease:  # fmt: skip
@@ -426,7 +426,7 @@ def _part_of(whole: EncodedRelease, part: slice) -> EncodedRelease:
 
 def _alone_in_it(
     new: EncodedRelease, register: Register, left_out: tuple[RegisterEntry, ...], limits: Limits, after: Measures | None
-) -> Added:
+) -> AddedDisclosure:
     """Return that nothing was released before: the new release alone is all there is."""
     release = strengthened_release(new, limits)
     found = left_by(release, limits, after)
@@ -435,7 +435,9 @@ def _alone_in_it(
         *_itself(register, new),
         *_sentences((), left_out, found, before, found, Differences(), found.conflict, release),
     )
-    return Added(register.folder, (), left_out, found, before, found, Differences(), said, found.conflict, release)
+    return AddedDisclosure(
+        register.folder, (), left_out, found, before, found, Differences(), said, found.conflict, release
+    )
 
 
 def _nothing_before(found: RemainingUncertainty) -> RemainingUncertainty:
@@ -453,7 +455,7 @@ def _of_other_rows(
     new: EncodedRelease, register: Register, left_out: tuple[RegisterEntry, ...], error: ContradictionError,
     limits: Limits,
     domain: Domain | str | None,
-) -> Added:  # fmt: skip
+) -> AddedDisclosure:  # fmt: skip
     """Return that the files are not about the same rows: no number of rows fits all of them."""
     known, level = _besides(register, new), new.statements.confidence or CONFIDENCE
     alone = left_by(strengthened_release(new, limits), limits.stage("released alone"))
@@ -470,7 +472,7 @@ def _of_other_rows(
     conflict = tuple(_in_short(line, names) for line in error.conflict)
     after, found = RemainingUncertainty("unsat", note=str(error), conflict=conflict), Differences(in_all=None)
     said = _sentences(known, left_out, alone, before, after, found, conflict, None)
-    return Added(register.folder, known, left_out, alone, before, after, found, said, conflict)
+    return AddedDisclosure(register.folder, known, left_out, alone, before, after, found, said, conflict)
 
 
 def _in_short(line: str, names: Mapping[str, str]) -> str:

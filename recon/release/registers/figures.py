@@ -96,7 +96,7 @@ def _figures_of(release: EncodedRelease, found: Measures, limits: Limits) -> Rem
     )
 
 
-def tied(
+def mutual_bounds(
     alone: RemainingUncertainty, before: RemainingUncertainty, after: RemainingUncertainty
 ) -> tuple[RemainingUncertainty, RemainingUncertainty, RemainingUncertainty]:
     """Return figures of two parts and of all together, each bounded by the others.

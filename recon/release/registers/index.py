@@ -64,7 +64,7 @@ class Index:
     rows: int | None = None
 
 
-def parsed(text: str, path: str) -> Index:
+def parse_index(text: str, path: str) -> Index:
     """Return the index in a TOML text; `ReleaseError` naming file, place and value for whatever is wrong in it."""
     try:
         found = tomllib.loads(text)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from recon.io.console.suggesting import suggestion
-from recon.io.files.named_files import inside
+from recon.io.files.named_files import lies_inside
 from recon.io.files.writing import LOCK, locked, writing
 from recon.readers.formats.release.reading import read_bytes
 from recon.readers.loading.loading import is_table, load, read_domain
@@ -21,7 +21,7 @@ from recon.release.registers.index import (
     appended,
     date_of,
     decision_of,
-    parsed,
+    parse_index,
     with_domain,
 )
 from solvers.foundation.displayed import quote
@@ -53,8 +53,8 @@ class Register:
         if not os.path.lexists(path):
             start = f"{suggestion('register', [where])} --add FILE --decision release"
             raise ReleaseError(f"{_absence(where)}; start one: {start}", file=where)
-        text = _decoded(read_bytes(path)[0], path)
-        return cls(where, parsed(text, path), text)
+        text = _index_text(read_bytes(path)[0], path)
+        return cls(where, parse_index(text, path), text)
 
     @classmethod
     def opened(cls, folder: str | os.PathLike[str]) -> Register:
@@ -88,7 +88,7 @@ class Register:
     def inner(self, file: str, place: str) -> str:
         """Return the path of a file of the folder; `ReleaseError` where a link leads out of it."""
         path = os.path.join(self.folder, *file.split("/"))
-        if not inside(os.path.realpath(path), os.path.realpath(self.folder)):
+        if not lies_inside(os.path.realpath(path), os.path.realpath(self.folder)):
             raise ReleaseError(f"{quote(file)} is a link that leads out of the folder", place=place, file=self.folder)
         return path
 
@@ -111,7 +111,7 @@ class Register:
     def check(self, entries: tuple[RegisterEntry, ...] | None = None) -> None:
         """Refuse with `ReleaseError` where a file of the entries (None: of all) is missing or changed, naming each."""
         wrong = [(one, self.state(one)) for one in (self.entries if entries is None else entries)]
-        said = [f"{quote(one.file)} is {_told(one, state)}" for one, state in wrong if state != AS_REGISTERED]
+        said = [f"{quote(one.file)} is {_entry_problem(one, state)}" for one, state in wrong if state != AS_REGISTERED]
         if said:
             advice = "put the file back as it was released, or register what was released under another name"
             raise ReleaseError(f"{'; '.join(said)}; {advice}", file=self.folder)
@@ -209,7 +209,7 @@ class Register:
         `copies`: the content by name, with the path that it is from, whose permissions it keeps.
         """
         path = os.path.join(self.folder, INDEX)
-        index = parsed(text, path)  # before anything is written
+        index = parse_index(text, path)  # before anything is written
         for inner, (source, data) in copies.items():
             self.refuse_other(inner, data)
             target = os.path.join(self.folder, *inner.split("/"))
@@ -225,7 +225,7 @@ class Register:
     def place_of(self, path: str) -> str:
         """Return where a file stands in the folder, or would be copied to."""
         real, root = os.path.realpath(path), os.path.realpath(self.folder)
-        if path != "-" and inside(real, root) and os.path.isdir(root):
+        if path != "-" and lies_inside(real, root) and os.path.isdir(root):
             name = os.path.relpath(real, root).replace(os.sep, "/")
         else:
             name = "" if path == "-" else os.path.basename(path)
@@ -297,12 +297,12 @@ def _absence(folder: str) -> str:
     return f"the folder has no {INDEX}: which of its files ({listed}) were released, and when, is not guessed"
 
 
-def _told(entry: RegisterEntry, state: str) -> str:
+def _entry_problem(entry: RegisterEntry, state: str) -> str:
     """Return what is wrong with an entry's file."""
     return MISSING if state == MISSING else f"not the file that was registered on {entry.date} (its SHA-256 changed)"
 
 
-def _decoded(data: bytes, path: str) -> str:
+def _index_text(data: bytes, path: str) -> str:
     """Return the text of an index; `ReleaseError` where it is not in UTF-8."""
     try:
         return data.decode("utf-8")

@@ -28,7 +28,7 @@ from recon.release.auditing.facts import stored_facts
 from recon.release.policies.assessing import assess
 from recon.release.policies.policy import Policy
 from recon.release.policies.rules import RULES
-from recon.release.remediation.merging import merged
+from recon.release.remediation.merging import merge_leaves
 from recon.release.remediation.pruning import bottom_up, leaves_of, links_of, pruned, shortened, with_models
 from recon.release.remediation.thresholds import Demands, demands_of, figures_of, shown_facts
 from solvers.engines.figures.partition import PartitionFigures
@@ -67,7 +67,9 @@ def _at_depth(release: EncodedRelease, depth: int) -> EncodedRelease:
         at = np.flatnonzero((_depths(children) == depth) & (children[:, 0] >= 0)).tolist()
         return pruned(model, at)[0] if at else model
 
-    return _changed(release, cut, lambda model: shortened(model, [depth] if depth < len(model.rules) - 1 else []))
+    return _changed_release(
+        release, cut, lambda model: shortened(model, [depth] if depth < len(model.rules) - 1 else [])
+    )
 
 
 def _only_sizes(release: EncodedRelease) -> EncodedRelease:
@@ -89,7 +91,7 @@ def _total(support: Support) -> Support:
     return Support(None, support.total)
 
 
-def _changed(
+def _changed_release(
     release: EncodedRelease, tree: Callable[[Tree], Tree], rules: Callable[[RuleList], RuleList]
 ) -> EncodedRelease:
     """Return the release with its one model changed, tree by tree."""
@@ -140,10 +142,10 @@ def _rounded_counts(release: EncodedRelease, multiple: int) -> tuple[EncodedRele
         low, high = np.maximum(shown - multiple // 2, 0), shown + (multiple - 1) // 2
         return low, np.minimum(high, n)
 
-    return _bounded(release, ends), "the number of all rows is taken to be known exactly"
+    return _interval_release(release, ends), "the number of all rows is taken to be known exactly"
 
 
-def _bounded(release: EncodedRelease, ends: Callable[[Partition, int], tuple[Ints, Ints]]) -> EncodedRelease:
+def _interval_release(release: EncodedRelease, ends: Callable[[Partition, int], tuple[Ints, Ints]]) -> EncodedRelease:
     """Return the release with intervals in place of exact counts.
 
     Raises `Unsupported` for trees on resamples and where counts are intervals already.
@@ -276,7 +278,7 @@ def remedies(
     release = as_released(release)
     here = TriedRemedy("as published", "as published", None, lambda _: (release, ""))
     begun = limits.meter.used
-    published, facts = _tried(here, asked, limits.stage("as published"))
+    published, facts = _remedy_line(here, asked, limits.stage("as published"))
     lines, took = [published], limits.meter.used - begun
     every = list(_possible(release, asked, seed))
     slow = len(release.models[0].members()) > 1 and took > STAGES["measured once"].cap
@@ -286,7 +288,9 @@ def remedies(
             why = f"not tried: to measure this forest once takes {took:.0f} s"
             lines.append(_blank(one) | {"status": "not tried", "note": why})
             continue
-        lines.append(_tried(one, asked, limits.stage("one remedy", parts=max(2.0, (len(every) - i + 1) / 2)), facts)[0])
+        lines.append(
+            _remedy_line(one, asked, limits.stage("one remedy", parts=max(2.0, (len(every) - i + 1) / 2)), facts)[0]
+        )
     lines += _stripped(published, facts, asked)
     return [*lines, *_boosted(release, limits)]
 
@@ -342,7 +346,7 @@ def _merging(release: EncodedRelease, demands: Demands) -> Callable[[Limits], Ma
     """Return what merges leaves until demands are met."""
 
     def make(limits: Limits) -> Made:
-        found = merged(release, demands, limits)
+        found = merge_leaves(release, demands, limits)
         left = leaves_of(found.release.models[0])
         how = "exact" if found.exact else "greedy"
         return found.release, f"{found.merges:,} merges ({how}), {left:,} of {left + found.merges:,} left"
@@ -365,7 +369,7 @@ def _blank(remedy: TriedRemedy) -> Line:
     }  # fmt: skip
 
 
-def _tried(
+def _remedy_line(
     remedy: TriedRemedy, asked: RemedyQuestion, limits: Limits, before: Mapping[str, Any] | None = None
 ) -> tuple[Line, Mapping[str, Any] | None]:
     """Return the line of one remedy, and all the figures behind it (None: there are none); `before`: as published."""

@@ -49,16 +49,16 @@ def merged_copy(
     it, or others beside them, `EngineError` where the copy is not proved; `ReleaseError` for broken files. Cost: linear
     in the file, and walking `POINTS` and three points per threshold.
     """
-    stored = _opened(data, memory)
+    stored = _open_stored(data, memory)
     trees = _matched(stored.root, _trees_of(models))
     for thing, at in zip(trees, collapsed, strict=True):
         _replace_tables(thing, at)
     content = write_pickle(stored.root, stored.protocol)
-    before, after = _opened(data, memory), _opened(content, memory)
+    before, after = _open_stored(data, memory), _open_stored(content, memory)
     pairs = list(zip(_matched(before.root, _trees_of(models)), _tree_things(after.root), strict=True))
     generator, walked = np.random.default_rng(seed), 0
     for (old, new), at in zip(pairs, collapsed, strict=True):
-        walked += _proved(old, new, at, generator)
+        walked += _compare_predictions(old, new, at, generator)
     kept = _compared(before.root, after.root)
     return Copied(
         content,
@@ -71,7 +71,7 @@ def merged_copy(
     )
 
 
-def _opened(data: bytes, memory: int) -> StoredFile:
+def _open_stored(data: bytes, memory: int) -> StoredFile:
     """Return a stored file; `Unsupported` unless it is a pickle or joblib file."""
     stored = open_stored(data, memory)
     if stored is None or stored.format == "skops":
@@ -178,7 +178,7 @@ def _set_state(thing: Thing, values: dict[str, Any]) -> None:
     raise EngineError("a tree keeps its nodes in a form that cannot be replaced: nothing was written")
 
 
-def _proved(old: Thing, new: Thing, collapsed: Sequence[int], generator: np.random.Generator) -> int:
+def _compare_predictions(old: Thing, new: Thing, collapsed: Sequence[int], generator: np.random.Generator) -> int:
     """Return how many points were walked through both trees; `EngineError` where one predicts something else."""
     before, after = old.get("nodes"), new.get("nodes")
     children = _stored_links(before)

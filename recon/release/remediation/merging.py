@@ -57,10 +57,10 @@ from recon.release.remediation.thresholds import (
     Demands,
     Figures,
     Meets,
+    combined_outcome,
     demands_of,
     figures_of,
     outcomes,
-    together,
     unmet,
 )
 from solvers.foundation.displayed import quote
@@ -151,7 +151,7 @@ def prunings(groups: GroupTree, demands: Demands, limits: Limits) -> Iterator[tu
         good = good[root.bits >= wanted - NEAR * max(1.0, abs(wanted))]
     order = np.lexsort((-root.bits[good], root.merges[good]))
     for entry in good[order].tolist():
-        yield int(root.merges[entry]), sorted(_chosen(groups, fronts, entry))
+        yield int(root.merges[entry]), sorted(_merged_nodes(groups, fronts, entry))
 
 
 def _fronts_of(groups: GroupTree, demands: Demands, limits: Limits) -> list[Front]:
@@ -167,7 +167,7 @@ def _fronts_of(groups: GroupTree, demands: Demands, limits: Limits) -> list[Fron
         if not any(asked):  # without sums the fewest merges are kept splits wherever both sides can be met
             fronts[v] = _paired(fronts[a], fronts[b]) if len(fronts[a]) and len(fronts[b]) else here
         else:
-            fronts[v] = _undominated(_joined(here, allowed(_paired(fronts[a], fronts[b]), demands)))
+            fronts[v] = _undominated(_joined_front(here, allowed_entries(_paired(fronts[a], fronts[b]), demands)))
     return fronts
 
 
@@ -179,7 +179,7 @@ def _as_leaf(groups: GroupTree, v: int, demands: Demands, asked: Key) -> Front:
     one = np.full(1, -1, dtype=np.int64)
     merges, people = np.array([groups.leaves[v] - 1]), np.array([pinned * asked[0]])
     rows = np.array([disclosed * asked[1]])
-    return allowed(Front(merges, people, rows, np.array([bits * asked[2]]), one, one), demands)
+    return allowed_entries(Front(merges, people, rows, np.array([bits * asked[2]]), one, one), demands)
 
 
 def _paired(a: Front, b: Front) -> Front:
@@ -192,13 +192,13 @@ def _paired(a: Front, b: Front) -> Front:
     return Front(merges, pinned, disclosed, one.bits + two.bits, left.astype(np.int64), right.astype(np.int64))
 
 
-def _joined(a: Front, b: Front) -> Front:
+def _joined_front(a: Front, b: Front) -> Front:
     """Return the entries of both fronts."""
     names = ("merges", "pinned", "disclosed", "bits", "left", "right")
     return Front(*(np.concatenate([getattr(a, name), getattr(b, name)]) for name in names))
 
 
-def allowed(front: Front, demands: Demands) -> Front:
+def allowed_entries(front: Front, demands: Demands) -> Front:
     """Return the entries that are not beyond a threshold already: sums of people and rows only grow."""
     keep = np.ones(len(front), dtype=bool)
     if demands.most_pinned is not None:
@@ -235,7 +235,7 @@ def _undominated(front: Front) -> Front:
     return front.take(np.sort(first[front.bits[first] > beside.ravel()[flat[first]]]))
 
 
-def _chosen(groups: GroupTree, fronts: list[Front], entry: int) -> list[int]:
+def _merged_nodes(groups: GroupTree, fronts: list[Front], entry: int) -> list[int]:
     """Return the inner nodes that an entry of the root's front makes leaves."""
     found, stack = [], [(0, entry)]
     while stack:
@@ -260,7 +260,7 @@ Places = tuple[tuple[int, ...], ...]  # per tree the nodes that are leaves
 def _merged_forest(
     release: EncodedRelease, model: Forest, demands: Demands, before: Figures, limits: Limits
 ) -> Merging:
-    """Return a forest that meets the demands; see `recon.release.remediation.merging.merged`."""
+    """Return a forest that meets the demands; see `recon.release.remediation.merging.merge_leaves`."""
     single = replace(demands, most_pinned=None, mean_bits_left=None, class_disclosure=demands.class_disclosure or None)
     single = replace(single, class_disclosure=0 if demands.class_disclosure == 0 else None)
     sized = demands.sized and not release.statements.domain.relative
@@ -323,7 +323,7 @@ def _extended(
             now = _after_merges(groups, places, order[:m])
             found = change(now) if any(now) else release
             facts = figures_of(found, limits.stage("figures of a merge"), demands)
-            tried[m] = (found, facts, together(outcomes(facts, demands)))
+            tried[m] = (found, facts, combined_outcome(outcomes(facts, demands)))
         return tried[m]
 
     low, high = -1, 0  # low: not met, high: met
@@ -345,7 +345,7 @@ def _not_met(facts: Figures, demands: Demands) -> NoMerging | Inconclusive:
     """Return the refusal where even one leaf per tree is not enough."""
     found = outcomes(facts, demands)
     rules = "; ".join(unmet(found, demands))
-    if together(found) == "violated":
+    if combined_outcome(found) == "violated":
         return NoMerging(f"no merging meets the policy: one leaf per tree for everybody leaves {rules}")
     why = "; ".join(sorted({str(reason) for reason in (facts.get("not_known") or {}).values()}))
     return Inconclusive(f"whether a merging meets the policy is open: {rules}" + (f" ({why})" if why else ""))
@@ -407,7 +407,7 @@ def _after_merges(groups: Sequence[GroupTree], places: Places, order: Sequence[t
 TRIES = 50  # prunings that are looked at where rounding decides
 
 
-def merged(release: EncodedRelease, policy: Any, limits: Limits | None = None) -> Merging:
+def merge_leaves(release: EncodedRelease, policy: Any, limits: Limits | None = None) -> Merging:
     """Return the release with the fewest merges of leaves into parents after which it meets the policy.
 
     Rules that merging cannot repair (kinds of counts, what the file stores, profiles) are not looked at: assess the
@@ -427,7 +427,7 @@ def merged(release: EncodedRelease, policy: Any, limits: Limits | None = None) -
         for merges, at in islice(prunings(groups, demands, limits), TRIES):
             found = with_models(release, [merged_at(model, at)]) if at else release
             after = figures_of(found, limits, demands)
-            if together(outcomes(after, demands)) == "met":
+            if combined_outcome(outcomes(after, demands)) == "met":
                 how = EXACT_TREE if isinstance(model, Tree) else EXACT_LIST
                 return Merging(found, merges, True, how, (tuple(at),), before, after)
     except TooLarge:
@@ -444,7 +444,7 @@ def no_merging(
     """Return the refusal that says which rule one leaf alone violates."""
     root = [0] if groups.leaves[0] > 1 else []
     found = outcomes(figures_of(with_models(release, [merged_at(model, root)]), limits, demands), demands)
-    if together(found) == "met":
+    if combined_outcome(found) == "met":
         return Inconclusive(
             "the fewest merges that meet the policy were not settled: rounding decides; change it a bit"
         )

@@ -139,9 +139,9 @@ def groups_of(model: Tree | RuleList, domain: Domain, limits: Limits, sized: boo
         a, b = children[v].tolist()
         leaves[v] = leaves[a] + leaves[b]
         by_class[v] = by_class[a] and by_class[b]
-        pairs: list[Any] = [cells[c] if by_class[v] else (_whole(cells[c]),) for c in (a, b)]
+        pairs: list[Any] = [cells[c] if by_class[v] else (_class_totals(cells[c]),) for c in (a, b)]
         cells[v] = tuple((c + d, s + t) for (c, s), (d, t) in zip(*pairs, strict=True))
-    rows = tuple(_whole(one)[0] for one in cells)
+    rows = tuple(_class_totals(one)[0] for one in cells)
     return GroupTree(children, order, tuple(leaves), rows, tuple(cells), tuple(by_class))
 
 
@@ -166,7 +166,7 @@ def _joined_cells(
     return [(tuple((c, s) for _, c, s in sorted(one)), one[0][0] != ANY_LABEL) for one in found]
 
 
-def _whole(pairs: Sequence[tuple[int, int]]) -> tuple[int, int]:
+def _class_totals(pairs: Sequence[tuple[int, int]]) -> tuple[int, int]:
     """Return the rows and the size of all classes together."""
     return sum(c for c, _ in pairs), sum(s for _, s in pairs)
 

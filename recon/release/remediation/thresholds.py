@@ -83,7 +83,7 @@ def outcomes(facts: Mapping[str, Any], demands: Demands) -> dict[str, Meets]:
     return {key: "met" if outcome == "not applicable" else outcome for key, outcome in said.items()}
 
 
-def together(found: Mapping[str, Meets]) -> Meets:
+def combined_outcome(found: Mapping[str, Meets]) -> Meets:
     """Return the outcome of several rules: violated where one is, else inconclusive where one is."""
     return all_of(found.values())
 

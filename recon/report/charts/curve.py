@@ -61,9 +61,9 @@ def attribute_bars(attribute_bits: Sequence[Mapping[str, Any]] | None) -> str:
 def _bar(one: Mapping[str, Any], y: float, scale: float) -> tuple[str, float]:
     """Return the lines and the bar of one attribute, and their height."""
     before, revealed = float(one["bits_before"]), max(0.0, float(one["bits_revealed"]))
-    figure = f"{_least(one)}{revealed:,.2f} of {bits(before)}"
+    figure = f"{_at_least(one)}{revealed:,.2f} of {bits(before)}"
     room = WIDTH - width_of(figure) - 14
-    tip = f"{clipped(one['name'], 300)}: {_told(one)}"
+    tip = f"{clipped(one['name'], 300)}: {_revealed_text(one)}"
     unit = WIDTH / scale if scale else 0.0
     edge = f' stroke="{colour("--muted")}" stroke-width="0.8"'
     parts = [
@@ -81,16 +81,16 @@ def _bar(one: Mapping[str, Any], y: float, scale: float) -> tuple[str, float]:
     return f"<g>{''.join(parts)}</g>", 60 if forced else 44
 
 
-def _least(one: Mapping[str, Any]) -> str:
+def _at_least(one: Mapping[str, Any]) -> str:
     """Return "at least " before a lower bound."""
     return "at least " if one.get("is") == "at least" else ""
 
 
-def _told(one: Mapping[str, Any]) -> str:
+def _revealed_text(one: Mapping[str, Any]) -> str:
     """Return in words what is revealed of an attribute."""
     before, revealed = float(one["bits_before"]), max(0.0, float(one["bits_revealed"]))
     share = f" ({percent(min(1.0, revealed / before))})" if before else ""
-    return f"{_least(one)}{revealed:,.2f} of {bits(before)}{share}"
+    return f"{_at_least(one)}{revealed:,.2f} of {bits(before)}{share}"
 
 
 def _remarks(further: Sequence[Mapping[str, Any]], unknown: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -110,7 +110,7 @@ def _remarks(further: Sequence[Mapping[str, Any]], unknown: Sequence[Mapping[str
 
 def _described(known: Sequence[Mapping[str, Any]], unknown: Sequence[Mapping[str, Any]]) -> str:
     """Return the chart in words."""
-    most = "; ".join(f"{clipped(one['name'], 60)}: {_told(one)}" for one in known[:3])
+    most = "; ".join(f"{clipped(one['name'], 60)}: {_revealed_text(one)}" for one in known[:3])
     text = f"Bars of {count(len(known), 'attribute', 'attributes')}, the most revealed first. {most}." if known else ""
     left = f"{count(len(unknown), 'attribute has', 'attributes have')} no number of bits." if unknown else ""
     return f"{text} {left}".strip()
@@ -130,7 +130,7 @@ def exposure_curve(curve: Sequence[Sequence[float]] | None) -> str:
     points = sorted((min(1.0, max(0.0, x)), min(1.0, max(0.0, y))) for x, y in points)
     if not points:
         return ""
-    reading = _read(points)
+    reading = _curve_sentences(points)
     parts = [_grid(), _area(points), _steps(points), _half(points)]
     parts.append(label(LEFT - 34, 16, "Share of people ...", fill="--muted", size=12.5))
     across_label = "... with at most this share of their bits left"
@@ -187,7 +187,7 @@ def _area(points: Sequence[Point]) -> str:
 
 def _half(points: Sequence[Point]) -> str:
     """Return the mark where half of the people are reached, "" where they are not."""
-    x = _reached(points, 0.5)
+    x = _least_share(points, 0.5)
     if x is None:
         return ""
     dashes = ' stroke-dasharray="4 4" stroke-width="1.3"'
@@ -199,20 +199,20 @@ def _half(points: Sequence[Point]) -> str:
     )
 
 
-def _reached(points: Sequence[Point], share: float) -> float | None:
+def _least_share(points: Sequence[Point], share: float) -> float | None:
     """Return the least share of bits that at least so many people have at most; None where so many are not known."""
     return next((x for x, y in points if y >= share - 1e-12), None)
 
 
-def _read(points: Sequence[Point]) -> str:
+def _curve_sentences(points: Sequence[Point]) -> str:
     """Return the reading of the curve in words."""
     found = []
     nothing = next((y for x, y in reversed(points) if x <= 0), 0.0)
     if nothing > 0:
         found.append(f"{percent(nothing)} of the people have no bit left: everything about them is known")
-    if (x := _reached(points, 0.5)) is not None and x > 0:
+    if (x := _least_share(points, 0.5)) is not None and x > 0:
         found.append(f"half of the people have at most {percent(x)} of their bits left")
-    if (x := _reached(points, 1.0)) is not None:
+    if (x := _least_share(points, 1.0)) is not None:
         found.append(f"all have at most {percent(x)} of their bits left")
     else:
         found.append(f"for {percent(points[-1][1])} of the people it is known how much is left")

@@ -261,7 +261,7 @@ def icicle(drawn: ChartTree, note: str) -> str:
     """
     root = next(iter(drawn.nodes))
     share, even = _widths(drawn)
-    shown = _chosen(drawn, share, root)
+    shown = _drawn_nodes(drawn, share, root)
     depths = 1 + max(drawn.depth[i] for i in shown)
     tall = max(9.0, min(30.0, 480.0 / depths))
     key, top = _head(drawn, WIDE)
@@ -319,7 +319,7 @@ def _widths(drawn: ChartTree) -> tuple[dict[int, float], bool]:
     return share, even
 
 
-def _chosen(drawn: ChartTree, share: dict[int, float], root: int) -> set[int]:
+def _drawn_nodes(drawn: ChartTree, share: dict[int, float], root: int) -> set[int]:
     """Return the nodes that are drawn: from the root on, the children of the widest node first."""
     out, heap = {root}, [(-share[root], root)]
     while heap and len(out) + 2 <= MAX_RECTANGLES:

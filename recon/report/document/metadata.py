@@ -165,7 +165,7 @@ def _certificates(found: AuditFindings) -> list[dict[str, Any]]:
 def confidential(facts: Mapping[str, Any], found: AuditFindings | None) -> str | None:
     """Return why the document describes single people, None where it does not."""
     reasons = []
-    if _known(facts.get("pinned")):
+    if _is_positive(facts.get("pinned")):
         reasons.append("it describes people whose every value is known")
     smallest = facts.get("smallest_group")
     if smallest is not None and smallest[0] == 1:
@@ -179,7 +179,7 @@ def confidential(facts: Mapping[str, Any], found: AuditFindings | None) -> str |
     return "; ".join(reasons) or None
 
 
-def _known(ends: Sequence[Any] | None) -> bool:
+def _is_positive(ends: Sequence[Any] | None) -> bool:
     """Return whether a figure is surely above 0."""
     return ends is not None and bool(ends[0])
 

@@ -14,13 +14,13 @@ from recon.report.page.blocks import (
     bits,
     check_sentence,
     command_of,
-    cut,
     ends_of,
     name_of,
     people,
     percent,
     rows_of,
     sentence_of,
+    shortened,
 )
 
 STEPS = 4
@@ -61,7 +61,7 @@ def _every_step(document: Document) -> Iterator[AdviceStep]:
     elif assessment["outcome"] == "violated":
         yield from _mend(document, assessment)
     elif assessment["outcome"] == "inconclusive":
-        yield from _settle(document, assessment)
+        yield from _settling_steps(document, assessment)
     else:
         worst = most_exposed(document)
         yield AdviceStep("Nothing has to be changed to meet the policy." + (f" {worst}" if worst else ""))
@@ -140,11 +140,11 @@ def _unassessed(document: Document) -> Iterator[AdviceStep]:
 def most_exposed(document: Document) -> str:
     """Return the most exposed group in a sentence, "" where none is known."""
     for one in document.get("exposed") or ():
-        where = f", where {cut(one['where'], 180)}" if one.get("where") else ""
+        where = f", where {shortened(one['where'], 180)}" if one.get("where") else ""
         left = "" if one.get("bits_left") is None else f": {bits(one['bits_left'])} bits are left about each"
         return f"Most exposed: {name_of(one['name'], 60)} ({people(one['rows'])}){where}{left}."
     for one in document["facts"].get("groups") or ():
-        where = f", where {cut(one['where'], 180)}" if one.get("where") else ""
+        where = f", where {shortened(one['where'], 180)}" if one.get("where") else ""
         return f"Smallest group: {name_of(one['name'], 60)} ({people(one['rows'])}){where}."
     return ""
 
@@ -162,7 +162,7 @@ def _worst_check(check: Document) -> str:
     text = f"“{sentence_of(check['title'], 90)}” is not met"
     for place in check.get("places", ())[:1]:
         rows = f" ({people(place['rows'])})" if place.get("rows") else ""
-        where = f", where {cut(place['where'], 180)}" if place.get("where") else ""
+        where = f", where {shortened(place['where'], 180)}" if place.get("where") else ""
         more = check.get("places_in_all", 0) - 1
         others = f"; {more:,} more {'place fails' if more == 1 else 'places fail'}" if more > 0 else ""
         text += f", first at {name_of(place['name'], 60)}{rows}{where}{others}"
@@ -248,7 +248,7 @@ def _gains(document: Document, best: Document) -> list[str]:
     return out or ["figures below"]
 
 
-def _settle(document: Document, assessment: Document) -> Iterator[AdviceStep]:
+def _settling_steps(document: Document, assessment: Document) -> Iterator[AdviceStep]:
     """Yield what to do about what was not settled: what would settle it, and nothing where no option would."""
     open_ones = [one for one in assessment.get("checks", ()) if one["outcome"] == "inconclusive"]
     for one in open_ones[:1]:

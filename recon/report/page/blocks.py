@@ -98,7 +98,7 @@ def path_of(text: object, maximum: int = 60) -> str:
     return path if len(path) <= maximum else f"…{path[1 - maximum :]}"
 
 
-def cut(text: object, maximum: int) -> str:
+def shortened(text: object, maximum: int) -> str:
     """Return the first characters of a text where there is no room for more; all of it stands elsewhere."""
     said = escape_text(str(text).strip())
     return said if len(said) <= maximum else f"{said[: maximum - 1].rstrip()}…"
@@ -203,7 +203,7 @@ def check_sentence(check: Document, maximum: int = SENTENCE) -> str:
     """Return what a check says without where its threshold comes from, which has a column of its own."""
     said = str(check["sentence"])
     kept = said.partition(" (source: ")[0].rstrip(" ,.;")
-    return cut(said if kept == said.rstrip(" ,.;") else f"{kept}.", maximum)
+    return shortened(said if kept == said.rstrip(" ,.;") else f"{kept}.", maximum)
 
 
 def more_of(shown: int, in_all: object) -> str:

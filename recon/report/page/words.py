@@ -25,7 +25,6 @@ from recon.report.page.blocks import (
     TableBlock,
     amount,
     check_sentence,
-    cut,
     ends_of,
     name_of,
     path_of,
@@ -33,9 +32,10 @@ from recon.report.page.blocks import (
     percent,
     rows_of,
     sentence_of,
+    shortened,
     span_of,
 )
-from recon.report.page.content.people import added
+from recon.report.page.content.people import added_part
 from recon.report.page.content.remedies import helping
 from solvers.foundation.displayed import shown_lines
 
@@ -113,14 +113,14 @@ def first_page(document: Document) -> FirstPage:
         [_pinned(document["facts"]), bits_left(document["facts"]), _smallest(document["facts"])],
         steps(document),
         _audited(document),
-        _stored(document),
+        _stored_sentences(document),
         _confidential(document),
     )
 
 
 def _confidential(document: Document) -> str:
     """Return why the report describes individuals, "" where it does not."""
-    said = cut(document.get("confidential") or "", 200).rstrip(".")
+    said = shortened(document.get("confidential") or "", 200).rstrip(".")
     return f"{_sentence_case(said)}." if said else ""
 
 
@@ -130,7 +130,7 @@ def _against(document: Document) -> str:
     if assessment is None:
         text = "No policy was given, so nothing here says whether the file may be released"
         return f"{text}. What stands out:" if _standing_out(document) else f"{text}."
-    return _sentence_case(cut(assessment["sentence"], 320))
+    return _sentence_case(shortened(assessment["sentence"], 320))
 
 
 def _policy_name(assessment: Document) -> str:
@@ -139,7 +139,7 @@ def _policy_name(assessment: Document) -> str:
     if policy.get("file"):
         where.append(path_of(policy["file"]))
     if policy.get("sha256"):
-        where.append(f"SHA-256 {cut(policy['sha256'], 13)}")
+        where.append(f"SHA-256 {shortened(policy['sha256'], 13)}")
     which = f" ({', '.join(where)})" if where else ""
     return f"Policy “{name_of(policy['name'], 60)}”{which}"
 
@@ -148,9 +148,9 @@ def _reasons(document: Document) -> list[tuple[str, str]]:
     """Return why, one sentence each with its outcome, failed checks first; without a policy what stands out."""
     assessment = document.get("assessment")
     if assessment is None:
-        return [("violated", cut(line, 240)) for line in _standing_out(document)]
+        return [("violated", shortened(line, 240)) for line in _standing_out(document)]
     checks = sorted(assessment.get("checks", ()), key=lambda one: ORDER.index(one["outcome"]))
-    away = [("warning", cut(one["sentence"], 240)) for one in assessment.get("gives_away") or ()]
+    away = [("warning", shortened(one["sentence"], 240)) for one in assessment.get("gives_away") or ()]
     found = [(one["outcome"], check_sentence(one, 260)) for one in checks if one["outcome"] != ORDER[-1]]
     return [*away, *found] if assessment["verdict"] == "release" else found
 
@@ -175,7 +175,7 @@ def _standing_out(document: Document) -> list[str]:
 
 def _outright(document: Document) -> list[str]:
     """Return what files store or give back outright, in the words of the audit where it has some."""
-    said = [cut(line, 200) for line in (document.get("verdict") or ())[:2]]
+    said = [shortened(line, 200) for line in (document.get("verdict") or ())[:2]]
     stored_ = document["facts"].get("stored") or ()
     if not said:
         for level, text in STANDING.items():
@@ -187,7 +187,7 @@ def _outright(document: Document) -> list[str]:
     for one in listed[:3]:
         summary = one.get("summary") if isinstance(one, Mapping) else None
         if isinstance(summary, str):
-            said.append(f"{_sentence_case(cut(summary, 200)).rstrip('.')}.")
+            said.append(f"{_sentence_case(shortened(summary, 200)).rstrip('.')}.")
     return said
 
 
@@ -199,7 +199,7 @@ def _sentence_case(text: str) -> str:
 def _reason_of(facts: Document, key: str, otherwise: str) -> str:
     """Return why a figure is not known."""
     why = (facts.get("not_known") or {}).get(key) or (facts.get("not_applicable") or {}).get(key)
-    return _sentence_case(cut(why or otherwise, 110))
+    return _sentence_case(shortened(why or otherwise, 110))
 
 
 def _figure_of(ends: Ends, places: int = 0, ceiling: float | None = None) -> str:
@@ -265,8 +265,8 @@ def _smallest(facts: Document) -> Number:
     where = ""
     if groups:
         first = groups[0]
-        where = cut(first["name"], 60)
-        where += f": {cut(first['where'], 110)}" if first.get("where") else ""
+        where = shortened(first["name"], 60)
+        where += f": {shortened(first['where'], 110)}" if first.get("where") else ""
     beside = "" if value == NOT_KNOWN else "row" if found[0] == found[1] == 1 else "rows"
     return Number(label, value, beside, where)
 
@@ -308,7 +308,7 @@ def _size_of(what: Document) -> str:
     return ", ".join(said)
 
 
-def _stored(document: Document) -> list[str]:
+def _stored_sentences(document: Document) -> list[str]:
     """Return what the files store outright, the worst first; that nothing was looked for where it was not."""
     facts = document["facts"]
     found = facts.get("stored")
@@ -319,7 +319,7 @@ def _stored(document: Document) -> list[str]:
         return ["Nothing about training rows was found in the file besides what it publishes."]
     lines = [
         f"{_sentence_case(name_of(one['level'], 12))}: {name_of(one.get('path'), 50)}: {name_of(one['what'], 110)}"
-        + (f". Remedy: {cut(one['remedy'], 100)}" if one.get("remedy") else "")
+        + (f". Remedy: {shortened(one['remedy'], 100)}" if one.get("remedy") else "")
         for one in notes[:STORED]
     ]
     if len(notes) > STORED:
@@ -343,7 +343,7 @@ def text_page(document: Document) -> str:
         pieces += ["", title, *(f"  {line}" for line in lines)]
     people = who_lines(document.get("profiles"), document.get("persons"))
     pieces += ["", "Who", *(f"  {line}" for line in people)] if people else []
-    for part in (added(document), helping(document)):
+    for part in (added_part(document), helping(document)):
         if part is not None:
             pieces += [line.translate(TYPED) for line in _part_lines(part)]
     return shown_lines(pieces) + "\n"

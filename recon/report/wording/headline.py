@@ -193,7 +193,7 @@ def headline_json(m: Measures, digits: int = DIGITS) -> dict[str, Any]:
     }
     for key, ends in (("bits_left", left), ("bits_removed_per_row", removed), ("dist_g", share)):
         out[key] = _exactly(ends)
-        out[f"{key}_bounds"] = _outside(ends)
+        out[f"{key}_bounds"] = _open_range(ends)
     known = None if m.determined_rows is None else "exact" if m.figures == "exact" else "at least"
     return out | {"rows_known": m.determined_rows, "rows_known_is": known, "rows": m.rows}
 
@@ -203,7 +203,7 @@ def _exactly(ends: tuple[float, float] | None) -> float | None:
     return None if ends is None or ends[0] < ends[1] else finite(ends[0])
 
 
-def _outside(ends: tuple[float, float] | None) -> list[float | None] | None:
+def _open_range(ends: tuple[float, float] | None) -> list[float | None] | None:
     """Return the least and greatest value of a figure that is not exact, None where it is, or nothing is known."""
     return None if ends is None or ends[0] >= ends[1] else [finite(x) for x in ends]
 
@@ -211,7 +211,7 @@ def _outside(ends: tuple[float, float] | None) -> list[float | None] | None:
 def order_json(m: Measures) -> dict[str, Any]:
     """Return how many of the bits left are the order of rows, and bounds on it where it is not exact."""
     ends = row_order(m)
-    return {"bits_of_row_order": _exactly(ends), "bits_of_row_order_bounds": _outside(ends)}
+    return {"bits_of_row_order": _exactly(ends), "bits_of_row_order_bounds": _open_range(ends)}
 
 
 def _dist_text(m: Measures) -> str:

@@ -234,7 +234,7 @@ class Clauses:
         return total, carry
 
 
-def signed(low: int, high: int, unit: int) -> tuple[int, int]:
+def multiple_bounds(low: int, high: int, unit: int) -> tuple[int, int]:
     """Return the bounds on k that low <= unit * k <= high means, unit not 0."""
     if unit < 0:
         low, high, unit = -high, -low, -unit

@@ -20,7 +20,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.clauses.gates import CLAUSE_BYTES, FALSE, MAX_UNARY, TRUE, Clauses, signed, size_error, unary_steps
+from solvers.cells.clauses.gates import (
+    CLAUSE_BYTES,
+    FALSE,
+    MAX_UNARY,
+    TRUE,
+    Clauses,
+    multiple_bounds,
+    size_error,
+    unary_steps,
+)
 from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
 from solvers.foundation.exact import EXACT
 from solvers.foundation.limits import Limits
@@ -67,7 +76,7 @@ class Lowered:
     @cached_property
     def named(self) -> tuple[int, ...]:
         """Return the attributes that rows have bits for."""
-        return _named(self.release, self.raw)
+        return _encoded_attributes(self.release, self.raw)
 
     def decode(self, model: Iterable[int]) -> NDArray[Any]:
         """Return (rows, attributes) of a model (its literals; those left out are false); absent rows are left out.
@@ -128,10 +137,10 @@ def lower(release: Release, limits: Limits, *, raw: bool = True, sorted_rows: bo
     cannot be written out, `TooLarge` and `Inconclusive` when the limits are met. Cost: rows times boxes, and per
     statement at most about 60,000 steps of a unary counter.
     """
-    return stated(release, limits, raw=raw, sorted_rows=sorted_rows).finish()
+    return state_clauses(release, limits, raw=raw, sorted_rows=sorted_rows).finish()
 
 
-def stated(release: Release, limits: Limits, *, raw: bool = True, sorted_rows: bool = False) -> Lowering:
+def state_clauses(release: Release, limits: Limits, *, raw: bool = True, sorted_rows: bool = False) -> Lowering:
     """Return the same clauses (see `lower`) unfinished, so that literals for further regions can be asked for."""
     made = Lowering(release, limits, raw=raw)
     if sorted_rows:
@@ -157,7 +166,7 @@ class Lowering:
         if raw and release.coarse:
             raise Unsupported("an attribute whose values are summed has too many values: its values are no bits")
         self.release, self.raw, self.maximum = release, raw, release.rows.high
-        self.named = _named(release, raw)
+        self.named = _encoded_attributes(release, raw)
         if (needed := clauses_needed(release, raw)) * CLAUSE_BYTES > limits.memory:
             raise size_error(needed)
         self.out, self.bits = Clauses(limits), list[Bit]()
@@ -334,7 +343,7 @@ class Lowering:
             unit = units.pop() if units else 1
             mask = sum(1 << p for p, c in enumerate(s.coefs) if c)
             inner = [self.out.both((self.region(i, s.region), self.inside(i, k, mask))) for i in rows]
-            return self.out.counted(inner, *signed(s.low, s.high, unit))
+            return self.out.counted(inner, *multiple_bounds(s.low, s.high, unit))
         minimum = min(0, *s.coefs)  # weights are at least 0: all rows, absent ones too, count -least more
         terms = []
         for j in range(max(c - minimum for c in (0, *s.coefs)).bit_length()):
@@ -348,7 +357,7 @@ class Lowering:
         return self.out.summed(terms, s.low + shift, s.high + shift)
 
 
-def _named(release: Release, raw: bool) -> tuple[int, ...]:
+def _encoded_attributes(release: Release, raw: bool) -> tuple[int, ...]:
     """Return the attributes that need bits: all with raw values, else those that something names."""
     return tuple(range(len(release.domain.attributes))) if raw else tuple(sorted(release.mentioned()))
 
@@ -363,7 +372,7 @@ def clauses_needed(release: Release, raw: bool) -> float:
     if release.rows.high is None:
         return float("inf")
     n, per_row, counts = release.rows.high, 0.0, 0.0
-    for k in _named(release, raw):
+    for k in _encoded_attributes(release, raw):
         sizes = release.domain.attributes[k].sizes
         width = (max(sizes) - 1).bit_length() if raw and sizes else 0
         per_row += len(sizes) * (5 + width)
@@ -393,4 +402,4 @@ def _count_clauses(n: int, low: int, high: int) -> float:
     return clauses
 
 
-__all__ = ["Bit", "Lowered", "Lowering", "clauses_needed", "lower", "stated"]
+__all__ = ["Bit", "Lowered", "Lowering", "clauses_needed", "lower", "state_clauses"]

@@ -58,15 +58,15 @@ def satisfy(lowered: Lowered, limits: Limits, proof: bool = False) -> SatResult:
     """
     payload = {"clauses": lowered.clauses, "variables": lowered.variables, "proof": proof}
     try:
-        found = _asked("in_child", payload, limits)
+        found = _run_apart("in_child", payload, limits)
     except Inconclusive as error:
         return SatResult("unknown", reason=str(error))
     if found["model"] is None:
         return SatResult("unsat", proof=tuple(found["proof"]) if proof else None)
-    return SatResult("sat", tuple(found["model"]), _checked(lowered, found["model"]))
+    return SatResult("sat", tuple(found["model"]), _checked_rows(lowered, found["model"]))
 
 
-def _asked(function: str, payload: dict[str, Any], limits: Limits, work: float | None = None) -> Any:
+def _run_apart(function: str, payload: dict[str, Any], limits: Limits, work: float | None = None) -> Any:
     """Return what a function of this module returns in a process of its own; a crash leaves the question open."""
     try:
         return processes.run(f"solvers.cells.clauses.sat:{function}", payload, limits, work=work)
@@ -117,9 +117,9 @@ def solve_questions(lowered: Lowered, questions: Sequence[LiteralQuestion], limi
         "steps": None if math.isinf(work) else int(work * SPEED),
         "seconds": None if math.isinf(seconds) else max(0.0, seconds - SPARE - 0.1 * seconds),
     }
-    found = _asked("settle_in_child", payload, limits, FAR * work)
+    found = _run_apart("settle_in_child", payload, limits, FAR * work)
     limits.charge(found["steps"] / SPEED)
-    return SolvedQuestions(tuple(found["answers"]), tuple(_checked(lowered, model) for model in found["models"]))
+    return SolvedQuestions(tuple(found["answers"]), tuple(_checked_rows(lowered, model) for model in found["models"]))
 
 
 def settle_in_child(payload: dict[str, Any]) -> dict[str, Any]:
@@ -182,10 +182,10 @@ def _interruptibly(solver: Any, given: list[int], seconds: float, steps: float) 
 # ---------------------------------------------------------------- checking worlds
 
 
-def _checked(lowered: Lowered, model: Sequence[int]) -> NDArray[Any]:
+def _checked_rows(lowered: Lowered, model: Sequence[int]) -> NDArray[Any]:
     """Return the decoded rows of a model; raises `EngineError` where they break a statement of the release."""
     rows = lowered.decode(model)
-    wrong = broken(lowered.release, parts_of(lowered.release, rows) if lowered.raw else rows)
+    wrong = broken_statement(lowered.release, parts_of(lowered.release, rows) if lowered.raw else rows)
     if wrong is not None:
         raise EngineError(f"a SAT solver's world breaks a statement: {wrong}")
     return rows
@@ -200,7 +200,7 @@ def parts_of(release: Release, rows: NDArray[Any]) -> Ints:
     return out
 
 
-def broken(release: Release, parts: Ints) -> str | None:
+def broken_statement(release: Release, parts: Ints) -> str | None:
     """Return what rows (given by parts; -1 where nothing names the attribute) break, by its source, or None."""
     if not release.rows.low <= len(parts) <= (release.rows.high or len(parts)):
         return "the number of rows"
@@ -258,4 +258,12 @@ def _broken_statement(release: Release, block: Partition, parts: Ints, hits: lis
     return None
 
 
-__all__ = ["LiteralQuestion", "SatResult", "SolvedQuestions", "broken", "parts_of", "satisfy", "solve_questions"]
+__all__ = [
+    "LiteralQuestion",
+    "SatResult",
+    "SolvedQuestions",
+    "broken_statement",
+    "parts_of",
+    "satisfy",
+    "solve_questions",
+]

@@ -21,14 +21,16 @@ from numpy.typing import NDArray
 from solvers.cells.partition_cells import MAX_DIAGRAM_WORK, MAX_PROJECTIONS, PartitionCells, cells_of
 from solvers.cells.system import system_of
 from solvers.foundation.limits import Limits
-from solvers.leaf_values.combining import used
+from solvers.leaf_values.combining import interval_use
 from solvers.statements.boxes import Attribute, Box, spans
 from solvers.statements.gradients.boosted import Boosted
 from solvers.statements.regions.row_space import Space
 from solvers.statements.release import Release
 
 
-def broken(boosted: Boosted, leaves: NDArray[np.int64], times: NDArray[np.int64]) -> Iterator[tuple[str, float]]:
+def broken_figures(
+    boosted: Boosted, leaves: NDArray[np.int64], times: NDArray[np.int64]
+) -> Iterator[tuple[str, float]]:
     """Yield the figures that rows break, by name, with how often half of its interval the sum is from its middle.
 
     `leaves` (points, trees) are the leaves of every point, `times` (points, classes) its rows. Nothing is said of
@@ -36,7 +38,7 @@ def broken(boosted: Boosted, leaves: NDArray[np.int64], times: NDArray[np.int64]
     """
     if boosted.gradients.loss == "squared_error":
         return
-    for tree, parts in zip(boosted.trees, used(boosted, leaves, times), strict=True):
+    for tree, parts in zip(boosted.trees, interval_use(boosted, leaves, times), strict=True):
         for i in np.flatnonzero(parts > 1).tolist():
             yield tree.names[i], float(parts[i])
 
@@ -79,7 +81,7 @@ def values_before(release: Release, limits: Limits) -> list[RemainingValues]:
             found.append(RemainingValues(attribute.full, math.log2(attribute.total), True))
             continue
         rows = [space.within({k: _only(attribute, p)}) for p in range(len(attribute.sizes))]
-        found.append(_counted(attribute, rows))
+        found.append(_remaining_values(attribute, rows))
     return found
 
 
@@ -106,7 +108,7 @@ def partition_values(release: Release, limits: Limits, sized: bool = True) -> li
         if rows is None:
             break
         for s, values in enumerate(found):
-            values[k] = _counted(attributes[k], [part[s] for part in rows])
+            values[k] = _remaining_values(attributes[k], [part[s] for part in rows])
     return found
 
 
@@ -168,11 +170,11 @@ def _from_boxes(attributes: Sequence[Attribute], boxes: Sequence[Box], sizes: Se
             for start, end in spans(mask):
                 for p in range(start, end):
                     rows[p] += each * attribute.sizes[p]
-        found[k] = _counted(attribute, rows)
+        found[k] = _remaining_values(attribute, rows)
     return found
 
 
-def _counted(attribute: Attribute, rows: Sequence[int]) -> RemainingValues:
+def _remaining_values(attribute: Attribute, rows: Sequence[int]) -> RemainingValues:
     """Return what so many raw rows in each part leave of an attribute."""
     mask = sum(1 << p for p, n in enumerate(rows) if n)
     return RemainingValues(mask, _entropy(zip(rows, attribute.sizes, strict=True)), True)

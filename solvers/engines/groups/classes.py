@@ -29,7 +29,7 @@ from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.programs.cell_model import CellModel
-from solvers.programs.cpsat import FOUND, rounded
+from solvers.programs.cpsat import FOUND, rounded_bound
 from solvers.programs.linear_program import Relaxation
 from solvers.statements.boxes import Box, Region
 from solvers.statements.release import UNBOUNDED, Partition, Release
@@ -253,7 +253,7 @@ class Classes:
         if status not in FOUND:
             return lower, None
         z = self.worlds.histogram(solver.value)
-        bound = rounded(solver.best_objective_bound, False) + base
+        bound = rounded_bound(solver.best_objective_bound, False) + base
         return max(lower, int(inside @ z) if status == cp_model.OPTIMAL else bound), z
 
     def another(self, fresh: Ints) -> Ints | None:

@@ -43,7 +43,7 @@ def fingerprint(sources: Iterable[Path]) -> int:
     return 1 + zlib.crc32(b"".join(path.read_bytes() for path in sorted(sources) if path.exists()))
 
 
-def kept(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+def cached_compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     """Return a function compiled when first called, kept on disk where some folder can be written."""
     from numba import njit
 
@@ -53,7 +53,7 @@ def kept(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
         return njit(**options)(function)  # type: ignore[no-any-return]
 
 
-def ready(functions: Iterable[Callable[..., Any]], limits: Limits) -> bool:
+def ready_to_call(functions: Iterable[Callable[..., Any]], limits: Limits) -> bool:
     """Return whether kept functions can be called: all are compiled already, or there is time to do it.
 
     Time is that of the whole budget, not of a share of it: what is compiled serves whoever comes later.
@@ -117,7 +117,7 @@ def run_in_thread(
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    while thread.is_alive() and not stop.is_set() and time.monotonic() < until and _used(clock) < processor:
+    while thread.is_alive() and not stop.is_set() and time.monotonic() < until and _thread_seconds(clock) < processor:
         thread.join(POLL)
     if thread.is_alive():
         if interrupt is not None:
@@ -141,7 +141,7 @@ def _own_clock() -> int | None:
         return None
 
 
-def _used(clock: list[int | None]) -> float:
+def _thread_seconds(clock: list[int | None]) -> float:
     """Return what the clock of a thread says, 0 where there is none (yet) or the thread ended."""
     with suppress(OSError):
         return time.clock_gettime(clock[0]) if clock and clock[0] is not None else 0.0

@@ -92,7 +92,7 @@ class Cluster(Pool):
         ticket = next(self.tickets)
         name = f"recon-{self.token}-{ticket}"
         with self.reaching():
-            future = self.client.submit(_worked, self.token, job, self.value(job.shared), key=name, pure=False)
+            future = self.client.submit(_do_job, self.token, job, self.value(job.shared), key=name, pure=False)
         self.futures[future] = ticket
         return ticket
 
@@ -237,7 +237,7 @@ class WorkerState:
     stopped: ClassVar[set[str]] = set()  # pools
 
 
-def _worked(token: str, job: Job, value: bytes | None) -> bytes:
+def _do_job(token: str, job: Job, value: bytes | None) -> bytes:
     """Do a job of a pool on a worker, one at a time, however many threads it has."""
     event = threading.Event()
 
@@ -253,7 +253,7 @@ def _worked(token: str, job: Job, value: bytes | None) -> bytes:
     if token in WorkerState.stopped:
         event.set()
     try:
-        with _wanted(event), WorkerState.one_at_a_time:
+        with _cancelled_event(event), WorkerState.one_at_a_time:
             return done(job, event, shared)
     finally:
         WorkerState.events[token].remove(event)
@@ -267,7 +267,7 @@ def stopped(token: str) -> None:
 
 
 @contextlib.contextmanager
-def _wanted(event: threading.Event) -> Iterator[None]:
+def _cancelled_event(event: threading.Event) -> Iterator[None]:
     """Set the event when the job under way is cancelled, or its client is gone: nobody waits for its result."""
     from distributed import get_worker
     from distributed.worker import thread_state  # type: ignore[attr-defined]

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from solvers.foundation.errors import EngineError
 from solvers.foundation.limits import Limits, Meter
 from solvers.foundation.parallel.opening import pool
-from solvers.foundation.parallel.work import Deadline, DiedError, Pool, packed, unpacked
+from solvers.foundation.parallel.work import Deadline, DiedError, Pool, pack_call, unpack_reply
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -41,7 +41,7 @@ def completed(
     iteration. Raises `Unsupported` where the cluster cannot be reached, has no workers or Dask is not installed,
     `EngineError` where `TRIES` processes died of one piece, or a cluster is lost.
     """
-    yield from _spread(function, partial(function), None, pieces, limits, what, alone)
+    yield from _distributed(function, partial(function), None, pieces, limits, what, alone)
 
 
 def completed_with(
@@ -52,10 +52,10 @@ def completed_with(
 
     `shared` travels once to every process, not once with every piece; what is remembered in it stays there.
     """
-    yield from _spread(function, partial(function, shared), shared, pieces, limits, what, alone)
+    yield from _distributed(function, partial(function, shared), shared, pieces, limits, what, alone)
 
 
-def _spread(
+def _distributed(
     function: Callable[..., R], here: Callable[[P, Limits], R], shared: Any, pieces: Sequence[P], limits: Limits,
     what: str, alone: float,
 ) -> Iterator[tuple[int, R]]:  # fmt: skip
@@ -114,7 +114,7 @@ def _handed_out(
     while (todo and not deadline.met()) or (begun and not deadline.over()):
         while todo and not deadline.met() and hands.free(len(begun)) > 0:
             k = todo.popleft()
-            begun[hands.begin(hands.job(packed(function, pieces[k]), name, limits))] = k
+            begun[hands.begin(hands.job(pack_call(function, pieces[k]), name, limits))] = k
         if deadline.met() and not told and limits.stop.is_set():
             hands.stop()
             told = True
@@ -129,6 +129,6 @@ def _handed_out(
                     )
                 todo.appendleft(k)
                 continue
-            result: R = unpacked(reply, tally)
+            result: R = unpack_reply(reply, tally)
             limits.report(f"{what}: {len(pieces) - len(todo) - len(begun)} of {len(pieces)}")
             yield k, result

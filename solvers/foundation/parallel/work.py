@@ -71,7 +71,7 @@ class Job:
     shared: str | None = None
 
 
-def packed(function: Callable[..., Any], piece: Any) -> bytes:
+def pack_call(function: Callable[..., Any], piece: Any) -> bytes:
     """Return a function of a module and its piece as bytes."""
     return pickle.dumps((function, piece), pickle.HIGHEST_PROTOCOL)
 
@@ -105,7 +105,7 @@ def _failure(error: Exception, limits: Limits | None = None) -> bytes:
     return reply
 
 
-def unpacked(reply: bytes, meter: Meter) -> Any:
+def unpack_reply(reply: bytes, meter: Meter) -> Any:
     """Return what a piece returned, or raise what it raised; the meter has its work and what the clock cut."""
     good, found, *metered = pickle.loads(reply)
     meter.add(*metered)

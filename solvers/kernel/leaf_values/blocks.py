@@ -43,7 +43,7 @@ def _cells_block(domain: RowSpace, boxes: Boxes, low: Ints, high: Ints) -> Parti
     if domain.label is None:
         label[:] = ANY_LABEL
     ends = np.append(low.reshape(-1), 0), np.append(high.reshape(-1), 0)
-    return Partition(KIND, boxes, True, region, label, *ends, _named(k), tuple(map(str, range(labels))))
+    return Partition(KIND, boxes, True, region, label, *ends, _cell_names(k), tuple(map(str, range(labels))))
 
 
 def _totals_block(boxes: Boxes, low: Ints, high: Ints) -> Partition:
@@ -51,9 +51,9 @@ def _totals_block(boxes: Boxes, low: Ints, high: Ints) -> Partition:
     k = len(low)
     label = np.full(k + 1, ANY_LABEL, dtype=np.int32)
     region = np.arange(k + 1, dtype=np.int32)
-    return Partition(TOTALS, boxes, True, region, label, np.append(low, 0), np.append(high, 0), _named(k), ())
+    return Partition(TOTALS, boxes, True, region, label, np.append(low, 0), np.append(high, 0), _cell_names(k), ())
 
 
-def _named(cells: int) -> tuple[str, ...]:
+def _cell_names(cells: int) -> tuple[str, ...]:
     """Return the names of cells, and of everything else."""
     return (*(f"cell {i}" for i in range(cells)), "any other")

@@ -16,7 +16,7 @@ from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import CertificateError
 from solvers.kernel.leaf_values.cutting import LeafCells
 from solvers.statements.gradients.boosted import Boosted, BoostedTree
-from solvers.statements.gradients.enclosed import BITS, Contribution, above, added, below, contribution, ratio
+from solvers.statements.gradients.enclosed import BITS, Contribution, above, add_step, below, contribution, ratio
 
 Whole = NDArray[Any]  # Python integers
 Key = tuple[tuple[float, ...], int, bool]  # scores, the score that is added to, whether it is the first round
@@ -145,7 +145,7 @@ def _scores_before(boosted: Boosted, leaves: NDArray[np.int32]) -> list[Floats]:
         pairs = np.stack([sums[:, tree.of], tree.step[leaves[:, t]]], axis=1)
         distinct, back = np.unique(pairs, axis=0, return_inverse=True)
         try:
-            new = np.array([added(a, b, precision) for a, b in distinct.tolist()], dtype=np.float64)
+            new = np.array([add_step(a, b, precision) for a, b in distinct.tolist()], dtype=np.float64)
         except (ValueError, OverflowError):
             raise CertificateError("the scores are no numbers") from None
         sums[:, tree.of] = new[back.reshape(-1)]

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.bit_boxes import Covering, Index, WordLayout, Words, packed, split
+from solvers.cells.bit_boxes import Covering, Index, WordLayout, Words, pack_rows, split_pieces
 from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.errors import CertificateError
 from solvers.kernel.cells import subtract
@@ -103,14 +103,14 @@ class Cutter:
         self.facts.make_room(len(words), words.shape[1])
         if not block.first_match:
             covering = Covering(self.layout, block.boxes)
-            every = packed(np.ones((1, len(block.boxes)), dtype=bool))
+            every = pack_rows(np.ones((1, len(block.boxes)), dtype=bool))
             piece, region = covering.meet(words, np.repeat(every, len(words), axis=0))
             self.facts.make_room(len(piece), words.shape[1])
             return piece, region, covering.cut(words, piece, region)
         rest, rest_of = words, np.arange(len(words), dtype=np.int64)
         found, origins, regions, held = [words[:0]], [rest_of[:0]], [rest_of[:0]], 0
         for j, box in enumerate(block.boxes):
-            inside, inside_of, rest, outside_of = split(self.layout, rest, box)
+            inside, inside_of, rest, outside_of = split_pieces(self.layout, rest, box)
             found.append(inside)
             origins.append(rest_of[inside_of])
             regions.append(np.full(len(inside), j, dtype=np.int64))

@@ -27,7 +27,7 @@ from solvers.programs.concave.fractional import ConcaveRelaxation, relax
 from solvers.programs.concave.local_search import MAX_STEPS, StartHistogram, improved
 from solvers.programs.concave.secants import GAP, Exact
 from solvers.programs.concave.separable import Shares, multipliers_by_block, separable, shares_of
-from solvers.programs.concave.terms import ConcaveTerm, Gains, proved, proved_anywhere, rounded
+from solvers.programs.concave.terms import ConcaveTerm, Gains, gain_bound, proved_anywhere, rounded_histogram
 
 ROOMS = (1e3, 1e6, 1e9, 1e12)  # nats below the best counts, where a first histogram is looked for
 ROUNDS = 60  # times that CP-SAT gets more secants
@@ -121,7 +121,7 @@ def _directly(system: CellSystem, gains: Gains, shares: Shares) -> Likeliest | N
         return None
     value = gains.total(system.linear.sums(found[0]))
     none = np.zeros(0, dtype=np.int64)
-    bound = max(value, proved(system, gains, np.full(len(gains), found[1]), none, np.zeros(0)))
+    bound = max(value, gain_bound(system, gains, np.full(len(gains), found[1]), none, np.zeros(0)))
     return Likeliest(found[0], value, bound, True, bound) if bound - value <= GAP else None
 
 
@@ -138,7 +138,7 @@ def _from_the_relaxation(
 
     rows = system.bounds.lower.astype(np.float64) if relaxed.rows is None else relaxed.rows
     loss = np.zeros(len(rows)) if relaxed.rows is None else relaxed.loss
-    start = rounded(system, rows, score)
+    start = rounded_histogram(system, rows, score)
     if start is None:
         return None
     share = limits.stage("moved rows") if _small(system) else limits

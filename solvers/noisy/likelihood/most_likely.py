@@ -63,7 +63,7 @@ def _some_system(release: Release, gains_of: GainsOf, limits: Limits) -> tuple[C
     share = limits.stage("noisy rows")
     pricer = Pricer(release, limits)
     nothing = np.zeros(pricer.incidence.total + 1, dtype=np.int64)
-    rows = _possible(pricer, pricer.improve(_drawn(release, pricer), nothing, 0, Box(), limits=share))
+    rows = _possible(pricer, pricer.improve(_random_rows(release, pricer), nothing, 0, Box(), limits=share))
     if not len(rows):
         raise Inconclusive("no possible row was found at random: give the rows' domain, or a larger --max-cells")
     system = _over(release, pricer, rows)
@@ -77,7 +77,7 @@ def _some_system(release: Release, gains_of: GainsOf, limits: Limits) -> tuple[C
             break
         weights = -np.rint(SCALE * found.worth).astype(np.int64)
         held = rows[found.rows > CHEAP]
-        near = np.concatenate([_drawn(release, pricer), held[:DRAWN]])
+        near = np.concatenate([_random_rows(release, pricer), held[:DRAWN]])
         new = _possible(pricer, np.concatenate([near, pricer.improve(near, weights, 0, Box(), limits=share)]))
         new = new[pricer.worth(new, weights)[0] > CHEAP * SCALE]
         more = np.unique(np.concatenate([rows, new]), axis=0)
@@ -87,7 +87,7 @@ def _some_system(release: Release, gains_of: GainsOf, limits: Limits) -> tuple[C
     return system, gains
 
 
-def _drawn(release: Release, pricer: Pricer) -> Ints:
+def _random_rows(release: Release, pricer: Pricer) -> Ints:
     """Return random rows, as the part of every attribute."""
     parts = [pricer.random.integers(len(a.sizes), size=DRAWN) for a in release.domain.attributes]
     return np.stack(parts, axis=1).astype(np.int64)
@@ -499,10 +499,10 @@ class ConfidenceSearch:
         """Return the figures that clash where noise must be less unlikely than alpha."""
         ends = {o.statement: self.interval(o, alpha) for o in self.seen}
         alone = [o.source for o in self.seen if ends[o.statement][0] > ends[o.statement][1]]
-        return tuple(alone[:1]) if alone else conflict_of(_within(self.system.release, ends), limits)
+        return tuple(alone[:1]) if alone else conflict_of(_bounded_release(self.system.release, ends), limits)
 
 
-def _within(release: Release, ends: dict[int, tuple[int, int]]) -> Release:
+def _bounded_release(release: Release, ends: dict[int, tuple[int, int]]) -> Release:
     """Return the release with these bounds on its statements, numbered as in a system, and no noise."""
     index = StatementIndex(release)
     low, high = index.low.copy(), index.high.copy()

@@ -92,7 +92,7 @@ def run_chains(
         raise Unsupported("statements with alternatives are not walked over")
     if not thin and scannable(system, seen):
         found = scan(system, seen, draws, seed, limits)
-        return _walked(system, found.histograms, (found.tried, found.taken), True)
+        return _chain_draws(system, found.histograms, (found.tried, found.taken), True)
     board = ChainState(system, seen)
     start = likeliest(system, seen, limits).histogram
     starts = [MarkovChain(board, start, np.random.default_rng([seed, k])) for k in range(chains)]
@@ -113,10 +113,10 @@ def run_chains(
             limits.report(f"random walk: {i} of {warm + each} draws per chain")
     shape = (len(kept), chains, len(start))
     every = np.array(kept, dtype=np.int64).reshape(shape).transpose(1, 0, 2)
-    return _walked(system, every, (sum(c.tried for c in starts), sum(c.taken for c in starts)), board.connected)
+    return _chain_draws(system, every, (sum(c.tried for c in starts), sum(c.taken for c in starts)), board.connected)
 
 
-def _walked(system: CellSystem, every: Ints, moves: tuple[int, int], connected: bool) -> ChainDraws:
+def _chain_draws(system: CellSystem, every: Ints, moves: tuple[int, int], connected: bool) -> ChainDraws:
     """Return the draws (chains, draws, cells) with their diagnostics; `moves` were tried and taken.
 
     `Inconclusive` where there is no draw.

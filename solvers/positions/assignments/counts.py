@@ -157,7 +157,9 @@ def occupied(tables: ProblemTables, state: DomainState, t: int, q: Ints, p: Ints
 
 
 @compiled
-def _settle(tables: ProblemTables, state: DomainState, t: int, v: int, m: int, keep: bool, single: Ints) -> bool:
+def _fix_multiplicity(
+    tables: ProblemTables, state: DomainState, t: int, v: int, m: int, keep: bool, single: Ints
+) -> bool:
     """Fix (`keep`) the open rows of a multiplicity to a value, or remove it from them; return whether all have one."""
     word, bit = tables.word[t] + v // 64, ONE << np.uint64(v % 64)
     for i in range(len(single)):
@@ -195,7 +197,7 @@ def count_tree(tables: ProblemTables, state: DomainState, t: int) -> tuple[Ints,
             for m in range(most):
                 if q[v, m] < p[v, m] and (high[m] == q[v, m] or low[m] == p[v, m]):
                     some = state.flows[t] = True
-                    if not _settle(tables, state, t, v, m + 1, high[m] != q[v, m], single):
+                    if not _fix_multiplicity(tables, state, t, v, m + 1, high[m] != q[v, m], single):
                         return found[: count + 1], True
             if some:
                 again = True

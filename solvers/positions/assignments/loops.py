@@ -16,7 +16,7 @@ import numpy as np
 
 from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.limits import Limits
-from solvers.foundation.native.threads import fingerprint, kept, ready
+from solvers.foundation.native.threads import cached_compiled, fingerprint, ready_to_call
 from solvers.kernel.claims import CountRevision, Hall, Removal, Revised
 from solvers.positions.assignments.counts import (
     NONE,
@@ -515,11 +515,11 @@ class Compiled:
         def filtered(tables: ProblemTables, state: DomainState, t: int) -> tuple[Ints, Bits, Words, bool]:
             return _flow_tree(tables, state, t if sources else -1)
 
-        self._narrowed, self._filtered = kept(narrowed, **OPTIONS), kept(filtered, **OPTIONS)
+        self._narrowed, self._filtered = cached_compiled(narrowed, **OPTIONS), cached_compiled(filtered, **OPTIONS)
 
     def ready(self, limits: Limits) -> bool:
         """Return whether they can be called: compiled before, or time enough to do it now."""
-        return ready((self._narrowed, self._filtered), limits)
+        return ready_to_call((self._narrowed, self._filtered), limits)
 
     def narrow(self, tables: ProblemTables, state: DomainState, budget: int) -> tuple[list[Removal], bool | None]:
         """Revise rows and bound counts, see `propagation.fixpoint.Loops`."""

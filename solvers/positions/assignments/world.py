@@ -181,9 +181,9 @@ def dived(state: Assigned, limits: Limits, seed: int) -> Ints | None:
 
 def by_program(state: Assigned, limits: Limits, seed: int) -> Ints | None:
     """Return (rows, trees) values that CP-SAT finds, None for none in time; `ContradictionError`: there are none."""
-    from solvers.positions.assignments.world_model import solved
+    from solvers.positions.assignments.world_model import solve_assignment
 
-    found, contradicted = solved(state.domains, state.places, limits, seed)
+    found, contradicted = solve_assignment(state.domains, state.places, limits, seed)
     if contradicted:
         raise ContradictionError("no leaves are left for the rows that are open which fill all counts (CP-SAT)", ())
     if found is None:
@@ -208,14 +208,14 @@ def _rows_in(problem: RowProblem, chosen: Ints, limits: Limits) -> Ints:
         allowed = [np.arange(a, b, dtype=np.int64) for a, b in zip(start.tolist(), end.tolist(), strict=True)]
         for k, sets in problem.sets.items():
             allowed[k] = np.flatnonzero(sets[values].all(axis=0)).astype(np.int64)
-        found = outside(allowed, impossible, [TRIES])
+        found = part_outside(allowed, impossible, [TRIES])
         if found is None:
             raise CertificateError(f"row {i} of the world found would have no place outside what is impossible")
         out[i] = found
     return out
 
 
-def outside(allowed: Allowed, impossible: Sequence[dict[int, int]], tries: list[int]) -> list[int] | None:
+def part_outside(allowed: Allowed, impossible: Sequence[dict[int, int]], tries: list[int]) -> list[int] | None:
     """Return a part per attribute, the middle one where it can be, in none of some boxes; None where there is none.
 
     Depth-first: some attribute must be outside the box that holds the middle. `tries` are counted down.
@@ -229,7 +229,7 @@ def outside(allowed: Allowed, impossible: Sequence[dict[int, int]], tries: list[
         return middle
     for k, mask in hit.items():
         rest = np.array([p for p in allowed[k].tolist() if not mask >> p & 1], dtype=np.int64)
-        found = outside([*allowed[:k], rest, *allowed[k + 1 :]], impossible, tries)
+        found = part_outside([*allowed[:k], rest, *allowed[k + 1 :]], impossible, tries)
         if found is not None:
             return found
     return None
@@ -263,7 +263,7 @@ def check_rows(release: Release, parts: Ints, limits: Limits | None = None) -> N
         if block.coarse:
             raise CertificateError("sums over values are stated in part only: which rows meet them is not checked")
     for box in release.impossible:
-        for i in np.flatnonzero(inside(parts, box.literals))[:1].tolist():
+        for i in np.flatnonzero(rows_inside(parts, box.literals))[:1].tolist():
             raise CertificateError(f"row {i} of the world is impossible")
     for bags in release.bags:
         _check_bags(bags, parts, release.domain.label)
@@ -302,7 +302,7 @@ def _regions(boxes: Boxes, parts: Ints) -> Ints:
     """Return the box that holds every row; raises `CertificateError` where that is none or several."""
     out, often = np.zeros(len(parts), dtype=np.int64), np.zeros(len(parts), dtype=np.int64)
     for j, box in enumerate(boxes):
-        held = inside(parts, box.literals)
+        held = rows_inside(parts, box.literals)
         out[held] = j
         often += held
     if (often != 1).any():
@@ -310,7 +310,7 @@ def _regions(boxes: Boxes, parts: Ints) -> Ints:
     return out
 
 
-def inside(parts: Ints, literals: Sequence[tuple[int, int]]) -> Bits:
+def rows_inside(parts: Ints, literals: Sequence[tuple[int, int]]) -> Bits:
     """Return which rows are in a box."""
     out = np.ones(len(parts), dtype=bool)
     for k, mask in literals:

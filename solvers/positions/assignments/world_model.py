@@ -412,7 +412,7 @@ class WorldModel:
         return out
 
 
-def solved(
+def solve_assignment(
     domains: Domains, places: Places, limits: Limits, seed: int
 ) -> tuple[dict[tuple[int, int], int] | None, bool]:
     """Return the value of every open (row, tree) that CP-SAT finds, or None and whether it found that there are none.

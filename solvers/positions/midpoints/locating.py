@@ -106,7 +106,7 @@ class MidpointChains:
                         self.nodes.append(node)
                     elif not settled and links[other][0] == sign:
                         settled = True
-                        self.odd.append(_closed(links, column, root, (row, other), node, total))
+                        self.odd.append(_closed_walk(links, column, root, (row, other), node, total))
         self.links.append(links)
         self.chain.append(chain)
 
@@ -146,7 +146,7 @@ class KnownSums:
         return np.where(self.chain < 0, -1, 2 * self.chain + (self.sign > 0))
 
 
-def _closed(
+def _closed_walk(
     links: dict[int, Link], column: int, root: int, between: tuple[int, int], node: int, total: Fraction
 ) -> OddCycle:
     """Return the walk from the root to a row, over a node to another row, and back to the root."""
@@ -293,12 +293,12 @@ def locate(
     try:
         complete = found.run(limits)
     except NoMidpointsError as error:
-        return LocatedRows(*_opened(low, high), f"the thresholds are no midpoints: {error}")
+        return LocatedRows(*_open_intervals(low, high), f"the thresholds are no midpoints: {error}")
     removed = np.concatenate(found.removed) if found.removed else np.zeros((0, 2), dtype=np.int64)
-    return LocatedRows(*_opened(found.state.low, found.state.high), "", complete, removed, tuple(found.steps))
+    return LocatedRows(*_open_intervals(found.state.low, found.state.high), "", complete, removed, tuple(found.steps))
 
 
-def _opened(low: Floats, high: Floats) -> tuple[Floats, Floats]:
+def _open_intervals(low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Return intervals without the ends that every finite number keeps."""
     return np.where(low <= -LARGEST, -np.inf, low) + 0.0, np.where(high >= LARGEST, np.inf, high) + 0.0
 

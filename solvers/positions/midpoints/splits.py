@@ -26,12 +26,12 @@ from solvers.statements.row_problem import RowProblem
 LARGEST = float(np.finfo(np.float32).max)
 
 
-def _before(x: Floats) -> Floats:
+def _previous_float(x: Floats) -> Floats:
     """Return the next smaller number of single precision; below the smallest: -infinity."""
-    return -after(-x)
+    return -next_float(-x)
 
 
-def after(x: Floats) -> Floats:
+def next_float(x: Floats) -> Floats:
     """Return the next greater number of single precision; above the largest: infinity."""
     with np.errstate(over="ignore", under="ignore"):
         return np.nextafter(x.astype(np.float32), np.float32(np.inf)).astype(np.float64)
@@ -41,7 +41,7 @@ def at_most(x: Floats) -> Floats:
     """Return the greatest number of single precision that is at most x (any float64); -infinity where there is none."""
     with np.errstate(over="ignore", under="ignore"):
         near = x.astype(np.float32).astype(np.float64)
-    return np.where(near > x, _before(near), np.where(np.isposinf(near), LARGEST, near))
+    return np.where(near > x, _previous_float(near), np.where(np.isposinf(near), LARGEST, near))
 
 
 def at_least(x: Floats) -> Floats:
@@ -60,7 +60,7 @@ def most_left(x: Floats, y: Floats) -> Floats:
     """Return the greatest number of single precision that is at most x - y exactly."""
     s, e = _difference(x, y)
     near = at_most(s)
-    return np.where((near == s) & (e < 0), _before(near), near)
+    return np.where((near == s) & (e < 0), _previous_float(near), near)
 
 
 def least_left(x: Floats, y: Floats) -> Floats:
@@ -96,7 +96,7 @@ def raw_ends(low: Floats, high: Floats) -> tuple[Floats, Floats]:
 def _last_rounded(x: Floats) -> Floats:
     """Return the greatest float64 that rounds to x or to less in single precision."""
     with np.errstate(over="ignore", invalid="ignore"):
-        middle = np.where(x == LARGEST, LARGEST + 2.0**103, x / 2 + after(x) / 2)
+        middle = np.where(x == LARGEST, LARGEST + 2.0**103, x / 2 + next_float(x) / 2)
         held = middle.astype(np.float32).astype(np.float64) == x
     return np.where(np.isinf(x), x, np.where(held, middle, np.nextafter(middle, -np.inf)))
 
@@ -144,7 +144,7 @@ class TreeSplits:
             parts = problem.parts[k]
             low, high = np.full(parts + 1, -LARGEST), np.full(parts + 1, LARGEST)
             own = self.column == c
-            np.maximum.at(low, self.part[own], after(self.last_left[own]))
+            np.maximum.at(low, self.part[own], next_float(self.last_left[own]))
             np.minimum.at(high, self.part[own], self.last_left[own])
             out.append((np.maximum.accumulate(low)[:-1], np.minimum.accumulate(high[::-1])[::-1][1:]))
         return tuple(out)

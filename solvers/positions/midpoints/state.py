@@ -12,9 +12,9 @@ from solvers.positions.midpoints.splits import (
     LARGEST,
     Members,
     TreeSplits,
-    after,
     least_left,
     most_left,
+    next_float,
     ranged,
     surely_exact,
     tiny_from,
@@ -57,7 +57,7 @@ class MidpointState:
         exact = surely_exact(t)
         least = np.where(exact, 2 * t, 2 * np.nextafter(t, -np.inf))
         most = np.where(exact, 2 * t, 2 * np.nextafter(t, np.inf))
-        ends = np.full(n, -LARGEST), splits.last_left.copy(), after(splits.last_left), np.full(n, LARGEST)
+        ends = np.full(n, -LARGEST), splits.last_left.copy(), next_float(splits.last_left), np.full(n, LARGEST)
         return cls(splits, low, high, *ends, least, most, exact, np.full((n, 2), SEVERAL, dtype=np.int64))
 
     def refuse(self, node: int) -> NoMidpointsError:

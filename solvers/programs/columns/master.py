@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.programs.columns.pricing import UNLIMITED, Pricer, within
-from solvers.programs.dual_bounds import stated, usable
+from solvers.programs.columns.pricing import UNLIMITED, Pricer, rows_within
+from solvers.programs.dual_bounds import statement_minimum, usable
 from solvers.programs.linear_program import LinearProgram
 from solvers.statements.boxes import Box
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Block, Partition, Release
@@ -179,7 +179,7 @@ class MasterProgram:
 
     def hopeless(self, box: Box, greatest: bool) -> bool:
         """Return whether a known fractional world has a row (none) in the box, so that no bound can settle it."""
-        inside = within(self.rows, box)
+        inside = rows_within(self.rows, box)
         sums = [float(z @ inside[: len(z)]) for z in self._worlds]
         return any(s >= 1 - SMALL if greatest else s <= SMALL for s in sums)
 
@@ -226,7 +226,7 @@ class MasterProgram:
     def _solve(self, box: Box, sign: int, limits: Limits) -> tuple[Ints, Ints, float] | None:
         """Return (multipliers, rows in use, slack in use) of the restricted program, None where time is up."""
         first = 2 * len(self.stated)
-        self._program.price(-float(sign) * within(self.rows, box), first)
+        self._program.price(-float(sign) * rows_within(self.rows, box), first)
         found = self._program.run(limits)
         if not found.optimal:
             return None
@@ -246,13 +246,13 @@ class MasterProgram:
         fresh = self.rows[self.pricer.random.integers(len(self.rows), size=BATCH)] if len(self.rows) else self.rows
         rows = self.pricer.improve(np.concatenate([used, fresh]), weights, max(0, -bonus), box, limits=limits)
         if bonus > 0:  # random rows miss a small box, so that it is searched on its own
-            inside = np.concatenate([self.rows[within(self.rows, box)][-BATCH // 4 :], self._drawn(box)])
+            inside = np.concatenate([self.rows[rows_within(self.rows, box)][-BATCH // 4 :], self._drawn(box)])
             rows = np.concatenate([rows, self.pricer.improve(inside, weights, 0, box, box, limits)])
         if not len(rows):
             return 0
         rows = np.unique(rows, axis=0)
         worth, possible = self.pricer.worth(rows, weights)
-        worth = worth + bonus * within(rows, box)
+        worth = worth + bonus * rows_within(rows, box)
         good = np.flatnonzero(possible & (worth > self.tolerance))
         return self.add(rows[good[np.argsort(-worth[good])[:BATCH]]])
 
@@ -260,7 +260,7 @@ class MasterProgram:
         """Return what multipliers prove whose rows are worth at most `maximum`: it is added to those of every row."""
         exact = weights.copy()
         exact[self.incidence.total] += maximum
-        value = -stated(-exact, *self.sides) // self.scale
+        value = -statement_minimum(-exact, *self.sides) // self.scale
         multipliers = {j: int(exact[j]) for j in np.flatnonzero(exact).tolist()}
         return Bound(-value if sign < 0 else value, multipliers, self.scale, proved)
 

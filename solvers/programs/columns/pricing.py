@@ -32,7 +32,7 @@ from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.foundation.native.threads import one_thread
-from solvers.programs.cpsat import refuse, rounded, run
+from solvers.programs.cpsat import refuse, rounded_bound, run
 from solvers.programs.row_model import RowLiterals
 from solvers.statements.boxes import Box, Boxes
 from solvers.statements.observations import StatementIndex
@@ -252,11 +252,11 @@ class OneRow(RowLiterals):
         refuse(model, status)
         if status == cp_model.INFEASIBLE:
             return None, -MAX_WEIGHT if minimum is None else minimum - 1
-        bound = min([bound, *(rounded(b, True) for b in seen)])
+        bound = min([bound, *(rounded_bound(b, True) for b in seen)])
         if status == cp_model.UNKNOWN:
             return None, bound if minimum is None else max(bound, minimum - 1)
         row = np.array([solver.value(x) for x in self.parts.values()], dtype=np.int64)
-        return row, min(bound, rounded(solver.best_objective_bound, True))
+        return row, min(bound, rounded_bound(solver.best_objective_bound, True))
 
 
 HEATS = (0.3, 0.1, 0.03, 0.003)  # temperatures of the sweeps, in units of the largest multiplier
@@ -271,7 +271,7 @@ class Priced:
     bound: int
 
 
-def within(rows: Ints, box: Box) -> NDArray[np.bool_]:
+def rows_within(rows: Ints, box: Box) -> NDArray[np.bool_]:
     """Return which rows a box holds."""
     out = np.ones(len(rows), dtype=bool)
     for k, mask in box.literals:

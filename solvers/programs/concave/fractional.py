@@ -28,7 +28,7 @@ from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.programs.concave.separable import multipliers_by_block
-from solvers.programs.concave.terms import Gains, binding, conjugates, proved
+from solvers.programs.concave.terms import Gains, binding, conjugates, gain_bound
 from solvers.programs.linear_program import LinearProgram
 from solvers.statements.release import UNBOUNDED
 
@@ -102,7 +102,7 @@ def relax(system: CellSystem, gains: Gains, limits: Limits) -> ConcaveRelaxation
     share = limits.stage("concave relaxation")
     master = ConcaveMaster(system, gains, share)
     alone = multipliers_by_block(system, gains)
-    bound = proved(system, gains, alone, master.others, np.zeros(len(master.others)))
+    bound = gain_bound(system, gains, alone, master.others, np.zeros(len(master.others)))
     value, tops = math.nan, math.fsum(gains.top.tolist())
     for turn in range(ROUNDS):
         if not len(gains) or not master.solve():
@@ -114,7 +114,7 @@ def relax(system: CellSystem, gains: Gains, limits: Limits) -> ConcaveRelaxation
             value = tops - master.lost
             break
     if master.rows is not None:
-        bound = min(bound, proved(system, gains, master.duals[0], master.others, -master.duals[1]))
+        bound = min(bound, gain_bound(system, gains, master.duals[0], master.others, -master.duals[1]))
     worth = np.zeros(len(system.linear))
     worth[gains.statement], worth[master.others] = master.duals
     rows = master.rough() if master.rows is None else master.rows

@@ -37,14 +37,14 @@ from numpy.typing import NDArray
 from solvers.cells.system import CellSystem
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.exact import exact_dot
-from solvers.programs.dual_bounds import combined, stated, usable, whole
+from solvers.programs.dual_bounds import combined, integer_duals, statement_minimum, usable
 from solvers.statements.release import UNBOUNDED
 
 TRIES = 30
 NEAR = 1e-6  # a fraction this close to a whole number is one
 
 
-def rounded(system: CellSystem, rows: Floats, score: Callable[[Ints], float], seed: int = 0) -> Ints | None:
+def rounded_histogram(system: CellSystem, rows: Floats, score: Callable[[Ints], float], seed: int = 0) -> Ints | None:
     """Return the best whole histogram of some roundings of a fractional one; None where their number of rows is none.
 
     Cells stay within their bounds, the number of rows is a possible one; other statements are left to the score.
@@ -63,7 +63,7 @@ def rounded(system: CellSystem, rows: Floats, score: Callable[[Ints], float], se
         drawn = np.zeros(len(whole), dtype=np.int64)
         if turn:
             drawn[_systematic(fraction, random)] = 1
-        up = _settled(drawn, fraction, bounds.upper - whole, more)
+        up = _rows_to_add(drawn, fraction, bounds.upper - whole, more)
         if up is None:
             return None
         here = score(whole + up)
@@ -79,7 +79,7 @@ def _systematic(fraction: Floats, random: np.random.Generator) -> Ints:
     return np.asarray(order[np.diff(ends, prepend=0.0) > 0], dtype=np.int64)
 
 
-def _settled(up: Ints, fraction: Floats, room: Ints, more: int) -> Ints | None:
+def _rows_to_add(up: Ints, fraction: Floats, room: Ints, more: int) -> Ints | None:
     """Return the rows added so that they are `more`, by largest remainders, and wherever there is room; or None."""
     out, missing = up.copy(), more - int(up.sum())
     order = np.argsort(-fraction, kind="stable")
@@ -203,7 +203,7 @@ ERROR = 4e-13  # relative error of a gain (documented: 1e-13), of two of them an
 STEPS = 70  # of the search for the best count: counts are below 2^62
 
 
-def proved(
+def gain_bound(
     system: CellSystem, gains: Gains, on_gains: Floats, others: Ints, on_others: Floats, anywhere: bool = False
 ) -> float:
     """Return an upper bound on the sum of the gains over every histogram of the system, from any multipliers.
@@ -214,14 +214,16 @@ def proved(
     every = np.nan_to_num(np.concatenate([on_gains, on_others]), nan=0.0, posinf=0.0, neginf=0.0)
     bits = min(BITS, 52 - math.ceil(math.log2(max(1.0, float(np.abs(every).max(initial=0.0))))))
     scale = 1 << max(0, bits)
-    multipliers = whole(every, scale)
+    multipliers = integer_duals(every, scale)
     low, high = system.linear.low[others], system.linear.high[others]
     y, w = multipliers[: len(gains)], usable(-multipliers[len(gains) :], low, high)  # positive for the lower side
     weights = np.zeros(len(system.linear), dtype=object)
     np.add.at(weights, gains.statement, y.astype(object))
     np.add.at(weights, others, w.astype(object))
     counts, best, slack = conjugates(gains, y / scale)
-    inner = (_dearest if anywhere else _heaviest)(system, weights) - stated(w, low, high) - exact_dot(y, counts)
+    inner = (
+        (_dearest if anywhere else _heaviest)(system, weights) - statement_minimum(w, low, high) - exact_dot(y, counts)
+    )
     exact = Fraction(inner, scale) + Fraction(math.fsum(best.tolist())) + Fraction(slack)
     exact = _on_the_grid(gains, exact)
     tops = math.fsum(gains.top.tolist())
@@ -233,7 +235,7 @@ def proved_anywhere(system: CellSystem, gains: Gains, on_gains: Floats) -> float
 
     A row counts in one statement of a partition at most, and at most once in every other noisy one.
     """
-    return proved(system, gains, on_gains, np.zeros(0, dtype=np.int64), np.zeros(0), anywhere=True)
+    return gain_bound(system, gains, on_gains, np.zeros(0, dtype=np.int64), np.zeros(0), anywhere=True)
 
 
 def _dearest(system: CellSystem, weights: NDArray[np.object_]) -> int:

@@ -22,7 +22,7 @@ import numpy as np
 
 from solvers.foundation.array_types import Ints
 from solvers.foundation.limits import Limits
-from solvers.foundation.native.threads import fingerprint, installed, kept, ready
+from solvers.foundation.native.threads import cached_compiled, fingerprint, installed, ready_to_call
 from solvers.programs.local_search import loops
 from solvers.programs.local_search import loops as likely_loops
 from solvers.programs.local_search.loops import KEPT, LoopState
@@ -51,7 +51,7 @@ def _loops_for(limits: Limits, likely: bool = False) -> LoopFunctions:
     if not installed():
         return PLAIN
     made = _compiled()
-    return made if ready(made[:3] if likely else made[:2], limits) else PLAIN
+    return made if ready_to_call(made[:3] if likely else made[:2], limits) else PLAIN
 
 
 @cache
@@ -70,7 +70,7 @@ def _compiled() -> LoopFunctions:
             if isinstance(function, FunctionType) and function.__module__ == module.__name__:
                 names[name] = njit(**options)(FunctionType(function.__code__, names, name))
     made = _outer(fingerprint(Path(__file__).parent / name for name in SOURCES))
-    first, second, third = (kept(_entry(function, names), **options) for function in made)
+    first, second, third = (cached_compiled(_entry(function, names), **options) for function in made)
     return LoopFunctions(first, second, third, True)
 
 

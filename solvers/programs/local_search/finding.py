@@ -38,7 +38,7 @@ from solvers.kernel.cells import statement_sums
 from solvers.kernel.facts import NumberedStatements
 from solvers.programs.local_search.compiled import EFFORT, LoopFunctions, searched, work_of_move, zeros
 from solvers.programs.local_search.loops import Climb, LeafWorths, LoopState
-from solvers.programs.local_search.problem import SearchProblem, SearchTables, problem_of, whole
+from solvers.programs.local_search.problem import SearchProblem, SearchTables, as_int_array, problem_of
 from solvers.statements.release import ANY_LABEL, BootstrapCounts, Choice, Partition, Release
 
 UNIT = 1 << 20  # of a nat
@@ -142,7 +142,7 @@ def _drawn_tables(problem: SearchProblem) -> tuple[LeafWorths, Ints]:
             for j, group in enumerate(_groups(block, block.draws)):
                 _place_leaf(figures, at, (first + j) * labels, group, most, (cell, stride))
         first += len(block.boxes)
-    return LeafWorths(cell, stride, whole(figures.value)), whole(at)
+    return LeafWorths(cell, stride, as_int_array(figures.value)), as_int_array(at)
 
 
 def _groups(block: Partition, draws: BootstrapCounts) -> list[tuple[list[int], list[int], int]]:
@@ -292,7 +292,7 @@ def known_rows(release: Release, seed: int, limits: Limits) -> Ints:
     if found.world is None:
         remembered.seconds = begun if not limits.stop.is_set() else 0.0
         raise _missing(found.off)
-    rows = _verified(problem, found.world)
+    rows = _verified_rows(problem, found.world)
     remembered.rows[seed] = rows
     return rows
 
@@ -310,10 +310,10 @@ def likely_rows(release: Release, seed: int, limits: Limits, effort: int = EFFOR
         if effort == EFFORT and not limits.stop.is_set():
             remembered.seconds = begun
         raise _missing(found.off)
-    first = _verified(problem, found.world)
+    first = _verified_rows(problem, found.world)
     best, last, _ = _climb(problem, *found.end, limits)
-    rows = _verified(problem, best)
-    others = [first] if _same(first, rows) is False else [_verified(problem, last)]
+    rows = _verified_rows(problem, best)
+    others = [first] if _same(first, rows) is False else [_verified_rows(problem, last)]
     return rows, not all(_same(rows, other) for other in others)
 
 
@@ -329,12 +329,12 @@ def _missing(off: int) -> Inconclusive:
     return Inconclusive(f"no world was found, and none was excluded (at best {off:,} rows off)")
 
 
-def _verified(problem: SearchProblem, found: Ints) -> Ints:
+def _verified_rows(problem: SearchProblem, found: Ints) -> Ints:
     """Return rows over all attributes, every statement evaluated anew on them."""
     release = problem.release
     rows = np.full((problem.rows, len(release.domain.attributes)), -1, dtype=np.int64)
     rows[:, problem.attributes] = found
-    if (wrong := _broken(release, rows)) is not None:
+    if (wrong := _broken_statement(release, rows)) is not None:
         raise EngineError(f"local search found rows that are no world: {wrong}")
     return rows
 
@@ -344,7 +344,7 @@ def _same(some: Ints, others: Ints) -> bool:
     return Counter(map(tuple, some.tolist())) == Counter(map(tuple, others.tolist()))
 
 
-def _broken(release: Release, rows: Ints) -> str | None:
+def _broken_statement(release: Release, rows: Ints) -> str | None:
     """Return what a dataset does not meet, None for a possible world. `rows`: (rows, attributes) parts, -1: any.
 
     Raises `NotVerified` where the memory does not hold the walk. Cost: rows times statements' boxes.

@@ -72,7 +72,7 @@ def _drawn_below(dice: Any, total: int) -> Any:
     return (_draw(dice) * total) >> 32
 
 
-def _walked(p: SearchTables, t: int, row: Any, start: int) -> Any:
+def _region_of_row(p: SearchTables, t: int, row: Any, start: int) -> Any:
     """Return the region of counter t that holds the row whose parts begin at `start`."""
     i = p.root[t]
     while i >= 0:
@@ -90,7 +90,7 @@ def _label_of(p: SearchTables, row: Any, start: int) -> Any:
     return row[start + p.sizes[3]] if p.sizes[3] >= 0 else 0
 
 
-def _counted(p: SearchTables, s: LoopState, statement: int, more: int) -> Any:
+def _change_count(p: SearchTables, s: LoopState, statement: int, more: int) -> Any:
     """Change the count of a statement by 1 or -1; return by how much the cost grows."""
     x = s.count[statement]
     y = x + more
@@ -129,13 +129,13 @@ def enter(p: SearchTables, s: LoopState) -> None:
     for row in range(n):
         label = _label_of(p, s.rows, row * width)
         for t in range(counters):
-            region = _walked(p, t, s.rows, row * width)
+            region = _region_of_row(p, t, s.rows, row * width)
             s.region[row * counters + t] = region
-            cost += _counted(p, s, p.statement[region * labels + label], 1)
+            cost += _change_count(p, s, p.statement[region * labels + label], 1)
     s.numbers[1] = cost
 
 
-def _changed(p: SearchTables, s: LoopState, row: int, c: int, columns: int) -> Any:
+def _cost_change(p: SearchTables, s: LoopState, row: int, c: int, columns: int) -> Any:
     """Return by how much the cost grows if a row becomes trial c; its regions are written to `found`.
 
     The trial changes the first so many attributes of `differs`.
@@ -151,7 +151,7 @@ def _changed(p: SearchTables, s: LoopState, row: int, c: int, columns: int) -> A
             k = s.differs[d]
             part, stay = s.trial[new + k], (old * width + k) * 2
             if part < p.stay[stay] or part > p.stay[stay + 1]:
-                region = _walked(p, t, s.trial, new)
+                region = _region_of_row(p, t, s.trial, new)
                 break
         s.found[c * counters + t] = region
         left, joined = p.statement[old * labels + before], p.statement[region * labels + after]
@@ -178,12 +178,12 @@ def _move(p: SearchTables, s: LoopState, row: int, c: int) -> None:
         left, joined = p.statement[old * labels + before], p.statement[region * labels + after]
         s.region[row * counters + t] = region
         if left != joined:
-            s.numbers[1] += _counted(p, s, left, -1) + _counted(p, s, joined, 1)
+            s.numbers[1] += _change_count(p, s, left, -1) + _change_count(p, s, joined, 1)
     for k in range(width):
         s.rows[at + k] = s.trial[new + k]
 
 
-def _allowed(p: SearchTables, literal: int, part: int) -> Any:
+def _is_allowed(p: SearchTables, literal: int, part: int) -> Any:
     if part < p.least[literal] or part > p.most[literal]:
         return False
     return p.among[literal] < 0 or p.table[p.among[literal] + part] == 1
@@ -204,12 +204,12 @@ def _nearest(p: SearchTables, literal: int, part: int) -> Any:
     return part
 
 
-def _outside(p: SearchTables, s: LoopState, statement: int, row: int) -> Any:
+def _distance_outside(p: SearchTables, s: LoopState, statement: int, row: int) -> Any:
     """Return in how many attributes a row is outside a statement's box; FAR with a label that cannot change."""
     width, found = p.sizes[1], 0
     for literal in range(p.begin[statement], p.begin[statement + 1]):
         k = p.of[literal]
-        if not _allowed(p, literal, s.rows[row * width + k]):
+        if not _is_allowed(p, literal, s.rows[row * width + k]):
             found += FAR if k == p.sizes[3] and p.sizes[4] == 0 else 1
     return found
 
@@ -233,7 +233,7 @@ def _drawn_rows(p: SearchTables, s: LoopState, statement: int, first: int, total
     kept = 0
     for _ in range(DRAWN):
         row = first + _drawn_below(s.dice, total)
-        off = _outside(p, s, statement, row)
+        off = _distance_outside(p, s, statement, row)
         if 0 < off < FAR:
             kept = _keep(s, kept, row, off)
     return kept
@@ -249,7 +249,7 @@ def _overfull(p: SearchTables, s: LoopState, statement: int, first: int, total: 
         row = first + (at if at < total else at - total)
         now = p.statement[s.region[row * counters + t] * labels + _label_of(p, s.rows, row * width)]
         if s.count[now] > p.high[now]:
-            off = _outside(p, s, statement, row)
+            off = _distance_outside(p, s, statement, row)
             if off < FAR:
                 kept = _keep(s, kept, row, off)
                 seen += 1
@@ -279,13 +279,13 @@ def _repair(p: SearchTables, s: LoopState) -> Any:
         for literal in range(begin, end):
             k = p.of[literal]
             part = s.trial[c * width + k]
-            if not _allowed(p, literal, part):
+            if not _is_allowed(p, literal, part):
                 if _drawn_below(s.dice, 100) >= NEAREST:
                     part = p.least[literal] + _drawn_below(s.dice, p.most[literal] - p.least[literal] + 1)
                 s.trial[c * width + k] = _nearest(p, literal, part)
                 s.differs[columns] = k
                 columns += 1
-        grown = _changed(p, s, row, c, columns)
+        grown = _cost_change(p, s, row, c, columns)
         if best < 0 or grown < least:
             best, least = c, grown
     return (kept, best, least) if kept else (0, 0, 0)
@@ -308,7 +308,7 @@ def _stray(p: SearchTables, s: LoopState, row: int) -> Any:
         return 1 << 30
     s.trial[k] = part
     s.differs[0] = k
-    return _changed(p, s, row, 0, 1)
+    return _cost_change(p, s, row, 0, 1)
 
 
 def anneal(p: SearchTables, s: LoopState, iterations: int) -> Any:

@@ -114,7 +114,7 @@ def _best_cut(
         shared &= literals.keys()
     total, best, found = sum(weights), -1, None
     for k in sorted(shared):
-        groups = _apart([literals[k] for literals, _ in boxes], weights)
+        groups = _mask_components([literals[k] for literals, _ in boxes], weights)
         if len(groups) < 2:
             continue
         mask, weight = 0, 0
@@ -125,7 +125,7 @@ def _best_cut(
     return found
 
 
-def _apart(masks: Sequence[int], weights: Sequence[int]) -> list[tuple[int, int]]:
+def _mask_components(masks: Sequence[int], weights: Sequence[int]) -> list[tuple[int, int]]:
     """Return the unions of masks that share parts, directly or through others, by their first part, with weights."""
     groups: list[tuple[int, int]] = []
     for mask, weight in sorted(zip(masks, weights, strict=True), key=lambda pair: pair[0] & -pair[0]):
@@ -398,9 +398,9 @@ def _tables(draft: TableLists, classes: Sequence[int], label: int | None, free: 
     asked = [draft.at[k] for k in nodes]
     before = (sizes, draft.root, asked, walks.cut, walks.yes, walks.no, walks.table, draft.statement)
     rest = (draft.low, draft.high, begin, of, least, most, among, first, end, parts, moved, draft.counter)
-    return SearchTables._make([*map(whole, before), stay.astype(np.int32), *map(whole, rest)])
+    return SearchTables._make([*map(as_int_array, before), stay.astype(np.int32), *map(as_int_array, rest)])
 
 
-def whole(numbers: Sequence[int]) -> Any:
+def as_int_array(numbers: Sequence[int]) -> Any:
     """Return numbers as an array that the loops read."""
     return np.array(numbers, dtype=np.int64)

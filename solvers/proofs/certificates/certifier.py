@@ -23,7 +23,7 @@ from solvers.cells.cutting import AnyCut, PartitionCut, labels_of
 from solvers.foundation.errors import CertificateError, EngineError, Inconclusive, Unsupported
 from solvers.foundation.limits import STAGES, Limits
 from solvers.kernel.cells import cuts_of, live_cells, start_of
-from solvers.kernel.checker import Verifier, negated, outside, possible_rows
+from solvers.kernel.checker import Verifier, negated, pieces_outside, possible_rows
 from solvers.kernel.claims import (
     AnyClaim,
     AnyProof,
@@ -50,7 +50,7 @@ from solvers.kernel.leaf_values.blocks import say_more
 from solvers.positions.assignments.world import Remembered, assigned
 from solvers.proofs.certificates.leaf_steps import Steps, StepWalk, TracedReplay
 from solvers.proofs.certificates.search import Base, ProofSearch
-from solvers.proofs.certificates.trimming import places_left, trimmed
+from solvers.proofs.certificates.trimming import places_left, trim_removals
 from solvers.statements.boxes import Box, Region
 from solvers.statements.questions.answers import BoxMultipliers, Side
 from solvers.statements.release import AddedBlocks, Release
@@ -65,7 +65,7 @@ def _chain(release: Release) -> list[AddedBlocks]:
     return out[::-1]
 
 
-def _rooted(
+def _root_proofs(
     verifier: Verifier, settled: Sequence[AddedBlocks], proofs: dict[AnyClaim, AnyProof | None], limits: Limits
 ) -> dict[AnyClaim, AnyProof | None]:
     """Return proofs about the release before leaf values were used (`verifier` checks them); None where there is none.
@@ -118,11 +118,11 @@ def _all_checked(
     for claim, proof in proofs.items():
         if verifier.limits.expired():
             break
-        found[claim] = None if proof is None else _checked(verifier, layers, proof, claim)
+        found[claim] = None if proof is None else _checked_proof(verifier, layers, proof, claim)
     return found
 
 
-def _checked(
+def _checked_proof(
     verifier: Verifier, layers: Sequence[tuple[int, tuple[Refined | Form, ...]]], last: AnyProof, claim: AnyClaim
 ) -> AnyProof | None:
     """Return a proof with what models prove around it (number and steps, the last model first), if it is verified."""
@@ -168,7 +168,7 @@ MAX_COUNTED = 5_000  # statements of a rule list tried one by one
 
 
 @dataclass(slots=True)
-class Walked:
+class ProofStart:
     """What proofs about a release start from: its fingerprint, and the cells of all its blocks."""
 
     fingerprint: str | None = None
@@ -183,7 +183,7 @@ class Certifier:
     ) -> None:
         """Start; `multipliers` are what an engine proved bounds on boxes with, for claims about these."""
         self.release, self.multipliers = release, multipliers or {}
-        self.limits, self.late = _allowed(limits)
+        self.limits, self.late = _proof_limits(limits)
         self.verifier = Verifier(release, self.limits)
         self.facts = self.verifier.facts
         self.blocks = tuple(range(len(release.blocks)))
@@ -193,7 +193,7 @@ class Certifier:
     @property
     def fingerprint(self) -> str:
         """Return the fingerprint of the statements as they were published, computed once per release."""
-        walked = self.root.facts.release.derived.part(Walked)
+        walked = self.root.facts.release.derived.part(ProofStart)
         if walked.fingerprint is None:
             walked.fingerprint = self.root.facts.fingerprint
         return walked.fingerprint
@@ -215,7 +215,7 @@ class Certifier:
             except CertificateError:
                 by_regions = None
             (left if by_regions is None else out)[claim] = proof if by_regions is None else by_regions
-        return out | _rooted(self.root, self.settled, left, self.limits)
+        return out | _root_proofs(self.root, self.settled, left, self.limits)
 
     def prove(self, claim: Claim, clauses: bool = True) -> Proof | None:
         """Return a proof that was verified, None where none was found within the limits.
@@ -277,7 +277,7 @@ class Certifier:
         ):
             return whole
         try:
-            return trimmed(self.verifier.settled(whole), whole, claims, self.limits.stage("trimming"))
+            return trim_removals(self.verifier.settled(whole), whole, claims, self.limits.stage("trimming"))
         except CertificateError:
             return whole
 
@@ -325,7 +325,7 @@ class Certifier:
     @cached_property
     def base(self) -> Base | None:
         """Return the cells of all blocks, None where they are too many."""
-        walked = self.release.derived.part(Walked)
+        walked = self.release.derived.part(ProofStart)
         if walked.base is None:
             try:
                 live = live_cells(self.facts, self.blocks, self.limits.cells)
@@ -378,7 +378,7 @@ class Certifier:
         return None if found.proof is None else Drat(self.blocks, tuple(found.proof))
 
 
-def _allowed(limits: Limits | None) -> tuple[Limits, bool]:
+def _proof_limits(limits: Limits | None) -> tuple[Limits, bool]:
     """Return the limits of proofs, and whether what was asked before has used up the time: then there is a tenth more.
 
     A verdict that took all the time still needs its proof, which mostly is a look at one leaf.
@@ -475,4 +475,4 @@ def _lies_inside(facts: NumberedStatements, region: Region, box: Box) -> bool:
     beyond = any(held.get(k, facts.release.domain.attributes[k].full) & ~mask for k, mask in box.literals)
     if beyond and not (region.minus or facts.release.impossible or region.box.empty):
         return False
-    return not len(outside(facts, region, box))
+    return not len(pieces_outside(facts, region, box))

@@ -57,7 +57,7 @@ def places_left(settled: LocatedValues, rows: Sequence[int]) -> RowLocation | No
     return RowLocation(tuple(found), tuple(boxes)) if found else None
 
 
-def trimmed(whole: LocatedValues, proof: Removals, claims: Sequence[Claim], limits: Limits) -> Removals:
+def trim_removals(whole: LocatedValues, proof: Removals, claims: Sequence[Claim], limits: Limits) -> Removals:
     """Return the steps that some claims rest on, in order; all of them where time is up. `whole`: after all steps.
 
     Cost: another replay, and per removal that is needed the values that meet it.

@@ -266,6 +266,6 @@ def dimacs_lines(lowered: Lowered, about: Sequence[str]) -> Iterator[str]:
 # ---------------------------------------------------------------- files
 
 
-def encoded(lines: Iterable[str]) -> Iterator[bytes]:
+def as_utf8(lines: Iterable[str]) -> Iterator[bytes]:
     """Yield text as UTF-8."""
     return (line.encode() for line in lines)

@@ -31,7 +31,7 @@ from solvers.cells.clauses.lowering import (
     Lowered,
     Lowering,
     clauses_needed,
-    stated,
+    state_clauses,
 )
 from solvers.foundation.errors import EngineError, Unsupported
 from solvers.foundation.exact import multinomial_factors, product
@@ -222,7 +222,7 @@ class ClauseForm:
         needed = clauses_needed(rows.rest, raw=True) + ADDER_CLAUSES * drawn
         if drawn and not release.domain.relative and needed * CLAUSE_BYTES > limits.memory:
             raise size_error(needed)
-        made = stated(rows.rest, limits, raw=True, sorted_rows=convention == "multiset")
+        made = state_clauses(rows.rest, limits, raw=True, sorted_rows=convention == "multiset")
         _fix_leaves(made, rows)
         _state_bags(made, rows)
         return cls(replace(_naming_all(made.finish()), release=release), rows)

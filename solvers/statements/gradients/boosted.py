@@ -190,10 +190,10 @@ def rows_at(law: Gradients, scores: Floats, of: int, classes: int, first: bool) 
     low, high = np.repeat(share.low[:, None], classes, axis=1), np.repeat(share.high[:, None], classes, axis=1)
     low[:, mine], high[:, mine] = -other.high, -other.low
     size = law.scale if law.loss == "log_loss" else 1.0
-    gradient = _computed(law, _widened(size * low, size * high, 2.0**-52, 0.0))
+    gradient = _computed_interval(law, _widened(size * low, size * high, 2.0**-52, 0.0))
     h = law.factor * size * size
     hessian = _widened(h * share.low * other.low, h * share.high * other.high, 2.0**-50, 0.0)
-    return RowGradients(gradient, _computed(law, Interval(np.maximum(hessian.low, 0.0), hessian.high)))
+    return RowGradients(gradient, _computed_interval(law, Interval(np.maximum(hessian.low, 0.0), hessian.high)))
 
 
 def _single_stages(law: Gradients, scores: Floats, error: float) -> RowGradients:
@@ -243,7 +243,7 @@ def _within_one(share: Interval) -> Interval:
     return Interval(np.clip(share.low, 0.0, 1.0), np.clip(share.high, 0.0, 1.0))
 
 
-def _computed(law: Gradients, true: Interval) -> Interval:
+def _computed_interval(law: Gradients, true: Interval) -> Interval:
     """Return where the numbers lie that a library computes for true ones in an interval."""
     found = _widened(true.low, true.high, law.relative, law.absolute)
     if law.rounded == "float64":

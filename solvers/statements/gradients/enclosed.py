@@ -57,13 +57,16 @@ def contribution(law: Gradients, scores: tuple[float, ...], of: int, classes: in
         raise ValueError("targets of regression are no classes")
     low, high, s = p
     one = 1 << s
-    absent, present = _computed(law, _times(p, size)), _computed(law, _times((low - one, high - one, s), size))
+    absent, present = (
+        _computed_ends(law, _times(p, size)),
+        _computed_ends(law, _times((low - one, high - one, s), size)),
+    )
     q = [low * (one - low), high * (one - high)]
     curve = min(q), (1 << 2 * s - 2) if 2 * low <= one <= 2 * high else max(q), 2 * s
     n, e = _times((1, 1, 0), size)[1:]
     squared = (curve[0] * n * n, curve[1] * n * n, curve[2] + 2 * e)
     return Contribution(
-        tuple(present if k == own else absent for k in range(classes)), _computed(law, _times(squared, law.factor))
+        tuple(present if k == own else absent for k in range(classes)), _computed_ends(law, _times(squared, law.factor))
     )
 
 
@@ -229,7 +232,7 @@ def above(n: int, s: int, bits: int) -> int:
     return n << bits - s if bits >= s else -(-n >> s - bits)
 
 
-def _computed(law: Gradients, true: Dyadic) -> Ends:
+def _computed_ends(law: Gradients, true: Dyadic) -> Ends:
     """Return where the numbers lie that a library computes for true ones in an interval, in units of 2^-BITS."""
     low, high, s = true
     (a, b), (c, d) = ratio(law.relative), ratio(law.absolute)
@@ -259,7 +262,7 @@ def _nearest(n: int, s: int, precision: Precision) -> tuple[int, int]:
     return (size if n >= 0 else -size), s
 
 
-def added(score: float, step: float, precision: Precision) -> float:
+def add_step(score: float, step: float, precision: Precision) -> float:
     """Return a score and what a leaf adds to it, rounded once to a precision; exact where precision is kept."""
     (a, b), (c, d) = ratio(score), ratio(step)
     s = max(b, d)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from solvers.foundation.array_types import Floats
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.noise import tails
-from solvers.statements.noise.tails import Enclosure, least, ln, refined
+from solvers.statements.noise.tails import Enclosure, least_proved, ln, refined
 
 LawName = Literal["laplace", "discrete_laplace", "gaussian", "discrete_gaussian", "truncated_laplace"]
 Neighbours = Literal["add_remove", "replace"]
@@ -313,7 +313,7 @@ def _radius_of(law: NoiseLaw, alpha: Fraction) -> Fraction:
     scale = float(law.scale)
     guess = scale * _normal_quantile(alpha) if "gaussian" in law.name else -scale * ln(alpha)
     if law.discrete:
-        return Fraction(least(lambda n: law.tail(Fraction(n))[1] <= alpha, math.floor(guess)))
+        return Fraction(least_proved(lambda n: law.tail(Fraction(n))[1] <= alpha, math.floor(guess)))
     if law.bound is None:
         return refined(lambda t: law.tail(t)[1] <= alpha, guess)
     inside = -math.expm1(-float(law.bound / law.scale))
@@ -347,7 +347,7 @@ def per_statement(alpha: Fraction, statements: int) -> Fraction:
     return above - tails.unit(guess, fine=54)
 
 
-def _checked(epsilon: Fraction, delta: Fraction, sensitivity: Fraction, largest_delta: Fraction) -> None:
+def _check_parameters(epsilon: Fraction, delta: Fraction, sensitivity: Fraction, largest_delta: Fraction) -> None:
     """Refuse parameters that an approximate guarantee does not have; `ReleaseError`."""
     _size(sensitivity, "sensitivity")
     if _size(epsilon, "epsilon") > 10_000:
@@ -371,10 +371,10 @@ def scale_of(name: LawName, epsilon: Fraction, delta: Fraction, sensitivity: Fra
     if name not in get_args(LawName):
         raise ReleaseError(f"unknown noise law {name!r}; known are {', '.join(get_args(LawName))}")
     if "gaussian" in name:
-        _checked(epsilon, delta, sensitivity, Fraction(1))
+        _check_parameters(epsilon, delta, sensitivity, Fraction(1))
         return sensitivity * _least_sigma(epsilon, delta)
     if name == "truncated_laplace":
-        _checked(epsilon, delta, sensitivity, HALF)
+        _check_parameters(epsilon, delta, sensitivity, HALF)
     elif delta != 0:
         raise ReleaseError(f"the {name} mechanism has delta 0")
     return _size(sensitivity, "sensitivity") / _size(epsilon, "epsilon")
@@ -385,7 +385,7 @@ def truncation_of(epsilon: Fraction, delta: Fraction, sensitivity: Fraction) -> 
 
     Theorem 1 of Geng et al. 2020 holds for δ up to 1/2, where the bound is Δ itself; `ReleaseError` beyond.
     """
-    _checked(epsilon, delta, sensitivity, HALF)
+    _check_parameters(epsilon, delta, sensitivity, HALF)
     top = 1 + (tails.exp(epsilon)[1] - 1) / (2 * delta)
     guess = float(np.logaddexp(0.0, float(epsilon) + _log_minus_exp(float(epsilon)) - LN_2 - ln(delta)))
     return sensitivity / epsilon * refined(lambda y: tails.exp(y)[0] >= top, guess)

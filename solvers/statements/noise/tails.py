@@ -42,7 +42,7 @@ def ln(x: Fraction) -> float:
     return math.log(x.numerator) - math.log(x.denominator)
 
 
-def least(proved: Callable[[int], bool], guess: int) -> int:
+def least_proved(proved: Callable[[int], bool], guess: int) -> int:
     """Return the least n >= 0 with `proved(n)`, which must hold from there on.
 
     Cost: about 2 log2 of the guess's error calls. The caller makes sure that some n is proved.
@@ -67,7 +67,7 @@ def unit(guess: float, fine: int) -> Fraction:
 def refined(proved: Callable[[Fraction], bool], guess: float, fine: int = FINE) -> Fraction:
     """Return the least multiple of `unit(guess)` from which on `proved` holds."""
     step = unit(guess, fine)
-    return step * least(lambda n: proved(step * n), math.ceil(Fraction(guess) / step))
+    return step * least_proved(lambda n: proved(step * n), math.ceil(Fraction(guess) / step))
 
 
 @lru_cache(maxsize=1)

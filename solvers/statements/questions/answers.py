@@ -342,9 +342,9 @@ def combined(answer: Answer, other: Answer) -> Answer:
     if answer.status == "unknown" or (other.status in {"unsat", "exact"} and not isinstance(other, DecideAnswer)):
         return other
     if isinstance(answer, CountAnswer) and isinstance(other, CountAnswer):
-        return _counted(answer, other)
+        return _best_count(answer, other)
     if isinstance(answer, ExtremeAnswer) and isinstance(other, ExtremeAnswer):
-        return _reached(answer, other)
+        return _best_extreme(answer, other)
     if isinstance(answer, ShareAnswer) and isinstance(other, ShareAnswer):
         return _shared(answer, other)
     if isinstance(answer, DecideAnswer) and isinstance(other, DecideAnswer):
@@ -352,7 +352,7 @@ def combined(answer: Answer, other: Answer) -> Answer:
     return other if other.status == "unsat" else answer
 
 
-def _counted(answer: CountAnswer, other: CountAnswer) -> CountAnswer:
+def _best_count(answer: CountAnswer, other: CountAnswer) -> CountAnswer:
     """Return the best bounds on a number of worlds, and the estimate of either."""
     low, high = max(answer.bounds[0], other.bounds[0]), min(answer.bounds[1], other.bounds[1])
     if low > high + NEAR * (1.0 + abs(high)):
@@ -368,7 +368,7 @@ def _shared(answer: ShareAnswer, other: ShareAnswer) -> ShareAnswer:
     return replace(answer, lower=lower, upper=upper)
 
 
-def _reached(answer: ExtremeAnswer, other: ExtremeAnswer) -> ExtremeAnswer:
+def _best_extreme(answer: ExtremeAnswer, other: ExtremeAnswer) -> ExtremeAnswer:
     """Return the best bounds on an extreme, with the world of the answer that has one."""
     lows, highs = ([x for x in ends if x is not None] for ends in zip(answer.bounds, other.bounds, strict=True))
     low, high = max(lows, default=None), min(highs, default=None)
@@ -423,7 +423,7 @@ def _unequal(answer: DecideAnswer) -> NDArray[np.intp]:
     return np.flatnonzero(answer.low < answer.high)
 
 
-def joined(query: Query, whole: Answer, outer: Answer) -> Answer:
+def combine_answers(query: Query, whole: Answer, outer: Answer) -> Answer:
     """Return one answer for one from engines that use the bags and what others prove of `left_to_others`.
 
     The guarantee and the status are those of bounds; what was said on the way stands one after the other.

@@ -46,11 +46,11 @@ def relaxed_answer(release: Release, query: Query, found: Answer, unstated: tupl
         return found
     outer = replace(found, status="bounds", trail=(*found.trail, *unstated))
     if isinstance(outer, CountAnswer):
-        return _counted(outer)
+        return _upper_count(outer)
     if isinstance(outer, DecideAnswer):
         return _decided(outer)
     if isinstance(outer, ExtremeAnswer) and isinstance(query, Extreme):
-        return _reached(outer, query, release.rows.high)
+        return _outer_extreme(outer, query, release.rows.high)
     if isinstance(outer, LeaveOneOutAnswer):
         return replace(outer, share=np.full(len(outer.share), np.nan))
     if isinstance(outer, ShareAnswer | PerCellAnswer):
@@ -60,10 +60,10 @@ def relaxed_answer(release: Release, query: Query, found: Answer, unstated: tupl
 
 def unnamed(release: Release) -> str:
     """Return why no world is given, what may be asked, and what to do."""
-    return f"{refused(release)}; ask for counts, bounds or verdicts, or take that out{how(release)}"
+    return f"{no_world_reason(release)}; ask for counts, bounds or verdicts, or take that out{how(release)}"
 
 
-def refused(release: Release) -> str:
+def no_world_reason(release: Release) -> str:
     """Return why no world of a loosened release is given: which of the statements' datasets are worlds is not known."""
     unused = "; ".join(release.unstated)
     return f"no single dataset can be named: not all that fit are possible worlds, as something is not used ({unused})"
@@ -75,7 +75,7 @@ def how(release: Release) -> str:
     return " (recon convert FILE --without-bags --out release.json)" if bags else " of the file"
 
 
-def _counted(found: CountAnswer) -> CountAnswer:
+def _upper_count(found: CountAnswer) -> CountAnswer:
     """Return the number of worlds as an upper bound: a true release has one world at least, an impossible one none."""
     none = found.bounds[1] == -math.inf
     return CountAnswer(
@@ -100,7 +100,7 @@ def _decided(found: DecideAnswer) -> DecideAnswer:
     )
 
 
-def _reached(found: ExtremeAnswer, query: Extreme, rows: int | None) -> ExtremeAnswer:
+def _outer_extreme(found: ExtremeAnswer, query: Extreme, rows: int | None) -> ExtremeAnswer:
     """Return the outer end of an extreme; what no row can exceed stands at its inner end."""
     far = query.coefs.min(initial=0) if query.greatest else query.coefs.max(initial=0)
     inner = int(far) * (rows or 0)
@@ -158,7 +158,7 @@ def no_coupling(release: Release, query: Query) -> str | None:
 def not_searched(release: Release) -> str | None:
     """Return why no search over rows evaluates all that a release says, None where it can."""
     if release.loosened:
-        return refused(release)
+        return no_world_reason(release)
     if any(not isinstance(block, Partition | Loose) for block in release.blocks):
         return "statements of which only one holds are not searched for"
     if any(statement.of is not None for block in release.loose.values() for statement in block):

@@ -36,7 +36,7 @@ from solvers.statements.regions.diagram import (
     RegionBounds,
     below,
     capacity_for,
-    split,
+    region_size,
     support,
 )
 from solvers.statements.regions.first_match import Cut, FirstMatch, Task, as_bits, bits, shrink
@@ -68,7 +68,7 @@ def _count_tasks(reduced: FirstMatch, limits: Limits) -> RegionBounds:
     if reduced.unfinished == len(reduced.cuts) and sum(1 << min(len(t.rest), 40) for _, t in tasks) <= SPLIT_TERMS:
         counts.method = "split"
         for j, task in tasks:
-            counts.lower[j] = counts.upper[j] = split(measure, reduced, task)
+            counts.lower[j] = counts.upper[j] = region_size(measure, reduced, task)
         return counts
     _count_by_diagram(reduced, measure, counts)
     if counts.lower == counts.upper:
@@ -262,7 +262,7 @@ def _within_counts(
             if not task.rest:
                 low[j] = size
             elif counts.method == "split":
-                low[j] = high[j] = split(measure, reduced, task)
+                low[j] = high[j] = region_size(measure, reduced, task)
             else:
                 todo.append((j, task))
                 if j >= counts.swept:

@@ -314,7 +314,7 @@ class RegionBounds:
     hard: list[int] = field(default_factory=list)
 
 
-def split(measure: Measure, reduced: FirstMatch, task: Task) -> int:
+def region_size(measure: Measure, reduced: FirstMatch, task: Task) -> int:
     """Return the rows of a region by inclusion and exclusion, one box at a time, with pruning."""
     live = reduced.live(task)
     total = 0

@@ -106,7 +106,8 @@ class OptimalRuleListClassifier(RuleListClassifier):
         penalty = Fraction(repr(float(self.regularisation))) * len(bits)
         path = best_lists(table, self.max_length, penalty, limits, [_indices_of(table, greedy.rules_)])
         self.path_ = tuple(
-            PathEntry(b.length, b.errors, _number(b.bound), b.certified, _listed(table, b.rules)) for b in path.best
+            PathEntry(b.length, b.errors, _number(b.bound), b.certified, _estimator_rules(table, b.rules))
+            for b in path.best
         )
         last = path.best[-1]
         self.rules_, self.errors_, self.optimal_ = self.path_[-1].rules, last.errors, last.certified
@@ -174,7 +175,7 @@ def _indices_of(table: RuleTable, rules: Sequence[tuple[Antecedent, Any]]) -> Ru
     return tuple(table.place[antecedent] for antecedent, _ in rules[:-1])
 
 
-def _listed(table: RuleTable, rules: Rules) -> list[tuple[Antecedent, list[int]]]:
+def _estimator_rules(table: RuleTable, rules: Rules) -> list[tuple[Antecedent, list[int]]]:
     """Return a list as the estimator has it: literals and the class counts of the rows captured, default rule last."""
     free = np.ones(len(table.weight), dtype=bool)
     out: list[tuple[Antecedent, list[int]]] = []

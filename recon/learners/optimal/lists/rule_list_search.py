@@ -152,7 +152,7 @@ def best_lists(table: RuleTable, longest: int, penalty: Fraction, limits: Limits
     for size in (*BEAMS, most):
         sweep = Sweep(numbers, longest, min(size, most), size == most, limits)
         unseen, prefixes = _swept(sweep, found)
-        bounds = [max(old, new) for old, new in zip(bounds, _proved(unseen, found, longest), strict=True)]
+        bounds = [max(old, new) for old, new in zip(bounds, _lower_bounds(unseen, found, longest), strict=True)]
         if not unseen or limits.expired():
             break
     best = [(length, *found.best(length)) for length in range(longest + 1)]
@@ -162,7 +162,7 @@ def best_lists(table: RuleTable, longest: int, penalty: Fraction, limits: Limits
     )
 
 
-def _proved(unseen: dict[int, int], found: Incumbents, longest: int) -> list[Fraction]:
+def _lower_bounds(unseen: dict[int, int], found: Incumbents, longest: int) -> list[Fraction]:
     """Return lower bounds on the objective of lists of at most 0..`longest` rules after one sweep.
 
     `unseen`: by length, the least floor of the prefixes that were not extended. A list is an incumbent, or at most as
@@ -204,13 +204,13 @@ def _swept(sweep: Sweep, found: Incumbents) -> tuple[dict[int, int], tuple[int, 
         children = children.take(children.floors < _ceiling(found, length + 1))
         if length + 1 == sweep.longest or not len(children):
             break
-        children = _cut(sweep, children, length + 1, unseen)
+        children = _kept_prefixes(sweep, children, length + 1, unseen)
         children = children.take(np.argsort(children.floors, kind="stable"))
         sets = sets[children.parents] & numbers.outside[children.rules]
         history.append((children.parents, children.rules))
         level = children
         if len(seen.hashes) + len(level) <= 3 * sweep.most:  # to know fewer of them costs time, nothing else
-            seen = _joined(seen, level, sets)
+            seen = _joined_level(seen, level, sets)
     return unseen, tuple(sizes)
 
 
@@ -248,9 +248,9 @@ def _extended(
         pieces.append(_promising(numbers, added, errors, start, sets, _ceiling(found, length + 1)))
         size += len(pieces[-1])
         if size > 2 * sweep.most + (1 << 18):
-            pieces = [_cut(sweep, _merged(numbers, sets, pieces), length + 1, unseen)]
+            pieces = [_kept_prefixes(sweep, _best_prefixes(numbers, sets, pieces), length + 1, unseen)]
             size = len(pieces[0])
-    return done, _merged(numbers, sets, pieces)
+    return done, _best_prefixes(numbers, sets, pieces)
 
 
 def _offer_best(
@@ -297,7 +297,7 @@ def _promising(
     return Prefixes(hashes, whole(errors), whole(floors), whole(errors + added.default), parents, rules)
 
 
-def _merged(numbers: Arithmetic, sets: Words, pieces: Sequence[Prefixes]) -> Prefixes:
+def _best_prefixes(numbers: Arithmetic, sets: Words, pieces: Sequence[Prefixes]) -> Prefixes:
     """Return one prefix with the fewest errors for every set of rows left (equal hashes are compared set by set)."""
     fields = ("hashes", "errors", "floors", "heads", "parents", "rules")
     all_of = Prefixes(*(np.concatenate([getattr(piece, name) for piece in pieces]) for name in fields))
@@ -329,7 +329,7 @@ def _undominated(numbers: Arithmetic, sets: Words, seen: PrefixMemory, children:
     return children.take(~worse)
 
 
-def _joined(seen: PrefixMemory, level: Prefixes, sets: Words) -> PrefixMemory:
+def _joined_level(seen: PrefixMemory, level: Prefixes, sets: Words) -> PrefixMemory:
     """Return the sets seen with those of a level; of equal hashes the one with the fewest errors stays."""
     hashes = np.concatenate([seen.hashes, level.hashes])
     errors = np.concatenate([seen.errors, level.errors])
@@ -340,7 +340,7 @@ def _joined(seen: PrefixMemory, level: Prefixes, sets: Words) -> PrefixMemory:
     return PrefixMemory(hashes[order], errors[order], np.concatenate([seen.sets, sets])[order])
 
 
-def _cut(sweep: Sweep, children: Prefixes, length: int, unseen: dict[int, int]) -> Prefixes:
+def _kept_prefixes(sweep: Sweep, children: Prefixes, length: int, unseen: dict[int, int]) -> Prefixes:
     """Return the most promising prefixes, as many as are kept; what is left out goes into `unseen`."""
     if len(children) <= sweep.most:
         return children

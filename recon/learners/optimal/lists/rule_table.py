@@ -109,7 +109,7 @@ class Arithmetic:
     @property
     def root(self) -> Words:
         """Return the set of all patterns, (1, words)."""
-        return _packed(np.ones((1, len(self.table.weight)), dtype=bool))
+        return _pack_sets(np.ones((1, len(self.table.weight)), dtype=bool))
 
     @property
     def block(self) -> int:
@@ -129,12 +129,12 @@ def arithmetic(table: RuleTable) -> Arithmetic:
     held = np.concatenate([table.truth, np.ones((len(columns), 1), dtype=bool)], axis=1)
     exact = np.float32 if table.rows < EXACT else np.float64
     matrix = (columns.T[:, :, None] * held).transpose(1, 0, 2).reshape(len(columns), -1).astype(exact)
-    outside = _packed(~table.truth.T)
+    outside = _pack_sets(~table.truth.T)
     mixers = np.random.default_rng(0).integers(0, 1 << 63, size=outside.shape[1:], dtype=np.uint64)
     return Arithmetic(table, matrix, outside, mixers | np.uint64(1))
 
 
-def _packed(sets: NDArray[np.bool_]) -> Words:
+def _pack_sets(sets: NDArray[np.bool_]) -> Words:
     """Return (sets, patterns) booleans as (sets, words) of 64 bits."""
     words = max(1, -(-sets.shape[1] // 64))
     padded = np.zeros((len(sets), 8 * words), dtype=np.uint8)

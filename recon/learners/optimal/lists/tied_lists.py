@@ -61,7 +61,7 @@ class _Level:
 
 
 @dataclass(slots=True, eq=False)
-class _Ends:
+class _CompleteLists:
     """Complete lists of one length with so many errors: how many, least and greatest sum of rows left."""
 
     number: int = 0
@@ -81,7 +81,7 @@ def tied_lists(table: RuleTable, columns: int, optima: Sequence[int], limits: Li
     Cost: per length, sets of rows left x patterns x rules.
     """
     numbers, copies = arithmetic(table), np.bincount(list(table.place.values()), minlength=len(table.antecedents))
-    ends = [{errors: _Ends() for errors in set(optima)} for _ in optima]
+    ends = [{errors: _CompleteLists() for errors in set(optima)} for _ in optima]
     if (whole := table.errors_of(())) in ends[0]:
         ends[0][whole].add(1, 0, 0)
     one = np.zeros(1, dtype=np.int64)
@@ -98,7 +98,8 @@ def tied_lists(table: RuleTable, columns: int, optima: Sequence[int], limits: Li
 
 
 def _extended(
-    numbers: Arithmetic, level: _Level, copies: Ints, optima: Sequence[int], length: int, ends: dict[int, _Ends],
+    numbers: Arithmetic, level: _Level, copies: Ints, optima: Sequence[int], length: int, ends: dict[int,
+                                                                                                     _CompleteLists],
     limits: Limits,
 ) -> _Level:  # fmt: skip
     """Return the prefixes of `length` rules that may begin an optimal list; complete lists go into `ends`."""
@@ -117,14 +118,19 @@ def _extended(
         pieces.append(_Level(part.sets[row] & numbers.outside[rule], errors[row, rule],
                              part.number[row] * copies[rule], least[row], most[row]))  # fmt: skip
         if sum(len(one.errors) for one in pieces) > MOST_PREFIXES:
-            pieces = [_merged(numbers, pieces)]
+            pieces = [_merged_prefixes(numbers, pieces)]
             if len(pieces[0].errors) > MOST_PREFIXES // 2:
                 raise Inconclusive(f"more than {MOST_PREFIXES // 2:,} beginnings of optimal lists of {length} rules")
-    return _merged(numbers, pieces)
+    return _merged_prefixes(numbers, pieces)
 
 
 def _complete(
-    part: _Level, added: Extensions, errors: Ints, copies: Ints, sums: tuple[Ints, Ints], ends: dict[int, _Ends]
+    part: _Level,
+    added: Extensions,
+    errors: Ints,
+    copies: Ints,
+    sums: tuple[Ints, Ints],
+    ends: dict[int, _CompleteLists],
 ) -> None:
     """Add the lists that end with one of these rules and the default rule."""
     whole = np.where(added.allowed, errors + added.default, -1)
@@ -135,7 +141,7 @@ def _complete(
             found.add(number, int(sums[0][row].min()), int(sums[1][row].max()))
 
 
-def _merged(numbers: Arithmetic, pieces: Sequence[_Level]) -> _Level:
+def _merged_prefixes(numbers: Arithmetic, pieces: Sequence[_Level]) -> _Level:
     """Return prefixes with those that leave the same rows with the same errors as one."""
     whole = _Level(*(np.concatenate([getattr(one, name) for one in pieces])
                      for name in ("sets", "errors", "number", "least", "most")))  # fmt: skip

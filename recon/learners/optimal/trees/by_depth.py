@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from recon.learners.optimal.trees.lattice import LEAF, Lattice, grown
+from recon.learners.optimal.trees.lattice import LEAF, Lattice, tree_lattice
 from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
 from solvers.foundation.limits import Limits
 
@@ -45,7 +45,7 @@ def optimal_trees(
     for tree in trees[:-1]:
         tree.prepared(X, y)
     limits = Limits(seconds=seconds, memory=memory, stop=stop or Event())
-    lattice = grown(rows, max_depth, least, limits, prune=True)
+    lattice = tree_lattice(rows, max_depth, least, limits, prune=True)
     for depth, tree in enumerate(trees, start=1):
         tree.taken(_shallower(lattice, depth))
         tree.finished(time.monotonic() - began)

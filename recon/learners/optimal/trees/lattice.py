@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recon.learners.optimal.trees.table import DistinctRows, Shape, Words, packed, unpacked
+from recon.learners.optimal.trees.table import DistinctRows, Shape, Words, pack_sets, unpack_sets
 from solvers.foundation.errors import Inconclusive, TooLarge
 from solvers.foundation.limits import Limits
 
@@ -71,16 +71,16 @@ class Lattice:
         return not self.stopped
 
 
-def grown(rows: DistinctRows, depth: int, least: int, limits: Limits, *, prune: bool) -> Lattice:
+def tree_lattice(rows: DistinctRows, depth: int, least: int, limits: Limits, *, prune: bool) -> Lattice:
     """Return the lattice of trees of at most so many tests on a path and at least so many training rows in a leaf.
 
     `prune`: nodes in which no split makes fewer errors (all of a class, or told apart no further) are not split. Where
     time or memory is up, the levels found so far. Cost: nodes x distinct rows x columns, a million nodes of COMPAS
     (depth 10, leaves of 57 rows) in 17 s and 1 GB.
     """
-    top = unpacked(packed(np.ones((1, len(rows.points.group)), dtype=bool)), len(rows.points.group))
+    top = unpack_sets(pack_sets(np.ones((1, len(rows.points.group)), dtype=bool)), len(rows.points.group))
     counts = rows.weight.sum(axis=0, keepdims=True).astype(np.int32)
-    root = LatticeLevel(packed(top), counts, np.array([rows.bits_of_a_row]), rows.floor.sum(keepdims=True))
+    root = LatticeLevel(pack_sets(top), counts, np.array([rows.bits_of_a_row]), rows.floor.sum(keepdims=True))
     levels, used = [root], 0
     if depth < 1 or rows.total < 2 * least:
         return Lattice(rows, 0, least, [LatticeLevel(root.boxes, root.counts, root.sizes, root.floor, _no_edges(rows))])
@@ -163,7 +163,7 @@ def _splits(
     """Return the allowed splits of some nodes, and (edges, 2) the errors that no subtree below avoids."""
     points, columns = rows.points, rows.bits.shape[1]
     kind = np.float32 if rows.total < 1 << 24 else np.float64  # whole numbers are exact in both
-    held = unpacked(level.boxes[some], len(points.group))
+    held = unpack_sets(level.boxes[some], len(points.group))
     member: NDArray[Any] = held.astype(kind)
     if rows.sized:
         near: NDArray[Any] = np.zeros((len(points.group), len(rows.bits)), dtype=kind)

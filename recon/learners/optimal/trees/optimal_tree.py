@@ -22,21 +22,21 @@ from numpy.typing import ArrayLike, NDArray
 from encoders.domain.values import Value
 from encoders.models.learner_facts import Learner
 from encoders.models.models import Provenance, Tree
-from recon.learners.optimal.trees.lattice import LEAF, Edges, Lattice, best_tree, bounds, errors_of, grown
+from recon.learners.optimal.trees.lattice import LEAF, Edges, Lattice, best_tree, bounds, errors_of, tree_lattice
 from recon.learners.optimal.trees.table import (
     DistinctRows,
     Shape,
     TreeNode,
     as_model,
-    counted,
+    counted_nodes,
     depth_of,
     distinct_rows,
     errors,
+    leaf_of_rows,
     leaves,
-    reached,
 )
 from recon.learners.optimal.trees.tied_trees import Ties, tied_trees
-from recon.learners.optimal.trees.tree_solvers import solved
+from recon.learners.optimal.trees.tree_solvers import solve_tree
 from recon.learners.rule_lists.estimator import (
     BinaryClassifier,
     binary_columns,
@@ -131,7 +131,7 @@ class OptimalTreeClassifier(BinaryClassifier):
     def taken(self, lattice: Lattice) -> None:
         """Take the best tree of a lattice and the bound that it proves."""
         found, rows = bounds(lattice), lattice.rows
-        self.nodes_ = counted(best_tree(lattice, found), rows.bits, rows.weight)
+        self.nodes_ = counted_nodes(best_tree(lattice, found), rows.bits, rows.weight)
         self.errors_, self.bound_, self.claimed_ = errors(self.nodes_), found.least, lattice.complete
         self.certified_by_ = "own" if self.errors_ == self.bound_ else ""
 
@@ -154,16 +154,16 @@ class OptimalTreeClassifier(BinaryClassifier):
 
     def _own(self, rows: DistinctRows, least: int, limits: Limits) -> None:
         """Take the tree and the bound of the dynamic program."""
-        self.taken(grown(rows, int(self.max_depth), least, limits, prune=True))
+        self.taken(tree_lattice(rows, int(self.max_depth), least, limits, prune=True))
 
     def _native(
         self, rows: DistinctRows, bits: NDArray[np.bool_], codes: NDArray[np.intp], least: int, limits: Limits
     ) -> None:
         """Take a solver's tree after checking it; where it proved nothing, our bound, and our tree if it is better."""
         varying = np.flatnonzero(bits.any(axis=0) & ~bits.all(axis=0))
-        found = solved(self.solver, bits[:, varying], codes, int(self.max_depth), least, limits)
+        found = solve_tree(self.solver, bits[:, varying], codes, int(self.max_depth), least, limits)
         if found.errors is not None:
-            nodes = counted(_renamed(found.shape, varying), rows.bits, rows.weight)
+            nodes = counted_nodes(_renamed(found.shape, varying), rows.bits, rows.weight)
             few = min(sum(leaf.counts) for leaf in leaves(nodes))
             if few < least or depth_of(nodes) > self.max_depth or errors(nodes) != found.errors:
                 raise EngineError(
@@ -192,7 +192,7 @@ class OptimalTreeClassifier(BinaryClassifier):
         """Return for every row the number in `nodes_` of the leaf it reaches."""
         self._check_fitted()
         _, bits = binary_columns(X, [str(n) for n in self.feature_names_in_], type(self).__name__)
-        return reached(self.nodes_, bits)
+        return leaf_of_rows(self.nodes_, bits)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
         """Return (rows, classes) shares of the training rows in each row's leaf."""
@@ -276,7 +276,7 @@ def trees_by_leaves(
     limits = limits or Limits(seconds=seconds, memory=memory, stop=stop or Event())
     learner = OptimalTreeClassifier(max(1, most_leaves - 1), min_support, seconds, "own")
     rows, least = learner.prepared(X, y)
-    lattice = grown(rows, most_leaves - 1, least, limits, prune=False)
+    lattice = tree_lattice(rows, most_leaves - 1, least, limits, prune=False)
     if not lattice.complete:
         raise Inconclusive(f"not all trees were looked at: {lattice.stopped}")
     unit = rows.total * most_leaves + 1  # more than all tests: an error weighs more
@@ -291,7 +291,7 @@ def trees_by_leaves(
                 break
             tree = OptimalTreeClassifier(max(1, most_leaves - 1), min_support, seconds, "own")
             tree.prepared(X, y)
-            tree.nodes_ = counted(_member(lattice, keys, unit, which, (0, 0, size)), rows.bits, rows.weight)
+            tree.nodes_ = counted_nodes(_member(lattice, keys, unit, which, (0, 0, size)), rows.bits, rows.weight)
             tree.errors_ = tree.bound_ = errors(tree.nodes_)
             tree.claimed_, tree.certified_by_ = True, "own"
             tree.finished(time.monotonic() - began)

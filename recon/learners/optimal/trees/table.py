@@ -41,7 +41,7 @@ class TreeNode:
         return sum(self.counts) - max(self.counts)
 
 
-def counted(shape: Shape, bits: NDArray[np.bool_], weight: NDArray[np.int64]) -> tuple[TreeNode, ...]:
+def counted_nodes(shape: Shape, bits: NDArray[np.bool_], weight: NDArray[np.int64]) -> tuple[TreeNode, ...]:
     """Return the nodes of a tree, parents first, with the weights (rows, classes) of the rows that reach them."""
     nodes: list[TreeNode] = []
 
@@ -78,7 +78,7 @@ def depth_of(nodes: Sequence[TreeNode]) -> int:
     return depth[0]
 
 
-def reached(nodes: Sequence[TreeNode], bits: NDArray[np.bool_]) -> NDArray[np.intp]:
+def leaf_of_rows(nodes: Sequence[TreeNode], bits: NDArray[np.bool_]) -> NDArray[np.intp]:
     """Return the number of the leaf that every row reaches."""
     at = np.zeros(len(bits), dtype=np.intp)
     for i, node in enumerate(nodes):  # parents come first
@@ -125,7 +125,7 @@ class PointGroups:
     def sides(self) -> Words:
         """Return (columns, 2, words) the points kept by "column = 0" and by "column = 1", as bits."""
         own = self.group[None, :] == self.owner[:, None]
-        return np.stack([packed(~(own & self.truth)), packed(~(own & ~self.truth))], axis=1)
+        return np.stack([pack_sets(~(own & self.truth)), pack_sets(~(own & ~self.truth))], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,7 +217,7 @@ def _sized_points(bits: NDArray[np.bool_], domain: Domain, names: Sequence[str])
         for r, row in enumerate(bits[:, mine].tolist()):
             if tuple(row) not in place:
                 raise ReleaseError(
-                    f"no value of '{domain.all[k].name}' has {_shown(mine, names, row)}, a training row does"
+                    f"no value of '{domain.all[k].name}' has {_row_text(mine, names, row)}, a training row does"
                 )
             inside[r, g] = place[tuple(row)]
         for pattern, count in sizes.items():
@@ -236,12 +236,12 @@ def _ranges_of(domain: Domain, name: str) -> tuple[int, tuple[tuple[Position, Po
     return domain.ranges(name, equals(1))
 
 
-def _shown(mine: Sequence[int], names: Sequence[str], row: Sequence[bool]) -> str:
+def _row_text(mine: Sequence[int], names: Sequence[str], row: Sequence[bool]) -> str:
     """Return some columns of a row in words."""
     return ", ".join(f"{names[c]} = {int(v)}" for c, v in zip(mine, row, strict=True))
 
 
-def packed(bits: NDArray[np.bool_]) -> Words:
+def pack_sets(bits: NDArray[np.bool_]) -> Words:
     """Return the last axis as words of 64 bits."""
     short = np.packbits(bits, axis=-1, bitorder="little")
     words = max(1, -(-bits.shape[-1] // 64))
@@ -250,7 +250,7 @@ def packed(bits: NDArray[np.bool_]) -> Words:
     return full.view("<u8").astype(np.uint64, copy=False)
 
 
-def unpacked(words: Words, count: int) -> NDArray[np.bool_]:
+def unpack_sets(words: Words, count: int) -> NDArray[np.bool_]:
     """Return (sets, count) booleans of sets of points."""
     return np.unpackbits(words.astype("<u8", copy=False).view(np.uint8), axis=1, bitorder="little", count=count).view(
         bool

@@ -25,9 +25,9 @@ from recon.learners.optimal.trees.lattice import (
     bounds,
     children,
     errors_of,
-    grown,
+    tree_lattice,
 )
-from recon.learners.optimal.trees.table import DistinctRows, Shape, TreeNode, counted
+from recon.learners.optimal.trees.table import DistinctRows, Shape, TreeNode, counted_nodes
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 
@@ -114,10 +114,10 @@ def tied_trees(
     columns x slack².
     """
     limits = limits or Limits()
-    lattice = grown(rows, depth, least, limits, prune=minimal)
+    lattice = tree_lattice(rows, depth, least, limits, prune=minimal)
     if not lattice.complete:
         raise Inconclusive(f"not all trees were looked at: {lattice.stopped}")
-    found = _spread(lattice, slack, minimal, score or _open_bits(rows), limits)
+    found = _trees_at_nodes(lattice, slack, minimal, score or _open_bits(rows), limits)
     best, numbers = found.bounds.least, found.kept[0].number[0]
     return tuple(_ties(found, best + j, j) for j in range(slack + 1) if numbers[j])
 
@@ -125,15 +125,17 @@ def tied_trees(
 def _ties(found: TiedSpread, total: int, extra: int) -> Ties:
     """Return the trees with a number of errors, `extra` more than the best."""
     top, rows = found.kept[0], found.lattice.rows
-    low, high = (counted(_member(found, 0, 0, extra, which), rows.bits, rows.weight) for which in ("least", "most"))
+    low, high = (
+        counted_nodes(_member(found, 0, 0, extra, which), rows.bits, rows.weight) for which in ("least", "most")
+    )
     least, most = float(top.least[0, extra]), float(top.most[0, extra])
     return Ties(total, int(top.number[0, extra]), least, most, low, high, rows.total * rows.bits_of_a_row)
 
 
-def _spread(lattice: Lattice, slack: int, minimal: bool, score: Score, limits: Limits) -> TiedSpread:
+def _trees_at_nodes(lattice: Lattice, slack: int, minimal: bool, score: Score, limits: Limits) -> TiedSpread:
     """Return numbers and scores of trees at every node that a tree within the slack has."""
     found = bounds(lattice)
-    alive = _within(lattice, found, slack)
+    alive = _nodes_within_slack(lattice, found, slack)
     kept: list[TiedNodes] = []
     for depth in range(len(lattice.levels) - 1, -1, -1):
         limits.check("tied trees are counted")
@@ -147,7 +149,9 @@ def _spread(lattice: Lattice, slack: int, minimal: bool, score: Score, limits: L
     return TiedSpread(lattice, found, kept[::-1], score, minimal)
 
 
-def _within(lattice: Lattice, found: SubtreeErrorBounds, slack: int) -> list[tuple[NDArray[np.int64], Edges]]:
+def _nodes_within_slack(
+    lattice: Lattice, found: SubtreeErrorBounds, slack: int
+) -> list[tuple[NDArray[np.int64], Edges]]:
     """Return per level the nodes and splits that some tree with at most `slack` errors more than the best has."""
     budget = np.array([found.least + slack], dtype=np.int64)
     out = []

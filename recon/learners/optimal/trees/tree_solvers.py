@@ -30,7 +30,7 @@ PACKAGES = {
 
 
 @dataclass(frozen=True)
-class Solved:
+class SolvedTree:
     """What a solver returned: the shape of its tree, the errors it says it makes, whether it says it is optimal.
 
     `shape` None with `errors` None: it found no tree in its time.
@@ -41,9 +41,9 @@ class Solved:
     optimal: bool
 
 
-def solved(
+def solve_tree(
     solver: str, bits: NDArray[np.bool_], codes: NDArray[np.intp], depth: int, least: int, limits: Limits
-) -> Solved:
+) -> SolvedTree:
     """Return what `streed` or `dl85` makes of rows of bits with class codes, within the time of `limits`.
 
     Raises `Unsupported` where the package is not installed, `TooLarge` and `EngineError` as
@@ -61,8 +61,8 @@ def solved(
     try:
         reply = run(f"{HOME}:in_{solver}", payload, limits.lasting(seconds + SLACK))
     except Inconclusive:
-        return Solved(None, None, False)
-    return Solved(reply["shape"], reply["errors"], reply["optimal"])
+        return SolvedTree(None, None, False)
+    return SolvedTree(reply["shape"], reply["errors"], reply["optimal"])
 
 
 def _table_of(payload: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -86,10 +86,10 @@ def _trainings(stated: Mapping[str, Any], prefix: str = "", summed: bool = False
         return tuple(one for part in parts for one in _trainings(stated, part, True))
     before = f"{prefix}initModel:"
     begun = _trainings(stated, before, summed) if any(key.startswith(before) for key in stated) else ()
-    metrics = _parsed(stated.get(f"{prefix}training")).get("metrics")
+    metrics = _parsed_object(stated.get(f"{prefix}training")).get("metrics")
     history = metrics.get("learn_metrics_history") if isinstance(metrics, dict) else None
     rounds = len(history) if isinstance(history, list) else 0
-    return (*begun, Training(_parsed(stated.get(f"{prefix}params")), rounds, summed))
+    return (*begun, Training(_parsed_object(stated.get(f"{prefix}params")), rounds, summed))
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,8 @@ def cbm_booster(data: bytes, memory: int = MEMORY) -> CatBoostFile:
     trees = _cbm_trees(core, splits)
     return CatBoostFile(
         "CatBoost, .cbm", names, named, tuple(columns), tuple(trees),
-        _parsed(stated.get("params")), _parsed(stated.get("class_params")), _cbm_bias(core), len(data) - 8 - size,
+        _parsed_object(stated.get("params")), _parsed_object(stated.get("class_params")), _cbm_bias(core),
+        len(data) - 8 - size,
         borders,
         tuple(root.texts(3)), stated, _idle(core), _trainings(stated),
     )  # fmt: skip
@@ -301,8 +302,8 @@ def json_booster(found: Any) -> CatBoostFile:
         trees.append(_json_branching(tree, t, len(columns)))
     tables = found.get("ctr_data")
     return CatBoostFile(
-        "CatBoost, save_model JSON", names, named, tuple(columns), tuple(trees), _parsed(stated.get("params")),
-        _parsed(stated.get("class_params")), _json_bias(found.get("scale_and_bias")),
+        "CatBoost, save_model JSON", names, named, tuple(columns), tuple(trees), _parsed_object(stated.get("params")),
+        _parsed_object(stated.get("class_params")), _json_bias(found.get("scale_and_bias")),
         len(json.dumps(tables)) if tables else 0, borders, trainings=_trainings(stated),
     )  # fmt: skip
 
@@ -416,7 +417,7 @@ def _place_of(one: dict[str, Any]) -> int:
     return at
 
 
-def _parsed(found: Any) -> dict[str, Any]:
+def _parsed_object(found: Any) -> dict[str, Any]:
     """Return what the model says of its training: an object, or the text of one; empty where it is neither."""
     if isinstance(found, str):
         try:

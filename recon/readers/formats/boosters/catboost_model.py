@@ -84,7 +84,7 @@ NEEDED = "CatBoost trained on an x86 CPU (elsewhere its exponential is coarser)"
 
 
 @dataclass(frozen=True, eq=False)
-class Placed:
+class PlacedTree:
     """A tree as it was read: the number in the file of every leaf (or its node there), its rows, in order of nodes."""
 
     grown: BoosterTree
@@ -172,7 +172,7 @@ def _largest(booster: CatBoostFile) -> list[float]:
     return list(accumulate(steps, initial=abs(booster.bias or 0.0)))
 
 
-def _tree_sums(booster: CatBoostFile, tree: Symmetric | Branching, placed: Placed, t: int) -> TreeSums:
+def _tree_sums(booster: CatBoostFile, tree: Symmetric | Branching, placed: PlacedTree, t: int) -> TreeSums:
     """Return what the values of one tree say, a figure for every leaf with rows."""
     settings, boosting = _group(booster.params, "tree_learner_options"), _group(booster.params, "boosting_options")
     rate, ridge = float(np.float32(boosting["learning_rate"])), float(np.float32(settings["l2_leaf_reg"]))
@@ -370,7 +370,7 @@ def _boosting(booster: CatBoostFile, every: Sequence[tuple[BoosterTree, list[int
     trees, said = [], []
     for t, (tree, (grown, counts)) in enumerate(zip(booster.trees, every, strict=True)):
         number = _paths(tree.splits, booster)[1] if isinstance(tree, Symmetric) else _nested_order(tree)
-        placed = Placed(grown, tuple(number[i] for i in grown.leaves), tuple(counts[i] for i in grown.leaves))
+        placed = PlacedTree(grown, tuple(number[i] for i in grown.leaves), tuple(counts[i] for i in grown.leaves))
         trees.append(grown.tree([Support(count=n) for n in counts], f"tree {t}") if t else first)
         said.append(_tree_sums(booster, tree, placed, t))
     start = (float(booster.bias or 0.0),)
@@ -389,7 +389,7 @@ def _refuse_weights(booster: CatBoostFile) -> None:
         raise Unsupported(f"leaf weights of CatBoost's objective {str(objective)[:40]!r} were never compared with rows")
 
 
-def _whole(weight: float, t: int) -> int:
+def _row_count(weight: float, t: int) -> int:
     """Return a leaf weight as a number of rows; `Unsupported` where it is none."""
     if weight != int(weight) or weight > 1 << 53:
         raise Unsupported(f"tree {t} has a leaf of weight {weight:g}: rows were weighted, no numbers of rows are known")
@@ -401,11 +401,11 @@ def _grow(tree: Symmetric | Branching, booster: CatBoostFile, t: int) -> tuple[B
     if isinstance(tree, Branching):
         return _nested(tree, booster, t)
     kept = [i for i, s in enumerate(tree.splits) if s is not None]
-    found = _merged([_whole(w, t) for w in tree.weight], kept)
+    found = _marginal_sums([_row_count(w, t) for w in tree.weight], kept)
     return _level_by_level([tree.splits[i] for i in kept], found, booster, t)
 
 
-def _merged(figures: Sequence[int], kept: Sequence[int]) -> list[int]:
+def _marginal_sums(figures: Sequence[int], kept: Sequence[int]) -> list[int]:
     """Return the sums of the leaves' figures over all splits but the kept ones (bits of a leaf's number)."""
     out = [0] * (1 << len(kept))
     for leaf, figure in enumerate(figures):
@@ -458,7 +458,7 @@ def _paths(splits: Sequence[tuple[int, float] | None], booster: CatBoostFile) ->
 
 def _nested(tree: Branching, booster: CatBoostFile, t: int) -> tuple[BoosterTree, list[int]]:
     """Return any other tree; what stands below a split on categories is one leaf."""
-    rows = [_whole(w, t) if left < 0 else 0 for w, (left, _) in zip(tree.weight, tree.children, strict=True)]
+    rows = [_row_count(w, t) if left < 0 else 0 for w, (left, _) in zip(tree.weight, tree.children, strict=True)]
     order: list[int] = []
     stack = [0]
     while stack:
@@ -553,4 +553,4 @@ def _first_classes(booster: CatBoostFile, classes: Sequence[Value]) -> list[int]
         grown, _ = _nested(tree, booster, 0)
         return sums(grown, {here: found[node] for here, node in _nested_order(tree).items()})
     kept = [i for i, s in enumerate(tree.splits) if s is not None]
-    return _level_by_level([tree.splits[i] for i in kept], _merged(found, kept), booster, 0)[1]
+    return _level_by_level([tree.splits[i] for i in kept], _marginal_sums(found, kept), booster, 0)[1]

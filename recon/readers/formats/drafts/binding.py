@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import (
     AnyAttribute,
+    Categorical,
     Continuous,
     Grid,
-    Listed,
     Ranges,
     Test,
     Value,
@@ -58,7 +58,7 @@ class Binder:
         attribute = None if k is None else self.domain.all[k]
         if attribute is None or attribute.missing:
             return
-        if feature.make is not None and isinstance(attribute, Listed):
+        if feature.make is not None and isinstance(attribute, Categorical):
             compare = comparison(self.draft, feature)
             if any(isinstance(x, float) and math.isnan(x) for x in map(compare, attribute.values)):
                 return
@@ -71,8 +71,10 @@ class Binder:
     def translate(self, condition: Condition) -> Condition:
         """Return a condition of the draft in the domain's terms."""
         if len(condition) == 1:
-            return _merged(self.condition(*condition[0]), self.domain)
-        return _merged(tuple(pair for name, test in condition for pair in self.condition(name, test)), self.domain)
+            return _merged_condition(self.condition(*condition[0]), self.domain)
+        return _merged_condition(
+            tuple(pair for name, test in condition for pair in self.condition(name, test)), self.domain
+        )
 
     def condition(self, name: str, test: Test) -> Condition:
         """Return the condition that holds for the rows whose feature passes the test."""
@@ -121,7 +123,7 @@ class Binder:
         missing = test.missing
         if attribute.missing and feature.make is not None:
             missing = passes(test, compare(None))
-        if isinstance(attribute, Listed) and (feature.make is not None or not attribute.numeric):
+        if isinstance(attribute, Categorical) and (feature.make is not None or not attribute.numeric):
             return listed_test(attribute, feature, test, compare, missing)
         return _grid_test(attribute, test, compare, self.draft.slack, missing)
 
@@ -152,7 +154,7 @@ class Binder:
         return padded[:, [-1 if c is None else c for c in self.order]]
 
 
-def _merged(condition: Condition, domain: Domain) -> Condition:
+def _merged_condition(condition: Condition, domain: Domain) -> Condition:
     """Return a condition that names every attribute once: a release file cannot say two tests of one."""
     names = dict.fromkeys(name for name, _ in condition)
     if len(names) == len(condition):
@@ -161,7 +163,7 @@ def _merged(condition: Condition, domain: Domain) -> Condition:
     for name in names:
         tests = [test for other, test in condition if other == name]
         k = domain.place.get(name)
-        attribute = Listed(name, (0, 1)) if k is None else domain.all[k]
+        attribute = Categorical(name, (0, 1)) if k is None else domain.all[k]
         ranges = attribute.ranges(tests[0])
         for test in tests[1:]:
             ranges = intersection(ranges, attribute.ranges(test))
@@ -254,7 +256,7 @@ def _check_class(value: Value, classes: Sequence[Value], label: AnyAttribute) ->
     try:
         label.point(value)
     except ReleaseError as error:
-        if list(classes) == list(range(len(classes))) and isinstance(label, Listed) and not label.numeric:
+        if list(classes) == list(range(len(classes))) and isinstance(label, Categorical) and not label.numeric:
             message = (
                 f"{error.message}; the model numbers its classes: give a domain whose label has the values 0, 1, ..."
             )
@@ -296,7 +298,7 @@ def passes(test: Test, value: Value) -> bool:
 
 def _matched(attribute: AnyAttribute, test: Test) -> Test:
     """Return a test for values with the values as the attribute writes them ("1" in a text file is its 1)."""
-    if test.values is None or not isinstance(attribute, Listed):
+    if test.values is None or not isinstance(attribute, Categorical):
         if test.values is None or not all(isinstance(v, str) for v in test.values):
             return test
         return Test(values=tuple(_number_of(str(v), attribute) for v in test.values), missing=test.missing)
@@ -359,7 +361,7 @@ def _continuous_test(attribute: Continuous, feature: Feature, test: Test, single
 
 
 def listed_test(
-    attribute: Listed, feature: Feature, test: Test, compare: Callable[[Value | None], Value], missing: bool
+    attribute: Categorical, feature: Feature, test: Test, compare: Callable[[Value | None], Value], missing: bool
 ) -> Test:
     """Return the listed values that pass."""
     if feature.make is None and test.values is None:
@@ -374,7 +376,7 @@ def listed_test(
 
 
 def _grid_test(
-    attribute: Listed | Grid,
+    attribute: Categorical | Grid,
     test: Test,
     compare: Callable[[Value | None], Value],
     slack: Callable[[Value], Fraction] | None,
@@ -398,7 +400,7 @@ def _grid_test(
 
 
 def border(
-    attribute: Listed | Grid,
+    attribute: Categorical | Grid,
     size: int,
     compare: Callable[[Value | None], Value],
     threshold: Value,

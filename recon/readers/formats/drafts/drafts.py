@@ -170,7 +170,7 @@ def with_classes(models: tuple[AnyModel, ...], draft: Draft, binder: Binder) -> 
         return models
     values = [label.value_at(i) for i, c in enumerate(order) if c is not None]
     absent = None in order[: label.known[1]]
-    drawn = {k for m in models if not isinstance(m, Tree | Boosting) for t in m.members() for k in _counted(t)}
+    drawn = {k for m in models if not isinstance(m, Tree | Boosting) for t in m.members() for k in _counted_classes(t)}
     each = draft.occurring == "each" and not {i for i, c in enumerate(order) if c is not None} <= drawn
     if not absent and not each:
         return models
@@ -196,7 +196,7 @@ def _by_class(tree: Tree) -> bool:
     return bool(table.by_class.all())
 
 
-def _counted(tree: Tree) -> set[int]:
+def _counted_classes(tree: Tree) -> set[int]:
     """Return the classes that some leaf of a tree counts a row of."""
     table = tree.nodes.leaf_counts
     width = np.diff(table.start)

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from encoders.domain.domain import GUESSED, Domain
-from encoders.domain.values import AnyAttribute, Continuous, Grid, Listed, Test, Value, View, exact, is_number
+from encoders.domain.values import AnyAttribute, Categorical, Continuous, Grid, Test, Value, View, exact, is_number
 from encoders.encode.encoder import EncodedRelease
 from recon.io.console.suggesting import suggestion
 from recon.readers.formats.drafts.binding import class_order
@@ -61,7 +61,7 @@ def _raw_tests(draft: Draft) -> dict[str, list[Test]]:
             continue
         if feature.make is None:
             seen[feature.attribute].append(test)
-        elif not isinstance(draft.hints.get(feature.attribute), Listed):
+        elif not isinstance(draft.hints.get(feature.attribute), Categorical):
             if feature.invert is None:
                 raise ReleaseError(
                     f"the file does not say which values '{feature.attribute}' has before it is preprocessed: "
@@ -82,24 +82,26 @@ def _guessed(name: str, tests: list[Test], hint: AnyAttribute | None, filled: bo
     if hint is not None:
         return _widened(name, hint, numbers, missing), ""
     if not numbers and not values:
-        return Listed(name, (0, 1), missing=missing), f"'{name}' is never used: taken as 0 or 1"
+        return Categorical(name, (0, 1), missing=missing), f"'{name}' is never used: taken as 0 or 1"
     if all(x == HALF for x in numbers) and all(v in {0, 1} for v in values):  # shares have other thresholds, too
-        return Listed(name, (0, 1), missing=missing), f"'{name}' is 0 or 1"
+        return Categorical(name, (0, 1), missing=missing), f"'{name}' is 0 or 1"
     if values and not numbers:
-        return _listed(name, list(values), missing), f"'{name}' has only the values that the model names, and another"
+        return _named_categories(
+            name, list(values), missing
+        ), f"'{name}' has only the values that the model names, and another"
     return Continuous(name, missing=missing), f"'{name}' is any number"
 
 
-def _listed(name: str, values: list[Value], missing: bool) -> Listed:
+def _named_categories(name: str, values: list[Value], missing: bool) -> Categorical:
     """Return an attribute of the values that are named, and one that stands for all others."""
     if all(is_number(v) for v in values):
         ordered = sorted(values, key=exact)
-        return Listed(name, (*ordered, int(exact(ordered[-1])) + 1), missing=missing)
+        return Categorical(name, (*ordered, int(exact(ordered[-1])) + 1), missing=missing)
     texts = [str(v) for v in values]
     other = "other"
     while other in texts:
         other += "_"
-    return Listed(name, (*texts, other), missing=missing)
+    return Categorical(name, (*texts, other), missing=missing)
 
 
 def _widened(name: str, hint: AnyAttribute, numbers: Iterable[Fraction], missing: bool) -> AnyAttribute:
@@ -112,20 +114,20 @@ def _widened(name: str, hint: AnyAttribute, numbers: Iterable[Fraction], missing
             None if high is None else max(high, *numbers, high),
             missing=missing,
         )
-    if isinstance(hint, Listed):
-        return Listed(name, hint.values, missing=missing)
+    if isinstance(hint, Categorical):
+        return Categorical(name, hint.values, missing=missing)
     return type(hint)(name, hint.minimum, hint.step, hint.count, missing=missing)
 
 
-def _label_of(draft: Draft, taken: list[str]) -> Listed:
+def _label_of(draft: Draft, taken: list[str]) -> Categorical:
     """Return the label: the classes of the file under the file's name for it, or one that is free."""
     name = draft.label
     while name in taken:
         name += "_"
     classes = draft.classes or ()
     if all(is_number(c) for c in classes):
-        return Listed(name, tuple(sorted(classes, key=exact)))
-    return Listed(name, tuple(classes))
+        return Categorical(name, tuple(sorted(classes, key=exact)))
+    return Categorical(name, tuple(classes))
 
 
 def with_class_columns(draft: Draft, domain: Domain) -> Domain:
@@ -213,7 +215,7 @@ def suggested_domain(release: EncodedRelease) -> Domain:
 
     def instead(attribute: AnyAttribute) -> AnyAttribute:
         if attribute.name in found.bits:
-            return Listed(attribute.name, (0, 1), missing=attribute.missing)
+            return Categorical(attribute.name, (0, 1), missing=attribute.missing)
         if attribute.name in spans:
             return Grid.between(attribute.name, *spans[attribute.name], missing=attribute.missing)
         return attribute
@@ -235,7 +237,7 @@ def _suggestion_notes(found: Suggestion) -> list[str]:
     return [*bits, *whole, *rest]
 
 
-def _named(names: tuple[str, ...]) -> str:
+def _names_text(names: tuple[str, ...]) -> str:
     """Return names in a sentence, the first ones of many."""
     more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
     return ", ".join(f"'{name}'" for name in names[:NAMED]) + more
@@ -251,7 +253,7 @@ def _why_not_assessed(release: EncodedRelease) -> str:
         if release.domain.source == GUESSED
         else "the domain has"
     )
-    return f"{who} no values to count for {_named(names)} (continuous, no resolution)"
+    return f"{who} no values to count for {_names_text(names)} (continuous, no resolution)"
 
 
 def _commands(release: EncodedRelease) -> list[str]:
@@ -282,9 +284,9 @@ def not_assessed_lines(release: EncodedRelease) -> list[str]:
     lines.append(f"run {run[0]} (rows of the same kind, or a file with the domain)")
     if found.bits:
         text = "these columns look like bits, unless they are shares (every threshold lies between 0 and 1)"
-        lines.append(f"{text}: {_named(found.bits)}")
+        lines.append(f"{text}: {_names_text(found.bits)}")
     if found.integers:
-        text = _named(tuple(name for name, _, _ in found.integers))
+        text = _names_text(tuple(name for name, _, _ in found.integers))
         lines.append(f"these columns look like integers (every threshold is a whole number or a half): {text}")
     if found.recognised and len(run) > 1:
         lines.append(f"if so, run {run[1]} (check and edit the file in between)")

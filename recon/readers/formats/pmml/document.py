@@ -20,12 +20,12 @@ from recon.readers.formats.boosters.shared import label_name
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.pmml.fields import (
     Atom,
-    Both,
+    CompoundPredicate,
     Fields,
     Predicate,
+    children_named,
     data_field,
     first,
-    inside,
     number,
     predicate,
     tag,
@@ -81,7 +81,7 @@ def read_pmml(data: bytes) -> Draft:
     Raises `ReleaseError` for malformed XML, entities and external references, naming place and value, and
     `Unsupported` for models and transformations that are not read. Cost: linear in the elements.
     """
-    root = _parsed(data)
+    root = _parse_xml(data)
     if tag(root) != "PMML":
         raise ReleaseError(f"is no PMML file: its root element is <{tag(root)[:40]}>")
     header = first(root, "Header")
@@ -90,7 +90,7 @@ def read_pmml(data: bytes) -> Draft:
     dictionary = first(root, "DataDictionary")
     if dictionary is None:
         raise ReleaseError("the element is missing", place="DataDictionary")
-    found = [data_field(e) for e in inside(dictionary, "DataField")]
+    found = [data_field(e) for e in children_named(dictionary, "DataField")]
     fields = Fields({f.name: f for f in found}, rounded=writer == "Nyoka")
     model = next((e for e in root if tag(e) not in NO_MODELS), None)
     if model is None:
@@ -99,7 +99,7 @@ def read_pmml(data: bytes) -> Draft:
     return PmmlFile(fields, writer, "").read(model, transformations)
 
 
-def _parsed(data: bytes) -> Element:
+def _parse_xml(data: bytes) -> Element:
     """Return the root element of an XML file; entities, external references and deep nesting are refused."""
     from xml.etree.ElementTree import ParseError, TreeBuilder
 
@@ -150,7 +150,7 @@ class PmmlFile:
     def read(self, model: Element, transformations: Element | None) -> Draft:
         """Return the draft of the file's model."""
         for holder in (transformations, first(model, "LocalTransformations")):
-            for element in inside(holder, "DerivedField") if holder is not None else ():
+            for element in children_named(holder, "DerivedField") if holder is not None else ():
                 self.fields.add(element)
         self.schema(model)
         name = tag(model)
@@ -170,7 +170,7 @@ class PmmlFile:
 
     def schema(self, model: Element) -> None:
         """Read the mining schema: the target, and what is done to values before the model."""
-        for element in (m for s in inside(model, "MiningSchema") for m in inside(s, "MiningField")):
+        for element in (m for s in children_named(model, "MiningSchema") for m in children_named(s, "MiningField")):
             name, usage = element.get("name", ""), element.get("usageType", "active")
             if usage in ("target", "predicted") and name in self.fields.data:
                 self.target = name
@@ -235,13 +235,13 @@ class PmmlFile:
             node.score = element.get("score")
             if element.get("defaultChild"):
                 defaults[at] = element.get("defaultChild", "")
-            for share in inside(element, "ScoreDistribution"):
+            for share in children_named(element, "ScoreDistribution"):
                 count, chance = share.get("recordCount"), share.get("probability") or share.get("confidence")
                 node.shares[share.get("value", "")] = (
                     None if count is None else float(number(count, f"{place}.ScoreDistribution")),
                     None if chance is None else float(number(chance, f"{place}.ScoreDistribution")),
                 )
-            todo += [(child, at) for child in reversed(list(inside(element, "Node")))]
+            todo += [(child, at) for child in reversed(list(children_named(element, "Node")))]
         for node in reversed(out):  # RapidMiner writes 0 of nodes that have rows below
             below = [out[c].rows for c in node.children]
             if node.rows == 0 and any(below):
@@ -257,13 +257,13 @@ class PmmlFile:
         """Return the draft of several models: a forest, or a chain of one tree."""
         holder = first(model, "Segmentation")
         how = "" if holder is None else holder.get("multipleModelMethod", "")
-        parts = [] if holder is None else list(inside(holder, "Segment"))
-        trees = [t for s in parts for t in inside(s, "TreeModel")]
+        parts = [] if holder is None else list(children_named(holder, "Segment"))
+        trees = [t for s in parts for t in children_named(s, "TreeModel")]
         held = [e for s in parts[:1] for e in s if tag(e).endswith("Model")]
         if (
             how in CHAINS
             and len(parts) == len(held) == 1
-            and predicate(parts[0], self.fields, "Segment") == Both("and")
+            and predicate(parts[0], self.fields, "Segment") == CompoundPredicate("and")
         ):
             return self.read(held[0], None)
         if holder is None:
@@ -272,12 +272,12 @@ class PmmlFile:
             why = REASONS.get(how, REASONS[""]) if len(trees) == len(parts) else OTHERS
             raise Unsupported(f"several PMML models joined by {how[:40]!r} are not read: {why}")
         for part in parts:
-            if predicate(part, self.fields, "Segment") != Both("and"):
+            if predicate(part, self.fields, "Segment") != CompoundPredicate("and"):
                 raise Unsupported(f"PMML segments with conditions are not read: {REASONS['selectFirst']}")
         readings = []
         for tree in trees:
             holder = first(tree, "LocalTransformations")
-            for element in inside(holder, "DerivedField") if holder is not None else ():
+            for element in children_named(holder, "DerivedField") if holder is not None else ():
                 self.fields.add(element)
             readings.append(self.reading(tree))
         return self.draft(forest_answer(readings))
@@ -313,7 +313,7 @@ class PmmlFile:
         ordered = method is not None and method.get("criterion") == "firstHit"
         found = list(self.simple_rules(rule_set))
         data = self.fields.data.get(self.target)
-        other = PmmlNode("RuleSet", Both("and"), score=rule_set.get("defaultScore"))
+        other = PmmlNode("RuleSet", CompoundPredicate("and"), score=rule_set.get("defaultScore"))
         labels = self.labels([*(node for _, node in found), other])
         closed = data is not None and bool(data.values)  # else there may be classes that no rule predicts
         total = rule_set.get("recordCount")
@@ -359,13 +359,13 @@ class PmmlFile:
                 deeper = above
                 if tag(element) == "CompoundRule":
                     deeper = (*above, predicate(element, self.fields, "CompoundRule"))
-                todo += [(c, deeper) for c in reversed(list(inside(element, "SimpleRule", "CompoundRule")))]
+                todo += [(c, deeper) for c in reversed(list(children_named(element, "SimpleRule", "CompoundRule")))]
                 continue
             place = f"rule {element.get('id') or ''}"[:60].strip()
-            node = PmmlNode(place, Both("and"), score=element.get("score"))
+            node = PmmlNode(place, CompoundPredicate("and"), score=element.get("score"))
             if element.get("recordCount") is not None:
                 node.rows = float(number(element.get("recordCount"), f"{place}.recordCount"))
-            for share in inside(element, "ScoreDistribution"):
+            for share in children_named(element, "ScoreDistribution"):
                 if share.get("recordCount") is not None:
                     count = float(number(share.get("recordCount"), f"{place}.ScoreDistribution"))
                     node.shares[share.get("value", "")] = (count, None)
@@ -391,7 +391,7 @@ def _conjunction(parts: tuple[Predicate, ...], place: str) -> tuple[tuple[str, A
         part = todo.pop()
         if isinstance(part, Atom):
             out.append((part.name, part.test))
-        elif part == Both("or"):
+        elif part == CompoundPredicate("or"):
             return None
         elif part.how == "and":
             todo += reversed(part.parts)

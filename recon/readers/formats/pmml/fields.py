@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from encoders.domain.values import AnyAttribute, Continuous, Grid, Listed, Test, Value, exact
-from recon.readers.formats.boosters.shared import both
+from encoders.domain.values import AnyAttribute, Categorical, Continuous, Grid, Test, Value, exact
+from recon.readers.formats.boosters.shared import intersect_tests
 from recon.readers.formats.drafts.facts import Feature
 from solvers.foundation.errors import ReleaseError, Unsupported
 
@@ -36,15 +36,15 @@ class Atom:
 
 
 @dataclass(frozen=True, slots=True)
-class Both:
+class CompoundPredicate:
     """A compound predicate: `how` is and, or, surrogate; a constant has no parts ("and": true, "or": false)."""
 
     how: str
     parts: tuple[Predicate, ...] = ()
 
 
-Predicate = Atom | Both
-TRUE, FALSE = Both("and"), Both("or")
+Predicate = Atom | CompoundPredicate
+TRUE, FALSE = CompoundPredicate("and"), CompoundPredicate("or")
 
 
 def tag(element: Element) -> str:
@@ -52,14 +52,14 @@ def tag(element: Element) -> str:
     return str(element.tag).rpartition("}")[2]
 
 
-def inside(element: Element, *names: str) -> Iterator[Element]:
+def children_named(element: Element, *names: str) -> Iterator[Element]:
     """Yield the children of the given names."""
     return (child for child in element if tag(child) in names)
 
 
 def first(element: Element, name: str) -> Element | None:
     """Return the first child of a name."""
-    return next(inside(element, name), None)
+    return next(children_named(element, name), None)
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class DataField:
             in_order = self.values
             if not any(isinstance(v, str) for v in in_order):
                 in_order = tuple(sorted(set(in_order)))
-            return Listed(self.name, tuple(dict.fromkeys(in_order)))
+            return Categorical(self.name, tuple(dict.fromkeys(in_order)))
         if self.span is None or self.span[0] >= self.span[1]:
             return None
         low, high = self.span
@@ -115,11 +115,11 @@ def data_field(element: Element) -> DataField:
     found = DataField(name, kind if kind in WORDS else "string")
     values = [
         found.value(v.get("value"), f"DataField '{name}'")
-        for v in inside(element, "Value")
+        for v in children_named(element, "Value")
         if v.get("property", "valid") == "valid"
     ]
     ends = []
-    for interval in inside(element, "Interval"):
+    for interval in children_named(element, "Interval"):
         margins = interval.get("leftMargin"), interval.get("rightMargin")
         ends.append(None if None in margins else [exact(number(m, f"DataField '{name}'")) for m in margins])
     kept = [e for e in ends if e is not None]
@@ -215,7 +215,7 @@ def _affine(element: Element, steps: list[tuple[str, float]], place: str) -> str
         if tag(element) == "FieldRef":
             steps.reverse()
             return element.get("field")
-        parts = list(inside(element, "Apply", "FieldRef", "Constant"))
+        parts = list(children_named(element, "Apply", "FieldRef", "Constant"))
         how = element.get("function")
         if tag(element) != "Apply" or len(parts) != 2 or tag(parts[1]) != "Constant" or how not in tuple("+-*/"):
             return None
@@ -361,7 +361,7 @@ def _of_values(name: str, values: tuple[Value, ...], are: bool, fields: Fields, 
     if not are and allowed is not None:
         values = tuple(v for v in fields.type_of(name).values if v not in set(values))
     elif not are:
-        return Both("not", (Atom(name, Test(values=values)),))
+        return CompoundPredicate("not", (Atom(name, Test(values=values)),))
     return Atom(name, Test(values=values)) if values else FALSE
 
 
@@ -370,7 +370,7 @@ def _compound(how: str | None, parts: list[Predicate], place: str) -> Predicate:
     if how not in ("and", "or", "surrogate") or not parts:
         raise Unsupported(f"{place}: the compound predicate {str(how)[:20]!r} is not read")
     if how == "surrogate":
-        return parts[0] if len(parts) == 1 else Both(how, tuple(parts))
+        return parts[0] if len(parts) == 1 else CompoundPredicate(how, tuple(parts))
     kept: list[Predicate] = []
     for part in parts:
         last = kept[-1] if kept else None
@@ -379,7 +379,7 @@ def _compound(how: str | None, parts: list[Predicate], place: str) -> Predicate:
             kept[-1] = merged
         elif part != (TRUE if how == "and" else FALSE):
             kept.append(part)
-    return kept[0] if len(kept) == 1 else Both(how, tuple(kept))
+    return kept[0] if len(kept) == 1 else CompoundPredicate(how, tuple(kept))
 
 
 def _fused(how: str, a: Atom, b: Atom) -> Atom | None:
@@ -399,5 +399,5 @@ def _fused(how: str, a: Atom, b: Atom) -> Atom | None:
         together = (*a.test.values, *b.test.values) if how == "or" else [v for v in a.test.values if v in b.test.values]
         return Atom(a.name, Test(values=tuple(dict.fromkeys(together))), a.unknown) if together else None
     if how == "and" and a.test.values is None and b.test.values is None:
-        return Atom(a.name, both(a.test, b.test), a.unknown)
+        return Atom(a.name, intersect_tests(a.test, b.test), a.unknown)
     return None

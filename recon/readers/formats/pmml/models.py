@@ -213,7 +213,9 @@ def _bounds(tree: PmmlReading, found: Unrolled, total: tuple[int, ...], every: b
     for place in found.holds.values():
         if place is not None:
             often[place] = often.get(place, 0) + 1
-    out = [_one(tree, (), k, n, "root", exact=True) for k, n in enumerate(total)] if tree.how != "sizes" else []
+    out = (
+        [_class_figure(tree, (), k, n, "root", exact=True) for k, n in enumerate(total)] if tree.how != "sizes" else []
+    )
     for i, path in found.grown.paths():
         place = found.holds[i]
         if place is None or path is None or any(test == Test(missing=True) for _, test in path):
@@ -223,11 +225,11 @@ def _bounds(tree: PmmlReading, found: Unrolled, total: tuple[int, ...], every: b
             continue
         name = f"{tree.nodes[place[1]].place}{', rest' if place[0] == 'stay' else ''}"
         alone = every and often[place] == 1
-        out += [_one(tree, path, k, n, name, exact=alone) for k, n in enumerate(figures)]
+        out += [_class_figure(tree, path, k, n, name, exact=alone) for k, n in enumerate(figures)]
     return out
 
 
-def _one(tree: PmmlReading, path: Condition, k: int, rows: int, name: str, exact: bool) -> PublishedFigure:
+def _class_figure(tree: PmmlReading, path: Condition, k: int, rows: int, name: str, exact: bool) -> PublishedFigure:
     """Return a figure of one class (of all rows where the tree has sizes): a count, or "at most"."""
     where = path if tree.how == "sizes" else (*path, (tree.label, equals(tree.classes[k])))
     return PublishedFigure(where, count=rows, name=name) if exact else PublishedFigure(where, high=rows, name=name)

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 from encoders.domain.values import Test, Value, exact, is_number
 from recon.readers.formats.boosters.shared import BoosterSplit, BoosterTree, opposite
-from recon.readers.formats.pmml.fields import Atom, Both, Fields, Predicate
+from recon.readers.formats.pmml.fields import Atom, CompoundPredicate, Fields, Predicate
 from solvers.foundation.errors import TooLarge, Unsupported
 
 ANY = Test()
@@ -112,14 +112,14 @@ class FieldState:
                 return False
             return True if self.allowed is not None and self.allowed <= values else None
         if self.allowed is not None and all(is_number(v) for v in self.allowed):
-            held = {_within(v, test) for v in self.allowed}
+            held = {_value_in_range(v, test) for v in self.allowed}
             return held.pop() if len(held) == 1 else None
         if _clash(self.range, test):
             return False
         return True if _inside_of(self.range, test) else None
 
 
-def _within(value: Value, test: Test) -> bool:
+def _value_in_range(value: Value, test: Test) -> bool:
     """Return whether a number lies in a range."""
     return not _clash(Test(low=value, high=value), test)
 
@@ -211,7 +211,7 @@ class Unroller:
                 state = Try(state.node, 0) if self.nodes[state.node].children else At("leaf", state.node)
             elif isinstance(state, Try):
                 state = self.attempt(state.node, state.child)
-            elif isinstance(state.predicate, Both):
+            elif isinstance(state.predicate, CompoundPredicate):
                 state = _unfold(state.predicate, state.true, state.false, state.unknown)
             else:
                 decided = self.decide(state.predicate, state.true, state.false, state.unknown, facts)
@@ -298,7 +298,7 @@ class Unroller:
         while isinstance(state, Try | Eval):
             if isinstance(state, Try):
                 state = self.attempt(state.node, state.child)
-            elif isinstance(state.predicate, Both):
+            elif isinstance(state.predicate, CompoundPredicate):
                 state = _unfold(state.predicate, state.true, state.false, state.unknown)
             else:
                 found = self.decide(state.predicate, state.true, state.false, state.unknown, facts, ahead=False)
@@ -324,14 +324,14 @@ class Unroller:
         return {**facts, split.feature: then}, {**facts, split.feature: otherwise}
 
 
-def _unfold(predicate: Both, true: State, false: State, unknown: State) -> State:
+def _unfold(predicate: CompoundPredicate, true: State, false: State, unknown: State) -> State:
     """Return the evaluation of a compound predicate's first part, with what follows (Kleene's logic)."""
     parts = predicate.parts
     if predicate.how == "not":
         return Eval(parts[0], false, true, unknown)
     if not parts:
         return {"and": true, "or": false}.get(predicate.how, unknown)
-    rest = Both(predicate.how, parts[1:])
+    rest = CompoundPredicate(predicate.how, parts[1:])
     later: State = Eval(rest, true, false, unknown)
     if predicate.how == "and":
         return Eval(parts[0], later, false, Eval(rest, unknown, false, unknown))

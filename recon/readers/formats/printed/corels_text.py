@@ -83,7 +83,7 @@ def read_corels_text(text: str) -> Draft:
             raise ReleaseError(
                 "the rule predicts another label, or has counts where others have none", place=rule.place
             )
-    return _listed(rules) if rules[0].counts is not None else _bare(rules)
+    return _counted_draft(rules) if rules[0].counts is not None else _uncounted_draft(rules)
 
 
 def _features_of(rules: Sequence[CorelsRule]) -> tuple[Feature, ...]:
@@ -99,7 +99,7 @@ def _label_of(rules: Sequence[CorelsRule], features: Sequence[Feature]) -> str:
     return label
 
 
-def _listed(rules: Sequence[CorelsRule]) -> Draft:
+def _counted_draft(rules: Sequence[CorelsRule]) -> Draft:
     """Return the rule list with its counts: of the labels 0 and 1, or of those that the counts are the most of."""
     features = _features_of(rules)
     names: tuple[Value | None, ...] = (0, 1)
@@ -125,7 +125,7 @@ def _listed(rules: Sequence[CorelsRule]) -> Draft:
     )
 
 
-def _bare(rules: Sequence[CorelsRule]) -> Draft:
+def _uncounted_draft(rules: Sequence[CorelsRule]) -> Draft:
     """Return what a list without counts says, of every rule but the default (which may capture nothing).
 
     A rule's own rows are stated where the rules before it have one antecedent each: then they are one group. Else a

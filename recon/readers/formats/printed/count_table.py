@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from encoders.domain.domain import Condition
-from encoders.domain.values import AnyAttribute, Listed, Test, Value, equals, exact
+from encoders.domain.values import AnyAttribute, Categorical, Test, Value, equals, exact
 from encoders.models.models import Provenance, PublishedFigure, Table, UnusedPublication
 from encoders.parts.base import MAX_ROWS
 from recon.readers.formats.drafts.drafts import Draft
@@ -204,7 +204,7 @@ def _hint_of(name: str, values: Sequence[Value | None]) -> AnyAttribute | None:
     seen = list(dict.fromkeys(v for v in values if v is not None))
     if not seen:
         return None
-    return Listed(name, tuple(seen if isinstance(seen[0], str) else sorted(seen, key=exact)))
+    return Categorical(name, tuple(seen if isinstance(seen[0], str) else sorted(seen, key=exact)))
 
 
 def _with_further_values(
@@ -233,7 +233,7 @@ def _with_further_values(
             )
             continue
         other = next(text for text in ("other", "not listed", *map(str, range(len(values) + 1))) if text not in values)
-        out[name] = Listed(name, (*values, other))
+        out[name] = Categorical(name, (*values, other))
         notes.append(f"'{name}' has a further value '{other}': the values listed are {missing:,} rows short of a total")
     return out, notes
 

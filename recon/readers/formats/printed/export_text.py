@@ -81,7 +81,7 @@ def read_export_text(text: str) -> Draft:
 
     Raises `ReleaseError` naming the line for what is no such text, `Unsupported` for regression trees.
     """
-    printed = _parsed(text)
+    printed = _parse_tree(text)
     leaves = [printed.leaves[i] for i in sorted(printed.leaves)]
     width = width_of(leaves)
     facts, names, kind, remarks = _facts_of(printed.leaves, width)
@@ -151,7 +151,7 @@ def _is_whole(weight: Fraction | int, total: Fraction | int) -> bool:
     return near(weight, round(weight), WHOLE_TOLERANCE * Fraction(max(1, total)))
 
 
-def _parsed(text: str) -> ExportedTree:
+def _parse_tree(text: str) -> ExportedTree:
     """Return the nodes of the text; `ReleaseError` naming the first line that does not fit."""
     nodes: list[list[int]] = []  # then, otherwise of every node; leaves -1
     splits: dict[int, tuple[str, str]] = {}

@@ -103,7 +103,7 @@ def read_dot(text: str) -> Draft:
     Raises `ReleaseError` naming the line or node for what is no such tree, `Unsupported` for several outputs.
     """
     plotted = text.lstrip("\ufeff \t\r\n").startswith("[")
-    boxes, children = _plotted_boxes(text.lstrip("\ufeff \t\r\n")) if plotted else _parsed(text)
+    boxes, children = _plotted_boxes(text.lstrip("\ufeff \t\r\n")) if plotted else _parse_graph(text)
     order = _in_order(boxes, children)
     place = {node: i for i, node in enumerate(order)}
     shown = [boxes[i] for i in order]
@@ -149,7 +149,7 @@ def _numbered(features: Sequence[Feature]) -> tuple[tuple[Feature, ...], bool]:
     return tuple(Feature(f"{mark[0]}{k}{mark[2]}", f"x[{k}]") for k in range(last + 1)), False
 
 
-def _parsed(text: str) -> tuple[dict[int, DrawnNode], dict[int, list[int]]]:
+def _parse_graph(text: str) -> tuple[dict[int, DrawnNode], dict[int, list[int]]]:
     """Return the boxes and the two children of every inner one; branches that were cut off are left out."""
     boxes: dict[int, DrawnNode] = {}
     children: dict[int, list[int]] = {}
@@ -262,7 +262,7 @@ def _box_of(label: str, markup: bool, place: str) -> DrawnNode:
         lines = [part.replace('\\"', '"') for part in label.split("\\n")]
     if any(part.removeprefix("value = ").startswith("[[") for part in lines):
         raise Unsupported(f"{place}: a tree with several outputs is not read")
-    lines = _joined(lines)
+    lines = _joined_lines(lines)
     if lines and NUMBERED.fullmatch(lines[0]):
         lines = lines[1:]
     at = next((k for k, part in enumerate(lines) if VALUE.fullmatch(part)), len(lines) - 1)
@@ -300,7 +300,7 @@ def _test_of(lines: Sequence[str], place: str) -> tuple[Pair | None, Pair | None
     return split, impurity
 
 
-def _joined(lines: Sequence[str]) -> list[str]:
+def _joined_lines(lines: Sequence[str]) -> list[str]:
     """Return the lines of a label, a list of counts that runs over several of them as one."""
     out: list[str] = []
     for part in lines:
@@ -338,7 +338,7 @@ def _facts_of(boxes: Sequence[DrawnNode], children: Sequence[Sequence[int]], dig
     if not width:
         return [LeafCounts((n, n)) for n in sizes], (), "size", ["a regression tree: only its numbers of rows are read"]
     shares = sizes[0] > 1 and all(near(sum(row), 1, digit * width) for row in values)
-    counts = [_rounded(row, n, digit, shares) for row, n in zip(values, sizes, strict=True)]
+    counts = [_class_ranges(row, n, digit, shares) for row, n in zip(values, sizes, strict=True)]
     plain = all(c is not None for c in counts) and all(
         _of_counts(b.impurity, c, digit) for b, c in zip(boxes, counts, strict=True) if c is not None
     )
@@ -352,7 +352,7 @@ def _facts_of(boxes: Sequence[DrawnNode], children: Sequence[Sequence[int]], dig
     return facts, names, "exact", []
 
 
-def _rounded(row: Sequence[Fraction], n: int, digit: Fraction, shares: bool) -> list[tuple[int, int]] | None:
+def _class_ranges(row: Sequence[Fraction], n: int, digit: Fraction, shares: bool) -> list[tuple[int, int]] | None:
     """Return between which numbers the rows of each class lie, None where `row` is no counts of n rows.
 
     Shares were rounded to the digit; counts are whole.

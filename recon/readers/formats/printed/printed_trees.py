@@ -16,7 +16,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from encoders.domain.domain import Condition
-from encoders.domain.values import AnyAttribute, Continuous, Listed, Test, Value, equals, exact, is_number
+from encoders.domain.values import AnyAttribute, Categorical, Continuous, Test, Value, equals, exact, is_number
 from encoders.models.models import AnyModel, Forest, Provenance, PublishedFigure, Statistic, Table, Tree
 from encoders.models.nodes import ModelNode, Nodes, Support
 from encoders.parts.base import MAX_ROWS
@@ -160,11 +160,11 @@ def _upper(nodes: Sequence[PrintedBranch], names: Sequence[Value | None], label:
 def _totals(nodes: Sequence[PrintedBranch], names: Sequence[Value | None], label: str) -> Iterator[PublishedFigure]:
     """Yield what the leaves say together, which does not depend on the tests."""
     leaves = [n.facts for n in nodes if n.feature is None]
-    yield _counted((), _total(f.size for f in leaves))
+    yield _count_figure((), _total(f.size for f in leaves))
     for k, name in enumerate(names):
         interval = _total(dict(f.classes).get(k, (0, None)) for f in leaves)
         if name is not None and interval != (0, None):
-            yield _counted(((label, equals(name)),), interval)
+            yield _count_figure(((label, equals(name)),), interval)
 
 
 def _total(intervals: Iterable[Interval]) -> Interval:
@@ -227,17 +227,17 @@ def _figures_of(
     """Yield the figures of every leaf, in file order."""
     for facts, path in _leaf_paths(nodes):
         if sizes and facts.size != (0, None):
-            yield _counted(path, facts.size)
+            yield _count_figure(path, facts.size)
         for k, interval in facts.classes:
             name = names[k]
             if name is not None and interval != (0, None):
-                yield _counted((*path, (label, equals(name))), interval)
+                yield _count_figure((*path, (label, equals(name))), interval)
         for k, value, within in facts.shares:
             if names[k] is not None:
                 yield PublishedFigure(path, statistic=Statistic("mean", f"{label}={names[k]}", value, within))
 
 
-def _counted(condition: Condition, interval: Interval) -> PublishedFigure:
+def _count_figure(condition: Condition, interval: Interval) -> PublishedFigure:
     low, high = interval
     return PublishedFigure(condition, count=low) if low == high else PublishedFigure(condition, low=low, high=high)
 
@@ -435,7 +435,7 @@ def _clear(
 
     None where there is no such value, or where its neighbours are so near that half-way to them is hardly farther.
     """
-    if isinstance(attribute, Continuous) or (isinstance(attribute, Listed) and not attribute.numeric):
+    if isinstance(attribute, Continuous) or (isinstance(attribute, Categorical) and not attribute.numeric):
         return None
     size = attribute.known[1]
     at = border(attribute, size, compare, x - off, False, None)

@@ -72,7 +72,7 @@ def read_rpart_rds(data: bytes, memory: int) -> Draft:
     or columns were changed before the fit. Cost: linear in the file.
     """
     try:
-        top, notes = _opened(data, memory)
+        top, notes = _open_model(data, memory)
     except ReleaseError:
         raise
     except (TypeError, ValueError) as error:  # a broken file has parts of any type anywhere: texts that are arrays, ...
@@ -82,11 +82,11 @@ def read_rpart_rds(data: bytes, memory: int) -> Draft:
     return replace(draft, origin=origin, reader_notes=(*draft.reader_notes, *notes))
 
 
-def _opened(data: bytes, memory: int) -> tuple[dict[str, object], list[str]]:
+def _open_model(data: bytes, memory: int) -> tuple[dict[str, object], list[str]]:
     """Return the rpart model in an .rds file as `read_rpart_json` wants it, and what to say about it."""
     root = read_rds(data, memory)
     found = _the_tree(root)
-    tree, holder = _named(found.value), _named(found.holder)
+    tree, holder = _named_parts(found.value), _named_parts(found.holder)
     _check_holder(holder, found.path)
     notes = [] if found.value is root else [f"only {found.path} is read, an rpart model"]
     if holder.get("contrasts", NOTHING).kind == "list":
@@ -131,7 +131,7 @@ def _models_in(root: RObject) -> list[Model]:
             continue
         seen.add(id(value))
         wanted = next((HOLDERS[c] for c in value.classes if c in HOLDERS), None)
-        inner = NOTHING if wanted is None else _named(value).get(wanted, NOTHING)
+        inner = NOTHING if wanted is None else _named_parts(value).get(wanted, NOTHING)
         if inner.classes:
             stack.append(Model(f"{model.path}${wanted}", inner, value))
         elif value.classes:
@@ -155,7 +155,7 @@ def _check_holder(holder: Parts, path: str) -> None:
             f"caret changed the columns before the fit ({train}$preProcess), the tree's thresholds are not theirs: fit"
             " without preProcess, or save finalModel alone and declare a domain of the changed columns"
         )
-    if _named(holder.get("control", NOTHING)).get("sampling", NOTHING).kind != "nothing":
+    if _named_parts(holder.get("control", NOTHING)).get("sampling", NOTHING).kind != "nothing":
         raise Unsupported(
             f"caret sampled the rows before the fit ({train}$control$sampling), the tree's counts are not of the"
             " training data: fit without sampling"
@@ -165,7 +165,7 @@ def _check_holder(holder: Parts, path: str) -> None:
 def _as_json(whole: RObject, tree: Parts, holder: Parts) -> dict[str, object]:
     """Return a tree as `read_rpart_json` wants it; `holder`: the parts of the object that it was taken out of."""
     stored = tree.get("frame", NOTHING)
-    columns = _named(stored)
+    columns = _named_parts(stored)
     frame: dict[str, object] = {name: _vector(columns[name], f"frame${name}") for name in FRAME if name in columns}
     variables = _vector(columns.get("var", NOTHING), "frame$var")
     levels = _levels_of(_attribute(whole, "xlevels"), set(map(str, variables)))
@@ -192,7 +192,9 @@ def _as_json(whole: RObject, tree: Parts, holder: Parts) -> dict[str, object]:
 
 def _levels_of(value: RObject, used: set[str]) -> dict[str, list[object]]:
     """Return the levels of the factors that the tree tests; `Unsupported` where NA is a level."""
-    found = {name: _vector(below, f"xlevels${name[:60]}") for name, below in _named(value).items() if name in used}
+    found = {
+        name: _vector(below, f"xlevels${name[:60]}") for name, below in _named_parts(value).items() if name in used
+    }
     for name, levels in found.items():
         if None in levels:
             raise Unsupported(f"NA is a level of the factor '{name[:60]}' (addNA): give it a name before the fit")
@@ -219,7 +221,7 @@ def _resolved(value: RObject) -> RObject:
     return value.values if value.kind == "reference" and isinstance(value.values, RObject) else value
 
 
-def _named(value: RObject) -> Parts:
+def _named_parts(value: RObject) -> Parts:
     """Return the parts of a list or environment as R's `$` gives them: the first of every name."""
     return {name: _resolved(below) for name, below in reversed(value.parts)}
 

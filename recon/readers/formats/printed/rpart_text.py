@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from encoders.domain.values import Listed, Test, Value
+from encoders.domain.values import Categorical, Test, Value
 from encoders.models.models import Provenance
 from encoders.parts.base import MAX_ROWS
 from recon.readers.formats.drafts.drafts import Draft
@@ -138,7 +138,7 @@ def _finish(
             both = (*n.test.values, *(n.other.values or ()))
             seen.setdefault(n.feature, {}).update(dict.fromkeys(str(v) for v in both))
     used = {n.feature for n in nodes}
-    hints = {name: Listed(name, tuple(values)) for name, values in seen.items() if values and name in used}
+    hints = {name: Categorical(name, tuple(values)) for name, values in seen.items() if values and name in used}
     notes = (UNWEIGHTED, NO_MISSING, *((MIDPOINTS,) if form != JSON else ()), *((LEVELS,) if hints else ()))
     origin = Provenance(form, ("exact",) if names else ("size",), notes)
     return replace(draft_of(nodes, names, origin, label=label, ordered=False), hints=hints)
@@ -307,12 +307,12 @@ def read_rpart_json(obj: object) -> Draft:
     """
     top = _mapping(obj, "the file")
     frame = {key: _sequence(values, f"frame.{key}") for key, values in _mapping(top.get("frame"), "frame").items()}
-    numbers = [_whole(v, f"node[{i}]") for i, v in enumerate(_sequence(top.get("node"), "node"))]
+    numbers = [_integer(v, f"node[{i}]") for i, v in enumerate(_sequence(top.get("node"), "node"))]
     names = [str(v) for v in frame.get("var", ())]
     keys = ("var", "n", "ncompete", "nsurrogate")
     if not numbers or any(len(frame.get(key, ())) != len(numbers) for key in keys):
         raise ReleaseError(f"needs one of {', '.join(keys)} for each of the {len(numbers)} nodes", place="frame")
-    sizes, others, more = ([_whole(v, f"frame.{k}[{i}]") for i, v in enumerate(frame[k])] for k in keys[1:])
+    sizes, others, more = ([_integer(v, f"frame.{k}[{i}]") for i, v in enumerate(frame[k])] for k in keys[1:])
     each = zip(numbers, names, sizes, strict=True)
     rows = [RpartLine(k, "", n, "", "", (), name == "<leaf>", f"node[{i}]") for i, (k, name, n) in enumerate(each)]
     place = {row.node: i for i, row in enumerate(rows)}
@@ -340,7 +340,7 @@ def read_rpart_json(obj: object) -> Draft:
     draft = _finish(nodes, ordered, JSON, str(label[0]) if label else "label", levels)
     notes = ["the counts are of weighted rows: only the sizes of leaves are read"] if classes and counts is None else []
     if left_out := _sequence(top.get("na", 0), "na")[:1]:
-        notes += _dropped(_whole(left_out[0], "na"), sizes[0])
+        notes += _dropped(_integer(left_out[0], "na"), sizes[0])
     return replace(draft, slack=None if "cuts" in top else slack_of(thresholds), reader_notes=tuple(notes))
 
 
@@ -368,7 +368,7 @@ def _texts(value: object, place: str) -> list[str]:
     return [str(v) for v in found]
 
 
-def _whole(value: object, place: str) -> int:
+def _integer(value: object, place: str) -> int:
     """Return a whole number from 0 to 2^53."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= MAX_ROWS or value % 1:
         raise ReleaseError(f"{str(value)[:40]} is no whole number", place=place)

@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-from encoders.domain.values import Listed, Test, Value, equals, exact
+from encoders.domain.values import Categorical, Test, Value, equals, exact
 from encoders.models.models import Provenance, Tree
 from encoders.models.nodes import ModelNode, Nodes, Support
 from recon.readers.formats.drafts.drafts import Draft
@@ -82,7 +82,7 @@ def read_streed_dot(text: str) -> Draft:
         order += [2 * number + 1, 2 * number + 2]
     if boxes:
         raise ReleaseError("no other node leads to this one", place=f"node {next(iter(boxes))}")
-    names = _named(nodes)
+    names = _tested_attributes(nodes)
     n = nodes[0].support.total or 0
     return Draft(
         Provenance("pystreed export_dot", ("exact",) if width else ("size",)),
@@ -139,7 +139,7 @@ def read_streed_text(text: str) -> Draft:
     nodes = [
         ModelNode(Support()) if c is None else ModelNode(Support(), (c,), below[1], below[0]) for c, below in pairs
     ]
-    names = _named(nodes)
+    names = _tested_attributes(nodes)
     return SkeletonDraft(
         Provenance("pystreed print_tree", ("label",)),
         as_features(names),
@@ -160,8 +160,10 @@ def _box_of(text: str, place: str) -> PrintedNode:
     stated = {key: value for key, _, value in facts}
     if len(lines) < 2 or set(stated) - {"Samples", "Class FQ"} or "Samples" not in stated:
         raise ReleaseError(f"is labelled {text[:40]!r}, not like export_dot of pystreed does it", place=place)
-    counts = tuple(_whole(part, place) for part in stated.get("Class FQ", "[]").strip("[]").split(",") if part.strip())
-    rows = _whole(stated["Samples"], place)
+    counts = tuple(
+        _row_count(part, place) for part in stated.get("Class FQ", "[]").strip("[]").split(",") if part.strip()
+    )
+    rows = _row_count(stated["Samples"], place)
     if counts and sum(counts) != rows:
         raise ReleaseError(f"has {rows} rows, and classes of {sum(counts)}", place=place)
     if lines[0].startswith("Label = "):
@@ -169,7 +171,7 @@ def _box_of(text: str, place: str) -> PrintedNode:
     return PrintedNode(_column_of(lines[0], place), rows, counts)
 
 
-def _whole(text: str, place: str) -> int:
+def _row_count(text: str, place: str) -> int:
     """Return a printed number of rows."""
     if not re.fullmatch(r" ?\d{1,16}", text):
         raise ReleaseError(f"holds {text[:20]!r}, which is no number of rows", place=place)
@@ -210,18 +212,18 @@ def _categories(text: str) -> tuple[Value, ...]:
     return tuple(dict.fromkeys(out))
 
 
-def _named(nodes: list[ModelNode]) -> list[str]:
+def _tested_attributes(nodes: list[ModelNode]) -> list[str]:
     """Return the attributes that a tree tests."""
     return list(dict.fromkeys(node.condition[0][0] for node in nodes if node.condition))
 
 
-def _hints(nodes: list[ModelNode]) -> dict[str, Listed]:
+def _hints(nodes: list[ModelNode]) -> dict[str, Categorical]:
     """Return that a column without a comparison is 0 or 1 (pystreed compares all others)."""
     asked: dict[str, set[Test]] = {}
     for node in nodes:
         if node.condition:
             asked.setdefault(node.condition[0][0], set()).add(node.condition[0][1])
-    return {name: Listed(name, (0, 1)) for name, tests in asked.items() if tests == {equals(1)}}
+    return {name: Categorical(name, (0, 1)) for name, tests in asked.items() if tests == {equals(1)}}
 
 
 def _printed_off(threshold: Value) -> Fraction:

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from encoders.domain.values import Listed, Test, Value
+from encoders.domain.values import Categorical, Test, Value
 from encoders.models.models import Provenance
 from encoders.parts.base import MAX_ROWS
 from recon.readers.formats.drafts.drafts import Draft
@@ -53,7 +53,7 @@ _RANGE = "stands for some levels of an ordered factor, which the text does not l
 
 
 @dataclass
-class _Printed:
+class _PrintedBranch:
     """A printed branch: its test, and its leaf or the branches below."""
 
     feature: str
@@ -63,7 +63,7 @@ class _Printed:
     wrong: Interval = (0, 0)
     name: str | None = None
     apart: str = ""
-    below: list[_Printed] = field(default_factory=list)
+    below: list[_PrintedBranch] = field(default_factory=list)
 
 
 def looks_like_weka(head: str) -> bool:
@@ -118,21 +118,21 @@ def check_cases(text: str, rows: int) -> None:
         raise ReleaseError("the leaves hold more than 2^53 rows")
 
 
-def listed_attributes(tests: Iterator[tuple[str, Test]]) -> dict[str, Listed]:  # type: ignore[type-arg, unused-ignore]
+def listed_attributes(tests: Iterator[tuple[str, Test]]) -> dict[str, Categorical]:  # type: ignore[type-arg, unused-ignore]
     """Return the attributes whose tests list values, with the values."""
     seen: dict[str, dict[str, None]] = {}
     for name, test in tests:
         if test.values is not None:
             seen.setdefault(name, {}).update(dict.fromkeys(map(str, test.values)))
-    return {name: Listed(name, tuple(values)) for name, values in seen.items()}
+    return {name: Categorical(name, tuple(values)) for name, values in seen.items()}
 
 
-def _is_mean(leaf: _Printed) -> bool:
+def _is_mean(leaf: _PrintedBranch) -> bool:
     """Return whether a leaf of partykit predicts a mean: its error is no share."""
     return leaf.wrong[1] is None
 
 
-def _leaves(branches: Sequence[_Printed]) -> Iterator[_Printed]:
+def _leaves(branches: Sequence[_PrintedBranch]) -> Iterator[_PrintedBranch]:
     """Yield the leaves, in order."""
     todo = list(reversed(branches))
     while todo:
@@ -176,10 +176,12 @@ def _lines(text: str, skipped: int) -> Iterator[tuple[int, str, str]]:
         raise ReleaseError("a list of values has no end", place=f"line {at}")
 
 
-def _branches(text: str, skipped: int, form: str, thresholds: list[tuple[str, float, Fraction]]) -> list[_Printed]:
+def _branches(
+    text: str, skipped: int, form: str, thresholds: list[tuple[str, float, Fraction]]
+) -> list[_PrintedBranch]:
     """Return the topmost branches of the printed tree, those printed apart put in their places."""
-    roots: dict[str, list[_Printed]] = {"": []}
-    path: list[_Printed] = []
+    roots: dict[str, list[_PrintedBranch]] = {"": []}
+    path: list[_PrintedBranch] = []
     within = ""
     for k, indent, content in _lines(text, skipped):
         if content.startswith("SubTree ["):
@@ -207,13 +209,13 @@ def _branches(text: str, skipped: int, form: str, thresholds: list[tuple[str, fl
             raise ReleaseError(f"'{body[:60]}' is no branch of a printed tree", place=place)
         if not 0 <= depth <= len(path) or (depth and path[depth - 1].name is not None):
             raise ReleaseError("is indented deeper than its parent", place=place)
-        one = _Printed(found["feature"].strip(), test_of(found, place, form, thresholds), place)
+        one = _PrintedBranch(found["feature"].strip(), test_of(found, place, form, thresholds), place)
         if found["leaf"] is not None:
             _leaf(one, found["leaf"].strip(), form)
         del path[depth:]
         (path[-1].below if path else roots[within]).append(one)
         path.append(one)
-    return _joined(roots)
+    return _joined_branches(roots)
 
 
 def _goes_on(text: str, line: int) -> bool:
@@ -221,7 +223,7 @@ def _goes_on(text: str, line: int) -> bool:
     return any(": " in one and LEAF.fullmatch(one.rpartition(": ")[2].strip()) for one in text.splitlines()[line:])
 
 
-def _joined(roots: dict[str, list[_Printed]]) -> list[_Printed]:
+def _joined_branches(roots: dict[str, list[_PrintedBranch]]) -> list[_PrintedBranch]:
     """Return the branches of the tree with those that are printed apart below their marks."""
     if not roots[""]:
         raise ReleaseError("the text holds no tree")
@@ -280,7 +282,7 @@ def rows_of(found: re.Match[str], text: str, place: str) -> tuple[int, int]:
     return int(rows), int(wrong)
 
 
-def _leaf(one: _Printed, text: str, form: str) -> None:
+def _leaf(one: _PrintedBranch, text: str, form: str) -> None:
     """Read the class and the numbers of a leaf."""
     if form == C50 and (apart := _BELOW.fullmatch(text)):
         one.apart = apart[1]
@@ -306,9 +308,9 @@ def _leaf(one: _Printed, text: str, form: str) -> None:
         raise ReleaseError(f"{found['err']} % of {one.rows} rows is no number of rows", place=one.place)
 
 
-def _grow(branches: list[_Printed], nodes: list[PrintedBranch], place: dict[str, int], width: int) -> None:
+def _grow(branches: list[_PrintedBranch], nodes: list[PrintedBranch], place: dict[str, int], width: int) -> None:
     """Add the nodes of branches that exclude each other: a branch per value becomes a chain of splits."""
-    todo: list[tuple[list[_Printed], int, bool]] = [(branches, -1, False)]
+    todo: list[tuple[list[_PrintedBranch], int, bool]] = [(branches, -1, False)]
     while todo:
         group, parent, then = todo.pop()
         here = len(nodes)
@@ -336,7 +338,7 @@ def _grow(branches: list[_Printed], nodes: list[PrintedBranch], place: dict[str,
         todo += [(rest, here, False), ([first], here, True)]
 
 
-def _counts(one: _Printed, place: dict[str, int], width: int) -> LeafCounts:
+def _counts(one: _PrintedBranch, place: dict[str, int], width: int) -> LeafCounts:
     """Return what a leaf says: its rows, those of its class, and up to how many there are of any other."""
     if not place or one.name is None:
         return LeafCounts((one.rows, one.rows))

@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import UNSET
 
 from encoders.domain.domain import Condition, Domain
-from encoders.domain.values import AnyAttribute, Continuous, Grid, Listed, Test, View, exact
+from encoders.domain.values import AnyAttribute, Categorical, Continuous, Grid, Test, View, exact
 from encoders.models.models import (
     AnyModel,
     Forest,
@@ -28,7 +28,7 @@ from encoders.models.models import (
     Tree,
     UnusedPublication,
 )
-from encoders.models.nodes import LEAF, CountTable, Nodes, Support, whole
+from encoders.models.nodes import LEAF, CountTable, Nodes, Support, as_integers
 from encoders.parts.base import MAX_ROWS, count_text
 from recon.readers.formats.release.schema import (
     AnyModelPart,
@@ -114,7 +114,7 @@ def _to_attribute(part: AttributePart, place: str) -> AnyAttribute:
             for value in part.values:
                 if isinstance(value, float) and not math.isfinite(value):
                     raise ReleaseError(f"attribute '{part.name}': the value {value} is not finite")
-            return Listed(part.name, tuple(part.values), missing=part.missing)
+            return Categorical(part.name, tuple(part.values), missing=part.missing)
         resolution = 1 if part.resolution is UNSET else part.resolution
         for number in (part.min, part.max, resolution):
             if isinstance(number, float) and not math.isfinite(number):
@@ -200,7 +200,7 @@ def _to_nodes(parts: Sequence[NodePart], place: str, known: SharedConditions, re
     return Nodes(
         (),
         np.array(codes, dtype=np.int64),
-        whole(links).reshape(-1, 2),
+        as_integers(links).reshape(-1, 2),
         _to_counts(parts, place, read),
         names if any(name is not None for name in names) else (),
     )

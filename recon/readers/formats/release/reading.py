@@ -11,10 +11,10 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from recon.io.files.opening import current, metered_step, opened, parsed_json, read_once, read_whole
+from recon.io.files.opening import current, metered_step, open_regular, parsed_json, read_once, read_whole
 from recon.readers.formats.release.parts import to_condition, to_domain, to_models, to_rows
 from recon.readers.formats.release.schema import ReleasePart, ScalarOrTest, ViewPart, json_schema
-from recon.readers.stored.rewriting import unpacked
+from recon.readers.stored.rewriting import gunzip
 from solvers.foundation.errors import ReconError, ReleaseError
 
 __all__ = ["ReleasePart", "converted", "parse", "read_bytes", "strict_json"]
@@ -42,13 +42,13 @@ def may_have_tables(path: str) -> bool:
     if path == "-" or not os.path.isfile(path):
         return False
     try:
-        with opened(path) as (file, _):
+        with open_regular(path) as (file, _):
             head = _begin(file.read(HEAD))
         if not head.startswith((b"{", b"\x1f\x8b")):
             return False
         budget = current()
         with budget.lent():
-            data = unpacked(read_whole(path), budget.left)
+            data = gunzip(read_whole(path), budget.left)
             return _begin(data[:HEAD]).startswith(b"{") and all(key in data for key in OF_TABLES)
     except (ReconError, OSError):
         return False
@@ -164,39 +164,39 @@ def _explain(error: msgspec.ValidationError, root: Any, file: str) -> ReleaseErr
     text, _, path = str(error).partition(" - at `$")
     place, value, scalar_or_test = _found_at(root, STEP.findall(path.rstrip("`")))
     if named := UNKNOWN.fullmatch(text):
-        return ReleaseError("unknown key", place=_joined(place, named[1]), file=file)
+        return ReleaseError("unknown key", place=_key_place(place, named[1]), file=file)
     if named := LACKING.fullmatch(text):
         if named[1] == "kind":
             message = "has no 'kind': give tree, rule_list, rule_set, forest, boosting, table or tables"
             return ReleaseError(message, place=place, file=file)
-        return ReleaseError("is missing", place=_joined(place, named[1]), file=file)
+        return ReleaseError("is missing", place=_key_place(place, named[1]), file=file)
     shown = repr(value)
     shown = shown if len(shown) <= 60 else shown[:57] + "..."
     if scalar_or_test and text.startswith("Expected `bool | int | float | str | object`"):
         said = 'It must be a value, or a test such as {"in": [1, 2]} or {"at_most": 3}'
     elif not scalar_or_test and place.rpartition(".")[2] in LITERAL:
-        said = "It must be " + _allowed(place)
+        said = "It must be " + _allowed_values(place)
     elif wanted := WANTED.match(text):
         said = "It must be " + " or ".join(WORDS.get(word, word) for word in wanted[1].split(" | ")) + (wanted[2] or "")
     else:
-        said = "It must be " + _allowed(place)
+        said = "It must be " + _allowed_values(place)
     return ReleaseError(f"{said}, but it is {shown}", place=place, file=file)
 
 
-def _allowed(place: str) -> str:
+def _allowed_values(place: str) -> str:
     """Return the values that the schema lists for the key at a place, in words; msgspec does not say which."""
     name = place.rpartition(".")[2].partition("[")[0]
     schema = json_schema()
     parts = [schema, *schema["$defs"].values()]
-    found = [repr(v) for part in parts for v in _listed(part.get("properties", {}).get(name, {}))]
+    found = [repr(v) for part in parts for v in _schema_values(part.get("properties", {}).get(name, {}))]
     *first, last = dict.fromkeys(found) or ["another value"]
     return f"{', '.join(first)} or {last}" if first else last
 
 
-def _listed(kind: dict[str, Any]) -> list[Any]:
+def _schema_values(kind: dict[str, Any]) -> list[Any]:
     """Return the values that a JSON Schema lists, its alternatives and items included."""
     inner = [*kind.get("anyOf", ()), kind.get("items") or {}]
-    return [v for v in kind.get("enum", ()) if v is not None] + [v for one in inner if one for v in _listed(one)]
+    return [v for v in kind.get("enum", ()) if v is not None] + [v for one in inner if one for v in _schema_values(one)]
 
 
 def _found_at(root: Any, steps: Sequence[tuple[str, str]]) -> tuple[str, Any, bool]:
@@ -210,7 +210,7 @@ def _found_at(root: Any, steps: Sequence[tuple[str, str]]) -> tuple[str, Any, bo
         kind: Any = ViewPart if place.endswith("columns") else ScalarOrTest
         kind = list[str] if place.endswith("].schema") else kind
         key = next(k for k, one in value.items() if not _fits(one, kind)) if entry else name
-        place, value = _joined(place, key), value[key]
+        place, value = _key_place(place, key), value[key]
     return place, value, entry
 
 
@@ -223,6 +223,6 @@ def _fits(value: Any, kind: Any) -> bool:
     return True
 
 
-def _joined(place: str, name: str) -> str:
+def _key_place(place: str, name: str) -> str:
     """Return the place of a key of an object."""
     return f"{place}.{name}" if place else name

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from encoders.domain.domain import AS_BITS, Condition, Domain
-from encoders.domain.values import TRAINING_DATA, AnyAttribute, Continuous, Listed, Test, View, plain_number
+from encoders.domain.values import TRAINING_DATA, AnyAttribute, Categorical, Continuous, Test, View, plain_number
 from encoders.models.ledger import PrivacyLedger, PrivacyStep
 from encoders.models.models import (
     AnyModel,
@@ -324,7 +324,7 @@ def _condition_json(condition: Condition) -> dict[str, Any]:
 def attribute_json(attribute: AnyAttribute) -> dict[str, Any]:
     """Return an attribute as it stands in a file."""
     gaps = {"missing": True} if attribute.missing else {}
-    if isinstance(attribute, Listed):
+    if isinstance(attribute, Categorical):
         return {"name": attribute.name, "values": list(attribute.values), **gaps}
     ends = {"min": attribute.minimum, "max": attribute.maximum}
     out: dict[str, Any] = {"name": attribute.name, **{k: plain_number(x) for k, x in ends.items() if x is not None}}

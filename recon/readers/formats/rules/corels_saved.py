@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from encoders.domain.domain import Condition
-from encoders.domain.values import Listed, Value, equals
+from encoders.domain.values import Categorical, Value, equals
 from encoders.models.models import Provenance, PublishedFigure, Rule, RuleList, Table
 from encoders.models.nodes import Support
 from recon.readers.formats.drafts.drafts import Draft
@@ -90,7 +90,7 @@ def rule_list(found: Mapping[str, Any], origin: str, sure: bool) -> Draft:
         "features": as_features(names),
         "classes": (0, 1),
         "label": label,
-        "hints": {name: Listed(name, (0, 1)) for name in names},
+        "hints": {name: Categorical(name, (0, 1)) for name in names},
         "named": named,
     }
     if any(c is not None for c in counts):

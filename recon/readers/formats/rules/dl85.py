@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from encoders.domain.domain import Condition
-from encoders.domain.values import Listed, Test, Value, equals
+from encoders.domain.values import Categorical, Test, Value, equals
 from encoders.models.models import Provenance, PublishedFigure, Table, Tree
 from encoders.models.nodes import ModelNode, Nodes, Support
 from recon.readers.formats.drafts.drafts import Draft
@@ -52,7 +52,7 @@ def read(thing: Thing, form: str) -> Draft:
     if thing.get("tree_") is None:
         raise Unsupported("the model holds no tree: its search found none (max_error, time_limit)")
     classes = class_values(thing)
-    nodes, values, errors = _grown(thing.get("tree_"), classes)
+    nodes, values, errors = _tree_nodes(thing.get("tree_"), classes)
     used = max((int(node.condition[0][0][1:]) for node in nodes if node.condition), default=0)
     names = [f"x{i}" for i in range(used + 1)]
     label = free_label(names)
@@ -73,7 +73,7 @@ def read(thing: Thing, form: str) -> Draft:
         classes,
         label,
         None if n is None else RowCount(n, n),
-        {name: Listed(name, (0, 1)) for name in names},
+        {name: Categorical(name, (0, 1)) for name in names},
         named=False,
         more=True,
         reader_notes=(text,) if plain else (HIDDEN,),
@@ -82,7 +82,7 @@ def read(thing: Thing, form: str) -> Draft:
     )
 
 
-def _grown(root: Any, classes: Sequence[Value]) -> tuple[list[ModelNode], dict[int, Value], dict[int, int | None]]:
+def _tree_nodes(root: Any, classes: Sequence[Value]) -> tuple[list[ModelNode], dict[int, Value], dict[int, int | None]]:
     """Return the nodes, the value of each leaf and its error (None: printed with too few digits)."""
     nodes: list[ModelNode] = []
     values: dict[int, Value] = {}

@@ -50,7 +50,7 @@ def read(thing: Thing, form: str) -> Draft:
             raise ReleaseError("holds no fitted model", place="figs")
     names, named = model_features(model)
     roots = parts(model.get("trees_"), "trees", "trees_")
-    trees = [_grown(root, len(names), f"trees_[{i}]") for i, root in enumerate(roots)]
+    trees = [_tree_nodes(root, len(names), f"trees_[{i}]") for i, root in enumerate(roots)]
     classes = None if thing.class_name.startswith("FIGSRegressor") else class_values(model)
     found, note = (None, "") if classes is None else _class_counts(model, trees, classes)
     sizes = [[size(node) for node in tree] for tree in trees]
@@ -89,7 +89,7 @@ class FigsNode:
     right: int = -1
 
 
-def _grown(root: Any, features: int, place: str) -> list[FigsNode]:
+def _tree_nodes(root: Any, features: int, place: str) -> list[FigsNode]:
     """Return the nodes of a tree, parents before children; `ReleaseError` for links that make no tree."""
     out: list[FigsNode] = []
     seen: set[int] = set()

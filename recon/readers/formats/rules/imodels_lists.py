@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from encoders.domain.domain import Condition
-from encoders.domain.values import Listed, Test, equals
+from encoders.domain.values import Categorical, Test, equals
 from encoders.models.models import CountKind, Provenance, Rule, RuleList, Table
 from encoders.models.nodes import Support
 from recon.readers.formats.drafts.drafts import Draft
@@ -218,7 +218,7 @@ def _bayesian(thing: Thing, form: str) -> Draft:
         classes,
         free_label(names),
         RowCount(n, n),
-        {name: Listed(name, (0, 1)) for name in names},
+        {name: Categorical(name, (0, 1)) for name in names},
         named,
         reader_notes=("counts were solved for from the posterior means and credible intervals, exactly",),
     )

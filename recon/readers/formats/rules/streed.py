@@ -50,7 +50,7 @@ def of_model(model: Any) -> Draft:
         raise Unsupported(f"a STreeDClassifier counts labels 0, 1, ...: fit it on these, not on {list(classes)[:5]}")
     binary, columns, named = _binarised(model)
     names = [f"x{c}" if isinstance(c, int) else str(c) for c in columns]
-    nodes = _grown(model.tree_, binary, classes)
+    nodes = _tree_nodes(model.tree_, binary, classes)
     n = sum(node.support.total or 0 for node in nodes if node.condition is None)
     return Draft(
         Provenance("pystreed STreeDClassifier (in memory)", ("exact",)),
@@ -67,7 +67,7 @@ def _binarised(model: Any) -> tuple[list[Column], list[Any], bool]:
     """Return the test behind every 0/1 column of the tree, the attributes in order, and whether they have names."""
     maker = model.binarizer_
     kinds = [
-        [_plain(c) for c in part]
+        [_plain_value(c) for c in part]
         for part in (maker.binary_columns, maker.categorical_columns, maker.continuous_columns)
     ]
     every = [c for part in kinds for c in part]
@@ -82,7 +82,7 @@ def _binarised(model: Any) -> tuple[list[Column], list[Any], bool]:
             found += [(column, Test(high=float(t))) for t in thresholds]
     if maker.binary_feature_limiter is None:
         return found, every if named else sorted(every), named
-    kept = [_plain(c) for c in maker.binary_feature_limiter.select_features_]
+    kept = [_plain_value(c) for c in maker.binary_feature_limiter.select_features_]
     if not all(isinstance(c, int) for c in kept):  # names of columns, as the binarizers wrote them
         written = list(name[0])
         for part in (maker.categorical_binarizer, maker.continuous_binarizer):
@@ -91,7 +91,7 @@ def _binarised(model: Any) -> tuple[list[Column], list[Any], bool]:
     return [found[c] for c in kept], every if named else sorted(every), named
 
 
-def _plain(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     """Return a numpy number as a Python one."""
     return value.item() if hasattr(value, "item") else value
 
@@ -99,10 +99,10 @@ def _plain(value: Any) -> Any:
 def _category(value: Any) -> Test:
     """Return the test for a category, or for several that were put together."""
     values = value if isinstance(value, list) else [value]
-    return Test(values=tuple(_plain(v) for v in values))
+    return Test(values=tuple(_plain_value(v) for v in values))
 
 
-def _grown(root: Any, columns: Sequence[Column], classes: Sequence[Value]) -> list[ModelNode]:
+def _tree_nodes(root: Any, columns: Sequence[Column], classes: Sequence[Value]) -> list[ModelNode]:
     """Return the nodes of a tree in memory, parents before children."""
     nodes: list[ModelNode] = []
     todo = [root]
@@ -110,7 +110,9 @@ def _grown(root: Any, columns: Sequence[Column], classes: Sequence[Value]) -> li
         if len(todo) > MAX_PARTS:
             raise ReleaseError(f"the tree has more than {MAX_PARTS:,} nodes")
         if node.is_leaf_node():
-            every = [count(_plain(c), f"node {i}") for c in node.num_instances_per_class]  # of labels 0, 1, ..., each
+            every = [
+                count(_plain_value(c), f"node {i}") for c in node.num_instances_per_class
+            ]  # of labels 0, 1, ..., each
             counts = tuple(every[int(c)] if int(c) < len(every) else 0 for c in classes)
             if sum(counts) != node.num_instances:
                 raise ReleaseError(f"counts {every} of {node.num_instances} rows", place=f"node {i}")

@@ -32,7 +32,7 @@ from itertools import combinations
 from typing import Any
 
 from encoders.domain.domain import Condition, Domain
-from encoders.domain.values import Listed, equals
+from encoders.domain.values import Categorical, equals
 from encoders.models.models import AnyModel, Provenance, PublishedFigure, Table, UnusedPublication
 from encoders.parts.base import MAX_ROWS
 from recon.io.files.opening import current, parsed_json
@@ -137,15 +137,18 @@ def check_order(counts: Sequence[tuple[frozenset[str], int, str]], rows: int | N
     known = {conditions: (count, place) for conditions, count, place in counts}
     for conditions, count, place in counts:
         if rows is not None and count > rows:
-            raise ReleaseError(f"{shown(conditions)} counts {count:,} of {rows:,} rows", place=place)
+            raise ReleaseError(f"{itemset_text(conditions)} counts {count:,} of {rows:,} rows", place=place)
         for one in conditions:
             wider = known.get(conditions - {one})
             if wider is not None and wider[0] < count:
-                message = f"{shown(conditions)} counts {count:,} rows, {shown(conditions - {one})} only {wider[0]:,}"
+                message = (
+                    f"{itemset_text(conditions)} counts {count:,} rows, {itemset_text(conditions - {one})} "
+                    f"only {wider[0]:,}"
+                )
                 raise ReleaseError(f"{message} ({wider[1]}): a group has no more rows than a wider one", place=place)
 
 
-def shown(items: Iterable[str]) -> str:
+def itemset_text(items: Iterable[str]) -> str:
     """Return items in braces, long ones cut."""
     text = ", ".join(sorted(items))
     return "{" + (text if len(text) <= 80 else text[:77] + "...") + "}"
@@ -194,14 +197,16 @@ class ItemsetDraft(Draft):
 
         None: nobody says how many, and every set has a count.
         """
-        counts = _counted(self.groups, rows)
+        counts = _itemset_counts(self.groups, rows)
         figures = [] if rows is None else [PublishedFigure((), count=rows, name="all rows")]
-        figures += [PublishedFigure(_condition(items), count=n, name=shown(items)) for items, n in counts.items()]
+        figures += [
+            PublishedFigure(_condition(items), count=n, name=itemset_text(items)) for items, n in counts.items()
+        ]
         notes: tuple[str, ...] = ()
         if self.whole:
             least = min(counts.values())
             border = negative_border(list(counts))
-            names = ((_condition(items), f"{shown(items)}, not listed") for items in border)
+            names = ((_condition(items), f"{itemset_text(items)}, not listed") for items in border)
             figures += [PublishedFigure(where, high=max(least - 1, 0), low=0, name=name) for where, name in names]
             notes = (LISTED_ALL,) if border else ()
         origin = replace(self.origin, notes=tuple(dict.fromkeys((*self.origin.notes, *notes))))
@@ -240,7 +245,10 @@ def _values_of(draft: Draft, domain: Domain) -> dict[str, tuple[str, Any]]:
         for at in re.finditer("[=:_]", feature.attribute):
             name, value = feature.attribute[: at.start()].strip(), feature.attribute[at.end() :].strip()
             attribute = domain.all[domain.place[name]] if name in domain.place else None
-            if isinstance(attribute, Listed) and (v := {str(x): x for x in attribute.values}.get(value)) is not None:
+            if (
+                isinstance(attribute, Categorical)
+                and (v := {str(x): x for x in attribute.values}.get(value)) is not None
+            ):
                 out[feature.name] = (name, equals(v))
                 break
     return out
@@ -382,7 +390,7 @@ def _items(cell: Any, place: str) -> Items:
         if isinstance(item, (list, dict, tuple, set)) or item is None or not text or len(text) > MAX_ITEM:
             raise ReleaseError(f"the item '{text[:40]}' is none: a name of 1 to {MAX_ITEM} characters", place=place)
     if len(set(texts)) != len(texts):
-        raise ReleaseError(f"{shown(texts)} has an item twice", place=place)
+        raise ReleaseError(f"{itemset_text(texts)} has an item twice", place=place)
     return frozenset(texts)
 
 
@@ -421,7 +429,7 @@ def _sets_of(line: Line, kinds: Mapping[str, int]) -> tuple[Items, ...]:
     else:
         sides = (_items(by_kind[1], line.place), _items(by_kind[2], line.place))
     if sides[0] & sides[1]:
-        raise ReleaseError(f"{shown(sides[0] & sides[1])} stands on both sides of the rule", place=line.place)
+        raise ReleaseError(f"{itemset_text(sides[0] & sides[1])} stands on both sides of the rule", place=line.place)
     return sides
 
 
@@ -462,7 +470,7 @@ def _draft_of(lines: Sequence[Line], how: str) -> Draft:
     groups: list[tuple[Items, int | None, Interval | None, str]] = []
     shares = _column(lines, "support") if "support" in names else None
     for i, (line, found) in enumerate(zip(lines, sets, strict=True)):
-        number = None if counts is None else _whole(line.cells[counts], line.place)
+        number = None if counts is None else _integer(line.cells[counts], line.place)
         groups.append((frozenset().union(*found), number, None if shares is None else shares[i], line.place))
     if all(number is None and share is None for _, number, share, _ in groups):
         raise ReleaseError("has no column 'support' or 'count'", place=lines[0].place)
@@ -481,7 +489,7 @@ def _draft_of(lines: Sequence[Line], how: str) -> Draft:
             unused=tuple(UnusedPublication(f"the column '{name}'", "figures beside supports") for name in unused),
         ),
         tuple(Feature(item, item) for item in items),
-        hints={item: Listed(item, (0, 1)) for item in items},
+        hints={item: Categorical(item, (0, 1)) for item in items},
         reader_notes=() if whole or 0 not in kinds.values() else (NO_BORDER,),
         groups=tuple(dict.fromkeys(groups)),
         whole=whole,
@@ -501,7 +509,7 @@ def _column(lines: Sequence[Line], name: str) -> list[Interval]:
     return intervals([(str(line.cells[name]).strip(), f"{line.place}, {name}") for line in lines], precision)
 
 
-def _whole(cell: Any, place: str) -> int:
+def _integer(cell: Any, place: str) -> int:
     text = str(cell).strip()
     if not re.fullmatch(r"\d{1,15}(?:\.0+)?", text):
         raise ReleaseError(f"the count '{text[:40]}' is no whole number of rows", place=place)
@@ -566,17 +574,23 @@ def _rows_of(groups: Sequence[tuple[Items, int | None, Interval | None, str]]) -
     return rows_of(share for _, _, share, _ in groups if share is not None)
 
 
-def _counted(groups: Sequence[tuple[Items, int | None, Interval | None, str]], rows: int | None) -> dict[Items, int]:
+def _itemset_counts(
+    groups: Sequence[tuple[Items, int | None, Interval | None, str]], rows: int | None
+) -> dict[Items, int]:
     """Return the count of every set, each once. Raises `ReleaseError` where two figures contradict each other."""
     out: dict[Items, tuple[int, str]] = {}
     for items, number, share, place in groups:
         found = number if share is None or rows is None else count_of(share, rows, place)
         assert found is not None
         if number is not None and number != found:
-            raise ReleaseError(f"{shown(items)} counts {number:,} rows, its share is {found:,} of {rows}", place=place)
+            raise ReleaseError(
+                f"{itemset_text(items)} counts {number:,} rows, its share is {found:,} of {rows}", place=place
+            )
         known = out.setdefault(items, (found, place))
         if known[0] != found:
-            raise ReleaseError(f"{shown(items)} counts {found:,} rows, but {known[0]:,} in {known[1]}", place=place)
+            raise ReleaseError(
+                f"{itemset_text(items)} counts {found:,} rows, but {known[0]:,} in {known[1]}", place=place
+            )
     check_order([(items, n, place) for items, (n, place) in out.items()], rows)
     return {items: n for items, (n, _) in out.items() if items}
 

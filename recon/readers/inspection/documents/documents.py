@@ -20,7 +20,7 @@ from recon.readers.inspection.findings.findings import EXAMPLES, Finding, Level,
 from recon.readers.inspection.ledger.forms import document_ledger, size_of_json
 from recon.readers.inspection.ledger.lines import odd_spelling
 from recon.readers.inspection.objects.r_objects import is_r_file, r_findings
-from recon.readers.stored.rewriting import unpacked
+from recon.readers.stored.rewriting import gunzip
 from solvers.foundation.errors import ReleaseError
 
 Found = tuple[str, int | None, list[Finding]]
@@ -56,7 +56,7 @@ def _findings(data: bytes, memory: int) -> Found | None:
         return pmml_findings(data)
     if head[:1] in {"{", "["}:
         return _json(data, text, head)
-    found = _printed(text, head)
+    found = _printed_model(text, head)
     if found is None:
         return _table(text)
     return found[0], found[1], [*found[2], *text_leftovers(found[0], text)]
@@ -83,7 +83,7 @@ def parsed_document(data: bytes, memory: int = 1 << 30) -> tuple[str, Any] | Non
     from recon.readers.inspection.documents.booster_text import lightgbm_as_json
     from recon.readers.stored.binary.ubjson import read_ubjson
 
-    data = unpacked(data, memory)
+    data = gunzip(data, memory)
     if looks_like_cbm(data[:64]):
         return "CatBoost model as JSON", catboost_values({"model_info": cbm_booster(data, memory).stated})
     if looks_like_xgboost_ubj(data[:128]):
@@ -114,7 +114,7 @@ def _json(data: bytes, text: str, head: str) -> Found | None:
     except RecursionError:
         raise ReleaseError("the JSON is nested too deeply") from None
     except ValueError:
-        return release_findings(data) if '"recon"' in head else _printed(text, head)
+        return release_findings(data) if '"recon"' in head else _printed_model(text, head)
     if isinstance(content, dict) and "recon" in content:
         return release_findings(data)
     found = json_findings(content)
@@ -141,7 +141,7 @@ def json_and_replaced(text: str) -> tuple[Any, list[Any]]:
     return json.loads(text.lstrip("\ufeff"), object_pairs_hook=kept), replaced
 
 
-def _printed(text: str, head: str) -> Found | None:
+def _printed_model(text: str, head: str) -> Found | None:
     """Return what a model printed as text says."""
     if _is_lightgbm(head, text):
         from recon.readers.inspection.documents.booster_text import lightgbm_as_json, lightgbm_text_findings
@@ -162,19 +162,19 @@ def _printed(text: str, head: str) -> Found | None:
         return (
             "STreeD tree as text",
             None,
-            [_one("info", "rules", "lines", "leaves without counts", sentence, "nothing to do")],
+            [_finding("info", "rules", "lines", "leaves without counts", sentence, "nothing to do")],
         )
     if "RULELIST" in head or re.match(r"if \[", head):
         return _corels(text)
     return None
 
 
-def _one(level: Level, rule: str, path: str, what: str, follows: str, remove: str, values: Any = ()) -> Finding:
+def _finding(level: Level, rule: str, path: str, what: str, follows: str, remove: str, values: Any = ()) -> Finding:
     return Finding(level, rule, path, what, follows, remove, False, tuple(values)[:EXAMPLES])
 
 
 def _thresholds(path: str) -> Finding:
-    return _one(
+    return _finding(
         "info", "thresholds", path, "thresholds of the splits",
         "as printed; a best split lies halfway between two neighbouring training values of the node (or on one)",
         "round the thresholds to values that do not depend on the data",
@@ -188,10 +188,11 @@ def _dot(text: str) -> Found:
         return "tree as DOT", None, [_thresholds("labels")]
     if samples[0].endswith("%"):
         words = "the share of the training rows in every node and of every class in it, rounded: intervals of counts"
-        return "tree as DOT", None, [_one("medium", "shares", "labels", "samples and value", words, _SUPPRESS, samples),
+        return "tree as DOT", None, [_finding("medium", "shares", "labels", "samples and value", words, _SUPPRESS,
+                                              samples),
                                      _thresholds("labels")]  # fmt: skip
     words = "the training rows of every node, and of every class in it (of a regression their mean)"
-    found = _one(
+    found = _finding(
         "medium", "counts", "labels", f"samples and value of {len(samples):,} nodes", words, _SUPPRESS, samples
     )
     return "tree as DOT", int(float(samples[0])), [found, _thresholds("labels")]
@@ -208,7 +209,7 @@ def _export_text(text: str) -> Found:
     sentence = (
         "the training rows of every class in every leaf" if whole else "weights or shares of the classes in the leaves"
     )
-    found = _one("medium", "counts", "weights", f"weights of {len(weights):,} leaves", sentence, _SUPPRESS, weights)
+    found = _finding("medium", "counts", "weights", f"weights of {len(weights):,} leaves", sentence, _SUPPRESS, weights)
     return "tree as text", total, [found, _thresholds("lines")]
 
 
@@ -220,7 +221,7 @@ def _rpart_text(text: str) -> Found:
         "the training rows of every node (n) and how many are not of its class (loss): with two classes the rows of "
         "both; with more, the printed shares times n"
     )
-    found = _one("medium", "counts", "n, loss, (yprob)", f"{len(nodes):,} nodes", sentence, _SUPPRESS)
+    found = _finding("medium", "counts", "n, loss, (yprob)", f"{len(nodes):,} nodes", sentence, _SUPPRESS)
     return "R rpart as text", int(rows.group(1)) if rows else None, [found, _thresholds("split")]
 
 
@@ -232,11 +233,11 @@ def _corels(text: str) -> Found:
         return (
             "rule list as text",
             None,
-            [_one("info", "rules", "lines", "rules without counts", sentence, "nothing to do")],
+            [_finding("info", "rules", "lines", "rules without counts", sentence, "nothing to do")],
         )
     sizes = [[int(v) for v in re.findall(r"\d+", part.partition("[")[2])] for part in counted]
     sentence = "the training rows of every class that every rule captures"
-    found = _one("medium", "counts", "lines", f"counts of {len(counted):,} rules", sentence, _SUPPRESS, counted)
+    found = _finding("medium", "counts", "lines", f"counts of {len(counted):,} rules", sentence, _SUPPRESS, counted)
     return "rule list as text", sum(map(sum, sizes)), [found]
 
 
@@ -267,5 +268,5 @@ def _table(text: str) -> Found | None:
     )
     sentence += f", {hidden:,} hidden; with totals in the table the hidden ones may follow" if hidden else ""
     path = f"column {lines[0][columns[0]]}"
-    found = _one("medium", "counts", path, f"{len(cells):,} cells", sentence, _SUPPRESS, counts)
+    found = _finding("medium", "counts", path, f"{len(cells):,} cells", sentence, _SUPPRESS, counts)
     return "table of counts (CSV)", None, [found]

@@ -14,7 +14,7 @@ from recon.readers.formats.boosters.catboost_file import CatBoostFile, Symmetric
 from recon.readers.formats.boosters.xgboost.model import looks_like_xgboost_dump
 from recon.readers.inspection.documents.booster_text import category_findings, counts_finding
 from recon.readers.inspection.findings.findings import EXAMPLES, Finding, Level, not_understood
-from recon.readers.inspection.findings.severity import least
+from recon.readers.inspection.findings.severity import least_positive
 from recon.readers.inspection.ledger.entries import LedgerEntry
 from recon.readers.inspection.ledger.forms import document_ledger
 
@@ -85,7 +85,7 @@ def catboost_findings(booster: CatBoostFile) -> list[Finding]:
     if isinstance(first, Symmetric) and first.value:
         text += "; of the first tree the leaf values then give the rows of each class"
     found = [Finding("medium", "leaf-counts", "leaf_weights", f"{len(weights):,} leaf weights", text, _ZERO,
-                     smallest=least(weights), models=trees)]  # fmt: skip
+                     smallest=least_positive(weights), models=trees)]  # fmt: skip
     if booster.tables:
         found.append(Finding(
             "high", "category-tables", "ctr_data", f"{booster.tables:,} bytes of tables, not decoded",

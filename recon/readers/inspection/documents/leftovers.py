@@ -164,7 +164,7 @@ def text_leftovers(kind: str, text: str) -> list[Finding]:
     lists = {i: len(one["list"].split()) for i, one in enumerate(fits) if one and one.groupdict().get("list")}
     odd = [i for i, one in enumerate(fits) if one is None or lists.get(i, 0) > _most_common(lists.values())]
     odd += [i for i, one in enumerate(fits) if one is not None and kind in PRINTED
-            and len(LISTED.findall(_outside(one, lines[i]))) >= _MANY]  # fmt: skip
+            and len(LISTED.findall(_line_without(one, lines[i]))) >= _MANY]  # fmt: skip
     odd = sorted(set(odd))
     if kind.startswith("LightGBM"):
         odd = [i for i in odd if not (_IMPORTANCE.fullmatch(lines[i]) and lines[i].rpartition("=")[0] in features)]
@@ -176,7 +176,7 @@ def text_leftovers(kind: str, text: str) -> list[Finding]:
     return [not_understood(f"line {odd[0] + 1}", size, f"{lines_of} of text"), *found]
 
 
-def _outside(found: re.Match[str], line: str) -> str:
+def _line_without(found: re.Match[str], line: str) -> str:
     """Return a line without the list that belongs into it."""
     begin, end = found.span("list") if found.groupdict().get("list") else (0, 0)
     return line[:begin] + line[end:]

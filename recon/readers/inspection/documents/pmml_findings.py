@@ -164,7 +164,7 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _refused(*_: Any) -> int:
+def _refuse(*_: Any) -> int:
     raise ReleaseError("the XML declares entities, which no PMML file needs: it is refused")
 
 
@@ -299,7 +299,7 @@ def _parse(data: bytes, reader: _PmmlCounter) -> None:
     parser.CharacterDataHandler = run.append
     parser.CommentHandler = parser.ProcessingInstructionHandler = behind(reader.beside)
     parser.StartDoctypeDeclHandler = lambda *given: reader.beside(*map(str, given))
-    parser.EntityDeclHandler = parser.ExternalEntityRefHandler = _refused
+    parser.EntityDeclHandler = parser.ExternalEntityRefHandler = _refuse
     try:
         parser.Parse(data, True)
     except expat.ExpatError as error:

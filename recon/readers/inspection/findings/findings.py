@@ -105,13 +105,13 @@ def plain_value(value: Any) -> Any:
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
 
 
-def merged(findings: list[Finding]) -> list[Finding]:
+def merge_findings(findings: list[Finding]) -> list[Finding]:
     """Return the findings, the worst first, the same thing at several places as one; linear in their number."""
     groups: dict[tuple[str, ...], list[Finding]] = {}
     for one in findings:
         key = (one.level, one.rule, without_numbers(one.path), f"{one.removable}, {one.beside}")
         groups.setdefault(key, []).append(one)
-    found = [same[0] if len(same) == 1 else _together(same) for same in groups.values()]
+    found = [same[0] if len(same) == 1 else _merged_finding(same) for same in groups.values()]
     return sorted(found, key=lambda f: ORDER[f.level])
 
 
@@ -127,7 +127,7 @@ _LINKS = re.compile(
 )
 
 
-def _together(same: list[Finding]) -> Finding:
+def _merged_finding(same: list[Finding]) -> Finding:
     """Return one finding for several that differ in numbers only; `*` stands where the paths differ."""
     paths = [_LINKS.sub("", one.path) for one in same]
     indexes = [_INDEX.findall(path) for path in paths]

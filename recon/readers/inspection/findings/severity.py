@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from recon.readers.inspection.findings.findings import Finding, Level, merged
+from recon.readers.inspection.findings.findings import Finding, Level, merge_findings
 from recon.readers.stored.objects.arrays import resolve
 from recon.readers.stored.objects.things import Thing
 
@@ -63,7 +63,7 @@ def about(one: Finding) -> About:
 def graded(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings, the worst first, with counts as grave as all counts of the file together make them."""
     models = sum(one.models for one in findings if is_counting(one.rule))
-    return merged([_graded(one, models) for one in findings])
+    return merge_findings([_graded(one, models) for one in findings])
 
 
 def is_counting(rule: str) -> bool:
@@ -87,7 +87,7 @@ def _graded(one: Finding, models: int) -> Finding:
     return one
 
 
-def least(values: Iterable[Any] | np.ndarray[Any, Any]) -> int | None:
+def least_positive(values: Iterable[Any] | np.ndarray[Any, Any]) -> int | None:
     """Return the smallest number above zero (1 for what rounds to 0), None where there is none."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "iuf":
         above = values[(values > 1e-9) & np.isfinite(values)]
@@ -104,17 +104,17 @@ def of_object(rule: str, path: str, owner: Thing, value: Any) -> tuple[int | Non
     if rule == "histogram-tree":
         names = value.dtype.names if isinstance(value, np.ndarray) else None
         if names and {"count", "is_leaf"} <= set(names):
-            return least(value["count"][value["is_leaf"] != 0]), 1
+            return least_positive(value["count"][value["is_leaf"] != 0]), 1
         return None, 1
     if rule == "figs-counts":
         root = path.endswith("].value_sklearn")  # `trees_[0].value_sklearn`, not `trees_[0].left.value_sklearn`
-        return (least(value) if isinstance(value, np.ndarray) else None), int(root)
+        return (least_positive(value) if isinstance(value, np.ndarray) else None), int(root)
     if rule == "contingency":
         if owner.class_name not in {"BernoulliNB", "CategoricalNB"}:  # sums of a column are no numbers of rows
             value = owner.get("class_count_")
         tables = [value] if isinstance(value, np.ndarray) else value if isinstance(value, list) else []
         arrays = [t for t in tables if isinstance(t, np.ndarray) and t.dtype.kind in "iuf"]
-        sizes = [least(t) for t in arrays]
+        sizes = [least_positive(t) for t in arrays]
         return min((s for s in sizes if s is not None), default=None), 1
     return None, 0
 
@@ -124,7 +124,7 @@ def rows_of_tree(nodes: Any) -> int | None:
     names = nodes.dtype.names if isinstance(nodes, np.ndarray) else None
     if names is None or not {"left_child", "n_node_samples"} <= set(names) or not len(nodes):
         return None
-    return least(nodes["n_node_samples"][nodes["left_child"] == -1])
+    return least_positive(nodes["n_node_samples"][nodes["left_child"] == -1])
 
 
 def _tree(owner: Thing, nodes: Any) -> int | None:
@@ -142,7 +142,7 @@ def _tree(owner: Thing, nodes: Any) -> int | None:
     shares = values[leaf] / np.where(sums > 0, sums, 1)
     drawn = nodes["weighted_n_node_samples"] if "weighted_n_node_samples" in names else nodes["n_node_samples"]
     size = drawn if np.all(drawn == np.rint(drawn)) else nodes["n_node_samples"]  # else rows were weighted
-    of_class = least(shares * size[leaf][:, None, None])
+    of_class = least_positive(shares * size[leaf][:, None, None])
     return rows if of_class is None else min(rows, of_class)
 
 
@@ -172,7 +172,7 @@ def of_draft(draft: Draft) -> tuple[int | None, int]:
     if isinstance(draft, PipelineDraft) and draft.inner is not None:
         return of_draft(draft.inner)
     if isinstance(draft, TreesDraft):
-        sizes = [least(t.arrays.rows[t.arrays.leaf].tolist()) for t in draft.trees]
+        sizes = [least_positive(t.arrays.rows[t.arrays.leaf].tolist()) for t in draft.trees]
         return min((s for s in sizes if s is not None), default=None), len(draft.trees)
     return of_models(draft.models)
 
@@ -180,7 +180,7 @@ def of_draft(draft: Draft) -> tuple[int | None, int]:
 def of_models(models: Sequence[AnyModel]) -> tuple[int | None, int]:
     """Return the smallest published group of models, and how many trees, lists and tables they are."""
     count = sum(len(m.members()) or 1 for m in models)
-    return least(n for m in models for n in _counts(m)), count
+    return least_positive(n for m in models for n in _counts(m)), count
 
 
 def _counts(model: AnyModel) -> Iterator[int]:

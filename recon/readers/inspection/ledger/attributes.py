@@ -95,7 +95,7 @@ def class_key(thing: Thing) -> str:
     return f"{kind.partition('.')[0]}.{kind.rpartition('.')[2]}"
 
 
-def known(kind: str, attribute: str) -> AttributeRecord | None:
+def attribute_record(kind: str, attribute: str) -> AttributeRecord | None:
     """Return what the table has on an attribute of a class, None where no version of the class has it."""
     entry = _table()["classes"].get(kind, {}).get(attribute)
     if entry is None:
@@ -111,7 +111,7 @@ def known(kind: str, attribute: str) -> AttributeRecord | None:
 def decided(kind: str, attribute: str) -> Decision | None:
     """Return the decision by hand on an attribute of a class, None where there is none."""
     found = _decisions()
-    every = known(kind, attribute) is not None or attribute.startswith("(") or attribute in STATE
+    every = attribute_record(kind, attribute) is not None or attribute.startswith("(") or attribute in STATE
     every = every or not (is_known_class(kind) or kind.startswith("numpy."))
     one = found.get((kind, attribute)) or (found.get((kind, EVERY)) if every else None)
     one = one or found.get((base_of(kind), attribute))
@@ -119,7 +119,7 @@ def decided(kind: str, attribute: str) -> Decision | None:
         one = found.get((f"{base_of(kind).partition('.')[0]}.{EVERY}", attribute))
     if one is not None:
         return one
-    return found.get((EVERY, attribute)) if known(kind, attribute) is not None else None
+    return found.get((EVERY, attribute)) if attribute_record(kind, attribute) is not None else None
 
 
 def is_known_class(kind: str) -> bool:

@@ -37,7 +37,7 @@ def size_of(value: Any) -> int:
     A value that stands in several places counts once. Iterative, linear in what there is.
     """
     if not has_parts(value):
-        return _plain(value)
+        return _plain_bytes(value)
     return sum(map(size_in_list, _plain_parts(value)))
 
 
@@ -45,7 +45,7 @@ def size_in_list(value: Any) -> int:
     """Return the bytes that a plain value counts for where others stand beside it: at least one."""
     if isinstance(value, Name):
         return len(str(value))
-    return 0 if isinstance(value, Thing) and not is_scalar(value) else max(1, _plain(value))
+    return 0 if isinstance(value, Thing) and not is_scalar(value) else max(1, _plain_bytes(value))
 
 
 def _plain_parts(value: Any) -> Iterator[Any]:
@@ -74,7 +74,7 @@ def parts_of(value: Any) -> list[Any]:
     return list(value) if isinstance(value, _PARTS) else []
 
 
-def _plain(value: Any) -> int:
+def _plain_bytes(value: Any) -> int:
     """Return the bytes that one plain value counts for."""
     if value is None or isinstance(value, (bool, Name)):
         return 0
@@ -95,7 +95,7 @@ def _plain(value: Any) -> int:
     if isinstance(value, np.ndarray):
         return int(value.nbytes)
     if isinstance(value, slice):
-        return sum(map(_plain, (value.start, value.stop, value.step)))
+        return sum(map(_plain_bytes, (value.start, value.stop, value.step)))
     return NUMBER
 
 
@@ -207,7 +207,9 @@ class FileLedger:
 
         All others are "unused", with the reason: what the reader left out, or `why`.
         """
-        return FileLedger(tuple(_stated(one, uses, why) if one.status == "used" else one for one in self.entries))
+        return FileLedger(
+            tuple(_figures_entry(one, uses, why) if one.status == "used" else one for one in self.entries)
+        )
 
     def unknown(self) -> tuple[LedgerEntry, ...]:
         """Return what is not understood, without small values while they are no more than eight and 64 bytes."""
@@ -248,7 +250,7 @@ class FileLedger:
         return lines
 
 
-def _stated(one: LedgerEntry, uses: Mapping[FigureKind, Use], why: str) -> LedgerEntry:
+def _figures_entry(one: LedgerEntry, uses: Mapping[FigureKind, Use], why: str) -> LedgerEntry:
     """Return an entry of figures with the statements that carry them, as unused where there are none."""
     use = uses.get(cast("FigureKind", one.figures or "counts"))
     if use is not None and use.carried:

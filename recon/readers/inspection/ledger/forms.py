@@ -57,7 +57,7 @@ def _dicts(held: Any, key: str) -> list[dict[str, Any]]:
     return [one for one in _list(held, key) if isinstance(one, dict)]
 
 
-def _whole(value: Any) -> int:
+def _nonnegative_integer(value: Any) -> int:
     """Return a whole number, also one that is a text, at least 0; 0 of everything else."""
     try:
         return max(0, int(value)) if isinstance(value, (int, str)) else 0
@@ -71,45 +71,46 @@ def _more(held: Any, path: str, most: Mapping[str, int]) -> _Extra:
         yield f"{path}.{key}", len(_list(held, key)) - number
 
 
-def _unreached(left: list[Any], right: list[Any], nodes: int) -> int:
+def _unreached_nodes(left: list[Any], right: list[Any], nodes: int) -> int:
     """Return how many nodes of a tree no other leads to, or more than one, but for its root. Linear."""
     met = {0}
     for child in (*left, *right):
-        number = _whole(child) if not isinstance(child, str) or child[:1] != "-" else 0
+        number = _nonnegative_integer(child) if not isinstance(child, str) or child[:1] != "-" else 0
         if 0 < number < nodes:
             met.add(number)
     return nodes - len(met)
 
 
 def _of_lightgbm(content: dict[str, Any]) -> _Extra:
-    columns, trees = _whole(content.get("max_feature_idx")) + 1, _dicts(content, "trees")
+    columns, trees = _nonnegative_integer(content.get("max_feature_idx")) + 1, _dicts(content, "trees")
     ranges = sum(isinstance(one, str) and one[:1] == "[" for one in _list(content, "feature_infos"))
     every = ("feature_names", "feature_infos", "monotone_constraints")
     yield from _more(content, "", {**dict.fromkeys(every, columns), "tree_sizes": len(trees),
                                    "pandas_categorical": columns - ranges})  # fmt: skip
     codes = [one.removeprefix("codes ") for one in _list(content, "feature_infos") if isinstance(one, str)]
-    yield from _of_levels(content, [_whole(one) for one in codes if one.isdigit()])
+    yield from _of_levels(content, [_nonnegative_integer(one) for one in codes if one.isdigit()])
     for tree in trees:
-        leaves, sets = _whole(tree.get("num_leaves")), _whole(tree.get("num_cat"))
+        leaves, sets = _nonnegative_integer(tree.get("num_leaves")), _nonnegative_integer(tree.get("num_cat"))
         bounds, each = _list(tree, "cat_boundaries"), _list(tree, "num_features")
-        used = sum(map(_whole, each))
+        used = sum(map(_nonnegative_integer, each))
         yield from _more(tree, ".trees.*", {
             **dict.fromkeys(_INNER, leaves - 1), **dict.fromkeys(_LEAVES, leaves),
-            "cat_boundaries": sets + 1 if sets else 0, "cat_threshold": _whole(bounds[-1]) if bounds else 0,
+            "cat_boundaries": sets + 1 if sets else 0,
+            "cat_threshold": _nonnegative_integer(bounds[-1]) if bounds else 0,
             "leaf_features": used, "leaf_coeff": used,
         })  # fmt: skip
         left, right = _list(tree, "left_child"), _list(tree, "right_child")
-        yield ".trees.*.left_child", _unreached(left, right, leaves - 1)
+        yield ".trees.*.left_child", _unreached_nodes(left, right, leaves - 1)
 
 
 def _of_lightgbm_dump(content: dict[str, Any]) -> _Extra:
-    columns, infos = _whole(content.get("max_feature_idx")) + 1, content.get("feature_infos")
+    columns, infos = _nonnegative_integer(content.get("max_feature_idx")) + 1, content.get("feature_infos")
     held = list(infos.values()) if isinstance(infos, dict) else []
     ranges = sum(isinstance(one, dict) and not one.get("values") for one in held)
     yield from _more(content, "", {"feature_names": columns, "monotone_constraints": columns,
                                    "pandas_categorical": columns - ranges})  # fmt: skip
     yield from _of_levels(content, [
-        min(max(map(_whole, codes)), 2 * len(codes)) for one in held if (codes := _list(one, "values"))
+        min(max(map(_nonnegative_integer, codes)), 2 * len(codes)) for one in held if (codes := _list(one, "values"))
     ])  # fmt: skip
 
 
@@ -129,7 +130,7 @@ def _of_levels(content: dict[str, Any], last: list[int]) -> _Extra:
 def _of_xgboost(content: dict[str, Any]) -> _Extra:
     learner, at = content.get("learner"), ".learner"
     param = learner.get("learner_model_param") if isinstance(learner, dict) else None
-    columns = _whole(param.get("num_feature")) if isinstance(param, dict) else 0
+    columns = _nonnegative_integer(param.get("num_feature")) if isinstance(param, dict) else 0
     yield from _more(learner, at, {"feature_names": columns, "feature_types": columns})
     booster = learner.get("gradient_booster") if isinstance(learner, dict) else None
     at += ".gradient_booster"
@@ -149,13 +150,16 @@ def _of_xgboost(content: dict[str, Any]) -> _Extra:
 def _of_xgboost_tree(tree: dict[str, Any], path: str) -> _Extra:
     param = tree.get("tree_param")
     stated = param if isinstance(param, dict) else {}
-    nodes, values = _whole(stated.get("num_nodes")), max(1, _whole(stated.get("size_leaf_vector")))
+    nodes, values = (
+        _nonnegative_integer(stated.get("num_nodes")),
+        max(1, _nonnegative_integer(stated.get("size_leaf_vector"))),
+    )
     sets = sum(one == 1 for one in _list(tree, "split_type"))
-    listed = sum(map(_whole, _list(tree, "categories_sizes")[:sets]))
+    listed = sum(map(_nonnegative_integer, _list(tree, "categories_sizes")[:sets]))
     most = {**dict.fromkeys(_NODES, nodes), **dict.fromkeys(_CATEGORIES, sets), "categories": listed}
     yield from _more(tree, path, {**most, "base_weights": nodes * values, "leaf_weights": nodes * values})
     left, right = _list(tree, "left_children"), _list(tree, "right_children")
-    yield f"{path}.left_children", _unreached(left, right, nodes)  # what pruning took out still has its figures
+    yield f"{path}.left_children", _unreached_nodes(left, right, nodes)  # what pruning took out still has its figures
     leaves = [at for at, child in enumerate(left) if child == -1]
     for key in ("loss_changes", "split_indices", "default_left"):
         given = _list(tree, key)
@@ -176,7 +180,7 @@ def _of_categories(model: Any, path: str, columns: int) -> _Extra:
         yield f"{path}.enc.*.values", 0 if not rising or _are_names(_list(one, "values"), ends) else len(ends)
         yield (
             f"{path}.enc.*.values",
-            len(_list(one, "values")) - (_whole(ends[-1]) if ends else len(_list(one, "values"))),
+            len(_list(one, "values")) - (_nonnegative_integer(ends[-1]) if ends else len(_list(one, "values"))),
         )
 
 
@@ -188,7 +192,7 @@ def _of_rpart(content: dict[str, Any]) -> _Extra:
     yield from _more(frame, ".frame", dict.fromkeys(frame, nodes) if isinstance(frame, dict) else {})
     values = _list(frame, "yval") if isinstance(frame, dict) else [one.get("yval") for one in _dicts(content, "frame")]
     wide = len(rows[0]) if rows and isinstance(rows[0], list) else 0
-    classes = (wide - 2) // 2 if wide else max(map(_whole, values), default=0)
+    classes = (wide - 2) // 2 if wide else max(map(_nonnegative_integer, values), default=0)
     yield from _more(content, "", {"ylevels": classes, "split_names": len(_list(content, "splits"))})
 
 

@@ -256,9 +256,9 @@ _DRAWN = re.compile(
 def text_ledger(kind: str, text: str, odd: int) -> FileLedger:
     """Return the ledger of a printed model: numbers of rows, splits, names and form, and `odd` bytes unknown."""
     size = len(text.encode("utf-8", "replace"))
-    rows, rest = _taken(_ROWS.get(kind), text)
-    spreads, rest = _taken(_IMPURITY if kind == DRAWING else None, rest)
-    splits, rest = _taken(_SPLITS, rest)
+    rows, rest = _matched_bytes(_ROWS.get(kind), text)
+    spreads, rest = _matched_bytes(_IMPURITY if kind == DRAWING else None, rest)
+    splits, rest = _matched_bytes(_SPLITS, rest)
     implied = bool(spreads) and _comes_out(text)
     entries = [
         LedgerEntry("lines", "used", "numbers of rows", rows, why="numbers of rows", figures="counts"),
@@ -288,7 +288,7 @@ def _comes_out(text: str) -> bool:
     return bool(found) and len(found) == len(re.findall(_IMPURITY, text))
 
 
-def _taken(pattern: str | None, text: str) -> tuple[int, str]:
+def _matched_bytes(pattern: str | None, text: str) -> tuple[int, str]:
     """Return the bytes of what a pattern is in a text, and the text without it."""
     if pattern is None:
         return 0, text

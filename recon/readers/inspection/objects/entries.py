@@ -14,11 +14,11 @@ from recon.readers.inspection.findings.severity import About
 from recon.readers.inspection.ledger.attributes import (
     STATE,
     Decision,
+    attribute_record,
     base_of,
     class_key,
     decided,
     is_known_class,
-    known,
     libraries,
     names,
     places_of_objects,
@@ -79,7 +79,7 @@ NOT_KNOWN: Said = ("unknown", "", "")
 
 
 @dataclass
-class Held:
+class HeldAttribute:
     """One attribute of one object: the place that leads there, and what all values in it can hold."""
 
     first: GraphPlace
@@ -177,19 +177,19 @@ def object_entries(
             entry = _around_models(held, entry, columns)
         key = (without_numbers(entry.path), entry.status, entry.about, entry.why)
         groups.setdefault(key, []).append(entry)
-    return [_together(group) for group in groups.values()], found
+    return [_merged_entry(group) for group in groups.values()], found
 
 
-def _held_attributes(places: Sequence[GraphPlace]) -> Iterable[Held]:
+def _held_attributes(places: Sequence[GraphPlace]) -> Iterable[HeldAttribute]:
     """Return what every attribute of every object holds, shared values once, in the order of the walk."""
-    found: dict[tuple[int, str], Held] = {}
+    found: dict[tuple[int, str], HeldAttribute] = {}
     met: set[int] = set()
     forms: dict[int, str] = {}  # of places that others stand in
     for place in places:
         key = (id(place.owner), place.attribute)
         one = found.get(key)
         if one is None:
-            one = found[key] = Held(place)
+            one = found[key] = HeldAttribute(place)
         value = place.value
         form = (forms.get(id(place.above), "") if place.nested and place is not one.first else "") + letter_of(value)
         if form[-1] != ".":
@@ -274,7 +274,7 @@ def explained(place: GraphPlace) -> int:
     decision = decided(kind, place.attribute)
     if decision is not None and decision.most:
         return min(decision.bound(1, 1, 1), MIN_BLOB)
-    return NUMBER if known(kind, place.attribute) is not None else 0
+    return NUMBER if attribute_record(kind, place.attribute) is not None else 0
 
 
 def _is_of_array(place: GraphPlace) -> bool:
@@ -300,7 +300,7 @@ def _own_texts(value: Any) -> Iterator[str]:
         yield from texts_of([one for one in parts_of(value) if not has_parts(one)] if has_parts(value) else value)
 
 
-def _status(held: Held, free: _Free, read_whole: bool, columns: frozenset[str] = frozenset()) -> Said:
+def _status(held: HeldAttribute, free: _Free, read_whole: bool, columns: frozenset[str] = frozenset()) -> Said:
     """Return the status of an attribute that no rule tells, what it is about, and why.
 
     `columns`: the names of columns that stand in the file, which are told by themselves.
@@ -310,7 +310,7 @@ def _status(held: Held, free: _Free, read_whole: bool, columns: frozenset[str] =
     if owner is None:
         return HOLDS_NOTHING if empty else ("used", "", "its reader read all of it") if read_whole else NOT_KNOWN
     kind, attribute = class_key(owner), held.first.attribute
-    decision, fits = decided(kind, attribute), known(kind, attribute)
+    decision, fits = decided(kind, attribute), attribute_record(kind, attribute)
     if empty and (decision is not None or fits is not None or not isinstance(value, (bool, type(None)))):
         return HOLDS_NOTHING
     if not held.texts and (fits is not None or (decision is not None and decision.most)) and _is_constant(value):
@@ -347,7 +347,7 @@ def _status(held: Held, free: _Free, read_whole: bool, columns: frozenset[str] =
     return "harmless", "", decision.why if decision is not None else "the same whatever the rows are"
 
 
-def _is_no_place_of_objects(held: Held) -> bool:
+def _is_no_place_of_objects(held: HeldAttribute) -> bool:
     """Return whether no fit of a known library has objects in an attribute, whatever stands in them."""
     owner, attribute = held.first.owner, held.first.attribute
     if owner is None or not _is_of_library(owner) or owner.kind.startswith(GENERATORS):
@@ -355,12 +355,12 @@ def _is_no_place_of_objects(held: Held) -> bool:
     kind = class_key(owner)
     if held.generators and attribute not in {*SEEDS, "rng"}:
         return True
-    return not (known(kind, attribute) is not None and attribute in places_of_objects()) and (
+    return not (attribute_record(kind, attribute) is not None and attribute in places_of_objects()) and (
         decided(kind, attribute) is None or is_known_class(kind)
     )
 
 
-def _are_levels(held: Held) -> bool:
+def _are_levels(held: HeldAttribute) -> bool:
     """Return whether the texts in lists of categories are names, and no list has more of them than columns have."""
     return not held.texts or (held.longest <= LEVELS and all(is_name(text) for text in held.texts))
 
@@ -407,7 +407,7 @@ def _numbers_of_classes(owner: Thing) -> list[int]:
     return []
 
 
-def _around_models(held: Held, entry: LedgerEntry, columns: frozenset[str]) -> LedgerEntry:
+def _around_models(held: HeldAttribute, entry: LedgerEntry, columns: frozenset[str]) -> LedgerEntry:
     """Return the entry of a dict or list that models stand in: a small value where little else does.
 
     Its names of columns and its keys that people give count nothing, once each.
@@ -473,14 +473,17 @@ def _has_bound(place: GraphPlace) -> bool:
     return found is not None and bool(found.most)
 
 
-def _has_more(held: Held) -> bool:
+def _has_more(held: HeldAttribute) -> bool:
     """Return whether an attribute has values of other kinds in it than it should have, or keys that no fit has."""
     owner, value = held.first.owner, held.first.value
     if owner is None:
         return held.beside or held.lists
     if owner.kind.startswith("numpy.") or (held.generators and isinstance(value, Thing)):
         return False
-    fits, decision = known(class_key(owner), held.first.attribute), decided(class_key(owner), held.first.attribute)
+    fits, decision = (
+        attribute_record(class_key(owner), held.first.attribute),
+        decided(class_key(owner), held.first.attribute),
+    )
     entries = value.size if isinstance(value, np.ndarray) else len(value) if isinstance(value, _SEVERAL) else 0
     each = (decision is not None and decision.most == "d") or (fits is not None and fits.per_column())
     return (
@@ -494,19 +497,19 @@ def _has_more(held: Held) -> bool:
     )
 
 
-def _has_form(held: Held, few: bool = False) -> bool:
+def _has_form(held: HeldAttribute, few: bool = False) -> bool:
     """Return whether values of such kinds stand in an attribute as in fits, where fits tell.
 
     `few`: parameters may have others, of as many entries as people write.
     """
     owner = held.first.owner
-    fits = None if owner is None else known(class_key(owner), held.first.attribute)
+    fits = None if owner is None else attribute_record(class_key(owner), held.first.attribute)
     if fits is None or fits.has_form(held.forms):
         return True
     return few and held.longest <= max(MAX_LIST_ENTRIES, *sizes_of(held.first))
 
 
-def _may_have_lists(held: Held, decision: Decision | None) -> bool:
+def _may_have_lists(held: HeldAttribute, decision: Decision | None) -> bool:
     """Return whether lists may stand in the lists of an attribute: those of parameters, as far as a decision says."""
     return bool(decision and decision.most and "f" not in decision.most) and not _is_fitted(held.first)
 
@@ -521,12 +524,12 @@ def _is_fitted(place: GraphPlace) -> bool:
     )
 
 
-def _is_grave(told: Mapping[int, Said], held: Held) -> bool:
+def _is_grave(told: Mapping[int, Said], held: HeldAttribute) -> bool:
     """Return whether a rule tells that rows or labels of rows stand in an attribute, whatever else is in it."""
     return told.get(id(held.first), NOT_KNOWN)[1] == "rows"
 
 
-def _is_generator(held: Held) -> bool:
+def _is_generator(held: HeldAttribute) -> bool:
     """Return whether an attribute is the state of a generator of numpy: its parts, and no number longer than theirs."""
     state = held.widest.value
     twister = isinstance(state, np.ndarray) and state.dtype == np.uint32 and state.shape == (624,)
@@ -538,7 +541,7 @@ def _is_generator(held: Held) -> bool:
     return size <= _GENERATOR and held.keys <= STATE and all(len(t) <= LONGEST for t in held.texts)
 
 
-def _is_bounded(held: Held, each: int) -> bool:
+def _is_bounded(held: HeldAttribute, each: int) -> bool:
     """Return whether names and seeds are no more and no longer than those of honest models: `each` bytes at most."""
     columns, classes, members = sizes_of(held.first)
     most = each * max(1 if each == NUMBER else MOST_TEXTS, columns, classes, members)
@@ -550,7 +553,7 @@ def _length(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
 
 
-def _numbers_fit(held: Held, free: _Free) -> bool:
+def _numbers_fit(held: HeldAttribute, free: _Free) -> bool:
     """Return whether the numbers of a parameter are short ones, as people give them, or few in all of the file."""
     value = held.first.value
     mine = {one for one in (parts_of(value) if has_parts(value) else [value]) if _is_long(one)}
@@ -565,7 +568,7 @@ def _is_long(value: Any) -> bool:
     return isinstance(value, int) and value.bit_length() > SEED
 
 
-def _texts_fit(held: Held, options: frozenset[str], free: _Free) -> bool:
+def _texts_fit(held: HeldAttribute, options: frozenset[str], free: _Free) -> bool:
     """Return whether the texts are options of the class, or names: short ones, and few in all of the file."""
     mine = [t for t in held.texts if t not in options and t not in names() and _last_two(t) not in options]
     free.texts.update(mine)
@@ -577,7 +580,7 @@ def _last_two(name: str) -> str:
     return ".".join(name.rsplit(".", 2)[1:]) if name.startswith("sklearn.") else name
 
 
-def _entry(held: Held, said: Said, told: bool) -> LedgerEntry:
+def _entry(held: HeldAttribute, said: Said, told: bool) -> LedgerEntry:
     """Return the entry of an attribute; it has a level where no finding tells it yet."""
     status, about, why = said
     place = held.first
@@ -587,7 +590,7 @@ def _entry(held: Held, said: Said, told: bool) -> LedgerEntry:
                  "columns" if why == COLUMNS else "")  # fmt: skip
 
 
-def _field(held: Held, part: NodeField) -> LedgerEntry:
+def _field(held: HeldAttribute, part: NodeField) -> LedgerEntry:
     """Return the entry of a field of an array, which is told with the array."""
     place = held.first
     path = f"{place.path}.{part.name}" if part.name else place.path
@@ -595,7 +598,7 @@ def _field(held: Held, part: NodeField) -> LedgerEntry:
                  part.figures)  # fmt: skip
 
 
-def _together(same: list[LedgerEntry]) -> LedgerEntry:
+def _merged_entry(same: list[LedgerEntry]) -> LedgerEntry:
     """Return one entry for several whose paths differ in numbers only."""
     first = same[0]
     if len(same) == 1:

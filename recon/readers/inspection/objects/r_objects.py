@@ -139,7 +139,7 @@ def looked_at(
 ) -> Iterator[tuple[Vector, Finding | None, str]]:
     """Yield every vector below the root with the finding on it, or what it is: code, an aggregate, unknown."""
     for one in _vectors(root, known):
-        finding = _told(one, known) if one.told else _frame(one.path, one.part, one.kept)
+        finding = _part_finding(one, known) if one.told else _frame(one.path, one.part, one.kept)
         if finding is None and not one.code:
             finding = _long(one.path, one.part, one.kept, rows)
         if finding is not None or not (one.code and _is_constant(one)):
@@ -290,7 +290,7 @@ _OF_TERMS = frozenset(["variables", "factors", "term.labels", "order", "intercep
 _NESTED = frozenset(["terminal.class.counts"])  # known parts that do not stand right in the model
 
 
-def _told(one: Vector, known: dict[str, tuple[Level, str]]) -> Finding:
+def _part_finding(one: Vector, known: dict[str, tuple[Level, str]]) -> Finding:
     """Return the finding of a part that is known for its class."""
     level, follows = known[one.told]
     fix = f"m${one.told} <- NULL: predict() does not need it" if level != "medium" else "part of the model"

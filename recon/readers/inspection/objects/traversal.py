@@ -190,7 +190,7 @@ def _below(place: GraphPlace) -> list[GraphPlace]:
     seeded = holder is not None and any(isinstance(k, str) and k.endswith("random_state") for k in holder)
     if all(_is_plain(v) for _, _, v in inner) and not seeded:
         return []
-    return [_inside(place, shown, step, v, place.owner, place.attribute, holder) for shown, step, v in inner]
+    return [_inner_places(place, shown, step, v, place.owner, place.attribute, holder) for shown, step, v in inner]
 
 
 def _has_object(key: Any) -> bool:
@@ -203,7 +203,7 @@ def _is_plain(value: Any) -> bool:
     return isinstance(value, _SCALARS) or (isinstance(value, Thing) and is_scalar(value))
 
 
-def _inside(
+def _inner_places(
     place: GraphPlace, shown: str, step: tuple[str | int, ...], value: Any, owner: Thing | None, attribute: str,
     holder: dict[Any, Any] | None = None,
 ) -> GraphPlace:  # fmt: skip
@@ -216,15 +216,15 @@ def _parts(place: GraphPlace, thing: Thing) -> list[GraphPlace]:
 
     def part(name: str, value: Any) -> GraphPlace:
         if masked:
-            return _inside(place, f".{name}", (name,), value, place.owner, place.attribute)
+            return _inner_places(place, f".{name}", (name,), value, place.owner, place.attribute)
         return GraphPlace(place, (name,), f".{name}", thing, name, value, depth=place.depth + 1)
 
     found = [part(str(k), v) for k, v in thing.fields().items()]
     if not found and thing.state is not None:
         found.append(part("(state)", thing.state))
-    found += [_inside(place, f"[{i}]", (i,), v, thing, "") for i, v in enumerate(thing.items)]
+    found += [_inner_places(place, f"[{i}]", (i,), v, thing, "") for i, v in enumerate(thing.items)]
     found += [
-        replace(_inside(place, f"[{_key(k)}]", (k,), v, thing, k if isinstance(k, str) else ""), nested=False)
+        replace(_inner_places(place, f"[{_key(k)}]", (k,), v, thing, k if isinstance(k, str) else ""), nested=False)
         for k, v in thing.pairs.items()
     ]
     given = [v for v in (*thing.args, *thing.kwargs.values()) if not isinstance(v, _SCALARS)]
@@ -492,10 +492,12 @@ def _bag_finding(place: GraphPlace, bags: EnsembleBags) -> Finding:
     take_out = f"{TAKE_OUT}; without it nothing follows by position, unless somebody guesses the seed"
     own = bags.seeds != "random_state" and isinstance(place.value.get("random_state"), int)
     also = "; the ensemble's own random_state gives the same seeds" if own else ""
-    return Finding("high", "bag-seeds", path, what, follows, take_out + also, True, _stored(place.value, bags.seeds))
+    return Finding(
+        "high", "bag-seeds", path, what, follows, take_out + also, True, _stored_seeds(place.value, bags.seeds)
+    )
 
 
-def _stored(ensemble: Thing, attribute: str) -> tuple[Any, ...]:
+def _stored_seeds(ensemble: Thing, attribute: str) -> tuple[Any, ...]:
     """Return the first seeds that an ensemble stores in the attribute that its bags follow from."""
     if attribute == "random_state":
         return (ensemble.get("random_state"),)

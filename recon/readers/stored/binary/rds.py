@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from recon.io.files.opening import current, within
+from recon.io.files.opening import budget_within, current
 from recon.readers.stored.pickled.joblib_files import beginning, compression, decompress
 from solvers.foundation.errors import ReleaseError
 
@@ -75,7 +75,7 @@ _LONGEST_ENCODING = 40  # characters
 
 def read_rds(data: bytes, memory: int = 1 << 30) -> RObject:
     """Return the object in an .rds file; raise `ReleaseError` where it is broken, too large or too deep."""
-    with within(memory):
+    with budget_within(memory):
         return _unserialized(data, memory)
 
 

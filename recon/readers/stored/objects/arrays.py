@@ -463,7 +463,7 @@ def padding_bytes(array: np.ndarray[Any, Any]) -> int:
     return int(np.count_nonzero(raw[:, ~used]))
 
 
-def reached(value: Any) -> set[int]:
+def reachable_ids(value: Any) -> set[int]:
     """Return the ids of everything in a raw value. Iterative."""
     met: set[int] = set()
     weight(value, met)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from recon.io.files.opening import current, size_text
-from recon.readers.stored.objects.arrays import reached, weight
+from recon.readers.stored.objects.arrays import reachable_ids, weight
 from recon.readers.stored.objects.raw import How, Keys, Name, check_call, vetted, would_run
 from recon.readers.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError
@@ -85,7 +85,7 @@ class Machine:
                     self.budget.settle()
                     self.budget.opcodes -= count  # of a pickle inside a pickle: both count
                     root = self.stack.pop()
-                    self.odd += _unreached(self.lost, root)
+                    self.odd += _unreached_bytes(self.lost, root)
                     return root
             raise ReleaseError(f"the pickle has more than {MAX_OPCODES:,} opcodes")
         except ReleaseError as error:
@@ -432,9 +432,9 @@ _KNOWN = _table()
 Machine.table = [_KNOWN.get(bytes([code]), _UNKNOWN) for code in range(256)]
 
 
-def _unreached(lost: list[Any], root: Any) -> int:
+def _unreached_bytes(lost: list[Any], root: Any) -> int:
     """Return the bytes of what was dropped while a pickle was read and does not stand in its root; linear."""
-    return weight(lost, reached(root), 1) if lost else 0
+    return weight(lost, reachable_ids(root), 1) if lost else 0
 
 
 def check_end(data: bytes, end: int) -> None:

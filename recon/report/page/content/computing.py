@@ -32,7 +32,7 @@ from recon.report.page.blocks import (
     rows_of,
     sentence_of,
 )
-from recon.report.page.content.people import added, who
+from recon.report.page.content.people import added_part, who
 from recon.report.page.content.remedies import helping, judging
 
 LEAKING_LISTED = 1000  # rows of one table
@@ -56,7 +56,7 @@ def _leaking(document: Document) -> PagePart:
     if len(curve) > 1 and (svg := exposure_curve(curve)):
         blocks.append(ChartBlock("How exposure is spread over people", svg, _curve_in_words(curve), told=True))
     blocks += _attributes(document)
-    blocks += _forced(document)
+    blocks += _forced_blocks(document)
     blocks += _cells(document)
     blocks += _one_class(document)
     intro = "Groups with the fewest bits left come first, and of these the smallest. "
@@ -140,7 +140,7 @@ def _attributes(document: Document) -> list[Block]:
     return [ChartBlock("What is revealed of each attribute", svg, text), table] if svg else [table]
 
 
-def _forced(document: Document) -> list[Block]:
+def _forced_blocks(document: Document) -> list[Block]:
     """Return the rows and values that are certain in every possible world."""
     found, out = document.get("forced") or {}, list[Block]()
     if found.get("rows"):
@@ -267,8 +267,9 @@ def parts(document: Document) -> list[PagePart]:
     The findings in words and the glossary are among them.
     """
     found = [
-        judging(document), _leaking(document), who(document), added(document), helping(document), _in_words(document),
-        _computed(document), _glossary(),
+        judging(document), _leaking(document), who(document), added_part(document), helping(document),
+        _in_words(document),
+        _computation_part(document), _glossary(),
     ]  # fmt: skip
     return [one for one in found if one is not None]
 
@@ -289,7 +290,7 @@ def _glossary() -> PagePart:
     return PagePart("glossary", "Glossary", "The words of this report in plain words.", [PairBlock("", list(GLOSSARY))])
 
 
-def _computed(document: Document) -> PagePart:
+def _computation_part(document: Document) -> PagePart:
     """Return how the figures were computed."""
     how, made = document.get("how") or {}, document["made"]
     blocks: list[Block] = [_files_table(document), PairBlock("The run", _run_of(document, how))]

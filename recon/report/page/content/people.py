@@ -147,7 +147,7 @@ def _values_of(row: Document) -> str:
     return name_of(", ".join(f"{name_of(key, 40)} = {name_of(value, 40)}" for key, value in row.items()), 600)
 
 
-def added(document: Document) -> PagePart | None:
+def added_part(document: Document) -> PagePart | None:
     """Return what the new release adds to the earlier ones of its register; None without a register."""
     adds = document.get("adds")
     if not adds:

@@ -31,9 +31,9 @@ from solvers.foundation.limits import Limits, ended
 from solvers.kernel.claims import Labelled, Removal, ValueRemoval
 from solvers.positions.assignments.domains import Domains
 from solvers.positions.assignments.propagation.fixpoint import Loops, Vectorised, fastest, propagate
-from solvers.positions.assignments.propagation.tables import DomainState, ProblemTables, packed
+from solvers.positions.assignments.propagation.tables import DomainState, ProblemTables, pack_bits
 from solvers.positions.assignments.propagation.vectorised import values_left
-from solvers.programs.dual_bounds import rounded, whole
+from solvers.programs.dual_bounds import integer_duals, rounded_duals
 from solvers.programs.linear_program import LinearProgram, ProgramSolution, by_column
 from solvers.statements.meetings import Meetings
 from solvers.statements.release import ANY_LABEL
@@ -263,8 +263,8 @@ class LabelSearch:
         """Return a step whose weights are rounded duals (positive for lower sides), None where none is a proof."""
         given = self.statements
         known = duals[: len(given.tree)]
-        fine = ((over, whole(known, over)) for over in FINE)
-        for over, y in (*rounded(known, given.low, given.high), *fine):
+        fine = ((over, integer_duals(known, over)) for over in FINE)
+        for over, y in (*rounded_duals(known, given.low, given.high), *fine):
             weights = tuple(
                 (int(given.tree[s]), int(given.label[s]), bool(given.distinct[s]), -int(y[s]))
                 for s in np.flatnonzero(y).tolist()
@@ -485,7 +485,7 @@ def _labelled(tables: ProblemTables, state: DomainState, problem: RowProblem, st
         bits = np.zeros((1, len(tables.owner) * 64), dtype=bool)
         bits[:, tables.at] = (problem.label == k) | (problem.label == ANY_LABEL)
         own = rows[label == k]
-        left = state.words[own] & packed(bits)
+        left = state.words[own] & pack_bits(bits)
         for i, lost in zip(own.tolist(), left != state.words[own], strict=True):
             trees = np.unique(tables.owner[lost])
             state.changed[i, trees] = state.counts[trees] = state.flows[trees] = True

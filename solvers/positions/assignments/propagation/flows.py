@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 from solvers.foundation.array_types import Bits, Ints
 from solvers.kernel.claims import Hall, Removal
 from solvers.positions.assignments.propagation.tables import DomainState, ProblemTables
-from solvers.positions.assignments.propagation.vectorised import bounds, kept, of_tree
+from solvers.positions.assignments.propagation.vectorised import bounds, of_tree, store_domains
 
 
 def flow(tables: ProblemTables, state: DomainState, t: int) -> tuple[list[Removal], bool]:
@@ -50,7 +50,7 @@ def flow(tables: ProblemTables, state: DomainState, t: int) -> tuple[list[Remova
                 one.held &= ~out
                 found.append(_hall(tables, t, m, full, values))
         held[rows] = one.held
-    return found, kept(tables, state, t, held)
+    return found, store_domains(tables, state, t, held)
 
 
 def _hall(tables: ProblemTables, t: int, m: int, full: bool, values: Ints) -> Hall:

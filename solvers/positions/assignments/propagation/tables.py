@@ -86,7 +86,7 @@ class ProblemTables(NamedTuple):
         )
 
 
-def packed(bits: Bits) -> Words:
+def pack_bits(bits: Bits) -> Words:
     """Return (rows, bits) as (rows, words), bits counted from the lowest; one word at least."""
     padded = np.zeros((len(bits), max(1, -(-bits.shape[1] // WORD)) * WORD), dtype=bool)
     padded[:, : bits.shape[1]] = bits
@@ -95,7 +95,7 @@ def packed(bits: Bits) -> Words:
 
 def _packed_sets(problem: RowProblem) -> tuple[Words, Ints]:
     """Return (values, words) the parts that values allow of the attributes in `problem.sets`, and where each begins."""
-    tables = [packed(allowed) for _, allowed in sorted(problem.sets.items())]
+    tables = [pack_bits(allowed) for _, allowed in sorted(problem.sets.items())]
     starts = np.cumsum([0, *(table.shape[1] for table in tables)]).astype(np.int64)
     empty = np.zeros((len(problem.tree), 0), dtype=np.uint64)
     return np.ascontiguousarray(np.concatenate([empty, *tables], axis=1)), starts

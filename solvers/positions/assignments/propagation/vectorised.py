@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.foundation.array_types import Bits, Ints
-from solvers.positions.assignments.propagation.tables import EXACT, MOST_SUMS, DomainState, ProblemTables, packed
+from solvers.positions.assignments.propagation.tables import EXACT, MOST_SUMS, DomainState, ProblemTables, pack_bits
 from solvers.statements.meetings import WORD, Words
 
 
@@ -161,10 +161,10 @@ def of_tree(tables: ProblemTables, state: DomainState, t: int) -> Bits:
     return bits[:, : int(tables.value[t + 1] - tables.value[t])].astype(bool)
 
 
-def kept(tables: ProblemTables, state: DomainState, t: int, held: Bits) -> bool:
+def store_domains(tables: ProblemTables, state: DomainState, t: int, held: Bits) -> bool:
     """Store what the rows have left in a tree; note what changed, and return whether some row has nothing left."""
     span = slice(int(tables.word[t]), int(tables.word[t + 1]))
-    words = packed(held)
+    words = pack_bits(held)
     lost = (words != state.words[:, span]).any(axis=1)
     state.words[:, span] = words
     state.changed[lost, t] = True
@@ -214,7 +214,7 @@ def _count(tables: ProblemTables, state: DomainState, t: int) -> tuple[list[int]
                     held[rows, v] = True
             if (~held.any(axis=1) & (times > 0)).any():
                 break
-        if kept(tables, state, t, held):
+        if store_domains(tables, state, t, held):
             return found, True
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from encoders.domain.values import AnyAttribute, Continuous, Listed, Test, Value, exact
+from encoders.domain.values import AnyAttribute, Categorical, Continuous, Test, Value, exact
 from encoders.models.models import (
     AnyModel,
     Boosting,
@@ -346,20 +346,20 @@ def _hints(columns: LightGBMFeatures, rows: int | None) -> dict[str, AnyAttribut
         gaps = name in columns.gaps
         if name in columns.coded:
             if columns.coded[name]:
-                out[name] = _listed(name, columns.coded[name], gaps)
+                out[name] = _categorical(name, columns.coded[name], gaps)
         elif isinstance(info[0], int) and isinstance(info[-1], int):
             codes = sorted({int(v) for v in info if v >= 0})
             if codes:  # LightGBM leaves rare categories out (min_data_in_bin): one value stands for them
-                out[name] = Listed(name, (*codes, codes[-1] + 1), missing=gaps)
+                out[name] = Categorical(name, (*codes, codes[-1] + 1), missing=gaps)
         elif rows is not None and rows <= SAMPLED_FOR_BINS and info[0] < info[-1]:
             out[name] = Continuous(name, exact(float(info[0])), exact(float(info[-1])), missing=gaps)
     return out
 
 
-def _listed(name: str, values: Sequence[Value], gaps: bool) -> Listed:
+def _categorical(name: str, values: Sequence[Value], gaps: bool) -> Categorical:
     """Return the attribute of some categories, numbers ascending."""
     in_order = values if any(isinstance(v, str) for v in values) else sorted(values)
-    return Listed(name, tuple(in_order), missing=gaps)
+    return Categorical(name, tuple(in_order), missing=gaps)
 
 
 # ------------------------------------------------------------------ statements

@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 
 from encoders.models.models import Tree
 from recon.readers.formats.boosters.lightgbm.file import LightGBMFile, StoredLightGBMTree
-from recon.readers.formats.boosters.shared import BoosterTree, one_unknown, sums, whole
+from recon.readers.formats.boosters.shared import BoosterTree, nearest_integer, one_unknown, sums
 from solvers.foundation.errors import Unsupported
 from solvers.statements.gradients.boosted import Gradients, rows_at
 
@@ -167,7 +167,7 @@ def _solutions(
     off = tree.off[0] / objective.sigmoid
     if not rates or (not known.sure and total is None):
         return _by_trial(tree, base, step, rates) if not off else []
-    found = [c for rate in rates if (c := _settled(tree, base, step, rate, known, off)) is not None]
+    found = [c for rate in rates if (c := _unique_counts(tree, base, step, rate, known, off)) is not None]
     return found if found or known.sure or off else _by_trial(tree, base, step, rates)
 
 
@@ -179,13 +179,13 @@ def _by_trial(
     if rates and rates[0] > 0:  # lambda is unknown: base + step H / rate + step lambda / rate; 0 is tried by itself
         fixed = base + step * tree.weight / rates[0]
         error = error + SIX_DIGITS * np.abs(fixed - base)
-        zero = _settled(tree, base, step, rates[0], RateCandidates(tuple(rates)))
+        zero = _unique_counts(tree, base, step, rates[0], RateCandidates(tuple(rates)))
         found = {tuple(c.tolist()) for c in one_unknown(fixed, step / rates[0], tree.rows, error)}
         return list(found | ({zero} if zero is not None else set()))
     return [tuple(c.tolist()) for c in one_unknown(base, step * tree.weight, tree.rows, error)]
 
 
-def _settled(
+def _unique_counts(
     tree: Round,
     base: NDArray[np.float64],
     step: NDArray[np.float64],
@@ -204,7 +204,7 @@ def _settled(
         for ridge in lambdas:
             moved = by * (weight + ridge) / rate
             rounded = (off * (weight + ridge) + (abs(by) + off) * tree.off[1]) / rate
-            count = whole(start + moved, SINGLE * n + SIX_DIGITS * abs(moved) + 1e-6 + rounded)
+            count = nearest_integer(start + moved, SINGLE * n + SIX_DIGITS * abs(moved) + 1e-6 + rounded)
             if count is not None and 0 <= count <= n:
                 options.add(count)
         if len(options) != 1:
@@ -255,7 +255,7 @@ def errors(grown: BoosterTree, rows: Sequence[int], gradient: Sizes, hessian: Si
 
 def _of_gradients(grown: BoosterTree, rows: Sequence[int], of: Sizes) -> list[float]:
     """Return the errors of the sums of gradients per node."""
-    return [0.0] * len(rows) if of.exact else _rounded(grown, rows, of.most, 0.0)
+    return [0.0] * len(rows) if of.exact else _rounding_errors(grown, rows, of.most, 0.0)
 
 
 def _of_hessians(grown: BoosterTree, rows: Sequence[int], of: Sizes) -> list[float]:
@@ -265,7 +265,7 @@ def _of_hessians(grown: BoosterTree, rows: Sequence[int], of: Sizes) -> list[flo
     six per level in what histograms hold beside their node's sum.
     """
     if not of.exact:
-        return _rounded(grown, rows, of.most, 8 * EPSILON)
+        return _rounding_errors(grown, rows, of.most, 8 * EPSILON)
     out, beside = [0.0] * len(rows), [0.0] * len(rows)
     for i, (split, links) in enumerate(zip(grown.splits, grown.children, strict=True)):
         if split is None:
@@ -277,7 +277,7 @@ def _of_hessians(grown: BoosterTree, rows: Sequence[int], of: Sizes) -> list[flo
     return out
 
 
-def _rounded(grown: BoosterTree, rows: Sequence[int], most: float, more: float) -> list[float]:
+def _rounding_errors(grown: BoosterTree, rows: Sequence[int], most: float, more: float) -> list[float]:
     """Return errors of sums per node where every addition may be rounded; `more` is added on every level."""
     out = [MORE * rows[0] * UNIT * rows[0] * most] * len(rows)
     anew, depth = list(rows[:1]) * len(rows), [0] * len(rows)
@@ -379,14 +379,14 @@ def span(text: str | None, otherwise: float) -> NumberSpan:
     return NumberSpan.near(value, READ if _significant(value) <= PRINTED_DIGITS else SIX)
 
 
-def solved(
+def solve_rate(
     booster: LightGBMFile, first: Sequence[Grove], proved: Mapping[int, Sequence[int]], setting: BoostingSetting
 ) -> tuple[NumberSpan, BoostingSetting]:
     """Return the learning rate of the first round, and the setting with lambda where the file does not say it.
 
     The rows of a class in the leaves give G, hence rate = -(value - start)(H + lambda) / G of every leaf.
     """
-    leaves = [leaf for g in first for leaf in _measured(booster, g, proved[g.number], setting)]
+    leaves = [leaf for g in first for leaf in _first_leaves(booster, g, proved[g.number], setting)]
     rate, ridge = _common(leaves, setting.ridge, setting.listed), setting.ridge
     vague = ridge.high - ridge.low > SIX * ridge.high
     fit = _by_pairs([leaf for leaf in leaves if not leaf.listed]) if rate is None or vague else None
@@ -416,7 +416,7 @@ class FirstLeaf:
         return NumberSpan(self.ratio.low * low * (1 - OFF), self.ratio.high * high * (1 + OFF))
 
 
-def _measured(booster: LightGBMFile, g: Grove, counts: Sequence[int], setting: BoostingSetting) -> list[FirstLeaf]:
+def _first_leaves(booster: LightGBMFile, g: Grove, counts: Sequence[int], setting: BoostingSetting) -> list[FirstLeaf]:
     """Return the leaves of a tree of the first round whose gradients do not cancel."""
     of, classes = g.number, max(2, booster.per_round)
     mine = 1 if setting.law.loss == "log_loss" else of

@@ -41,7 +41,7 @@ from recon.readers.formats.boosters.lightgbm.rates import (
     errors,
     number,
     rate_of,
-    solved,
+    solve_rate,
     span,
 )
 from recon.readers.formats.boosters.lightgbm.rates import value_above as above_of
@@ -74,7 +74,7 @@ class Reach:
     odds: Floats
 
 
-def _before(
+def _score_ranges(
     trees: Sequence[tuple[int, int, StoredLightGBMTree]], start: Floats, off: float, boxes: int = MAX_BOXES
 ) -> Iterator[Reach]:
     """Yield per tree (round, score it adds to, tree) between which scores rows lie before its round.
@@ -82,7 +82,7 @@ def _before(
     `start`: those of the first round; scores add up from 0. `off`: how far a leaf's value may be from what was added.
     Trees come round by round. Cost: boxes times leaves times features that are cut.
     """
-    cuts = _chosen([tree for _, _, tree in trees], boxes)
+    cuts = _chosen_cuts([tree for _, _, tree in trees], boxes)
     shape = (cuts.cell.shape[1], len(start))
     low, high = np.zeros(shape), np.zeros(shape)
     first = _meetings(trees[0][2], cuts)
@@ -98,13 +98,13 @@ def _before(
         high[:, of] += np.where(met, values[:, None], -np.inf).max(axis=0) + slack
 
 
-def _chosen(trees: Sequence[StoredLightGBMTree], boxes: int) -> FeatureCuts:
+def _chosen_cuts(trees: Sequence[StoredLightGBMTree], boxes: int) -> FeatureCuts:
     """Return the thresholds with the greatest spread of leaves on their trees, up to so many boxes."""
     weight: Counter[tuple[int, float]] = Counter()
     for tree in trees:
         spread = max(tree.value) - min(tree.value)
         for feature, threshold, kind in zip(tree.feature, tree.threshold, tree.kind, strict=True):
-            if isinstance(threshold, float) and _plain(kind):
+            if isinstance(threshold, float) and _is_plain_split(kind):
                 weight[feature, threshold] += spread  # type: ignore[assignment]
     leaves = [len(tree.value) for tree in trees]
     most = min(boxes, MAX_WORK // (12 * sum(leaves)), MAX_CELLS // max(leaves))
@@ -120,7 +120,7 @@ def _chosen(trees: Sequence[StoredLightGBMTree], boxes: int) -> FeatureCuts:
     return FeatureCuts(thresholds, grid)
 
 
-def _plain(kind: int) -> bool:
+def _is_plain_split(kind: int) -> bool:
     """Return whether a split compares numbers, of which none counts as missing."""
     return not kind & 1 and kind >> 2 & 3 == NONE
 
@@ -141,7 +141,7 @@ def _meetings(tree: StoredLightGBMTree, cuts: FeatureCuts) -> NDArray[np.bool_]:
             continue
         feature, threshold = tree.feature[node], tree.threshold[node]
         left = right = spans
-        if isinstance(threshold, float) and _plain(tree.kind[node]):
+        if isinstance(threshold, float) and _is_plain_split(tree.kind[node]):
             low, high = spans.get(feature, (-np.inf, np.inf))
             left = {**spans, feature: (low, min(high, threshold))}
             right = {**spans, feature: (max(low, threshold), high)}
@@ -201,10 +201,10 @@ def boosting(
         )
     if not all(_sensible(g.stored) for g in groves):
         raise Unsupported("some leaf value, weight or learning rate is no figure of training")
-    rate, setting = solved(booster, groves[:per_round], proved, _settled(booster, groves, proved))
+    rate, setting = solve_rate(booster, groves[:per_round], proved, _shared_setting(booster, groves, proved))
     last = min(last, _complete(booster, groves))
     found = []
-    for g, known in zip(groves, _bounded(groves, proved, setting), strict=True):
+    for g, known in zip(groves, _gradient_sizes(groves, proved, setting), strict=True):
         turn, of = divmod(g.number, per_round)
         own = rate if not turn else rate_of(booster, g.stored, rate, setting.value)
         steps = np.array(g.stored.value)[g.order]
@@ -259,7 +259,9 @@ def _sensible(tree: StoredLightGBMTree) -> bool:
     return values and min(tree.weight) >= 0 and max(tree.weight) < LARGE * LARGE
 
 
-def _settled(booster: LightGBMFile, groves: Sequence[Grove], proved: Mapping[int, Sequence[int]]) -> BoostingSetting:
+def _shared_setting(
+    booster: LightGBMFile, groves: Sequence[Grove], proved: Mapping[int, Sequence[int]]
+) -> BoostingSetting:
     """Return what the trees share, with what parameters say."""
     rows, params = sum(groves[0].stored.count), booster.params or {}
     value, weight = digits([g.stored.value for g in groves]), digits([g.stored.weight for g in groves])
@@ -396,7 +398,7 @@ def _snapped(low: float, high: float, unit: float) -> tuple[float, float]:
     return low, high
 
 
-def _bounded(
+def _gradient_sizes(
     groves: Sequence[Grove], proved: Mapping[int, Sequence[int]], setting: BoostingSetting
 ) -> list[tuple[Sizes, Sizes]]:
     """Return, per tree, the sizes of gradients and hessians that its rows can have: rough ones if they do."""
@@ -404,7 +406,7 @@ def _bounded(
     places = [(*divmod(g.number, per_round), g.stored) for g in groves]
     out: list[tuple[Sizes, Sizes]] = []
     for boxes in (1, MAX_BOXES):
-        found = zip(groves, _before(places, start, setting.value, boxes), strict=True)
+        found = zip(groves, _score_ranges(places, start, setting.value, boxes), strict=True)
         out = [_sizes(setting, reach, g, groves[0], proved) for g, reach in found]
         if all(one.exact for pair in out for one in pair):
             break

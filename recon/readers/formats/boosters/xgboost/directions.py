@@ -19,8 +19,8 @@ import numpy as np
 from encoders.domain.domain import GUESSED, Condition
 from encoders.domain.values import (
     AnyAttribute,
+    Categorical,
     Continuous,
-    Listed,
     Ranges,
     Test,
     Value,
@@ -161,7 +161,7 @@ class Directions:
         binder, test = self.binder, split.test
         feature = binder.features[split.feature]
         k = binder.domain.place.get(feature.attribute)
-        attribute: AnyAttribute = Listed(feature.attribute, (0, 1)) if k is None else binder.domain.all[k]
+        attribute: AnyAttribute = Categorical(feature.attribute, (0, 1)) if k is None else binder.domain.all[k]
         own = test if attribute.missing else replace(test, missing=False)
         try:
             if k is not None:
@@ -185,7 +185,7 @@ class Directions:
         """Return where a feature has this value."""
         feature = self.binder.features[name]
         k = self.binder.domain.place.get(feature.attribute)
-        attribute: AnyAttribute = Listed(feature.attribute, (0, 1)) if k is None else self.binder.domain.all[k]
+        attribute: AnyAttribute = Categorical(feature.attribute, (0, 1)) if k is None else self.binder.domain.all[k]
         if isinstance(attribute, Continuous):
             held = feature.make is None and is_number(value) and attribute.holds(exact(value))
             return (attribute.point(value),) if held else ()
@@ -206,7 +206,7 @@ class Directions:
         for name in dict.fromkeys(name for name, _ in self.splits):
             feature = self.binder.features[name]
             k = self.binder.domain.place.get(feature.attribute)
-            attribute: AnyAttribute = Listed(feature.attribute, (0, 1)) if k is None else self.binder.domain.all[k]
+            attribute: AnyAttribute = Categorical(feature.attribute, (0, 1)) if k is None else self.binder.domain.all[k]
             listed = self.listed_values(attribute, name)
             if not listed:
                 return None
@@ -351,7 +351,7 @@ class Directions:
         out = []
         for name, ranges in path.items():
             k = self.binder.domain.place.get(name)
-            attribute: AnyAttribute = Listed(name, (0, 1)) if k is None else self.binder.domain.all[k]
+            attribute: AnyAttribute = Categorical(name, (0, 1)) if k is None else self.binder.domain.all[k]
             if not ranges:
                 return None
             if ranges == (attribute.span,):

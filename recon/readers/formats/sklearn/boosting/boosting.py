@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from encoders.domain.values import Listed, Value, exact
+from encoders.domain.values import Categorical, Value, exact
 from encoders.models.models import UnusedPublication
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.drafts.facts import Feature
@@ -80,7 +80,7 @@ def read(thing: Thing, form: str) -> Draft:
         stages = histogram_stages(thing, len(names), columns)
         arrays = [tree for stage in stages for tree in stage]
     else:
-        arrays = [stored_arrays(e, len(names), f"estimators_[{i}]") for i, e in enumerate(_listed(thing))]
+        arrays = [stored_arrays(e, len(names), f"estimators_[{i}]") for i, e in enumerate(_base_trees(thing))]
     for i, one in enumerate(arrays):
         place = f"tree {i} of _predictors" if histogram else f"tree {i} of estimators_"
         one.agree(place, rows="count" if histogram else "n_node_samples")
@@ -127,10 +127,10 @@ def read(thing: Thing, form: str) -> Draft:
     )
 
 
-def _category_values(name: str, values: Collection[Value]) -> Listed:
+def _category_values(name: str, values: Collection[Value]) -> Categorical:
     """Return the attribute of a feature with these categories, numbers ascending."""
     texts = any(isinstance(v, str) for v in values)
-    return Listed(name, tuple(values) if texts else tuple(sorted(values, key=exact)))
+    return Categorical(name, tuple(values) if texts else tuple(sorted(values, key=exact)))
 
 
 def _held_out(thing: Thing) -> bool:
@@ -230,7 +230,7 @@ def _unusual(thing: Thing, trees: list[TreeArrays]) -> str:
     return ""
 
 
-def _listed(thing: Thing) -> list[Any]:
+def _base_trees(thing: Thing) -> list[Any]:
     """Return the base trees, stage by stage."""
     found = thing.get("estimators_")
     flat = found.ravel().tolist() if isinstance(found, np.ndarray) and found.dtype == object else found

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.domain.values import Grid, Listed, exact, is_number
+from encoders.domain.values import Categorical, Grid, exact, is_number
 from encoders.models.models import AnyModel, Boosting, Forest, TreeSums, UnusedPublication
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.sklearn.trees.draft import TreesDraft
@@ -150,7 +150,7 @@ class BoostingDraft(TreesDraft):
 def _greatest_label(binder: Binder) -> float:
     """Return the greatest size of a value of the domain's label, infinity where that is not known."""
     label = binder.domain.label
-    if isinstance(label, Listed):
+    if isinstance(label, Categorical):
         return max(abs(float(exact(v))) if is_number(v) else np.inf for v in label.values)
     if isinstance(label, Grid):
         return max(abs(float(label.minimum)), abs(float(label.maximum)))

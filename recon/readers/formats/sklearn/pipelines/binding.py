@@ -16,13 +16,24 @@ from fractions import Fraction
 import numpy as np
 
 from encoders.domain.domain import Condition, Domain
-from encoders.domain.values import MISSING, AnyAttribute, Cell, Continuous, Grid, Listed, Test, Value, exact, is_number
+from encoders.domain.values import (
+    MISSING,
+    AnyAttribute,
+    Categorical,
+    Cell,
+    Continuous,
+    Grid,
+    Test,
+    Value,
+    exact,
+    is_number,
+)
 from encoders.models.models import AnyModel, Boosting, ColumnFigures, Forest, Tree
 from encoders.models.nodes import Nodes
 from recon.readers.formats.drafts.binding import Binder, has, listed_test, passes
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.drafts.facts import Feature
-from recon.readers.formats.sklearn.pipelines.columns import Imputed, Outside, StepColumn
+from recon.readers.formats.sklearn.pipelines.columns import Imputed, OutsideTest, StepColumn
 from recon.readers.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError
 
@@ -93,7 +104,7 @@ class Hints:
                 values.sort(key=exact)
             if missing and MISSING in values:
                 raise ReleaseError(f"'{name}' has gaps and a category '{MISSING}': give a domain (--domain)")
-            return Listed(name, tuple(values), missing=missing)
+            return Categorical(name, tuple(values), missing=missing)
         if source in self.ranges:
             return Continuous(name, *self.ranges[source], missing=missing)
         return None
@@ -148,7 +159,7 @@ class PipelineBinder(Binder):
                 f"the model tests whether '{attribute.name}' is missing, but the domain has no missing value of it"
             )
             raise ReleaseError(f'{message}: declare it with "missing": true')
-        if isinstance(attribute, Listed):
+        if isinstance(attribute, Categorical):
             return self.listed(attribute, feature, test, compare)
         if test.bare:
             if _is_nan(compare(None)):
@@ -158,7 +169,7 @@ class PipelineBinder(Binder):
             return super().test(attribute, feature, test, compare)
         return _among(attribute, feature, test, compare)
 
-    def listed(self, attribute: Listed, feature: Feature, test: Test, compare: Callable[[Cell], Value]) -> Test:
+    def listed(self, attribute: Categorical, feature: Feature, test: Test, compare: Callable[[Cell], Value]) -> Test:
         """Return the listed values that pass."""
         if not test.bare:
             missing = attribute.missing and passes(test, compare(None))
@@ -175,7 +186,7 @@ def straight(model: AnyModel, domain: Domain) -> AnyModel:
         known: dict[int, tuple[Condition, ...]] = {}
         return replace(model, trees=tuple(replace(t, nodes=_swapped(t.nodes, domain, known)) for t in model.trees))
     for condition in model.conditions():
-        if any(isinstance(test, Outside) for _, test in condition):
+        if any(isinstance(test, OutsideTest) for _, test in condition):
             why = f"'{condition[0][0]}' is binned one-hot for a model that is no tree"
             raise ReleaseError(f"{why}: declare a domain (--domain) that gives it a 'resolution'")
     return model
@@ -186,20 +197,20 @@ def _swapped(nodes: Nodes, domain: Domain, known: dict[int, tuple[Condition, ...
 
     `known`: the conditions that became of a table, by its id, so that trees go on sharing one.
     """
-    outside = np.array([isinstance(condition[0][1], Outside) for condition in nodes.conditions], dtype=bool)
+    outside = np.array([isinstance(condition[0][1], OutsideTest) for condition in nodes.conditions], dtype=bool)
     if not outside.any():
         return nodes
     table = nodes.conditions
     if id(table) not in known:
         known[id(table)] = tuple(
-            _inside(c, domain) if out else c for c, out in zip(table, outside.tolist(), strict=True)
+            _inner_condition(c, domain) if out else c for c, out in zip(table, outside.tolist(), strict=True)
         )
     flipped = np.append(outside, False)[nodes.condition]  # leaves, whose number is -1, stay
     children = np.where(flipped[:, None], nodes.children[:, ::-1], nodes.children)
     return replace(nodes, conditions=known[id(table)], children=children)
 
 
-def _inside(condition: Condition, domain: Domain) -> Condition:
+def _inner_condition(condition: Condition, domain: Domain) -> Condition:
     """Return the condition that the range itself makes, of one that asks for what lies outside."""
     name, test = condition[0]
     missing = domain.all[domain.place[name]].missing and not test.missing

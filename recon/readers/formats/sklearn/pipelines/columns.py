@@ -52,7 +52,7 @@ def _number(value: Value) -> float:
 
 
 @dataclass(frozen=True)
-class Scaled(Map):
+class ScaledMap(Map):
     """(x - subtract) / divide * multiply + add, clipped; None: that operation is left out."""
 
     subtract: float | None = None
@@ -206,7 +206,7 @@ class OneOf(Map):
 
 
 @dataclass(frozen=True, slots=True)
-class Outside(Test):
+class OutsideTest(Test):
     """Everything but the range, as a test that no attribute knows: a tree says it by the other branch."""
 
 
@@ -304,7 +304,7 @@ class StepColumn:
         found = replace(inside, missing=test.missing)
         if passes(test, compare(middle)):
             return found
-        return Outside(None, found.low, found.high, found.low_open, found.high_open, found.missing)
+        return OutsideTest(None, found.low, found.high, found.low_open, found.high_open, found.missing)
 
     def border(self, cut: float, rising: bool) -> float | None:
         """Return the last raw number whose column is on the lower side of a cut, None where none or all are there.
@@ -333,7 +333,7 @@ class StepColumn:
     def back(self, value: float) -> float | None:
         """Return about which raw number becomes a value, None where steps are not all arithmetic."""
         for step in reversed(self.maps):
-            if isinstance(step, Scaled):
+            if isinstance(step, ScaledMap):
                 value = (value - (step.add or 0.0)) / (step.multiply or 1.0) * (step.divide or 1.0) + (
                     step.subtract or 0.0
                 )

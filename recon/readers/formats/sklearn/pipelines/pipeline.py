@@ -22,7 +22,7 @@ from recon.readers.formats.drafts.drafts import CLASSES, SUBSET, Draft
 from recon.readers.formats.drafts.facts import Feature
 from recon.readers.formats.sklearn.pipelines.binding import ColumnStatements, Hints, PipelineBinder, straight
 from recon.readers.formats.sklearn.pipelines.columns import StepColumn
-from recon.readers.formats.sklearn.pipelines.steps import DEEPEST, passed, steps_of, word
+from recon.readers.formats.sklearn.pipelines.steps import DEEPEST, columns_after, steps_of, word
 from recon.readers.formats.sklearn.trees.draft import TreesDraft
 from recon.readers.formats.sklearn.trees.trees import class_values, feature_names
 from recon.readers.stored.objects.things import Thing
@@ -135,7 +135,7 @@ def _check_nesting(thing: Thing) -> None:
     """Refuse models inside models without end: a file may say that a search's best model is the search itself."""
     level, opened = [thing], 0
     for _ in range(DEEPEST):
-        level = [one for outer in level for one in _inside(outer) if isinstance(one, Thing)]
+        level = [one for outer in level for one in _inner_models(outer) if isinstance(one, Thing)]
         opened += len(level)
         if opened > MAX_MODELS:
             break
@@ -144,7 +144,7 @@ def _check_nesting(thing: Thing) -> None:
     raise ReleaseError("models are nested too deeply in one another, or are too many")
 
 
-def _inside(thing: Thing) -> list[Any]:
+def _inner_models(thing: Thing) -> list[Any]:
     """Return what stands inside a wrapper of models."""
     if thing.class_name in PIPELINES:
         return [step[1] for step in steps_of(thing, "steps", 2, "Pipeline")[-1:]]
@@ -167,7 +167,7 @@ def counted_parts(root: Any) -> Iterator[tuple[Thing, str]]:
         if not isinstance(one, Thing):
             continue
         if one.class_name in KINDS:
-            todo += _inside(one)
+            todo += _inner_models(one)
             continue
         held = next((name for name in COUNTED if one.has(name)), "") if one.kind.startswith("sklearn.") else ""
         yield one, held
@@ -185,7 +185,7 @@ def stated_parts(root: Any) -> Iterator[tuple[Thing, str]]:
     while todo:
         one = todo.pop()
         if isinstance(one, Thing) and one.class_name in KINDS:
-            todo += _inside(one)
+            todo += _inner_models(one)
             if one.class_name in PIPELINES:
                 yield from ((s.owner, name) for s in _open_pipeline(one).stated for name in s.attributes)
             elif one.class_name in SEVERAL:
@@ -243,7 +243,7 @@ def _calibrated(thing: Thing) -> Any:
 
 
 @dataclass(frozen=True)
-class Opened:
+class FollowedPipeline:
     """A pipeline followed to its end: the model there, the columns it sees, the raw columns' names and values."""
 
     final: Thing
@@ -257,7 +257,7 @@ class Opened:
     stated: tuple[ColumnStatements, ...] = ()
 
 
-def _open_pipeline(thing: Thing) -> Opened:
+def _open_pipeline(thing: Thing) -> FollowedPipeline:
     """Return the final model of a pipeline and the columns it was fitted on.
 
     Raises `Unsupported` naming a step that is not read, `ReleaseError` for steps that do not fit each other.
@@ -269,11 +269,11 @@ def _open_pipeline(thing: Thing) -> Opened:
     raw, named = _raw_names([step for _, step in steps])
     columns, hints = [StepColumn(name, i) for i, name in enumerate(raw)], Hints()
     for name, step in steps[:-1]:
-        columns = passed(step, columns, hints, name[:60])
+        columns = columns_after(step, columns, hints, name[:60])
     if not columns:
         raise ReleaseError("the steps of the pipeline leave no column to the model")
     found = {i: hints.attribute(i, name) for i, name in enumerate(raw)}
-    return Opened(
+    return FollowedPipeline(
         final,
         tuple(
             StepColumn(name, c.source, c.maps)
@@ -370,22 +370,22 @@ class PipelineDraft(Draft):
         return tuple(straight(model, binder.domain) for model in inner.bound(own))
 
 
-def _after(columns: Sequence[StepColumn], later: StepColumn) -> StepColumn:
+def _compose_column(columns: Sequence[StepColumn], later: StepColumn) -> StepColumn:
     """Return a column of a later pipeline as one of the raw columns that the earlier one makes its columns from."""
     first = columns[later.source]
     return StepColumn(later.name, first.source, (*first.maps, *later.maps))
 
 
-def _behind(draft: Draft, opened: Opened) -> Draft:
+def _behind(draft: Draft, opened: FollowedPipeline) -> Draft:
     """Return the draft of a pipeline's model, spoken of the raw attributes."""
     if isinstance(draft, SeveralDraft):
-        return _together([_behind(part, opened) for part in draft.parts], draft)
+        return _joined_drafts([_behind(part, opened) for part in draft.parts], draft)
     columns, stated = list(opened.columns), opened.stated
     if isinstance(draft, PipelineDraft) and draft.inner is not None:  # a pipeline at the end of a pipeline
         if len(draft.raw) != len(columns):
             raise ReleaseError(f"the model takes {len(draft.raw)} columns, the pipeline gives {len(columns)}")
-        stated += tuple(replace(one, column=_after(columns, one.column)) for one in draft.stated)
-        columns = [_after(columns, c) for c in draft.columns]
+        stated += tuple(replace(one, column=_compose_column(columns, one.column)) for one in draft.stated)
+        columns = [_compose_column(columns, c) for c in draft.columns]
         remarks, notes, draft = draft.reader_notes, draft.origin.notes, replace(draft.inner, origin=draft.origin)
     else:
         remarks, notes = draft.reader_notes, draft.origin.notes
@@ -459,7 +459,7 @@ def _several(thing: Thing, form: str, inner: Inner) -> Draft:
     parts, left_out, unused = [], [], []
     for i, member in enumerate(members):
         try:
-            draft = _decoded(inner(member, form), classes, f"estimators_[{i}]")
+            draft = _decoded_draft(inner(member, form), classes, f"estimators_[{i}]")
         except Unsupported:  # carries no counts, or those of a part of the rows: the others do not depend on it
             left_out.append(member.class_name if isinstance(member, Thing) else str(member)[:40])
             if isinstance(member, Thing) and any(map(member.has, TREES)):
@@ -480,10 +480,10 @@ def _several(thing: Thing, form: str, inner: Inner) -> Draft:
         notes.append("its final model is not read: it was fitted on what the members predict")
     parts[0] = replace(parts[0], origin=replace(parts[0].origin, unused=(*parts[0].origin.unused, *unused)))
     first = parts[0]
-    return _together(parts, replace(first, reader_notes=tuple(notes)))
+    return _joined_drafts(parts, replace(first, reader_notes=tuple(notes)))
 
 
-def _together(parts: Sequence[Draft], like: Draft) -> Draft:
+def _joined_drafts(parts: Sequence[Draft], like: Draft) -> Draft:
     """Return several drafts as one."""
     hints: dict[str, AnyAttribute] = {}
     for part in parts:
@@ -516,12 +516,12 @@ def _agreed_rows(stated: Sequence[RowCount]) -> RowCount | None:
     return RowCount(low, min(highs, default=None))
 
 
-def _decoded(draft: Draft, classes: tuple[Value, ...] | None, place: str) -> Draft:
+def _decoded_draft(draft: Draft, classes: tuple[Value, ...] | None, place: str) -> Draft:
     """Return a member's draft with the vote's classes: members are fitted on their numbers 0 to K - 1."""
     if classes is None or draft.classes is None:
         return draft
     if isinstance(draft, SeveralDraft):
-        return _together([_decoded(p, classes, place) for p in draft.parts], draft)
+        return _joined_drafts([_decoded_draft(p, classes, place) for p in draft.parts], draft)
     if not all(isinstance(c, int) and 0 <= c < len(classes) for c in draft.classes):
         raise ReleaseError("has classes that are no numbers of the classes of the vote", place=f"{place}.classes_")
     found = tuple(classes[int(c)] for c in draft.classes)

@@ -24,7 +24,7 @@ from recon.readers.formats.sklearn.pipelines.columns import (
     GapIndicator,
     Imputed,
     InBin,
-    Scaled,
+    ScaledMap,
     StepColumn,
 )
 from recon.readers.formats.sklearn.pipelines.encoders import one_hot, ordinal_codes, plain_category
@@ -45,7 +45,7 @@ WHY_NOT = {
 }
 
 
-def passed(step: Any, columns: Columns, hints: Hints, place: str, depth: int = 0) -> Columns:
+def columns_after(step: Any, columns: Columns, hints: Hints, place: str, depth: int = 0) -> Columns:
     """Return the columns after a step of a pipeline.
 
     Raises `Unsupported` naming a step that is not read, `ReleaseError` where it does not fit its columns.
@@ -92,7 +92,7 @@ def steps_of(thing: Thing, name: str, width: int, place: str) -> list[tuple[Any,
 def _nested(thing: Thing, columns: Columns, hints: Hints, place: str, depth: int) -> Columns:
     """Return the columns after a pipeline of transformers."""
     for name, step in steps_of(thing, "steps", 2, place):
-        columns = passed(step, columns, hints, f"{place}.{name[:60]}", depth)
+        columns = columns_after(step, columns, hints, f"{place}.{name[:60]}", depth)
     return columns
 
 
@@ -101,8 +101,10 @@ def _union(thing: Thing, columns: Columns, hints: Hints, place: str, depth: int)
     out: Columns = []
     for name, step in steps_of(thing, "transformer_list", 2, place):
         if not (isinstance(step, str) and step == "drop"):
-            found = passed(step, columns, hints, f"{place}.{name[:60]}", depth)
-            out += _weighted(thing, name, [StepColumn(f"{name}__{c.name}", c.source, c.maps) for c in found], place)
+            found = columns_after(step, columns, hints, f"{place}.{name[:60]}", depth)
+            out += _weighted_columns(
+                thing, name, [StepColumn(f"{name}__{c.name}", c.source, c.maps) for c in found], place
+            )
     return out
 
 
@@ -116,9 +118,9 @@ def _parted(thing: Thing, columns: Columns, hints: Hints, place: str, depth: int
             continue
         taken = [columns[i] for i in _indices_of(thing, name, chosen, len(columns), inside)]
         if taken:
-            found = passed(step, taken, hints, inside, depth)
+            found = columns_after(step, taken, hints, inside, depth)
             found = [StepColumn(f"{name}__{c.name}", c.source, c.maps) for c in found] if prefixed else found
-            out += _weighted(thing, name, found, place)
+            out += _weighted_columns(thing, name, found, place)
         if len(out) > MAX_COLUMNS:
             raise ReleaseError(f"gives more than {MAX_COLUMNS:,} columns", place=place)
     return out
@@ -141,7 +143,7 @@ def _indices_of(thing: Thing, name: str, chosen: Any, number: int, place: str) -
     return found
 
 
-def _weighted(thing: Thing, name: str, columns: Columns, place: str) -> Columns:
+def _weighted_columns(thing: Thing, name: str, columns: Columns, place: str) -> Columns:
     """Return the columns times the part's weight, where it has one."""
     weights = thing.get("transformer_weights")
     if weights is None:
@@ -151,7 +153,7 @@ def _weighted(thing: Thing, name: str, columns: Columns, place: str) -> Columns:
         return columns
     if not isinstance(weight, (int, float)) or not 0 < weight < 1e300:
         raise ReleaseError("has a weight that is no positive number", place=f"{place}.transformer_weights")
-    return [c.then(Scaled(multiply=float(weight))) for c in columns]
+    return [c.then(ScaledMap(multiply=float(weight))) for c in columns]
 
 
 def _flag(thing: Thing, name: str, default: bool, place: str) -> bool:
@@ -196,7 +198,7 @@ def _standard(thing: Thing, columns: Columns, hints: Hints, place: str) -> Colum
     hints.floats = True
     if not robust:
         _moments(thing, columns, hints, place)
-    return [c.then(Scaled(subtract=s, divide=d)) for c, s, d in zip(columns, shifts, scales, strict=True)]
+    return [c.then(ScaledMap(subtract=s, divide=d)) for c, s, d in zip(columns, shifts, scales, strict=True)]
 
 
 def _moments(thing: Thing, columns: Columns, hints: Hints, place: str) -> None:
@@ -245,7 +247,7 @@ def _min_max(thing: Thing, columns: Columns, hints: Hints, place: str) -> Column
         for column, low, high in zip(columns, lows, highs, strict=True):
             found = ColumnFigures("", f"{place}.data_min_", least=low, greatest=high)
             hints.state(column, thing, "data_min_ data_max_ data_range_ scale_ min_", found)
-    return [c.then(Scaled(multiply=m, add=a, clip=ends)) for c, m, a in zip(columns, scales, shifts, strict=True)]
+    return [c.then(ScaledMap(multiply=m, add=a, clip=ends)) for c, m, a in zip(columns, scales, shifts, strict=True)]
 
 
 def _max_abs(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
@@ -257,7 +259,8 @@ def _max_abs(thing: Thing, columns: Columns, hints: Hints, place: str) -> Column
     hints.reader_notes["no scaled column is larger in size than the largest of the training data (MaxAbsScaler)"] = None
     ends = (-1.0, 1.0) if _flag(thing, "clip", False, place) else None
     return [
-        c.then(Scaled(divide=d, clip=ends)) for c, d in zip(columns, _divisors(thing, len(columns), place), strict=True)
+        c.then(ScaledMap(divide=d, clip=ends))
+        for c, d in zip(columns, _divisors(thing, len(columns), place), strict=True)
     ]
 
 
@@ -410,7 +413,7 @@ def _binarized(thing: Thing, columns: Columns, hints: Hints, place: str) -> Colu
     return [c.then(Above(float(threshold))) for c in columns]
 
 
-def _selected(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
+def _selected_columns(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
     """Return the columns that a selection keeps."""
     mask = _support(thing, len(columns), place)
     return [c for c, kept in zip(columns, mask.tolist(), strict=True) if kept]
@@ -481,9 +484,9 @@ STEPS: dict[str, Step] = {
     "MissingIndicator": _indicated,
     "Binarizer": _binarized,
     "FunctionTransformer": _unchanged,
-    **dict.fromkeys(("VarianceThreshold", "SelectKBest", "SelectPercentile"), _selected),
-    **dict.fromkeys(("SelectFpr", "SelectFdr", "SelectFwe"), _selected),
-    **dict.fromkeys(("RFE", "RFECV", "SequentialFeatureSelector"), _selected),
+    **dict.fromkeys(("VarianceThreshold", "SelectKBest", "SelectPercentile"), _selected_columns),
+    **dict.fromkeys(("SelectFpr", "SelectFdr", "SelectFwe"), _selected_columns),
+    **dict.fromkeys(("RFE", "RFECV", "SequentialFeatureSelector"), _selected_columns),
 }
 PARTS: dict[str, Callable[[Thing, Columns, Hints, str, int], Columns]] = {
     "Pipeline": _nested,

@@ -59,7 +59,7 @@ def masses(tree: TreeArrays) -> NDArray[np.float64]:
     return np.where(shares[:, None], tree.value * tree.weighted[:, None], tree.value)
 
 
-def _whole(values: NDArray[np.float64]) -> Counts | None:
+def _integer_counts(values: NDArray[np.float64]) -> Counts | None:
     """Return the numbers as whole ones, None unless all are within `EXACT` of one."""
     rounded = np.rint(values)
     if not values.size or np.abs(values - rounded).max() > EXACT * max(1.0, float(np.abs(values).max()) * 1e-3):
@@ -98,7 +98,7 @@ def row_counts(
         return _monotonic_counts(tree, str(criterion), monotonic)
     mass = masses(tree)
     weights = class_weights(tree, mass, weighting)
-    found = None if weights is None else _whole(mass / weights)
+    found = None if weights is None else _integer_counts(mass / weights)
     if weights is not None and found is not None and (found.sum(axis=1) == tree.rows).all() and _adds_up(tree, found):
         shown = ", ".join(f"{w:.6g}" for w in weights)
         return NodeCounts(
@@ -155,12 +155,12 @@ def bag_counts(tree: TreeArrays, drawn: int | None, weighting: Weighting) -> Nod
     """
     mass = masses(tree)
     k = mass.shape[1]
-    found = _whole(mass)
+    found = _integer_counts(mass)
     if even(weighting):
         if found is not None and drawn == int(found[0].sum()) and _fits_a_bag(tree, found):
             return NodeCounts(found, tree.rows)
     elif drawn is not None:
-        found = _solved(tree, mass, drawn, weighting)
+        found = _unique_draws(tree, mass, drawn, weighting)
         if found is not None:
             return NodeCounts(found, tree.rows, "classes were weighted: drawn rows were solved for, exactly")
     text = "rows were weighted in a way that hides the classes: only the number of different rows per leaf is known"
@@ -173,11 +173,11 @@ def drawn_sizes(tree: TreeArrays) -> NodeCounts:
     Weights that leave no whole numbers, or fewer drawn rows than different ones, hide how many were drawn.
     """
     sizes = only_sizes(tree.rows, 1, "")
-    found = _whole(tree.weighted[:, None])
+    found = _integer_counts(tree.weighted[:, None])
     return sizes if found is None or not _fits_a_bag(tree, found) else replace(sizes, drawn=found[:, 0])
 
 
-def _solved(tree: TreeArrays, mass: NDArray[np.float64], drawn: int, weighting: Weighting) -> Counts | None:
+def _unique_draws(tree: TreeArrays, mass: NDArray[np.float64], drawn: int, weighting: Weighting) -> Counts | None:
     """Return the only drawn rows per class that fit the weighted ones, None where there are none or several."""
     fewest = _class_totals(mass)
     if fewest is None:
@@ -187,7 +187,7 @@ def _solved(tree: TreeArrays, mass: NDArray[np.float64], drawn: int, weighting: 
         if not _as_declared(mass[0], totals, weighting):
             continue
         scale = np.array([t / m if m else 0.0 for t, m in zip(totals, mass[0], strict=True)])
-        found = _whole(mass * scale)
+        found = _integer_counts(mass * scale)
         if found is not None and _fits_a_bag(tree, found):
             fitting.append(found)
     return fitting[0] if len(fitting) == 1 else None

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.domain import Condition
-from encoders.domain.values import AnyAttribute, Continuous, Listed, Test, Value, is_number
+from encoders.domain.values import AnyAttribute, Categorical, Continuous, Test, Value, is_number
 from encoders.models.models import AnyModel, Forest, Tree
 from encoders.models.nodes import LEAF, UNPUBLISHED, CountTable, Learnt, Nodes
 from recon.readers.formats.drafts.binding import Binder, comparison, single_limits
@@ -208,7 +208,7 @@ def _numbers_behind(
         feature = binder.features.get(name)
         k = None if feature is None else binder.domain.place.get(feature.attribute)
         attribute = None if k is None else binder.domain.all[k]
-        if feature is None or attribute is None or (isinstance(attribute, Listed) and not attribute.numeric):
+        if feature is None or attribute is None or (isinstance(attribute, Categorical) and not attribute.numeric):
             yield name, None, None
         else:
             yield name, comparison(binder.draft, feature), attribute

@@ -117,7 +117,7 @@ def _agreeing(
     """Return the bags if each has the distinct rows that its tree says; the first that has not ends it."""
     found = None
     for k, (seed, root) in enumerate(zip(seeds, roots, strict=True)):
-        bag = _drawn(seed, rows, drawn, share)
+        bag = _bootstrap_counts(seed, rows, drawn, share)
         if int(np.count_nonzero(bag)) != root.distinct:
             return None
         if found is None:  # only now: most of the sizes that are tried fail at the first tree
@@ -126,7 +126,7 @@ def _agreeing(
     return found
 
 
-def _drawn(seed: int, rows: int, drawn: int, share: npt.NDArray[np.float64] | None) -> Counts:
+def _bootstrap_counts(seed: int, rows: int, drawn: int, share: npt.NDArray[np.float64] | None) -> Counts:
     """Return how often each row is drawn by one tree's seed."""
     generator = np.random.RandomState(seed)
     if share is None:

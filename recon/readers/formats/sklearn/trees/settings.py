@@ -135,7 +135,7 @@ def forest_settings(forest: Thing, members: Sequence[Any], rows: int | None, res
 def _features_of(thing: Thing) -> int | None:
     """Return on how many columns an estimator was fitted, None where it does not say."""
     number = thing.get("n_features_in_", thing.get("n_features_"))
-    return int(number) if _whole(number) else None
+    return int(number) if _is_integer(number) else None
 
 
 def _limits(thing: Thing, columns: int | None, rows: int | None) -> dict[str, Any]:
@@ -163,7 +163,7 @@ def _limits(thing: Thing, columns: int | None, rows: int | None) -> dict[str, An
 
 def _rows(given: Any, rows: int | None) -> int:
     """Return a least number of rows; of a fraction that of all rows, rounded up."""
-    if _whole(given):
+    if _is_integer(given):
         return int(given)
     if _amount(given) > 1 or rows is None:
         raise _UnknownError
@@ -181,7 +181,7 @@ def _columns(thing: Thing, columns: int | None) -> int | None:
         found = max(1, int(np.sqrt(columns)))
     elif given == "log2":
         found = max(1, int(np.log2(columns)))
-    elif _whole(given) and given:
+    elif _is_integer(given) and given:
         found = int(given)
     else:
         found = max(1, int(_amount(given) * columns))
@@ -191,12 +191,12 @@ def _columns(thing: Thing, columns: int | None) -> int | None:
 def _optional(given: Any, least: int) -> int | None:
     if given is None:
         return None
-    if not _whole(given) or given < least:
+    if not _is_integer(given) or given < least:
         raise _UnknownError
     return int(given)
 
 
-def _whole(given: Any) -> bool:
+def _is_integer(given: Any) -> bool:
     return isinstance(given, (int, np.integer)) and not isinstance(given, bool) and bool(given >= 0)
 
 

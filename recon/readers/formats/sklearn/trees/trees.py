@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.domain.values import Grid, Listed, Test, Value, is_number
+from encoders.domain.values import Categorical, Grid, Test, Value, is_number
 from encoders.models.learner_facts import Learner
 from encoders.models.models import AnyModel, CountKind, Provenance, PublishedFigure, Statistic, Table, UnusedPublication
 from recon.readers.formats.drafts.binding import Binder
@@ -65,7 +65,7 @@ def read(thing: Thing, form: str) -> Draft:
     if thing.class_name.endswith("Regressor"):
         return _regression(thing, form, names, named)
     classes = class_values(thing)
-    tree = _counted(thing, len(names), classes)
+    tree = _counted_tree(thing, len(names), classes)
     bag = None if tree.counts.whole else _repeated(thing, tree, classes)
     tree = tree if bag is None else replace(tree, counts=bag)
     misplaced = misplacing(thing, tree)
@@ -163,7 +163,7 @@ def counting_notes(counts: Sequence[NodeCounts]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(c.note for c in counts if c.note))
 
 
-def _counted(thing: Thing, features: int, classes: Sequence[Value], place: str = "tree_") -> CountedTree:
+def _counted_tree(thing: Thing, features: int, classes: Sequence[Value], place: str = "tree_") -> CountedTree:
     """Return the arrays and training rows per class of one fitted tree that saw every row once."""
     arrays = stored_arrays(thing, features, place)
     check_classes(arrays, len(classes), place)
@@ -271,7 +271,7 @@ class RegressionDraft(TreesDraft):
         """Return the tree of sizes, and a table of the totals."""
         trees = super().bound(binder)
         label = binder.domain.label
-        if not isinstance(label, (Grid, Listed)) or (isinstance(label, Listed) and not label.numeric):
+        if not isinstance(label, (Grid, Categorical)) or (isinstance(label, Categorical) and not label.numeric):
             return trees
         step = label.step if isinstance(label, Grid) else 0
         figures = []
