@@ -95,7 +95,7 @@ TARGETS = (
     Target("solvers.programs.columns.master", DUALS, ("proof",)),
     Target("solvers.programs.concave.terms", DUALS),
     Target("solvers.programs.concave.secants", DUALS, ("_outwards", "_summit")),
-    Target("solvers.programs.cpsat", DUALS, ("rounded",)),
+    Target("solvers.programs.cpsat", DUALS, ("rounded_bound",)),
     Target("solvers.programs.quickxplain", DUALS, ("_without_idle", "conflict_of")),
     Target("solvers.statements.questions.engine", ("test_guards_answers.py",)),
     Target("solvers.statements.noise.tails", ("test_noise.py",)),

@@ -191,7 +191,7 @@ class Case:
             "enumerate": query.Enumerate,
             "most likely": query.MostLikely,
             "locate": query.Locate,
-            "settle": query.LabelCounts,
+            "settle": query.LeafLabelCounts,
         }
         return made[question if question in made else kind]()
 

@@ -36,7 +36,7 @@ from solvers.programs.interval.lagrangian_dual import (
     _outward,
     _prefix_sums,
 )
-from solvers.programs.interval.neighbourhoods import Blocks, Neighbourhood, log2_ratio
+from solvers.programs.interval.neighbourhoods import Blocks, HistogramNeighbourhood, log2_ratio
 from solvers.statements.boxes import Attribute, Box, Region, RowSpace
 from solvers.statements.regions.capture_bounds import SHIFT, _fixed_point, _share, bound_plain
 from solvers.statements.regions.diagram import Measure
@@ -253,7 +253,7 @@ def test_ratios_of_counts_are_bracketed():
 
 def test_what_blocks_add_is_rounded_down():
     part = Component(whole(0), whole(1), NONE, np.zeros((0, 1), dtype=np.int64), NONE, NONE)
-    blocks = Blocks(Neighbourhood(part, whole(0), (1,), whole(0), "ordered"))
+    blocks = Blocks(HistogramNeighbourhood(part, whole(0), (1,), whole(0), "ordered"))
     dice = np.random.default_rng(1)
     for _ in range(50):
         blocks.gains = {(i,): float(x) for i, x in enumerate(dice.random(30) * 100)}

@@ -18,7 +18,7 @@ from solvers.engines import chain as settling
 from solvers.foundation.errors import Unsupported
 from solvers.statements.boxes import Box, Boxes
 from solvers.statements.questions.answers import StrengthenedAnswer
-from solvers.statements.questions.query import LabelCounts
+from solvers.statements.questions.query import LeafLabelCounts
 
 GOLDEN = Path(__file__).parent / "golden"
 LOG = GOLDEN / "boosted_log.json"
@@ -53,7 +53,7 @@ def says(monkeypatch):
         whole = settling.answer
 
         def answer(statements, query, limits):
-            if not isinstance(query, LabelCounts):
+            if not isinstance(query, LeafLabelCounts):
                 return whole(statements, query, limits)
             asked.append(query)
             found = make()

@@ -36,7 +36,7 @@ from solvers.statements.questions.query import (
     Decide,
     Enumerate,
     Joint,
-    LabelCounts,
+    LeafLabelCounts,
     MostLikely,
     Query,
     Sample,
@@ -131,7 +131,7 @@ def answer(release: Release, query: Query, limits: Limits | None = None) -> Answ
 def _unused_parts(release: Release, query: Query) -> tuple[str, ...]:
     """Return what engines leave out that know no bags; those that name worlds use the leaf values (`refusal`)."""
     lines = release.unstated if release.boosted and not isinstance(query, OF_WORLDS) else release.loosened
-    return () if isinstance(query, LabelCounts | Targets) else lines
+    return () if isinstance(query, LeafLabelCounts | Targets) else lines
 
 
 @dataclass(slots=True)
@@ -312,7 +312,7 @@ def _settle_all(release: Release, limits: Limits, lattices: bool = True) -> Rele
     found, left = release, []
     for number, model in enumerate(release.boosted):
         try:
-            proved = answer(found, LabelCounts(number, lattices), limits)
+            proved = answer(found, LeafLabelCounts(number, lattices), limits)
         except (Unsupported, Inconclusive):
             left.append(model)
             continue
@@ -346,7 +346,7 @@ def _agreeing(release: Release, number: int, limits: Limits, lattices: bool = Tr
         model = part.boosted[number]
         one = replace(part, boosted=(replace(model, trees=model.trees[:middle]),))
         try:
-            found = answer(one, LabelCounts(0, lattices), limits.stage("agreeing trees"))
+            found = answer(one, LeafLabelCounts(0, lattices), limits.stage("agreeing trees"))
         except (Unsupported, Inconclusive):
             break
         agrees = isinstance(found, StrengthenedAnswer) and not found.failed and found.boxes is not None

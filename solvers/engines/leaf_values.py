@@ -7,7 +7,7 @@ from typing import ClassVar
 from solvers.foundation.limits import Limits
 from solvers.statements.questions.answers import Answer
 from solvers.statements.questions.engine import Engine, not_searched
-from solvers.statements.questions.query import LabelCounts, MostLikely, Query, Targets
+from solvers.statements.questions.query import LeafLabelCounts, MostLikely, Query, Targets
 from solvers.statements.release import Release
 
 
@@ -15,7 +15,7 @@ class LeafValuesEngine(Engine):
     """Linear algebra with error bounds over cells, tree by tree, and lattice reduction for what is left."""
 
     name = "leaf_values"
-    answers: ClassVar[tuple[type, ...]] = (LabelCounts, Targets, MostLikely)
+    answers: ClassVar[tuple[type, ...]] = (LeafLabelCounts, Targets, MostLikely)
     uses_leaf_values = True
     about = "boosted models: rows per cell from leaf values, one world, targets of regressions"
 
@@ -41,5 +41,5 @@ class LeafValuesEngine(Engine):
             return one_world(release, query, limits)
         from solvers.leaf_values.settling import strengthened_counts
 
-        assert isinstance(query, LabelCounts)
+        assert isinstance(query, LeafLabelCounts)
         return strengthened_counts(release, query.model, limits, query.lattices)

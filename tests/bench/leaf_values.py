@@ -123,10 +123,10 @@ def settled(release: Any, limit: float = LIMIT, processor_seconds: float = 1e6) 
     """Return what leaf values prove."""
     from solvers.engines.chain import answer
     from solvers.foundation.limits import Limits
-    from solvers.statements.questions.query import LabelCounts
+    from solvers.statements.questions.query import LeafLabelCounts
 
     with stopping(processor_seconds) as stop:
-        return answer(release.statements, LabelCounts(0), Limits(seconds=limit, memory=2 << 30, stop=stop))
+        return answer(release.statements, LeafLabelCounts(0), Limits(seconds=limit, memory=2 << 30, stop=stop))
 
 
 def known(release: Any, found: Any, rows: Any) -> tuple[int, int, int]:

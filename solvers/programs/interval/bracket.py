@@ -38,7 +38,7 @@ from solvers.histograms.branches import weights_of
 from solvers.histograms.decision_diagram import EDGE_BYTES, Layers, layers_of
 from solvers.programs.cpsat import FOUND, CellVariables, run
 from solvers.programs.interval.lagrangian_dual import DualProblem, Mixture, Tableau
-from solvers.programs.interval.neighbourhoods import Blocks, Neighbourhood, log2_ratio, moves_of
+from solvers.programs.interval.neighbourhoods import Blocks, HistogramNeighbourhood, log2_ratio, moves_of
 from solvers.programs.linear_program import by_column, whole_point, whole_program
 from solvers.statements.questions.query import Convention
 
@@ -221,10 +221,10 @@ class BracketCase:
         found = log2_multisets(size, self.rows) if self.convention == "multiset" else self.rows * math.log2(size)
         return found + 2.0**-48 * abs(found)
 
-    def around(self, part: Component, y: Ints) -> Neighbourhood:
+    def around(self, part: Component, y: Ints) -> HistogramNeighbourhood:
         """Return a component with one of its histograms."""
         sizes = tuple(self.system.sizes[c] for c in part.cells.tolist())
-        return Neighbourhood(part, y, sizes, self.bounds.lower[part.cells], self.convention)
+        return HistogramNeighbourhood(part, y, sizes, self.bounds.lower[part.cells], self.convention)
 
     def weight(self, z: Ints, cells: NDArray[np.bool_]) -> Bounds:
         """Return bounds of log2 of the worlds that the counts z of some cells stand for (the orders of all rows)."""

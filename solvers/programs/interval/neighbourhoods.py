@@ -36,7 +36,7 @@ FAILURES = 25  # merges refused before a block is left as it is
 
 
 @dataclass(frozen=True, eq=False)
-class Neighbourhood:
+class HistogramNeighbourhood:
     """A component and one of its histograms y; `sizes` and `least` of its cells, the convention of the weights."""
 
     part: Component
@@ -93,7 +93,7 @@ def log2_ratio(above: int, below: int) -> tuple[float, float]:
     return max(0.0, found - slack), found + slack
 
 
-def moves_of(around: Neighbourhood, expired: Callable[[], bool]) -> list[tuple[int, ...]]:
+def moves_of(around: HistogramNeighbourhood, expired: Callable[[], bool]) -> list[tuple[int, ...]]:
     """Return moves (cells a, b, c, d): a and c up, b and d down leaves every sum; best score first.
 
     Pairs of cells whose columns differ alike, found by hashing (a hash that errs costs a try, never a wrong count).
@@ -128,7 +128,7 @@ def moves_of(around: Neighbourhood, expired: Callable[[], bool]) -> list[tuple[i
     return [move for _, move in sorted(found, key=lambda m: (-m[0], m[1]))]
 
 
-def _score(around: Neighbourhood, move: tuple[int, int, int, int]) -> float:
+def _score(around: HistogramNeighbourhood, move: tuple[int, int, int, int]) -> float:
     """Return about how much of the weight of y one step of the move keeps, the larger the freer."""
     z = around.y + around.minimum
     a, b, c, d = (int(z[i]) for i in move)
@@ -141,7 +141,7 @@ def _score(around: Neighbourhood, move: tuple[int, int, int, int]) -> float:
 class Blocks:
     """A partition of cells into countable blocks, growing; `log2` is what it adds to the weight of y, at least."""
 
-    def __init__(self, around: Neighbourhood) -> None:
+    def __init__(self, around: HistogramNeighbourhood) -> None:
         """Start with every cell by itself, which adds nothing."""
         self.around = around
         self.of: dict[int, tuple[int, ...]] = {}

@@ -142,7 +142,7 @@ class Locate:
 
 
 @dataclass(frozen=True, slots=True)
-class LabelCounts:
+class LeafLabelCounts:
     """Ask how many rows of every label the cells of boosted model number `model` have, by its leaf values.
 
     `lattices`: lattices are reduced for what weighted sums leave open; without, that is left, and it takes much less.
@@ -177,7 +177,7 @@ Query = (
     | MostLikely
     | PerCell
     | Sample
-    | LabelCounts
+    | LeafLabelCounts
     | ShareQuery
     | Targets
 )

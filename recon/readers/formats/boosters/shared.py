@@ -94,11 +94,11 @@ def _narrowed(path: Condition, feature: str, test: Test) -> Condition:
     """Return the path with one more test; ends of ranges on one feature are merged, so that paths stay short."""
     for at, (name, old) in enumerate(path):
         if name == feature and old.values is None and test.values is None and not (old.bare or test.bare):
-            return (*path[:at], (name, intersect_tests(old, test)), *path[at + 1 :])
+            return (*path[:at], (name, both_tests(old, test)), *path[at + 1 :])
     return (*path, (feature, test))
 
 
-def intersect_tests(a: Test, b: Test) -> Test:
+def both_tests(a: Test, b: Test) -> Test:
     """Return the range of what passes both range tests."""
     lows = [(t.low, t.low_open) for t in (a, b) if t.low is not None]
     highs = [(t.high, not t.high_open) for t in (a, b) if t.high is not None]
@@ -137,7 +137,7 @@ def sums(grown: BoosterTree, of_leaves: dict[int, int]) -> list[int]:
     return out
 
 
-def nearest_integer(value: float, error: float) -> int | None:
+def integer_in(value: float, error: float) -> int | None:
     """Return the only whole number within the error of a value, None where there is none.
 
     Raises `ArithmeticError` where the error is too large to tell.

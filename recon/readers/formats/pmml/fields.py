@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from encoders.domain.values import AnyAttribute, Categorical, Continuous, Grid, Test, Value, exact
-from recon.readers.formats.boosters.shared import intersect_tests
+from recon.readers.formats.boosters.shared import both_tests
 from recon.readers.formats.drafts.facts import Feature
 from solvers.foundation.errors import ReleaseError, Unsupported
 
@@ -399,5 +399,5 @@ def _fused(how: str, a: Atom, b: Atom) -> Atom | None:
         together = (*a.test.values, *b.test.values) if how == "or" else [v for v in a.test.values if v in b.test.values]
         return Atom(a.name, Test(values=tuple(dict.fromkeys(together))), a.unknown) if together else None
     if how == "and" and a.test.values is None and b.test.values is None:
-        return Atom(a.name, intersect_tests(a.test, b.test), a.unknown)
+        return Atom(a.name, both_tests(a.test, b.test), a.unknown)
     return None

@@ -137,18 +137,17 @@ def check_order(counts: Sequence[tuple[frozenset[str], int, str]], rows: int | N
     known = {conditions: (count, place) for conditions, count, place in counts}
     for conditions, count, place in counts:
         if rows is not None and count > rows:
-            raise ReleaseError(f"{itemset_text(conditions)} counts {count:,} of {rows:,} rows", place=place)
+            raise ReleaseError(f"{set_text(conditions)} counts {count:,} of {rows:,} rows", place=place)
         for one in conditions:
             wider = known.get(conditions - {one})
             if wider is not None and wider[0] < count:
                 message = (
-                    f"{itemset_text(conditions)} counts {count:,} rows, {itemset_text(conditions - {one})} "
-                    f"only {wider[0]:,}"
+                    f"{set_text(conditions)} counts {count:,} rows, {set_text(conditions - {one})} only {wider[0]:,}"
                 )
                 raise ReleaseError(f"{message} ({wider[1]}): a group has no more rows than a wider one", place=place)
 
 
-def itemset_text(items: Iterable[str]) -> str:
+def set_text(items: Iterable[str]) -> str:
     """Return items in braces, long ones cut."""
     text = ", ".join(sorted(items))
     return "{" + (text if len(text) <= 80 else text[:77] + "...") + "}"
@@ -199,14 +198,12 @@ class ItemsetDraft(Draft):
         """
         counts = _itemset_counts(self.groups, rows)
         figures = [] if rows is None else [PublishedFigure((), count=rows, name="all rows")]
-        figures += [
-            PublishedFigure(_condition(items), count=n, name=itemset_text(items)) for items, n in counts.items()
-        ]
+        figures += [PublishedFigure(_condition(items), count=n, name=set_text(items)) for items, n in counts.items()]
         notes: tuple[str, ...] = ()
         if self.whole:
             least = min(counts.values())
             border = negative_border(list(counts))
-            names = ((_condition(items), f"{itemset_text(items)}, not listed") for items in border)
+            names = ((_condition(items), f"{set_text(items)}, not listed") for items in border)
             figures += [PublishedFigure(where, high=max(least - 1, 0), low=0, name=name) for where, name in names]
             notes = (LISTED_ALL,) if border else ()
         origin = replace(self.origin, notes=tuple(dict.fromkeys((*self.origin.notes, *notes))))
@@ -390,7 +387,7 @@ def _items(cell: Any, place: str) -> Items:
         if isinstance(item, (list, dict, tuple, set)) or item is None or not text or len(text) > MAX_ITEM:
             raise ReleaseError(f"the item '{text[:40]}' is none: a name of 1 to {MAX_ITEM} characters", place=place)
     if len(set(texts)) != len(texts):
-        raise ReleaseError(f"{itemset_text(texts)} has an item twice", place=place)
+        raise ReleaseError(f"{set_text(texts)} has an item twice", place=place)
     return frozenset(texts)
 
 
@@ -429,7 +426,7 @@ def _sets_of(line: Line, kinds: Mapping[str, int]) -> tuple[Items, ...]:
     else:
         sides = (_items(by_kind[1], line.place), _items(by_kind[2], line.place))
     if sides[0] & sides[1]:
-        raise ReleaseError(f"{itemset_text(sides[0] & sides[1])} stands on both sides of the rule", place=line.place)
+        raise ReleaseError(f"{set_text(sides[0] & sides[1])} stands on both sides of the rule", place=line.place)
     return sides
 
 
@@ -584,13 +581,11 @@ def _itemset_counts(
         assert found is not None
         if number is not None and number != found:
             raise ReleaseError(
-                f"{itemset_text(items)} counts {number:,} rows, its share is {found:,} of {rows}", place=place
+                f"{set_text(items)} counts {number:,} rows, its share is {found:,} of {rows}", place=place
             )
         known = out.setdefault(items, (found, place))
         if known[0] != found:
-            raise ReleaseError(
-                f"{itemset_text(items)} counts {found:,} rows, but {known[0]:,} in {known[1]}", place=place
-            )
+            raise ReleaseError(f"{set_text(items)} counts {found:,} rows, but {known[0]:,} in {known[1]}", place=place)
     check_order([(items, n, place) for items, (n, place) in out.items()], rows)
     return {items: n for items, (n, _) in out.items() if items}
 

@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 
 from encoders.models.models import Tree
 from recon.readers.formats.boosters.lightgbm.file import LightGBMFile, StoredLightGBMTree
-from recon.readers.formats.boosters.shared import BoosterTree, nearest_integer, one_unknown, sums
+from recon.readers.formats.boosters.shared import BoosterTree, integer_in, one_unknown, sums
 from solvers.foundation.errors import Unsupported
 from solvers.statements.gradients.boosted import Gradients, rows_at
 
@@ -204,7 +204,7 @@ def _unique_counts(
         for ridge in lambdas:
             moved = by * (weight + ridge) / rate
             rounded = (off * (weight + ridge) + (abs(by) + off) * tree.off[1]) / rate
-            count = nearest_integer(start + moved, SINGLE * n + SIX_DIGITS * abs(moved) + 1e-6 + rounded)
+            count = integer_in(start + moved, SINGLE * n + SIX_DIGITS * abs(moved) + 1e-6 + rounded)
             if count is not None and 0 <= count <= n:
                 options.add(count)
         if len(options) != 1:

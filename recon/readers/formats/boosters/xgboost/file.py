@@ -107,7 +107,7 @@ def _integer(found: Any, place: str) -> int:
     return int(value)
 
 
-def _list_at(found: Mapping[str, Any], key: str, place: str, size: int | None = None) -> list[Any]:
+def _list(found: Mapping[str, Any], key: str, place: str, size: int | None = None) -> list[Any]:
     """Return a list of a known length; `ReleaseError` naming the place."""
     value = found.get(key)
     if not isinstance(value, list) or (size is not None and len(value) != size):
@@ -140,8 +140,8 @@ def json_booster(found: Any, form: str = "XGBoost, save_model JSON") -> XGBoostF
     types = learner.get("feature_types")
     typed = zip(called, types, strict=False) if isinstance(types, list) else ()
     whole = {name for name, kind in typed if kind in ("int", "i")}
-    groups = _list_at(model, "tree_info", "model")
-    trees = _list_at(model, "trees", "model", len(groups))
+    groups = _list(model, "tree_info", "model")
+    trees = _list(model, "trees", "model", len(groups))
     parallel = part(model, "gbtree_model_param").get("num_parallel_tree", 1)
     objective = part(learner, "objective")
     weigh = objective.get("reg_loss_param")
@@ -219,12 +219,12 @@ def _json_tree(
     """Return one tree from its arrays; `whole` are the features that are whole numbers."""
     if not isinstance(found, dict):
         raise refuse("no object", place)
-    out, left = StoredXGBoostTree(place, group), _list_at(found, "left_children", place)
+    out, left = StoredXGBoostTree(place, group), _list(found, "left_children", place)
     size = len(left)
     if not 0 < size <= MAX_NODES or group < 0:
         raise refuse(f"{size} nodes", place)
     keys = ("right_children", "split_indices", "split_conditions", "base_weights", "sum_hessian", "default_left")
-    right, feature, condition, weight, cover, default = (_list_at(found, key, place, size) for key in keys)
+    right, feature, condition, weight, cover, default = (_list(found, key, place, size) for key in keys)
     kinds = found.get("split_type") or [0] * size
     if not isinstance(kinds, list) or len(kinds) != size:
         raise refuse(f"a list of {size} is expected", f"{place}.split_type")
@@ -277,9 +277,9 @@ def _below_single(threshold: float, whole: bool) -> tuple[float, bool]:
 
 def _category_sets(found: Mapping[str, Any], place: str) -> dict[int, tuple[int, ...]]:
     """Return the categories that go right, per node."""
-    every = [_integer(v, f"{place}.categories") for v in _list_at(found, "categories", place)]
-    nodes = _list_at(found, "categories_nodes", place)
-    starts, lengths = (_list_at(found, f"categories_{k}", place, len(nodes)) for k in ("segments", "sizes"))
+    every = [_integer(v, f"{place}.categories") for v in _list(found, "categories", place)]
+    nodes = _list(found, "categories_nodes", place)
+    starts, lengths = (_list(found, f"categories_{k}", place, len(nodes)) for k in ("segments", "sizes"))
     out = {}
     for node, start, length in zip(nodes, starts, lengths, strict=True):
         a, n = _integer(start, f"{place}.categories_segments"), _integer(length, f"{place}.categories_sizes")

@@ -207,13 +207,11 @@ def _rates_of(tree: StoredXGBoostTree, cover: Cover) -> XGBoostRates | str:
     error = rows * (cover.off + 16 * SUMS_HALF) + 1e-6
     found: list[tuple[float, float]] = []
     for ridge in map(_single, RIDGES):
-        whole = _integer_counts(
-            rows[inner] * cover.share, weight[inner], hessian[inner] + ridge, rows[inner], error[inner]
-        )
+        whole = _row_counts(rows[inner] * cover.share, weight[inner], hessian[inner] + ridge, rows[inner], error[inner])
         if whole is None:
             continue
         for rate in map(_single, RATES):
-            below = _integer_counts(rows[~inner] * cover.share, weight[~inner] / rate, hessian[~inner] + ridge,
+            below = _row_counts(rows[~inner] * cover.share, weight[~inner] / rate, hessian[~inner] + ridge,
                             rows[~inner], error[~inner])  # fmt: skip
             if below is None:
                 continue
@@ -226,9 +224,7 @@ def _rates_of(tree: StoredXGBoostTree, cover: Cover) -> XGBoostRates | str:
     return XGBoostRates(*found[0])
 
 
-def _integer_counts(
-    base: Floats, weight: Floats, below: Floats, rows: Floats, error: Floats
-) -> NDArray[np.int64] | None:
+def _row_counts(base: Floats, weight: Floats, below: Floats, rows: Floats, error: Floats) -> NDArray[np.int64] | None:
     """Return base + weight * below as whole numbers in 0..rows, None where one is none."""
     count = base + weight * below
     near = np.rint(count)
