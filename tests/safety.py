@@ -14,6 +14,9 @@ by cells, by rows, as clauses and relaxed; it writes tests/safety_models.json.
 `--part positions` tries small random forests with a random table of what is known of their rows by position
 (known_cases.py): no true value or leaf is ever excluded, knowing more proves no less, proofs hold with the table and
 not without it; it writes tests/safety_positions.json.
+
+`--part areas` holds widths and radii of tiny areas against all pairs of data sets (area_cases.py): with all tables,
+one left out, and noise on some; it writes tests/safety_areas.json.
 """
 
 from __future__ import annotations
@@ -78,8 +81,18 @@ def placed(job: tuple[int, tuple[str, ...]]) -> dict[str, Any]:
             "seconds": time.process_time() - begun}  # fmt: skip
 
 
-_CASES = ("safety_cases", "model_cases", "known_cases", "plain_groups", "oracle", "oracle_coupled", "oracle_noisy",
-          "position_oracle", "forests_with_bags")  # fmt: skip
+def paired(job: tuple[int, tuple[str, ...]]) -> dict[str, Any]:
+    """Return what was found of the tables of a seed, against all pairs of data sets."""
+    import area_cases
+
+    seed, begun = job[0], time.process_time()
+    told, figures = area_cases.tried(seed)
+    return {"seed": seed, "kind": "tables of areas", "figures": figures, "failures": told,
+            "seconds": time.process_time() - begun}  # fmt: skip
+
+
+_CASES = ("safety_cases", "model_cases", "known_cases", "area_cases", "plain_groups", "oracle", "oracle_coupled",
+          "oracle_noisy", "position_oracle", "forests_with_bags")  # fmt: skip
 
 
 def state() -> str:
@@ -130,10 +143,23 @@ def models_summary(seed: int, found: Iterable[Mapping[str, Any]]) -> dict[str, A
             "failures": dict(sorted(failed.items()))}  # fmt: skip
 
 
+def areas_summary(seed: int, found: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what was found of the tables of all cases together."""
+    every, figures = list(found), Counter[str]()
+    for one in every:
+        figures.update(one["figures"])
+    failed = Counter(line.split(":")[0] for one in every for line in one["failures"])
+    return {"seed": seed, "number": len(every), "date": date.today().isoformat(),
+            "cpu_seconds": round(sum(one["seconds"] for one in every)), "figures": dict(sorted(figures.items())),
+            "cases_wrong": sum(bool(one["failures"]) for one in every),
+            "failures": dict(sorted(failed.items()))}  # fmt: skip
+
+
 PARTS: dict[str, tuple[Any, Any, tuple[str, ...], Path]] = {
     "gate": (tried, summary, safety_cases.KINDS, RESULT),
     "models": (modelled, models_summary, model_cases.KINDS, MODELS),
     "positions": (placed, summary, ("forest by position",), RESULT.with_name("safety_positions.json")),
+    "areas": (paired, areas_summary, ("tables of areas",), RESULT.with_name("safety_areas.json")),
 }
 
 

@@ -17,7 +17,7 @@ A top area with all areas in it: what was published of each, and the sums over c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NoReturn
 
@@ -332,12 +332,15 @@ class Top:
     """One top area: `names[0]`, its parts after it, each behind the area `parent[i]` that it lies in (-1: none).
 
     `values` is (areas, cells): the published count, -1 where nothing is known. Everybody in an area with parts lives
-    in one of its parts.
+    in one of its parts. `silent`, `silent_above`: cells that tell people below the top, and at the top, apart, though
+    nothing is known of them.
     """
 
     names: tuple[str, ...]
     parent: Ints
     values: np.ndarray
+    silent: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    silent_above: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @cached_property
     def leaves(self) -> Ints:
@@ -349,8 +352,10 @@ class Top:
         """Return the cells known of some area below the top (of the top where it has no parts), and of it alone."""
         alone = len(self.names) == 1
         known = self.values >= 0
-        lower = known[0] if alone else known[1:].any(axis=0)
-        return np.flatnonzero(lower), np.flatnonzero(np.zeros_like(lower) if alone else known[0])
+        lower = np.array(known[0] if alone else known[1:].any(axis=0), bool)
+        upper = np.zeros_like(lower) if alone else known[0].copy()
+        lower[self.silent], upper[self.silent_above] = True, True
+        return np.flatnonzero(lower), np.flatnonzero(upper)
 
 
 @dataclass(frozen=True, eq=False)
@@ -425,6 +430,50 @@ def live(cells: Cells, top: Top, design: Design) -> LiveCounts:
     own = np.isin(area[kept], leaves) & (cell[kept] >= 0)
     return LiveCounts(top, design, atom_b, atom_pair, atom_group, leaves[leaf], atom, rows, area[kept], cell[kept], own,
                 split, v_count, v_alive)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """Sums over counts that lie between two numbers: `rows` hold the greater one, `room` is how far below it they go.
+
+    `area`: the area that each is about; `own`: those about a single leaf.
+    """
+
+    rows: Rows
+    room: Ints
+    area: Ints
+    own: np.ndarray
+
+    @classmethod
+    def of(cls, system: LiveCounts, low: Ints, high: Ints) -> Intervals:
+        """Return what is between `low` and `high`, each (areas, cells) as the top area's values, `high` -1: unknown."""
+        top, design = system.top, system.design
+        at = system.atom_b[system.atom], system.atom_pair[system.atom], system.atom_group[system.atom]
+        parts = [_lower_rows(top, design, high[:, design.lower], system.leaf, at[0])]
+        if len(top.names) > 1:
+            upper = high[0, design.upper]
+            known = np.flatnonzero(upper >= 0)
+            inside = np.zeros(len(system.v_count), bool)  # classes V of groups that are split: how many are in them
+            inside[design.pair_v[system.split[design.group]]] = True
+            left = upper[known] - design.upper_matrix[known] @ np.where(inside, system.v_count, 0)
+            stated = known, left, np.ones(len(known), bool)
+            parts.append(_upper_rows(design, stated, at[1], at[2], system.split, system.v_count))
+        area, cell, value, owner, column = (np.concatenate(x) for x in zip(*_numbered(parts), strict=True))
+        order = np.argsort(owner, kind="stable")
+        starts = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=len(value)))]).astype(np.int64)
+        kept = np.flatnonzero((np.diff(starts) > 0) & (cell >= 0))
+        rows = Rows(starts, column[order].astype(np.int64), value.astype(np.int64)).chosen(kept)
+        area, cell = area[kept], cell[kept]
+        return cls(rows, (high - low)[area, cell], area, np.isin(area, top.leaves))
+
+    def among(self, rows: Rows, counts: int) -> Rows:
+        """Return statements and these behind them, each with a count of its own for what it does not use."""
+        owner = np.concatenate(
+            [np.repeat(np.arange(len(self.rows)), np.diff(self.rows.starts)), np.arange(len(self.rows))]
+        )
+        columns = np.concatenate([self.rows.columns, counts + np.arange(len(self.rows))])
+        starts = self.rows.starts + np.arange(len(self.rows) + 1)
+        return rows.plus(Rows(starts, columns[np.argsort(owner, kind="stable")], self.rows.value))
 
 
 def _emptying(design: Design, values: Ints, cell: int) -> list[int]:

@@ -1,6 +1,6 @@
 """A top area solved: bounds of every count, what is open, how many data sets there are, who is certain.
 
-The search for a short list of statements that fix every count one after the other (`solvers.tables.replay`).
+The search for a short list of statements that fix every count one after the other (`recon.queries.tables.proofs`).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from solvers.tables.atoms import (
     Cells,
     ClashError,
     Design,
+    Intervals,
     Ints,
     LiveCounts,
     Rows,
@@ -29,6 +30,7 @@ from solvers.tables.atoms import (
     merge_statements,
     propagated,
 )
+from solvers.tables.distances import total_of
 
 START = 1 << 36
 
@@ -136,7 +138,17 @@ class SolvedArea:
     @property
     def people(self) -> Range:
         """Return the number of people, or what it lies between."""
-        return int(self.low.sum()), int(self.high.sum())
+        return int(self.people_of[0].sum()), int(self.people_of[1].sum())
+
+    @cached_property
+    def people_of(self) -> tuple[Ints, Ints]:
+        """Return how many people every area without parts has, at least and at most; 0 for the others."""
+        areas = len(self.live.top.names)
+        low, high = (np.bincount(self.live.leaf, x, areas).astype(np.int64) for x in (self.low, self.high))
+        for leaf in np.flatnonzero(low < high).tolist():
+            if (n := total_of(self.live, leaf, self.live.leaf == leaf)) is not None:
+                low[leaf] = high[leaf] = n
+        return low, high
 
     @cached_property
     def solutions(self) -> Range:
@@ -259,9 +271,7 @@ def solve_area(designs: Designs, top: Top) -> SolvedArea:
     """Return the bounds of a top area's counts; `ContradictionError` naming areas and cells where none fit."""
     system = live(designs.cells, top, designs.of(top))
     n = len(system.leaf)
-    if (loose := np.flatnonzero(np.bincount(system.rows.columns, minlength=n) == 0)).size:
-        name = top.names[int(system.leaf[loose[0]])]
-        raise Inconclusive(f"no published count bounds how many people area '{name}' has: list the count of everybody")
+    _refuse_loose(system, system.rows)
     low, high = np.zeros(n, np.int64), np.full(n, ANY, np.int64)
     own = np.flatnonzero(system.own)
     try:
@@ -275,6 +285,46 @@ def solve_area(designs: Designs, top: Top) -> SolvedArea:
         raise _contradiction(designs.cells, system, np.arange(len(system.rows))) from None
     low, high = _narrowed(designs.cells, system, low, high)
     return SolvedArea(designs.cells, system, *alone, low, high)
+
+
+@dataclass(frozen=True, eq=False)
+class AreaWithin:
+    """A top area by exact counts and by sums that lie between two numbers.
+
+    `rows` are all statements, over the counts and behind them one for each such sum (what it does not use); `own` says
+    which of them are about a single leaf; `alone` and `whole` bound all of these.
+    """
+
+    one: SolvedArea
+    rows: Rows
+    own: np.ndarray
+    alone: tuple[Ints, Ints]
+    whole: tuple[Ints, Ints]
+
+
+def solve_area_within(designs: Designs, top: Top, low: Ints, high: Ints) -> AreaWithin:
+    """Return what follows one by one from a top area's counts and from `low` <= sums <= `high` (high -1: unknown).
+
+    `Inconclusive` where nothing bounds how many people there are, `ClashError` where none fit.
+    """
+    system = live(designs.cells, top, designs.of(top))
+    n, told = len(system.leaf), Intervals.of(system, low, high)
+    rows, own = told.among(system.rows, n), np.concatenate([system.own, told.own])
+    _refuse_loose(system, rows)
+    nothing = np.zeros(n + len(told.room), np.int64)
+    most = np.concatenate([np.full(n, max(0, int(rows.value.max(initial=0)))), told.room])
+    alone = propagated(rows.chosen(np.flatnonzero(own)), nothing, np.where(np.arange(len(most)) < n, ANY, most))
+    whole = propagated(rows, np.maximum(alone[0], nothing), np.minimum(alone[1], most))
+    one = SolvedArea(designs.cells, system, *(x[:n] for x in (*alone, *whole)))
+    return AreaWithin(one, rows, own, alone, whole)
+
+
+def _refuse_loose(system: LiveCounts, rows: Rows) -> None:
+    """Raise `Inconclusive` where no statement is about a count."""
+    n = len(system.leaf)
+    if (loose := np.flatnonzero(np.bincount(rows.columns, minlength=n)[:n] == 0)).size:
+        name = system.top.names[int(system.leaf[loose[0]])]
+        raise Inconclusive(f"no published count bounds how many people area '{name}' has: list the count of everybody")
 
 
 def _narrowed(cells: Cells, system: LiveCounts, low: Ints, high: Ints) -> tuple[Ints, Ints]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from solvers.tables import counting
 from solvers.tables.atoms import Ints, LiveCounts, Rows, propagated
 from solvers.tables.distances import SCALE, Distances, OpenCounts, bound_of, distance, linear_program, total_of
-from solvers.tables.solving import MAX_COMPONENT, SolvedArea
+from solvers.tables.solving import MAX_COMPONENT, AreaWithin, SolvedArea
 
 SECONDS = 5.0  # of a search for data sets
 WORK = 0.5  # of CP-SAT, in its own unit
@@ -221,22 +221,34 @@ class Widths:
     relaxed: bool = False
     radii: bool = False
     multipliers: bool = False  # wanted wherever they bound
+    within: AreaWithin | None = None  # `one` with sums that lie between two numbers
+
+    @cached_property
+    def _all(self) -> AreaWithin:
+        one = self.one
+        alone, whole = (one.alone_low, one.alone_high), (one.low, one.high)
+        return self.within or AreaWithin(one, one.live.rows, one.live.own, alone, whole)
 
     @cached_property
     def _alone(self) -> OpenCounts:
-        live = self.one.live
-        own = np.flatnonzero(live.own)
-        found = OpenCounts.of(live.rows.chosen(own), self.one.alone_low, self.one.alone_high)
+        own = np.flatnonzero(self._all.own)
+        found = OpenCounts.of(self._all.rows.chosen(own), *self._all.alone)
         return replace(found, rows=own[found.rows])
 
     @cached_property
     def _whole(self) -> OpenCounts:
-        return OpenCounts.of(self.one.live.rows, self.one.low, self.one.high)
+        return OpenCounts.of(self._all.rows, *self._all.whole)
 
     @cached_property
     def _found(self) -> Ints | None:
-        """Return the data set given, else one that the solver finds."""
-        return self.around if self.around is not None else one_data_set(self._whole)
+        """Return the data set given, else one that the solver finds; behind its counts what sums do not use."""
+        if self.around is None:
+            return one_data_set(self._whole)
+        rows, n, told = self._all.rows, len(self.one.live.leaf), len(self.one.live.rows)
+        owner = np.repeat(np.arange(len(rows)), np.diff(rows.starts))
+        counted = rows.columns < n
+        used = np.bincount(owner[counted], self.around[rows.columns[counted]], len(rows)).astype(np.int64)
+        return np.concatenate([self.around, (rows.value - used)[told:]])
 
     @cached_property
     def _some(self) -> Ints:
@@ -279,7 +291,8 @@ class Widths:
         live = self.one.live
         mine = live.leaf == leaf
         n = least if settled else total_of(live, leaf, mine)
-        label = np.where(mine, self.label, -1)
+        further = len(self._all.alone[0]) - len(mine)
+        label = np.concatenate([np.where(mine, self.label, -1), np.full(further, -1)])
         alone = self._proved(self._alone, label, n is not None, None)
         closed = alone.bounds[1] == 0 or not self.coupled
         coupled = alone if closed else self._coupled(label, alone, n is not None)

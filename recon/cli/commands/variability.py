@@ -10,7 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recon.cli.session import finish
-from recon.io.console.options import Cluster, Json, LogJson, Memory, Out, Quiet, Seconds, Workers, within_machine
+from recon.io.console.options import (
+    Cluster,
+    Confidence,
+    Json,
+    LogJson,
+    Memory,
+    Out,
+    Quiet,
+    Seconds,
+    Seed,
+    Workers,
+    within_machine,
+)
 from recon.io.console.output import print_json, print_lines, records, working, write_table
 
 if TYPE_CHECKING:
@@ -42,6 +54,13 @@ Relaxed = Annotated[bool, typer.Option("--relaxed", help="Beside them the relaxa
 Counted = Annotated[
     bool, typer.Option("--count", help="Beside them people certain, and how many data sets the own tables leave.")
 ]
+Noise = Annotated[
+    str | None,
+    typer.Option(
+        "--noise",
+        help="LAW:SCALE, e.g. discrete_gaussian:2, tried on the counts of the tables of --without; else of all.",
+    ),
+]
 Order = Annotated[
     bool, typer.Option("--order", help="In place of widths: the tables, from the one that gives away least on.")
 ]
@@ -51,16 +70,17 @@ Proofs = Annotated[bool, typer.Option("--proofs", help="With --json: certificate
 def variability(
     files: TableFiles, schema: OverSchema = None, by: By = None, around: Around = None, relaxed: Relaxed = False,
     without: LeftOut = None, alone: Alone = False, count: Counted = False, proofs: Proofs = False,
-    order: Order = False, store: Store = None, out: Out = None, seconds: Seconds = None, memory: Memory = "1G",
-    workers: Workers = 1, dask: Cluster = None, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+    order: Order = False, noise: Noise = None, confidence: Confidence = 0.95, seed: Seed = 0, store: Store = None,
+    out: Out = None, seconds: Seconds = None, memory: Memory = "1G", workers: Workers = 1, dask: Cluster = None,
+    json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Say per smallest area how different two data sets with the same tables can be; 0: it is the only one."""
-    from recon.queries.tables.variability import FOUND, difference, lines_of
+    from recon.queries.tables.variability import FOUND, LEFT_OUT, NOISY, TriedNoise, difference, lines_of
     from recon.queries.tables.variability import variability as run
 
     if order:
         further = {"--by": by, "--around": around, "--relaxed": relaxed, "--without": without, "--alone": alone,
-                   "--count": count, "--proofs": proofs, "--store": store, "--out": out}  # fmt: skip
+                   "--count": count, "--proofs": proofs, "--noise": noise, "--store": store, "--out": out}  # fmt: skip
         if given := [name for name, value in further.items() if value]:
             raise typer.BadParameter(f"--order is about tables, {given[0]} about widths: run recon variability twice")
         _order(files, schema, seconds, memory, json, quiet, log_json)
@@ -77,36 +97,39 @@ def variability(
             from recon.readers.frames.selections import read_table
 
             people = read_table(around, limits)
-        asked = {
-            "schema": names,
-            "around": people,
-            "relaxed": relaxed,
-            "coupled": not alone,
-            "proofs": proofs,
-            "count": count,
-        }
-        found = run(tables, store=store, limits=limits, **asked)
         left_out = [] if without is None else [name.strip() for name in without.split(",")]
-        beside = None
+        tried = None if noise is None else TriedNoise.parse(noise, left_out, confidence, seed)
+        asked: dict[str, Any] = {"schema": names, "around": people, "coupled": not alone, "limits": limits}
+        more: dict[str, Any] = {"relaxed": relaxed, "proofs": proofs, "count": count}
+        found = run(tables, store=store, **asked, **more)
+        beside = noisy = None
+        if tried is not None:
+            noisy = run(tables, noise=tried, store=None if store is None else f"{store}.noise", **asked)
         if left_out:
             kept = None if store is None else f"{store}.without"
-            beside = run(tables, without=left_out, store=kept, limits=limits, **asked)
+            beside = run(tables, without=left_out, store=kept, **asked, **more)
     summary: dict[str, Any] = {"kind": "variability", "status": found.status, "schema": names,
                                "all_tables": found.summary(), "assumptions": list(found.assumptions)}  # fmt: skip
     if beside is not None:
         summary |= {"without": left_out, "without_them": beside.summary(),
                     "areas_without": records(beside.to_frame())}  # fmt: skip
+    if noisy is not None:
+        summary |= {"noise": noise, "confidence": confidence, "seed": seed, "with_noise": noisy.summary(),
+                    "areas_with_noise": records(noisy.to_frame())}  # fmt: skip
     if out is not None:
         write_table(found.to_frame(), out, private=True)
     if json:
-        more = {"certificates": [*found.proofs, *(beside.proofs if beside else ())]} if proofs else {}
-        print_json(summary | {"areas": records(found.to_frame())} | more)
+        proved = {"certificates": [*found.proofs, *(beside.proofs if beside else ())]} if proofs else {}
+        print_json(summary | {"areas": records(found.to_frame())} | proved)
     else:
         print_lines(*lines_of(found, "all tables", by == "area"))
-        if beside is not None:
-            print_lines(*lines_of(beside, f"without {', '.join(left_out)}", by == "area"), *difference(found, beside))
+        for other, title, ways in ((noisy, f"noise {noise} on {', '.join(left_out) or 'all tables'}", NOISY),
+                                   (beside, f"without {', '.join(left_out)}", LEFT_OUT)):  # fmt: skip
+            if other is not None:
+                print_lines(*lines_of(other, title, by == "area"), *difference(found, other, ways))
         print_lines("assuming: " + "; ".join(found.assumptions))
-    finish(found.status if beside is None or beside.status == "exact" else beside.status)
+        print_lines(*([] if noisy is None else ["with noise, assuming: " + noisy.assumptions[-1]]))
+    finish(next((one.status for one in (beside, noisy, found) if one is not None and one.status != "exact"), "exact"))
 
 
 def _tables_of(files: list[str]) -> Tables:

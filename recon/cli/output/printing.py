@@ -40,7 +40,7 @@ ALWAYS = {"files", "seconds", "memory", "json", "quiet", "log_json", "max_cells"
 TAKEN = {  # which options of a command mean something for tables
     "count": {"digits"},
     "certify": {"profiles", "out"},
-    "audit": {"out", "digits"},
+    "audit": {"out", "digits", "policy"},
     "verify": {"result"},
 }
 
@@ -91,19 +91,22 @@ def _count(tables: Tables, given: dict[str, Any], limits: Limits) -> None:
 
 
 def _audit(tables: Tables, given: dict[str, Any], limits: Limits) -> None:
-    from recon.cli.session import finish
     from recon.io.console.options import suffix
-    from recon.io.console.output import json_text, write_text
-    from recon.queries.tables.answering import answer_json, audit_lines, counted_with_proofs
+    from recon.io.console.output import of_verdict, write_text
+    from recon.release.policies.policy import read_policy
+    from recon.report.audit import audit_tables
 
     out = given["out"]
-    if out is not None and suffix(out) not in {".json", ".txt", ".md"}:
-        raise typer.BadParameter(f"reports on tables of areas are text (.txt, .md) or .json, not '{out}'")
-    found, proofs = counted_with_proofs(tables, limits)
-    as_json = given["json"] or suffix(out) == ".json"
-    text = json_text(answer_json(found, given["digits"], proofs)) if as_json else "\n".join(audit_lines(found)) + "\n"
-    write_text(text, out, private=True)
-    finish(found.status)
+    if out is not None and suffix(out) not in {".json", ".txt", ".md", ".html"}:
+        raise typer.BadParameter(f"reports on tables of areas are text (.txt, .md, .html) or .json, not '{out}'")
+    policy = None if given["policy"] is None else read_policy(given["policy"])
+    report = audit_tables(tables, policy, limits)
+    write_text(report.written_as(".json" if given["json"] else suffix(out), given["digits"]), out, private=True)
+    told = report.assessment
+    if told is not None and out is not None:
+        print_lines(f"{told.verdict}: {told.sentence}", file=sys.stderr)
+    if code := of_verdict(report.status, None if told is None else told.outcome):
+        raise typer.Exit(code)
 
 
 def _certify(tables: Tables, given: dict[str, Any], limits: Limits) -> None:

@@ -6,7 +6,8 @@ Answers about tables in words and as JSON.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,8 @@ from solvers.foundation.errors import Inconclusive, ReleaseError
 from solvers.foundation.exact import decimal, tree_product
 from solvers.foundation.limits import Limits
 from solvers.tables import two_way
+from solvers.tables.atoms import Ints, Top
+from solvers.tables.distances import OpenCounts
 from solvers.tables.solving import Designs, Range, SolvedArea, solve_area
 
 if TYPE_CHECKING:
@@ -119,8 +122,7 @@ def _figures(one: SolvedArea) -> AreaFigures:
     """Return the figures of a solved top area."""
     names, leaves = one.live.top.names, one.live.top.leaves
     alone, all_tables = (set(x.tolist()) for x in one.settled_leaves)
-    people = np.bincount(one.live.leaf, one.low, len(names)).astype(np.int64)
-    told = tuple((names[i], int(people[i]), i in alone, i in all_tables) for i in leaves.tolist())
+    told = tuple((names[i], int(one.people_of[0][i]), i in alone, i in all_tables) for i in leaves.tolist())
     return AreaFigures(names[0], one.people, one.unique, one.solutions, one.multiset, one.ordered, one.certain, told)
 
 
@@ -143,6 +145,86 @@ def count_areas(
             raise
         left = tables.top_names[len(found) :]
     return TablesAnswer(tuple(found), tables.assumptions, left)
+
+
+PUBLISHED, BETWEEN, FOLLOWING = "published", "by differencing between areas", "by all counts together"
+MAX_LISTED = 1_000  # small groups that are kept, those with the fewest people first
+
+
+@dataclass
+class SmallAreaGroups:
+    """Groups that surely have 1 to `below` - 1 people, of every top area that was added.
+
+    `listed`: people, place and how it is known, the fewest first (`MAX_LISTED`); `number`: how many there are, by how.
+    `fewest`: people of the smallest group that surely has some (None: there is none); `none_below`: proved of every
+    area: in one of its data sets no combination has 1 to none_below - 1 people, so that no group has (1: not proved).
+    """
+
+    below: int
+    listed: list[tuple[int, str, str]] = field(default_factory=list)
+    number: Counter[str] = field(default_factory=Counter)
+    fewest: int | None = None
+    none_below: int | None = None
+
+    def add(self, tables: Tables, one: SolvedArea) -> None:
+        """Look at a top area: its counts, what they leave for parts that do not list a cell, and what follows."""
+        top = one.live.top
+        found = [(top.values, PUBLISHED), (_outside_of_parts(top), BETWEEN)]
+        for values, how in found:
+            area, cell = np.nonzero(values > 0)
+            names = (
+                f"{top.names[a]}: {tables.cells[c].name}" for a, c in zip(area.tolist(), cell.tolist(), strict=True)
+            )
+            self._note_groups(values[area, cell], names, how)
+        sure = np.flatnonzero(one.low > 0)
+        leaf = one.live.leaf[sure].tolist()
+        names = (f"{top.names[i]}: a combination of the attributes" for i in leaf)
+        self._note_groups(one.high[sure], names, FOLLOWING)
+        least = 1
+        if not self.fewest or self.fewest >= self.below:  # else nothing more is asked
+            least = self._least(one)
+        self.none_below = min(least, least if self.none_below is None else self.none_below)
+
+    def _note_groups(self, people: Ints, names: Iterable[str], how: str) -> None:
+        if len(people):
+            self.fewest = min(int(people.min()), self.fewest or int(people.min()))
+        small = people < self.below
+        self.number[how] += int(small.sum())
+        self.listed += [(n, name, how) for n, name, few in zip(people.tolist(), names, small, strict=True) if few]
+        if len(self.listed) > 2 * MAX_LISTED:
+            self.listed = self.smallest
+
+    @property
+    def smallest(self) -> list[tuple[int, str, str]]:
+        """Return the listed groups, the fewest people first."""
+        return sorted(self.listed, key=lambda x: x[0])[:MAX_LISTED]
+
+    @staticmethod
+    def _least(one: SolvedArea) -> int:
+        """Return the fewest people of a combination that has some, in a data set of an area; 1: none was found."""
+        from solvers.tables.widths import one_data_set
+
+        live = one.live
+        if live.split.any() and live.v_count.any():  # finer tables of the top area: no data set is at hand
+            return 1
+        held = one.low if not len(one.open) else one_data_set(OpenCounts.of(live.rows, one.low, one.high))
+        return 1 if held is None or not held.any() else int(held[held > 0].min())
+
+
+def _outside_of_parts(top: Top) -> Ints:
+    """Return per area and cell how many people are in the parts that do not list it, where others do; else 0."""
+    out, known = np.zeros_like(top.values), top.values.copy()
+    for area in range(len(top.names))[::-1]:  # parts stand behind the area that they lie in
+        parts = np.flatnonzero(top.parent == area)
+        if not len(parts):
+            continue
+        told = known[parts] >= 0
+        sums = np.where(told, known[parts], 0).sum(axis=0)
+        some = (known[area] >= 0) & told.any(axis=0) & ~told.all(axis=0)
+        out[area, some] = (known[area] - sums)[some]
+        following = (known[area] < 0) & told.all(axis=0)
+        known[area, following] = sums[following]
+    return out
 
 
 @dataclass(frozen=True)
@@ -275,13 +357,12 @@ def certified(tables: Tables, profiles: pd.DataFrame, limits: Limits | None = No
 
 
 DIGITS = 30
-NAMED = 20
 
 
-def _number_text(n: Range, digits: int = DIGITS) -> str:
+def number_text(n: Range, digits: int = DIGITS) -> str:
     """Return a number of data sets: exact with commas, about 10^x, or the two numbers that it lies between."""
     if n[0] != n[1]:
-        return f"between {_number_text((n[0], n[0]), digits)} and {_number_text((n[1], n[1]), digits)}"
+        return f"between {number_text((n[0], n[0]), digits)} and {number_text((n[1], n[1]), digits)}"
     bits = _log2(n[0])
     return f"{n[0]:,}" if bits is None or bits < 3.3 * digits else f"about 10^{bits * 0.30102999566398120:,.2f}"
 
@@ -312,10 +393,10 @@ def count_lines(answer: TablesAnswer) -> list[str]:
     people, exact = answer.people, all(a.multiset[0] == a.multiset[1] for a in answer.areas)
     unique = sum(a.unique is True for a in answer.areas)
     lines = [
-        f"data sets that agree with the tables: {_number_text(answer.multiset)}"
+        f"data sets that agree with the tables: {number_text(answer.multiset)}"
         f"   [convention: multiset; {'exact' if exact else 'bounds'}]",
-        f"with the order of rows: {_number_text(answer.ordered)}   [ordered]",
-        f"people: {_number_text(people)}, of them the same in every data set: {_at_least(answer)}",
+        f"with the order of rows: {number_text(answer.ordered)}   [ordered]",
+        f"people: {number_text(people)}, of them the same in every data set: {at_least(answer)}",
         f"areas that lie in no other: {len(answer.areas):,}; one data set only over the cells that their smallest areas"
         f" tell apart, in {unique:,}",
     ]
@@ -324,44 +405,10 @@ def count_lines(answer: TablesAnswer) -> list[str]:
     return [*lines, "assuming: " + "; ".join(answer.assumptions)]
 
 
-def _at_least(answer: TablesAnswer) -> str:
+def at_least(answer: TablesAnswer) -> str:
+    """Return how many people are certain, in words: a lower bound where not all is decided."""
     sure = all(a.unique is True for a in answer.areas)
     return f"{answer.certain:,}" if sure else f"at least {answer.certain:,}"
-
-
-def audit_lines(answer: TablesAnswer) -> list[str]:
-    """Return what `audit` prints of tables: who is given back, where, by size of area, and what follows."""
-    hit = sum(a.certain > 0 for a in answer.areas)
-    people = _number_text(answer.people)
-    lines = [
-        "Audit of published tables",
-        f"  {_at_least(answer)} of {people} people are given back for certain, in {hit:,} of {len(answer.areas):,}"
-        " areas",
-    ]
-    settled = [x for a in answer.areas for x in a.leaves if x[3] and x[1]]
-    every = [x for a in answer.areas for x in a.leaves if x[1]]
-    lines.append(
-        f"  smallest areas with people: {len(every):,}; in {len(settled):,} of them every person's cell follows"
-        f" ({sum(x[2] for x in every):,} from their own tables alone)"
-    )
-    if settled:
-        first = min(settled, key=lambda x: x[1])
-        lines.append(f"  the smallest area where nothing is protected: {first[0]} ({first[1]:,} people)")
-    lines.append("  by size of area:  people      areas   settled alone   settled")
-    for line in by_size(answer):
-        below = f"{line['people_least']:,}-{line['people_below'] - 1:,}" if line["people_below"] else "1,000+"
-        lines.append(f"    {below:>18} {line['areas']:>12,} {line['settled_alone']:>15,} {line['settled']:>9,}")
-    for a in sorted(answer.areas, key=lambda a: -a.certain)[:NAMED]:
-        lines.append(f"  {a.name}: {a.certain:,} of {_number_text(a.people)} people certain;"
-                     f" data sets: {_number_text(a.multiset)}")  # fmt: skip
-    if len(answer.areas) > NAMED:
-        lines.append(f"  ... and {len(answer.areas) - NAMED:,} more areas (--json has all)")
-    lines.append("  a policy was not applied: the rules of a policy file are not read for tables of areas")
-    if answer.not_solved:
-        lines.append(
-            f"  NOT SOLVED, the time was up: {len(answer.not_solved):,} areas, from '{answer.not_solved[0]}' on"
-        )
-    return [*lines, "assuming: " + "; ".join(answer.assumptions)]
 
 
 def answer_json(answer: TablesAnswer, digits: int, certificates: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -386,11 +433,15 @@ def _area_json(a: AreaFigures, digits: int, certificates: dict[str, Any]) -> dic
     }  # fmt: skip
 
 
-def counted_with_proofs(tables: Tables, limits: Limits) -> tuple[TablesAnswer, dict[str, Any]]:
-    """Return what is proved of every top area, and the certificates by area."""
+def counted_with_proofs(
+    tables: Tables, limits: Limits, small: SmallAreaGroups | None = None
+) -> tuple[TablesAnswer, dict[str, Any]]:
+    """Return what is proved of every top area, and the certificates by area; `small` groups are looked for."""
     proofs: dict[str, Any] = {}
 
     def proved(one: SolvedArea) -> None:
+        if small is not None:
+            small.add(tables, one)
         if not len(one.open):
             proofs[one.live.top.names[0]] = certificate(tables, one)
 

@@ -172,7 +172,7 @@ class Checker:
 
     @cached_property
     def _less(self) -> Tables:
-        return self.tables.without(self.without)
+        return self.tables.without_counts(self.without)
 
     @cached_property
     def _cells(self) -> Ints | None:

@@ -118,12 +118,14 @@ def inside_one(live: LiveCounts, cells: Ints) -> NDArray[np.bool_]:
 
 
 def labels(tables: Tables, live: LiveCounts, cells: Ints | None, schema: Sequence[str]) -> Ints:
-    """Return the cell of the histogram that every count of a top area is in; without `cells` each its own.
+    """Return the cell of the histogram that every count of a top area is in.
+
+    Without `cells`: what the tables of its smaller areas tell apart, those among them that are not used, too.
 
     Raises `Unsupported` where the area's tables do not tell apart what the schema does.
     """
     if cells is None:
-        return live.atom.copy()
+        return live.atom_b[live.atom]
     atom = _atoms(live)
     least, most = _atom_ranges(live, cells)
     bad = np.flatnonzero((least != most)[live.atom])

@@ -272,10 +272,11 @@ def _parents_of(areas: Any) -> dict[str, str | None] | None:
 
 Ints = NDArray[np.int64]
 MAX_DENSE = 200_000_000  # areas times cells of one top area
+NO_NOISE = "all tables count the same people, each once, without noise"
 ASSUMED = (
     "the domain is as declared: nobody lies outside it",
     "everybody in an area that has parts lives in one of the parts listed",
-    "all tables count the same people, each once, without noise",
+    NO_NOISE,
 )
 
 
@@ -344,6 +345,8 @@ class Tables:
     hashes: tuple[str, ...] = ()
     schema: dict[str, tuple[str, ...]] = field(default_factory=dict)
     derived: dict[str, Any] = field(default_factory=dict, repr=False)
+    silent: Ints = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)  # cells whose counts are not used
+    noisy: bool = field(default=False, repr=False)  # but bounds on them
 
     def __init__(
         self, values: Any, cells: Any, areas: Any = None, complete: Sequence[str] | bool = False,
@@ -383,6 +386,8 @@ class Tables:
         store(self, "hashes", tuple(hashes))
         store(self, "schema", {name: tuple(parts) for name, parts in (schema or {}).items()})
         store(self, "derived", {})
+        store(self, "silent", np.zeros(0, np.int64))
+        store(self, "noisy", False)
 
     @cached_property
     def cuts(self) -> tuple[AttributeCuts, ...]:
@@ -470,7 +475,12 @@ class Tables:
             part = dense[zero]
             dense[zero] = np.where(part < 0, 0, part)
         parent = np.array([place.get(int(p), -1) for p in self.areas.parent[mine]], np.int64)
-        return Top(tuple(self.areas.names[i] for i in mine), parent, dense)
+        parted, told = len(mine) > 1, dense[:, self.silent] >= 0
+        below, above = (self.silent[told[i:].any(axis=0)] for i in (int(parted), len(mine)))
+        if self.noisy and parted:
+            above = self.silent[told[0]]
+        dense[:, self.silent] = -1
+        return Top(tuple(self.areas.names[i] for i in mine), parent, dense, below, above)
 
     def _parents_first(self, mine: Ints) -> Ints:
         depth, at = np.zeros(len(mine), np.int64), mine
@@ -487,15 +497,33 @@ class Tables:
         numbers = {key: i for i, key in enumerate(dict.fromkeys(keys))}
         return np.array([numbers[k] for k in keys]), np.array([c.table in self.complete for c in self.cells])
 
-    def without(self, left_out: Collection[str]) -> Tables:
-        """Return the same tables but for some, which count nothing; `ReleaseError` for a name that none has."""
-        if unknown := sorted(set(left_out) - {c.table for c in self.cells}):
-            raise ReleaseError(f"'{unknown[0]}' is the table of no cell", place="without")
+    def without_counts(self, left_out: Collection[str], noisy: bool = False) -> Tables:
+        """Return the same tables, of which the counts of some are not used: what they tell apart stays told apart.
+
+        `noisy`: bounds are known in place of them. `ReleaseError` for a name that none has, and, unless noisy, where
+        none is left.
+        """
         if not left_out:
             return self
-        if not {c.table for c in self.cells} - set(left_out):
-            raise ReleaseError("no table is left", place="without")
+        kept = self._kept_cells(left_out, noisy)
+        out = object.__new__(Tables)
+        changed = {"system": self.system, "derived": {}, "silent": np.flatnonzero(~kept), "noisy": noisy}
+        out.__dict__.update(self.__dict__ | changed)
+        return out
+
+    def _kept_cells(self, left_out: Collection[str], all_of_them: bool = False) -> NDArray[np.bool_]:
+        if unknown := sorted(set(left_out) - {c.table for c in self.cells}):
+            raise ReleaseError(f"'{unknown[0]}' is the table of no cell", place="without")
         kept = np.array([c.table not in left_out for c in self.cells])
+        if not kept.any() and not all_of_them:
+            raise ReleaseError("no table is left", place="without")
+        return kept
+
+    def without(self, left_out: Collection[str]) -> Tables:
+        """Return the same tables but for some, which tell nothing apart; `ReleaseError` for a name that none has."""
+        if not left_out:
+            return self
+        kept = self._kept_cells(left_out)
         number = np.cumsum(kept) - 1
         told = kept[self.of_cell]
         out = object.__new__(Tables)
@@ -503,7 +531,7 @@ class Tables:
             "cells": tuple(c for c, k in zip(self.cells, kept, strict=True) if k),
             "of_cell": number[self.of_cell[told]],
             "of_area": self.of_area[told], "value": self.value[told], "complete": self.complete - set(left_out),
-            "derived": {},
+            "derived": {}, "silent": self.silent[:0], "noisy": False,
         }  # fmt: skip
         for name in ("areas", "domain", "area", "files", "hashes", "schema", *changed):
             object.__setattr__(out, name, changed.get(name, getattr(self, name)))

@@ -12,20 +12,23 @@ import os
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import log2
-from typing import TYPE_CHECKING, Any
+from fractions import Fraction
+from math import ceil, floor, log2
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recon.queries.tables.proofs import Checker
 from recon.queries.tables.schemas import counts_of, histogram_cells, inside_one, labels, people_in, told_apart
-from recon.queries.tables.tables import Tables
-from solvers.foundation.errors import Inconclusive, ReleaseError
+from recon.queries.tables.tables import NO_NOISE, Tables
+from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.foundation.parallel.pieces import completed_with
-from solvers.tables.atoms import Ints
-from solvers.tables.solving import Designs, solve_area
+from solvers.statements.noise.laws import LawName, NoiseLaw, per_statement
+from solvers.statements.noise.sampling import Randomness
+from solvers.tables.atoms import Ints, Top
+from solvers.tables.solving import Designs, solve_area, solve_area_within
 from solvers.tables.widths import Widths
 
 if TYPE_CHECKING:
@@ -146,20 +149,77 @@ class _AreaQuestion:
     relaxed: bool
     proofs: bool
     count: bool
+    noise: TriedNoise | None
+
+
+@dataclass(frozen=True)
+class TriedNoise:
+    """Noise of a law tried on the counts of some tables (none named: of all), drawn by a seed.
+
+    Of every count is known in which interval it lies; those of one top area hold together with the confidence.
+    """
+
+    law: NoiseLaw
+    tables: tuple[str, ...] = ()
+    confidence: float = 0.95
+    seed: int = 0
+
+    @classmethod
+    def parse(cls, text: str, tables: Sequence[str] = (), confidence: float = 0.95, seed: int = 0) -> TriedNoise:
+        """Return the noise that a text says: LAW:SCALE, or truncated_laplace:SCALE:BOUND; else `ReleaseError`."""
+        name, *numbers = text.split(":")
+        try:
+            scale, bound = ([Fraction(x) for x in numbers] + [None])[: max(2, len(numbers))]
+            law = NoiseLaw(cast("LawName", name), cast("Fraction", scale), bound)
+        except ReleaseError as error:
+            raise error.at(place="noise") from None
+        except (TypeError, ValueError, ZeroDivisionError):
+            raise ReleaseError(
+                f"'{text}' is no noise: write LAW:SCALE, e.g. discrete_gaussian:2", place="noise"
+            ) from None
+        return cls(law, tuple(tables), confidence, seed)
+
+    def assumed(self, told: Sequence[str]) -> tuple[str, ...]:
+        """Return what an answer with this noise assumes, from what one without it does."""
+        whom = f"the tables {', '.join(self.tables)}" if self.tables else "all tables"
+        rest = (x for x in told if x != NO_NOISE)
+        return (*rest, f"every count of {whom} lies in the interval that is known of it (those of one top area do so "
+                       f"together with probability {self.confidence:.4g}; noise beyond is drawn again)")  # fmt: skip
+
+    def intervals(self, top: Top, noisy: Ints) -> tuple[Ints, Ints]:
+        """Return between what every count of the cells `noisy` lies, -1 where none is known: as the values of `top`.
+
+        Noise beyond the joint radius is drawn again: what is known is then true.
+        """
+        known = np.argwhere(top.values[:, noisy] >= 0)
+        low, high = np.full_like(top.values, -1), np.full_like(top.values, -1)
+        radius = self.law.radius(per_statement(1 - Fraction(str(self.confidence)), max(1, len(known))))
+        draw = Randomness(self.seed << 32 | zlib.crc32(top.names[0].encode())).sampler(self.law)
+        ends = np.empty((len(known), 2), np.int64)
+        for i in range(len(known)):
+            noise = draw()
+            while abs(noise) > radius:
+                noise = draw()
+            ends[i] = ceil(noise - radius), floor(noise + radius)
+        at = known[:, 0], noisy[known[:, 1]]
+        low[at], high[at] = np.maximum(0, top.values[at] + ends[:, 0]), top.values[at] + ends[:, 1]
+        return low, high
 
 
 def variability(
     tables: Tables, *, schema: Sequence[str] | None = None, around: Any = None, relaxed: bool = False,
     without: Sequence[str] = (), coupled: bool = True, proofs: bool = False, count: bool = False,
-    store: str | None = None, limits: Limits | None = None,
+    noise: TriedNoise | None = None, store: str | None = None, limits: Limits | None = None,
 ) -> Variability:  # fmt: skip
     """Return the widths of all smallest areas that have people.
 
     `schema`: attributes that histograms are over (`recon.queries.tables.schemas`; None: all that the areas' tables tell
     apart). `around`: a frame of everybody, for the radius from that data set ("found": from one that the solver finds).
-    `relaxed`: beside them the relaxation of Abowd et al. `without`: tables left out. `coupled` False: the areas' own
-    tables alone. `proofs`: with certificates. `count`: of each area the people who are the same in every data set (by
-    all tables, at least), and log2 of how many data sets its own tables leave, over all that they tell apart.
+    `relaxed`: beside them the relaxation of Abowd et al. `without`: tables left out; histograms stay over what they
+    tell apart. `noise`: tried on tables (`TriedNoise`): the widths are in percent of the people that the tables have,
+    above 100 where noise leaves their number open, too. `coupled` False: the areas' own tables alone. `proofs`: with
+    certificates. `count`: of each area the people who are the same in every data set (by all tables, at least), and
+    log2 of how many data sets its own tables leave, over all that they tell apart.
     `store`: a file to which every top area is written once it is done, and from which a run that was stopped goes on.
     Processes as `limits.workers` says.
     Raises `ContradictionError` where nothing fits, `ReleaseError` for a store of other tables, people that do not agree
@@ -178,7 +238,11 @@ def variability(
     [0.0]
     """
     limits = limits or Limits()
-    chosen = tables.without(without)
+    if noise is not None and (without or relaxed or proofs or count):
+        raise Unsupported("noise is tried on widths and radii of all tables: without tables left out, the relaxation, "
+                          "certificates and numbers of data sets")  # fmt: skip
+    noisy = () if noise is None else noise.tables or tuple(dict.fromkeys(c.table for c in tables.cells))
+    chosen = tables.without_counts(without or noisy, noisy=noise is not None)
     done: dict[int, dict[str, Any]] = {}
     named = None if schema is None else tuple(schema)
     cells = None if named is None else histogram_cells(chosen, named)
@@ -191,11 +255,11 @@ def variability(
         head = {"recon_variability": 2, "release": list(tables.hashes), "without": sorted(without), "coupled": coupled,
                 "schema": None if named is None else [*named], "around": FOUND if center else told, "relaxed": relaxed,
                 "proofs": proofs, "count": count, "areas": len(tables.top_names)}  # fmt: skip
+        head |= {} if noise is None else {"noise": [str(noise.law), *noisy, str(noise.confidence), noise.seed]}
         done = _read_store(store, head)
     todo = [k for k in range(len(chosen.top_names)) if k not in done]
     asked = _AreaQuestion(chosen, tables, cells, named, tuple(without), people, around is not None, coupled, relaxed,
-                          proofs,
-                   count)  # fmt: skip
+                          proofs, count, noise)  # fmt: skip
     for i, found in completed_with(asked, _top_area_lines, todo, limits, what="areas", alone=1.5):
         done[todo[i]] = found
         if store is not None:
@@ -203,7 +267,8 @@ def variability(
     every = tuple(tuple(line) for k in sorted(done) for line in done[k]["lines"])
     left = tuple(name for k, name in enumerate(chosen.top_names) if k not in done)
     proved = tuple(one for k in sorted(done) for one in done[k]["proofs"])
-    return Variability(every, left, chosen.assumptions, columns, named, proved, coupled)
+    assumed = chosen.assumptions if noise is None else noise.assumed(chosen.assumptions)
+    return Variability(every, left, assumed, columns, named, proved, coupled)
 
 
 def _top_area_lines(asked: _AreaQuestion, k: int, limits: Limits) -> dict[str, Any]:
@@ -211,17 +276,29 @@ def _top_area_lines(asked: _AreaQuestion, k: int, limits: Limits) -> dict[str, A
     tables = asked.tables
     if "designs" not in tables.derived:
         tables.derived["designs"] = Designs(tables.system)
-    one = solve_area(tables.derived["designs"], tables.top(k))
+    designs, within, exact = tables.derived["designs"], None, None
+    if asked.noise is None:
+        one = solve_area(designs, tables.top(k))
+    else:
+        exact = solve_area(designs, asked.whole.top(k))
+        within = solve_area_within(designs, tables.top(k), *asked.noise.intervals(exact.live.top, tables.silent))
+        one = within.one
     names = one.live.top.names
     label = labels(tables, one.live, asked.cells, asked.schema or ())
     people = None if asked.people is None else counts_of(tables, one.live, asked.people)
-    widths = Widths(one, label, people, asked.coupled, asked.relaxed, asked.around, asked.proofs)
+    widths = Widths(one, label, people, asked.coupled, asked.relaxed, asked.around, asked.proofs,
+                    within)  # fmt: skip
     checker = Checker(asked.whole, asked.without, asked.schema)
     if asked.proofs:
         checker.adopted(one, label)
     out, proved = [], list[dict[str, Any]]()
     for w in widths:
         n = w.people
+        if exact is not None:  # noise may leave it open whether anybody is there
+            least, most = (int(x[w.leaf]) for x in exact.people_of)
+            n = least if least == most else None
+            if not most:
+                continue
         parts = (w.alone.bounds, w.coupled.bounds, *(p for p in (w.radius_alone, w.radius) if p is not None))
         ends = [None if n is None else round(100 * d / (2 * n), 6) for part in parts for d in part]
         line = [names[0], names[w.leaf], w.least if n is None else n, *ends[:4], w.coupled.by_multipliers, *ends[4:]]
@@ -316,7 +393,7 @@ def lines_of(found: Variability, title: str, by_area: bool = False) -> Iterator[
             f"  people who are the same in every data set: at least {told['people_certain']:,}; "
             f"number of data sets by own tables exact in {told['data_sets_exact']:,} areas"
         )
-    kinds = [name for name in found.kinds if found.coupled or name not in {"coupled", "radius"}]
+    kinds = _kinds_shown(found)
     for name in kinds:
         part, n = told[name], max(1, told["areas"])
         zero = f"{part['zero']:,} areas ({100 * part['zero'] / n:.1f} %) with {part['people_zero']:,} people"
@@ -336,14 +413,23 @@ def lines_of(found: Variability, title: str, by_area: bool = False) -> Iterator[
         yield f"  NOT SOLVED, the time was up: {len(found.not_solved):,} areas, from '{found.not_solved[0]}' on"
 
 
-def difference(found: Variability, less: Variability) -> Iterator[str]:
-    """Yield what tables left out change, for people: areas and people with one data set only."""
+def _kinds_shown(found: Variability) -> list[str]:
+    return [name for name in found.kinds if found.coupled or name not in {"coupled", "radius"}]
+
+
+LEFT_OUT, NOISY = ("without them", "with them"), ("with noise", "without noise")
+
+
+def difference(found: Variability, less: Variability, ways: tuple[str, str] = LEFT_OUT) -> Iterator[str]:
+    """Yield what tables left out, or noise on them, change, for people: areas and people with one data set only."""
     told, other = found.summary(), less.summary()
-    for name in found.kinds:
+    for name in _kinds_shown(less):
         one, two, n = told[name], other[name], max(1, told["areas"])
         shares = (f"{100 * x['zero'] / n:.1f} % of the areas" for x in (two, one))
         more = f"{one['people_zero'] - two['people_zero']:,} more people are in areas with one data set only"
-        yield f"  {NAMES[name]}: 0 in {next(shares)} without them, in {next(shares)} with them; {more}"
+        yield f"  {NAMES[name]}: 0 in {next(shares)} {ways[0]}, in {next(shares)} {ways[1]}; {more}"
+        may = (f"{100 * x['people_may_differ'] / max(1, told['people']):.1f} %" for x in (two, one))
+        yield f"    people who may differ at most: {next(may)} {ways[0]}, {next(may)} {ways[1]}"
 
 
 NAMES = {
