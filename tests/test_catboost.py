@@ -14,7 +14,13 @@ from encoders.domain.domain import Domain
 from encoders.encode.encoder import encode
 from encoders.models.models import Boosting, Forest
 from recon.readers.formats.boosters.catboost_file import MAGIC, cbm_booster, json_booster
-from recon.readers.formats.boosters.catboost_model import NOT_WEIGHTED, TOGETHER, _to_draft, read_catboost
+from recon.readers.formats.boosters.catboost_model import (
+    NONE_BESIDE_CATEGORIES,
+    NOT_WEIGHTED,
+    TOGETHER,
+    _to_draft,
+    read_catboost,
+)
 from recon.readers.formats.boosters.xgboost.model import LOWER_BOUNDS, NOT_STATED, read_xgboost, read_xgboost_ubj
 from recon.readers.formats.boosters.xgboost.model import NOT_WEIGHTED as XGB_NOT_WEIGHTED
 from recon.readers.formats.detection import read_draft
@@ -96,7 +102,10 @@ def test_one_tree_with_splits_beside_others_may_be_of_other_rows():
 
 
 def test_categories_are_left_out_and_said():
-    assert TOGETHER in draft_of("catboost-1.2.10/categories.cbm").reader_notes
+    draft = draft_of("catboost-1.2.10/categories.cbm")
+    assert TOGETHER in draft.reader_notes
+    assert NONE_BESIDE_CATEGORIES in draft.origin.notes  # a fit with weights of 0 and 1 counts other rows there
+    assert NONE_BESIDE_CATEGORIES not in draft_of("catboost-1.2.10/binary.cbm").origin.notes
 
 
 def test_the_forms_of_one_catboost_model_say_the_same():

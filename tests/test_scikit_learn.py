@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import recon
 from encoders.domain.domain import Domain
 from encoders.domain.values import Categorical, Continuous, Grid
+from recon.readers.formats.sklearn.trees.trees import ZEROS_STORED
 from recon.readers.frames.world import TrueRows, violations
 from recon.readers.loading.loading import models_of
 
@@ -228,3 +229,20 @@ def test_trees_of_one_column_and_regressors_of_negative_numbers_are_read():
     below = frame.assign(y=-frame["a"])
     forest = ensemble.RandomForestRegressor(3, random_state=0).fit(below[["a", "b"]], below["y"])
     assert violations(recon.encode(forest, Domain.from_frame(below, label="y")), below) == []
+
+
+def test_rows_of_weight_0_count_where_the_file_stores_them(tmp_path):
+    """From scikit-learn 1.9 on weights are the probabilities of being drawn: the bags are about all rows."""
+    joblib, sklearn = pytest.importorskip("joblib"), pytest.importorskip("sklearn.ensemble")
+    rng = np.random.default_rng(3)
+    x, y, weights = rng.integers(0, 9, (40, 3)), rng.integers(0, 2, 40), (np.arange(40) % 3 > 0).astype(float)
+    forest = sklearn.RandomForestClassifier(5, random_state=1).fit(x, y, sample_weight=weights)
+    if getattr(forest, "_sample_weight", None) is None:
+        pytest.skip("this version multiplies weights")
+    joblib.dump(forest, tmp_path / "forest.joblib")
+    frame = pd.DataFrame(x, columns=["x0", "x1", "x2"]).assign(y=y)
+    release = recon.load(tmp_path / "forest.joblib", domain=recon.Domain.from_frame(frame, label="y"))
+    assert (release.rows.low, release.rows.high) == (40, 40)
+    assert ZEROS_STORED in release.assumptions
+    assert not any("do not count as training rows" in line for line in release.assumptions)
+    assert violations(release, frame) == []

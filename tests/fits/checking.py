@@ -53,6 +53,7 @@ SENTENCES = {
         xgboost.NOT_WEIGHTED,
         xgboost.NOT_STATED,
         catboost.NOT_WEIGHTED,
+        catboost.NONE_BESIDE_CATEGORIES,
         lightgbm.NOT_STATED,
         lightgbm.NOT_THE_LAST,
         printed_trees.PLAIN_ROWS,
@@ -66,7 +67,7 @@ SENTENCES = {
         settings.SAME_ROWS,
         boosting.CONTINUED,
     ),
-    "zeros": (boosting.NO_ZEROS,),
+    "zeros": (boosting.NO_ZEROS, catboost.NONE_BESIDE_CATEGORIES),
     "scaled": (lightgbm.NOT_CUT, lightgbm.NOT_THE_LAST),
     "drawn": (xgboost.NOT_STATED, xgboost.ALL_SEEN),
 }
@@ -84,8 +85,6 @@ def assumed_away(said: dict[str, Any], assumptions: Sequence[str], broken: str) 
     meant = {line for name in said["broken"] for line in SENTENCES.get(name, ())}
     if VALUES in broken:
         meant |= {line for name in said["broken"] for line in OF_VALUES.get(name, ())}
-    if said["library"] == "catboost" and {"zeros"} <= set(said["broken"]) and "categorical" in said["kinds"]:
-        meant.add(catboost.NOT_WEIGHTED)  # beside columns with categories its leaf weights are those of other rows
     spans = said["weighs"].values()
     if "weighted" in said["broken"] and (min(low for low, _ in spans) != max(high for _, high in spans)):
         meant.add(trees.ASSUMES)
@@ -105,13 +104,15 @@ def not_within(line: str, weighs: dict[str, list[float]]) -> bool:
 def outcome(file: Path | str, frame: pd.DataFrame, said: dict[str, Any], settle: bool) -> tuple[str, str]:
     """Return what became of a file, in a word, and why."""
     domain = recon.Domain.from_frame(frame, label="y")
-    if said["library"] not in ALL_COUNT and "#" not in str(file):
-        frame = frame.drop(index=said["zero"]).reset_index(drop=True)
     try:
         release = recon.load(file, domain=domain)
     except ReconError as error:
         return "refused", str(error).partition(": ")[2]
-    kinds = "+".join(release.models[0].origin.counts)
+    all_count = said["library"] in ALL_COUNT or trees.ZEROS_STORED in release.assumptions
+    if not all_count and "#" not in str(file):
+        frame = frame.drop(index=said["zero"]).reset_index(drop=True)
+    origin = release.models[0].origin
+    kinds = "+".join(origin.counts) if origin else ""
     for found in (release, strengthened_release(release, Limits(3)) if settle else release):
         every = [false_rows(found.rows, len(frame)), *violations(found, frame)]
         for broken in filter(None, every):

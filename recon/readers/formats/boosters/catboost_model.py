@@ -209,6 +209,10 @@ NOT_WEIGHTED = (
     "no training row was weighted (the CatBoost file does not say; rows of weight 0 do not count): every leaf weight "
     "is a number of rows"
 )
+NONE_BESIDE_CATEGORIES = (
+    "no training row was weighted, not with 0 either: beside splits on categories or texts CatBoost adds up weights "
+    "of other rows"
+)
 SAME_ROWS = f"{SAME} (no continued training, no sum of models)"
 HELD_OUT = "rows held out in a table of their own (eval_set) are not among the training rows counted here"
 HELD_OUT_ROWS = "a part of the rows was held out (eval_fraction): a leaf's weight is a least number of training rows"
@@ -293,14 +297,15 @@ def _draft_of(booster: CatBoostFile, classes: Sequence[Value] | None) -> Draft:
         told = [[kept[0][2][i] - ones[i], ones[i]] for i in kept[0][1].leaves]
     divisors, _ = divided(told, CHANCE)
     note = copies_note(divisors, values if len(divisors) == 2 else ()) if max(divisors) > 1 else NOT_WEIGHTED
+    split_else = any(s is None for tree in booster.trees for s in _inner_splits(tree))
+    unweighted = (NONE_BESIDE_CATEGORIES,) if split_else else ()
     if max(divisors) > 1 or eval_fraction(booster):
-        return _of_bounds(booster, kept, max(divisors), note)
+        return _of_bounds(booster, kept, max(divisors), (note, *unweighted))
     kinds: tuple[CountKind, ...] = ("size",) if ones is None else ("exact",) if len(trees) == 1 else ("exact", "size")
     models: tuple[AnyModel, ...] = (Tree(trees[0].nodes, "tree"),) if len(trees) == 1 else (Forest(tuple(trees)),)
     why = _unusable(booster)
     if ones is not None and not why:
         models = (_boosting(booster, every, trees[0]),)
-    split_else = any(s is None for tree in booster.trees for s in _inner_splits(tree))
     notes = [TOGETHER] if split_else else []
     notes += [SIZES] if ones is None else [LATER] if why and len(trees) > 1 else []
     notes += [f"leaf values are not used: {why}"] if why else []
@@ -313,6 +318,7 @@ def _draft_of(booster: CatBoostFile, classes: Sequence[Value] | None) -> Draft:
             kinds,
             (
                 NOT_WEIGHTED,
+                *unweighted,
                 HELD_OUT,
                 *([SAME_ROWS] if len(every) > 1 else []),
                 *([] if why or ones is None else [NEEDED]),
@@ -337,7 +343,7 @@ def eval_fraction(booster: CatBoostFile) -> bool:
 
 
 def _of_bounds(
-    booster: CatBoostFile, kept: Sequence[tuple[int, BoosterTree, list[int]]], divisor: int, note: str
+    booster: CatBoostFile, kept: Sequence[tuple[int, BoosterTree, list[int]]], divisor: int, notes: tuple[str, ...]
 ) -> Draft:
     """Return bounds on the rows per leaf, where leaf weights have a divisor (weights, copies) or count not all rows."""
     out = eval_fraction(booster)
@@ -351,7 +357,7 @@ def _of_bounds(
         Provenance(
             booster.form,
             ("size",),
-            (note, HELD_OUT_ROWS if out else HELD_OUT, SAME_ROWS),
+            (*notes, HELD_OUT_ROWS if out else HELD_OUT, SAME_ROWS),
             unused=(UnusedPublication(VALUES, SIZES),),
         ),
         tuple(Feature(name, name) for name in booster.names),

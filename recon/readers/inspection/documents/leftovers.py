@@ -348,14 +348,21 @@ def _sentences() -> frozenset[str]:
     from recon.readers.formats.rules.corels_saved import CAPTURES
     from recon.readers.formats.sklearn.boosting import boosting
     from recon.readers.formats.sklearn.pipelines.pipeline import BESIDE
-    from recon.readers.formats.sklearn.trees.trees import ANY_WEIGHT, ASSUMES, NO_MEMBER, REPEATED
+    from recon.readers.formats.sklearn.trees.trees import ANY_WEIGHT, ASSUMES, NO_MEMBER, REPEATED, ZEROS_STORED
 
     trees = (
         *(printed_trees.PLAIN_ROWS, printed_trees.ONE_TREE, printed_trees.ONE_MEMBER, printed_trees.MIDPOINTS),
-        *(printed_trees.NO_MISSING, EACH, ONLY, ANY_WEIGHT, ASSUMES, NO_MEMBER, REPEATED),
+        *(printed_trees.NO_MISSING, EACH, ONLY, ANY_WEIGHT, ASSUMES, ZEROS_STORED, NO_MEMBER, REPEATED),
     )
     boosted = (
-        *(lightgbm.BUNDLED, lightgbm.NOT_CUT, lightgbm.NOT_STATED, lightgbm.ANY_WEIGHT, catboost.NOT_WEIGHTED),
+        *(
+            lightgbm.BUNDLED,
+            lightgbm.NOT_CUT,
+            lightgbm.NOT_STATED,
+            lightgbm.ANY_WEIGHT,
+            catboost.NOT_WEIGHTED,
+            catboost.NONE_BESIDE_CATEGORIES,
+        ),
         *(xgboost.NOT_WEIGHTED, xgboost.NOT_STATED, xgboost.NOT_TOLD, xgboost.HALF, xgboost.LATER),
         *(catboost.HELD_OUT, catboost.HELD_OUT_ROWS, boosting.HELD_OUT_ROWS, boosting.CONTINUED, boosting.NO_ZEROS),
         *(lightgbm.NOT_THE_LAST, lightgbm.SAME_ROWS, xgboost.SAME_ROWS, catboost.SAME_ROWS),

@@ -40,6 +40,10 @@ from solvers.statements.release import RowCount
 KINDS = ("DecisionTreeClassifier", "ExtraTreeClassifier", "DecisionTreeRegressor", "ExtraTreeRegressor")
 ASSUMES = "no sample_weight, or the same for all rows; rows of weight 0 do not count as training rows"
 ANY_WEIGHT = "no sample_weight, where leaf values are used; rows of weight 0 count as training rows"
+ZEROS_STORED = (
+    "rows of weight 0 count as training rows: _sample_weight stores how likely each row was to be drawn, no tree was "
+    "fitted on those"
+)
 SPREADS = "means and spreads of the target in its leaves"
 NUMBERS = "a target that is a number is not worked with beyond its totals"
 REPEATED = (
@@ -121,7 +125,9 @@ def provenance(
         kinds = ("distinct",) if "bag" in kinds else ("size",)
     elif not all(c.whole for c in counts):
         kinds = (*kinds, "size")
-    assumes = ANY_WEIGHT if thing.class_name.startswith("Hist") else ASSUMES
+    weights = thing.get("_sample_weight")
+    zeros = isinstance(weights, np.ndarray) and weights.dtype.kind in "fiu" and not weights.all()
+    assumes = ZEROS_STORED if zeros else ANY_WEIGHT if thing.class_name.startswith("Hist") else ASSUMES
     version = thing.get("_sklearn_version")
     by = f" {version}" if isinstance(version, str) and len(version) < 40 else ""
     return Provenance(f"scikit-learn{by} {thing.class_name} ({form})", kinds, (assumes, *notes), learner=learner)
