@@ -156,26 +156,58 @@ def test_a_try_of_which_columns_is_bounded_by_work(cancer, monkeypatch):
 
 
 @pytest.mark.slow
-def test_an_audit_says_which_columns_open_everything(cancer, monkeypatch):
-    from recon.queries.questions.which_columns import OpenedLabels
+def test_an_audit_says_which_columns_open_everything(tmp_path):
+    """A real forest, nothing replaced: the search comes before worlds are counted, which take whatever is left."""
+    x, y = load_breast_cancer(as_frame=True, return_X_y=True)
+    rows = x.iloc[:80, :3].round(0).assign(label=y[:80])
+    path = tmp_path / "three.joblib"
+    joblib.dump(RandomForestClassifier(6, random_state=0).fit(rows.iloc[:, :3], rows["label"]), path)
+    release = recon.load(path, domain=recon.Domain.from_frame(rows, "label"))
+    report = recon.audit(release, domain_rows=rows, limits=recon.Limits().at_most(8))
+    assert (
+        "knowing mean perimeter of everybody gives all 80 labels by position, and 69.8 % of leaves" in report.to_text()
+    )
+    told = json.loads(report.to_json())["positions"]["which_columns"]
+    assert [(one["columns"], one["labels_known"]) for one in told] == [([], 5), (["mean perimeter"], 80)]
+    alone = recon.positions(release, known=rows[["mean perimeter"]].assign(position=range(80)), truth=rows)
+    assert alone.attrs["labels_known"] == 80
+    assert alone.attrs["truth"]["inside"]
+
+
+def test_an_audit_searches_columns_in_a_share_of_its_work(cancer, monkeypatch):
+    """Not where no true rows are given, nor where they do not fit what is proved."""
     from recon.release.auditing import auditing
 
-    asked = []
+    asked, every = [], pd.read_csv(cancer / "rows.csv")
+    truth = every.iloc[:, :3].round(0).assign(label=every["label"])
+    path = cancer / "three.joblib"
+    joblib.dump(RandomForestClassifier(6, random_state=0).fit(truth.iloc[:, :3], truth["label"]), path)
+    release = recon.load(path, domain=recon.Domain.from_frame(truth, "label"))
+    limits = recon.Limits().at_most(20)
+    located = auditing.by_position(release, limits)
 
-    def found(release, rows, limits):
-        asked.append(limits.work_left())
-        return [OpenedLabels((), 1, 80, 0.0, True), OpenedLabels(("mean radius",), 80, 80, 0.125, True)]
+    def found(release, rows, limits, alone):
+        asked.append((limits.work_left(), alone))
+        return []
 
     monkeypatch.setattr(auditing, "which_columns", found)
-    rows = pd.read_csv(cancer / "rows.csv").iloc[:, :2].assign(label=pd.read_csv(cancer / "rows.csv")["label"])
-    path = cancer / "two.joblib"
-    joblib.dump(RandomForestClassifier(3, random_state=0).fit(rows.iloc[:, :2], rows["label"]), path)
-    release = recon.load(path, domain=recon.Domain.from_frame(rows, "label"))
-    report = recon.audit(release, domain_rows=rows)
-    assert asked == [30.0]  # of work
-    assert "knowing mean radius of everybody gives all 80 labels by position, and 12.5 % of leaves" in report.to_text()
-    told = json.loads(report.to_json())["positions"]["which_columns"]
-    assert [(one["columns"], one["labels_known"]) for one in told] == [([], 1), (["mean radius"], 80)]
-    alone = recon.audit(release)  # without true rows nothing is asked
-    assert "which_columns" not in json.loads(alone.to_json())["positions"]
-    assert len(asked) == 1
+    for rows in (None, truth.assign(label=1 - truth["label"]), truth.iloc[:-1], truth):
+        left = limits.work_left()
+        auditing._opening_columns(release, located, auditing.AuditInputs(domain_rows=rows), limits)
+        assert len(asked) == (rows is truth)
+    assert asked == [(pytest.approx(0.4 * left, rel=0.05), located)]
+
+
+def test_the_search_of_columns_ends_with_the_first_that_opens_everything(cancer, monkeypatch):
+    from recon.queries.questions import which_columns as search
+
+    release, truth, tried = recon.load(cancer / "forest.joblib"), pd.read_csv(cancer / "rows.csv"), []
+
+    def opened(release, frame, names, limits):
+        tried.append(names)
+        return search.OpenedLabels(tuple(names), (0, 3, 80, 7)[min(len(tried) - 1, 3)], 80, 0.0, True)
+
+    monkeypatch.setattr(search, "_labels_with_known", opened)
+    found = search.which_columns(release, truth)
+    assert [one.labels for one in found] == [0, 80]
+    assert len(tried) == 3

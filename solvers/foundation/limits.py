@@ -173,7 +173,7 @@ STAGES = {
     ),
     "rows by position": BudgetStage("audit: what follows by position", share=0.7, cap=120.0),
     "columns that open labels": BudgetStage(
-        "audit: which few columns, known of everybody, open every label by position, at the end", share=0.5, cap=30.0
+        "audit: which few columns, known of everybody, open every label by position", share=0.4, cap=30.0
     ),
     "posterior": BudgetStage("audit: the posterior of counts that fit no data set", cap=10.0),
     "profiles placed": BudgetStage("positions: rows that hold a profile", share=0.5),

@@ -68,6 +68,13 @@ def synthetic(job: str, rows: int, rare: float, trees: int = 100, seed: Any = 0,
     return line(job, x, y, trees, seed=seed)
 
 
+def real(job: str, name: str) -> list[Line]:
+    """Return the line of real data with a rare class, by its name in docs/random-forest.md."""
+    import test_rare_class
+
+    return line(job, *test_rare_class.real(name))
+
+
 def adult(job: str, rows: int, rare: int) -> list[Line]:
     """Return the line of rows of Adult, so many of them of the class with fewer rows; its leaves are impure."""
     import numpy as np
@@ -97,6 +104,8 @@ def named(job: str, name: str, rows: int, columns: int, labels: int = 0) -> list
 
 
 QUICK = ("rare 800 with 79",)
+SIZES = (500, 1_000, 2_000, 4_000)
+BALANCES = (1, 2, 5, 10, 25, 50)  # percent
 
 
 def jobs() -> dict[str, Job]:
@@ -108,8 +117,10 @@ def jobs() -> dict[str, Job]:
 
     for rows, rare in ((10_000, 50), (4_000, 80), (2_500, 50), (800, 79)):
         add(f"rare {rows:,} with {rare}", synthetic, rows, rare)
-    for rows in (1_000, 4_000):
-        for percent in (1, 2, 5, 10, 25, 50):
+    add("rare breast cancer, 397 with 40", real, "breast cancer, 40 malignant")
+    add("rare digits, 700 with 71", real, "digits, drawn")
+    for rows in SIZES:
+        for percent in BALANCES:
             add(f"balance {rows:,} with {percent} %", synthetic, rows, rows * percent / 100)
     for trees in (50, 200):
         for percent in (2, 10):

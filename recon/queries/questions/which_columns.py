@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
+from recon.queries.located.placed_rows import PlacedRows
 from recon.queries.located.positions import position_results
 from recon.readers.loading.known_positions import POSITION, with_known_positions
 from solvers.foundation.errors import Inconclusive
@@ -48,26 +49,29 @@ class OpenedLabels:
         }
 
 
-def which_columns(release: EncodedRelease, rows: pd.DataFrame, limits: Limits | None = None) -> list[OpenedLabels]:
+def which_columns(
+    release: EncodedRelease, rows: pd.DataFrame, limits: Limits | None = None, alone: PlacedRows | None = None
+) -> list[OpenedLabels]:
     """Return what opens with no column, one, two and more known, each time the one that proves most labels added.
 
-    Greedy, so that fewer columns may do. `rows`: the training rows in the order in which `fit` got them. Ends where all
-    labels are proved, after `MOST` columns, or with the limits. Cost: at most MOST x TRIED runs of `recon.positions`,
-    each of `WORK` at most.
+    Greedy, so that fewer columns may do. `rows`: the training rows in the order in which `fit` got them; `alone`: what
+    follows with no column, where that is known. Ends with the first column that proves all labels, after `MAX_COLUMNS`,
+    or with the limits. Cost: at most MAX_COLUMNS x TRIED runs of `recon.positions`, each of `WORK` at most.
     """
     limits = limits or Limits()
     frame = rows.reset_index(drop=True).assign(**{POSITION: np.arange(len(rows))})
     frame.attrs.update(rows.attrs)
-    best = _labels_with_known(release, frame, (), limits)
+    best = _labels_with_known(release, frame, (), limits) if alone is None else _labels_of((), alone)
     out = [] if best is None else [best]
     candidates = _most_tested(release, frame)
     while out and out[-1].labels < out[-1].rows and len(out) <= MAX_COLUMNS and not limits.expired():
-        tried = [
-            _labels_with_known(release, frame, (*out[-1].names, name), limits)
-            for name in candidates
-            if name not in out[-1].names
-        ]
-        found = [one for one in tried if one is not None]
+        known = out[-1].names
+        found: list[OpenedLabels] = []
+        for name in (name for name in candidates if name not in known):
+            one = _labels_with_known(release, frame, (*known, name), limits)
+            found += [] if one is None else [one]
+            if one is not None and one.labels == one.rows:  # none proves more
+                break
         if not found:
             break
         out.append(max(found, key=lambda one: (one.labels, one.leaves)))
@@ -89,8 +93,12 @@ def _labels_with_known(
         )
     except Inconclusive:
         return None
-    leaves = found.answer.leaves_proved
-    return OpenedLabels(tuple(names), found.labels_known or 0, found.rows, leaves, found.complete)
+    return _labels_of(names, found)
+
+
+def _labels_of(names: Sequence[str], found: PlacedRows) -> OpenedLabels:
+    """Return the labels and leaves proved where `names` are known."""
+    return OpenedLabels(tuple(names), found.labels_known or 0, found.rows, found.answer.leaves_proved, found.complete)
 
 
 def _most_tested(release: EncodedRelease, frame: pd.DataFrame) -> list[str]:

@@ -39,7 +39,7 @@ from recon.queries.measures.sweeping import exact_counts, removed_per_row
 from recon.queries.measures.system import groups_left_out
 from recon.queries.noisy.posterior import posterior, single
 from recon.queries.noisy.verdicts import known_posterior
-from recon.queries.questions.which_columns import which_columns
+from recon.queries.questions.which_columns import OpenedLabels, which_columns
 from recon.readers.frames.naming import named_like
 from recon.readers.inspection.inspecting import Inspection, inspect
 from recon.readers.loading.attaching import emptied
@@ -376,6 +376,7 @@ def run_audit(release: EncodedRelease, beside: AuditInputs, limits: Limits) -> A
     stored = stored_outright(release, limits)  # first: the surest of all, and quick
     release = strengthened_release(release, limits)
     rows = by_position(release, limits)
+    opens = _opening_columns(release, rows, beside, limits)  # before worlds, which take whatever time is left
     # Single values are told apart by position there; to count worlds of any numbers has nothing to add.
     some = limits if rows is None or not release.domain.fine else limits.stage("worlds beside positions")
     try:
@@ -402,31 +403,32 @@ def run_audit(release: EncodedRelease, beside: AuditInputs, limits: Limits) -> A
         release, first, answers["groups"], checks, answers["certificate"], bought, stored, None,
         answers.get("intervals", IntervalCells()), rows, against, known,
         tuple(answers.get(("beside", one.number)) for one in known), table_of(tried) if tried else None,
-        position_groups=located,
+        position_groups=located, opens=opens,
     )  # fmt: skip
     if first.status == "unsat":
         return found
     found = replace(found, together=judged_together(release, beside.thresholds, limits))
-    return _with_opening_columns(_with_persons(found, beside, limits), beside, limits)
+    return _with_persons(found, beside, limits)
 
 
-def _with_opening_columns(found: AuditFindings, beside: AuditInputs, limits: Limits) -> AuditFindings:
-    """Return the findings with the few columns that open the labels still open, where true rows are given in order.
+def _opening_columns(
+    release: EncodedRelease, rows: PlacedRows | None, beside: AuditInputs, limits: Limits
+) -> tuple[OpenedLabels, ...]:
+    """Return the few columns that open the labels still open, where true rows are given in order; else nothing.
 
     Rows that are not inside what is proved by position are others, or in another order: nothing is said with them.
     """
-    rows, release = found.positions, found.release
     given = (beside.truth, beside.data, beside.domain_rows)
     true = next((one for one in given if one is not None and rows is not None and len(one) == rows.rows), None)
     if rows is None or true is None or rows.labels_known is None or rows.labels_known == rows.rows:
-        return found
+        return ()
     some = limits.stage("columns that open labels")
     try:
         if some.late() or not compared(rows, true)["inside"]:
-            return found
-        return replace(found, opens=tuple(which_columns(release, named_like(true, release.domain)[0], some)))
+            return ()
+        return tuple(which_columns(release, named_like(true, release.domain)[0], some, rows))
     except (ReleaseError, ContradictionError, Inconclusive, Unsupported):
-        return found
+        return ()
 
 
 def _with_persons(found: AuditFindings, beside: AuditInputs, limits: Limits) -> AuditFindings:
