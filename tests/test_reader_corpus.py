@@ -211,6 +211,10 @@ CASES = (
     Case("frequent itemsets", "itemsets.csv", refused="no more rows than a wider one",
          changes=(("0.43333333333333335", "0.6333333333333333"),),
          instead=lambda: stored("itemsets.csv")),
+    Case("Explainable Boosting Machines", "../../examples/releases/people_ebm.joblib",
+         "Explainable Boosting Machine (joblib, xz)",
+         "size", 40),
+    Case("Explainable Boosting Machines", "additive_mixed.json.gz", "Explainable Boosting Machine (JSON)", "size", 40),
     Case("tables of counts", "leaves.csv", "table of counts", "exact", 70),
     Case("tables of counts", "leaves_drawn.csv", "table of counts", "exact", 3),
     Case("tables of counts", "leaves.csv", refused="no column of counts", changes=(("count", "people"),),
@@ -263,6 +267,7 @@ READERS = {
     "printed.weka_text": (WEKA, C50, "R partykit"), "printed.corels_text": ("CORELS",),
     "printed.count_table": ("tables of counts",), "boosters.lightgbm.model": (LGB, SEVERAL_GOES),
     "statistics.itemsets": ("frequent itemsets",),
+    "statistics.additive_models": ("Explainable Boosting Machines",),
     "boosters.xgboost.model": (XGB, SEVERAL_GOES), "boosters.catboost_model": ("CatBoost", SEVERAL_GOES),
     "release.reading": ("release JSON",),
 }  # fmt: skip

@@ -162,6 +162,7 @@ OBJECTS = (
     "rules.dl85",
     "rules.streed",
     "boosters.pickled",
+    "statistics.additive_models",
 )
 # Readers of text: module, looks_like(head), read(text); the first that recognises the head reads it.
 TEXTS = (
@@ -277,6 +278,7 @@ def _draft_of_json(text: str) -> Draft | None:
     from recon.readers.formats.boosters.xgboost.model import looks_like_xgboost_dump, read_xgboost, read_xgboost_dump
     from recon.readers.formats.printed.rpart_text import read_rpart_json
     from recon.readers.formats.release.reading import strict_json
+    from recon.readers.formats.statistics.additive_models import is_additive_json, read_additive_json
     from recon.readers.formats.statistics.itemsets import is_itemset_json, looks_like_itemset_json, read_itemset_json
 
     head = text[:HEAD].lstrip("\ufeff \t\r\n")
@@ -292,6 +294,8 @@ def _draft_of_json(text: str) -> Draft | None:
 
         return read_catboost(found)
     if isinstance(found, dict):
+        if is_additive_json(found):
+            return read_additive_json(found)
         if is_itemset_json(found):
             return read_itemset_json(text.lstrip("\ufeff"))
         for key, read in (("tree_info", read_lightgbm), ("learner", read_xgboost), ("frame", read_rpart_json)):

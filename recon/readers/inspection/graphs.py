@@ -353,7 +353,7 @@ CLAIMS: dict[str, Callable[[Thing, Any], Claim]] = {
 
 _WHAT_NO_READER_THOUGHT_OF = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError)
 _HOMONYMS = frozenset({"Node", "Rule", "Winsorizer"})
-SURE = ("sklearn", "imodels")  # libraries whose sources say what predictions read
+SURE = ("sklearn", "imodels", "interpret")  # libraries whose sources say what predictions read
 LIBRARIES = (
     *SURE,
     "lightgbm",

@@ -24,7 +24,7 @@ Found = tuple[str, int | None, list[Finding]]
 # Rules whose findings say the counts of a model (or that it has none): nothing is added to them.
 LEARNER_RULES = frozenset([
     "counts", "noisy-counts", "shares", "leaf-counts", "leaf-hessians", "tree", "histogram-tree", "figs-counts",
-    "rule-counts", "r-frame", "rules", "published-counts",
+    "rule-counts", "bin-counts", "r-frame", "rules", "published-counts",
 ])  # fmt: skip
 _AUDIT = "recon count and recon audit work out what follows"
 _INHERENT = "inherent in the model: release it without counts, or round, suppress or noise them before"

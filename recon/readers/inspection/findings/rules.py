@@ -54,6 +54,11 @@ _FIGS = (
     "FIGSClassifierCV FIGSHydraTree"
 )
 _OUT = "take it out (recon inspect --strip): predictions do not read it"
+_ADDITIVE = "ExplainableBoostingClassifier ExplainableBoostingRegressor"
+_EXPLAINED = (
+    "take it out (recon inspect --strip): predict, predict_proba and decision_function do not read it, explain_global, "
+    "explain_local, term_importances and to_json do; or release to_json(detail='minimal')"
+)
 _OTHER_MODEL = "cannot be taken out, the rows are the model: release a model that does not keep them"
 
 RULES = (
@@ -291,6 +296,14 @@ RULES = (
     LeakRule("categories", "Booster", "pandas_categorical", "medium",
          "the values that the columns' pandas categories have (all that occur, unless more were declared)",
          claim="present"),
+    LeakRule("bin-counts", _ADDITIVE, "bin_weights_ histogram_weights_", "medium",
+         "the rows of every bin of every column, and of pairs of columns: recon count and recon audit work out what "
+         "follows", _EXPLAINED, True),
+    LeakRule("bin-statistics", _ADDITIVE,
+         "feature_bounds_ unique_val_counts_ bag_weights_ best_iteration_ standard_deviations_ bagged_scores_ "
+         "bagged_intercept_ histogram_edges_", "medium",
+         "the smallest and the largest value of every column, how many different ones it has, and scores of every bag",
+         _EXPLAINED, True),
     LeakRule("search", "GridSearchCV RandomizedSearchCV HalvingGridSearchCV HalvingRandomSearchCV",
          "cv_results_ best_score_ best_index_", "info",
          "scores of every fold: times the rows of the fold, whole numbers of right predictions", _OUT, True),

@@ -1,0 +1,147 @@
+"""Explainable Boosting Machines: bins as counts, the true rows never excluded, what is no count refused."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from pathlib import Path
+
+import additive_files
+import numpy as np
+import pandas as pd
+import pytest
+from extras import run
+
+import recon
+from recon.readers.frames.world import violations
+
+CORPUS = Path(__file__).parent / "corpus"
+EXAMPLES = CORPUS.parents[1] / "examples" / "releases"
+MIXED = EXAMPLES / "people_ebm.joblib"
+
+
+def people():
+    """Return the rows of the mixed model: gaps in a number and in a category."""
+    return pd.read_csv(EXAMPLES / "people_rows.csv")
+
+
+def content():
+    """Return the mixed model as interpret wrote it in JSON."""
+    return json.loads(gzip.decompress((CORPUS / "additive_mixed.json.gz").read_bytes()))
+
+
+def written(tmp_path, found, name="model.json"):
+    """Return the path of JSON content."""
+    path = tmp_path / name
+    path.write_text(json.dumps(found), encoding="utf-8")
+    return str(path)
+
+
+def test_real_models_hold_their_rows_and_both_forms_say_the_same(tmp_path):
+    frame = people()
+    domain = recon.Domain.from_frame(frame, label="ill")
+    stored = recon.load(str(MIXED), domain=domain)
+    assert violations(stored, frame) == []
+    assert stored.rows.low == stored.rows.high == 40
+    by_json = recon.load(str(CORPUS / "additive_mixed.json.gz"), domain=domain)
+    names = [tree.name for tree in by_json.models[0].trees]
+    assert names == ["age", "weight", "smoker", "town", "age & weight", "age & smoker", "age & town"]
+    assert by_json.models[0].trees == stored.models[0].trees[:7]  # beside them the file has bins of equal width
+    assert violations(by_json, frame) == []
+    wrong = frame.copy()
+    wrong.loc[wrong.age.idxmin(), "age"] += 1
+    assert violations(by_json, wrong)
+
+
+def test_every_bin_is_counted_as_the_library_counted_it():
+    frame = people()
+    release = recon.load(str(MIXED), domain=recon.Domain.from_frame(frame, label="ill"))
+    for where, rows in (({"weight": {"missing": True}}, 2), ({"town": "Ulm"}, int((frame.town == "Ulm").sum()))):
+        asked = recon.bound(release, where)
+        assert (asked.min, asked.max) == (rows, rows)
+
+
+def test_rows_of_a_model_without_a_domain(capsys):
+    release = recon.load(str(CORPUS / "additive_iris.joblib"))
+    assert release.rows.low == release.rows.high == 26
+    where = '{"sepal length (cm)": {"below": 4.85}}'
+    assert "4 rows in every world" in run(capsys, "bound", str(CORPUS / "additive_iris.joblib"), "--where", where)[1]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_true_rows_are_never_excluded(seed, tmp_path):
+    frame = additive_files.drawn(seed)
+    path = written(tmp_path, additive_files.model(frame, pairs=3, seed=seed))
+    for domain in (recon.Domain.from_frame(frame, label=None), None):
+        release = recon.load(path, domain=domain)
+        assert violations(release, frame) == []
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_worlds_are_those_that_have_the_same_bins(seed, tmp_path):
+    """Every multiset of rows over a small domain of which the model has the same bins, extremes included."""
+    frame = additive_files.drawn(seed, rows=4, columns=2, values=3)
+    path = written(tmp_path, found := additive_files.model(frame, pairs=1, seed=seed, bins=2))
+    domain = additive_files.small_domain(frame, 3)
+    release = recon.load(path, domain=domain)
+    assert recon.count(release, "multiset").value == additive_files.alike(found, frame, 3) > 0
+
+
+BAD = {
+    "weights": (("terms", 0, "bin_weights", 1), 1.5, "terms.0..bin_weights: 1.5 is no count of rows"),
+    "other rows": (("terms", 0, "bin_weights", 1), 90.0, "hold 40 rows, those of another"),
+    "a bin too many": (("terms", 2, "bin_weights"), [0.0] * 9, "terms.2..bin_weights: has 9 weights for"),
+    "unknown values": (("terms", 0, "bin_weights", -1), 1.0, "values of 'age' that are in none of its bins"),
+    "a column that is none": (("terms", 0, "term_features"), ["size"], "columns that the model does not have"),
+    "ends that fall": (("features", 0, "cuts", 0, 0), 900.0, "features.0.: has ends of bins that do not ascend"),
+    "extremes": (("features", 0, "min"), 900.0, "900 as the least value and"),
+    "noise": (("noise_scale_binning",), 2.0, "private Explainable Boosting Machine"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_no_count_is_refused_in_one_sentence(name, tmp_path, capsys):
+    way, value, expected = BAD[name]
+    found = content()
+    inner = found["ebm"]
+    for key in way[:-1]:
+        inner = inner[key]
+    inner[way[-1]] = value
+    code, _, error = run(capsys, "count", written(tmp_path, found))
+    assert code == 3
+    assert re.search(expected, error), error
+
+
+def test_other_versions_and_levels_of_detail_are_refused_by_name(tmp_path, capsys):
+    found = content()
+    for term in found["ebm"]["terms"]:
+        del term["bin_weights"]
+    assert "detail='minimal'" in run(capsys, "count", written(tmp_path, found))[2]
+    code, _, error = run(capsys, "count", written(tmp_path, {**content(), "version": "2.0"}))
+    assert code == 3
+    assert "JSON of version '2.0': 1.0 is read" in error
+
+
+def test_the_counts_are_used_and_a_copy_without_them_holds_none(tmp_path, capsys):
+    ledger = run(capsys, "inspect", str(MIXED), "--all")[1]
+    assert [line.split()[1] for line in ledger.splitlines() if line.startswith("  used")] == [
+        "histogram_weights_,", "bin_weights_,",
+    ]  # fmt: skip
+    assert "  unknown" not in ledger
+    copy = tmp_path / "copy.joblib"
+    assert run(capsys, "inspect", str(MIXED), "--strip", str(copy))[0] == 0
+    code, _, error = run(capsys, "count", str(copy))
+    assert code == 3
+    assert "its bin_weights_ were taken out" in error
+
+
+def test_bins_of_fifty_people_and_thirty_columns_prove_rows(tmp_path):
+    """Bins of single values and tables of pairs, as the defaults have them (interpret's own files are large)."""
+    from sklearn.datasets import load_breast_cancer
+
+    every = load_breast_cancer(as_frame=True).data
+    frame = every.iloc[np.random.default_rng(0).permutation(len(every))[:50]].reset_index(drop=True)
+    path = written(tmp_path, additive_files.model(frame, pairs=90, seed=0))
+    release = recon.load(path)
+    assert violations(release, frame) == []
