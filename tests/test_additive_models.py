@@ -18,6 +18,7 @@ from recon.readers.frames.world import violations
 
 CORPUS = Path(__file__).parent / "corpus"
 EXAMPLES = CORPUS.parents[1] / "examples" / "releases"
+IRIS = CORPUS.parent / "golden" / "inspect" / "ebm_small.joblib"
 MIXED = EXAMPLES / "people_ebm.joblib"
 
 
@@ -63,10 +64,10 @@ def test_every_bin_is_counted_as_the_library_counted_it():
 
 
 def test_rows_of_a_model_without_a_domain(capsys):
-    release = recon.load(str(CORPUS / "additive_iris.joblib"))
+    release = recon.load(str(IRIS))
     assert release.rows.low == release.rows.high == 26
     where = '{"sepal length (cm)": {"below": 4.85}}'
-    assert "4 rows in every world" in run(capsys, "bound", str(CORPUS / "additive_iris.joblib"), "--where", where)[1]
+    assert "4 rows in every world" in run(capsys, "bound", str(IRIS), "--where", where)[1]
 
 
 @pytest.mark.parametrize("seed", range(20))

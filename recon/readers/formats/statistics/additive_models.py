@@ -52,7 +52,7 @@ NO_EDGES = UnusedPublication("histogram_weights", "JSON does not say where their
 
 
 @dataclass(frozen=True)
-class Column:
+class BinnedColumn:
     """A column of the model: its bins at each level of detail (ends of ranges, or categories), its extremes.
 
     `bins`: the first for the column alone, the last for pairs. `edges`, `histogram`: bins of equal width between the
@@ -72,11 +72,11 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Term:
+class BinnedTerm:
     """A term: its columns with the ends or categories of their bins, and the rows of every bin, missing ones first."""
 
     name: str
-    columns: tuple[Column, ...]
+    columns: tuple[BinnedColumn, ...]
     bins: tuple[tuple[Any, ...], ...]
     rows: NDArray[np.int64]
 
@@ -137,8 +137,8 @@ class Term:
 class AdditiveDraft(Draft):
     """A model of terms before it is known which columns of the domain may be missing."""
 
-    terms: tuple[Term, ...] = ()
-    columns: tuple[Column, ...] = ()
+    terms: tuple[BinnedTerm, ...] = ()
+    columns: tuple[BinnedColumn, ...] = ()
 
     def bound(self, binder: Binder) -> tuple[AnyModel, ...]:
         """Return the terms' trees over a domain, and its extremes where the domain has other values."""
@@ -161,7 +161,7 @@ class AdditiveDraft(Draft):
         return (replace(forest, origin=self.origin), *tables)
 
 
-def _forest(terms: Sequence[Term], missing: Collection[str]) -> Forest:
+def _forest(terms: Sequence[BinnedTerm], missing: Collection[str]) -> Forest:
     """Return the trees of all terms."""
     trees = []
     for term in terms:
@@ -170,7 +170,7 @@ def _forest(terms: Sequence[Term], missing: Collection[str]) -> Forest:
     return Forest(tuple(trees), "terms")
 
 
-def _extremes(column: Column, attribute: AnyAttribute) -> Iterator[PublishedFigure]:
+def _extremes(column: BinnedColumn, attribute: AnyAttribute) -> Iterator[PublishedFigure]:
     """Yield that no row lies beyond the least and the greatest value of a column, and that both occur.
 
     Of a continuous attribute no single value is told from those around it.
@@ -320,14 +320,14 @@ def _categories(value: Any, place: str) -> tuple[tuple[str, ...], ...]:
 def _column(
     name: str, bins: tuple[tuple[Any, ...], ...], is_number: bool, extremes: Sequence[Any] | None, edges: Any,
     histogram: Any, i: int,
-) -> Column:  # fmt: skip
+) -> BinnedColumn:  # fmt: skip
     """Return a column, categories that are all numbers as numbers."""
     if not is_number:
         texts = [text for level in bins for one in level for text in one]
         values = {text: _number(text) for text in texts}
         if all(v is not None for v in values.values()) and len(set(values.values())) == len(values):
             bins = tuple(tuple(tuple(values[text] for text in one) for one in level) for level in bins)
-        return Column(name, bins, False)
+        return BinnedColumn(name, bins, False)
     least: tuple[float, float] | None = None
     if extremes is not None:
         if not all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in extremes):
@@ -339,8 +339,8 @@ def _column(
     if isinstance(edges, np.ndarray) and isinstance(histogram, np.ndarray) and len(edges) > 2:
         inner = _cuts(edges[1:-1], f"histogram_edges_[{i}]")
         if histogram.shape == (len(inner) + 3,):
-            return Column(name, bins, True, least, inner, _whole(histogram, f"histogram_weights_[{i}]"))
-    return Column(name, bins, True, least)
+            return BinnedColumn(name, bins, True, least, inner, _whole(histogram, f"histogram_weights_[{i}]"))
+    return BinnedColumn(name, bins, True, least)
 
 
 def _number(text: str) -> Value | None:
@@ -368,7 +368,7 @@ def _whole(weights: Any, place: str) -> NDArray[np.int64]:
     return found.astype(np.int64)
 
 
-def _term(columns: Sequence[Column], which: Any, weights: Any, place: str) -> Term:
+def _term(columns: Sequence[BinnedColumn], which: Any, weights: Any, place: str) -> BinnedTerm:
     """Return a term with its bins; `ReleaseError` where its weights do not fit them."""
     numbers = list(which) if isinstance(which, (tuple, list)) else []
     if not numbers or not all(isinstance(i, int) and 0 <= i < len(columns) for i in numbers):
@@ -390,11 +390,11 @@ def _term(columns: Sequence[Column], which: Any, weights: Any, place: str) -> Te
                 f"{place}: rows have values of '{column.name}' that are in none of its bins (no numbers, or unknown)"
             )
     kept = tuple(slice(None, -1) if column.is_number else slice(None) for column in mine)
-    return Term(" & ".join(column.name for column in mine), mine, bins, rows[kept])
+    return BinnedTerm(" & ".join(column.name for column in mine), mine, bins, rows[kept])
 
 
 def _draft(
-    form: str, columns: Sequence[Column], terms: Sequence[Term], unused: Sequence[UnusedPublication] = ()
+    form: str, columns: Sequence[BinnedColumn], terms: Sequence[BinnedTerm], unused: Sequence[UnusedPublication] = ()
 ) -> Draft:
     """Return the draft of a model's columns and terms."""
     if not terms:
@@ -408,7 +408,7 @@ def _draft(
         raise ReleaseError(f"the bins of one term hold {min(sizes):,} rows, those of another {max(sizes):,}")
     rows = sizes.pop()
     more = [
-        Term(f"{c.name}, bins of equal width", (c,), (c.edges,), c.histogram[:-1])
+        BinnedTerm(f"{c.name}, bins of equal width", (c,), (c.edges,), c.histogram[:-1])
         for c in columns
         if c.histogram is not None and len(c.edges)
     ]
@@ -435,7 +435,7 @@ def _draft(
     )
 
 
-def _hints(columns: Sequence[Column], gaps: Collection[str]) -> Iterator[tuple[str, AnyAttribute]]:
+def _hints(columns: Sequence[BinnedColumn], gaps: Collection[str]) -> Iterator[tuple[str, AnyAttribute]]:
     """Yield what the model says of the values of its columns: all categories, the extremes of numbers."""
     for column in columns:
         if not column.is_number:
