@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.domain import Condition
-from encoders.domain.values import AnyAttribute, Continuous, Grid, Listed, Test, Value, exact
+from encoders.domain.values import AnyAttribute, Categorical, Continuous, Grid, Test, Value, exact
 from encoders.models.models import AnyModel, Forest, Provenance, PublishedFigure, Table, Tree, UnusedPublication
 from encoders.models.nodes import ModelNode, Nodes, Support
 from recon.io.files.opening import current
@@ -176,7 +176,7 @@ def _extremes(column: BinnedColumn, attribute: AnyAttribute) -> Iterator[Publish
     Of a continuous attribute no single value is told from those around it.
     """
     assert column.extremes is not None
-    if isinstance(attribute, Listed) and not attribute.numeric:
+    if isinstance(attribute, Categorical) and not attribute.numeric:
         return
     first, last = _ends(attribute)
     least, greatest = column.extremes
@@ -195,7 +195,7 @@ def _ends(attribute: AnyAttribute) -> tuple[Any, Any]:
     if isinstance(attribute, Continuous):
         ends = attribute.known[0][0], attribute.known[1][0]
         return tuple(None if isinstance(end, float) else end for end in ends)  # type: ignore[return-value]
-    assert isinstance(attribute, Listed | Grid)
+    assert isinstance(attribute, Categorical | Grid)
     return exact(attribute.value_at(0)), exact(attribute.value_at(attribute.known[1] - 1))
 
 
@@ -442,7 +442,7 @@ def _hints(columns: Sequence[BinnedColumn], gaps: Collection[str]) -> Iterator[t
             values = dict.fromkeys(v for one in column.bins[0] for v in one)
             if len(values) > 1:
                 ordered = sorted(values, key=exact) if all(isinstance(v, (int, float)) for v in values) else values
-                yield column.name, Listed(column.name, tuple(ordered), missing=column.name in gaps)
+                yield column.name, Categorical(column.name, tuple(ordered), missing=column.name in gaps)
         elif column.extremes is not None and column.extremes[0] < column.extremes[1]:
             low, high = map(exact, column.extremes)
             yield column.name, Continuous(column.name, low, high, missing=column.name in gaps)
