@@ -22,6 +22,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -519,7 +520,6 @@ def test_the_page_lists_the_stages():
 
 CLOCKS = {  # module that looks at a clock -> what for; whatever is proved is bounded by work
     "solvers/foundation/limits.py": "--time: the one clock that ends stages",
-    "solvers/programs/interval/bracket.py": "--time shared out in fractions; without it, work is",
     "solvers/cells/clauses/sat.py": "--time of a SAT solver in a process of its own",
     "solvers/foundation/native/outer_bounds.py": "--time of the whole process",
     "solvers/foundation/native/threads.py": "--time of native solvers; the processor's seconds of their thread",
@@ -550,12 +550,27 @@ def test_the_clock_is_looked_at_where_the_list_says():
     assert found == set(CLOCKS)
 
 
+def test_the_clock_is_shared_out_to_nobody():
+    """A time limit is so much work, which stages share out, and the same time by the clock for all of them."""
+    limits = Limits(seconds=60.0, started=time.monotonic() - 40.0)
+    stage = limits.stage("graphs").share(0.5)
+    assert stage.work_left() == 0.4 * 60.0 * 0.5
+    assert 19.0 < stage.clock_left() <= 20.0  # the machine is slow, and the stage as long as elsewhere
+    assert stage.affords(11.0)
+    limits = Limits(seconds=60.0, started=time.monotonic() - 55.0)
+    assert not limits.stage("graphs").affords(11.0)
+    assert limits.cut_short() == ("the clock (--time) cut short: graphs",)
+    assert limits.remaining()[0] == 60.0
+    assert limits.spent((24.0, 4.0)) == 24.0  # ended by its work: with as much it ends there again
+    assert replace(limits, end=0.0).spent((24.0, 4.0)) == 4.0
+
+
 def test_no_share_of_the_time_lasts_beyond_the_whole():
     limits = Limits(seconds=1.0, started=time.monotonic() - 50.0)
     assert limits.expired()
-    assert limits.lasting(60.0).left() == 0.0
+    assert limits.lasting(60.0).left() == limits.beyond(60.0).left() == 0.0
     fresh = Limits(seconds=5.0)
-    assert 5.0 <= fresh.lasting(60.0).lasting(60.0).left() <= 5.0 + GRACE
+    assert fresh.lasting(60.0).left() <= 5.0 < fresh.beyond(60.0).beyond(60.0).left() <= 5.0 + GRACE
     assert Limits().lasting(60.0).left() > 50.0
     with pytest.raises(Inconclusive, match="the time was up while cells were listed"):
         limits.check("cells were listed")
@@ -725,6 +740,40 @@ def beside(request):
     with ThreadPoolExecutor(LOAD) as pool:
         padded = chosen + [chosen[k % len(chosen)] for k in range(max(0, LOAD - len(chosen)))]
         return dict(zip(padded, pool.map(functools.partial(said, cores=core), padded), strict=True))
+
+
+SAID = ("status", "bounds", "convention", "guarantee", "engine", "trail")
+QUICK = {("bags_open.json", "audit"), ("two_odd_cycles.json", "audit"), ("boosted/xgb_long.ubj", "count")}
+
+
+@pytest.mark.parametrize(("file", "question"), [
+    pytest.param(file, question, marks=() if (file, question) in QUICK else pytest.mark.slow)
+    for file in FAMILIES for question in ("count", "audit")
+])  # fmt: skip
+def test_a_time_limit_that_is_not_reached_changes_nothing(file, question, monkeypatch):
+    """The clock runs with the work, so fast that a half of `--time 60` is up at the end: no stage has a share of it."""
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+
+    def found(speed):
+        limits, first = Limits(seconds=60.0), time.monotonic()
+        limits = replace(limits, started=first, end=first + 60.0 + GRACE)
+        with monkeypatch.context() as patched:
+            patched.setattr("solvers.foundation.limits.time.monotonic", lambda: first + speed * limits.meter.used)
+            try:
+                release = recon.load(GOLDEN / file, limits=limits)
+                if question == "count":
+                    told = attrgetter(*SAID)(recon.count(release, limits=limits))
+                else:
+                    told = json.loads(recon.audit(release, limits=limits).to_json())
+            except recon.ReconError as error:
+                told = str(error)
+        return re.sub(r"(?:seconds|elapsed)[^,]*", "", repr(told)), limits
+
+    alone, limits = found(0.0)
+    assert limits.meter.used > 0.0
+    slowly, limits = found(min(1_000.0, 30.0 / limits.meter.used))
+    assert slowly == alone
+    assert limits.cut_short() == ()
 
 
 @pytest.mark.long

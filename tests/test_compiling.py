@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
 from pathlib import Path
 
 import pandas as pd
+import pytest
 from extras import extra
 from sklearn.ensemble import RandomForestClassifier
 
 import recon
+from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
-from solvers.foundation.native.threads import _compiled_before, cached_compiled, fingerprint, ready_to_call
+from solvers.foundation.native.threads import KeptFunction, cached_compiled, fingerprint, ready_to_call
 from solvers.positions.assignments.propagation.fixpoint import Vectorised, fastest
 from solvers.statements.row_problem import problem_of
 
@@ -62,15 +70,15 @@ def test_what_is_kept_is_found_by_others_with_the_same_sources_alone(tmp_path, m
     extra("numba")
     monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path))
     first = made(7)
-    assert not _compiled_before(first)
+    assert not first.before()
     assert not ready_to_call([first], Limits(seconds=5))
     assert ready_to_call([first], Limits(seconds=60))
     assert ready_to_call([first], Limits())
     assert first(1) == 2
-    assert _compiled_before(first)
-    assert _compiled_before(made(7))
+    assert first.before()
+    assert made(7).before()
     assert ready_to_call([made(7)], Limits(seconds=5))
-    assert not _compiled_before(made(8))
+    assert not made(8).before()
     assert made(7)(4) == 5
 
 
@@ -89,6 +97,75 @@ def test_without_a_folder_it_is_compiled_all_the_same(monkeypatch):
 
 def test_propagation_does_not_compile_where_the_time_is_short(monkeypatch):
     extra("numba")
-    monkeypatch.setattr("solvers.foundation.native.threads._compiled_before", lambda _: False)
+    monkeypatch.setattr("solvers.foundation.native.threads.KeptFunction.before", lambda _: False)
     assert isinstance(fastest(Limits(seconds=5)), Vectorised)
     assert not isinstance(fastest(Limits(seconds=60)), Vectorised)
+
+
+class Slow:
+    """Stands in for a function that numba has not compiled yet."""
+
+    signatures = ()
+
+    def __init__(self):
+        self.begun, self.done = threading.Event(), threading.Event()
+
+    def __call__(self, x):
+        return x + 1
+
+    def compile(self, types):
+        self.begun.set()
+        self.done.wait(60)
+
+
+def test_compiling_counts_neither_as_work_nor_by_the_clock():
+    extra("numba")
+    slow, limits = Slow(), Limits(seconds=30.0, started=time.monotonic() - 29.8)
+    function = KeptFunction(slow)
+    assert ready_to_call([function], limits)
+    threading.Timer(0.4, slow.done.set).start()
+    assert function(1) == 2
+    assert limits.meter.paused >= 0.4
+    assert limits.meter.used == 0.0
+    assert not limits.late()
+    time.sleep(0.3)
+    assert limits.late()
+
+
+def test_compiling_ends_at_ctrl_c(monkeypatch):
+    extra("numba")
+    monkeypatch.setattr("solvers.foundation.native.threads.PATIENCE", 0.1)
+    slow, limits = Slow(), Limits()
+    function = KeptFunction(slow)
+    assert ready_to_call([function], limits)
+    threading.Thread(target=lambda: (slow.begun.wait(), limits.stop.set())).start()
+    with pytest.raises(Inconclusive, match="stopped"):
+        function(1)
+    slow.done.set()
+
+
+def cpu_of(process: int) -> float:
+    """Return the processor's seconds that a process took so far."""
+    used = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(used[11]) + int(used[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc tells what a process took")
+def test_ctrl_c_ends_a_command_that_compiles(tmp_path):
+    extra("numba")
+    file = Path(__file__).parents[1] / "examples" / "releases" / "diabetes_forest.joblib"
+    settings = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONUNBUFFERED": "1"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "recon", "positions", str(file), "--log-json"], text=True,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=settings,
+    )  # fmt: skip
+    for line in process.stderr:
+        if "loops are compiled" in line:
+            break
+    before = cpu_of(process.pid)
+    process.send_signal(signal.SIGINT)
+    while process.poll() is None and cpu_of(process.pid) < before + 3.0:
+        time.sleep(0.05)
+    assert process.poll() == 4
+    process.stderr.close()

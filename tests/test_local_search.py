@@ -192,6 +192,7 @@ def test_the_time_is_kept_and_the_best_is_said():
     got, said = contradiction(), []
     with pytest.raises(Inconclusive):
         ENGINE.answer(got, MostLikely(), Limits(seconds=0.0))
+    annealing.searched(problem_of(got, Limits()), 0, Limits().at_most(1e-3))  # compiled by now
     limits = Limits(progress=said.append)
     limits.stop.set()
     rows, off = annealing.searched(problem_of(replace(got, blocks=got.blocks[:1]), Limits()), 0, limits)[:2]
@@ -292,7 +293,7 @@ def test_what_the_loops_keep_is_what_they_would_count_anew():
 
 
 def test_without_numba_or_time_the_loops_stay_as_they_are(monkeypatch):
-    monkeypatch.setattr("solvers.foundation.native.threads._compiled_before", lambda _: False)
+    monkeypatch.setattr("solvers.foundation.native.threads.KeptFunction.before", lambda _: False)
     assert compiled._loops_for(Limits(seconds=5)) is compiled.PLAIN
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert compiled._loops_for(Limits()) is compiled.PLAIN
@@ -300,8 +301,8 @@ def test_without_numba_or_time_the_loops_stay_as_they_are(monkeypatch):
 
 @pytest.mark.parametrize(("seconds", "there"), [(None, True), (60, True), (30, True), (5, False)])
 def test_loops_never_compiled_are_where_time_is_there(monkeypatch, seconds, there):
-    monkeypatch.setattr("solvers.foundation.native.threads._compiled_before", lambda _: False)
-    assert compiling.ready_to_call([region_at], Limits(seconds=seconds)) is there
+    monkeypatch.setattr("solvers.foundation.native.threads.KeptFunction.before", lambda _: False)
+    assert compiling.ready_to_call([compiling.KeptFunction(region_at)], Limits(seconds=seconds)) is there
 
 
 # ---------------------------------------------------------------- regions as walks

@@ -373,7 +373,7 @@ def _point_results(work: TravellingPoint, limits: Limits) -> Run | str | None:
     A point's caps are its parameters alone, never what is left of the command's time: what is stored is the same
     whenever it was begun.
     """
-    limits = replace(limits, seconds=None, end=None, stop=Over(limits))
+    limits = replace(limits, seconds=None, end=None, work=math.inf, stop=Over(limits))
     of, wall, cpu = of_module(work.module), time.monotonic(), time.process_time()
     started = time.time()
     try:  # on a cluster the data may be missing where this runs

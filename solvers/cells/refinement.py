@@ -118,14 +118,14 @@ def refine(release: Release, limits: Limits, words: Words | None = None) -> Refi
     is hardly more of it than was too short before.
     """
     short = release.derived.part(TooShort) if words is None else TooShort()
-    if limits.left() <= MORE * short.seconds:
+    if limits.work_left() <= MORE * short.seconds:
         raise Inconclusive(short.reason)
-    begun = limits.left()
+    begun = limits.remaining()
     try:
         return _refined(release, limits, words)
     except Inconclusive as error:
         if words is None and not limits.stop.is_set():
-            short.seconds, short.reason = begun, str(error)
+            short.seconds, short.reason = limits.spent(begun), str(error)
         raise
 
 

@@ -153,7 +153,7 @@ def system_of(release: Release, limits: Limits) -> CellSystem:
         return known.system
     if known.refusal is not None and limits.cells <= known.cells:
         raise known.refusal
-    begun = limits.left()
+    begun = limits.remaining()
     try:
         known.system = _build(release, limits)
     except Unsupported as error:
@@ -161,7 +161,7 @@ def system_of(release: Release, limits: Limits) -> CellSystem:
         raise
     except Inconclusive as error:
         if not limits.stop.is_set():  # whoever has no more time than was too short need not begin
-            release.derived.part(TooShort).note(begun, str(error))
+            release.derived.part(TooShort).note(limits.spent(begun), str(error))
         raise
     return known.system
 

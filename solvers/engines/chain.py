@@ -301,9 +301,10 @@ def strengthened(release: Release, limits: Limits | None = None, lattices: bool 
     known = release.derived.part(StrengthenedRelease)
     if known.release is None and not lattices:
         return _settle_all(release, limits.stage("leaf values"), lattices=False)
-    if known.release is None or (known.release.boosted and limits.left() > 2 * known.seconds):
-        known.seconds = limits.left()
+    if known.release is None or (known.release.boosted and limits.work_left() > 2 * known.seconds):
+        begun = limits.remaining()
         known.release = _settle_all(release, limits.stage("leaf values"))
+        known.seconds = limits.spent(begun)
     return known.release
 
 

@@ -76,7 +76,7 @@ class IntervalEngine(Engine):
         rows = system.release.rows
         numbers = range(rows.low, (rows.low if rows.high is None else rows.high) + 1)
         limits = limits.stage("interval")
-        seconds = limits.left()
+        seconds = limits.work_left()
         out: list[tuple[float, float]] = []
         trail: tuple[str, ...] = ()
         whole = WorkStretch(limits, seconds)

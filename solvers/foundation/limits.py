@@ -2,8 +2,9 @@
 
 Work is counted, not timed: whatever loops or solves says what that took in units of work (`Limits.charge`), each about
 a second of one core of the machine on which docs/measured.md was written. Stages end by that count, so that the same
-question of the same file comes to the same answer wherever it runs. The clock ends them only where somebody asked for a
-time limit, and `Limits.cut_short` says where it did.
+question of the same file comes to the same answer wherever it runs. A time limit is so much work, which stages share
+out, and the same time by the clock, which nobody shares out: it ends the whole alone, in whatever stage that is then
+(`Limits.cut_short` says which).
 
 Python's cyclic garbage collector, paused where millions of objects are made and none of them is garbage.
 """
@@ -50,8 +51,8 @@ T = TypeVar("T")
 class BudgetStage:
     """What one stage of an answer may take of what is left when it begins.
 
-    `share` of it, at least `floor` seconds (within the whole budget, and `GRACE`), and at most `cap` seconds: of the
-    cap, work is counted; share and floor are of the clock as well, where there is a time limit.
+    `share` of it, at least `floor` seconds, and at most `cap` seconds, all of them of work. The floor is one of the
+    clock as well (within the whole budget, and `GRACE`): where less is left of it, the stage begins nevertheless.
     """
 
     about: str
@@ -67,7 +68,8 @@ class BudgetStage:
 
 STAGES = {
     "compiled loops": BudgetStage(
-        "compiled loops: so much must be left of the whole, else plain ones are used", floor=30.0
+        "compiled loops: so much --time must be given, else plain ones are used where none were compiled before",
+        floor=30.0,
     ),
     "bags": BudgetStage("engines that use known bags whole, before those over unordered rows", share=0.5),
     "behind an answer": BudgetStage(
@@ -198,13 +200,32 @@ STAGES = {
 
 
 class Meter:
-    """The work that was counted so far, and the stages that the clock cut short, in the order in which it did."""
+    """The work that was counted so far, the stages that the clock cut short, in the order in which it did, its pauses.
 
-    __slots__ = ("cut", "used")
+    `paused`: the seconds that do not count, `since`: when a pause began that lasts.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("cut", "paused", "since", "used")
+
+    def __init__(self, paused: float = 0.0) -> None:
         self.used = 0.0
         self.cut: dict[str, None] = {}
+        self.paused = paused
+        self.since: float | None = None
+
+    def now(self) -> float:
+        """Return the moment by the clock without its pauses."""
+        since = self.since
+        return (time.monotonic() if since is None else since) - self.paused
+
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        """Stop the clock while the block runs, for what is done once and serves all later commands."""
+        begun = self.since = time.monotonic()
+        try:
+            yield
+        finally:
+            self.paused, self.since = self.paused + time.monotonic() - begun, None
 
     def add(self, used: float, cut: Iterable[str]) -> None:
         """Count what was done elsewhere."""
@@ -216,9 +237,10 @@ class Meter:
 class Limits:
     """Time in seconds (wall clock, from construction), memory in bytes, and the number of live cells.
 
-    `seconds=None` means no time limit: then only `work` ends stages (`stage`), the same everywhere. Engines ask
+    `seconds=None` means no time limit; else there are as many seconds of work (`work`) and no more than that by the
+    clock. Only work ends stages (`stage`), the same everywhere, and the clock all of them at once. Engines ask
     `expired()` between steps; `progress` is called with a short text (and may be ignored). `end`: the moment beyond
-    which no share of these limits lasts, whatever it was given (`lasting`): the whole budget and `GRACE`. `work`: the
+    which nothing of these limits lasts, whatever it was given (`beyond`): the whole budget and `GRACE`. `work`: the
     reading of the `meter` at which these limits end. `name`: the stage they are of. `workers`: local processes that
     independent pieces may be spread over, `cluster`: the address of a Dask scheduler that takes them instead
     (`solvers.foundation.parallel`).
@@ -248,10 +270,12 @@ class Limits:
     def __post_init__(self) -> None:
         if self.end is None and self.seconds is not None:
             object.__setattr__(self, "end", self.started + self.seconds + GRACE)
+        if self.seconds is not None and math.isinf(self.work):
+            object.__setattr__(self, "work", self.meter.used + self.seconds)
 
     def elapsed(self) -> float:
-        """Return the seconds since the limits were set."""
-        return time.monotonic() - self.started
+        """Return the seconds since the limits were set, without the pauses of the clock (`Meter.pause`)."""
+        return self.meter.now() - self.started
 
     def expired(self) -> bool:
         """Return whether nothing is left, or somebody asked to stop (`stop`, set by Ctrl-C); counts as a little work.
@@ -281,7 +305,7 @@ class Limits:
 
     def clock_left(self) -> float:
         """Return the seconds left by the clock, infinity without a time limit."""
-        now = time.monotonic()
+        now = self.meter.now()
         own = math.inf if self.seconds is None else self.started + self.seconds - now
         whole = math.inf if self.end is None else self.end - now
         return max(0.0, min(own, whole))
@@ -294,14 +318,37 @@ class Limits:
         """Return the seconds left, of the clock or of work, whichever is less; infinity without a limit."""
         return min(self.clock_left(), self.work_left())
 
-    def lasting(self, seconds: float) -> Limits:
-        """Return the same limits with so many seconds from now, but never beyond the end of the whole budget.
+    def affords(self, work: float) -> bool:
+        """Return whether so much work is left, and so many seconds of the clock; counts none of it."""
+        if self.clocked and self.clock_left() < work <= self.work_left():
+            self.meter.cut.setdefault(self.name)
+            return False
+        return work <= self.work_left()
 
-        Seconds of the clock where there is a time limit, else of work.
+    def remaining(self) -> tuple[float, float]:
+        """Return what is left of work and of the clock, for `spent`."""
+        return self.work_left(), self.clock_left()
+
+    def spent(self, begun: tuple[float, float]) -> float:
+        """Return the work that was not enough, where so much of both was left at the beginning; see `work_left`.
+
+        Where the clock ended it, no more than it would have allowed.
         """
-        if not self.clocked:
-            return replace(self, work=self.meter.used + seconds)
-        return replace(self, seconds=seconds, started=time.monotonic())
+        return begun[0] if self.clock_left() > 0.0 else min(begun)
+
+    def lasting(self, work: float) -> Limits:
+        """Return the same limits with so much work from now, whatever was left; the clock ends them where it did."""
+        return replace(self, work=self.meter.used + work)
+
+    def beyond(self, seconds: float) -> Limits:
+        """Return the same limits with at least so many seconds from now, of work and of the clock.
+
+        Never beyond the `end` of the whole budget.
+        """
+        found = self.lasting(max(seconds, self.work_left()))
+        if not self.clocked or self.clock_left() >= seconds:
+            return found
+        return replace(found, seconds=seconds, started=self.meter.now())
 
     def limited(self) -> Limits:
         """Return these limits, with `SECONDS` of work from now where nothing else ends them."""
@@ -312,24 +359,19 @@ class Limits:
         return replace(self, work=min(self.work, self.meter.used + work))
 
     def share(self, part: float) -> Limits:
-        """Return the same limits with a part of the time and of the work left."""
-        work = self.meter.used + part * self.work_left()
-        found = self if self.seconds is None else self.lasting(part * self.clock_left())
-        return replace(found, work=work)
+        """Return the same limits with a part of the work left."""
+        return replace(self, work=self.meter.used + part * self.work_left())
 
     def stage(self, name: str, spent: float = 0.0, parts: float = 1) -> Limits:
         """Return the limits of a stage of `STAGES`, of whose cap so much was `spent`; `parts`: one of so many.
 
-        Its share of the clock and of work, at least its floor of either, at most its cap of work.
+        Its share of the work that is left, at least its floor, at most its cap; by the clock all that is left, at
+        least its floor.
         """
-        of = STAGES[name]
-        share, used = of.share / parts, self.meter.used
-        work = used + min(of.cap - spent, max(of.floor, share * self.work_left()))
-        if not self.clocked:
-            return replace(self, work=work, name=name)
-        left = self.clock_left()
-        found = self.lasting(max(of.floor, share * left))
-        return replace(found, work=work, name=name if left or of.floor else self.name)
+        of, late = STAGES[name], self.clock_left() <= 0.0
+        work = min(of.cap - spent, max(of.floor, of.share / parts * self.work_left()))
+        found = self.beyond(of.floor) if of.floor else self
+        return replace(found.lasting(work), name=self.name if late and not of.floor else name)
 
     def stages_cut(self) -> tuple[str, ...]:
         """Return the stages that the clock cut short so far; the command as a whole only where it was in none."""

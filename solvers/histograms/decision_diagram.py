@@ -419,7 +419,7 @@ class Builder:
         if total > MIN_FORESEEN_EDGES and total * STEP_BYTES > limits.memory:
             raise TooLarge(f"{total:,} edges of histograms at cell {i} of {len(self.order)} (--memory)")
         work = total * (STEP_WORK + OPEN_WORK * len(self.open))
-        if total > MIN_FORESEEN_EDGES and work > limits.left():
+        if total > MIN_FORESEEN_EDGES and not limits.affords(work):
             raise Inconclusive(f"too little time for {total:,} edges of histograms at cell {i} of {len(self.order)}")
         limits.charge(work)
         source = np.repeat(np.arange(len(times), dtype=np.int32), times)

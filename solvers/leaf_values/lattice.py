@@ -239,7 +239,7 @@ class LatticeSearch:
         """Replace the open vectors by shorter ones."""
         self.limits.check(PHASE)
         work = LLL * len(self.open) ** 3
-        if work > self.limits.left():
+        if not self.limits.affords(work):
             raise Inconclusive(f"a lattice of {len(self.open):,} vectors is too much work")
         self.limits.charge(work)
         matrix = self.sums.matrix

@@ -315,7 +315,7 @@ def _work_of(statements: int, numbers: int) -> float:
 
 def affordable(statements: int, numbers: int, limits: Limits) -> bool:
     """Return whether memory and time are enough for a decomposition and its weights."""
-    return statements * numbers * COPIES * 8 < limits.memory and _work_of(statements, numbers) < limits.left()
+    return statements * numbers * COPIES * 8 < limits.memory and limits.affords(_work_of(statements, numbers))
 
 
 def _grid_weights(weights: Floats) -> Floats:

@@ -195,8 +195,8 @@ def known_world(state: Assigned, limits: Limits, seed: int | None = None) -> Pos
     wanted = 0 if seed is None else seed
     if wanted in known.parts or (seed is None and known.parts) or known.contradicted:
         return known
-    left = limits.left()
-    if known.reason and left <= known.seconds:
+    left = limits.remaining()
+    if known.reason and left[0] <= known.seconds:
         return known
     from solvers.positions.assignments.world import find_world
 
@@ -205,7 +205,7 @@ def known_world(state: Assigned, limits: Limits, seed: int | None = None) -> Pos
         known.parts[wanted] = found.parts
     else:
         known.reason, known.contradicted = found.reason or "no world was found", found.contradicted
-        known.seconds = 0.0 if limits.stop.is_set() else max(known.seconds, left)
+        known.seconds = 0.0 if limits.stop.is_set() else max(known.seconds, limits.spent(left))
     return known
 
 

@@ -181,7 +181,7 @@ class VerdictProver:
             return
         source, before = random.Random(1), len(self.pool)
         for i in range(POOL):
-            if self.limits.left() < 1.0 or self.limits.expired():
+            if self.limits.work_left() < 1.0 or self.limits.expired():
                 return
             coefs = np.zeros(len(self.system.sizes), dtype=np.int64)
             coefs[self.system.free] = [source.choice((-1, 0, 1)) for _ in range(len(self.system.free))]

@@ -320,7 +320,7 @@ def remedied(release: EncodedRelease, remedy: Remedy, limits: Limits, seconds: f
     elif trees is not None:
         changed = first_trees(release, trees)
     started = time.monotonic()
-    found = _most_determined(determined(changed, limits.lasting(min(seconds, limits.left()))))
+    found = _most_determined(determined(changed, limits.at_most(seconds)))
     known = (0, 0) if found is None else (found.known, found.with_label)
     status = "unknown" if found is None else found.status
     return name, decimals, trees, changed.rows.high, *known, status, round(time.monotonic() - started, 3)

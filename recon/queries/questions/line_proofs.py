@@ -7,6 +7,7 @@ it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -47,7 +48,7 @@ def line_proofs(
     (20 s where there is no time limit), which `recon verify` then names. Made for at most 1,000 profiles unless
     `wanted`. Cost: as verdicts' proofs, and an extreme of the release per profile that no world found before has.
     """
-    limits = limits.stage("line proofs") if not limits.clocked else limits
+    limits = limits.stage("line proofs") if math.isinf(limits.work_left()) else limits
     release = strengthened_release(release, limits)
     proofs: list[list[Json]] = [[] for _ in range(len(found))]
     if not wanted and len(found) > MAX_CERTIFIED:

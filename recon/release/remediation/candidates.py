@@ -469,7 +469,7 @@ def _boosted(release: EncodedRelease, limits: Limits) -> list[Line]:
         begun = time.monotonic()
         try:
             limits.check("boosted models were published otherwise")
-            seconds = limits.stage("one boosted remedy", parts=len(every) - i).left()
+            seconds = limits.stage("one boosted remedy", parts=len(every) - i).work_left()
             _, _, _, most, known, labels, status, took = remedied(release, one, limits, seconds)
             line |= {"pinned": [known, most], "class_disclosed_rows": [labels, most], "status": status, "seconds": took}
             line["note"] = "what leaf values prove; rows per leaf are still published"

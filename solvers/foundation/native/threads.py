@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from solvers.foundation.errors import Inconclusive
-from solvers.foundation.limits import STAGES, Limits
+from solvers.foundation.limits import FAR, STAGES, Limits
 
-COMPILING = STAGES["compiled loops"].floor  # nothing interrupts it: 10 to 20 seconds of a processor were seen
+COMPILING = STAGES["compiled loops"].floor  # 15 to 25 seconds of a processor were seen
 
 
 def installed() -> bool:
@@ -43,37 +43,61 @@ def fingerprint(sources: Iterable[Path]) -> int:
     return 1 + zlib.crc32(b"".join(path.read_bytes() for path in sorted(sources) if path.exists()))
 
 
-def cached_compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+class KeptFunction:
+    """A function of numba that is compiled when first called, in a thread: Ctrl-C is heard meanwhile.
+
+    That is done once and serves all later commands: it counts neither as work nor by the clock.
+    """
+
+    def __init__(self, dispatcher: Any) -> None:
+        self.dispatcher, self.limits, self.made = dispatcher, Limits(), False
+
+    def __call__(self, *given: Any) -> Any:
+        """Return what the function does; raises `Inconclusive` where it was not compiled, or somebody asked to stop."""
+        if not (self.made or self.before()):
+            from numba import typeof
+
+            self.limits.report("loops are compiled, once: 15 to 25 s of a core, beside --time")
+            types = tuple(map(typeof, given))
+            with self.limits.meter.pause():
+                run_in_thread(lambda: self.dispatcher.compile(types), self.limits.stop, processor=FAR * COMPILING)
+        self.made = True
+        return self.dispatcher(*given)
+
+    def before(self) -> bool:
+        """Return whether it was compiled in this process, or lies on disk, made of the sources as they are.
+
+        For whatever types: no release makes others than those before it.
+        """
+        if self.made or self.dispatcher.signatures:
+            return True
+        try:  # numba offers no other way to look without compiling
+            cache = self.dispatcher._cache
+            wanted = cache._index_key((), self.dispatcher.targetctx.codegen())[1:]
+            return any(key[1:] == wanted for key in cache._cache_file._load_index())
+        except (AttributeError, OSError, RuntimeError, TypeError, ValueError):
+            return False
+
+
+def cached_compiled(function: Callable[..., Any], **options: Any) -> KeptFunction:
     """Return a function compiled when first called, kept on disk where some folder can be written."""
     from numba import njit
 
     try:
-        return njit(cache=True, **options)(function)  # type: ignore[no-any-return]
+        return KeptFunction(njit(cache=True, **options)(function))
     except RuntimeError:  # no folder for the cache
-        return njit(**options)(function)  # type: ignore[no-any-return]
+        return KeptFunction(njit(**options)(function))
 
 
-def ready_to_call(functions: Iterable[Callable[..., Any]], limits: Limits) -> bool:
-    """Return whether kept functions can be called: all are compiled already, or there is time to do it.
+def ready_to_call(functions: Iterable[Any], limits: Limits) -> bool:
+    """Return whether kept functions can be called: all are compiled already, or so much time was given that it pays.
 
-    Time is that of the whole budget, not of a share of it: what is compiled serves whoever comes later.
+    The time that was given decides, not what is left of it, so that the same loops do the same everywhere.
     """
-    return limits.lasting(2 * COMPILING).left() >= COMPILING or all(map(_compiled_before, functions))
-
-
-def _compiled_before(function: Any) -> bool:
-    """Return whether a kept function was compiled in this process, or lies on disk, made of the sources as they are.
-
-    For whatever types: no release makes others than those before it.
-    """
-    if function.signatures:
-        return True
-    try:  # numba offers no other way to look without compiling
-        cache = function._cache
-        wanted = cache._index_key((), function.targetctx.codegen())[1:]
-        return any(key[1:] == wanted for key in cache._cache_file._load_index())
-    except (AttributeError, OSError, RuntimeError, TypeError, ValueError):
-        return False
+    every = list(functions)
+    for one in every:
+        one.limits = limits
+    return limits.seconds is None or limits.seconds >= COMPILING or all(one.before() for one in every)
 
 
 T = TypeVar("T")

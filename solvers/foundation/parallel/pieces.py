@@ -66,18 +66,21 @@ def _distributed(
     """
     todo, worked = deque(range(len(pieces))), 0.0
     alike = limits.workers > 1 or bool(limits.cluster)
-    tally, each = Meter(), replace(limits, work=limits.work_left(), meter=Meter()) if alike else limits
+    tally, each = Meter(), limits
+    if alike:
+        each = replace(limits, work=limits.work_left(), meter=Meter(limits.meter.paused))
     try:
         while todo and not limits.late():
             if _worth_sending(limits, len(todo), len(pieces) - len(todo), worked, alone):
                 break
             k, begun = todo.popleft(), time.monotonic()
             limits.report(f"{what}: {k + 1} of {len(pieces)}")
-            own = replace(each, workers=1, cluster=None, meter=Meter() if alike else limits.meter)
+            own = replace(each, workers=1, cluster=None, meter=Meter(limits.meter.paused) if alike else limits.meter)
             result = here(pieces[k], own)
             worked += time.monotonic() - begun
             if alike:
                 tally.add(own.meter.used, own.meter.cut)
+                each.meter.paused = limits.meter.paused = own.meter.paused
             yield k, result
         if not todo or limits.late():
             return

@@ -313,5 +313,5 @@ def _check_time(release: Release, limits: Limits) -> None:
     """
     held: list[Block] = [*release.partitions.values(), *release.loose.values()]
     wanting, statements = sum(int((block.low > 0).sum()) for block in held), sum(map(len, held))
-    if wanting * (PIVOT + PER_STATEMENT * statements) > limits.left():
+    if not limits.affords(wanting * (PIVOT + PER_STATEMENT * statements)):
         raise Inconclusive(f"the time left is too short for a linear program over {statements:,} statements (--time)")

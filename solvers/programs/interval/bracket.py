@@ -17,7 +17,6 @@ Source: Perron, Didier, "The CP-SAT-LP solver", CP 2023; histograms after docs/m
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -171,22 +170,18 @@ def _newton_step(tilt: DualProblem) -> float:
 
 @dataclass(frozen=True)
 class WorkStretch:
-    """A stretch of work, or of the clock where there is a time limit; fractions of it end stages."""
+    """A stretch of work; fractions of it end stages."""
 
     limits: Limits
     seconds: float
     started: float = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "started", self.now())
-
-    def now(self) -> float:
-        """Return the reading of the clock, or of the meter."""
-        return time.monotonic() if self.limits.clocked else self.limits.meter.used
+        object.__setattr__(self, "started", self.limits.meter.used)
 
     def left(self, fraction: float) -> float:
-        """Return the seconds until this fraction of the time is used."""
-        return max(0.0, self.started + fraction * self.seconds - self.now())
+        """Return the work until this fraction of it is used."""
+        return max(0.0, self.started + fraction * self.seconds - self.limits.meter.used)
 
     def until(self, fraction: float, each: float = STEP) -> Callable[[], bool]:
         """Return a function that tells whether this fraction is used; each time it is asked counts as so much work."""
@@ -398,7 +393,7 @@ class Bracket:
 
         "unknown" at once where even a little time for each is too much: without all of them there is no lower bound.
         """
-        if PER_PIECE * len(pieces) > self.budget.limits.left() + STAGES["histograms of components"].floor:
+        if PER_PIECE * len(pieces) > self.budget.limits.work_left() + STAGES["histograms of components"].floor:
             self.budget.limits.report(f"the time left is too short for a histogram of {len(pieces):,} components")
             return "unknown"
         for i, piece in enumerate(pieces):

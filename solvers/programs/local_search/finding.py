@@ -290,7 +290,7 @@ def known_rows(release: Release, seed: int, limits: Limits) -> Ints:
     problem = problem_of(release, limits)
     found = searched(problem, seed, limits)
     if found.world is None:
-        remembered.seconds = begun if not limits.stop.is_set() else 0.0
+        remembered.seconds = limits.spent(begun) if not limits.stop.is_set() else 0.0
         raise _missing(found.off)
     rows = _verified_rows(problem, found.world)
     remembered.rows[seed] = rows
@@ -308,7 +308,7 @@ def likely_rows(release: Release, seed: int, limits: Limits, effort: int = EFFOR
     found = searched(problem, seed, limits, effort, likely=True)
     if found.world is None:
         if effort == EFFORT and not limits.stop.is_set():
-            remembered.seconds = begun
+            remembered.seconds = limits.spent(begun)
         raise _missing(found.off)
     first = _verified_rows(problem, found.world)
     best, last, _ = _climb(problem, *found.end, limits)
@@ -317,11 +317,11 @@ def likely_rows(release: Release, seed: int, limits: Limits, effort: int = EFFOR
     return rows, not all(_same(rows, other) for other in others)
 
 
-def _left_for(remembered: SearchedWorlds, limits: Limits) -> float:
-    """Return the seconds left; raises `Inconclusive` where a search of as many found nothing."""
-    if (left := limits.left()) <= remembered.seconds:
+def _left_for(remembered: SearchedWorlds, limits: Limits) -> tuple[float, float]:
+    """Return what is left; raises `Inconclusive` where a search with as much of it found nothing."""
+    if limits.work_left() <= remembered.seconds:
         raise Inconclusive("no world was found in more time than is left")
-    return left
+    return limits.remaining()
 
 
 def _missing(off: int) -> Inconclusive:

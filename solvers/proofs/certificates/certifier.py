@@ -387,7 +387,7 @@ def _proof_limits(limits: Limits | None) -> tuple[Limits, bool]:
     if limits.seconds is None:
         return limits.limited(), False
     reserved = STAGES["late certificates"].share * limits.seconds
-    return (limits.lasting(reserved), True) if limits.left() < reserved else (limits, False)
+    return (limits.beyond(reserved), True) if limits.left() < reserved else (limits, False)
 
 
 def _regions_for(certifier: Certifier, claim: Claim) -> RegionProof | None:

@@ -179,7 +179,7 @@ def bound_all(
     if not bases or diagram is None:
         return
     # First the furthest base that there is time for, then smaller ones with more boxes subtracted one by one.
-    ready = [b for b in bases if b[2] * STEP * len(which) < limits.left() / 2]
+    ready = [b for b in bases if b[2] * STEP * len(which) < limits.work_left() / 2]
     passes = [(max(ready, key=lambda b: b[0]), 0)] if ready else []
     passes += [(max((b for b in bases if b[2] <= width or b[0] == 0), key=lambda b: b[0]), width) for width in WIDTHS]
     for base, width in passes:

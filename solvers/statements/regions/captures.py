@@ -15,7 +15,6 @@ Source: eq. 13-16 of Ferry et al., SaTML 2024; the diagram holds U_j = "in none 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -123,12 +122,12 @@ class _Pace:
     """Decides when to stop: when the limits end, or two more such steps would pass them."""
 
     def __init__(self, limits: Limits) -> None:
-        self._limits, self._before, self.late = limits, limits.left(), False
+        self._limits, self._before, self.late = limits, limits.meter.used, False
 
     def over(self) -> bool:
-        left = self._limits.left()
-        step, self._before = 0.0 if math.isinf(left) else self._before - left, left
-        self.late = self._limits.expired() or left <= 2 * step
+        used = self._limits.meter.used
+        step, self._before = used - self._before, used
+        self.late = self._limits.expired() or not self._limits.affords(2 * step)
         return self.late
 
 

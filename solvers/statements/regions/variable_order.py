@@ -185,7 +185,7 @@ def _arrange(n: int, edges: Sequence[Sequence[int]], limits: Limits) -> list[int
         rng = np.random.default_rng(SEED)
         starts = min(STARTS, 1 + 20_000_000 // (len(graph.node) * ROUNDS))
         rank, cost = _force(graph, _ranks(rng.random((starts, n))), ROUNDS, cost)
-        if cost > 4 * EASY and limits.left() > 0:
+        if cost > 4 * EASY and not limits.late():
             rank = _polish(edges, rank, cost, limits.at_most(cost * WORTH))
     return [int(v) for v in np.argsort(rank)]
 

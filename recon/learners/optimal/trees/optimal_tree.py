@@ -175,7 +175,7 @@ class OptimalTreeClassifier(BinaryClassifier):
                 self.claimed_, self.certified_by_ = True, "streed"
                 return
         short = Limits(stop=limits.stop, memory=MEMORY).stage("bound of a tree")  # of work, whatever the clock says
-        self._own(rows, least, limits if self.solver == "dl85" and limits.left() > short.left() else short)
+        self._own(rows, least, limits if self.solver == "dl85" and limits.work_left() > short.work_left() else short)
         if found.errors is not None and (self.solver == "dl85" or found.errors <= self.errors_):
             self.nodes_, self.errors_ = nodes, found.errors
         self.certified_by_ = "own" if self.errors_ == self.bound_ else ""

@@ -59,7 +59,7 @@ def solve_tree(
         "seconds": seconds if math.isfinite(seconds) else 1e6,
     }  # fmt: skip
     try:
-        reply = run(f"{HOME}:in_{solver}", payload, limits.lasting(seconds + SLACK))
+        reply = run(f"{HOME}:in_{solver}", payload, limits.beyond(seconds + SLACK))
     except Inconclusive:
         return SolvedTree(None, None, False)
     return SolvedTree(reply["shape"], reply["errors"], reply["optimal"])

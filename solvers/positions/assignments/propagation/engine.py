@@ -459,11 +459,11 @@ class Propagation:
 
     def _label_steps(self, limits: Limits) -> list[Labelled]:
         """Return proofs of labels; none where fewer were open, or more time was left, when none was found."""
-        left, seconds = int(self.domains.labels().sum()), limits.left()
-        if self._labels is not None and self._labels[0] <= left and self._labels[1] >= seconds:
+        left, begun = int(self.domains.labels().sum()), limits.remaining()
+        if self._labels is not None and self._labels[0] <= left and self._labels[1] >= begun[0]:
             return []
         steps = list(label_steps(self.problem, self.domains, limits))
-        self._labels = None if steps else (left, seconds)
+        self._labels = None if steps else (left, limits.spent(begun))
         return steps
 
     def _tried(self, tables: ProblemTables, state: DomainState, limits: Limits) -> bool | None:
@@ -471,10 +471,10 @@ class Propagation:
         sizes = self.domains.sizes()
         loops = self._loops(self._large or int(sizes[(sizes > 1) & (sizes <= WIDEST)].sum()) >= MANY, limits)
         share = limits.stage("values tried")
-        before = share.left()
+        before = share.work_left()
         own = before - self._trials
         settled = Prober(loops, tables, state, self.steps).run(limits if math.isinf(own) else limits.lasting(own))
-        self._trials += 0.0 if math.isinf(own) else before - share.left()
+        self._trials += 0.0 if math.isinf(own) else before - share.work_left()
         return settled
 
 
