@@ -79,7 +79,7 @@ def test_the_first_figures_are_those_of_every_dataset_in_any_convention():
                 before = oracle.uninformed_bits(release, "multiset")
                 before = before if not isinstance(before, dict) else before[measures.rows]
                 assert found["bits_before"] == pytest.approx(before, abs=1e-9)
-            assert (found["rows_known"], found["rows_known_is"]) == (sure_rows(release), "exact"), release
+            assert (found["rows_known"], found["rows_known_status"]) == (sure_rows(release), "exact"), release
             order = order_json(measures)
             expected = mean_log2(oracle.count(release, convention)) - mean_log2(worlds)
             assert order["bits_of_row_order"] == pytest.approx(expected, abs=1e-9)

@@ -226,7 +226,9 @@ Counter = Annotated[
 ]
 Digits = Annotated[int, typer.Option("--digits", min=1, help="Print counts of up to so many decimal digits.")]
 Limit = Annotated[int, typer.Option("--limit", min=0, help="At most so many.")]
-Views = Annotated[bool, typer.Option("--views", help="Binary columns instead of the attributes behind them.")]
+Views = Annotated[
+    bool, typer.Option("--binary-columns", "--views", help="Binary columns instead of the attributes behind them.")
+]
 Truth = Annotated[str | None, typer.Option("--truth", help="The true rows (.csv, .parquet), to compare with.")]
 WithoutNoise = Annotated[
     str | None, typer.Option("--without-noise", help="The same release with exact counts: what did the noise buy?")

@@ -304,17 +304,22 @@ def _line(name: str, before: float, found: tuple[float, bool] | None, forced: in
     """Return the line on one attribute; see `attribute_bits`."""
     if found is None:
         empty = dict.fromkeys(("bits_before", "bits_revealed", "share"))
-        return {"name": name, **empty, "forced_rows": forced, "is": "not known", "why": why}
-    revealed, exact = max(0.0, found[0]), found[1]
+        return {"name": name, **empty, "forced_rows": forced, **_status("not known"), "why": why}
+    revealed = max(0.0, found[0])
     return {
         "name": name,
         "bits_before": before,
         "bits_revealed": revealed,
         "share": revealed / before if before else 0.0,
         "forced_rows": forced,
-        "is": "exact" if exact else "at least",
+        **_status("exact" if found[1] else "at least"),
         "why": why or None,
     }
+
+
+def _status(word: str) -> dict[str, str]:
+    """Return what a figure is under its key, and under the earlier one, which stays for one version."""
+    return {"status": word, "is": word}
 
 
 def _number_of_people(release: EncodedRelease, measures: Measures, held: Sequence[CertainGroup]) -> tuple[int, str]:

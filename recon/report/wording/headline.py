@@ -184,9 +184,11 @@ def headline_lines(m: Measures) -> list[str]:
 def headline_json(m: Measures, digits: int = DIGITS) -> dict[str, Any]:
     """Return the same figures as an object ready for JSON; intervals where a figure is not exact."""
     left, share, removed = bits_left(m), dist_g(m), removed_per_row(m)
+    status = None if m.datasets is None else m.datasets.status
     out: dict[str, Any] = {
         "convention": "multiset",
-        "datasets_are": None if m.datasets is None else m.datasets.status,
+        "datasets_status": status,
+        "datasets_are": status,  # the earlier name, for one version
         "datasets": None if m.datasets is None else worlds_text(m.datasets, digits),
         "log2_datasets": None if m.datasets is None else [finite(x) for x in m.datasets.bounds],
         "bits_before": finite(m.unordered_before),
@@ -195,7 +197,8 @@ def headline_json(m: Measures, digits: int = DIGITS) -> dict[str, Any]:
         out[key] = _exactly(ends)
         out[f"{key}_bounds"] = _open_range(ends)
     known = None if m.determined_rows is None else "exact" if m.figures == "exact" else "at least"
-    return out | {"rows_known": m.determined_rows, "rows_known_is": known, "rows": m.rows}
+    out |= {"rows_known": m.determined_rows, "rows_known_status": known, "rows": m.rows}
+    return out | {"rows_known_is": known}  # the earlier name, for one version
 
 
 def _exactly(ends: tuple[float, float] | None) -> float | None:
