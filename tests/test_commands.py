@@ -15,10 +15,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import typer
 from extras import run
 from test_bad_input import RULES, TREE
 
 import recon
+from recon.cli.app import app
 
 RELEASES = Path(__file__).parents[1] / "examples" / "releases"
 
@@ -314,3 +316,31 @@ def test_a_blank_line_is_an_open_profile(tree, tmp_path, capsys):
     profiles.write_text("age\n\n20\n\n")
     _, out, _ = run(capsys, "certify", tree, "--profiles", str(profiles), "--json")
     assert [line["max_count"] for line in json.loads(out)] == [10, 5]
+
+
+def _commands(group, path=()):
+    for name, one in group.commands.items():
+        yield from _commands(one, (*path, name)) if hasattr(one, "commands") else [(*path, name)]
+
+
+COMMANDS = list(_commands(typer.main.get_command(app)))
+
+
+@pytest.mark.parametrize("path", [(), *COMMANDS], ids=" ".join)
+def test_help_fits_a_screen_and_names_what_an_option_takes(path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    with pytest.raises(SystemExit):
+        app([*path, "--help"])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 60
+    assert max(map(len, lines)) <= 100
+    assert not any(kind in line for line in lines for kind in ("<str>", "<int", "<float>", "list["))
+
+
+def test_options_that_commands_share_stand_in_panels(capsys):
+    with pytest.raises(SystemExit):
+        app(["audit", "--help"])
+    out = capsys.readouterr().out
+    places = [out.index(f"\n{name}:\n") for name in ("Input", "Policy", "People", "Limits", "Output")]
+    assert places == sorted(places)
+    assert places[3] < out.index("--time SECONDS") < places[4] < out.index("--json")

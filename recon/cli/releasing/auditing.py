@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 Register = Annotated[
     str | None,
-    typer.Option("--register", help="Folder of earlier releases about the same rows: audited together with this one."),
+    typer.Option("--register", help="Folder of earlier releases about the same rows: audited with this one."),
 ]
 Profiles = Annotated[
     str | None, typer.Option("--profiles", help="People to ask about, one per line: are they in the data?")

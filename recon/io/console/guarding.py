@@ -19,9 +19,49 @@ from recon.io.files.tables import RAW
 
 T = TypeVar("T", bound=Callable[..., None])
 OUTPUTS = ("out", "strip", "certificates", "ledger", "sarif", "junit")  # parameters that name what a command writes
+WIDTH = 100  # columns of a help page
+# Where the help shows an option that several commands have, by parameter; all others stand first, as "Options".
+PANELS = {
+    "Input": (
+        "domain",
+        "independent",
+        "rows",
+        "known_columns",
+        "known",
+        "without_noise",
+        "learner",
+        "convention",
+        "seed",
+        "raw",
+    ),
+    "Policy": ("policy", "register", "remedies", "strict"),
+    "People": ("profiles", "data", "label", "protected", "truth", "population", "show_rows"),
+    "Limits": ("time", "seconds", "memory", "max_cells", "workers", "dask", "confidence", "counter"),
+    "Output": (
+        "out",
+        "json",
+        "digits",
+        "limit",
+        "views",
+        "certificates",
+        "sarif",
+        "junit",
+        "quiet",
+        "log_json",
+        "help",
+    ),
+}
+METAVARS = {
+    "domain": "FILE", "known_columns": "FILE", "known": "FILE", "profiles": "FILE", "data": "FILE", "truth": "FILE",
+    "population": "FILE", "out": "FILE", "sarif": "FILE", "junit": "FILE", "without_noise": "FILE", "policy": "POLICY",
+    "register": "FOLDER", "certificates": "FOLDER", "label": "COLUMN", "protected": "COLUMN", "rows": "N", "seed": "N",
+    "digits": "N", "limit": "N", "workers": "N", "max_cells": "N", "memory": "SIZE", "dask": "ADDRESS",
+    "convention": "NAME", "learner": "RULE", "confidence": "SHARE", "counter": "NAME",
+}  # fmt: skip
+KINDS = {"list[str]": "", "str": " TEXT", "int range": " N", "int": " N", "float range": " NUMBER", "float": " NUMBER"}
 MAP = ".map.json"  # what `export` writes beside its file
 Raw = Annotated[
-    bool, typer.Option("--raw", help="CSV cells as they are: no apostrophe before texts such as =1+2, none taken off.")
+    bool, typer.Option("--raw", help="CSV cells as they are: no apostrophe is put before =1+2, none taken off.")
 ]
 
 
@@ -30,6 +70,7 @@ class GuardedTyper(typer.Typer):
 
     def command(self, *args: Any, **options: Any) -> Callable[[T], T]:
         """Return the decorator that registers a command, as Typer's does; the function itself stays as it is."""
+        options["context_settings"] = {"max_content_width": WIDTH} | options.get("context_settings", {})
         register = super().command(*args, cls=OnceCommand, **options)
 
         def decorate(run: T) -> T:
@@ -40,7 +81,28 @@ class GuardedTyper(typer.Typer):
 
 
 class OnceCommand(TyperCommand):
-    """A command whose options are given once, and whose arguments before "--" are no names of files if options."""
+    """A command whose options are given once, and whose arguments before "--" are no names of files if options.
+
+    Its help shows the options in panels, those of its own first.
+    """
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments, the command's own options, and the panels that commands share."""
+        panels: dict[str, list[tuple[str, str]]] = {name: [] for name in ("Arguments", "Options", *PANELS)}
+        places = {option: panel for panel, options in PANELS.items() for option in options}
+        for one in self.get_params(ctx):
+            argument = one.param_type_name == "argument"
+            if not argument and one.metavar is None and one.name in METAVARS:
+                one.metavar = METAVARS[one.name]
+            if (record := one.get_help_record(ctx)) is not None:
+                name, text = record
+                for kind, word in KINDS.items():
+                    name = name.replace(f" <{kind}>", word)
+                panels["Arguments" if argument else places.get(one.name or "", "Options")].append((name, text))
+        for name, lines in panels.items():
+            if lines:
+                with formatter.section(name):
+                    formatter.write_dl(lines)
 
     def make_parser(self, ctx: Any) -> Any:
         """Return the parser of this command, which refuses as wrong usage what is said twice or in two ways."""

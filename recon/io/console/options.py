@@ -182,9 +182,7 @@ ReadingSeconds = Annotated[float | None, typer.Option("--time", min=0, help="Giv
 ReadingMemory = Annotated[
     str, typer.Option("--memory", help="Read and hold no more than this, e.g. 512M, 2G.", callback=known_size)
 ]
-MaxCells = Annotated[
-    int, typer.Option("--max-cells", min=1, help="Stop with what is known at more live cells of coupled models.")
-]
+MaxCells = Annotated[int, typer.Option("--max-cells", min=1, help="Stop at more live cells of coupled models.")]
 Confidence = Annotated[
     float,
     typer.Option("--confidence", help="Joint, of the intervals around noisy counts.", callback=_known_confidence),
@@ -192,12 +190,10 @@ Confidence = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
 LogJson = Annotated[bool, typer.Option("--log-json", help="Progress as JSON lines on standard error.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of everything drawn.")]
-Workers = Annotated[
-    int, typer.Option("--workers", min=1, help="Local processes for what is independent; --memory is for all together.")
-]
+Workers = Annotated[int, typer.Option("--workers", min=1, help="Local processes; --memory is for all together.")]
 Cluster = Annotated[
     str | None,
-    typer.Option("--dask", help="Address of a Dask scheduler, e.g. tcp://10.0.0.1:8786, instead of --workers."),
+    typer.Option("--dask", help="A Dask scheduler instead of --workers, e.g. tcp://10.0.0.1:8786."),
 ]
 Out = Annotated[
     str | None,
@@ -238,7 +234,7 @@ PolicyFile = Annotated[
 ]
 Remedies = Annotated[
     bool,
-    typer.Option("--remedies", help="What would help: leaves merged, counts rounded or dropped, noise, fewer trees."),
+    typer.Option("--remedies", help="What would help: leaves merged, counts rounded, noise, fewer trees."),
 ]
 Population = Annotated[
     str | None, typer.Option("--population", help="Other rows of the same kind, for the fresh-sample baseline.")
@@ -249,15 +245,15 @@ Certificates = Annotated[
 ]
 LabelName = Annotated[
     str | None,
-    typer.Option("--label", help="The label's column in these tables, where the domain calls its label otherwise."),
+    typer.Option("--label", help="The label's column in these tables, where the domain has another name."),
 ]
 ProfileFile = Annotated[str, typer.Option("--profiles", help="Profiles, one per line; empty cells are unknown.")]
 LearnerRule = Annotated[
     str,
     typer.Option(
         "--learner",
-        help="What the adversary knows of the learner: none, midpoints, greedy, optimal or auto (what the file says); "
-        "settings after a colon, e.g. greedy:criterion=gini,max_depth=5.",
+        help="What the adversary knows of the learner: none, midpoints, greedy, optimal, or auto (what the file says); "
+        "with settings: greedy:criterion=gini,max_depth=5.",
         callback=_known_learner,
     ),
 ]
