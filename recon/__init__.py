@@ -52,12 +52,15 @@ if TYPE_CHECKING:
     from recon.queries.questions.questions import worlds as worlds
     from recon.queries.tables.tables import Tables as Tables
     from recon.queries.tables.variability import variability as variability
+    from recon.queries.versions.difference import Difference as Difference
+    from recon.queries.versions.difference import difference as difference
     from recon.readers.frames.world import World as World
     from recon.readers.inspection.inspecting import Inspection as Inspection
     from recon.readers.inspection.inspecting import inspect as inspect
     from recon.readers.loading.attaching import attach_counts as attach_counts
     from recon.readers.loading.loading import encode as encode
     from recon.readers.loading.loading import load as load
+    from recon.readers.loading.loading import versions as versions
     from recon.report.audit import audit as audit
     from recon.report.report import Report as Report
     from solvers.foundation.errors import ContradictionError as ContradictionError
@@ -112,6 +115,9 @@ _HOME = {
     "Report": "recon.report.report",
     "Tables": "recon.queries.tables.tables",
     "variability": "recon.queries.tables.variability",
+    "Difference": "recon.queries.versions.difference",
+    "difference": "recon.queries.versions.difference",
+    "versions": "recon.readers.loading.loading",
     "SampledPosterior": "recon.queries.noisy.likely_worlds",
     "sampled": "recon.queries.noisy.likely_worlds",
     "sweep": "recon.queries.measures.sweeping",

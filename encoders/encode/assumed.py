@@ -25,9 +25,11 @@ def assumptions(
     noisy: bool = False,
     resampled: bool = False,
     facts: LearnerFacts | None = None,
+    relations: Sequence[str] = (),
 ) -> tuple[str, ...]:
     """Return what every verdict about the release assumes (docs/what-is-computed.md, "What every verdict assumes").
 
+    `relations`: how the data sets that the models are of are related, none where there is one.
     `unsized`: the attributes without an end that the models cut. `facts` of a known learner say what that assumes
     themselves (`said_by_models`).
     """
@@ -41,6 +43,7 @@ def assumptions(
     n = "any number of rows" if noisy and rows == RowCount() else n
     if not rows.exact and rows.high is not None:
         n = f"between {rows.low} and {rows.high} rows"
+    n = f"{n} in all data sets, each counted once" if relations else n
     notes = [
         *dict.fromkeys(line for line in said_by_models if line.startswith(ON_THE_ROWS)),
         where,
@@ -50,7 +53,9 @@ def assumptions(
         *domain.about_missing,
         *domain.notes,
     ]
-    if models > 1:
+    if relations:
+        notes += relations
+    elif models > 1:
         notes.append("all models were trained on the same rows")
     notes += (line for line in dict.fromkeys(said_by_models) if line not in notes)
     if found := [name for name in domain.continuous if name not in unsized]:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from encoders.domain.domain import Domain
 from encoders.domain.values import Categorical, Grid, Position
 from encoders.encode.assumed import assumptions, level_lines, privacy_lines
+from encoders.encode.typed_rows import TypedRows, refuse_unnamed, typed_domain
 from encoders.models.learner_facts import LearnerFacts
 from encoders.models.models import (
     AnyModel,
@@ -34,6 +35,7 @@ from encoders.models.models import (
     kind_words,
     published_of,
 )
+from encoders.models.related import RelatedDataSets
 from encoders.parts.base import MAX_ROWS, CutDomain, Encoder, Resolutions, count_text
 from solvers.foundation.derived import Derived
 from solvers.foundation.displayed import LINES, Displayed, DisplayFacts, many, short
@@ -180,8 +182,9 @@ class EncodedRelease(Displayed):
     """A release as users hold it: the declared domain, the published models and the statements.
 
     `known`, `facts` of a known learner, and `beside` (by position): what the adversary knows beside the models, which
-    is in the statements alone. `hashes` are the SHA-256 of `files`, one each; `sha256` is that of the one file, or of
-    all hashes.
+    is in the statements alone. `typed`: in which data sets rows are, where models are of several; the domain
+    then has one more attribute (`encoders.encode.typed_rows`), and rows are those of all data sets. `hashes` are the
+    SHA-256 of `files`, one each; `sha256` is that of the one file, or of all hashes.
 
     >>> import pandas as pd
     >>> import recon
@@ -207,7 +210,13 @@ class EncodedRelease(Displayed):
     known: KnownRows | None = None
     facts: LearnerFacts | None = None
     beside: KnownPositions | None = None
+    typed: TypedRows | None = None
     derived: Derived = field(init=False, default_factory=Derived, repr=False, compare=False)
+
+    @property
+    def related(self) -> RelatedDataSets | None:
+        """Return the data sets that the models are of, where these are several; None where they are of one."""
+        return None if self.typed is None else self.typed.related
 
     @property
     def confidence(self) -> float:
@@ -272,7 +281,15 @@ class EncodedRelease(Displayed):
         if level not in known:
             origins = [Origin("", f"models[{i}]") for i in range(len(self.models))]
             found = assemble(
-                self.domain, self.models, self.declared or RowCount(), origins, self.file, level, self.known, self.facts
+                self.domain,
+                self.models,
+                self.declared or RowCount(),
+                origins,
+                self.file,
+                level,
+                self.known,
+                self.facts,
+                self.related,
             )
             known[level] = found.read_as(self)
         return known[level]
@@ -336,7 +353,8 @@ def asking(release: EncodedRelease, question: GroupQuestion) -> EncodedRelease:
     known, level = (release.declared or release.rows), release.statements.confidence or CONFIDENCE
     origins = [Origin("", f"models[{i}]") for i in range(len(release.models))] + [Origin("", "the question")]
     _encoder_for(question.kind).check(cast(AnyModel, question), domain, "of")
-    found = assemble(domain, models, known, origins, release.file, level, release.known, release.facts)
+    facts, related = release.facts, release.related
+    found = assemble(domain, models, known, origins, release.file, level, release.known, facts, related)
     statements, given = found.statements, release.statements
     *published, asked = statements.blocks
     for i, (own, now) in enumerate(zip(given.blocks, published, strict=False)):
@@ -356,10 +374,12 @@ def encode(
     rows: RowCount | None = None,
     file: str = "",
     confidence: Fraction | float = CONFIDENCE,
+    related: RelatedDataSets | None = None,
 ) -> EncodedRelease:
     """Return the release that the published models make over the domain.
 
-    `rows` None means: as many as the models count. `confidence` is that of the joint intervals around noisy counts.
+    `rows` None means: as many as the models count. `related`: the data sets that the models are of, where these are
+    several; they say how many rows there are. `confidence` is that of the joint intervals around noisy counts.
     Raises `ReleaseError` for malformed models and `ContradictionError` when two models count different numbers of
     rows. Cost: linear in nodes and literals; a condition that occurs often is resolved once.
     """
@@ -368,6 +388,9 @@ def encode(
     origins = [Origin("", f"models[{i}]") for i in range(len(models))]
     check(domain, models, origins)
     level = confidence_level(confidence)
+    if related is not None:
+        typed = typed_domain(domain, related, rows)
+        return assemble(typed, models, RowCount(), origins, file, level, related=related)
     return assemble(domain, models, total_rows(models, rows, origins), origins, file, level)
 
 
@@ -394,44 +417,36 @@ def assemble(
     confidence: Fraction = CONFIDENCE,
     beside: KnownRows | None = None,
     facts: LearnerFacts | None = None,
+    related: RelatedDataSets | None = None,
 ) -> EncodedRelease:
     """Return the release of checked models over `known` rows: the domain cut, then one block after the other.
 
-    `beside` and `facts`: what the adversary knows, checked as well. Raises `ReleaseError` naming file and place for
-    conditions that do not fit the domain.
+    `beside` and `facts`: what the adversary knows, checked as well. `related`: the data sets that the models are of;
+    the domain has their types, and rows follow from them. Raises `ReleaseError` naming file and place for conditions
+    that do not fit the domain.
     """
     alpha, published = _share_left_out(models, confidence), models
+    refuse_unnamed(published_of(models), origins, related, beside is not None or facts is not None)
+    typed = None if related is None else TypedRows.among(domain, related, published_of(models), origins, total_rows)
+    known = known if typed is None else typed.rows
     models, origins = _with_further(models, origins, beside, facts)
     encoders = [encoder_of(m, alpha) if isinstance(m, PublishedModel) else _encoder_for(m.kind) for m in models]
     impossible = [domain.resolve(c, f"domain.impossible[{i}]") for i, c in enumerate(domain.impossible)]
-    resolved = Resolutions()
-    positions: dict[int, set[Position]] = {}
-    for model, encoder, origin in zip(models, encoders, origins, strict=True):
-        try:
-            encoder.resolve(model, domain, origin.place, resolved)
-        except ReleaseError as error:
-            raise error.at(file=origin.file) from None
-        for k, cuts in encoder.further_cuts(model, domain).items():
-            positions.setdefault(k, set()).update(cuts)
+    resolved, positions = _resolutions(zip(models, encoders, origins, strict=True), domain)
     for one in impossible:
         domain.cut_points(one, positions)
     if domain.label is not None:
         positions.setdefault(len(domain.all) - 1, set()).update(range(domain.label.span[1]))
+    if typed is not None:
+        positions.setdefault(typed.attribute, set()).update(range(len(typed.numbers)))
     cut = CutDomain(domain, resolved.cut(domain, positions), not impossible and all(map(_of_single_numbers, models)))
-    blocks: list[tuple[Block, Observed | None]] = []
-    bags: list[TreeBags] = []
-    boosted: list[Boosted] = []
-    excluded = _label_excluded(domain, published)
-    for model, encoder, origin in zip(models, encoders, origins, strict=True):
-        try:
-            own = encoder.observed(model, cut, resolved, known, origin.place)
-            if excluded is not None:
-                own = [(_without_labels(block, excluded) if seen is None else block, seen) for block, seen in own]
-            bags += encoder.bags(model, [block for block, _ in own], len(blocks))
-            boosted += encoder.boosted(model, [block for block, _ in own], len(blocks))
-            blocks += own
-        except ReleaseError as error:
-            raise error.at(place=origin.place, file=origin.file) from None
+    blocks, bags, boosted, leftover = _statement_blocks(
+        zip(models, encoders, origins, strict=True),
+        (cut, resolved),
+        known,
+        typed,
+        _label_excluded(domain, published) if typed is None else None,  # figures are of one data set's rows
+    )
     notes = [line for model, encoder in zip(models, encoders, strict=True) for line in encoder.assumes(model)]
     notes += [note for m in published_of(models) if m.origin is not None for note in m.origin.notes]
     boxes = tuple(cut.box(r) for r in impossible)
@@ -440,18 +455,21 @@ def assemble(
     notes += [*level_lines(models, confidence), *privacy_lines(models, known)] if noisy else []
     found = tuple(block for block, _ in blocks)
     loosened = tuple(line for model, encoder in zip(models, encoders, strict=True) for line in encoder.loosens(model))
+    loosened += tuple(leftover)
     resampled = any(model.resampled for model in published_of(models))
     rows, certain = known, None
     if noisy:
         from solvers.statements.observations import certain_rows, rows_between
 
         rows, certain = rows_between(found, known), certain_rows(found, observed, known)
+    lines, said = () if typed is None else typed.lines(), [*notes, *loosened]
+    assumed = assumptions(domain, cut.unsized, known, len(published), said, noisy, resampled, facts, lines)
     release = Release(
         cut.solver,
         rows,
         found,
         boxes,
-        assumptions(domain, cut.unsized, known, len(published), [*notes, *loosened], noisy, resampled, facts),
+        assumed,
         observed if noisy else (),
         confidence if noisy else None,
         loosened,
@@ -459,7 +477,63 @@ def assemble(
         tuple(bags),
         tuple(boosted),
     )
-    return EncodedRelease(domain, tuple(published), cut, release, file, declared=known, known=beside, facts=facts)
+    return EncodedRelease(
+        domain, tuple(published), cut, release, file, declared=known, known=beside, facts=facts, typed=typed
+    )
+
+
+def _resolutions(
+    parts: Iterable[tuple[AnyModel, Encoder[AnyModel], Origin]], domain: Domain
+) -> tuple[Resolutions, dict[int, set[Position]]]:
+    """Return the positions of all conditions, and where attributes are cut beyond them."""
+    resolved = Resolutions()
+    positions: dict[int, set[Position]] = {}
+    for model, encoder, origin in parts:
+        try:
+            encoder.resolve(model, domain, origin.place, resolved)
+        except ReleaseError as error:
+            raise error.at(file=origin.file) from None
+        for k, cuts in encoder.further_cuts(model, domain).items():
+            positions.setdefault(k, set()).update(cuts)
+    return resolved, positions
+
+
+def _statement_blocks(
+    parts: Iterable[tuple[AnyModel, Encoder[AnyModel], Origin]],
+    over: tuple[CutDomain, Resolutions],
+    known: RowCount,
+    typed: TypedRows | None,
+    excluded: NDArray[np.bool_] | None,
+) -> tuple[list[tuple[Block, Observed | None]], list[TreeBags], list[Boosted], list[str]]:
+    """Return the blocks of all models, what their bags and leaf values say beside, and what of them is left out.
+
+    `excluded`: the labels that no row has.
+    """
+    blocks: list[tuple[Block, Observed | None]] = []
+    bags: list[TreeBags] = []
+    boosted: list[Boosted] = []
+    leftover: list[str] = []
+    cut, resolved = over
+    for model, encoder, origin in parts:
+        try:
+            rows = known if typed is None else typed.of_dataset(getattr(model, "dataset", ""))
+            own = encoder.observed(model, cut, resolved, rows, origin.place)
+            if excluded is not None:
+                own = [(_without_labels(block, excluded) if seen is None else block, seen) for block, seen in own]
+            values = encoder.boosted(model, [block for block, _ in own], len(blocks))
+            placed = encoder.bags(model, [block for block, _ in own], len(blocks))
+            if typed is not None:
+                own, values, left = typed.of_model(model, own, values, placed, cut.solver.labels)
+                placed = ()
+                leftover += left
+            bags += placed
+            boosted += values
+            blocks += own
+        except ReleaseError as error:
+            raise error.at(place=origin.place, file=origin.file) from None
+    if typed is not None:
+        blocks += [(numbers, None) for numbers in typed.relations([block for block, _ in blocks])]
+    return blocks, bags, boosted, leftover
 
 
 def _with_further(

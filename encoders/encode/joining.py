@@ -12,9 +12,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from encoders.domain.domain import DECLARED, Domain
-from encoders.domain.values import AnyAttribute, Categorical, Grid, View
+from encoders.domain.values import AnyAttribute, Categorical, Continuous, Grid, View, plain_number
 from encoders.encode.encoder import CONFIDENCE, EncodedRelease, Origin, assemble, check, encoder_of, total_rows
+from encoders.encode.typed_rows import typed_domain
 from encoders.models.models import AnyModel
+from encoders.models.related import DataSet, RelatedDataSets
 from solvers.foundation.errors import ContradictionError, ReleaseError
 from solvers.statements.release import RowCount
 
@@ -28,6 +30,7 @@ class PublishedFile:
     domain: Domain
     models: tuple[AnyModel, ...]
     rows: RowCount | None
+    related: RelatedDataSets | None = None
 
     @property
     def origins(self) -> list[Origin]:
@@ -36,24 +39,90 @@ class PublishedFile:
 
 
 def join(
-    parts: Sequence[PublishedFile], domain: Domain | None = None, confidence: Fraction = CONFIDENCE
+    parts: Sequence[PublishedFile],
+    domain: Domain | None = None,
+    confidence: Fraction = CONFIDENCE,
+    related: RelatedDataSets | None = None,
 ) -> EncodedRelease:
     """Return the release of all models over the united domain (or the given one).
 
-    `confidence` is that of the joint intervals around noisy counts.
+    `related`: the data sets that the models are of, where no file says them; domains are then united where they differ
+    in values. `confidence` is that of the joint intervals around noisy counts.
     Raises `ReleaseError` naming the files where domains do not agree or a model is malformed, and
     `ContradictionError` where no number of rows fits all files.
     """
-    united = domain if domain is not None else _unite(parts)
+    related = related if related is not None else _file_relations(parts)
+    united = domain if domain is not None else _unite(parts if related is None else _with_united_values(parts))
     models = [model for part in parts for model in part.models]
     origins = [origin for part in parts for origin in part.origins]
     if not models:
         raise ReleaseError("there is no model in the files", place="models", file=_name_of(parts))
     check(united, models, origins)
-    found = assemble(united, models, _joint_rows(parts), origins, _name_of(parts), confidence)
+    if related is not None:
+        of = ((part, {model.dataset for model in part.models}) for part in parts if part.rows is not None)
+        related = related.with_rows({names.pop(): part.rows for part, names in of if len(names) == 1 and part.rows})
+        rows, united = RowCount(), typed_domain(united, related)
+    else:
+        rows = _joint_rows(parts)
+    found = assemble(united, models, rows, origins, _name_of(parts), confidence, related=related)
     hashes = tuple(part.sha256 for part in parts)
     digest = hashlib.sha256("".join(hashes).encode()).hexdigest()
     return replace(found, sha256=digest, files=tuple(part.file for part in parts), hashes=hashes)
+
+
+def _file_relations(parts: Sequence[PublishedFile]) -> RelatedDataSets | None:
+    """Return the data sets that the files declare, None where none does; `ReleaseError` where two files disagree."""
+    found = [(part.related, part.file) for part in parts if part.related is not None]
+    if not found:
+        return None
+    datasets: dict[str, tuple[DataSet, str]] = {}
+    for related, file in found:
+        for one in related.datasets:
+            known, there = datasets.setdefault(one.name, (one, file))
+            if known != one and known == DataSet(one.name):
+                datasets[one.name] = one, file
+            elif one not in (known, DataSet(one.name)):
+                message = f"the data set '{one.name}' is declared otherwise in {there}"
+                raise ReleaseError(message, place="datasets", file=file)
+    disjoint = tuple(dict.fromkeys(group for related, _ in found for group in related.disjoint))
+    pieces = tuple(dict.fromkeys(group for related, _ in found for group in related.parts))
+    return RelatedDataSets(tuple(one for one, _ in datasets.values()), disjoint, pieces)
+
+
+def _with_united_values(parts: Sequence[PublishedFile]) -> list[PublishedFile]:
+    """Return files of different data sets with the values of each other: domains of versions may differ in values."""
+    out = list(parts)
+    names = dict.fromkeys(a.name for part in parts for a in part.domain.attributes)
+    for name in names:
+        held = [(i, a) for i, part in enumerate(out) for a in part.domain.attributes if a.name == name]
+        wide = held[0][1]
+        for _, one in held[1:]:
+            wide = _united_attribute(wide, one)
+        for i, one in held:
+            if not _same_values(one, wide):
+                domain = out[i].domain
+                some = tuple(wide if a.name == name else a for a in domain.attributes)
+                here, every = one.describe(), wide.describe()
+                note = f"'{name}' has {here} in {out[i].file}, with those of the other versions {every}"
+                out[i] = replace(out[i], domain=replace(domain, attributes=some, notes=(*domain.notes, note)))
+    return out
+
+
+def _united_attribute(a: AnyAttribute, b: AnyAttribute) -> AnyAttribute:
+    """Return an attribute with the values of both; the first where they are of different kinds (refused later)."""
+    missing = a.missing or b.missing
+    if isinstance(a, Categorical) and isinstance(b, Categorical):
+        values = (*a.values, *(v for v in b.values if v not in a.values))
+        numeric = a.numeric and b.numeric
+        return Categorical(a.name, tuple(sorted(values)) if numeric else values, missing=missing)
+    if isinstance(a, Grid) and isinstance(b, Grid) and a.step == b.step and not (a.minimum - b.minimum) % a.step:
+        low, high = plain_number(min(a.minimum, b.minimum)), plain_number(max(a.maximum, b.maximum))
+        return Grid.between(a.name, low, high, plain_number(a.step), missing)
+    if isinstance(a, Continuous) and isinstance(b, Continuous):
+        least = None if a.minimum is None or b.minimum is None else min(a.minimum, b.minimum)
+        most = None if a.maximum is None or b.maximum is None else max(a.maximum, b.maximum)
+        return Continuous(a.name, least, most, missing=missing)
+    return a
 
 
 def _name_of(parts: Sequence[PublishedFile]) -> str:

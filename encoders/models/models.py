@@ -213,6 +213,7 @@ class PublishedModel:
     __slots__ = ()
     kind: ClassVar[str] = "model"
     unit: ClassVar[str] = "part"  # what a part is called
+    dataset: str = ""  # of related data sets the one whose rows it is about; a kind without the field is of no other
 
     def parts(self) -> Iterator[PublishedPart]:
         """Yield the parts in the order of the release file; `Unsupported` of a kind that has none."""
@@ -275,6 +276,7 @@ class Tree(PublishedModel):
     name: str = "tree"
     noise: Noise | None = None
     origin: Provenance | None = None
+    dataset: str = ""
 
     def __post_init__(self) -> None:
         """Turn nodes given one by one into arrays."""
@@ -345,6 +347,7 @@ class RuleList(_Ruled):
     name: str = "rule list"
     noise: Noise | None = None
     origin: Provenance | None = None
+    dataset: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,6 +359,7 @@ class RuleSet(_Ruled):
     name: str = "rule set"
     noise: Noise | None = None
     origin: Provenance | None = None
+    dataset: str = ""
 
 
 class _Ensemble(PublishedModel):
@@ -409,6 +413,7 @@ class Forest(_Ensemble):
     bootstrap: bool = False
     multiplicities: NDArray[np.int32] | None = None
     subsample: bool = False
+    dataset: str = ""
 
     def __post_init__(self) -> None:
         """Refuse multiplicities that are no table of whole numbers, with `ReleaseError`."""
@@ -427,7 +432,7 @@ class Forest(_Ensemble):
 
     def _rest(self) -> tuple[object, ...]:
         """Return everything but the multiplicities, which tuples cannot compare."""
-        return self.trees, self.name, self.noise, self.origin, self.bootstrap, self.subsample
+        return self.trees, self.name, self.noise, self.origin, self.bootstrap, self.subsample, self.dataset
 
     @property
     def resampled(self) -> bool:
@@ -498,6 +503,7 @@ class Boosting(_Ensemble):
     name: str = "boosting"
     noise: Noise | None = None
     origin: Provenance | None = None
+    dataset: str = ""
 
     @property
     def forest(self) -> Forest:
@@ -547,6 +553,7 @@ class Table(PublishedModel):
     noise: Noise | None = None
     origin: Provenance | None = None
     complete: bool = False
+    dataset: str = ""
 
     def parts(self) -> Iterator[PublishedPart]:
         """Yield every figure."""

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from recon.cli.commands.difference import difference
 from recon.cli.commands.inspecting import inspect
 from recon.cli.commands.labels import labels
 from recon.cli.commands.noise import denoise, posterior, sweep
@@ -62,6 +63,7 @@ from recon.io.console.options import (
     Population,
     ProfileFile,
     Quiet,
+    RowsOf,
     Seconds,
     Seed,
     Truth,
@@ -108,7 +110,9 @@ def plan(
     if question is not None and question not in QUESTIONS:
         raise typer.BadParameter(f"--question is one of {', '.join(QUESTIONS)}, not '{question}'")
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence, rows, settle=False, known=known)
+        release = open_release(
+            files, domain, independent, limits, confidence, rows, settle=False, known=known, several=True
+        )
         found = run(release, question, convention, limits)
     if json:
         print_json(found.to_dict())
@@ -173,7 +177,18 @@ app.add_typer(learn_app, name="learn")
 app.add_typer(attack_app, name="attack")
 reading: list[Callable[..., None]] = [inspect, convert, domain, report, policy]
 deciding: list[Callable[..., None]] = [audit, gate, remedy, register]
-questions: list[Callable[..., None]] = [labels, positions, verify, export, plan, posterior, denoise, sweep, variability]
+questions: list[Callable[..., None]] = [
+    difference,
+    labels,
+    positions,
+    verify,
+    export,
+    plan,
+    posterior,
+    denoise,
+    sweep,
+    variability,
+]
 for command in [*map(with_limits, reading), *deciding, *questions]:
     app.command()(command)
 for command in (schema, engines, reproduce):
@@ -198,7 +213,7 @@ def count(
     from solvers.foundation.errors import EmptyConfidenceSet
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence, rows, known=known)
+        release = open_release(files, domain, independent, limits, confidence, rows, known=known, several=True)
         try:
             measures = measure(release, convention, limits)
         except EmptyConfidenceSet as error:
@@ -258,7 +273,7 @@ def worlds(
     from recon.queries.questions.questions import worlds as run
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence, rows, known=known)
+        release = open_release(files, domain, independent, limits, confidence, rows, known=known, several=True)
         notes, early = write_worlds(run(release, limit, convention, limits), views, out, json)
     ended_early(notes, early)
 
@@ -277,7 +292,7 @@ def sample(
     from recon.cli.output.under_rule import drawn_worlds
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence, rows, known=known)
+        release = open_release(files, domain, independent, limits, confidence, rows, known=known, several=True)
         notes, early = write_worlds(drawn_worlds(release, k, seed, convention, learner, limits), views, out, json)
     ended_early(notes, early)
 
@@ -300,7 +315,7 @@ def reconstruct(
     from recon.report.wording.group_report import truth_json, truth_lines
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence, rows, label, known=known)
+        release = open_release(files, domain, independent, limits, confidence, rows, label, known=known, several=True)
         real, people = (table_like(release, path, label) for path in (truth, population))
         world = run(release, seed, limits)
         proved = world_certificate(release, world, limits) if world.unique else None
@@ -327,7 +342,7 @@ def reconstruct(
 @with_tables
 def certify(
     files: Files, profiles: ProfileFile, domain: DomainFile = None, independent: Independent = False,
-    rows: KnownRows = None, known: KnownColumns = None, label: LabelName = None,
+    rows: KnownRows = None, known: KnownColumns = None, label: LabelName = None, of: RowsOf = None,
     convention: ConventionName = None, learner: LearnerRule = "none", out: Out = None,
     certificates: Certificates = None, seconds: Seconds = None,
     memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95,
@@ -337,10 +352,11 @@ def certify(
     from recon.queries.questions.line_proofs import line_proofs
     from recon.queries.questions.questions import certify as run
     from recon.readers.frames.naming import table_like
+    from recon.readers.frames.selections import with_rows_of
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence, rows, label, known=known)
-        people = table_like(release, profiles, label)
+        release = open_release(files, domain, independent, limits, confidence, rows, label, known=known, several=True)
+        people = with_rows_of(release, table_like(release, profiles, label), of)
         if learner != "none":
             from recon.cli.output.under_rule import show_under_rule
 
@@ -357,8 +373,8 @@ def attribute(
     files: Files, profiles: ProfileFile,
     sensitive: Annotated[str, typer.Option("--sensitive", help="The attribute or column to infer.")],
     domain: DomainFile = None, independent: Independent = False,
-    rows: KnownRows = None, known: KnownColumns = None, label: LabelName = None, convention: ConventionName = None,
-    out: Out = None,
+    rows: KnownRows = None, known: KnownColumns = None, label: LabelName = None, of: RowsOf = None,
+    convention: ConventionName = None, out: Out = None,
     seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
     confidence: Confidence = 0.95, json: Json = False,
     quiet: Quiet = False, log_json: LogJson = False,
@@ -368,8 +384,8 @@ def attribute(
     from recon.readers.frames.naming import table_like
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence, rows, label, known=known)
-        found = run(release, table_like(release, profiles, label), sensitive, convention, limits, label)
+        release = open_release(files, domain, independent, limits, confidence, rows, label, known=known, several=True)
+        found = run(release, table_like(release, profiles, label), sensitive, convention, limits, label, of)
     show(found, out, json, release)
     finish("unknown" if found.attrs.get("outside") else found.attrs["status"])
 
@@ -384,13 +400,15 @@ def bound(
         str | None, typer.Option("--attained", help="Write a world that attains the least (min) or greatest (max).")
     ] = None,
     domain: DomainFile = None, independent: Independent = False,
-    rows: KnownRows = None, known: KnownColumns = None, convention: ConventionName = None, out: WorldOut = None,
+    rows: KnownRows = None, known: KnownColumns = None, rows_of: RowsOf = None,
+    convention: ConventionName = None, out: WorldOut = None,
     seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
     confidence: Confidence = 0.95, json: Json = False,
     quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Bound a count, a mean, a share or a correlation of the rows that meet a condition over all worlds."""
     from recon.queries.bounds.bounding import bound as run
+    from recon.readers.frames.selections import of_rows
     from recon.report.wording.group_report import bound_json, bound_line
 
     named = None if of is None else tuple(part.strip() for part in of.split(","))
@@ -399,8 +417,9 @@ def bound(
     if attained not in {None, "min", "max"}:
         raise typer.BadParameter(f"--attained is min or max, not '{attained}'")
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence, rows, known=known)
-        found = run(release, _parse_where(where), named, convention=convention, limits=limits)
+        release = open_release(files, domain, independent, limits, confidence, rows, known=known, several=True)
+        here = _parse_where(where) | ({} if rows_of is None else of_rows(release, rows_of))
+        found = run(release, here, named, convention=convention, limits=limits)
         world = None if attained is None else extreme_world(found, attained == "max")
     if json:
         print_json(bound_json(found))
@@ -423,7 +442,9 @@ def table(
     from recon.queries.questions.probabilistic import table as run
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        found = run(open_release(files, domain, independent, limits, confidence, rows, known=known), limits)
+        found = run(
+            open_release(files, domain, independent, limits, confidence, rows, known=known, several=True), limits
+        )
     if json:
         print_json(records(found), out, private=True)
     else:

@@ -11,6 +11,7 @@ from recon.io.console.output import ended_at_once, of_status
 
 if TYPE_CHECKING:
     from encoders.encode.encoder import EncodedRelease
+    from encoders.models.related import RelatedDataSets
     from solvers.foundation.limits import Limits
 
 
@@ -25,25 +26,27 @@ def open_files(
     known: str | None = None,
     limits: Limits | None = None,
     from_forest: bool = False,
+    related: RelatedDataSets | None = None,
 ) -> EncodedRelease:
     """Return the release of the files: its domain replaced, its columns made independent, its rows known, if asked.
 
     `label`: the label's column in a domain that is read off data, where the data have it. `known`: a table of the
     features of everybody. `limits`: on how many processes several files are read. `from_forest`: the file is the text
-    of one tree of a bootstrap forest.
+    of one tree of a bootstrap forest. `related`: the data sets that the files are of, in their order.
     """
     from encoders.encode.encoder import encode
-    from recon.readers.loading.loading import load, read_domain
+    from recon.readers.loading.loading import load, of_one_data_set, read_domain
     from solvers.foundation.errors import ReleaseError
     from solvers.statements.release import RowCount
 
     declared = None if domain is None else read_domain(domain, label, lenient=True)
     beside = known if not independent and rows is None else None
     release = load(*files, domain=declared, confidence=confidence, memory=memory, limits=limits, known_columns=beside,
-                   label=label, from_forest=from_forest, rows=rows)  # fmt: skip
+                   label=label, from_forest=from_forest, rows=rows, related=related)  # fmt: skip
     gc.freeze()  # it stays until the program ends: the collector need not walk its millions of objects again and again
     if not independent and rows is None:
         return release
+    release = of_one_data_set(release)
     found = release.domain.as_columns() if independent else release.domain
     declared_rows = release.declared if rows is None else RowCount(rows, rows)
     try:
@@ -61,14 +64,21 @@ def open_files(
 def open_release(
     files: list[str], domain: str | None, independent: bool, limits: Limits, confidence: float = 0.95,
     rows: int | None = None, label: str | None = None, settle: bool = True, known: str | None = None,
+    related: RelatedDataSets | None = None, several: bool = False,
 ) -> EncodedRelease:  # fmt: skip
     """Return the release of the files, as the options say; progress says which is being read.
 
     `settle`: with what leaf values of boosted models prove, worked out first. `known`: a table of everybody's features.
+    `related`: the data sets that the files are of. `several`: whether the command knows models of several data sets.
     """
+    from recon.readers.loading.loading import of_one_data_set
+
     limits.report(f"reading {files[0]}")
     with ended_at_once():
-        release = open_files(files, domain, independent, limits.memory, confidence, rows, label, known, limits)
+        release = open_files(
+            files, domain, independent, limits.memory, confidence, rows, label, known, limits, related=related
+        )
+    release = release if several else of_one_data_set(release)
     if not settle or not release.statements.boosted:
         return release
     from recon.readers.loading.settled import strengthened_release

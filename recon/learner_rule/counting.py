@@ -33,7 +33,7 @@ from recon.learner_rule.figures import Bits, LearnerRule, RuleContribution, rule
 from recon.queries.answers.counting import count
 from recon.queries.measures.measures import measure
 from recon.readers.frames.describe import condition_text
-from recon.readers.loading.loading import Released, release_of
+from recon.readers.loading.loading import Released, single_release_of
 from recon.readers.loading.settled import strengthened_release
 from solvers.foundation.displayed import short
 from solvers.foundation.errors import ContradictionError, Inconclusive, Unsupported
@@ -85,7 +85,7 @@ def learner_rule(release: Released, learner: str = "auto", limits: Limits | None
     where the learner cannot have chosen the model (the lowest node and the column, or the limit), `Inconclusive`.
     """
     limits = limits or Limits()
-    release = release_of(release, limits)
+    release = single_release_of(release, limits)
     known = asked_learner(release, learner)
     if learner == "midpoints":
         return _with_facts_counted(release, known, limits)

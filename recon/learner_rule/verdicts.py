@@ -31,7 +31,7 @@ from recon.readers.frames.naming import column_like, named_like
 from recon.readers.frames.out_of_domain import answered
 from recon.readers.frames.selections import profile_ranges
 from recon.readers.frames.world import World, wrap
-from recon.readers.loading.loading import Released, release_of
+from recon.readers.loading.loading import Released, single_release_of
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.greedy.marginals import ColumnMarginal, StateMarginals, StateSupports, expected_rows, some_row
@@ -59,7 +59,7 @@ def sample(
     the rule leaves no world, `Inconclusive` between two worlds.
     """
     limits = limits or Limits()
-    release = release_of(release, limits)
+    release = single_release_of(release, limits)
     if k < 0:
         raise ReleaseError(f"cannot draw {k} worlds")
     known = asked_learner(release, learner)
@@ -289,7 +289,7 @@ def certify(
     are not weighed, the probability of a possible row is NaN. Raises `Unsupported` for other models.
     """
     limits = limits or Limits()
-    release = release_of(release, limits)
+    release = single_release_of(release, limits)
     known = asked_learner(release, learner)
     frame, notes = named_like(as_frame(profiles), release.domain, label)
     if known.name in OPTIMAL:
@@ -449,7 +449,7 @@ def attribute(
     from recon.queries.questions.questions import attribute as without
 
     limits = limits or Limits()
-    release = release_of(release, limits)
+    release = single_release_of(release, limits)
     known = asked_learner(release, learner)
     rows = RowQuestions(_chosen_tree_of(release, known), limits)
     frame, _ = named_like(as_frame(profiles), release.domain, label)

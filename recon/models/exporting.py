@@ -135,7 +135,7 @@ def _clause_map(release: EncodedRelease, form: ClauseForm, about: tuple[str, ...
     lowered = form.lowered
     yield from _head(release, "dimacs", about)
     yield f' "convention": {dumped(form.rows.convention)},\n'
-    document = release_json(release.domain, release.models, release.declared)
+    document = release_json(release.domain, release.models, release.declared, release.related)
     yield f' "document": {dumped(document)},\n "variables": {lowered.variables},\n "bits": ['
     for i, bit in enumerate(lowered.bits):
         yield ("," if i else "") + "\n  " + dumped(_bit_json(release.cut, bit))

@@ -12,4 +12,5 @@ __all__ = [
     "noisy",
     "questions",
     "tables",
+    "versions",
 ]

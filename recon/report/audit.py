@@ -26,7 +26,7 @@ from recon.queries.tables.answering import (
     number_text,
 )
 from recon.queries.tables.tables import Tables
-from recon.readers.loading.loading import Released, release_of
+from recon.readers.loading.loading import Released, single_release_of
 from recon.release.auditing.auditing import AuditInputs, run_audit
 from recon.release.auditing.findings import AuditFindings
 from recon.release.policies.assessing import PolicyAssessment, assess
@@ -90,8 +90,8 @@ def audit(
     'violated'
     """
     begun = time.monotonic()
-    release = release_of(release, limits)
-    exact = None if without_noise is None else release_of(without_noise, limits)
+    release = single_release_of(release, limits)
+    exact = None if without_noise is None else single_release_of(without_noise, limits)
     limits = limits or Limits()
     chosen = policy if policy is None or isinstance(policy, Policy) else read_policy(os.fspath(policy))
     beside = AuditInputs(convention, truth, population, exact, profiles, data, label, protected, show_rows, remedies,

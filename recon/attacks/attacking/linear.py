@@ -22,7 +22,7 @@ from recon.io.files.opening import budget_within
 from recon.queries.inputs import Floats
 from recon.readers.formats.release.reading import read_bytes, strict_json
 from recon.readers.frames.selections import numbers_of
-from recon.readers.loading.loading import Released, release_of
+from recon.readers.loading.loading import Released, single_release_of
 from recon.readers.stored.objects.things import Thing
 from recon.readers.stored.rewriting import gunzip, open_stored
 from solvers.foundation.errors import ReleaseError, Unsupported
@@ -288,7 +288,7 @@ def attack_correlation(
         model = read_linear(os.fspath(model), limits) or model
     if isinstance(model, LinearModel):
         return linear_correlations(model, data, label, pairs)
-    model = release_of(model, limits)
+    model = single_release_of(model, limits)
     if data is None:
         raise ReleaseError("there are no data beside the model: give its training rows (--data)", file=model.file)
     from recon.readers.frames.naming import named_like

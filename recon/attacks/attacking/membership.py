@@ -33,7 +33,7 @@ from recon.attacks.membership.shadow_data import Kind, Knowledge, MembershipGues
 from recon.queries.inputs import Bits, Ints, predicted
 from recon.queries.questions.questions import certify
 from recon.readers.frames.world import violations
-from recon.readers.loading.loading import Released, release_of
+from recon.readers.loading.loading import Released, single_release_of
 from solvers.foundation.displayed import Displayed
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits, ended
@@ -183,7 +183,7 @@ def attack_membership(
     >>> found.members, found.others
     (4, 8)
     """
-    release = release_of(release, limits)
+    release = single_release_of(release, limits)
     limits = limits or Limits()
     _refuse_settings(attacks, shadow, confidence, seed)
     limits.report("rows are read")

@@ -63,7 +63,7 @@ def verify(
     """Re-check every certificate in a result from the release alone; no solver is needed."""
     from recon.queries.certificates.agreement import is_audit
     from recon.queries.certificates.explaining import explained
-    from recon.queries.certificates.verifying import certificate_folders, read_result
+    from recon.queries.certificates.verifying import certificate_folders, read_result, relations_in
     from recon.queries.certificates.verifying import verify as run
 
     with working(seconds, memory, 1, quiet, log_json) as limits:
@@ -72,7 +72,8 @@ def verify(
         folders = certificate_folders(folder, certificates)
         options = (domain, independent, limits)
         if files:
-            release = open_release(files, *options, rows=rows, settle=False, known=known)
+            related = relations_in(data, result)
+            release = open_release(files, *options, rows=rows, settle=False, known=known, related=related, several=True)
         else:
             release = _open_named(data, result, folders, options, rows, known)
         if beside is not None:
@@ -102,12 +103,12 @@ def _open_named(
     known: str | None = None,
 ) -> EncodedRelease:  # fmt: skip
     """Return the release that a result names; refusals say nothing of what stands in its files."""
-    from recon.queries.certificates.verifying import named_files
+    from recon.queries.certificates.verifying import named_files, relations_in
     from solvers.foundation.errors import ReleaseError, Unsupported
 
-    files = named_files(data, result, folders)
+    files, related = named_files(data, result, folders), relations_in(data, result)
     try:
-        return open_release(files, *options, rows=rows, settle=False, known=known)
+        return open_release(files, *options, rows=rows, settle=False, known=known, related=related, several=True)
     except (ReleaseError, Unsupported) as error:
         if isinstance(error, ReleaseError) and error.file and error.file not in files:
             raise  # it is about a file that was given, such as that of --domain
@@ -200,7 +201,7 @@ def export(
     from recon.models.exporting import restored
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence, settle=False)
+        release = open_release(files, domain, independent, limits, confidence, settle=False, several=True)
         if solution is not None and map_file is not None:
             from recon.cli.output.streaming import write_worlds
 

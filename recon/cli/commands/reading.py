@@ -70,7 +70,7 @@ def convert(
     noisy = any(m.noise is not None for m in release.models)
     found = publishable(release.domain) if noisy else release.domain
     written = with_unused_of_files(release, Limits(memory=parse_memory(memory)))
-    write_text(dump(release_json(found, written, release.declared)), out)
+    write_text(dump(release_json(found, written, release.declared, release.related)), out)
     print_lines(*(f"read: {line}" for line in provenance_lines(release)), file=sys.stderr)
     print_lines(*(not_covered(release.domain) if noisy else ()), file=sys.stderr)
 

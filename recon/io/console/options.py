@@ -247,6 +247,10 @@ LabelName = Annotated[
     str | None,
     typer.Option("--label", help="The label's column in these tables, where the domain has another name."),
 ]
+RowsOf = Annotated[
+    str | None,
+    typer.Option("--of-rows", help="Of related data sets: removed, added, kept, or the name of a data set."),
+]
 ProfileFile = Annotated[str, typer.Option("--profiles", help="Profiles, one per line; empty cells are unknown.")]
 LearnerRule = Annotated[
     str,

@@ -44,7 +44,7 @@ from recon.learner_rule.optimal.swapped_rows import NodeReplacement, replaced_no
 from recon.learners.rule_lists.greedy_rule_list import conjunctions
 from recon.queries.questions.questions import iterate_samples, reconstruct, refuse_continuous
 from recon.readers.frames.world import World
-from recon.readers.loading.loading import Released, release_of
+from recon.readers.loading.loading import Released, single_release_of
 from recon.readers.loading.settled import strengthened_release
 from solvers.engines.chain import ask
 from solvers.foundation.errors import ContradictionError, Inconclusive, Unsupported
@@ -379,7 +379,7 @@ def optimal_rule(
     Cost: one fit of the learner per world; a count per alternative for the bound.
     """
     began, limits = time.monotonic(), limits or Limits()
-    given = strengthened_release(release_of(release, limits), limits)
+    given = strengthened_release(single_release_of(release, limits), limits)
     refuse_continuous(given)
     models = class_of(given, learner, gap=gap, negations=negations)
     base = _ordered_bits(given, limits)

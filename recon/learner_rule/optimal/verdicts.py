@@ -24,7 +24,7 @@ from recon.queries.questions.questions import refuse_continuous
 from recon.readers.frames.out_of_domain import answered
 from recon.readers.frames.selections import missing, numbers_of, one_of
 from recon.readers.frames.world import World
-from recon.readers.loading.loading import Released, release_of
+from recon.readers.loading.loading import Released, single_release_of
 from recon.readers.loading.settled import strengthened_release
 from solvers.foundation.limits import Limits
 
@@ -47,7 +47,7 @@ def certify_under_optimal(
     about). Raises as `optimal_rule`. Cost: worlds and fits of the learner per profile that the counts leave open.
     """
     limits = limits or Limits()
-    given = strengthened_release(release_of(release, limits), limits)
+    given = strengthened_release(single_release_of(release, limits), limits)
     refuse_continuous(given)
     models = class_of(given, learner, gap=gap, negations=negations)
     rule = assumption_of(models, learner)

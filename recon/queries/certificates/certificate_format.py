@@ -44,6 +44,14 @@ def seal_of(content: Json) -> str:
     return digest({key: value for key, value in naming_steps(content).items() if key != "seal"})
 
 
+def stated_relations(release: EncodedRelease) -> Json:
+    """Return how data sets are related where no file of the release says it, as a key of a certificate; else none."""
+    related = release.related
+    if related is None or not related.stated:
+        return {}
+    return {"related": related.to_json() | ({"fewest": True} if related.fewest else {})}
+
+
 def digest(data: Any) -> str:
     """Return the SHA-256 of data written as JSON with sorted keys and no spaces."""
     text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)

@@ -31,6 +31,7 @@ from recon.queries.certificates.certificate_format import (
     naming_steps,
     only_world,
     seal_of,
+    stated_relations,
 )
 from recon.queries.certificates.position_claims import positions_json, row_location
 from recon.readers.frames.selections import missing, select_frame
@@ -75,6 +76,7 @@ def certificate_json(
         "statements_sha256": fingerprint,
         "claim": claim,
         **({} if release.beside is None else {"known": release.beside.to_dict()}),
+        **stated_relations(release),
         "assumptions": list(as_released(release).assumptions),
         "proof": data,
     }

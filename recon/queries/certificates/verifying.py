@@ -18,6 +18,7 @@ from fractions import Fraction
 from typing import Any
 
 from encoders.encode.encoder import EncodedRelease
+from encoders.models.related import RelatedDataSets
 from recon.io.files.named_files import MAX_FILES, named_file, read_regular
 from recon.io.files.opening import read_whole
 from recon.queries.certificates.agreement import VerifiedClaim, agreement, contradicted
@@ -34,9 +35,10 @@ from recon.queries.certificates.certificate_format import (
     level_of,
     profiles_in,
     seal_of,
+    stated_relations,
     with_steps,
 )
-from recon.readers.formats.release.reading import strict_json
+from recon.readers.formats.release.reading import related_of, strict_json
 from recon.readers.loading.known_positions import Table, with_known_positions
 from recon.readers.loading.loading import Released, release_of
 from solvers.foundation.displayed import LINES, Displayed, DisplayFacts
@@ -57,6 +59,7 @@ from solvers.kernel.proof_format import (
 
 COMMON = {"recon_certificate", "release_files", "release_sha256", "statements_sha256", "claim"}
 CONTENT = COMMON | {"assumptions", "proof", "seal"}
+BESIDE = {"known", "related"}  # what no file of the release says
 NAMED = COMMON | {"file", "sha256"}
 LEVEL: dict[int, set[str]] = {1: set(), 2: {"confidence"}}  # what each format adds
 
@@ -357,6 +360,20 @@ def named_files(data: Any, result: str, folders: Sequence[str]) -> list[str]:
         raise ReleaseError(message, file=result) from None
 
 
+def relations_in(data: Any, result: str) -> RelatedDataSets | None:
+    """Return how a result says that its files are related, from which the types of rows are derived anew; None: not.
+
+    `ReleaseError` where two certificates do not say the same, or something that cannot hold.
+    """
+    stated = [one["related"] for _, one in certificates_in(data) if "related" in one]
+    if any(one != stated[0] for one in stated):
+        raise ReleaseError("its certificates rest on data sets that are related in two ways", file=result)
+    try:
+        return related_of(stated[0]) if stated else None
+    except ReleaseError as error:
+        raise error.at(place="related", file=result) from None
+
+
 def open_certificate(found: Json, folders: Sequence[str], memory: int) -> Json:
     """Return a certificate, read from the file in one of the folders that it names if it is not inline."""
     version = found["recon_certificate"]
@@ -369,7 +386,7 @@ def open_certificate(found: Json, folders: Sequence[str], memory: int) -> Json:
             f"it is written in format {printable(version)}, this version of recon reads up to {VERSION}"
         )
     if "file" not in found:
-        keys(found, CONTENT | LEVEL[version] | ({"known"} & set(found)), "the certificate")
+        keys(found, CONTENT | LEVEL[version] | (BESIDE & set(found)), "the certificate")
         return found
     keys(found, NAMED | LEVEL[version], "the certificate")
     data, name = read_regular(named_file(found["file"], folders), memory), quoted(found["file"])
@@ -377,7 +394,7 @@ def open_certificate(found: Json, folders: Sequence[str], memory: int) -> Json:
         raise CertificateError(f"the file {name} is not the one that was written with the result")
     try:
         whole = _json_of(data, memory)
-        keys(whole, CONTENT | LEVEL[version] | ({"known"} & set(whole)), "the certificate")
+        keys(whole, CONTENT | LEVEL[version] | (BESIDE & set(whole)), "the certificate")
     except (CertificateError, ReleaseError):
         raise CertificateError(f"the file {name} holds no certificate") from None
     same = ("recon_certificate", *LEVEL[version], "release_sha256", "statements_sha256")
@@ -410,6 +427,8 @@ def _check(found: Json, readings: Readings, boxes: Boxes | None) -> None:
             "it does not rest on the table of --known: leave that out" if known is None else
             f"it rests on another table of what is known, SHA-256 {quoted(known.get('sha256'))} (--known)"
         )  # fmt: skip
+    if found.get("related") != stated_relations(release).get("related"):
+        raise CertificateError("it rests on data sets that are related otherwise than those of the release")
     if found["statements_sha256"] != verifier.facts.fingerprint:
         how = (
             "give verify the same files, --domain, --rows and --known-columns"

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from encoders.domain.values import Continuous
 from encoders.encode.encoder import EncodedRelease
-from recon.readers.loading.loading import Released, release_of
+from recon.readers.loading.loading import Released, single_release_of
 from recon.readers.loading.settled import as_released, proofs, strengthened_release
 from solvers.engines.chain import NOT_USED
 from solvers.foundation.displayed import Displayed
@@ -56,7 +56,7 @@ def determined(release: Released, limits: Limits | None = None) -> tuple[Determi
     >>> [(one.rows, one.known) for one in recon.determined(release)]
     [(4, 4)]
     """
-    release = release_of(release, limits)
+    release = single_release_of(release, limits)
     found = strengthened_release(release, limits)
     published = as_released(found).statements
     proved = {one.model: (one, block) for one, block in proofs(found.statements)}

@@ -24,7 +24,7 @@ from encoders.encode.encoder import EncodedRelease, encode, with_known_rows
 from encoders.models.models import AnyModel, Boosting, Tree, TreeSums
 from encoders.models.nodes import CountTable, Support
 from recon.queries.leaf_values.determined import Determined, determined
-from recon.readers.loading.loading import Released, release_of
+from recon.readers.loading.loading import Released, single_release_of
 from recon.readers.loading.settled import as_released
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
@@ -55,7 +55,7 @@ def rounded(release: Released, decimals: int) -> EncodedRelease:
     >>> recon.rounded(release, decimals=3)
     <EncodedRelease: boosting of 2 trees, 4 rows, 2 attributes, label 'ill'>
     """
-    release = release_of(release)
+    release = single_release_of(release)
     if not isinstance(decimals, int) or not 0 <= decimals <= 17:
         raise ReleaseError(f"leaf values are rounded to 0 to 17 decimals, not {decimals!r}")
     return _published_otherwise(release, lambda model: _rounded_model(model, decimals))
@@ -75,7 +75,7 @@ def first_trees(release: Released, rounds: int) -> EncodedRelease:
     >>> recon.first_trees(release, 1)
     <EncodedRelease: boosting of 1 tree, 4 rows, 2 attributes, label 'ill'>
     """
-    release = release_of(release)
+    release = single_release_of(release)
     if not isinstance(rounds, int) or rounds < 1:
         raise ReleaseError(f"at least one round of trees is published, not {rounds!r}")
 
@@ -299,7 +299,7 @@ def remedies(
     1  leaf values with 3 decimals           4
     2  leaf values with 1 decimals           2
     """
-    release = release_of(release, limits)
+    release = single_release_of(release, limits)
     limits = limits or Limits()
     return table_of([remedied(release, one, limits, seconds) for one in remedies_of(decimals, trees)])
 

@@ -36,7 +36,7 @@ from recon.queries.located.placed_rows import (
     of_spans,
 )
 from recon.readers.loading.known_positions import Table, contradicting, with_known_positions
-from recon.readers.loading.loading import Released, release_of
+from recon.readers.loading.loading import Released, single_release_of
 from solvers.engines.chain import ask
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
@@ -562,7 +562,7 @@ def positions(
     10         3       old    [1]
     11         3       ill    [1]
     """
-    release = release_of(release, limits)
+    release = single_release_of(release, limits)
     if known is not None:
         release = with_known_positions(release, known)
     found = position_results(release, learner, ranges, limits)

@@ -20,7 +20,7 @@ from encoders.encode.encoder import EncodedRelease, encode
 from encoders.models.models import Noise, RuleList, Tree
 from recon.queries.noisy.denoising import filled
 from recon.queries.noisy.posterior import Posterior, posterior
-from recon.readers.loading.loading import Released, release_of
+from recon.readers.loading.loading import Released, single_release_of
 from solvers.engines.figures.partition import PartitionFigures, bits_before
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
@@ -66,7 +66,7 @@ def sweep(
     0      1.0     20
     1      inf      1
     """
-    release = release_of(release, limits)
+    release = single_release_of(release, limits)
     limits = limits or Limits()
     block, truth = exact_counts(release)
     if draws < 1 or not epsilons:

@@ -19,12 +19,13 @@ from encoders.models.models import RuleList, Table
 from recon.queries.measures.figures import Measures, exposure_frame
 from recon.readers.frames.describe import condition_text
 from solvers.engines.chain import ask
-from solvers.engines.figures.partition import bits_before, mean, ratio, row_bits, unnamed_factor
+from solvers.engines.figures.partition import bits_before, bits_of_types, mean, ratio, row_bits, unnamed_factor
 from solvers.engines.figures.system import SystemFigures, named_only
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.statements.questions.answers import CountAnswer, PerCellAnswer
 from solvers.statements.questions.query import Convention, Count, PerCell
+from solvers.statements.regions.row_space import Space
 from solvers.statements.release import Release
 
 SHOWN_BOXES = 3  # boxes of a cell written out
@@ -38,7 +39,7 @@ def measure_coupled(release: EncodedRelease, convention: Convention, answer: Cou
     exact = answer.status == "exact"
     prior = entropy = removed = None
     if numbers and not answer.relative:
-        prior = bits_before(statements, numbers, convention, limits)
+        prior = _bits_before(release, numbers, convention, limits)
     if exact and prior is not None:
         entropy = spread + mean(list(answer.log2_per_rows.values()))
         rows = mean([float(n) for n in numbers])
@@ -54,7 +55,7 @@ def measure_coupled(release: EncodedRelease, convention: Convention, answer: Cou
     datasets = answer if convention == "multiset" else ask(statements, Count("multiset"), CountAnswer, limits)
     held = [(c, int(minimum[c]), int(maximum[c])) for c in np.flatnonzero(minimum).tolist()]
     sizes = [] if system is None else [system.sizes[c] for c, _, _ in held]
-    unordered = bits_before(statements, numbers, "multiset", limits) if numbers and not answer.relative else None
+    unordered = _bits_before(release, numbers, "multiset", limits) if numbers and not answer.relative else None
     unsized = system is None or answer.relative  # sizes of a continuous attribute are volumes, not raw rows
     return Measures(
         convention=convention,
@@ -80,6 +81,16 @@ def measure_coupled(release: EncodedRelease, convention: Convention, answer: Cou
         cells_exact=cells_exact,
         unordered_before=unordered,
     )
+
+
+def _bits_before(release: EncodedRelease, numbers: list[int], convention: Convention, limits: Limits) -> float:
+    """Return the bits before the release; of related data sets with public numbers of rows per type, with these."""
+    typed = release.typed
+    if typed is None or not all(n.exact for n in typed.numbers):
+        return bits_before(release.statements, numbers, convention, limits)
+    plain = Release(release.statements.domain, release.statements.rows, (), release.statements.impossible)
+    space = Space.of(plain, limits).size // len(typed.numbers)  # of rows of one type
+    return bits_of_types(space, [n.low for n in typed.numbers], convention)
 
 
 def _mentioned(

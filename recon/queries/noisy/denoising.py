@@ -27,7 +27,7 @@ from encoders.models.models import (
 )
 from encoders.models.nodes import UNPUBLISHED, Support
 from recon.readers.formats.release.writing import publishable
-from recon.readers.loading.loading import Released, release_of
+from recon.readers.loading.loading import Released, single_release_of
 from solvers.foundation.displayed import Displayed
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
@@ -87,7 +87,7 @@ def denoise(release: Released, limits: Limits | None = None) -> Denoised:
     >>> recon.denoise(release)
     <Denoised: moved 2, rows 3>
     """
-    release = release_of(release, limits)
+    release = single_release_of(release, limits)
     if not release.noisy:
         raise Unsupported("the counts carry no noise: they are consistent or contradict each other")
     limits = limits or Limits()

@@ -18,7 +18,7 @@ from recon.queries.answers.exact import Profiles, as_frame
 from recon.queries.noisy.denoising import certain_release
 from recon.readers.frames.selections import select_frame
 from recon.readers.frames.world import World, wrap
-from recon.readers.loading.loading import Released, release_of
+from recon.readers.loading.loading import Released, single_release_of
 from solvers.foundation.displayed import Displayed
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
@@ -107,7 +107,7 @@ def sampled(release: Released, draws: int = 2_000, seed: int = 0, limits: Limits
     2  tree, leaf 2, class 0        0.0
     3  tree, leaf 2, class 1        1.0
     """
-    release = release_of(release, limits)
+    release = single_release_of(release, limits)
     if not release.noisy:
         raise Unsupported("the counts carry no noise: draw possible worlds with recon.sample")
     if draws < 4:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from encoders.encode.encoder import EncodedRelease
 from recon.queries.answers.exact import Profiles, as_frame
 from recon.readers.frames.selections import select_frame
-from recon.readers.loading.loading import Released, release_of
+from recon.readers.loading.loading import Released, single_release_of
 from solvers.engines.figures.partition import PartitionFigures
 from solvers.foundation.displayed import Displayed
 from solvers.foundation.errors import Unsupported
@@ -150,7 +150,7 @@ def posterior(release: Released, prior: Prior = "counts", limits: Limits | None 
     2        0.0       0
     3        1.0       1
     """
-    release = release_of(release, limits)
+    release = single_release_of(release, limits)
     if prior not in PRIORS:
         raise Unsupported(f"there is no prior '{prior}': choose counts or worlds")
     reason = why_none(release)

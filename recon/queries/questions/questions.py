@@ -22,7 +22,7 @@ from recon.queries.located.boxes import with_boxes
 from recon.queries.located.positions import no_positions_reason
 from recon.readers.frames.naming import column_like, named_like
 from recon.readers.frames.out_of_domain import answered
-from recon.readers.frames.selections import columns_by_attribute, profile_ranges, select_frame
+from recon.readers.frames.selections import columns_by_attribute, profile_ranges, select_frame, with_rows_of
 from recon.readers.frames.world import World, wrap
 from recon.readers.loading.loading import Released, release_of
 from recon.readers.loading.settled import strengthened_release
@@ -247,6 +247,7 @@ def certify(
     limits: Limits | None = None,
     certificates: bool | None = None,
     label: str | None = None,
+    of: str | None = None,
 ) -> pd.DataFrame:
     """Return one line per profile: verdict certain | possible | impossible | unknown | outside, and how sure.
 
@@ -262,7 +263,8 @@ def certify(
     single row, also `box` (the narrowest box around the profile proved to hold a row, in words; None: none is) and
     `box_rows` (how many rows are proved to be in it at least). What the limits leave open is "unknown", between 0 rows
     and all; `Inconclusive` is not raised, but for `EmptyConfidenceSet`. `label`: the profiles' name for the domain's
-    label; names that differ in signs only are matched.
+    label; names that differ in signs only are matched. `of`: of related data sets, of which rows the profiles are asked
+    ("removed", "added", "kept" or the name of a data set).
     Cost: linear in distinct profiles times attributes; certificates about 1 ms per profile of a deep forest.
     Of tables of areas: verdict, min_count and max_count (`recon.queries.tables.answering.certified`), no certificates.
 
@@ -280,6 +282,7 @@ def certify(
         return certified(tables, as_frame(profiles), limits)
     release = strengthened_release(release_of(cast("Released", release), limits), limits)
     frame, notes = named_like(as_frame(profiles), release.domain, label)
+    frame = with_rows_of(release, frame, of)
     chosen = convention_of(release, convention)
 
     def answer(inside: pd.DataFrame) -> pd.DataFrame:
@@ -302,6 +305,7 @@ def attribute(
     convention: str | None = None,
     limits: Limits | None = None,
     label: str | None = None,
+    of: str | None = None,
 ) -> pd.DataFrame:
     """Return what follows for a sensitive column of people known to be in the data, with partial profiles q.
 
@@ -310,7 +314,7 @@ def attribute(
     min_count, max_count of (q,v); probability_before (the row space alone); leave_one_out (what the release
     without one row that is (q,v) would say: what the person's own presence does not add; NaN where nothing else
     remains). Undefined shares are NaN. A profile that no row of the domain can be has one line, without a value or
-    figures, and `reason` says why. `label`: the profiles' name for the domain's label.
+    figures, and `reason` says why. `label`: the profiles' name for the domain's label. `of`: see `certify`.
 
     >>> import pandas as pd
     >>> import recon
@@ -325,6 +329,7 @@ def attribute(
     release = strengthened_release(release_of(release, limits), limits)
     domain = release.domain
     frame, notes = named_like(as_frame(profiles), domain, label)
+    frame = with_rows_of(release, frame, of)
     sensitive = column_like(sensitive, domain, label)
     k = domain.place.get(sensitive)
     if k is None and sensitive not in domain.columns:

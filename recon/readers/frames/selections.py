@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from encoders.domain.values import (
     intersection,
 )
 from encoders.encode.encoder import EncodedRelease
+from encoders.encode.typed_rows import column_of
 from encoders.parts.base import CutDomain
 from recon.io.files.opening import current
 from recon.io.files.tables import csv_columns, read_parquet, reading, without_row_numbers
@@ -454,6 +456,38 @@ def as_condition(where: dict[str, Any] | Condition) -> Condition:
     except ReleaseError as error:
         raise ReleaseError(error.message, place=f"where.{error.place}" if error.place else "where") from None
     return to_condition(part, "where")
+
+
+LEFT, CAME, STAYED = "removed", "added", "kept"
+
+
+def of_rows(release: EncodedRelease, of: str) -> dict[str, int]:
+    """Return the binary columns that rows of some data sets have: a condition that stands beside a profile's.
+
+    `of`: the name of a data set, or "removed", "added", "kept" between the only two that one is made from the other.
+    Raises `ReleaseError` for any other name, and of a release of one data set.
+    """
+    related = release.related
+    if related is None:
+        raise ReleaseError(f"the models are all of one data set: there are no rows of '{of}'")
+    column = partial(column_of, release.domain.attributes[-1].name)
+    if of in related.number:
+        return {column(of): 1}
+    made = [one for one in related.datasets if one.origin is not None]
+    if of not in (LEFT, CAME, STAYED):
+        known = ", ".join(f"'{name}'" for name in related.number)
+        raise ReleaseError(f"there are no rows of '{of}': give {LEFT}, {CAME}, {STAYED} or a data set ({known})")
+    if len(made) != 1:
+        raise ReleaseError(
+            f"'{of}' is said of two data sets, one made from the other: there are {len(made)} such pairs"
+        )
+    before, after = column(str(made[0].origin)), column(made[0].name)
+    return {before: int(of != CAME), after: int(of != LEFT)}
+
+
+def with_rows_of(release: EncodedRelease, profiles: pd.DataFrame, of: str | None) -> pd.DataFrame:
+    """Return profiles asked of the rows of some data sets (`of_rows`), themselves where nobody says of which."""
+    return profiles if of is None else profiles.assign(**of_rows(release, of))
 
 
 __all__ = ["Test", "as_condition", "raw_indices", "read_table", "select_conditions", "select_frame"]

@@ -20,6 +20,7 @@ from encoders.encode.encoder import encode as encode_models
 from encoders.encode.joining import PublishedFile, join
 from encoders.encode.marginals import figures_of, marginals_of
 from encoders.models.models import AnyModel, Boosting, Provenance
+from encoders.models.related import RelatedDataSets
 from recon.io.files.opening import MEMORY, budget_within, current, file_and_number
 from recon.readers.formats.detection import draft_of_object, read_draft
 from recon.readers.formats.drafts.binding import Binder
@@ -88,6 +89,7 @@ def load(
     label: str | None = None,
     from_forest: bool = False,
     rows: int | None = None,
+    related: RelatedDataSets | None = None,
 ) -> EncodedRelease:
     """Return the release in a file of any format that is read, told by its content; nothing in it is run.
 
@@ -98,7 +100,8 @@ def load(
     features of everybody, which an adversary knows; `label` is its name for the label: see
     `recon.readers.loading.known_positions.with_known_columns`. `from_forest`: what scikit-learn's export_text printed
     is one tree of a bootstrap forest. `rows`: how many there are, for files of shares that do not say it (the declared
-    number stays what the files say). Raises `ReleaseError` for malformed files, naming
+    number stays what the files say). `related`: the data sets that the files are of, in their order, where no file says
+    them (`recon.versions`). Raises `ReleaseError` for malformed files, naming
     file, place and value, and for too large ones, `Unsupported` for models that are not read, `ContradictionError`
     where no number of rows fits all of them, `Inconclusive` where the time is up.
 
@@ -117,7 +120,7 @@ def load(
     <EncodedRelease: tree of 3 nodes, 3 rows, 1 attribute, label 'ill'>
     """
     with budget_within(memory, limits):
-        release = _loaded(paths, domain, confidence, from_forest, rows)
+        release = _loaded(paths, domain, confidence, from_forest, rows, related)
         if known_columns is None:
             return release
         from recon.readers.loading.known_positions import known_table, widened, with_known_columns  # with pandas
@@ -137,6 +140,7 @@ def _loaded(
     confidence: float | Fraction,
     from_forest: bool = False,
     rows: int | None = None,
+    related: RelatedDataSets | None = None,
 ) -> EncodedRelease:
     if not paths:
         raise ReleaseError("no file was given")
@@ -147,24 +151,32 @@ def _loaded(
     if declared is not None and not isinstance(declared, Domain):
         raise ReleaseError(f"domain is a Domain or a path, not a {type(declared).__name__}: see Domain.from_frame")
     files = [os.fspath(path) for path in paths]
+    if related is not None and len(related.datasets) != len(files):
+        raise ReleaseError(f"{len(files)} files for {len(related.datasets)} data sets: one each is needed")
     if len(files) > 1:
         if from_forest:
             raise Unsupported("--from-forest is for one text of one tree: convert each to a release file first")
-        return _load_several(files, declared, confidence, rows)
+        return _load_several(files, declared, confidence, rows, related)
     found = (read_file(files[0]).of_forest() if from_forest else read_file(files[0])).of_rows(rows)
     part, notes = found.published(declared), found.reader_notes
     del found  # what was parsed of a large file is larger than its models
     try:
-        release = encode_models(part.domain, part.models, part.rows, part.file, confidence)
+        release = encode_models(part.domain, part.models, part.rows, part.file, confidence, part.related)
     except ReleaseError as error:
         raise error.at(file=part.file) from None
     return replace(release, sha256=part.sha256, files=(part.file,), hashes=(part.sha256,), reader_notes=notes)
 
 
 def _load_several(
-    files: Sequence[str], declared: Domain | None, confidence: float | Fraction, rows: int | None
+    files: Sequence[str],
+    declared: Domain | None,
+    confidence: float | Fraction,
+    rows: int | None,
+    related: RelatedDataSets | None = None,
 ) -> EncodedRelease:
     """Return the release that several files make together, all of the same rows; see `encoders.encode.joining.join`.
+
+    With `related` file i is of data set i.
 
     Models without a name are numbered over all files.
     """
@@ -176,12 +188,61 @@ def _load_several(
         parts.append(one.published(declared, first, several))
         first += one.models
     _refuse_subsets(parts)
+    if related is not None:
+        parts = [_of_dataset(part, one.name) for part, one in zip(parts, related.datasets, strict=True)]
     if declared is None and any(isinstance(one.content, Draft) for one in read):
         parts[0] = replace(parts[0], domain=replace(parts[0].domain, notes=(*parts[0].domain.notes, BY_NAME)))
     if declared is not None:  # what was matched by names stands in the parts' notes
         declared = replace(declared, notes=tuple(dict.fromkeys(n for part in parts for n in part.domain.notes)))
-    release = join(parts, declared, confidence_level(confidence))
+    release = join(parts, declared, confidence_level(confidence), related)
     return replace(release, reader_notes=tuple(dict.fromkeys(s for one in read for s in one.reader_notes)))
+
+
+def versions(
+    releases: Sequence[EncodedRelease], relations: RelatedDataSets | Mapping[str, Any], limits: Limits | None = None
+) -> EncodedRelease:
+    """Return the release that models of related data sets make together: release i is of data set i.
+
+    `relations`: `{"datasets": [...], "relations": [...]}` as in a release file. Every question then is about rows of
+    all data sets; `of="removed"` or the name of one narrows it. Raises `ReleaseError` for relations that cannot hold,
+    `ContradictionError` where the numbers of rows do not fit them.
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> domain, learner = recon.Domain.from_frame(rows, "ill"), recon.GreedyRuleListClassifier
+    >>> fitted = [learner().fit(r[["smoker", "old"]], r["ill"]) for r in (rows, rows.head(3))]
+    >>> some = [recon.encode(one, domain) for one in fitted]
+    >>> datasets = [{"name": "march"}, {"name": "april", "from": "march", "removed": 1, "added": 0}]
+    >>> both = recon.versions(some, {"datasets": datasets})
+    >>> recon.certify(both, [{"ill": 1}], of="removed")["verdict"].tolist()
+    ['certain']
+    """
+    related = relations if isinstance(relations, RelatedDataSets) else reading.related_of(dict(relations))
+    if len(releases) != len(related.datasets):
+        raise ReleaseError(f"{len(releases)} releases for {len(related.datasets)} data sets: one each is needed")
+    parts = []
+    for i, (release, one) in enumerate(zip(releases, related.datasets, strict=True)):
+        if release.known is not None or release.facts is not None or release.beside is not None:
+            raise Unsupported("what is known of everybody, or of the learner, is not taken beside related data sets")
+        part = PublishedFile(
+            release.file or f"release {i}", release.sha256, release.domain, release.models, release.declared,
+            release.related,
+        )  # fmt: skip
+        parts.append(_of_dataset(part, one.name))
+    with budget_within(limits=limits):
+        level = max(release.statements.confidence or CONFIDENCE for release in releases)
+        found = join(parts, None, level, replace(related, stated=True))
+    return replace(found, reader_notes=tuple(dict.fromkeys(s for one in releases for s in one.reader_notes)))
+
+
+def _of_dataset(part: PublishedFile, name: str) -> PublishedFile:
+    """Return a file whose models are all of one data set; `ReleaseError` where it says otherwise itself."""
+    if part.related is not None or any(model.dataset not in ("", name) for model in part.models):
+        raise ReleaseError("says itself which data sets it is of: ask about it alone", file=part.file)
+    named = (model.name if name in model.name else f"{name}: {model.name}" for model in part.models)
+    models = (replace(model, dataset=name, name=own) for model, own in zip(part.models, named, strict=True))
+    return replace(part, models=tuple(models))
 
 
 def _read_files(files: Sequence[str]) -> list[ReadFile]:
@@ -259,7 +320,8 @@ class ReadFile:
             part = self.content
             own = declared if declared is not None else reading.to_domain(part.domain)
             found = tuple(reading.to_models(part, first, several))
-            return PublishedFile(self.path, self.sha256, own, found, reading.to_rows(part))
+            related = reading.to_related(part)
+            return PublishedFile(self.path, self.sha256, own, found, reading.to_rows(part), related)
         except ReleaseError as error:
             raise error.at(file=self.path) from None
 
@@ -427,6 +489,22 @@ def release_of(thing: Released, limits: Limits | None = None) -> EncodedRelease:
         raise Unsupported(f"{why}: {NEEDED}")
     with budget_within(limits=limits):
         return _model_release(thing)
+
+
+def of_one_data_set(release: EncodedRelease) -> EncodedRelease:
+    """Return the release; `Unsupported` where its models are of several data sets, which few questions know."""
+    if release.related is not None:
+        names = ", ".join(release.related.number)
+        raise Unsupported(
+            f"the models are of several data sets ({names}): ask this of the models of each by themselves, and compare "
+            "two versions with recon difference"
+        )
+    return release
+
+
+def single_release_of(thing: Released, limits: Limits | None = None) -> EncodedRelease:
+    """Return the release that a question is asked about that is of one data set: see `release_of`."""
+    return of_one_data_set(release_of(thing, limits))
 
 
 def _no_model(thing: object) -> str:

@@ -192,7 +192,7 @@ WORK = 300_000_000  # statements times cells that are looked through
 
 
 @dataclass(frozen=True)
-class Difference:
+class GroupDifference:
     """A group of few rows that only the releases together single out: the published groups it lies in, its condition.
 
     `rows`: least and most over all possible worlds.
@@ -230,7 +230,7 @@ class CellLine(NamedTuple):
 class Differences:
     """The groups that were found, fewest rows first, capped; how many there are in all (None: `note` says why)."""
 
-    groups: tuple[Difference, ...] = ()
+    groups: tuple[GroupDifference, ...] = ()
     in_all: int | None = 0
     note: str = ""
 
@@ -254,7 +254,7 @@ def differences(
         groups = RegisteredGroups.of(joined, names, system, earlier, limits)
         known = {(one.where, one.size): one for part in apart if part.of_cells for one in _lines_of(part)}
         single = {
-            frozenset((one.cell,)): Difference(_named_by(groups.around(one.cell)), one.where, (one.rows, one.most))
+            frozenset((one.cell,)): GroupDifference(_named_by(groups.around(one.cell)), one.where, (one.rows, one.most))
             for one in _lines_of(found)
             if one.rows > 0 and one.most < SMALL and not one.told_by(known.get(one.key))
             and not groups.told(frozenset((one.cell,)), one.rows, one.most)
@@ -262,7 +262,7 @@ def differences(
         held = {frozenset((one.cell,)) for one in _lines_of(found)}
         for rest in groups.rests(SMALL, limits):
             if rest.cells not in held and rest.cells not in single:  # of single cells more is known
-                single[rest.cells] = Difference(rest.name, rest.where, (rest.low, rest.high))
+                single[rest.cells] = GroupDifference(rest.name, rest.where, (rest.low, rest.high))
     except (Inconclusive, Unsupported) as error:
         return Differences(in_all=None, note=f"differences were not looked for: {error}")
     new = sorted(single.values(), key=lambda one: (one.rows[::-1], one.where))

@@ -40,6 +40,17 @@ def bits_of(space: Space, numbers: Sequence[int], convention: Convention) -> flo
     return math.log2(len(numbers)) + mean([uninformed(space, {ANY_LABEL: n}, convention) for n in numbers])
 
 
+def bits_of_types(size: int, numbers: Sequence[int], convention: Convention) -> float:
+    """Return the bits of rows of several types, so many of each of a space of `size` rows: types in any order.
+
+    `multiset`: a multiset of each type; else a sequence in which every row has its type.
+    """
+    if convention == "multiset":
+        return math.fsum(log2_multisets(size, n) for n in numbers)
+    orders = math.lgamma(sum(numbers) + 1) - math.fsum(math.lgamma(n + 1) for n in numbers)
+    return orders / math.log(2) + sum(numbers) * math.log2(size)
+
+
 def mean(values: Sequence[float]) -> float:
     """Return the arithmetic mean; exactly the value where there is one."""
     return values[0] if len(values) == 1 else math.fsum(values) / len(values)

@@ -29,6 +29,7 @@ from encoders.models.models import (
     UnusedPublication,
 )
 from encoders.models.nodes import LEAF, CountTable, Nodes, Support, as_integers
+from encoders.models.related import DataSet, RelatedDataSets
 from encoders.parts.base import MAX_ROWS, count_text
 from recon.readers.formats.release.schema import (
     AnyModelPart,
@@ -39,6 +40,7 @@ from recon.readers.formats.release.schema import (
     ForestPart,
     NodePart,
     ReleasePart,
+    RowsPart,
     RuleListPart,
     RulePart,
     RuleSetPart,
@@ -293,6 +295,7 @@ def to_models(release: ReleasePart, first: int = 0, several: bool | None = None)
 def to_model(part: AnyModelPart, place: str, number: str) -> AnyModel:
     """Return a published model, by default named after its kind and number, and where it was read from."""
     found, given = _to_bare_model(part, place, number), getattr(part, "learner", None)
+    found = found if part.dataset is None else replace(found, dataset=part.dataset)
     learner = None if given is None else to_learner(given, part.kind, f"{place}.learner")
     unused = (
         () if part.unused is None else tuple(UnusedPublication(u.what, u.why, u.labels, u.about) for u in part.unused)
@@ -309,8 +312,6 @@ def to_model(part: AnyModelPart, place: str, number: str) -> AnyModel:
 
 def _to_bare_model(part: AnyModelPart, place: str, number: str) -> AnyModel:
     """Return a published model, by default named after its kind and number."""
-    if part.dataset is not None:
-        raise ReleaseError("models of several datasets are not read by this version", place=f"{place}.dataset")
     if isinstance(part, TablesPart):
         raise Unsupported(f"{place}: tables of areas are asked about by {', '.join(OF_TABLES)} (recon.Tables)")
     name = part.name or part.kind.replace("_", " ") + number
@@ -333,18 +334,47 @@ def _to_bare_model(part: AnyModelPart, place: str, number: str) -> AnyModel:
     return Table(tuple(figures), name, noise, complete=part.complete)
 
 
+def to_related(release: ReleasePart) -> RelatedDataSets | None:
+    """Return the related data sets of a file, None where it has none; `ReleaseError` for what cannot hold."""
+    if release.datasets is None:
+        if release.relations:
+            raise ReleaseError("relations are between data sets: declare these in 'datasets'", place="relations")
+        return None
+    datasets = []
+    for i, one in enumerate(release.datasets):
+        rows, removed, added = (
+            _to_row_count(getattr(one, key), f"datasets[{i}].{key}") for key in ("rows", "removed", "added")
+        )
+        union = tuple(one.union or ())
+        datasets.append(DataSet(one.name, rows, one.origin, removed, added, union, one.within, one.without))
+    disjoint, parts = [], []
+    for i, relation in enumerate(release.relations):
+        if relation.disjoint is not None and relation.parts is None and relation.of is None:
+            disjoint.append(tuple(relation.disjoint))
+        elif relation.disjoint is None and relation.parts is not None and relation.of is not None:
+            parts.append((tuple(relation.parts), relation.of))
+        else:
+            raise ReleaseError("a relation has 'disjoint' alone, or 'parts' and 'of'", place=f"relations[{i}]")
+    return RelatedDataSets(tuple(datasets), tuple(disjoint), tuple(parts))
+
+
 def to_rows(release: ReleasePart) -> RowCount | None:
     """Return the declared number of rows, None where it follows from the models."""
-    if release.rows is None:
+    return _to_row_count(release.rows, "rows")
+
+
+def _to_row_count(given: int | RowsPart | None, place: str) -> RowCount | None:
+    """Return a number of rows, None where none is given; `ReleaseError` for one that cannot be."""
+    if given is None:
         return None
-    for number in (release.rows,) if isinstance(release.rows, int) else (release.rows.at_least, release.rows.at_most):
+    for number in (given,) if isinstance(given, int) else (given.at_least, given.at_most):
         if number is not None and number > MAX_ROWS:
-            raise ReleaseError("more than 2^53 rows are not counted", place="rows")
-    if isinstance(release.rows, int):
-        if release.rows < 0:
-            raise ReleaseError(f"the number of rows {release.rows} is negative", place="rows")
-        return RowCount(release.rows, release.rows)
-    low, high = release.rows.at_least, release.rows.at_most
+            raise ReleaseError("more than 2^53 rows are not counted", place=place)
+    if isinstance(given, int):
+        if given < 0:
+            raise ReleaseError(f"the number of rows {given} is negative", place=place)
+        return RowCount(given, given)
+    low, high = given.at_least, given.at_most
     if high is not None and high < low:
-        raise ReleaseError(f"at_most {high} is below at_least {low}", place="rows")
+        raise ReleaseError(f"at_most {high} is below at_least {low}", place=place)
     return RowCount(low, high)

@@ -7,18 +7,20 @@ import json
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import msgspec
 
+from encoders.models.related import RelatedDataSets
 from recon.io.files.opening import current, metered_step, open_regular, parsed_json, read_once, read_whole
-from recon.readers.formats.release.parts import to_condition, to_domain, to_models, to_rows
+from recon.readers.formats.release.parts import to_condition, to_domain, to_models, to_related, to_rows
 from recon.readers.formats.release.schema import ReleasePart, ScalarOrTest, ViewPart, json_schema
 from recon.readers.stored.rewriting import gunzip
 from solvers.foundation.errors import ReconError, ReleaseError
 
 __all__ = ["ReleasePart", "converted", "parse", "read_bytes", "strict_json"]
-__all__ += ["to_condition", "to_domain", "to_models", "to_rows"]
+__all__ += ["to_condition", "to_domain", "to_models", "to_related", "to_rows"]
 BOM = b"\xef\xbb\xbf"
 HEAD = 64  # bytes that tell JSON from other files
 OF_TABLES = (b'"tables"', b'"recon"')  # what a release file with tables has
@@ -57,6 +59,17 @@ def may_have_tables(path: str) -> bool:
 def _begin(data: bytes) -> bytes:
     """Return bytes behind the mark of UTF-8 and spaces."""
     return data.lstrip(BOM + b" \t\r\n")
+
+
+def related_of(found: Any) -> RelatedDataSets:
+    """Return related data sets given as in a release file, with `fewest` where nobody said who left or came."""
+    if not isinstance(found, dict) or not {"datasets"} <= found.keys() <= {"datasets", "relations", "fewest"}:
+        raise ReleaseError("relations are an object with 'datasets', and 'relations' where there are some")
+    given = {key: value for key, value in found.items() if key != "fewest"}
+    part = converted({"recon": 1, "domain": {"attributes": []}, **given}, ReleasePart)
+    related = to_related(part)
+    assert related is not None
+    return replace(related, stated=True, fewest=found.get("fewest") is True)
 
 
 def read_bytes(path: str, once: bool = False) -> tuple[bytes, str]:

@@ -410,12 +410,42 @@ class BoostingPart(ModelPart, kw_only=True, tag_field="kind", tag="boosting"):
 AnyModelPart = TreePart | RuleListPart | RuleSetPart | ForestPart | BoostingPart | TablePart | TablesPart
 
 
+class DataSetPart(SchemaPart, kw_only=True):
+    """A data set that models are of, and how it is related to others: numbers are whole or intervals.
+
+    `from`: the version before it, of which `removed` rows left and to which `added` rows came (left out: unknown), or
+    `without` the rows of another data set. `union`: all rows of others; `within`: some rows of another one.
+    """
+
+    name: Annotated[str, Meta(min_length=1)]
+    rows: Whole | RowsPart | None = None
+    origin: str | None = field(default=None, name="from")
+    removed: Whole | RowsPart | None = None
+    added: Whole | RowsPart | None = None
+    union: Annotated[list[str], Meta(min_length=1)] | None = None
+    within: str | None = None
+    without: str | None = None
+
+
+class RelationPart(SchemaPart, kw_only=True):
+    """No row is in two of the `disjoint` data sets, or every row `of` one is in exactly one of its `parts`."""
+
+    disjoint: Annotated[list[str], Meta(min_length=2)] | None = None
+    parts: Annotated[list[str], Meta(min_length=1)] | None = None
+    of: str | None = None
+
+
 class ReleasePart(SchemaPart):
-    """A release file: the domain, the number of rows and the published models."""
+    """A release file: the domain, the number of rows and the published models.
+
+    `datasets`, where models are of different rows: each model then names its `dataset`; `relations` between several.
+    """
 
     recon: Literal[1]
     domain: DomainPart
     rows: int | RowsPart | None = None
+    datasets: Annotated[list[DataSetPart], Meta(min_length=1)] | None = None
+    relations: list[RelationPart] = []
     models: list[AnyModelPart] = []
     about: str | None = None
 

@@ -23,6 +23,7 @@ import numpy as np
 
 from encoders.domain.domain import AS_BITS, Condition, Domain
 from encoders.domain.values import TRAINING_DATA, AnyAttribute, Categorical, Continuous, Test, View, plain_number
+from encoders.encode.typed_rows import domain_without_types
 from encoders.models.ledger import PrivacyLedger, PrivacyStep
 from encoders.models.models import (
     AnyModel,
@@ -41,6 +42,7 @@ from encoders.models.models import (
     unsupported,
 )
 from encoders.models.nodes import ModelNode, Nodes, Support
+from encoders.models.related import RelatedDataSets
 from recon.readers.formats.release.schema import (
     BoostedNodePart,
     BoostedTreePart,
@@ -413,6 +415,7 @@ def left_out(origin: Provenance) -> list[UnusedPublication]:
 def _model_json(model: AnyModel) -> dict[str, Any]:
     """Return a model as it stands in a file."""
     out: dict[str, Any] = {"kind": model.kind, "name": model.name}
+    out |= {"dataset": model.dataset} if model.dataset else {}
     if model.origin is not None:
         found = model.origin
         if found.format:
@@ -460,10 +463,14 @@ def _(model: Table) -> dict[str, Any]:
     return {**({"complete": True} if model.complete else {}), "statements": [_figure_json(f) for f in model.statements]}
 
 
-def release_json(domain: Domain, models: Sequence[AnyModel], rows: RowCount | None) -> dict[str, Any]:
-    """Return a whole release file as an object ready for `json.dumps`."""
-    out: dict[str, Any] = {"recon": 1, "domain": domain_json(domain)}
-    if rows is not None and rows.exact:
+def release_json(
+    domain: Domain, models: Sequence[AnyModel], rows: RowCount | None, related: RelatedDataSets | None = None
+) -> dict[str, Any]:
+    """Return a whole release file as an object ready for `json.dumps`; `domain` has the types of `related` ones."""
+    out: dict[str, Any] = {"recon": 1, "domain": domain_json(domain_without_types(domain, related))}
+    if related is not None:
+        out |= related.to_json()
+    elif rows is not None and rows.exact:
         out["rows"] = rows.low
     elif rows is not None and (rows.low or rows.high is not None):
         out["rows"] = {"at_least": rows.low} | ({} if rows.high is None else {"at_most": rows.high})
@@ -474,8 +481,9 @@ def dump(release: Mapping[str, Any]) -> str:
     """Return the file's text: one line per attribute, node and rule, so that people can read and diff it."""
     lines = json.dumps(release, ensure_ascii=False, allow_nan=False)
     pieces = [f'"recon": {release["recon"]}', '"domain": ' + _block(release["domain"], "  ")]
-    if "rows" in release:
-        pieces.append('"rows": ' + json.dumps(release["rows"]))
+    for key in ("rows", "datasets", "relations"):
+        if key in release:
+            pieces.append(f'"{key}": ' + json.dumps(release[key], ensure_ascii=False))
     if release.get("models"):
         models = ",\n  ".join(_block(m, "    ") for m in release["models"])
         pieces.append(f'"models": [\n  {models}]')

@@ -1,0 +1,509 @@
+"""Two versions of one model: who left between them, who came, and what both say of those who stayed.
+
+Before minus after is the one who left: each model counts the rows of its version, rows are of the types "before only",
+"after only" and both, and every cell of the two models together belongs to one type. Who left is in a cell of the first
+type that can hold a row; a cell of a single row that must hold one is a person, with all values.
+
+Source: Dinur, Nissim, "Revealing information while preserving privacy", PODS 2003 (differencing); Chen et al., "When
+machine unlearning jeopardizes privacy", CCS 2021 (who left, guessed from the outputs of two models).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, islice, product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from encoders.domain.values import Continuous
+from encoders.encode.encoder import EncodedRelease, Origin, assemble
+from encoders.encode.typed_rows import TypedRows, column_of
+from encoders.models.related import DataSet, RelatedDataSets, number_words
+from recon.queries.answers.counting import count
+from recon.queries.answers.exact import Profiles, as_frame
+from recon.queries.answers.undecided import decide
+from recon.queries.questions.questions import certify
+from recon.readers.frames.describe import condition_text
+from recon.readers.frames.selections import CAME, LEFT, STAYED, of_rows
+from recon.readers.frames.world import wrap
+from recon.readers.loading.loading import Released, load, release_of, versions
+from recon.readers.loading.settled import strengthened_release
+from solvers.engines.chain import ask
+from solvers.engines.figures.partition import PartitionFigures
+from solvers.engines.figures.system import SystemFigures
+from solvers.foundation.displayed import Displayed, DisplayFacts, many
+from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.noisy.likelihood.explain import known_conflict
+from solvers.statements.boxes import Box
+from solvers.statements.questions.answers import PerCellAnswer
+from solvers.statements.questions.query import PerCell, Selections
+from solvers.statements.release import RowCount, RowWorld
+
+LISTED = 1_000  # candidates listed with their values; more are counted only
+BEFORE, AFTER = "before", "after"
+
+
+@dataclass(frozen=True, eq=False)
+class RowsOfType:
+    """What is proved of the rows of one type: those who left, came or stayed.
+
+    `number` of them; `certain`: how many of them are known with every value, in every possible world (at least, where
+    `exact` is False); `possible`: how many different rows they can be (at most; None: of any number). `rows`: these,
+    where they are at most 1,000, as `recon.certify` says of each: its values, verdict, min_count, max_count,
+    probability, certificate. `attributes`: per attribute and group of values min_count and max_count among them.
+    """
+
+    word: str
+    number: RowCount
+    certain: int
+    possible: int | None
+    rows: pd.DataFrame
+    attributes: pd.DataFrame
+    exact: bool = True
+
+    @property
+    def sure(self) -> int:
+        """Return how many attributes have one value that all of these rows have."""
+        if not self.number.exact or not self.number.low or not len(self.attributes):
+            return 0
+        lines = self.attributes
+        alike = lines["single"] & (lines["min_count"] == self.number.low)
+        return int(alike.sum())
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Difference(Displayed):
+    """What two versions say together: `removed`, `added` and `kept`, and each alone beside it.
+
+    `rows`, `certain`, `possible`, `attributes` are those of `removed`. `alone` (before, after): the people that one
+    model alone pins down, and its bits left. `bits`: `before`, left by the earlier model when the relation is known;
+    `both`, left by both; `removed`, of who left; `kept_before` and `kept_both`, of the others given who left (None
+    where a figure is not exact, or was not asked for). `profiles`: what was asked, as `recon.certify` answers of the
+    rows that left (None: nothing); `asked` are these people. `release` answers every further question (`of="removed"`).
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> domain, learner = recon.Domain.from_frame(rows, "ill"), recon.GreedyRuleListClassifier
+    >>> before, after = (learner().fit(some[["smoker", "old"]], some["ill"]) for some in (rows, rows.drop(index=2)))
+    >>> found = recon.difference(before, after, domain=domain)
+    >>> found.certain, found.possible
+    (1, 1)
+    >>> found.rows[["smoker", "old", "ill", "verdict"]]
+       smoker  old  ill  verdict
+    0       1    0    0  certain
+    """
+
+    removed: RowsOfType
+    added: RowsOfType
+    kept: RowsOfType
+    alone: dict[str, dict[str, Any]]
+    bits: dict[str, float | None]
+    release: EncodedRelease = field(repr=False)
+    profiles: pd.DataFrame | None = None
+    asked: pd.DataFrame | None = field(default=None, repr=False)
+    names: tuple[str, str] = (BEFORE, AFTER)
+
+    @property
+    def rows(self) -> pd.DataFrame:
+        """Return the rows that those who left can be, with the verdict of each."""
+        return self.removed.rows
+
+    @property
+    def certain(self) -> int:
+        """Return how many of those who left are known with every value."""
+        return self.removed.certain
+
+    @property
+    def possible(self) -> int | None:
+        """Return how many different rows those who left can be."""
+        return self.removed.possible
+
+    @property
+    def attributes(self) -> pd.DataFrame:
+        """Return what is known of every attribute of those who left."""
+        return self.removed.attributes
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Return what all of it assumes, the relation among it."""
+        return self.release.assumptions
+
+    def sentences(self) -> list[str]:
+        """Return what was found, in words."""
+        out = [line for group in (self.removed, self.added) for line in _lines_of(group)]
+        known = [
+            f"from {self.names[i]} alone {self.alone[key]['identified']:,} of its own"
+            for i, key in enumerate((BEFORE, AFTER))
+        ]
+        least = "" if self.kept.exact else "at least "
+        out.append(
+            f"Of the {number_words(self.kept.number)} in both versions, {least}{self.kept.certain:,} are known with "
+            f"all values from both models ({', '.join(known)})."
+        )
+        first, second = self.bits["before"], self.bits["both"]
+        if first is not None and second is not None:
+            out.append(
+                f"When it is known how the versions are related, {self.names[0]} leaves {first:,.1f} bits about all of "
+                f"them, both models leave {second:,.1f}."
+            )
+        first, second = self.bits["kept_before"], self.bits["kept_both"]
+        if first is not None and second is not None:
+            out.append(
+                f"About the people who stayed both leave {second:,.1f} bits once it is known who left, the earlier "
+                f"alone {first:,.1f}."
+            )
+        if self.removed.number != RowCount(0, 0) != self.added.number:
+            out.append(
+                "Who changed counts as one who left and another who came; where the two are alike in all values, the "
+                "same pair of versions is counted more than once."
+            )
+        return out
+
+    def _facts(self) -> DisplayFacts:
+        groups = [group for group in (self.removed, self.added) if group.number != RowCount(0, 0)]
+        line = "; ".join(_short(group) for group in groups) or "nobody left or came"
+        pairs = [(name, value) for name, value in self.bits.items() if value is not None]
+        return DisplayFacts(line, pairs, notes=self.assumptions, more="rows, attributes, sentences()")
+
+
+def _short(group: RowsOfType) -> str:
+    possible = "any row" if group.possible is None else many(group.possible, "row")
+    verb = "is" if group.possible == 1 or group.possible is None else "are"
+    known = f"{group.certain:,} known with all values"
+    return f"{number_words(group.number)} {group.word}: {known}, {possible} {verb} possible"
+
+
+def _lines_of(group: RowsOfType) -> list[str]:
+    """Return what is known of those who left or came, in words; nothing where nobody did."""
+    if group.number == RowCount(0, 0):
+        return []
+    least = "" if group.exact else "at least "
+    people = number_words(group.number).replace("rows", "people").replace("row", "person")
+    line = f"Of {people} who {group.word}, the two models identify {least}{group.certain:,}, with all their values"
+    if group.possible is None:
+        return [f"{line}; who the others are is not bounded by a number of rows."]
+    most = "" if group.exact else " at most"
+    left = "are left for the others" if group.certain else "are left"
+    return [
+        f"{line}." if group.certain and group.number == RowCount(group.certain, group.certain)
+        else f"{line};{most} {many(group.possible, 'profile')} {left}."
+    ]  # fmt: skip
+
+
+def difference(
+    before: Released,
+    after: Released,
+    removed: int | None = None,
+    added: int | None = None,
+    profiles: Profiles | None = None,
+    domain: Any = None,
+    limits: Limits | None = None,
+    names: tuple[str, str] | None = None,
+) -> Difference:
+    """Return who left between two versions of a model, who came, and what both say of those who stayed.
+
+    `before` and `after`: files, fitted models or releases of one domain (`domain` replaces that of files and is needed
+    for models in memory). `removed`, `added`: how many rows left and came; one that is left out follows from the other
+    and the numbers of rows; with neither, the fewest changes are assumed, which every answer says. `profiles`: people
+    asked about, whether they left. Raises what `recon.load` raises, `ContradictionError` where no data sets of these
+    numbers fit both models. Cost: that of `recon.count` of both models together, and of either alone.
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> domain, learner = recon.Domain.from_frame(rows, "ill"), recon.GreedyRuleListClassifier
+    >>> before, after = (learner().fit(some[["smoker", "old"]], some["ill"]) for some in (rows, rows.drop(index=2)))
+    >>> recon.difference(before, after, removed=1, domain=domain)
+    <Difference: 1 row left: 1 known with all values, 1 row is possible>
+    """
+    limits = limits or Limits()
+    called = names or _names_of(before, after)
+    first, second = (_version_release(one, domain, limits) for one in (before, after))
+    relation = _relation(first, second, called, removed, added)
+    paths = [os.fspath(one) for one in (before, after) if isinstance(one, str | os.PathLike)]
+    joined = (
+        load(*paths, domain=domain, related=relation, limits=limits)
+        if len(paths) == len((before, after))
+        else versions([first, second], relation, limits)
+    )
+    return of_release(joined, (first, second), profiles, limits)
+
+
+def of_release(
+    joined: EncodedRelease, alone: Sequence[EncodedRelease], profiles: Profiles | None, limits: Limits
+) -> Difference:
+    """Return the difference of a release of two data sets, the second made from the first; see `difference`."""
+    related = joined.related
+    if related is None or len(related.datasets) != len((BEFORE, AFTER)) or related.datasets[1].origin is None:
+        raise Unsupported("a difference is of two data sets, the second made 'from' the first")
+    names = related.datasets[0].name, related.datasets[1].name
+    settled = strengthened_release(joined, limits)
+    try:
+        cells, counted = _TypedCells.of(settled, limits), count(settled, "multiset", limits)
+    except ContradictionError as error:
+        raise _contradiction(settled, error.conflict, limits) from None
+    if counted.status == "unsat":
+        raise _contradiction(settled, counted.conflict, limits)
+    types = {"left": LEFT, "came": CAME, "stayed": STAYED}
+    groups = {of: _group(settled, cells, word, of, limits) for word, of in types.items()}
+    each = {key: _version_figures(one, limits) for key, one in zip((BEFORE, AFTER), alone, strict=True)}
+    bits = _bits(joined, alone[0], groups[LEFT], limits, (counted.log2, each[BEFORE]))
+    people = None if profiles is None else as_frame(profiles)
+    asked = None if people is None else certify(settled, people, "multiset", limits, of=LEFT)
+    return Difference(groups[LEFT], groups[CAME], groups[STAYED], each, bits, settled, asked, people, names)
+
+
+def _contradiction(release: EncodedRelease, conflict: Sequence[str], limits: Limits) -> ContradictionError:
+    """Return that no data sets fit, with the statements that clash and the relation that they clash under."""
+    clash = tuple(conflict) or known_conflict(release.statements, limits)
+    lines = () if release.related is None else release.related.lines()
+    return ContradictionError("no data sets that are related in this way fit both models", (*clash, *lines))
+
+
+def _names_of(before: Released, after: Released) -> tuple[str, str]:
+    """Return what two versions are called: their files without folder and ending, where these differ."""
+    paths = [os.fspath(one) if isinstance(one, str | os.PathLike) else "" for one in (before, after)]
+    found = [os.path.basename(path).partition(".")[0] for path in paths]
+    return (found[0], found[1]) if all(found) and found[0] != found[1] else (BEFORE, AFTER)
+
+
+def _version_release(one: Released, domain: Any, limits: Limits) -> EncodedRelease:
+    """Return one version by itself."""
+    if isinstance(one, EncodedRelease):
+        return one
+    if isinstance(one, str | os.PathLike):
+        return load(one, domain=domain, limits=limits)
+    if domain is None:
+        return release_of(one, limits)
+    from recon.readers.loading.loading import encode
+
+    return encode(one, domain)
+
+
+def _relation(
+    first: EncodedRelease, second: EncodedRelease, names: tuple[str, str], removed: int | None, added: int | None
+) -> RelatedDataSets:
+    """Return how two versions are related; `ReleaseError` where the numbers of rows leave that open."""
+    for given, word in ((removed, "left"), (added, "came")):
+        if given is not None and given < 0:
+            raise ReleaseError(f"{given} rows cannot have {word}")
+    n, m = first.rows, second.rows
+    known = n.exact and m.exact
+    note = False
+    if removed is None and added is None:
+        if not known or n.low == m.low:
+            what = f"both are of {n.low:,} rows" if known else "a number of rows is not published"
+            raise ReleaseError(f"{what}: say how many rows left (--removed) and came (--added)")
+        removed, added, note = max(0, n.low - m.low), max(0, m.low - n.low), True
+    elif known and removed is None and added is not None:
+        removed = n.low - m.low + added
+    elif known and added is None and removed is not None:
+        added = m.low - n.low + removed
+    for count_, word in ((removed, "left"), (added, "came")):
+        if count_ is not None and count_ < 0:
+            other = f"{removed:,} rows left" if word == "came" else f"{added:,} rows came"
+            raise ReleaseError(
+                f"{names[0]} has {n.low:,} rows and {names[1]} {m.low:,}: that does not fit that {other} "
+                "(--removed, --added)"
+            )
+    left, came = (None if k is None else RowCount(k, k) for k in (removed, added))
+    return RelatedDataSets(
+        (DataSet(names[0]), DataSet(names[1], origin=names[0], removed=left, added=came)), stated=True, fewest=note
+    )
+
+
+def _earlier_release(release: EncodedRelease) -> EncodedRelease:
+    """Return the release without the models of the later data set: what the earlier says when the relation is known."""
+    assert release.related is not None
+    models = [model for model in release.models if model.dataset == release.related.datasets[0].name]
+    origins = [Origin("", f"models[{i}]") for i in range(len(models))]
+    return assemble(release.domain, models, RowCount(), origins, release.file, related=release.related)
+
+
+@dataclass(frozen=True, eq=False)
+class _TypedCells:
+    """The live cells of a release with at least and at most how many rows, each with its boxes."""
+
+    figures: SystemFigures
+    minimum: Any
+    maximum: Any
+    exact: bool
+
+    @classmethod
+    def of(cls, release: EncodedRelease, limits: Limits) -> _TypedCells:
+        statements = release.statements
+        figures = SystemFigures.of(statements, limits)
+        found = ask(statements, PerCell(), PerCellAnswer, limits)
+        known = found.status == "exact" or bool((found.minimum == found.maximum).all())
+        return cls(figures, found.minimum, found.maximum, known)
+
+    def held(self) -> list[int]:
+        """Return the cells that some world has a row in."""
+        return np.flatnonzero(self.maximum).tolist()
+
+    def boxes(self, cells: Sequence[int]) -> list[list[Box]]:
+        """Return all boxes of some cells."""
+        return [shown for shown, _ in self.figures.boxes(cells, 1 << 30)]
+
+
+def _version_figures(release: EncodedRelease, limits: Limits) -> dict[str, Any]:
+    """Return what one version by itself says: people known with all values, and the bits left."""
+    release = strengthened_release(release, limits)
+    counted = count(release, "multiset", limits)
+    try:
+        cells = _TypedCells.of(release, limits)
+    except (Unsupported, Inconclusive):
+        return {"identified": 0, "exact": False, "bits": counted.log2}
+    single = np.array(cells.figures.sizes, dtype=object) == 1
+    pinned = 0 if release.domain.continuous else int(cells.minimum[single.astype(bool)].sum())
+    return {"identified": pinned, "exact": cells.exact, "bits": counted.log2}
+
+
+def _types(release: EncodedRelease, of: str) -> tuple[TypedRows, int]:
+    """Return the types of a release's rows, and those that are meant, as bits."""
+    typed = release.typed
+    assert typed is not None
+    mask, name = typed.related.everybody, release.domain.attributes[typed.attribute].name
+    for column, inside in of_rows(release, of).items():
+        here = next(typed.related.within(n) for n in typed.related.number if column_of(name, n) == column)
+        mask &= here if inside else ~here
+    return typed, mask
+
+
+def _group(release: EncodedRelease, cells: _TypedCells, word: str, of: str, limits: Limits) -> RowsOfType:
+    """Return what is known of the rows of some types."""
+    space, (typed, mask) = release.statements.domain, _types(release, of)
+    number, held = typed.between(mask), cells.held()
+    certain = possible = 0
+    boxes: list[Box] = []
+    for c, pieces in zip(held, cells.boxes(held), strict=True):
+        inside = [both for box in pieces if not (both := box & Box(((typed.attribute, mask),))).empty]
+        size = sum(box.size(space) for box in inside)
+        possible += size
+        boxes += inside if of != STAYED else []
+        if size == cells.figures.sizes[c] == 1:
+            certain += int(cells.minimum[c])
+    if release.domain.continuous:
+        return RowsOfType(word, number, 0, None, *_row_verdicts(release, boxes, of, False, limits), cells.exact)
+    return RowsOfType(
+        word, number, certain, possible, *_row_verdicts(release, boxes, of, possible <= LISTED, limits), cells.exact
+    )
+
+
+def _row_verdicts(
+    release: EncodedRelease, boxes: Sequence[Box], of: str, listed: bool, limits: Limits
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the rows in some boxes with their verdicts, if they are few, and what is known of every attribute."""
+    if of == STAYED or not boxes:
+        return pd.DataFrame(), pd.DataFrame()
+    rows = _row_frame(release, boxes if listed else boxes[:1], None if listed else 1)
+    if not listed:
+        return rows.iloc[:0], _attributes(release, of, limits)
+    found = certify(release, rows, "multiset", limits, of=of)
+    order = ["min_count", "probability"]
+    out = pd.concat([rows, found.drop(columns="profile")], axis=1).sort_values(order, ascending=False, kind="stable")
+    out.attrs.update(found.attrs)
+    return out.reset_index(drop=True), _attributes(release, of, limits)
+
+
+def _row_frame(release: EncodedRelease, boxes: Sequence[Box], most: int | None = None) -> pd.DataFrame:
+    """Return the rows in some boxes, at most so many of each, a column per attribute but the type."""
+    cuts, every = release.cut.cuts, list[tuple[int, ...]]()
+    starts = [[0, *accumulate(c.sizes)] for c in cuts]
+    for box in boxes:
+        masks = dict(box.literals)
+        sides = []
+        for k, edges in enumerate(starts):
+            parts = (p for p in range(len(edges) - 1) if masks.get(k, -1) >> p & 1)
+            sides.append([i for p in parts for i in range(edges[p], edges[p + 1])])
+        every += islice(product(*sides), most)
+    values: Any = np.array(every, dtype=object if any(e[-1] >> 62 for e in starts) else np.int64)
+    world = RowWorld(values.reshape(len(every), len(cuts)), np.ones(len(every), dtype=np.int64))
+    frame = wrap(release, world).to_frame()
+    return frame.drop(columns=release.domain.attributes[-1].name).drop_duplicates(ignore_index=True)
+
+
+def _attributes(release: EncodedRelease, of: str, limits: Limits) -> pd.DataFrame:
+    """Return a line per attribute and part of its values that some of these rows can have, with least and most rows."""
+    typed, mask = _types(release, of)
+    space, sizes, lines = release.statements.domain, list[tuple[tuple[int, ...], ...]](), list[tuple[int, int]]()
+    for k, attribute in enumerate(space.attributes):
+        full = attribute.sizes
+        if k == typed.attribute:
+            sizes.append((full, tuple(z if mask >> p & 1 else 0 for p, z in enumerate(full))))
+            continue
+        alone = (tuple(z if p == q else 0 for q, z in enumerate(full)) for p in range(len(full)))
+        sizes.append((full, *alone))
+        lines += [(k, p) for p in range(len(full))]
+    codes = np.zeros((len(lines), len(space.attributes)), dtype=np.int32)
+    codes[:, typed.attribute] = 1
+    for i, (k, p) in enumerate(lines):
+        codes[i, k] = p + 1
+    found = decide(release, Selections(codes, tuple(sizes)), "multiset", limits)
+    out = []
+    for (k, p), low, high in zip(lines, found.low.tolist(), found.high.tolist(), strict=True):
+        if high:
+            single = space.attributes[k].sizes[p] == 1 and not isinstance(release.domain.all[k], Continuous)
+            words = condition_text(release.cut, Box(((k, 1 << p),))) if len(space.attributes[k].sizes) > 1 else "any"
+            out.append((space.attributes[k].name, words, low, high, single))
+    return pd.DataFrame(out, columns=["attribute", "values", "min_count", "max_count", "single"])
+
+
+def _bits(
+    joined: EncodedRelease,
+    earlier: EncodedRelease,
+    left: RowsOfType,
+    limits: Limits,
+    known: tuple[float | None, dict[str, Any]],
+) -> dict[str, float | None]:
+    """Return the bits left before and after the later model; of who left and of the others where one row left.
+
+    `known`: the bits left by both, and what the earlier version says alone.
+    """
+    out: dict[str, float | None] = dict.fromkeys(("before", "both", "removed", "kept_before", "kept_both"))
+    out["both"], alone = known
+    one = left.number == RowCount(1, 1)
+    if joined.domain.continuous or joined.typed is None:
+        return out
+    if one and (shares := _one_row(earlier, limits)) is not None and joined.typed.rows == earlier.rows:
+        out["before"] = before = float(alone["bits"]) + shares[0]
+        out["kept_before"] = before - shares[1]
+    else:
+        out["before"] = count(strengthened_release(_earlier_release(joined), limits), "multiset", limits).log2
+    if one and len(left.rows) and out["both"] is not None and left.exact:
+        out["removed"] = entropy = _entropy(left.rows["probability"])
+        out["kept_both"] = out["both"] - entropy
+    return out
+
+
+def _one_row(release: EncodedRelease, limits: Limits) -> tuple[float, float] | None:
+    """Return how many bits more are open where one row of a partition is set apart, and the bits of that row.
+
+    A cell of s raw rows with n rows has M(s, n) = C(s + n - 1, n) multisets, and M(s, n - 1) s where one of them is set
+    apart: s n / (s + n - 1) times as many. None of what is no partition of exact counts.
+    """
+    statements = release.statements
+    if PartitionFigures.refusal(statements) is not None or statements.unstated:
+        return None
+    found = PartitionFigures.of(statements, limits)
+    cells = [found.cell(c) for c in range(len(found.sizes))]
+    if any(cell.size is None or cell.minimum != cell.maximum for cell in cells):
+        return None
+    held = [(cell.size, cell.minimum) for cell in cells if cell.size and cell.minimum]
+    weights = [size * n / (size + n - 1) for size, n in held]
+    whole = math.fsum(weights)
+    shares = ((size, weight / whole) for (size, _), weight in zip(held, weights, strict=True))
+    return math.log2(whole), math.fsum(-share * math.log2(share / size) for size, share in shares)
+
+
+def _entropy(shares: Iterable[float]) -> float:
+    """Return the entropy of shares that add up to 1, or what some of them are of it, in bits."""
+    some = [float(x) for x in shares if x > 0]
+    return max(0.0, -math.fsum(x * math.log2(x) for x in some))
