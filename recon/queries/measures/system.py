@@ -25,7 +25,6 @@ from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.statements.questions.answers import CountAnswer, PerCellAnswer
 from solvers.statements.questions.query import Convention, Count, PerCell
-from solvers.statements.regions.row_space import Space
 from solvers.statements.release import Release
 
 SHOWN_BOXES = 3  # boxes of a cell written out
@@ -88,9 +87,7 @@ def _bits_before(release: EncodedRelease, numbers: list[int], convention: Conven
     typed = release.typed
     if typed is None or not all(n.exact for n in typed.numbers):
         return bits_before(release.statements, numbers, convention, limits)
-    plain = Release(release.statements.domain, release.statements.rows, (), release.statements.impossible)
-    space = Space.of(plain, limits).size // len(typed.numbers)  # of rows of one type
-    return bits_of_types(space, [n.low for n in typed.numbers], convention)
+    return bits_of_types(release.statements, [n.low for n in typed.numbers], convention, limits)
 
 
 def _mentioned(

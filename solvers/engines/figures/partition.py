@@ -40,11 +40,12 @@ def bits_of(space: Space, numbers: Sequence[int], convention: Convention) -> flo
     return math.log2(len(numbers)) + mean([uninformed(space, {ANY_LABEL: n}, convention) for n in numbers])
 
 
-def bits_of_types(size: int, numbers: Sequence[int], convention: Convention) -> float:
-    """Return the bits of rows of several types, so many of each of a space of `size` rows: types in any order.
+def bits_of_types(release: Release, numbers: Sequence[int], convention: Convention, limits: Limits) -> float:
+    """Return the bits of rows of several types, so many of each, before a release with an attribute of these types.
 
     `multiset`: a multiset of each type; else a sequence in which every row has its type.
     """
+    size = Space.of(release, limits).size // len(numbers)
     if convention == "multiset":
         return math.fsum(log2_multisets(size, n) for n in numbers)
     orders = math.lgamma(sum(numbers) + 1) - math.fsum(math.lgamma(n + 1) for n in numbers)
