@@ -178,7 +178,7 @@ def _extremes(column: BinnedColumn, attribute: AnyAttribute) -> Iterator[Publish
     assert column.extremes is not None
     if isinstance(attribute, Categorical) and not attribute.numeric:
         return
-    first, last = _ends(attribute)
+    first, last = _bin_ends(attribute)
     least, greatest = column.extremes
     single = () if isinstance(attribute, Continuous) else dict.fromkeys(((least, "least"), (greatest, "greatest")))
     for value, what in single:
@@ -190,7 +190,7 @@ def _extremes(column: BinnedColumn, attribute: AnyAttribute) -> Iterator[Publish
         yield PublishedFigure(((column.name, Test(low=greatest, low_open=True)),), count=0, name=f"{column.name} above")
 
 
-def _ends(attribute: AnyAttribute) -> tuple[Any, Any]:
+def _bin_ends(attribute: AnyAttribute) -> tuple[Any, Any]:
     """Return the first and the last number of an attribute, None where it has no end."""
     if isinstance(attribute, Continuous):
         ends = attribute.known[0][0], attribute.known[1][0]
@@ -339,7 +339,7 @@ def _column(
     if isinstance(edges, np.ndarray) and isinstance(histogram, np.ndarray) and len(edges) > 2:
         inner = _cuts(edges[1:-1], f"histogram_edges_[{i}]")
         if histogram.shape == (len(inner) + 3,):
-            return BinnedColumn(name, bins, True, least, inner, _whole(histogram, f"histogram_weights_[{i}]"))
+            return BinnedColumn(name, bins, True, least, inner, _integer(histogram, f"histogram_weights_[{i}]"))
     return BinnedColumn(name, bins, True, least)
 
 
@@ -354,7 +354,7 @@ def _number(text: str) -> Value | None:
     return None if not math.isfinite(value) else int(value) if value.is_integer() else value
 
 
-def _whole(weights: Any, place: str) -> NDArray[np.int64]:
+def _integer(weights: Any, place: str) -> NDArray[np.int64]:
     """Return weights as counts; `ReleaseError` with the first that is none."""
     found = np.asarray(weights, dtype=np.float64)
     bad = ~((found >= 0) & (found < LARGEST) & (found == np.rint(np.where(np.isfinite(found), found, 0.5))))
@@ -383,7 +383,7 @@ def _term(columns: Sequence[BinnedColumn], which: Any, weights: Any, place: str)
     )
     if weights.shape != shape or weights.size > MAX_CELLS:
         raise ReleaseError(f"has {' x '.join(map(str, weights.shape))} weights for {shape} bins", place=place)
-    rows = _whole(weights, place)
+    rows = _integer(weights, place)
     for axis, column in enumerate(mine):
         if np.take(rows, -1, axis=axis).any():
             raise Unsupported(
