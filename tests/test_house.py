@@ -192,7 +192,8 @@ def test_examples_in_docstrings_run():
 
 UNREACHED = {
     "recon.io.console.output.Channel.writable", "recon.io.files.tables.Metered.readable",  # called by Python
-    "recon.io.files.tables.Metered.readinto", "recon.io.console.guarding.OnceCommand.format_options", "solvers.programs.cpsat.Listener.on_solution_callback",
+    "recon.io.files.tables.Metered.readinto",
+    "recon.io.console.guarding.OnceCommand.format_options", "solvers.programs.cpsat.Listener.on_solution_callback",
     "recon.queries.tables.tables.Tables.tops",
     "recon.release.registers.adding.AddedDisclosure.contradicts",  # of results
     "recon.report.page.blocks.TableBlock.folded", "solvers.statements.questions.answers.CountAnswer.log2_value",
