@@ -8,6 +8,7 @@ import io
 import json
 import pickle
 import re
+import warnings
 import zipfile
 from array import array
 from collections import Counter, OrderedDict, deque, namedtuple
@@ -30,10 +31,11 @@ from holders import KINDS, failures
 import recon
 from encoders.domain.domain import Domain
 from recon.readers.formats.release.writing import domain_json
+from recon.readers.inspection.documents.booster_text import lightgbm_as_json
 from recon.readers.inspection.documents.leftovers import own_texts
 from recon.readers.inspection.findings.severity import about
 from recon.readers.inspection.inspecting import inspect, inspect_bytes
-from recon.readers.inspection.ledger.forms import HERE, is_name, more_than_settings
+from recon.readers.inspection.ledger.forms import HERE, document_ledger, is_name, more_than_settings
 from recon.readers.inspection.ledger.lines import _json_spaces
 from recon.readers.inspection.ledgers import ledger_of
 from recon.readers.inspection.objects.traversal import _stray
@@ -43,6 +45,15 @@ from recon.readers.stored.binary.rds import RObject
 from solvers.foundation.errors import ReconError
 
 extra("sklearn")
+from scipy.interpolate import make_interp_spline  # noqa: E402
+from sklearn.base import clone  # noqa: E402
+from sklearn.covariance import GraphicalLasso  # noqa: E402
+from sklearn.kernel_approximation import PolynomialCountSketch  # noqa: E402
+from sklearn.linear_model import SGDClassifier  # noqa: E402
+from sklearn.naive_bayes import GaussianNB  # noqa: E402
+from sklearn.neural_network import BernoulliRBM, MLPClassifier  # noqa: E402
+from sklearn.preprocessing import MaxAbsScaler, SplineTransformer, StandardScaler  # noqa: E402
+
 GOLDEN = Path(__file__).parent / "golden"
 FOUND = {
     "popped_bytes.pkl": ("unknown", "(beside the content)"),
@@ -200,6 +211,11 @@ def test_parameters_of_many_models_hold_no_rows():
     assert unknown([b for _, b, _ in PEOPLE])
 
 
+NEURAL = MLPClassifier((5, 4), max_iter=5, random_state=0)
+AVERAGED = SGDClassifier(average=True, random_state=0)
+LINE = make_interp_spline(np.sort([float(b) for _, b, _ in PEOPLE]), [float(a) for a, _, _ in PEOPLE])
+
+
 @pytest.mark.parametrize(("attribute", "value"), [
     ("max_depth", list(range(30))), ("class_weight", {i: float(i) for i in range(200)}), ("criterion", "x" * 90),
     ("random_state", 7**300), ("feature_names_in_", np.array(["a" * 500, "b", "c"], dtype=object)),
@@ -209,6 +225,30 @@ def test_known_attributes_hold_no_more_than_fits_had(attribute, value):
     setattr(model, attribute, value)
     found = {f.path for f in inspect_bytes(pickle.dumps(model)).findings if f.level == "unknown"}
     assert attribute in found
+
+
+@pytest.mark.parametrize(("model", "changes"), [
+    (NEURAL, {}), (AVERAGED, {}),
+    (BernoulliRBM(3, n_iter=2, random_state=0), {}), (PolynomialCountSketch(n_components=4, random_state=0), {}),
+    (SplineTransformer(knots="quantile"), {"bsplines_": [LINE]}),  # a curve through rows is no basis
+    (GraphicalLasso(1.0), {"costs_": [tuple(row) for row in PEOPLE]}),
+    (StandardScaler(), {"n_samples_seen_": [complex(a, b) for a, b, _ in PEOPLE]}),
+    (StandardScaler(), {"n_samples_seen_": [b for _, b, _ in PEOPLE]}),
+    (MaxAbsScaler(), {"max_abs_": np.array(PEOPLE, float).reshape(-1)}),
+    (GaussianNB(), {"class_prior_": [float(b) for _, b, _ in PEOPLE]}),
+], ids=lambda one: type(one).__name__ if hasattr(one, "fit") else "-".join(one))  # fmt: skip
+def test_what_was_decided_by_hand_is_no_alarm_and_other_values_there_are(model, changes):
+    draw = np.random.default_rng(0)
+    x = draw.random((40, 3)).round(2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = clone(model).fit(x, x[:, 0] > 0.5)
+    grave = {"unknown", "critical", "high"}
+    assert not [f for f in inspect_bytes(pickle.dumps(model)).findings if f.level in grave]
+    for name, value in changes.items():
+        setattr(model, name, value)
+        told = [f.path for f in inspect_bytes(pickle.dumps(model)).findings if f.level in grave]
+        assert any(path.startswith(name) for path in told)
 
 
 def test_classes_of_a_booster_hold_no_lists():
@@ -715,6 +755,29 @@ def test_the_command_lists_everything_with_the_statements_that_carry_it():
     done = CliRunner().invoke(app, ["inspect", str(GOLDEN / "models" / "rpart-4.1.19" / "people.rds"), "--all"])
     assert "used     m$frame, R values, 327 bytes: statements 0 to 3" in done.output
     assert "unused   m$where" in done.output
+
+
+def test_large_trees_and_sums_of_boosters_are_understood():
+    text = (GOLDEN / "models" / "lightgbm-4.7.0" / "binary.txt").read_text()
+    content, leaves = lightgbm_as_json(text), 255
+    tree = content["trees"][0]
+    tree["num_leaves"] = str(leaves)
+    for key, value in tree.items():
+        if isinstance(value, list):
+            size = leaves if key.startswith("leaf_") else leaves - 1
+            tree[key] = (value * leaves)[:size]
+    tree["left_child"] = [*map(str, range(1, leaves - 1)), str(-leaves)]
+    tree["right_child"] = [str(-1 - k) for k in range(leaves - 1)]
+    tree["leaf_count"] = tree["leaf_weight"] = ["1"] * leaves
+    tree["internal_count"] = tree["internal_weight"] = [str(leaves - k) for k in range(leaves - 1)]
+    assert not document_ledger("LightGBM model as text", content).unknown()
+    content["trees"] *= 300
+    del content["tree_sizes"]  # as before version 2.3
+    assert not document_ledger("LightGBM model as text", content).unknown()
+    tree["right_child"] += ["44", "31"]
+    assert "trees.*.right_child" in {e.path for e in document_ledger("LightGBM model as text", content).unknown()}
+    for path in (GOLDEN / "readers" / "continued").glob("*.cbm"):
+        assert "unknown" not in {f.level for f in inspect(path).findings}
 
 
 def test_old_texts_of_lightgbm_and_many_categories_are_understood():

@@ -210,6 +210,25 @@ def bins(owner: Thing, value: Any) -> Claim:
     return text + ("; the inner ones follow from k-means" if strategy == "kmeans" else "; the inner ones follow")
 
 
+def spline_knots(owner: Thing, value: Any) -> Claim:
+    """Return that knots lie between extremes of a column where the splines are a basis, that is have no coefficients.
+
+    A basis has as many splines as knots less those of its degree, and the unit matrix as coefficients.
+    """
+    weights = next((resolve(owner.get(name)) for name in ("c", "_c") if owner.has(name)), None)
+    degree = owner.get("k")
+    basis = (
+        isinstance(weights, np.ndarray)
+        and isinstance(value, np.ndarray)
+        and weights.ndim == 2
+        and value.ndim == 1
+        and isinstance(degree, int)
+        and len(weights) == weights.shape[1] == len(value) - degree - 1
+        and np.array_equal(weights, np.eye(len(weights)))
+    )
+    return ("medium", "the knots of a column: its smallest and largest value, or quantiles of it") if basis else ""
+
+
 def imputer(owner: Thing, value: Any) -> Claim:
     """Return which statistic fills the gaps."""
     strategy = owner.get("strategy")
@@ -345,8 +364,8 @@ CLAIMS: dict[str, Callable[[Thing, Any], Claim]] = {
     one.__name__: one
     for one in (
         present, class_index, support_vectors, support_positions, kernel_targets, subcluster, row_weights,
-        clusters, centres, scaler, quantiles, bins, imputer, categories, target_mean, vocabulary, contingency,
-        class_moments, class_shares, column_means, tree, mixture,
+        clusters, centres, scaler, quantiles, bins, spline_knots, imputer, categories, target_mean, vocabulary,
+        contingency, class_moments, class_shares, column_means, tree, mixture,
     )
 }  # fmt: skip
 

@@ -18,7 +18,7 @@ from recon.readers.inspection.ledger.forms import HERE, OF_CATEGORIES, OPAQUE, _
 GOLDEN = Path(__file__).parents[1]
 FORMS = ("*.json", "*.ubj", "*.txt", "*.gz", "*.cbm")
 LEFT_OUT = {"inspect", "published"}
-TIMES, DIFFERENT = 3, 2  # so many dicts, and so many lengths, before lists go together
+TIMES, DIFFERENT = 3, 2  # so many dicts, and so many lengths, before lists go together; of full lists one more
 
 
 def documents():
@@ -31,25 +31,25 @@ def documents():
                     yield found
 
 
-def together(samples):
+def together(samples, different=DIFFERENT):
     """Return the lists of dicts that have always one length, but for a constant, each with its length in the first."""
     keys = sorted({key for s in samples for key in s})
     whole = [key for key in keys if all(key in s for s in samples)]
     signatures = defaultdict(dict)
     for key in whole:
         sizes = [s[key] for s in samples]
-        if len(sizes) >= TIMES and len(set(sizes)) >= DIFFERENT:
+        if len(sizes) >= TIMES and len(set(sizes)) >= different:
             signatures[tuple(v - sizes[0] for v in sizes)][key] = sizes[0]
     mine = list(signatures.values())
     beside = defaultdict(dict)  # keys of the same dicts only
     for key in set(keys) - set(whole):
         at = [i for i, s in enumerate(samples) if key in s]
         sizes = [samples[i][key] for i in at]
-        if len(at) >= TIMES and len(set(sizes)) >= DIFFERENT:
+        if len(at) >= TIMES and len(set(sizes)) >= different:
             beside[tuple(at), tuple(v - sizes[0] for v in sizes)][key] = sizes[0]
     for key in set(keys) - set(whole):  # of some dicts only: with a group that it has always gone with
         of = [s for s in samples if key in s]
-        if len(of) >= TIMES and len({s[key] for s in of}) >= DIFFERENT:
+        if len(of) >= TIMES and len({s[key] for s in of}) >= different:
             for group in mine:
                 first = min(set(group) & set(whole))
                 if len({s[key] - s[first] for s in of}) == 1:
@@ -79,7 +79,7 @@ def main():
         for path, samples in held[kind].items():
             full = [{key: size for key, size in s.items() if size or not key.endswith("[]")} for s in samples]
             mine = together(samples)
-            mine += [one for one in together(full) if not any(set(one) <= set(other) for other in mine)]
+            mine += [one for one in together(full, DIFFERENT + 1) if not any(set(one) <= set(other) for other in mine)]
             if mine:
                 groups[path] = [{k: g[k] for k in sorted(g)} for g in mine]
         out[kind] = [{p: list(forms[p]) for p in sorted(forms)}, groups]

@@ -9,7 +9,7 @@ every leaf.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -215,10 +215,11 @@ NOT_PLACED = "the file says that training was continued or models were summed, b
 OTHER_TRAININGS = (NOT_PLACED, REFUTED, SAID_CONTINUED, SAID_SUMMED)  # why trees are about other rows
 
 
-def first_of_other_rows(rounds: Sequence[RoundMoves], ridge: tuple[float, float]) -> int:
-    """Return the first round whose sum of gradients no training on the rows of those before it has; all: none.
+def first_of_other_rows(rounds: Iterable[RoundMoves], ridge: tuple[float, float]) -> int | None:
+    """Return the first round whose sum of gradients no training on the rows of those before it has, None without one.
 
-    `ridge`: the ends of the regularisation, which must explain all rounds. Cost: linear in leaves.
+    `ridge`: the ends of the regularisation, which must explain all rounds. Takes no round behind the one that it
+    returns. Cost: linear in their leaves.
     """
     low, high = ridge
     for k, (tree, after) in enumerate(pairwise(rounds)):
@@ -235,7 +236,7 @@ def first_of_other_rows(rounds: Sequence[RoundMoves], ridge: tuple[float, float]
         low, high = max(low, ends[0] - PREDICTED * abs(ends[0])), min(high, ends[1] + PREDICTED * abs(ends[1]))
         if low > high:
             return k + 1
-    return len(rounds)
+    return None
 
 
 def label_name(features: Sequence[str]) -> str:

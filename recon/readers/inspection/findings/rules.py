@@ -150,6 +150,8 @@ RULES = (
     LeakRule("spline-points", "CubicSpline PchipInterpolator Akima1DInterpolator interp1d PPoly CubicHermiteSpline",
          "x c y _y _x _y_extra_shape", "critical", "the points that the curve goes through: values of rows",
          remove=_OTHER_MODEL, claim="present"),
+    LeakRule("spline-knots", "BSpline", "_t t", "critical", "the points that the curve goes through: values of rows",
+         remove=_OTHER_MODEL, claim="spline_knots"),
     LeakRule("step-function", "ECDF StepFunction monotone_fn_inverter", "x y n", "critical",
          "the sorted values of a column: with their heights, the value of every row", _OTHER_MODEL, claim="present"),
     LeakRule("mixture-rows", "GaussianMixture BayesianGaussianMixture", "means_ covariances_ weights_", "medium",

@@ -21,6 +21,7 @@ from recon.readers.stored.objects.things import Thing
 
 _HERE = Path(__file__).parent
 COLUMNS, CLASSES = 7, 3  # of the fits that the table was made from
+_ANY_WIDTH = frozenset(["d", "k", "n", *range(COLUMNS)])  # columns of all of them: kernels and few columns among them
 # What the state of a generator of numpy is made of.
 STATE = frozenset([
     "bit_generator", "state", "key", "pos", "has_gauss", "gauss", "inc", "has_uint32", "uinteger", "entropy",
@@ -46,13 +47,19 @@ class AttributeRecord:
     forms: frozenset[str]
 
     def per_row(self) -> bool:
-        """Return whether it had one entry per training row."""
-        return any("n" in shape for shape in self.shapes)
+        """Return whether it had one entry per training row, not only per column where there are as many of these."""
+        shapes = set(self.shapes)
+        return any("n" in one and tuple("d" if n == "n" else n for n in one) not in shapes for one in shapes)
 
     def per_column(self) -> bool:
-        """Return whether every list or array that it had has one entry per column."""
-        flat = [shape[0] for shape in self.shapes if len(shape) == 1]
-        return bool(flat) and set(flat) == {"d"}
+        """Return whether every list or array that it had has one entry per column, whatever their number."""
+        flat = {shape[0] for shape in self.shapes if len(shape) == 1}
+        return flat == {"d"} or ("d" in flat and self.same is not None and flat <= _ANY_WIDTH)
+
+    def per_class(self) -> bool:
+        """Return whether every list or array that it had has one entry per class."""
+        flat = {shape[0] for shape in self.shapes if len(shape) == 1}
+        return "k" in flat and self.same is not None and flat <= {"k", 1, 2}
 
     def has_form(self, forms: Collection[str]) -> bool:
         """Return whether fits had values of all these kinds inside each other; lists and arrays are alike."""
@@ -74,7 +81,7 @@ class Decision:
     """A decision by hand: what an attribute is about, and why.
 
     "": harmless, "listed": a finding that keeps no check from an answer, both up to `most` bytes ("8dk": times the
-    columns and classes; m: members of an ensemble; f: flat, no list stands inside).
+    columns and classes; m: members of an ensemble; f: flat, no list stands inside; p: pairs of numbers may).
     """
 
     about: About | Literal["listed"]
@@ -83,7 +90,7 @@ class Decision:
 
     def bound(self, columns: int, classes: int, members: int) -> int:
         """Return the most bytes that are harmless for so many columns (d), classes (k) and members (m)."""
-        number = int(self.most.rstrip("dkmf") or 0)
+        number = int(self.most.rstrip("dkmfp") or 0)
         for letter, size in (("d", columns), ("k", classes), ("m", members)):
             number *= size if letter in self.most else 1
         return number

@@ -279,6 +279,7 @@ LISTED = re.compile(r"-?(?<!\d)\d+(?:\.\d+)?\s*[,;|]")  # of a list of numbers i
 _MANY = 4
 # More numbers one behind the other than a date with its time has, by whatever they are parted.
 IN_A_ROW = re.compile(r"(?:(?<![\d.])-?\d+(?:\.\d+)?[^\w.]|(?<![\d.])\d+_){7}")
+_OF_PART = re.compile(r"^(?:(?:model\d{1,4}|initModel):)+")  # before what CatBoost keeps of each model of a sum
 _WORDS = re.compile(r"[a-z_]{1,40}")  # a key that holds no number
 
 
@@ -320,7 +321,8 @@ def _below(path: str, value: Any) -> Iterator[tuple[str, Any]]:
     last = _last_of(path)
     if isinstance(value, dict):
         for key, one in value.items():
-            yield path if key in INNER else f"{path}.{'<name>' if last in NAMED else key}", one
+            inside = key in INNER and not (one and _is_flat(one))  # numbers of nodes are figures of their own
+            yield path if inside else f"{path}.{'<name>' if last in NAMED else _OF_PART.sub('', key)}", one
     elif isinstance(value, list):
         for one in value:
             yield f"{path}.*" if not path.endswith(".*") or isinstance(one, list) else path, one
@@ -521,6 +523,7 @@ def _longer(
         most = paths.get(f"{path}.{key[:-2]}", ("", 0))[1]
         if (
             not isinstance(held[key[:-2]], dict)
+            and not all(isinstance(one, dict) and one for one in held[key[:-2]])  # with entries of their own
             and f"{path}.{key[:-2]}" not in fixed
             and not key.endswith("_history[]")
             and sizes[key]

@@ -39,7 +39,14 @@ from recon.readers.inspection.ledger.entries import (
     texts_of,
 )
 from recon.readers.inspection.ledger.forms import LEVELS, is_name
-from recon.readers.inspection.objects.generic import MIN_ROWS, columns_of, is_unlike_model, row_finding, sizes_of
+from recon.readers.inspection.objects.generic import (
+    MIN_ROWS,
+    classes_of,
+    columns_of,
+    is_unlike_model,
+    row_finding,
+    sizes_of,
+)
 from recon.readers.inspection.objects.traversal import GENERATORS, GraphPlace, NodeField, described, is_sparse
 from recon.readers.inspection.objects.traversal import NAMES as SEEDS
 from recon.readers.stored.objects.arrays import extra_bytes, is_scalar, padding_bytes, resolve
@@ -60,6 +67,7 @@ COLUMN_NAMES = "feature_names_in_"  # told by itself, with a bound of its own: e
 LONGEST_NAME = 64  # characters of the name of a column or class
 # Entries of a list that a parameter may be given; numbers of parameters in a file beside the first of each.
 MAX_LIST_ENTRIES = 8
+PAIR = 2  # numbers that a list may have inside of a list where fits have pairs
 DEEPEST_FORM = 6  # values inside values that a form tells apart
 # Different texts and names that no fit shows, in all of a file, and long numbers of parameters.
 MOST_TEXTS = 16
@@ -447,8 +455,8 @@ def _is_constant(value: Any) -> bool:
 def _is_beside(place: GraphPlace, size: int) -> bool:
     """Return whether a value of so many bytes is of a kind that attributes about columns, labels and sizes do not have.
 
-    Sets, slices, objects that are called with values, keys that are no texts; inside of a list records, bytes, and
-    lists of lists.
+    Sets, slices, complex numbers, objects that are called with values, keys that are no texts; inside of a list
+    records, bytes, and lists of lists.
     """
     value, above = place.value, place.above
     if isinstance(value, Thing) and is_known_class(class_key(value)):
@@ -457,13 +465,19 @@ def _is_beside(place: GraphPlace, size: int) -> bool:
         return not (_is_of_array(place) or (isinstance(value, Thing) and value.class_name == "MaskedArray"))
     if isinstance(value, dict) and any(isinstance(key, (tuple, frozenset, bytes)) for key in value):
         return not (_has_bound(place) and all(isinstance(part, str) for key in value for part in key))
-    if not place.nested or above is None or _is_of_array(place):
-        return False
+    if _is_complex(value) or not place.nested or above is None or _is_of_array(place):
+        return _is_complex(value)
     if isinstance(value, dict):
         return not all(isinstance(key, str) for key in value)
     if isinstance(value, (list, tuple)):
         return bool(value) and above.nested and isinstance(above.value, (list, tuple))
     return isinstance(value, (bytes, bytearray)) or (isinstance(value, np.ndarray) and bool(value.dtype.names))
+
+
+def _is_complex(value: Any) -> bool:
+    """Return whether a value is a complex number, or an array or list of some: no fit has any."""
+    kind = value.dtype.kind if isinstance(value, np.ndarray) else ""
+    return kind == "c" or isinstance(value, complex) or any(isinstance(part, complex) for part in parts_of(value))
 
 
 def _has_bound(place: GraphPlace) -> bool:
@@ -486,12 +500,15 @@ def _has_more(held: HeldAttribute) -> bool:
     )
     entries = value.size if isinstance(value, np.ndarray) else len(value) if isinstance(value, _SEVERAL) else 0
     each = (decision is not None and decision.most == "d") or (fits is not None and fits.per_column())
+    flat = not isinstance(value, np.ndarray) or value.ndim == 1
+    labels = fits is not None and fits.per_class() and decision is not None and decision.about in {"labels", "sizes"}
     return (
         held.beside
         or not _has_form(held)
         or is_unlike_model(held.first)
         or (held.lists and not _may_have_lists(held, decision))
-        or (each and entries > columns_of(held.first))
+        or (each and flat and entries > columns_of(held.first))
+        or (labels and flat and entries > max(2, classes_of(held.first)))
         or (isinstance(value, (int, str)) and size_of(value) > LONGEST_NAME)
         or bool(fits is not None and fits.same is None and held.keys - fits.texts)
     )
@@ -511,7 +528,10 @@ def _has_form(held: HeldAttribute, few: bool = False) -> bool:
 
 def _may_have_lists(held: HeldAttribute, decision: Decision | None) -> bool:
     """Return whether lists may stand in the lists of an attribute: those of parameters, as far as a decision says."""
-    return bool(decision and decision.most and "f" not in decision.most) and not _is_fitted(held.first)
+    most, value = decision.most if decision is not None else "", held.first.value
+    if "p" in most:
+        return isinstance(value, list) and all(isinstance(one, (list, tuple)) and len(one) == PAIR for one in value)
+    return bool(most) and "f" not in most and not _is_fitted(held.first)
 
 
 def _is_fitted(place: GraphPlace) -> bool:

@@ -118,6 +118,11 @@ def columns_of(place: GraphPlace) -> int:
     return _stated_sizes(place)[0] or MOST_SIZE
 
 
+def classes_of(place: GraphPlace) -> int:
+    """Return the number of classes of the model that a place belongs to; what no model has where it is not known."""
+    return _stated_sizes(place)[1] or MOST_SIZE
+
+
 def sizes_of(place: GraphPlace) -> tuple[int, int, int]:
     """Return the numbers of columns, classes and members of the model that a place belongs to; 1 where not known."""
     columns, classes, members = _stated_sizes(place)

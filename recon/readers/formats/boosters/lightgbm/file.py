@@ -128,10 +128,19 @@ def _text_tree(block: str, t: int) -> StoredLightGBMTree:
         parts = found.get(key, "").split()
         if len(parts) != size:
             raise refuse(f"there are {len(parts)} numbers, not {size}", f"{place}.{key}")
-        return [_real(x, f"{place}.{key}") for x in parts]
+        try:
+            read = list(map(float, parts))
+            if all(map(math.isfinite, read)):
+                return read
+        except ValueError:
+            pass
+        return [_real(x, f"{place}.{key}") for x in parts]  # which names the one that is none
 
     def integers(key: str, size: int) -> list[int]:
-        return [_integer(x, f"{place}.{key}") for x in numbers(key, size)]
+        read = numbers(key, size)
+        if all(map(float.is_integer, read)) and max(map(abs, read), default=0) <= 1 << 53:
+            return list(map(int, read))
+        return [_integer(x, f"{place}.{key}") for x in read]
 
     leaves = _integer(found.get("num_leaves", ""), f"{place}.num_leaves")
     if not 1 <= leaves <= MAX_NODES:

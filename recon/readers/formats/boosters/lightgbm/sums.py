@@ -19,6 +19,7 @@ most cut the space into boxes, and in each box only those leaves count whose pat
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -128,14 +129,14 @@ def _is_plain_split(kind: int) -> bool:
 def _meetings(tree: StoredLightGBMTree, cuts: FeatureCuts) -> NDArray[np.bool_]:
     """Return which leaves meet which boxes (leaves, boxes), at least those that do."""
     sides = {feature: np.ones((len(tree.value), len(t) + 1), dtype=np.bool_) for feature, t in cuts.thresholds.items()}
+    ends = {feature: t.tolist() for feature, t in cuts.thresholds.items()}
     todo: list[tuple[int, dict[int, tuple[float, float]]]] = [(0, {})]
     while todo:
         node, spans = todo.pop()
         if node < 0:
             for feature, (low, high) in spans.items():
                 if feature in sides:  # cell k has thresholds[k - 1] < x <= thresholds[k], the path low < x <= high
-                    here = cuts.thresholds[feature]
-                    first, end = np.searchsorted(here, low, side="right"), np.searchsorted(here, high, side="left")
+                    first, end = bisect_right(ends[feature], low), bisect_left(ends[feature], high)
                     sides[feature][-1 - node, :first] = False
                     sides[feature][-1 - node, end + 1 :] = False
             continue
@@ -235,8 +236,8 @@ def other_rows(booster: LightGBMFile, last: float) -> int:
     off = digits([tree.value for tree in trees[:end]])
     # From the rows' own average all gradients add up to 0, but of drawn or weighted rows, which only JSON hides.
     rate = 0.0 if booster.params is not None or end < 2 else 1 / trees[1].rate
-    k = first_of_other_rows([_moves(tree, not t, rate, sharp, off) for t, tree in enumerate(trees[:end])], ridge)
-    return k if k < end else len(trees)
+    k = first_of_other_rows((_moves(tree, not t, rate, sharp, off) for t, tree in enumerate(trees[:end])), ridge)
+    return len(trees) if k is None else k
 
 
 def _moves(tree: StoredLightGBMTree, first: bool, rate: float, sharp: float, off: float) -> RoundMoves:

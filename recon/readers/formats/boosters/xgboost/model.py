@@ -463,8 +463,9 @@ def _to_draft(
     if len(booster.trees) > len(first) and shares and not booster.dump:
         found = "the trees may have seen samples of the rows" if minimum else _later(booster, covers[0])
         if isinstance(found, XGBoostRates):
-            cut = first_of_other_rows([_moves(tree, found) for tree in booster.trees], (found.ridge,) * 2)
-            others = [LATER] if cut < len(booster.trees) else []
+            other = first_of_other_rows((_moves(tree, found) for tree in booster.trees), (found.ridge,) * 2)
+            others = [LATER] if other is not None else []
+            cut = len(booster.trees) if other is None else other
             part = replace(booster, trees=booster.trees[:cut])
             models = (_boosting(part, models[0], found, rows),) if cut > 1 else models
             notes = (*notes, MADE, found.note, SAME_ROWS) if cut > 1 else notes
