@@ -122,6 +122,12 @@ def is_small(value: Any) -> bool:
     return isinstance(value, int) and value.bit_length() <= 8 * NUMBER
 
 
+def is_complex(value: Any) -> bool:
+    """Return whether a value is a complex number, or an array or list of some: no fit has any."""
+    kind = value.dtype.kind if isinstance(value, np.ndarray) else ""
+    return kind == "c" or isinstance(value, complex) or any(isinstance(part, complex) for part in parts_of(value))
+
+
 def letter_of(value: Any) -> str:
     """Return of which kind a value is: "." what holds no other value (or nothing), a letter of all others.
 

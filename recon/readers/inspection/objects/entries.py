@@ -31,6 +31,7 @@ from recon.readers.inspection.ledger.entries import (
     Status,
     entries_in,
     has_parts,
+    is_complex,
     is_small,
     letter_of,
     parts_of,
@@ -39,14 +40,7 @@ from recon.readers.inspection.ledger.entries import (
     texts_of,
 )
 from recon.readers.inspection.ledger.forms import LEVELS, is_name
-from recon.readers.inspection.objects.generic import (
-    MIN_ROWS,
-    classes_of,
-    columns_of,
-    is_unlike_model,
-    row_finding,
-    sizes_of,
-)
+from recon.readers.inspection.objects.generic import MIN_ROWS, is_unlike_model, row_finding, sizes_of, widths_of
 from recon.readers.inspection.objects.traversal import GENERATORS, GraphPlace, NodeField, described, is_sparse
 from recon.readers.inspection.objects.traversal import NAMES as SEEDS
 from recon.readers.stored.objects.arrays import extra_bytes, is_scalar, padding_bytes, resolve
@@ -465,19 +459,13 @@ def _is_beside(place: GraphPlace, size: int) -> bool:
         return not (_is_of_array(place) or (isinstance(value, Thing) and value.class_name == "MaskedArray"))
     if isinstance(value, dict) and any(isinstance(key, (tuple, frozenset, bytes)) for key in value):
         return not (_has_bound(place) and all(isinstance(part, str) for key in value for part in key))
-    if _is_complex(value) or not place.nested or above is None or _is_of_array(place):
-        return _is_complex(value)
+    if is_complex(value) or not place.nested or above is None or _is_of_array(place):
+        return is_complex(value)
     if isinstance(value, dict):
         return not all(isinstance(key, str) for key in value)
     if isinstance(value, (list, tuple)):
         return bool(value) and above.nested and isinstance(above.value, (list, tuple))
     return isinstance(value, (bytes, bytearray)) or (isinstance(value, np.ndarray) and bool(value.dtype.names))
-
-
-def _is_complex(value: Any) -> bool:
-    """Return whether a value is a complex number, or an array or list of some: no fit has any."""
-    kind = value.dtype.kind if isinstance(value, np.ndarray) else ""
-    return kind == "c" or isinstance(value, complex) or any(isinstance(part, complex) for part in parts_of(value))
 
 
 def _has_bound(place: GraphPlace) -> bool:
@@ -500,15 +488,14 @@ def _has_more(held: HeldAttribute) -> bool:
     )
     entries = value.size if isinstance(value, np.ndarray) else len(value) if isinstance(value, _SEVERAL) else 0
     each = (decision is not None and decision.most == "d") or (fits is not None and fits.per_column())
-    flat = not isinstance(value, np.ndarray) or value.ndim == 1
+    flat, (columns, classes) = not isinstance(value, np.ndarray) or value.ndim == 1, widths_of(held.first)
     labels = fits is not None and fits.per_class() and decision is not None and decision.about in {"labels", "sizes"}
     return (
         held.beside
         or not _has_form(held)
         or is_unlike_model(held.first)
         or (held.lists and not _may_have_lists(held, decision))
-        or (each and flat and entries > columns_of(held.first))
-        or (labels and flat and entries > max(2, classes_of(held.first)))
+        or (flat and ((each and entries > columns) or (labels and entries > max(2, classes))))
         or (isinstance(value, (int, str)) and size_of(value) > LONGEST_NAME)
         or bool(fits is not None and fits.same is None and held.keys - fits.texts)
     )

@@ -113,14 +113,10 @@ def lone_tree_rows(things: list[Thing]) -> list[int]:
     return [n for t in things if id(t) not in inside for n in _root(t)]
 
 
-def columns_of(place: GraphPlace) -> int:
-    """Return the number of columns of the model that a place belongs to; what no model has where it is not known."""
-    return _stated_sizes(place)[0] or MOST_SIZE
-
-
-def classes_of(place: GraphPlace) -> int:
-    """Return the number of classes of the model that a place belongs to; what no model has where it is not known."""
-    return _stated_sizes(place)[1] or MOST_SIZE
+def widths_of(place: GraphPlace) -> tuple[int, int]:
+    """Return the numbers of columns and classes of the model that a place belongs to; what none has where not known."""
+    columns, classes, _ = _stated_sizes(place)
+    return columns or MOST_SIZE, classes or MOST_SIZE
 
 
 def sizes_of(place: GraphPlace) -> tuple[int, int, int]:

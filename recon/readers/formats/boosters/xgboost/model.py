@@ -464,8 +464,7 @@ def _to_draft(
         found = "the trees may have seen samples of the rows" if minimum else _later(booster, covers[0])
         if isinstance(found, XGBoostRates):
             other = first_of_other_rows((_moves(tree, found) for tree in booster.trees), (found.ridge,) * 2)
-            others = [LATER] if other is not None else []
-            cut = len(booster.trees) if other is None else other
+            cut, others = (len(booster.trees), []) if other is None else (other, [LATER])
             part = replace(booster, trees=booster.trees[:cut])
             models = (_boosting(part, models[0], found, rows),) if cut > 1 else models
             notes = (*notes, MADE, found.note, SAME_ROWS) if cut > 1 else notes
