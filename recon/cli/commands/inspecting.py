@@ -130,7 +130,8 @@ def _several(files: list[str], memory: int, json: bool, out: str | None) -> int:
     if json:
         print_json(objects, out)
     else:
-        write_text("\n".join(texts), out)
+        table = [text.partition("\n")[0] for text in texts]
+        write_text("\n".join([f"{len(files):,} files", *table, "", *texts]), out)
     return worst
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from recon.release.policies.policy import Policy
     from solvers.foundation.limits import Limits
 
+LINE = 120  # characters of what is said of one file of several
 PolicyFile = Annotated[str | None, typer.Argument(metavar="[FILE]", help="Policy file (TOML), or preset:NAME.")]
 Init = Annotated[bool, typer.Option("--init", help="A new policy file, every key explained.")]
 PresetName = Annotated[
@@ -126,9 +129,11 @@ def gate(
     found = []
     for file in files:
         with working(seconds, memory, max_cells, quiet, log_json) as limits, files_opened_once():
-            found.append(_gated(file, domain, demanded, limits, confidence, seed))
+            found.append(_gated(file, domain, demanded, limits, confidence, seed, len(files) == 1 or json))
         if not json:
-            print_lines(found[-1].line)
+            print_lines(found[-1].line if len(files) == 1 else _short_line(found[-1]))
+    if not json and len(files) > 1:
+        print_lines(*_summary(found, policy))
     with ending(gravest(one.code for one in found)):
         if json:
             print_json([_gate_json(one) for one in found])
@@ -143,9 +148,9 @@ def _gate_json(one: Gate) -> dict[str, Any]:
 
 
 def _gated(
-    file: str, domain: str | None, demanded: Policy, limits: Limits, confidence: float, seed: int
+    file: str, domain: str | None, demanded: Policy, limits: Limits, confidence: float, seed: int, loud: bool = True
 ) -> Gate:  # fmt: skip
-    """Return what a policy says of one file; what cannot be audited is said too and stops no other file."""
+    """Return what a policy says of one file; what cannot be audited stops no other file (`loud`: an error line)."""
     from recon.cli.session import open_release
     from recon.readers.loading.settled import strengthened_release
     from recon.report.audit import audit
@@ -160,12 +165,40 @@ def _gated(
             settled = settled_early(release, demanded, limits)
             document = (settled or audit(release, demanded, limits=limits, seed=seed)).to_dict()
     except (ReconError, OSError) as error:
-        print_error(error)
+        if loud:
+            print_error(error)
         why = " ".join(str(error).split()).removeprefix(f"{file}: ")
         return Gate(file, of_error(error), f"{file}: not audited: {why}", None, why)
     assessment = document["assessment"]
     code = of_verdict(document["facts"]["status"], assessment["outcome"])
     return Gate(file, code, f"{file}: {assessment['verdict']}: {assessment['sentence']}", document)
+
+
+def _short_line(one: Gate) -> str:
+    """Return what a gate says of one file of several in at most LINE characters; a long path is cut in front."""
+    verdict, why = "not audited", ""
+    if one.document is not None:
+        verdict, checks = one.document["assessment"]["verdict"], one.document["assessment"]["checks"]
+        short = [f"{check['title'].lower()} {check['found']}" for check in checks if check["outcome"] != "met"]
+        why = f": {short[0]}; {len(short)} of {len(checks)} checks not met" if short else ": all checks met"
+        if len(why) > LINE // 2:
+            why = f": {len(short)} of {len(checks)} checks not met"
+    room = LINE - len(f"{verdict}{why}  ")
+    file = one.file if len(one.file) <= room else f"...{one.file[3 - room :]}"
+    return f"{file}: {verdict}{why}"
+
+
+def _summary(found: list[Gate], policy: str) -> list[str]:
+    """Return how often each verdict was given, why files were not audited, and what says more of one."""
+    verdicts = Counter("not audited" if g.document is None else g.document["assessment"]["verdict"] for g in found)
+    unread = [f"{one.file}: not audited: {one.why}" for one in found if one.document is None]
+    of_each = ", ".join(f"{number:,} {verdict}" for verdict, number in verdicts.most_common())
+    return [
+        "",
+        f"{len(found):,} files: {of_each}",
+        *unread,
+        f"of one file: recon gate FILE --policy {shlex.quote(policy)}",
+    ]
 
 
 def _write_results(found: list[Gate], sarif: str | None, junit: str | None) -> None:
