@@ -1,21 +1,25 @@
 """How much of its smaller class a forest whose bags are known gives back: balance, noise, classes, knowledge by name.
 
     python tests/bench/balance.py [--quick | --lines BEGINNING ...] [--check]
+    python tests/bench/balance.py --draw > docs/balance-curve.svg
 
 Jobs begin with rare, balance, trees, noisy, overlapping, three, unseeded, adult19, known. Rows are those of `made` in
 tests/test_rare_class.py (20 columns of floats, 8 of them informative), breast cancer, or Adult in the data folder
 (RECON_DATA); each forest has the default work (60 units). Figures of a line are those of the class with fewest rows;
-that no true leaf is excluded is asserted. What a line says: harness.py.
+that no true leaf is excluded is asserted. The picture is that of the lines "balance" in results/balance.json, drawn as
+curve.py draws. What a line says: harness.py.
 """
 
 from __future__ import annotations
 
 import functools
+import json
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
+import curve
 from harness import ROOT, Job, Line, main, measured
 from positions import FIT, rows_of, true_values, warm
 
@@ -143,6 +147,40 @@ def jobs() -> dict[str, Job]:
 
 
 JOBS = jobs()
+COLOURS = dict(zip(SIZES, (10, 30, 100, 200), strict=True))  # of numbers of rows, as curve.py has them of trees
+
+
+def kept() -> dict[int, dict[int, dict[str, Any]]]:
+    """Return what was measured of the smaller class by numbers of rows and percent, as shares."""
+    lines = json.loads((Path(__file__).parent / "results" / "balance.json").read_text(encoding="utf-8"))["lines"]
+    out: dict[int, dict[int, dict[str, Any]]] = {rows: {} for rows in SIZES}
+    for rows in SIZES:
+        for percent in BALANCES:
+            line = lines[f"balance {rows:,} with {percent} %"]
+            more, rare = line["more"], line["said"]["of the class"]
+            shares = {"leaves": more["leaves of the class %"] / 100, "labels": more["labels of the class"] / rare}
+            out[rows][percent] = shares | {"ended": more["ended"], "rare": rare}
+    return out
+
+
+def draw() -> None:
+    """Print the picture: leaves and labels of the smaller class proved, over its share and over its number of rows."""
+    found, gap = kept(), curve.WIDE + curve.GAP
+    curve.head(curve.LEFT + 3 * gap, curve.TOP + curve.HIGH + 56, "Leaves and labels of the smaller class proved")
+    share = curve.Across(50, 1, {percent: f"{percent} %" for percent in BALANCES})
+    curve.panel(curve.LEFT, curve.TOP, "over its share of all rows", share, {COLOURS[n]: p for n, p in found.items()})
+    number = curve.Across(5, 2_000, {n: f"{n:,}" for n in (5, 10, 20, 50, 100, 200, 500, 2_000)})
+    by_number = {COLOURS[n]: {one["rare"]: one for one in p.values()} for n, p in found.items()}
+    curve.panel(curve.LEFT + gap, curve.TOP, "over its number of rows", number, by_number)
+    said = ("up: share of the smaller class, in percent;", "solid: its leaves proved; dotted: its labels;")
+    ends = "ring: the default work ended it" if any("incomplete" in str(p) for p in found.values()) else "all complete"
+    colours = {COLOURS[rows]: f"{rows:,} rows" for rows in SIZES}
+    curve.legend(curve.LEFT + 2 * gap, curve.TOP, colours, *said, f"across: logarithmic; {ends}")
+    print("</svg>")
+
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--draw"]:
+        draw()
+        sys.exit()
     main("balance", JOBS)

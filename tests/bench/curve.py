@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -141,51 +142,72 @@ def draw() -> None:
     found = kept()
     width, panels = LEFT + PANELS * (WIDE + GAP), [name for name in SIZES if name in found]
     height = TOP + math.ceil((len(panels) + 1) / PANELS) * (HIGH + GAP)
-    print(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">')
-    print("<title>Share of leaves and labels proved by position, over rows and trees</title>")
-    print(f"<style>{STYLE}</style>")
+    head(width, height, "Share of leaves and labels proved by position, over rows and trees")
     for at, name in enumerate(panels):
         x, y = LEFT + at % PANELS * (WIDE + GAP), TOP + at // PANELS * (HIGH + GAP)
-        panel(x, y, NAMES[name], found[name])
+        panel(x, y, NAMES[name], ROWS, found[name])
     at = len(panels)
-    legend(LEFT + at % PANELS * (WIDE + GAP), TOP + at // PANELS * (HIGH + GAP))
+    said = ("solid: leaves proved; dotted: labels proved", f"ring: ended after {SECONDS:.0f} s of CPU", "across: rows")
+    colours = {trees: f"{trees} trees" for trees in TREES}
+    legend(LEFT + at % PANELS * (WIDE + GAP), TOP + at // PANELS * (HIGH + GAP), colours, *said)
     print("</svg>")
 
 
-def place(x: int, y: int, rows: float, share: float) -> tuple[float, float]:
-    """Return the point of a panel for a number of rows (50 to 1,000, by its logarithm) and a share."""
-    return x + WIDE * math.log(rows / 50) / math.log(20), y + HIGH * (1 - share)
+def head(width: int, height: int, title: str) -> None:
+    """Print how a picture begins."""
+    print(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">')
+    print(f"<title>{title}</title>")
+    print(f"<style>{STYLE}</style>")
 
 
-def panel(x: int, y: int, name: str, each: dict[int, dict[int, dict[str, Any]]]) -> None:
-    """Print one panel."""
+@dataclass(frozen=True)
+class Across:
+    """The axis across: logarithmic from `first` to `last`, `ticks` and what is written at each."""
+
+    first: float
+    last: float
+    ticks: dict[float, str]
+
+    def part(self, value: float) -> float:
+        """Return where a value lies, 0 at the left end."""
+        return math.log(value / self.first) / math.log(self.last / self.first)
+
+
+ROWS = Across(50, 1_000, {rows: f"{rows:,}" for rows in (50, 100, 200, 500, 1_000)})
+
+
+def panel(x: int, y: int, name: str, across: Across, each: dict[int, dict[float, dict[str, Any]]]) -> None:
+    """Print one panel: of each colour by its number, leaves and labels proved over the values across."""
+
+    def place(value: float, share: float) -> tuple[float, float]:
+        return x + WIDE * across.part(value), y + HIGH * (1 - share)
+
     print(f'<text class="head" x="{x}" y="{y - 10}">{name}</text>')
     for share in (0.0, 0.5, 1.0):
-        _, at = place(x, y, 50, share)
+        _, at = place(across.first, share)
         print(f'<path class="grid" d="M{x} {at:.1f}h{WIDE}"/>')
         print(f'<text class="small" x="{x - 6}" y="{at + 4:.1f}" text-anchor="end">{100 * share:.0f} %</text>')
-    for rows in (50, 100, 200, 500, 1_000):
-        across, _ = place(x, y, rows, 0)
-        print(f'<path class="axis" d="M{across:.1f} {y + HIGH}v4"/>')
-        print(f'<text class="small" x="{across:.1f}" y="{y + HIGH + 16}" text-anchor="middle">{rows:,}</text>')
+    for tick, text in across.ticks.items():
+        left, _ = place(tick, 0)
+        print(f'<path class="axis" d="M{left:.1f} {y + HIGH}v4"/>')
+        print(f'<text class="small" x="{left:.1f}" y="{y + HIGH + 16}" text-anchor="middle">{text}</text>')
     print(f'<path class="axis" d="M{x} {y}V{y + HIGH}H{x + WIDE}"/>')
-    for trees, points in sorted(each.items()):
+    for colour, points in sorted(each.items()):
         for what, kind in (("labels", " label"), ("leaves", "")):
-            spots = [place(x, y, n, p[what]) for n, p in points.items()]
+            spots = [place(n, p[what]) for n, p in points.items()]
             path = "L".join(f"{a:.1f} {b:.1f}" for a, b in spots)
-            print(f'<path class="curve t{trees}{kind}" d="M{path}"/>')
+            print(f'<path class="curve t{colour}{kind}" d="M{path}"/>')
         for n, p in points.items():
-            a, b = place(x, y, n, p["leaves"])
+            a, b = place(n, p["leaves"])
             kind = "dot" if p["ended"] == "complete" else "cut"
-            print(f'<circle class="t{trees} {kind}" cx="{a:.1f}" cy="{b:.1f}" r="2.5" stroke-width="1.5"/>')
+            print(f'<circle class="t{colour} {kind}" cx="{a:.1f}" cy="{b:.1f}" r="2.5" stroke-width="1.5"/>')
 
 
-def legend(x: int, y: int) -> None:
-    """Print what the lines mean."""
-    for at, trees in enumerate(TREES):
-        print(f'<path class="curve t{trees}" d="M{x} {y + 18 * at}h28"/>')
-        print(f'<text x="{x + 36}" y="{y + 18 * at + 4}">{trees} trees</text>')
-    said = ("solid: leaves proved; dotted: labels proved", f"ring: ended after {SECONDS:.0f} s of CPU", "across: rows")
+def legend(x: int, y: int, colours: dict[int, str], *said: str) -> None:
+    """Print what the colours and lines mean."""
+    for at, (colour, text) in enumerate(colours.items()):
+        print(f'<path class="curve t{colour}" d="M{x} {y + 18 * at}h28"/>')
+        print(f'<text x="{x + 36}" y="{y + 18 * at + 4}">{text}</text>')
     for at, text in enumerate(said):
         print(f'<text class="small" x="{x}" y="{y + 84 + 16 * at}">{text}</text>')
 
