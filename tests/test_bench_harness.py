@@ -169,6 +169,17 @@ def test_tables_of_the_documentation_are_those_of_the_results():
         assert marks == ["results of", "end of results"] * len(tables.BLOCK.findall(text))
 
 
+def test_the_picture_of_the_balance_is_drawn_from_the_results(capsys):
+    import balance
+
+    balance.draw()
+    picture = capsys.readouterr().out
+    assert picture == (ROOT / "docs" / "balance-curve.svg").read_text(encoding="utf-8")
+    assert picture.count("<circle") == 2 * len(balance.SIZES) * len(balance.BALANCES)
+    assert "prefers-color-scheme: dark" in picture
+    assert "(balance-curve.svg)" in (ROOT / "docs" / "random-forest.md").read_text(encoding="utf-8")
+
+
 def test_tables_are_sorted_and_say_what_a_line_reached(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "RESULTS", tmp_path)
     results = Results("made", tmp_path)

@@ -166,16 +166,19 @@ def kept() -> dict[int, dict[int, dict[str, Any]]]:
 def draw() -> None:
     """Print the picture: leaves and labels of the smaller class proved, over its share and over its number of rows."""
     found, gap = kept(), curve.WIDE + curve.GAP
-    curve.head(curve.LEFT + 3 * gap, curve.TOP + curve.HIGH + 56, "Leaves and labels of the smaller class proved")
-    share = curve.Across(50, 1, {percent: f"{percent} %" for percent in BALANCES})
-    curve.panel(curve.LEFT, curve.TOP, "over its share of all rows", share, {COLOURS[n]: p for n, p in found.items()})
-    number = curve.Across(5, 2_000, {n: f"{n:,}" for n in (5, 10, 20, 50, 100, 200, 500, 2_000)})
+    curve.head(curve.LEFT + 3 * gap, curve.TOP + curve.HIGH + 48, "Leaves and labels of the smaller class proved")
+    ticks = {percent: f"{percent} %" for percent in BALANCES}
+    share = curve.Across(50, 1, ticks, "the smaller class, of all rows (logarithmic)")
+    curve.panel(curve.LEFT, curve.TOP, "By class balance", share, {COLOURS[n]: p for n, p in found.items()})
+    ticks = {n: f"{n:,}" for n in (5, 10, 20, 50, 100, 200, 500, 2_000)}
+    number = curve.Across(5, 2_000, ticks, "rows of the smaller class (logarithmic)")
     by_number = {COLOURS[n]: {one["rare"]: one for one in p.values()} for n, p in found.items()}
-    curve.panel(curve.LEFT + gap, curve.TOP, "over its number of rows", number, by_number)
-    said = ("up: share of the smaller class, in percent;", "solid: its leaves proved; dotted: its labels;")
-    ends = "ring: the default work ended it" if any("incomplete" in str(p) for p in found.values()) else "all complete"
+    curve.panel(curve.LEFT + gap, curve.TOP, "By rows of the class", number, by_number)
+    said = ["up: proved for certain of the smaller class,", "solid: its leaves; dotted: its labels"]
+    if any(one["ended"] != "complete" for p in found.values() for one in p.values()):
+        said.append("ring: the default work ended it")
     colours = {COLOURS[rows]: f"{rows:,} rows" for rows in SIZES}
-    curve.legend(curve.LEFT + 2 * gap, curve.TOP, colours, *said, f"across: logarithmic; {ends}")
+    curve.legend(curve.LEFT + 2 * gap, curve.TOP, colours, *said)
     print("</svg>")
 
 

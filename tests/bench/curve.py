@@ -162,11 +162,12 @@ def head(width: int, height: int, title: str) -> None:
 
 @dataclass(frozen=True)
 class Across:
-    """The axis across: logarithmic from `first` to `last`, `ticks` and what is written at each."""
+    """The axis across: logarithmic from `first` to `last`, `ticks` and what is written at each and below all."""
 
     first: float
     last: float
     ticks: dict[float, str]
+    caption: str = ""
 
     def part(self, value: float) -> float:
         """Return where a value lies, 0 at the left end."""
@@ -192,6 +193,9 @@ def panel(x: int, y: int, name: str, across: Across, each: dict[int, dict[float,
         print(f'<path class="axis" d="M{left:.1f} {y + HIGH}v4"/>')
         print(f'<text class="small" x="{left:.1f}" y="{y + HIGH + 16}" text-anchor="middle">{text}</text>')
     print(f'<path class="axis" d="M{x} {y}V{y + HIGH}H{x + WIDE}"/>')
+    if across.caption:
+        place_below = f'x="{x + WIDE // 2}" y="{y + HIGH + 34}"'
+        print(f'<text class="small" {place_below} text-anchor="middle">{across.caption}</text>')
     for colour, points in sorted(each.items()):
         for what, kind in (("labels", " label"), ("leaves", "")):
             spots = [place(n, p[what]) for n, p in points.items()]
