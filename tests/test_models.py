@@ -635,3 +635,24 @@ def test_what_is_too_large_is_refused_before_it_is_built(tmp_path):
     ]
     assert not wrong
     assert not [*tmp_path.glob("out.*")]
+
+
+@pytest.mark.slow
+def test_a_refusal_says_which_model_fits():
+    """Sizes of the models row by row, and the step that works: a domain, then CP-SAT by rows within the memory."""
+    path, table = (EXAMPLES / name for name in ("diabetes_forest.joblib", "diabetes_rows.csv"))
+    with pytest.raises(recon.ReconError, match=r"a declared domain is \(--domain\)"):
+        models.cpsat(path)
+    with pytest.raises(recon.ReconError, match=r"declare it: --domain"):
+        models.cnf(path)
+    rows = pd.read_csv(table)
+    release = recon.load(path, domain=recon.Domain.from_frame(rows, rows.columns[-1]))
+    with pytest.raises(recon.ReconError, match=r"by='rows'\) about 0.4 GB"):
+        models.cpsat(release)
+    with pytest.raises(
+        recon.ReconError, match=r"6.8 GB \(--memory\); row by row recon.models.cpsat\(release, by='rows'\)"
+    ):
+        models.cnf(release)
+    model, mapping = models.cpsat(release, by="rows", limits=recon.Limits(memory=1 << 29))
+    assert mapping.exact
+    assert (len(model.proto.variables), len(model.proto.constraints)) == (437_662, 878_692)

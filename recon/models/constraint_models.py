@@ -15,12 +15,13 @@ from recon.queries.answers.counting import convention_of
 from recon.queries.noisy.denoising import certain_release
 from recon.readers.loading.loading import Released, release_of
 from recon.readers.loading.settled import strengthened_release
-from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.foundation.errors import ReleaseError, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.proofs.export.formats import clause_comments, cpsat_model, highs_model
-from solvers.proofs.export.integer_program import IntegerProgram
+from solvers.proofs.export.integer_program import IntegerProgram, row_sizes
 from solvers.proofs.export.world_rows import ClauseForm
 from solvers.statements.observations import observations
+from solvers.statements.release import Release
 
 if TYPE_CHECKING:
     import highspy
@@ -122,11 +123,25 @@ def mapping_of(release: EncodedRelease, to: str, convention: str | None, limits:
 
     Raises `Unsupported` and `Inconclusive` as `cpsat` and `cnf`.
     """
-    if to == "dimacs":
-        form = ClauseForm.of(release.statements, convention_of(release, convention or "ordered"), limits)
-        return Mapping(release, form, (*title(release, to), *about_rows(release, form.rows)))
-    program = IntegerProgram.of(release.statements, limits)
-    return Mapping(release, program, (*title(release, to), *about_cells(release, program)))
+    try:
+        if to == "dimacs":
+            form = ClauseForm.of(release.statements, convention_of(release, convention or "ordered"), limits)
+            return Mapping(release, form, (*title(release, to), *about_rows(release, form.rows)))
+        program = IntegerProgram.of(release.statements, limits)
+        return Mapping(release, program, (*title(release, to), *about_cells(release, program)))
+    except TooLarge as error:
+        raise TooLarge(f"{error}{_row_models(release.statements, to)}") from None
+
+
+def _row_models(release: Release, to: str) -> str:
+    """Return how large the models row by row are, which need no cells, as the end of a refusal."""
+    if release.rows.high is None or release.coarse:
+        return ""
+    if release.domain.relative:
+        return "; row by row no cells are needed, but a declared domain is (--domain)"
+    clauses, literals = (f"{size / (1 << 30):,.1f} GB" for size in row_sizes(release))
+    other = "" if to == "dimacs" else f"--to dimacs takes at most about {clauses} (--memory), "
+    return f"; row by row {other}recon.models.cpsat(release, by='rows') about {literals}"
 
 
 def _with_settled_partition(release: Released, limits: Limits | None) -> EncodedRelease:

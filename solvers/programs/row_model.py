@@ -123,6 +123,15 @@ def _literals_of(release: Release) -> int:
     return whole + len(boxes) + sum(bool(r.minus) for r in regions) + len(steps)
 
 
+def literals_needed(release: Release, rows: int, attributes: Sequence[int]) -> tuple[int, int]:
+    """Return how many Booleans rows of these attributes take, and how many bytes each."""
+    partitions = release.partitions.values()
+    regions = sum(len(b.boxes) for b in partitions) + len(release.blocks) - len(partitions)
+    values = sum(len(release.domain.attributes[k].sizes) for k in attributes)
+    solved, stated = (regions + values) * rows, (_literals_of(release) + values) * rows
+    return max((solved, LITERAL_BYTES), (stated, STATED_BYTES), key=math.prod)
+
+
 class RowModel:
     """The CP-SAT model of a release with a known number of rows, row by row."""
 
@@ -132,11 +141,7 @@ class RowModel:
         self.release, self.n, self.limits = release, self._number(release), limits
         self.model = cp_model.CpModel()
         named = self._named(release)
-        partitions = release.partitions.values()
-        regions = sum(len(b.boxes) for b in partitions) + len(release.blocks) - len(partitions)
-        values = sum(len(release.domain.attributes[k].sizes) for k in named)
-        solved, stated = (regions + values) * self.n, (_literals_of(release) + values) * self.n
-        needed, each = max((solved, LITERAL_BYTES), (stated, STATED_BYTES), key=math.prod)
+        needed, each = literals_needed(release, self.n, named)
         if needed * each > limits.memory:
             size = needed * each / (1 << 30)
             raise TooLarge(f"a model row by row needs about {needed:,} Booleans, {size:.1f} GB (--memory)")

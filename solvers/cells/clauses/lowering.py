@@ -162,7 +162,9 @@ class Lowering:
         if release.rows.high is None:
             raise Unsupported("the number of rows is unbounded: rows cannot be written out")
         if raw and release.domain.relative:
-            raise Unsupported("a continuous attribute has no 'resolution': its values are no bits")
+            raise Unsupported(
+                "a continuous attribute has no 'resolution': its values are no bits (declare it: --domain)"
+            )
         if raw and release.coarse:
             raise Unsupported("an attribute whose values are summed has too many values: its values are no bits")
         self.release, self.raw, self.maximum = release, raw, release.rows.high

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
+from solvers.cells.clauses.gates import CLAUSE_BYTES
 from solvers.cells.system import CellSystem, system_of
 from solvers.cells.worlds import filled_cells, list_worlds
 from solvers.foundation.array_types import Ints
@@ -37,7 +38,7 @@ from solvers.foundation.exact import OPEN
 from solvers.foundation.limits import Limits
 from solvers.positions.known_world import part_of
 from solvers.programs.cell_model import histogram_of
-from solvers.programs.row_model import RowLiterals, RowModel
+from solvers.programs.row_model import RowLiterals, RowModel, literals_needed
 from solvers.proofs.export.world_rows import ExportedRows
 from solvers.statements.boxes import RowSpace, spans
 from solvers.statements.questions.query import Convention
@@ -67,6 +68,14 @@ class _RawLiterals(RowLiterals):
         return cp_model.Domain.from_intervals([list(pair) for pair in held])
 
 
+def row_sizes(release: Release) -> tuple[float, float]:
+    """Return about how many bytes the rows of a release take, in its own order: as clauses, and as a CP-SAT model."""
+    rows = ExportedRows.of(release, "ordered")
+    named = range(len(release.domain.attributes))
+    literals = literals_needed(rows.rest, release.rows.high or 0, named)
+    return rows.clauses * CLAUSE_BYTES, float(math.prod(literals))
+
+
 class RowProgram(RowModel):
     """The CP-SAT model of a release over raw values, a solution per world of its convention."""
 
@@ -77,7 +86,8 @@ class RowProgram(RowModel):
         if release.rows.high is None:
             raise Unsupported("the number of rows is unbounded: rows cannot be written out")
         if release.domain.relative:
-            raise Unsupported("a continuous attribute has no 'resolution': its values are no numbers of a model")
+            why = "its values are no numbers of a model (declare it: --domain)"
+            raise Unsupported(f"a continuous attribute has no 'resolution': {why}")
         if release.coarse:
             raise Unsupported(
                 "an attribute whose values are summed has too many values: they are no numbers of a model"

@@ -90,6 +90,12 @@ class ExportedRows:
         return replace(self.release, blocks=tuple(self.release.blocks[b] for b in kept), observed=observed)
 
     @cached_property
+    def clauses(self) -> float:
+        """Return about how many clauses state the rows, infinity where their number has no end."""
+        drawn = sum(len(one.rows) * max(n for _, n in one.rows).bit_length() for one in self.of_bags if one.rows)
+        return clauses_needed(self.rest, raw=True) + ADDER_CLAUSES * drawn
+
+    @cached_property
     def of_bags(self) -> tuple[BagStatement, ...]:
         """Return what the trees on known bags count, position by position."""
         out, label = [], self.release.domain.label
@@ -218,10 +224,8 @@ class ClauseForm:
     def of(cls, release: Release, convention: Convention, limits: Limits) -> ClauseForm:
         """Return the clauses; raises `Unsupported` or `TooLarge` where they cannot be written."""
         rows = ExportedRows.of(release, convention)
-        drawn = sum(len(one.rows) * max(n for _, n in one.rows).bit_length() for one in rows.of_bags if one.rows)
-        needed = clauses_needed(rows.rest, raw=True) + ADDER_CLAUSES * drawn
-        if drawn and not release.domain.relative and needed * CLAUSE_BYTES > limits.memory:
-            raise size_error(needed)
+        if rows.of_bags and not release.domain.relative and rows.clauses * CLAUSE_BYTES > limits.memory:
+            raise size_error(rows.clauses)
         made = state_clauses(rows.rest, limits, raw=True, sorted_rows=convention == "multiset")
         _fix_leaves(made, rows)
         _state_bags(made, rows)
