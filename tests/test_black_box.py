@@ -135,6 +135,14 @@ def test_numbers_beside_the_domain_are_the_nearest_value():
     assert box.predict_proba(x)[:, 1].tolist() == [0, 1, 0, 1, 0, 1]
 
 
+def test_positions_beyond_64_bits_are_told_apart():
+    """A grid from -10^30 on has positions that neither int64 nor doubles hold: rows go where their numbers say."""
+    domain = Domain((Grid.between("age", -(10**30), 90),), Categorical("ill", ("no", "yes")))
+    model = boxed(tree(inner("age", Test(high=45), 1, 2), leaf(3, 0), leaf(0, 3)), domain=domain, columns=["age"])
+    rows = np.array([[44.0], [45.0], [46.0], [1e40], [-1e40], [-(2.0**70)]])
+    assert model.predict_proba(rows)[:, 1].tolist() == [0, 0, 1, 1, 0, 0]
+
+
 def test_rule_lists_give_an_empty_rule_the_shares_of_all_and_clip_noise():
     smoker, old = ("smoker", Test(values=(1,))), ("age", Test(low=60))
     rules = (Rule((smoker, old), Support((0, 0))), Rule((smoker,), Support((3, 1))), Rule((), Support((1, 7))))

@@ -26,10 +26,12 @@ from encoders.domain.values import (
     Test,
     Value,
     complement,
+    exact,
     from_text,
     intersection,
 )
 from encoders.encode.encoder import EncodedRelease
+from encoders.models.nodes import as_integers
 from recon.readers.frames.selections import (
     columns_by_attribute,
     distinct_cells,
@@ -43,6 +45,7 @@ from solvers.foundation.errors import ReleaseError, Unsupported
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bits = NDArray[np.bool_]
+MAX_EXACT = 1 << 53  # positions that doubles tell apart
 
 
 class Target(Protocol):
@@ -329,8 +332,8 @@ def line(name: str, domain: Domain, tests: Iterable[Test]) -> NameLine:
     k = domain.place.get(name)
     attribute = Categorical(name, (0, 1)) if k is None else domain.all[k]
     ends = {end for test in tests for span in _spans_of(attribute, test)[0] for end in span if end is not None}
-    dtype = np.complex128 if isinstance(attribute, Continuous) else np.int64
-    return NameLine(name, attribute, np.unique(np.array(list(ends), dtype=dtype)))
+    cuts = np.array(list(ends), np.complex128) if isinstance(attribute, Continuous) else as_integers(list(ends))
+    return NameLine(name, attribute, np.unique(cuts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -427,8 +430,8 @@ class InputLayout:
                 both = intersection(left, passed if bit else _complement(passed, attribute))
                 left = both or left
             found.append(_first_place(attribute, left))
-        dtype = np.float64 if isinstance(attribute, Continuous) else np.int64
-        return np.array(found, dtype=dtype)[back.reshape(-1)]
+        places = np.array(found, np.float64) if isinstance(attribute, Continuous) else as_integers(found)
+        return places[back.reshape(-1)]
 
 
 def name_list(names: Sequence[str]) -> str:
@@ -461,7 +464,11 @@ def _places_of(attribute: AnyAttribute, x: Floats) -> NDArray[Any]:
         return x
     empty = np.isnan(x)
     filled = np.where(empty, 0.0, x)
-    if isinstance(attribute, Grid):
+    if isinstance(attribute, Grid) and attribute.count > MAX_EXACT:
+        within = np.clip(filled, float(attribute.minimum), float(attribute.maximum)).tolist()
+        nearest = [round((exact(number) - attribute.minimum) / attribute.step) for number in within]
+        found = as_integers([min(max(k, 0), attribute.count - 1) for k in nearest])
+    elif isinstance(attribute, Grid):
         steps = np.rint((filled - float(attribute.minimum)) / float(attribute.step))
         found = np.clip(steps, 0, attribute.count - 1).astype(np.int64)
     elif attribute.numeric:
