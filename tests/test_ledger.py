@@ -40,6 +40,7 @@ from recon.readers.inspection.ledger.lines import _json_spaces
 from recon.readers.inspection.ledgers import ledger_of
 from recon.readers.inspection.objects.traversal import _stray
 from recon.readers.inspection.searching import searched
+from recon.readers.inspection.stripping import strip
 from recon.readers.loading.loading import uses_of
 from recon.readers.stored.binary.rds import RObject
 from solvers.foundation.errors import ReconError
@@ -48,6 +49,8 @@ extra("sklearn")
 from scipy.interpolate import make_interp_spline  # noqa: E402
 from sklearn.base import clone  # noqa: E402
 from sklearn.covariance import GraphicalLasso  # noqa: E402
+from sklearn.datasets import load_iris  # noqa: E402
+from sklearn.ensemble import RandomForestClassifier  # noqa: E402
 from sklearn.kernel_approximation import PolynomialCountSketch  # noqa: E402
 from sklearn.linear_model import SGDClassifier  # noqa: E402
 from sklearn.naive_bayes import GaussianNB  # noqa: E402
@@ -101,6 +104,7 @@ def test_what_hangs_on_an_estimator_is_not_understood(name):
     assert "unknown" in {f.level for f in inspect_bytes(pickle.dumps(model)).findings}
 
 
+IRIS = load_iris(return_X_y=True)
 PEOPLE = [(18 + 7 * i % 71, 12_000 + 7_919 * i, i % 2) for i in range(24)]
 DAY = datetime(2020, 1, 1, tzinfo=UTC)
 Level = Enum("Level", "no yes")
@@ -347,6 +351,24 @@ def test_padding_of_records_is_read():
     after = inspect_bytes(bytes(data))
     assert "unknown" not in {f.level for f in before.findings}
     assert "tree_.nodes" in {f.path for f in after.findings if f.level == "unknown"}
+
+
+def test_copies_of_trees_keep_memory_that_a_stripped_copy_has_not(tmp_path):
+    model = RandomForestClassifier(3, random_state=0).fit(*IRIS)
+    nodes = model.estimators_[1].tree_.__getstate__()["nodes"]
+    data = bytearray(pickle.dumps(model))
+    at = bytes(data).index(nodes.tobytes())
+    data[at + 57 : at + 64] = np.float64(IRIS[0][0, 0]).tobytes()[:7]  # as copy.deepcopy leaves it
+    (one,) = [f for f in inspect_bytes(bytes(data)).findings if f.level == "unknown"]
+    assert (one.path, one.rule, one.removable) == ("estimators_[1].tree_.nodes", "padding", True)
+    assert any(e.status == "used" and e.path.endswith("tree_.nodes") for e in inspect_bytes(bytes(data)).ledger.entries)
+    path, out = tmp_path / "copy.pkl", tmp_path / "stripped.pkl"
+    path.write_bytes(data)
+    found = strip(path, out)
+    assert "unknown" not in {f.level for f in found.after.findings}
+    assert "fields of records are 0 in 1 array" in found.proof[0]
+    again = pickle.loads(out.read_bytes())
+    assert np.array_equal(again.predict_proba(IRIS[0]), model.predict_proba(IRIS[0]))
 
 
 def test_containers_hold_nothing_beside_their_content():

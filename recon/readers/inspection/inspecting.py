@@ -15,6 +15,8 @@ from recon.readers.inspection.documents.published import completed, draft_findin
 from recon.readers.inspection.findings.findings import (
     EXAMPLES,
     LEVELS,
+    PADDING,
+    SAVE_THE_FITTED,
     Finding,
     Level,
     merge_findings,
@@ -173,7 +175,10 @@ def inspect_bytes(data: bytes, file: str = "", memory: int = 1 << 30) -> Inspect
 def inspect_stored(stored: StoredFile, data: bytes, file: str, memory: int) -> Inspection:
     """Return the inspection of an opened file, `data` its content as it stands."""
     graph = inspect_graph(stored.root, memory)
-    found = graph.findings + (member_leftovers(data) if stored.format == "skops" else [])
+    found = graph.findings
+    if stored.format == "skops":  # arrays of an archive are files, which copies have as they are
+        found = [replace(f, removable=False, remove=SAVE_THE_FITTED) if f.rule == PADDING else f for f in found]
+        found += member_leftovers(data)
     found += odd_findings(stored.odd, stored.format)
     trees = any(one.rule in TREES for one in found)
     rows, findings = completed(graph.rows, found, data, memory, trees and boosted(graph.classes))

@@ -25,10 +25,11 @@ from recon.readers.formats.sklearn.trees.seeds import bags
 from recon.readers.inspection.findings.findings import Finding, naming
 from recon.readers.inspection.graphs import matches
 from recon.readers.inspection.inspecting import Inspection, inspect_stored, read_file
-from recon.readers.inspection.objects.traversal import GraphPlace, seed_findings, traverse
-from recon.readers.stored.objects.arrays import resolve
+from recon.readers.inspection.objects.traversal import GraphPlace, replace_value, seed_findings, traverse
+from recon.readers.stored.objects.arrays import padding_bytes, resolve, without_padding
 from recon.readers.stored.objects.things import Thing
 from recon.readers.stored.rewriting import StoredFile, open_stored, write_pickle, write_skops
+from solvers.foundation.displayed import many
 from solvers.foundation.errors import EngineError, ReleaseError, Unsupported
 
 POINTS = 100_000  # points walked through the trees of each file, in all
@@ -82,7 +83,8 @@ def _stripped(data: bytes, file: str, out: str, memory: int) -> tuple[Stripped, 
     before = inspect_stored(stored, data, file, memory)
     edits = _edits(stored.root)
     removed = tuple(f for f in before.findings if f.removable)
-    if not edits or not removed:
+    cleared = 0 if stored.format == "skops" else _clear_padding(stored.root)
+    if not (edits or cleared) or not removed:
         raise Unsupported(
             "nothing in it can be taken out without the risk that predictions change: the remedies say what else to do"
         )
@@ -97,8 +99,10 @@ def _stripped(data: bytes, file: str, out: str, memory: int) -> tuple[Stripped, 
     kept = _compare(original.root, copy.root)
     after = inspect_stored(copy, content, out, memory)
     _gone(copy.root, list(after.findings), removed)
+    zeros = f", but the bytes between the fields of records are 0 in {many(cleared, 'array')}" if cleared else ""
     proof = (
-        f"the copy was read again: {len(edits):,} values are None, the other {kept:,} are as they were, bit for bit",
+        f"the copy was read again: {len(edits):,} values are None, the other {kept:,} are as they were, bit for "
+        f"bit{zeros}",
         *_trees_agree(original.root, copy.root),
     )
     return Stripped(before, after, removed, proof), content
@@ -132,12 +136,14 @@ def _leave_out(place: GraphPlace) -> None:
     if place.holder is not None:
         place.holder[place.step[-1]] = None
         return
-    state = place.owner.state if place.owner is not None else None
-    for part in state if isinstance(state, tuple) else (state,):
-        if isinstance(part, dict) and place.attribute in part:
-            part[place.attribute] = None
-            return
-    raise EngineError(f"{place.path} cannot be taken out of the object's state: nothing was written")
+    if not replace_value(place, None):
+        raise EngineError(f"{place.path} cannot be taken out of the object's state: nothing was written")
+
+
+def _clear_padding(root: Any) -> int:
+    """Set the bytes between the fields of records to 0 where that can be done; return of how many arrays."""
+    places = [p for p in traverse(root) if isinstance(p.value, np.ndarray) and padding_bytes(p.value)]
+    return sum(not p.nested and replace_value(p, without_padding(p.value)) for p in places)
 
 
 def _compare(original: Any, copy: Any) -> int:
@@ -171,7 +177,9 @@ def equal(a: Any, b: Any) -> bool:
     """Return whether two values of a walk are the same; what is inside of them is walked too, and compared there."""
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         same = a.dtype == b.dtype and a.shape == b.shape
-        return same and (_equal_sequences(a, b) if a.dtype == object else a.tobytes() == b.tobytes())
+        if same and a.dtype != object:
+            return a.tobytes() == b.tobytes() or without_padding(a).tobytes() == without_padding(b).tobytes()
+        return same and _equal_sequences(a, b)
     if isinstance(a, Thing) and isinstance(b, Thing):
         if (a.kind, a.how, len(a.args), len(a.items), len(a.pairs)) != (
             b.kind,

@@ -33,6 +33,9 @@ def naming(file: str) -> Iterator[None]:
         raise ReleaseError(message, file=file) from error
 
 
+PADDING = "padding"
+_CLEAR = "set them to 0 (recon inspect --strip): nothing reads them"
+SAVE_THE_FITTED = "save the model that was fitted, not a copy of it: there they are 0"
 _TAKE_OUT = "look at what it holds, and take it out before saving if predictions do not need it"
 
 
@@ -148,6 +151,16 @@ def _merged_finding(same: list[Finding]) -> Finding:
     return dataclasses.replace(
         first, path=path, what=what, follows=follows, places=sum(one.places for one in same),
         smallest=min(sizes, default=None), models=sum(one.models for one in same), fewest=fewest,
+    )  # fmt: skip
+
+
+def padding_finding(path: str, size: int, removable: bool) -> Finding:
+    """Return the finding that bytes between the fields of records are not 0."""
+    return Finding(
+        "unknown", PADDING, path, f"{size:,} bytes between the fields of records are not 0",
+        "the memory of the program that made the copy (copy.deepcopy, numpy's copies of records): whatever stood there "
+        "before; values of training rows have been seen in such bytes", _CLEAR if removable else SAVE_THE_FITTED,
+        removable,
     )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from recon.readers.inspection.findings.findings import Finding, Level, not_understood
+from recon.readers.inspection.findings.findings import Finding, Level, not_understood, padding_finding
 from recon.readers.inspection.findings.severity import About
 from recon.readers.stored.objects.arrays import extra_bytes, is_scalar
 from recon.readers.stored.objects.raw import Name
@@ -231,7 +231,9 @@ class FileLedger:
         """
         unknown = self.unknown()
         small = [one for one in unknown if one.small]
-        found = [not_understood(one.path, one.bytes, one.what) for one in unknown if not one.small or len(small) == 1]
+        found = [not_understood(one.path, one.bytes, one.what) for one in unknown
+                 if one.why not in _CLEARED and (not one.small or len(small) == 1)]  # fmt: skip
+        found += [padding_finding(one.path, one.bytes, _CLEARED[one.why]) for one in unknown if one.why in _CLEARED]
         if len(small) > 1:
             names = ", ".join(one.path for one in small[1:_SHOWN]) + (", ..." if len(small) > _SHOWN else "")
             what = f"{sum(one.places for one in small):,} values of up to {NUMBER} bytes (with {names})"
@@ -267,4 +269,7 @@ def _figures_entry(one: LedgerEntry, uses: Mapping[FigureKind, Use], why: str) -
 
 
 _SHOWN = 6  # names of small values
+# Bytes between the fields of records that are not 0, which a copy cannot, or can have as zeros.
+BETWEEN = ("bytes between the fields of records in a list or dict", "bytes between the fields of records")
+_CLEARED = dict(zip(BETWEEN, (False, True), strict=True))
 _LOOK = "look at what it holds; leave it out where predictions do not need it"

@@ -25,6 +25,7 @@ from recon.readers.inspection.ledger.attributes import (
 )
 from recon.readers.inspection.ledger.entries import (
     ALL,
+    BETWEEN,
     NUMBER,
     SMALL,
     LedgerEntry,
@@ -48,6 +49,7 @@ from recon.readers.stored.objects.raw import Name
 from recon.readers.stored.objects.things import Thing
 
 _SEVERAL = (list, tuple, set, frozenset)
+_PLAIN = (bool, int, float, complex, str, bytes, Name)
 _LISTED = (*_SEVERAL, str, int)
 _LABELS = frozenset(["classes_", "_classes"])
 _LEVELS = frozenset(["categories_", "categories", "pandas_categorical", "known_categories", "_known_categories"])
@@ -61,7 +63,6 @@ COLUMN_NAMES = "feature_names_in_"  # told by itself, with a bound of its own: e
 LONGEST_NAME = 64  # characters of the name of a column or class
 # Entries of a list that a parameter may be given; numbers of parameters in a file beside the first of each.
 MAX_LIST_ENTRIES = 8
-PAIR = 2  # numbers that a list may have inside of a list where fits have pairs
 DEEPEST_FORM = 6  # values inside values that a form tells apart
 # Different texts and names that no fit shows, in all of a file, and long numbers of parameters.
 MOST_TEXTS = 16
@@ -89,6 +90,7 @@ class HeldAttribute:
     largest: GraphPlace | None = None
     most: int = 0  # bytes of it
     extra: int = 0  # of them, beside what the values are: nothing explains them
+    padding: list[tuple[GraphPlace, int]] = field(default_factory=list)  # bytes between the fields of records
     small: bool = True
     texts: set[str] = field(default_factory=set)
     lists: bool = False  # a list, a text or a long number stands inside of a list or dict of it
@@ -159,6 +161,10 @@ def object_entries(
             said = TOO_MUCH
         if id(held.first) in stated and said[0] == "unused" and said[1] in OF_COLUMNS:  # and nothing else is in it
             said = ("used", "", OF_COLUMNS[said[1]])
+        for place, size in held.padding:
+            why = BETWEEN[place.can_be_replaced()]
+            mine = LedgerEntry(place.path, "unknown", described(place.value), size, why=why)
+            groups.setdefault((without_numbers(place.path), why), []).append(mine)
         if held.extra:
             said = ("unknown", "", "bytes beside what the values are")
         one = row_finding(held.widest, rows) if said[0] == "unknown" or said[1] == "rows" else None
@@ -202,8 +208,9 @@ def _held_attributes(places: Sequence[GraphPlace]) -> Iterable[HeldAttribute]:
             if id(value) in met:
                 continue
             met.add(id(value))
-        extra = place.extra + (padding_bytes(value) if isinstance(value, np.ndarray) else 0)
-        extra += sum(extra_bytes(p) for p in parts_of(value) if isinstance(p, Thing) and is_scalar(p))
+        if isinstance(value, np.ndarray) and (padding := padding_bytes(value)):
+            one.padding.append((place, padding))
+        extra = place.extra + sum(extra_bytes(p) for p in parts_of(value) if isinstance(p, Thing) and is_scalar(p))
         size = _own_size(value, place)
         one.entries += _plain_entries(value) + (place.owner is None and place.nested and _is_plain(value))
         if one.largest is None or (size and size > one.most):
@@ -287,11 +294,7 @@ def _is_of_array(place: GraphPlace) -> bool:
 
 
 def _is_plain(value: Any) -> bool:
-    return (
-        value is None
-        or isinstance(value, (bool, int, float, complex, str, bytes, Name))
-        or (isinstance(value, Thing) and is_scalar(value))
-    )
+    return value is None or isinstance(value, _PLAIN) or (isinstance(value, Thing) and is_scalar(value))
 
 
 def _own_texts(value: Any) -> Iterator[str]:
@@ -517,7 +520,7 @@ def _may_have_lists(held: HeldAttribute, decision: Decision | None) -> bool:
     """Return whether lists may stand in the lists of an attribute: those of parameters, as far as a decision says."""
     most, value = decision.most if decision is not None else "", held.first.value
     if "p" in most:
-        return isinstance(value, list) and all(isinstance(one, (list, tuple)) and len(one) == PAIR for one in value)
+        return isinstance(value, list) and all(isinstance(one, (list, tuple)) and len(one) == 2 for one in value)
     return bool(most) and "f" not in most and not _is_fitted(held.first)
 
 

@@ -54,6 +54,10 @@ class GraphPlace:
     depth: int = 0
     extra: int = 0
 
+    def can_be_replaced(self) -> bool:
+        """Return whether the value is an attribute in the state of an object, where another can be put."""
+        return not self.nested and self.owner is not None and self.attribute in _state_of(self.owner, self.attribute)
+
     @property
     def path(self) -> str:
         """Return the path as a user would write it; the middle of one with more than 400 steps is left out."""
@@ -452,6 +456,20 @@ def _is_short(value: Any) -> bool:
     if isinstance(value, int):
         return value.bit_length() <= 64
     return isinstance(value, (Thing, np.ndarray)) and (isinstance(value, Thing) or value.nbytes <= 8 * MOST_SEEDS)
+
+
+def replace_value(place: GraphPlace, value: Any) -> bool:
+    """Put another value into the state of the object that an attribute is of; False where it has no such state."""
+    state = {} if place.owner is None else _state_of(place.owner, place.attribute)
+    if place.attribute in state:
+        state[place.attribute] = value
+    return place.attribute in state
+
+
+def _state_of(owner: Thing, attribute: str) -> dict[Any, Any]:
+    """Return the dict in the state of an object that has an attribute, an empty one where there is none."""
+    parts = owner.state if isinstance(owner.state, tuple) else (owner.state,)
+    return next((part for part in parts if isinstance(part, dict) and attribute in part), {})
 
 
 def _is_removable(place: GraphPlace) -> bool:

@@ -463,6 +463,16 @@ def padding_bytes(array: np.ndarray[Any, Any]) -> int:
     return int(np.count_nonzero(raw[:, ~used]))
 
 
+def without_padding(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return an array whose bytes between the fields of records are 0; any other as it is."""
+    if not padding_bytes(array):
+        return array
+    out = np.zeros(array.shape, array.dtype)
+    for name in array.dtype.names or ():
+        out[name] = array[name]
+    return out
+
+
 def reachable_ids(value: Any) -> set[int]:
     """Return the ids of everything in a raw value. Iterative."""
     met: set[int] = set()
