@@ -225,10 +225,12 @@ class TablesReport(Rendered):
             yield f" ... the {len(listed):,} smallest are in the JSON"
 
     def _sizes(self) -> Iterator[str]:
-        yield f"{'people':>11} {'areas':>12} {'settled alone':>15} {'settled':>10}"
+        yield f"{'people':>11} {'areas':>12} {'settled alone':>15} {'settled':>10} {'certain people':>16}"
         for line in by_size(self.answer):
             below = f"{line['people_least']:,}-{line['people_below'] - 1:,}" if line["people_below"] else "1,000+"
-            yield f"{below:>11} {line['areas']:>12,} {line['settled_alone']:>15,} {line['settled']:>10,}"
+            share = "" if not line["people"] else f" ({100 * line['people_certain'] / line['people']:.1f} %)"
+            yield (f"{below:>11} {line['areas']:>12,} {line['settled_alone']:>15,} {line['settled']:>10,}"
+                   f" {line['people_certain']:>16,}{share}")  # fmt: skip
 
     def _areas(self) -> Iterator[str]:
         every = self.answer.areas

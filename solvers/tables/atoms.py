@@ -30,7 +30,7 @@ from solvers.foundation.errors import ContradictionError, ReconError, TooLarge
 MAX_TUPLES = 1 << 22
 Ints = NDArray[np.int64]
 Masks = Sequence[tuple[int, NDArray[np.bool_]]]  # of a box: attribute -> its allowed parts
-Places = dict[tuple[int, ...], Ints]
+Places = dict[Any, Ints]
 
 
 def _incidence(shape: tuple[int, ...], regions: Sequence[Sequence[Masks]]) -> sp.csr_matrix:
@@ -39,32 +39,41 @@ def _incidence(shape: tuple[int, ...], regions: Sequence[Sequence[Masks]]) -> sp
     if total > MAX_TUPLES:
         raise TooLarge(f"the tables cut the attributes into {total:,} combinations, more than {MAX_TUPLES:,}")
     none, known = np.zeros(0, np.int64), Places()
-    columns = [
-        _places(shape, r[0], known)
-        if len(r) == 1
-        else np.unique(np.concatenate([*(_places(shape, b, known) for b in r), none]))
-        for r in regions
-    ]
+    columns = [_places(shape, r, known) if r else none for r in regions]
     starts = np.concatenate([[0], np.cumsum([len(c) for c in columns])]).astype(np.int64)
     indices = np.concatenate([*columns, np.zeros(0, np.int64)])
     return sp.csr_matrix((np.ones(len(indices), np.int64), indices, starts), shape=(len(regions), total))
 
 
-def _places(shape: tuple[int, ...], box: Masks, known: Places) -> Ints:
-    """Return the numbers of the tuples in a box, ascending. `known`: of its first attributes, by their masks."""
-    allowed = dict(box)
-    return _outer(shape, [allowed.get(k) for k in range(len(shape))], known, len(shape))
+def _places(shape: tuple[int, ...], boxes: Sequence[Masks], known: Places) -> Ints:
+    """Return the numbers of the tuples in a union of boxes, ascending.
+
+    `known`: of the first attributes, by their masks. Boxes that differ in these alone are united there, once.
+    """
+    n = len(shape)
+    masks = [[allowed.get(k) for k in range(n)] for allowed in map(dict, boxes)]
+    first = masks[0]
+    k = max((k + 1 for k in range(n) if any(m[k] is not first[k] for m in masks)), default=0)
+    starts = frozenset(tuple(map(id, m[:k])) for m in masks)
+    return _outer(shape, masks, known, (starts, *map(id, first[k:])), n)
 
 
-def _outer(shape: tuple[int, ...], masks: Sequence[NDArray[np.bool_] | None], known: Places, k: int) -> Ints:
-    """Return the numbers of the combinations of the first k attributes' parts that their masks allow."""
-    key = tuple(map(id, masks[:k]))  # masks of boxes outlive the numbering
-    if key not in known and not k:
-        known[key] = np.zeros(1, np.int64)
-    elif key not in known:
-        mask, before = masks[k - 1], _outer(shape, masks, known, k - 1)
-        parts = np.arange(shape[k - 1]) if mask is None else np.flatnonzero(mask)
-        known[key] = (before[:, None] * shape[k - 1] + parts).ravel()
+def _outer(shape: tuple[int, ...], masks: Sequence[Any], known: Places, key: Any, k: int) -> Ints:
+    """Return the numbers of the combinations of the first k attributes' parts that one of some boxes allows.
+
+    `key`: how the boxes begin where they differ, and the masks (which outlive the numbering) that they share.
+    """
+    if key not in known:
+        if len(key) > 1:
+            mask, before = masks[0][k - 1], _outer(shape, masks, known, key[:-1], k - 1)
+            parts = np.arange(shape[k - 1]) if mask is None else np.flatnonzero(mask)
+            known[key] = (before[:, None] * shape[k - 1] + parts).ravel()
+        elif not k:
+            known[key] = np.zeros(1, np.int64)
+        else:
+            single = {tuple(map(id, m[:k])): m for m in masks}
+            every = [_outer(shape, [m], known, (frozenset([()]), *one), k) for one, m in single.items()]
+            known[key] = np.unique(np.concatenate(every))
     return known[key]
 
 
@@ -89,7 +98,7 @@ class Cells:
         whole = _incidence(shape, regions)
         out = np.zeros(whole.shape[1], bool)
         for box in impossible:
-            out[_places(shape, box, Places())] = True
+            out[_places(shape, [box], Places())] = True
         kept = np.flatnonzero(~out)
         return cls(tuple(names), shape, kept, whole[:, kept].tocsr())
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import heapq
+from itertools import pairwise
+from math import inf
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -9,7 +14,9 @@ from numpy.typing import NDArray
 from solvers.tables.atoms import Ints, Rows
 from solvers.tables.distances import OpenCounts
 
-MAX_STATES = 200_000
+MAX_STATES = 300_000
+WORD, MAX_WAYS = 62, 2.0**61  # bits of a word of states; ways that are added in 64 bits
+FEW, MAX_BEGINNINGS = 12, 6  # counts; columns that orders begin with
 MAX_NESTED = 3_000  # statements of a component that are compared with each other
 
 
@@ -88,55 +95,136 @@ def number(matrix: sp.csr_matrix, left: Ints, low: Ints, high: Ints, states: int
     """
     left = left - matrix @ low
     columns = matrix.tocsc()
-    order = _order(matrix)
+    order = _best_order(matrix, left)
     last = _last(columns, order)
-    state: NDArray[np.int64] = left[None, :].astype(np.int64)
-    ways = np.ones(1, object)
+    fields, words = _Fields(left), [np.zeros(1, np.int64)]
+    ways: NDArray[Any] = np.ones(1, np.int64)
     for t, j in enumerate(order):
-        mine = columns.indices[columns.indptr[j] : columns.indptr[j + 1]]
-        new, many = [state], [ways]
-        for z in range(1, int(high[j] - low[j]) + 1):
-            at = np.flatnonzero((state[:, mine] >= z).all(axis=1))
-            if not len(at):
+        mine = columns.indices[columns.indptr[j] : columns.indptr[j + 1]].tolist()
+        for r in mine:
+            fields.opened(r, words)
+        new, many, taken, on = [words], [ways], words, ways
+        for _ in range(int(high[j] - low[j])):
+            room = np.ones(len(on), bool)
+            for r in mine:
+                room &= fields.of(r, taken) > 0
+            on = on[room]
+            if not len(on):
                 break
-            taken = state[at].copy()
-            taken[:, mine] -= z
+            taken = [w[room] for w in taken]
+            for r in mine:
+                word, shift, _ = fields.place[r]
+                taken[word] -= 1 << shift
             new.append(taken)
-            many.append(ways[at])
-        state, ways = np.concatenate(new), np.concatenate(many)
-        done = np.flatnonzero(last == t)
-        fits = (state[:, done] == 0).all(axis=1)
-        state, ways = state[fits], ways[fits]
-        state, inverse = np.unique(state, axis=0, return_inverse=True)
-        if len(state) > states:
+            many.append(on)
+        words, ways = [np.concatenate(w) for w in zip(*new, strict=True)], np.concatenate(many)
+        done = np.flatnonzero(last == t).tolist()
+        fits = np.ones(len(ways), bool)
+        for r in done:
+            fits &= fields.of(r, words) == 0
+        words, ways = _merged_states([w[fits] for w in words], ways[fits])
+        if len(ways) > states:
             return None
-        total = np.zeros(len(state), object)
-        np.add.at(total, inverse.ravel(), ways)
-        ways = total
-    return int(ways.sum()) if len(ways) else 0
+        for r in done:
+            fields.closed(r)
+    return sum(map(int, ways.tolist()))
 
 
-def _order(matrix: sp.csr_matrix) -> list[int]:
+class _Fields:
+    """Where in whole words what is left of each open statement stands: (word, shift, bits)."""
+
+    def __init__(self, left: Ints) -> None:
+        self.left = left.tolist()
+        self.place: dict[int, tuple[int, int, int]] = {}
+        self.free = [(0, 0, WORD)]
+
+    def opened(self, r: int, words: list[Ints]) -> None:
+        """Give statement r a field, in every state the same number, where it has none."""
+        if r in self.place:
+            return
+        bits = max(1, int(self.left[r]).bit_length())
+        k = min((k for k, one in enumerate(self.free) if one[2] >= bits), key=lambda k: self.free[k][2], default=None)
+        if k is None:
+            words.append(np.zeros_like(words[0]))
+            word, shift, size = len(words) - 1, 0, WORD
+        else:
+            word, shift, size = self.free.pop(k)
+        if size > bits:
+            self.free.append((word, shift + bits, size - bits))
+        self.place[r] = word, shift, bits
+        words[word] += self.left[r] << shift
+
+    def of(self, r: int, words: list[Ints]) -> Ints:
+        """Return what is left of statement r in every state."""
+        word, shift, bits = self.place[r]
+        found: Ints = (words[word] >> shift) & ((1 << bits) - 1)
+        return found
+
+    def closed(self, r: int) -> None:
+        """Take the field of a statement of which nothing is left; neighbours that are free become one."""
+        word, shift, size = self.place[r]
+        for one in [x for x in self.free if x[0] == word and (x[1] + x[2] == shift or x[1] == shift + size)]:
+            self.free.remove(one)
+            shift, size = min(shift, one[1]), size + one[2]
+        self.free.append((word, shift, size))
+
+
+def _merged_states(words: list[Ints], ways: NDArray[Any]) -> tuple[list[Ints], NDArray[Any]]:
+    """Return every state once, with the sum of its ways: whole numbers of 64 bits while they fit."""
+    if len(ways) < 2:
+        return words, ways
+    order = np.lexsort(words) if len(words) > 1 else np.argsort(words[0], kind="stable")
+    words, ways = [w[order] for w in words], ways[order]
+    first = np.flatnonzero(np.concatenate([[True], np.any([np.diff(w) != 0 for w in words], axis=0)]))
+    if ways.dtype != object and float(ways.sum(dtype=float)) >= MAX_WAYS:
+        ways = ways.astype(object)
+    return [w[first] for w in words], np.add.reduceat(ways, first)
+
+
+def _order(matrix: sp.csr_matrix, start: int | None = None) -> list[int]:
     """Return the columns so that few statements are open at a time: the next one opens fewest, closes most."""
-    rows, columns = matrix.tocsr(), matrix.tocsc()
-    left = np.diff(rows.indptr).copy()
-    begun = np.zeros(matrix.shape[0], bool)
-    out, rest = list[int](), set(range(matrix.shape[1]))
-    while rest:
-
-        def cost(j: int) -> tuple[int, int]:
-            mine = columns.indices[columns.indptr[j] : columns.indptr[j + 1]]
-            return int((~begun[mine]).sum()) - int((left[mine] == 1).sum()), j
-
-        near = {
-            int(j)
-            for r in np.flatnonzero(begun & (left > 0))
-            for j in rows.indices[rows.indptr[r] : rows.indptr[r + 1]]
-        }
-        j = min((near & rest) or rest, key=cost)
-        mine = columns.indices[columns.indptr[j] : columns.indptr[j + 1]]
-        begun[mine] = True
-        left[mine] -= 1
-        rest.remove(j)
+    columns = _lists(matrix.tocsc())
+    rows = _lists(matrix.tocsr())
+    left, begun = [len(r) for r in rows], [False] * len(rows)
+    cost = [len(c) - sum(left[r] == 1 for r in c) for c in columns]  # opened less closed
+    out, used, heap = list[int](), [False] * len(columns), list[tuple[int, int]]()
+    fresh = iter(sorted(range(len(columns)), key=lambda j: (j != start, cost[j], j)))
+    while len(out) < len(columns):
+        j = next((k for c, k in iter(lambda: heapq.heappop(heap) if heap else None, None)
+                  if not used[k] and c == cost[k]), -1)  # fmt: skip
+        if j < 0:
+            j = next(k for k in fresh if not used[k])
+        used[j] = True
         out.append(j)
+        for r in columns[j]:
+            left[r] -= 1
+            for k in rows[r] if not begun[r] or left[r] == 1 else ():
+                if not used[k]:
+                    cost[k] -= (not begun[r]) + (left[r] == 1)
+                    heapq.heappush(heap, (cost[k], k))
+            begun[r] = True
     return out
+
+
+def _lists(matrix: Any) -> list[list[int]]:
+    indices = matrix.indices.tolist()
+    return [indices[a:b] for a, b in pairwise(matrix.indptr.tolist())]
+
+
+def _best_order(matrix: sp.csr_matrix, left: Ints) -> list[int]:
+    """Return, of orders with several beginnings, the one whose states are told by the fewest bits at once."""
+    n, columns = matrix.shape[1], _lists(matrix.tocsc())
+    bits = np.log2(1.0 + left).tolist()
+    best, fewest = list[int](), inf
+    for start in [None, *range(0, n, max(1, n // MAX_BEGINNINGS))] if n > FEW else [None]:
+        order = _order(matrix, start)
+        last, open_bits, most = {r: t for t, j in enumerate(order) for r in columns[j]}, 0.0, 0.0
+        begun = set[int]()
+        for t, j in enumerate(order):
+            open_bits += sum(bits[r] for r in columns[j] if r not in begun)
+            begun.update(columns[j])
+            most = max(most, open_bits)
+            open_bits -= sum(bits[r] for r in columns[j] if last[r] == t)
+        if most < fewest:
+            best, fewest = order, most
+    return best

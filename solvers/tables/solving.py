@@ -232,16 +232,24 @@ class SolvedArea:
         return self.live.design.size[pair[at]].tolist(), self.low[at].tolist(), self.high[at].tolist()
 
     @cached_property
-    def certain(self) -> int:
-        """Return how many people are the same in every data set: sums of least counts over all that tables tell apart.
+    def certain_of(self) -> Ints:
+        """Return of every area without parts how many people are the same in every data set (0 for the others).
 
-        Exact where the counts over the cells of `live` are the only ones, else a lower bound.
+        Sums of least counts over all that tables tell apart: exact where the counts over the cells of `live` are the
+        only ones, else a lower bound.
         """
-        total = 0
+        sure, live = np.zeros(len(self.low), np.int64), self.live
         for table in self.two_ways():
-            total += int(two_way.least_entries(self.low[table.rows], table.sums).sum())
-        size, low, _ = self._outside()
-        return total + sum(z for s, z in zip(size, low, strict=True) if s == 1)
+            sure[table.rows] = two_way.least_entries(self.low[table.rows], table.sums).sum(axis=1)
+        pair = live.atom_pair[live.atom]
+        single = np.flatnonzero((pair >= 0) & (live.design.size[pair] == 1))
+        sure[single] = self.low[single]
+        return np.bincount(live.leaf, sure, len(live.top.names)).astype(np.int64)
+
+    @property
+    def certain(self) -> int:
+        """Return how many people are the same in every data set."""
+        return int(self.certain_of.sum())
 
     @cached_property
     def settled_leaves(self) -> tuple[Ints, Ints]:

@@ -23,7 +23,7 @@ from recon.io.console.options import (
     Workers,
     within_machine,
 )
-from recon.io.console.output import print_json, print_lines, records, working, write_table
+from recon.io.console.output import print_json, print_lines, working, write_table
 
 if TYPE_CHECKING:
     from recon.queries.tables.tables import Tables
@@ -112,15 +112,15 @@ def variability(
                                "all_tables": found.summary(), "assumptions": list(found.assumptions)}  # fmt: skip
     if beside is not None:
         summary |= {"without": left_out, "without_them": beside.summary(),
-                    "areas_without": records(beside.to_frame())}  # fmt: skip
+                    "areas_without": beside.records()}  # fmt: skip
     if noisy is not None:
         summary |= {"noise": noise, "confidence": confidence, "seed": seed, "with_noise": noisy.summary(),
-                    "areas_with_noise": records(noisy.to_frame())}  # fmt: skip
+                    "areas_with_noise": noisy.records()}  # fmt: skip
     if out is not None:
         write_table(found.to_frame(), out, private=True)
     if json:
         proved = {"certificates": [*found.proofs, *(beside.proofs if beside else ())]} if proofs else {}
-        print_json(summary | {"areas": records(found.to_frame())} | proved)
+        print_json(summary | {"areas": found.records()} | proved)
     else:
         print_lines(*lines_of(found, "all tables", by == "area"))
         for other, title, ways in ((noisy, f"noise {noise} on {', '.join(left_out) or 'all tables'}", NOISY),

@@ -37,7 +37,8 @@ class AreaFigures:
 
     `unique`: one data set fits over the cells that lower areas see (None: not decided); `multiset`, `ordered`: how many
     data sets there are over all that the tables tell apart, two equal numbers where exact; `certain`: people who are
-    the same in all of them. `leaves`: per smallest area its people, and whether its own tables settle it, and all.
+    the same in all of them. `leaves`: per smallest area its people, whether its own tables settle it, and all, and
+    how many of the people are certain.
     """
 
     name: str
@@ -47,7 +48,7 @@ class AreaFigures:
     multiset: Range
     ordered: Range
     certain: int
-    leaves: tuple[tuple[str, int, bool, bool], ...]
+    leaves: tuple[tuple[str, int, bool, bool, int], ...]
 
     @property
     def exact(self) -> bool:
@@ -122,7 +123,8 @@ def _figures(one: SolvedArea) -> AreaFigures:
     """Return the figures of a solved top area."""
     names, leaves = one.live.top.names, one.live.top.leaves
     alone, all_tables = (set(x.tolist()) for x in one.settled_leaves)
-    told = tuple((names[i], int(one.people_of[0][i]), i in alone, i in all_tables) for i in leaves.tolist())
+    people, sure = one.people_of[0].tolist(), one.certain_of.tolist()
+    told = tuple((names[i], people[i], i in alone, i in all_tables, sure[i]) for i in leaves.tolist())
     return AreaFigures(names[0], one.people, one.unique, one.solutions, one.multiset, one.ordered, one.certain, told)
 
 
@@ -383,8 +385,8 @@ def by_size(answer: TablesAnswer) -> list[dict[str, Any]]:
         below = SIZES[i + 1] if i + 1 < len(SIZES) else None
         mine = [x for x in leaves if x[1] >= least and (below is None or x[1] < below)]
         out.append({"people_least": least, "people_below": below, "areas": len(mine),
-                    "people": sum(x[1] for x in mine), "settled_alone": sum(x[2] for x in mine),
-                    "settled": sum(x[3] for x in mine)})  # fmt: skip
+                    "people": sum(x[1] for x in mine), "people_certain": sum(x[4] for x in mine),
+                    "settled_alone": sum(x[2] for x in mine), "settled": sum(x[3] for x in mine)})  # fmt: skip
     return out
 
 
@@ -422,14 +424,15 @@ def answer_json(answer: TablesAnswer, digits: int, certificates: dict[str, Any] 
     }  # fmt: skip
 
 
+LEAF = ("area", "people", "settled_alone", "settled", "people_certain")
+
+
 def _area_json(a: AreaFigures, digits: int, certificates: dict[str, Any]) -> dict[str, Any]:
     return {
         "area": a.name, "people": list(a.people), "unique": a.unique, "people_certain": a.certain,
         "over_lower_cells": _number_json(a.solutions, digits), "multiset": _number_json(a.multiset, digits),
         "ordered": _number_json(a.ordered, digits), "certificate": certificates.get(a.name),
-        "smallest_areas": [
-            {"area": n, "people": p, "settled_alone": s, "settled": t} for n, p, s, t in a.leaves
-        ],
+        "smallest_areas": [dict(zip(LEAF, x, strict=True)) for x in a.leaves],
     }  # fmt: skip
 
 

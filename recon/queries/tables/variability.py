@@ -65,6 +65,10 @@ class Variability:
 
         return pd.DataFrame(list(self.lines), columns=list(self.columns))
 
+    def records(self) -> list[dict[str, Any]]:
+        """Return the same for JSON, by the names of the columns."""
+        return [dict(zip(self.columns, line, strict=True)) for line in self.lines]
+
     @property
     def status(self) -> str:
         """Return "exact" where every coupled width is, "unknown" where areas were left out, else "bounds"."""
