@@ -142,7 +142,7 @@ def _domain(
     return Domain(tuple(attributes), None, {}, impossible, "declared", notes)
 
 
-PIECE = 200_000  # lines
+PIECE = 50_000  # lines
 LARGEST = 1 << 36
 Triples = tuple[list[Any], list[Any], list[Any]]  # areas, cells and values of some lines
 
