@@ -117,11 +117,13 @@ WEIGHTS = {"store": 0.004, "register": 0.3, "policy": 0.3}  # of kinds; the othe
 KINDS = (*MODELS, "table", "xlsx", "rows", "Parquet", "policy", "register", "result", "store")
 PYTHON = (sys.executable, "-m", "recon")
 RELEASE, POLICY = GOLDEN / "tree_classes.json", ROOT / "examples" / "gate" / "policy.toml"
-MODELS_OF = GOLDEN / "models"
+MODELS_OF, TABLE = GOLDEN / "models", GOLDEN / "table_statistics.json"
 TREE, ROWS = MODELS_OF / "sklearn-1.9.1" / "tree.pkl", MODELS_OF / "data" / "people.csv"
 NEVER = ("--time", "none")  # whatever else the machine does
 WARM = (["audit", RELEASE, *NEVER], ["count", TREE, *NEVER], ["inspect", TREE, *NEVER], ["domain", ROWS],
-        ["audit", TREE, "--domain", ROWS, *NEVER], ["plan", RELEASE, *NEVER], ["plan", TREE, *NEVER])  # fmt: skip
+        ["audit", TREE, "--domain", ROWS, *NEVER], ["plan", RELEASE, *NEVER], ["plan", TREE, *NEVER],
+        ["table", RELEASE, *NEVER], ["reconstruct", RELEASE, *NEVER], ["gate", RELEASE, "--policy", POLICY],
+        ["certify", TREE, "--domain", ROWS, "--profiles", ROWS, *NEVER], ["count", TABLE, *NEVER])  # fmt: skip
 
 
 class Case(NamedTuple):

@@ -21,6 +21,7 @@ import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
@@ -31,6 +32,7 @@ import pytest
 
 import recon
 from recon.cli.app import app
+from recon.io.console.output import WHOLE, working
 from recon.learner_rule.optimal.classes import ModelClass
 from recon.learner_rule.optimal.competing_models import best_on
 from solvers.cells.components import Component, known_presolve
@@ -565,6 +567,21 @@ def test_the_clock_is_shared_out_to_nobody():
     assert replace(limits, end=0.0).spent((24.0, 4.0)) == 4.0
 
 
+def test_one_clock_for_all_that_a_command_does():
+    """The audits of some folds share out the work of --time, and none of them the clock."""
+
+    def inner():
+        WHOLE.set(Limits(seconds=60.0, started=time.monotonic() - 10.0))
+        with working(20.0, "1G", 1_000, quiet=True) as limits:
+            return limits
+
+    limits = copy_context().run(inner)
+    assert limits.work_left() == 20.0
+    assert 45.0 < limits.clock_left() <= 50.0
+    with working(20.0, "1G", 1_000, quiet=True) as limits:
+        assert limits.clock_left() <= 20.0
+
+
 def test_no_share_of_the_time_lasts_beyond_the_whole():
     limits = Limits(seconds=1.0, started=time.monotonic() - 50.0)
     assert limits.expired()
@@ -687,6 +704,7 @@ def test_the_default_budget_is_printed(command, tmp_path, capsys):
 
 MODEL, CATBOOST = "models/sklearn-1.9.1/tree.pkl", "boosted/cat_honest.json"  # to count the latter takes minutes
 PEOPLE = ("--domain", str(GOLDEN / "models" / "data" / "people.csv"))
+UNLABELLED = "people without their label"
 FAMILIES = (
     "bags_open.json", "boosted_log.json", "forest_3.json", "list_interval_coupled.json", "table_statistics.json",
     "two_odd_cycles.json", "boosted/xgb_long.ubj", "boosted/cat_long.cbm", MODEL,
@@ -701,9 +719,9 @@ ASKED = (
     ("reconstruct", "wide_total.json"), ("positions", "bags_open.json"), ("posterior", "noisy_tree.json"),
     ("denoise", "noisy_tree.json"), ("sweep", "tree_plain.json", "--epsilon", "1"), ("plan", MODEL, *PEOPLE),
     ("inspect", "models/sklearn-1.9.1/forest.joblib"), ("inspect", CATBOOST), ("plan", CATBOOST),
-    ("labels", MODEL, "--known-columns", PEOPLE[1], "--label", "sick"),
+    ("labels", MODEL, *PEOPLE, "--known-columns", UNLABELLED, "--label", "sick"),
     ("certify", MODEL, *PEOPLE, "--profiles", PEOPLE[1]), ("bound", "forest_3.json", "--where", "{}"),
-    ("attribute", MODEL, *PEOPLE, "--profiles", PEOPLE[1], "--sensitive", "sick"),
+    ("attribute", MODEL, *PEOPLE, "--profiles", UNLABELLED, "--sensitive", "sick"),
     ("attack", "correlation", MODEL, *PEOPLE, "--data", PEOPLE[1]),
     ("audit", MODEL, *PEOPLE, "--data", PEOPLE[1], "--remedies"), ("audit", "forest_3.json", "--workers", "2"),
     ("gate", MODEL, "--policy", "preset:minimum-cell-10"),
@@ -717,10 +735,18 @@ SAME_BYTES = "test_the_same_command_gives_the_same_bytes_beside_a_load_of_ten"
 LOAD = 10  # commands at once, on one core
 
 
+@functools.cache
+def unlabelled() -> str:
+    """Return a table of the people without what they are to be told."""
+    path = os.path.join(tempfile.mkdtemp(), "people.csv")
+    pd.read_csv(PEOPLE[1]).drop(columns="sick").to_csv(path, index=False)
+    return path
+
+
 def said(command: tuple[str, ...], cores: set[int] | None = None) -> tuple[int, str]:
     """Return the exit code and what a command prints, without the seconds it took; on some cores alone."""
     words = [sys.executable, "-m", "recon"]
-    for word in command:
+    for word in (unlabelled() if one == UNLABELLED else one for one in command):
         files = [path for path in (GOLDEN / word, ROOT / "examples" / "releases" / word) if path.is_file()]
         words.append(str(files[0]) if files else word)
     settings = os.environ | {"PYTHONPATH": str(ROOT), "SOURCE_DATE_EPOCH": "0"}
@@ -770,8 +796,7 @@ def test_a_time_limit_that_is_not_reached_changes_nothing(file, question, monkey
         return re.sub(r"(?:seconds|elapsed)[^,]*", "", repr(told)), limits
 
     alone, limits = found(0.0)
-    assert limits.meter.used > 0.0
-    slowly, limits = found(min(1_000.0, 30.0 / limits.meter.used))
+    slowly, limits = found(30.0 / max(0.03, limits.meter.used))
     assert slowly == alone
     assert limits.cut_short() == ()
 

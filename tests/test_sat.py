@@ -258,10 +258,18 @@ def small():
     return release, lower(release, Limits(), raw=False)
 
 
+def test_what_the_clock_left_open_is_told(monkeypatch):
+    reply = {"models": [], "answers": [None], "steps": 0, "late": True}
+    monkeypatch.setattr(processes, "run", lambda *_, **__: reply)
+    limits = Limits(seconds=60.0).stage("world by SAT")
+    assert solve_questions(small()[1], [LiteralQuestion()], limits).answers == (None,)
+    assert limits.cut_short() == ("the clock (--time) cut short: world by SAT",)
+
+
 def test_a_world_that_breaks_a_statement_is_not_believed(monkeypatch):
     release, lowered = small()
     first = [b.variable for b in lowered.bits if b.part == 0]
-    reply = {"model": first, "models": [first], "answers": [True], "steps": 0}
+    reply = {"model": first, "models": [first], "answers": [True], "steps": 0, "late": False}
     monkeypatch.setattr(processes, "run", lambda *_, **__: reply)
     with pytest.raises(EngineError, match="breaks a statement: s"):
         satisfy(lowered, Limits())

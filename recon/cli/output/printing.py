@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -246,7 +247,7 @@ def _other_answer(audit: Callable[..., None], error: Unsupported, given: dict[st
 
     files = given["files"]
     if isinstance(error, Folds) and len(files) == 1:
-        return _each_fold(audit, files[0], len(error.drafts), given)
+        return copy_context().run(_each_fold, audit, files[0], len(error.drafts), given, begun)
     limits = Limits(seconds=given.get("seconds"), memory=parse_memory(given["memory"]), started=begun)
     out = given.get("out")
     with drawing(limits, rings=True):
@@ -255,17 +256,19 @@ def _other_answer(audit: Callable[..., None], error: Unsupported, given: dict[st
     return ended(report, bool(out))
 
 
-def _each_fold(audit: Callable[..., None], file: str, folds: int, given: dict[str, Any]) -> int:
-    """Audit every fold by itself and return the worst exit code; the time is shared.
+def _each_fold(audit: Callable[..., None], file: str, folds: int, given: dict[str, Any], begun: float) -> int:
+    """Audit every fold by itself and return the worst exit code; the work of the time is shared, the clock is one.
 
     With --json one list is printed; with --out NAME.md the reports go to NAME.1.md, NAME.2.md, ...
     """
     from recon.io.console.guarding import refuse_overwriting
-    from recon.io.console.output import DONE, gravest, print_json, print_lines, write_text
+    from recon.io.console.output import DONE, WHOLE, gravest, print_json, print_lines, write_text
+    from solvers.foundation.limits import Limits
 
     seconds = given.get("seconds")
     shared = given | {"seconds": None if seconds is None else seconds / folds}
     out, worst, texts = given.get("out"), DONE, []
+    WHOLE.set(Limits(seconds=seconds, started=begun))
     print_lines(f"{file}: {folds} models of different parts of the rows, each a release of its own", file=sys.stderr)
     with tempfile.TemporaryDirectory() as place:
         paths = [_fold_file(out or os.path.join(place, "report"), k) for k in range(1, folds + 1)]

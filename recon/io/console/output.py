@@ -21,6 +21,8 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
+from dataclasses import replace
 from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TextIO
@@ -229,6 +231,9 @@ def parse_memory(text: str) -> int:
     return int(size)
 
 
+WHOLE: ContextVar[Limits | None] = ContextVar("whole", default=None)  # of a command that does others: one clock
+
+
 @contextlib.contextmanager
 def working(
     seconds: float | None, memory: str, max_cells: int, quiet: bool = False, log_json: bool = False
@@ -252,6 +257,8 @@ def working(
             stack.enter_context(Console(stderr=True).status(phase))
             shown = phase.set
         limits = Limits(seconds=seconds, memory=parse_memory(memory), cells=max_cells, progress=shown)
+        if seconds is not None and (whole := WHOLE.get()) is not None:  # its part of the work alone
+            limits = replace(limits, seconds=whole.seconds, started=whole.started, end=whole.end)
 
         def interrupted(number: int, frame: FrameType | None) -> None:
             if limits.stop.is_set():

@@ -103,7 +103,7 @@ class SolvedQuestions:
 
 
 def solve_questions(lowered: Lowered, questions: Sequence[LiteralQuestion], limits: Limits) -> SolvedQuestions:
-    """Return the answers to questions about one formula; the time left is shared among those still open.
+    """Return the answers to questions about one formula; the steps left are shared among those still open.
 
     Every model that is found answers all questions it meets. Raises `Inconclusive` where nothing comes back in time,
     `TooLarge` and `EngineError` as `satisfy` does. Negative answers are Glucose's word, without a proof.
@@ -119,11 +119,13 @@ def solve_questions(lowered: Lowered, questions: Sequence[LiteralQuestion], limi
     }
     found = _run_apart("settle_in_child", payload, limits, FAR * work)
     limits.charge(found["steps"] / SPEED)
+    if found["late"]:
+        limits.meter.cut.setdefault(limits.name)
     return SolvedQuestions(tuple(found["answers"]), tuple(_checked_rows(lowered, model) for model in found["models"]))
 
 
 def settle_in_child(payload: dict[str, Any]) -> dict[str, Any]:
-    """Return {"answers": ..., "models": true variables among `keep`, per model, "steps": propagations}.
+    """Return {"answers": ..., "models": true variables among `keep`, per model, "steps": propagations, "late": ...}.
 
     Run in a process of its own.
     """
@@ -144,7 +146,7 @@ def settle_in_child(payload: dict[str, Any]) -> dict[str, Any]:
                 solver.add_clause([-selector, *some])
                 given.append(selector)
             each = answers.count(None)
-            answers[i] = _interruptibly(solver, given, left / each, rest / each)
+            answers[i] = _interruptibly(solver, given, left, rest / each)
             taken = solver.accum_stats()["propagations"]
             if answers[i]:
                 true = {x for x in solver.get_model() if x > 0}
@@ -152,7 +154,7 @@ def settle_in_child(payload: dict[str, Any]) -> dict[str, Any]:
                 for j, (one, no) in enumerate(questions):
                     if answers[j] is None and _meets(true, one, no):
                         answers[j] = True
-    return {"answers": answers, "models": models, "steps": taken}
+    return {"answers": answers, "models": models, "steps": taken, "late": time.monotonic() >= until}
 
 
 def _meets(true: set[int], some: Sequence[int], none: Sequence[int]) -> bool:
