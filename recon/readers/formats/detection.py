@@ -177,6 +177,7 @@ TEXTS = (
     ("boosters.lightgbm.model", "looks_like_lightgbm_text", "read_lightgbm_text"),
     ("printed.corels_text", "looks_like_corels_text", "read_corels_text"),
     ("statistics.itemsets", "looks_like_itemsets", "read_itemsets"),
+    ("statistics.binning_tables", "looks_like_binning_table", "read_binning_table"),
     ("printed.count_table", "looks_like_count_table", "read_count_table"),
 )
 

@@ -178,7 +178,7 @@ def _extremes(column: BinnedColumn, attribute: AnyAttribute) -> Iterator[Publish
     assert column.extremes is not None
     if isinstance(attribute, Categorical) and not attribute.numeric:
         return
-    first, last = _bin_ends(attribute)
+    first, last = span_of(attribute)
     least, greatest = column.extremes
     single = () if isinstance(attribute, Continuous) else dict.fromkeys(((least, "least"), (greatest, "greatest")))
     for value, what in single:
@@ -190,7 +190,7 @@ def _extremes(column: BinnedColumn, attribute: AnyAttribute) -> Iterator[Publish
         yield PublishedFigure(((column.name, Test(low=greatest, low_open=True)),), count=0, name=f"{column.name} above")
 
 
-def _bin_ends(attribute: AnyAttribute) -> tuple[Any, Any]:
+def span_of(attribute: AnyAttribute) -> tuple[Any, Any]:
     """Return the first and the last number of an attribute, None where it has no end."""
     if isinstance(attribute, Continuous):
         ends = attribute.known[0][0], attribute.known[1][0]
@@ -324,7 +324,7 @@ def _column(
     """Return a column, categories that are all numbers as numbers."""
     if not is_number:
         texts = [text for level in bins for one in level for text in one]
-        values = {text: _number(text) for text in texts}
+        values = {text: number_of(text) for text in texts}
         if all(v is not None for v in values.values()) and len(set(values.values())) == len(values):
             bins = tuple(tuple(tuple(values[text] for text in one) for one in level) for level in bins)
         return BinnedColumn(name, bins, False)
@@ -343,7 +343,7 @@ def _column(
     return BinnedColumn(name, bins, True, least)
 
 
-def _number(text: str) -> Value | None:
+def number_of(text: str) -> Value | None:
     """Return the number that a category is written as, None for other texts."""
     if text in {"True", "False"}:
         return int(text == "True")

@@ -174,7 +174,7 @@ MORE_ROWS = "the file does not say how many rows there are, and its shares do no
 
 
 @dataclass(frozen=True)
-class Line:
+class TableCells:
     """A line of the file: its place, its cells by name (lower case, blanks for underscores)."""
 
     place: str
@@ -256,7 +256,7 @@ def looks_like_itemsets(head: str) -> bool:
     first, _, rest = head.lstrip("\ufeff \r\n").partition("\n")
     if "#SUP:" in first:
         return True
-    names = [_name(cell) for cell in next(csv.reader([first], delimiter=_delimiter(first)), [])]
+    names = [column_name(cell) for cell in next(csv.reader([first], delimiter=delimiter_of(first)), [])]
     wanted = {SETS[name] for name in names if name in SETS}
     figures = "support" in names or any(name in names for name in COUNTS)
     return figures and bool(wanted & {0, 1, 3}) and bool(re.search(r"frozenset|[\[{(]", rest.partition("\n")[0]))
@@ -264,14 +264,14 @@ def looks_like_itemsets(head: str) -> bool:
 
 def looks_like_itemset_json(head: str) -> bool:
     """Return whether JSON begins as Spark's lines and pandas' records of itemsets or rules do, or pandas' columns."""
-    names = [_name(n) for n in re.findall(r'"([^"]{1,40})"\s*:', head[:1000])]
+    names = [column_name(n) for n in re.findall(r'"([^"]{1,40})"\s*:', head[:1000])]
     figures = {"support", "confidence", *COUNTS}
     return any(n in SETS for n in names[:12]) and (not figures.isdisjoint(names[:12]) or head[1:].lstrip()[:1] == '"')
 
 
 def is_itemset_json(found: Mapping[str, Any]) -> bool:
     """Return whether parsed JSON has columns of itemsets or rules and their supports."""
-    names = {_name(n) for n, values in found.items() if isinstance(values, dict)}
+    names = {column_name(n) for n, values in found.items() if isinstance(values, dict)}
     return not names.isdisjoint(SETS) and not names.isdisjoint(("support", *COUNTS))
 
 
@@ -283,7 +283,7 @@ def read_itemsets(text: str) -> Draft:
     text = text.lstrip("\ufeff")
     if "#SUP:" in text.lstrip().partition("\n")[0]:
         return _draft_of(list(_spmf_lines(text)), "SPMF")
-    return _draft_of(_csv_lines(text), "CSV")
+    return _draft_of(csv_cells(text), "CSV")
 
 
 def read_itemset_json(text: str) -> Draft:
@@ -292,33 +292,34 @@ def read_itemset_json(text: str) -> Draft:
     return _draft_of(list(_json_lines(text)), "JSON")
 
 
-def _name(cell: str) -> str:
+def column_name(cell: str) -> str:
+    """Return the name of a column in lower case, blanks for underscores."""
     return cell.strip(' "\r').lower().replace("_", " ")
 
 
-def _delimiter(header: str) -> str:
+def delimiter_of(header: str) -> str:
     """Return what parts the cells of a table: of R's `write` a blank."""
     return max("\t;,", key=header.count) if re.search("[\t;,]", header) else " "
 
 
-def _csv_lines(text: str) -> list[Line]:
+def csv_cells(text: str) -> list[TableCells]:
     """Return the lines of a table; R leaves the name of the column of its row names out."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text.lstrip().partition("\n")[0]))
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(text.lstrip().partition("\n")[0]))
     names: list[str] = []
-    out: list[Line] = []
+    out: list[TableCells] = []
     try:
         for cells in reader:
             if not any(cells):
                 continue
             if not names:
-                names = [_name(cell) for cell in cells]
+                names = [column_name(cell) for cell in cells]
                 continue
             if not out and len(cells) == len(names) + 1:
                 names = ["", *names]
             if len(cells) != len(names):
                 message = f"has {len(cells)} cells, the header {len(names)}"
                 raise ReleaseError(message, place=f"line {reader.line_num}")
-            out.append(Line(f"line {reader.line_num}", dict(zip(names, cells, strict=True))))
+            out.append(TableCells(f"line {reader.line_num}", dict(zip(names, cells, strict=True))))
             if len(out) > MAX_LINES:
                 raise TooLarge(f"the table has more than {MAX_LINES:,} lines")
     except csv.Error as error:
@@ -329,7 +330,7 @@ def _csv_lines(text: str) -> list[Line]:
     return out
 
 
-def _spmf_lines(text: str) -> Iterator[Line]:
+def _spmf_lines(text: str) -> Iterator[TableCells]:
     """Yield the lines of SPMF: "a b c #SUP: 12", or "a ==> b #SUP: 12 #CONF: 0.5"."""
     for i, raw in enumerate(text.splitlines(), 1):
         if not raw.strip() or raw.startswith("@"):
@@ -338,17 +339,17 @@ def _spmf_lines(text: str) -> Iterator[Line]:
         cells: dict[str, Any] = {}
         for tag in tags:
             name, _, value = tag.partition(":")
-            cells[{"sup": "count", "conf": "confidence"}.get(_name(name), _name(name))] = value.strip()
+            cells[{"sup": "count", "conf": "confidence"}.get(column_name(name), column_name(name))] = value.strip()
         if "count" not in cells:
             raise ReleaseError("has no '#SUP: number'", place=f"line {i}")
         parts = [part.split() for part in items.split("==>")]
         if any("-1" in part or "-2" in part for part in parts) or len(parts) > 2:
             raise ReleaseError("is no set of items (sequences, with -1 between sets, are not read)", place=f"line {i}")
         names = ("antecedents", "consequents") if len(parts) == 2 else ("itemsets",)
-        yield Line(f"line {i}", cells | dict(zip(names, parts, strict=True)))
+        yield TableCells(f"line {i}", cells | dict(zip(names, parts, strict=True)))
 
 
-def _json_lines(text: str) -> Iterator[Line]:
+def _json_lines(text: str) -> Iterator[TableCells]:
     """Yield the records of JSON lines, of a list of records, or of columns by row."""
     from recon.readers.formats.release.reading import no_doubles
 
@@ -370,7 +371,7 @@ def _json_lines(text: str) -> Iterator[Line]:
     for place, one in found:
         if not isinstance(one, dict):
             raise ReleaseError("is no record of a set of items and its support", place=place)
-        yield Line(place, {_name(name): value for name, value in one.items()})
+        yield TableCells(place, {column_name(name): value for name, value in one.items()})
 
 
 class _ItemText(str):
@@ -413,7 +414,7 @@ def _items_of_text(text: str, place: str) -> list[Any]:
     return [inside[a:b].strip() for a, b in zip(starts, cuts[::-1], strict=True)] if inside else []
 
 
-def _sets_of(line: Line, kinds: Mapping[str, int]) -> tuple[Items, ...]:
+def _sets_of(line: TableCells, kinds: Mapping[str, int]) -> tuple[Items, ...]:
     """Return the set of a line, of a rule both sides."""
     by_kind = {kind: line.cells.get(name) for name, kind in kinds.items()}
     if 0 in by_kind:
@@ -450,7 +451,7 @@ EITHER = {"antecedent support": 1, "coverage": 1, "consequent support": 2, "rhss
 NEAR = 1e-6  # how near measures are to those of the supports, in parts of themselves
 
 
-def _draft_of(lines: Sequence[Line], how: str) -> Draft:
+def _draft_of(lines: Sequence[TableCells], how: str) -> Draft:
     """Return the draft of the lines of a file."""
     if not lines:
         raise ReleaseError("the table has no lines")
@@ -467,7 +468,7 @@ def _draft_of(lines: Sequence[Line], how: str) -> Draft:
     groups: list[tuple[Items, int | None, Interval | None, str]] = []
     shares = _column(lines, "support") if "support" in names else None
     for i, (line, found) in enumerate(zip(lines, sets, strict=True)):
-        number = None if counts is None else _integer(line.cells[counts], line.place)
+        number = None if counts is None else whole_cell(line.cells[counts], line.place)
         groups.append((frozenset().union(*found), number, None if shares is None else shares[i], line.place))
     if all(number is None and share is None for _, number, share, _ in groups):
         raise ReleaseError("has no column 'support' or 'count'", place=lines[0].place)
@@ -499,14 +500,15 @@ def _draft_of(lines: Sequence[Line], how: str) -> Draft:
     return replace(whole_draft, origin=replace(whole_draft.origin, notes=(*notes, *whole_draft.origin.notes)))
 
 
-def _column(lines: Sequence[Line], name: str) -> list[Interval]:
+def _column(lines: Sequence[TableCells], name: str) -> list[Interval]:
     """Return the figures of a column; all columns of measures show how many digits were written."""
     names = [n for n in lines[0].cells if n == "support" or n in MEASURES]
     precision = precision_of(str(line.cells[n]).strip() for n in names for line in lines)
     return intervals([(str(line.cells[name]).strip(), f"{line.place}, {name}") for line in lines], precision)
 
 
-def _integer(cell: Any, place: str) -> int:
+def whole_cell(cell: Any, place: str) -> int:
+    """Return the number of rows in a cell. Raises `ReleaseError` for what is no whole number."""
     text = str(cell).strip()
     if not re.fullmatch(r"\d{1,15}(?:\.0+)?", text):
         raise ReleaseError(f"the count '{text[:40]}' is no whole number of rows", place=place)
@@ -514,7 +516,7 @@ def _integer(cell: Any, place: str) -> int:
 
 
 def _sides(
-    lines: Sequence[Line], sets: Sequence[tuple[Items, ...]], names: Sequence[str], shares: list[Interval] | None
+    lines: Sequence[TableCells], sets: Sequence[tuple[Items, ...]], names: Sequence[str], shares: list[Interval] | None
 ) -> list[tuple[Items, int | None, Interval | None, str]]:
     """Return what rules say of each side: its share, or that of both sides divided by the confidence (by the lift)."""
     if len(sets[0]) == 1:
@@ -538,7 +540,7 @@ def _sides(
     return out
 
 
-def _follows(name: str, lines: Sequence[Line], sets: Sequence[tuple[Items, ...]], groups: Any) -> bool:
+def _follows(name: str, lines: Sequence[TableCells], sets: Sequence[tuple[Items, ...]], groups: Any) -> bool:
     """Return whether all cells of a column are the measure of that name, as the supports of a rule's sides give it."""
     if name == "length":
         return all(str(line.cells[name]) == str(sum(map(len, found))) for line, found in zip(lines, sets, strict=True))

