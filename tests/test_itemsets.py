@@ -14,7 +14,7 @@ from extras import run
 from itemset_files import arules, frequent, mlxtend_csv, rules, spark, spmf
 
 import recon
-from recon.readers.formats.statistics.itemsets import count_of, intervals, rows_of
+from recon.readers.formats.statistics.shares import count_of, intervals, rows_of
 from recon.readers.frames.world import violations
 
 FORMS = {"mlxtend": mlxtend_csv, "arules": arules, "spark": spark, "spmf": spmf}

@@ -33,7 +33,7 @@ from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.drafts.drafts import Draft, bind
 from recon.readers.formats.drafts.facts import IS_MISSING, Feature
 from recon.readers.formats.statistics.additive_models import number_of, span_of
-from recon.readers.formats.statistics.itemsets import (
+from recon.readers.formats.statistics.shares import (
     SCALE,
     TableCells,
     column_name,

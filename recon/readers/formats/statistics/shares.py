@@ -1,0 +1,164 @@
+"""Shares of rows as whole counts: which number of rows they are of, as far as their digits show.
+
+A library divides a count by the number of rows in double precision, and a file writes the quotient with some digits:
+the share lies in a small interval. The simplest fraction of each interval (Stern-Brocot) has a denominator that divides
+the number of rows; the least common multiple of all is that number, or a divisor of it where all counts share a factor.
+
+Source: Graham, Knuth, Patashnik, "Concrete Mathematics", 2nd ed. 1994, section 4.5 (Stern-Brocot tree).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from encoders.parts.base import MAX_ROWS
+from solvers.foundation.errors import ReleaseError, TooLarge
+
+MAX_LINES = 500_000
+SCALE = "the number of rows is the common denominator of the shares, not a multiple of it (--rows says another)"
+Interval = tuple[Fraction, Fraction]
+DOUBLE = Fraction(1, 1 << 50)  # a quotient and a product in double precision, relative
+FEWEST = 6  # different shares of which all have a common factor by chance once in 64 times at most
+MANY = 10  # the squared number of rows is so much smaller than what the digits tell apart
+_DECIMAL = re.compile(r"\+?(\d*)(?:\.(\d*))?(?:[eE][+-]?\d{1,3})?")
+
+
+def precision_of(texts: Iterable[str]) -> tuple[int, int]:
+    """Return the most decimals and the most significant digits that numbers are written with, what is none left out.
+
+    The numbers of a file show together to how many digits all were rounded, zeros at their ends left out.
+    """
+    each = [_digits(text)[:2] for text in texts if _number(text)]
+    return max((d for d, _ in each), default=0), max((s for _, s in each), default=0)
+
+
+def intervals(figures: Sequence[tuple[str, str]], precision: tuple[int, int] | None = None) -> list[Interval]:
+    """Return between which numbers figures lie, given with their places; `precision` of the file (None: their own).
+
+    Raises `ReleaseError` for what is no number from 0 on.
+    """
+    for text, place in figures:
+        if not _number(text):
+            raise ReleaseError(f"the figure '{text[:40]}' is no number from 0 on", place=place)
+    decimals, significant = precision or precision_of(text for text, _ in figures)
+    out = []
+    for text, _ in figures:
+        value = Fraction(text)
+        leading = 0 if not value else math.floor(math.log10(value)) + 1
+        half = max(Fraction(10) ** -decimals, Fraction(10) ** (leading - significant)) / 2
+        off = half + value * DOUBLE  # the double that was printed is rounded, too
+        out.append((value - off, value + off))
+    return out
+
+
+def _number(text: str) -> bool:
+    """Return whether a text is a number from 0 on."""
+    found = _DECIMAL.fullmatch(text)
+    return found is not None and bool(found[1] or found[2])
+
+
+def _digits(text: str) -> tuple[int, int]:
+    """Return the decimals and the significant digits of a number."""
+    mantissa, _, power = text.lower().partition("e")
+    whole, _, rest = mantissa.partition(".")
+    return len(rest) - int(power or 0), len((whole + rest).lstrip("+0"))
+
+
+def simplest(low: Fraction, high: Fraction) -> Fraction:
+    """Return the fraction of the least denominator between two numbers, neither below 0."""
+    whole = -(-low.numerator // low.denominator)
+    if whole <= high:
+        return Fraction(whole)
+    floor = low.numerator // low.denominator
+    return floor + 1 / simplest(1 / (high - floor), 1 / (low - floor))
+
+
+def rows_of(shares: Iterable[Interval]) -> int | None:
+    """Return the common denominator of shares, None where they are too few or have too few digits to say it.
+
+    It is the number of rows, or a divisor of it. Cost: linear in the shares.
+    """
+    every = set(shares)
+    found = 1
+    for low, high in every:
+        found = math.lcm(found, simplest(max(low, Fraction(0)), high).denominator)
+        if found > MAX_ROWS:
+            return None
+    wide = max((high - low for low, high in every), default=Fraction(1))
+    return found if len(every) >= FEWEST and MANY * found * found * wide < 1 else None
+
+
+def count_of(share: Interval, rows: int, place: str) -> int:
+    """Return the whole number of rows that a share of so many rows is.
+
+    Raises `ReleaseError` where there is none, or its digits leave several.
+    """
+    low, high = math.ceil(share[0] * rows), math.floor(share[1] * rows)
+    if low == high and (rows or share[0] <= 0):
+        return low
+    value = float(sum(share) / 2)
+    if low > high or not rows:
+        why = f"the share {value:.10g} of {rows:,} rows is no whole number: rows were weighted, or are others"
+        raise ReleaseError(f"{why} (--rows)", place=place)
+    raise ReleaseError(f"the share {value:.10g} has too few digits for {rows:,} rows", place=place)
+
+
+@dataclass(frozen=True)
+class TableCells:
+    """A line of the file: its place, its cells by name (lower case, blanks for underscores)."""
+
+    place: str
+    cells: Mapping[str, Any]
+
+
+def column_name(cell: str) -> str:
+    """Return the name of a column in lower case, blanks for underscores."""
+    return cell.strip(' "\r').lower().replace("_", " ")
+
+
+def delimiter_of(header: str) -> str:
+    """Return what parts the cells of a table: of R's `write` a blank."""
+    return max("\t;,", key=header.count) if re.search("[\t;,]", header) else " "
+
+
+def csv_cells(text: str) -> list[TableCells]:
+    """Return the lines of a table; R leaves the name of the column of its row names out."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(text.lstrip().partition("\n")[0]))
+    names: list[str] = []
+    out: list[TableCells] = []
+    try:
+        for cells in reader:
+            if not any(cells):
+                continue
+            if not names:
+                names = [column_name(cell) for cell in cells]
+                continue
+            if not out and len(cells) == len(names) + 1:
+                names = ["", *names]
+            if len(cells) != len(names):
+                message = f"has {len(cells)} cells, the header {len(names)}"
+                raise ReleaseError(message, place=f"line {reader.line_num}")
+            out.append(TableCells(f"line {reader.line_num}", dict(zip(names, cells, strict=True))))
+            if len(out) > MAX_LINES:
+                raise TooLarge(f"the table has more than {MAX_LINES:,} lines")
+    except csv.Error as error:
+        raise ReleaseError(f"is no table ({error})", place=f"line {reader.line_num}") from None
+    double = next((n for i, n in enumerate(names) if n in names[:i]), None)
+    if double is not None:
+        raise ReleaseError(f"the column '{double}' stands twice", place="line 1")
+    return out
+
+
+def whole_cell(cell: Any, place: str) -> int:
+    """Return the number of rows in a cell. Raises `ReleaseError` for what is no whole number."""
+    text = str(cell).strip()
+    if not re.fullmatch(r"\d{1,15}(?:\.0+)?", text):
+        raise ReleaseError(f"the count '{text[:40]}' is no whole number of rows", place=place)
+    return int(Fraction(text))
