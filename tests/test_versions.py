@@ -119,6 +119,9 @@ def test_command_names_the_difference_and_verify_derives_the_types_anew(
     assert document["removed"]["rows"] == 1
     assert document["removed"]["profiles_left"] >= 1
     assert any("fewest changes" in line for line in document["assumptions"])
+    asked = json.loads(run("difference", before, after, "--json", "--profiles", _profiles(tmp_path)).stdout)["profiles"]
+    assert {line["verdict"] for line in asked} == {"impossible"}
+    assert all(line["certificate"] is not None for line in asked)
     result = tmp_path / "result.json"
     result.write_text(out)
     assert "certificates verified" in run("verify", result, before, after).stdout

@@ -88,6 +88,7 @@ def _json_of(found: Difference, limits: Limits) -> dict[str, Any]:
     out |= {"alone": found.alone, "bits": found.bits, "sentences": found.sentences()}
     if found.profiles is not None and found.asked is not None:
         lines = found.profiles.join(found.asked.set_axis(found.profiles.index))
+        lines.attrs.update(found.asked.attrs)  # where the cells come from: those of CSV files are texts
         out["profiles"] = _proved_lines(found, lines, "removed", limits)
     return out | {"assumptions": list(found.assumptions)}
 
