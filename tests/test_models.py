@@ -552,8 +552,16 @@ def test_what_is_not_defined_is_refused_by_name(monkeypatch):
     ):  # fmt: skip
         with pytest.raises(recon.ReleaseError, match=why):
             mapping.world(broken)
-    with pytest.raises(recon.ReleaseError, match="no possible world"):
-        models.cpsat(got)[1].solution(world.to_frame().iloc[:1])
+    table = {"kind": "table", "statements": [{"where": {"b": 1}, "count": 1}]}
+    bit = {"attributes": [{"name": "b", "values": [0, 1]}]}
+    other = next(recon.worlds(encoded({"recon": 1, "domain": bit, "rows": 2, "models": [table]})))
+    for one in (mapping, models.cpsat(got)[1], models.cnf(got, "multiset")[1]):
+        for rows, why in (
+            (world.to_frame().iloc[:1], "no possible world: there are 1, the release has"), (other, "another release"),
+            ([[0, 0, 0]], "a list is no world"), (None, "a NoneType is no world"),
+        ):  # fmt: skip
+            with pytest.raises(recon.ReleaseError, match=why):
+                one.solution(rows)
 
 
 def staircase(name, values, rows):

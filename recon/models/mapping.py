@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 from encoders.domain.values import Continuous
 from encoders.encode.encoder import EncodedRelease
 from recon.readers.frames.selections import frame_ranges, whole_rows
-from recon.readers.frames.world import World, demand_attributes, violations, wrap
+from recon.readers.frames.world import World, between, demand_attributes, violations, wrap
 from solvers.foundation.displayed import Displayed, DisplayFacts, many, quote
 from solvers.foundation.errors import EngineError, ReleaseError, Unsupported
 from solvers.foundation.exact import level_text
 from solvers.proofs.export.integer_program import IntegerProgram
 from solvers.proofs.export.world_rows import ClauseForm, ExportedRows
+from solvers.statements.release import UNBOUNDED
 from solvers.statements.release import RowWorld as SolverWorld
 
 OUTER = "outer: every world is a solution, not conversely"
@@ -204,9 +205,21 @@ class Mapping(Displayed):
         """Return the solution of a world or of a table with its rows: the value of every variable of `projection`.
 
         By cells, of alternatives too. Raises `ReleaseError` where the rows are no possible world, or leave a value
-        open.
+        open, and for a world of other attributes.
         """
-        rows = world.indices() if isinstance(world, World) else self._indices(world)
+        if isinstance(world, World):
+            if world.domain.all != self.release.domain.all:
+                raise ReleaseError("the world is one of another release: its attributes are others")
+            rows = world.indices()
+        elif isinstance(world, pd.DataFrame):
+            rows = self._indices(world)
+        else:
+            raise ReleaseError(f"a {type(world).__name__} is no world: give a World or a table (pandas.DataFrame)")
+        known = self.release.statements.rows
+        high = UNBOUNDED if known.high is None else known.high
+        if not known.low <= len(rows) <= high:
+            wanted = f"the release has {between(known.low, high)}"
+            raise ReleaseError(f"the rows are no possible world: there are {len(rows)}, {wanted}")
         try:
             found = self.form.values(rows)
         except EngineError as error:
@@ -220,7 +233,7 @@ class Mapping(Displayed):
         except EngineError as error:
             raise ReleaseError(f"the solution is none of this model: {_reason(error)}") from None
         if not isinstance(self.form, IntegerProgram) and (broken := violations(self.release, found.to_frame())):
-            raise ReleaseError(f"the solution is none of this model: {broken[0]}")
+            raise ReleaseError(f"the solution is none of this model: {broken[0].replace('the truth', 'the solution')}")
         return found
 
     def _values(self, solution: Solution) -> list[int]:
