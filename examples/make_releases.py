@@ -6,7 +6,7 @@ Needs scikit-learn, lightgbm and the data, which are not shipped. Each release o
 the domain read off the training rows; no raw row, but for the default forest of diabetes, whose file is as it was
 saved and whose rows scikit-learn publishes. The other forest's domain is read off all 7,206 people, of whom 300 train
 it. The boosted model is of 200 people who were made up; its domain says what each column can be. The census block
-needs no data: its figures are published.
+needs no data: its figures are published. In `examples/versions` are two trees, of before and after one person left.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ HERE = Path(__file__).parent / "releases"
 TREE_DEPTH, LIST_LENGTH = 5, 10
 FOREST_ROWS, FOREST_TREES = 300, 30
 BOOSTED_ROWS = 200
+VERSION_ROWS = 1_000
 
 CENSUS_ABOUT = (
     "The census block of seven people of Garfinkel, Abowd, Martindale, Understanding Database Reconstruction Attacks "
@@ -155,9 +156,25 @@ def census_block() -> None:
     print(f"census_block.json: {recon.count(recon.load(HERE / 'census_block.json'), 'multiset').value} possible world")
 
 
+def versions(data: str) -> None:
+    """Fit a tree on six yes-or-no columns of 1,000 people of COMPAS, and again after one of them was removed."""
+    folder, people = HERE.parent / "versions", pd.read_csv(f"{data}/compas14.csv.gz")
+    label, draw = people.columns[-1], np.random.default_rng(0)
+    names = ["sex:Male", "juvenile-felonies:>0", "juvenile-misdemeanors:>0", "juvenile-crimes:>0", "priors:>3"]
+    columns = [*names, "current-charge-degree:Misdemeanor"]
+    before = people.iloc[draw.choice(len(people), VERSION_ROWS, replace=False)]
+    after = before.drop(index=before.index[[int(draw.integers(VERSION_ROWS))]])
+    folder.mkdir(exist_ok=True)
+    for name, rows in (("march", before), ("april", after)):
+        model = DecisionTreeClassifier(random_state=0).fit(rows[columns], rows[label])
+        joblib.dump(model, folder / f"{name}.joblib", compress=3)
+    print(f"versions: {recon.difference(str(folder / 'march.joblib'), str(folder / 'april.joblib'))}")
+
+
 def main(data: str) -> None:
     """Make every release."""
     HERE.mkdir(exist_ok=True)
+    versions(data)
     trees_and_lists(data)
     forest(data)
     pickled_forest(data)

@@ -630,7 +630,10 @@ def test_one_row_more_is_no_release_about_the_same_rows(tmp_path):
     assert found.conflict == ("april.json: 6 rows", "march.json: 5 rows")
     assert found.sentences[0].startswith(f"The new release and march.json (released {DAY}) contradict each other")
     assert "not about the same rows" in found.sentences[1]
-    assert "by hand" in found.sentences[1]
+    assert "recon difference" in found.sentences[1]
+    assert found.sentences[-1].startswith(f"Compared with march.json (released {DAY}) as two versions of the data")
+    assert "the fewest changes" in found.sentences[-1]
+    assert "Of 1 person who came, the two models identify 0" in found.sentences[-1]
     assert found.alone.status == found.before.status == "exact"
 
 

@@ -18,6 +18,8 @@ VERDICT = (
     "profile", "verdict", "min_count", "max_count", "probability", "probability_before", "expected_count", "confidence",
     "certificate", "reason", "box", "box_rows",
 )  # fmt: skip
+KNOWN = ("attribute", "values", "min_count")
+LEAST = 0.005  # of the possible data sets: what is smaller is not shown as 0 %
 SHOWN = 10  # candidates printed with their values
 
 Before = Annotated[str, typer.Argument(metavar="BEFORE", help="The earlier version.")]
@@ -59,18 +61,20 @@ def _candidates(group: RowsOfType) -> list[str]:
     """Return the rows that those who left or came can be, at most so many, or what is known of their attributes."""
     names = [name for name in group.rows.columns if name not in VERDICT]
     out = []
+    if not len(group.rows) or len(group.rows) > SHOWN:
+        alike = group.attributes[group.attributes["min_count"] > 0] if len(group.attributes) else group.attributes
+        for name, words, low in zip(*(alike[key] for key in KNOWN), strict=True) if len(alike) else ():
+            out.append(f"  at least {low:,} who {group.word}: {words if name in words else f'{name}: {words}'}")
     for _, line in group.rows.head(SHOWN).iterrows():
         row = ", ".join(f"{name} = {line[name]}" for name in names)
-        share = "" if line["verdict"] == "certain" else f", in {line['probability']:.0%} of the possible data sets"
-        proof = "certified" if line["certificate"] is not None else line["verdict"]
-        out.append(f"  {'certain' if line['verdict'] == 'certain' else 'possible'} ({group.word}): {row}"
-                   + (share if line["verdict"] != "certain" else f" ({proof})"))  # fmt: skip
+        if line["verdict"] == "certain":
+            how = " (certified)" if line["certificate"] is not None else ""
+        else:
+            share = line["probability"]
+            how = f", in {'less than 1%' if share < LEAST else f'{share:.0%}'} of the possible data sets"
+        out.append(f"  {line['verdict']} ({group.word}): {row}{how}")
     if len(group.rows) > SHOWN:
         out.append(f"  ... and {len(group.rows) - SHOWN:,} more (--json)")
-    if not len(group.rows) and len(group.attributes):
-        alike = group.attributes[group.attributes["min_count"] > 0]
-        for name, words, low in zip(alike["attribute"], alike["values"], alike["min_count"], strict=True):
-            out.append(f"  at least {low:,} who {group.word}: {words if name in words else f'{name}: {words}'}")
     return out
 
 

@@ -82,10 +82,11 @@ class Difference(Displayed):
     """What two versions say together: `removed`, `added` and `kept`, and each alone beside it.
 
     `rows`, `certain`, `possible`, `attributes` are those of `removed`. `alone` (before, after): the people that one
-    model alone pins down, and its bits left. `bits`: `before`, left by the earlier model when the relation is known;
-    `both`, left by both; `removed`, of who left; `kept_before` and `kept_both`, of the others given who left (None
-    where a figure is not exact, or was not asked for). `profiles`: what was asked, as `recon.certify` answers of the
-    rows that left (None: nothing); `asked` are these people. `release` answers every further question (`of="removed"`).
+    model alone pins down (`identified`), and its bits left. `bits`: `before`, left by the earlier model when the
+    relation is known; `both`, left by both; `removed`, of who left; `kept_before` and `kept_both`, of the others given
+    who left. None where a figure is not exact, was not asked for, or is of the earlier one of boosted models.
+    `profiles`: what was asked, as `recon.certify` answers of the rows that left (None: nothing); `asked` are these
+    people. `release` answers every further question (`of="removed"`).
 
     >>> import pandas as pd
     >>> import recon
@@ -475,8 +476,8 @@ def _bits(
     if one and (shares := _one_row(earlier, limits)) is not None and joined.typed.rows == earlier.rows:
         out["before"] = before = float(alone["bits"]) + shares[0]
         out["kept_before"] = before - shares[1]
-    else:
-        out["before"] = count(strengthened_release(_earlier_release(joined), limits), "multiset", limits).log2
+    elif not earlier.statements.boosted:  # of which the leaf values would be worked out once more
+        out["before"] = count(_earlier_release(joined), "multiset", limits).log2
     if one and len(left.rows) and out["both"] is not None and left.exact:
         out["removed"] = entropy = _entropy(left.rows["probability"])
         out["kept_both"] = out["both"] - entropy

@@ -19,6 +19,7 @@ from encoders.domain.domain import Domain
 from encoders.encode.encoder import CONFIDENCE, EncodedRelease, encode, with_known_rows
 from recon.queries.measures.attribute_bits import Counts, Interval
 from recon.queries.measures.figures import Measures
+from recon.queries.versions.difference import difference
 from recon.readers.loading.loading import load, read_file
 from recon.readers.loading.settled import strengthened_release
 from recon.release.registers.differences import SMALL, Differences, differences
@@ -26,7 +27,7 @@ from recon.release.registers.figures import RemainingUncertainty, left_by, mutua
 from recon.release.registers.index import INDEX, RegisterEntry
 from recon.release.registers.register import Register
 from solvers.foundation.displayed import quote
-from solvers.foundation.errors import ContradictionError, ReleaseError
+from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.statements.release import RowCount
 
@@ -34,8 +35,8 @@ LISTED = 3  # earlier releases that a sentence names one by one
 SAME = 1e-9  # of the bits: figures nearer than this are equal
 OTHER_ROWS = (
     "Perhaps they are not about the same rows: another state of the data, people who joined or left, other cleaning. "
-    "Then nothing here says what they give away together, and they belong in two registers; but whoever knows who "
-    "joined or left can subtract one release from the other, so compare their counts by hand before you release."
+    "Then they belong in two registers; but whoever knows who joined or left can subtract one release from the other: "
+    "recon difference EARLIER NEW says what that gives away (--removed, --added)."
 )
 
 
@@ -472,7 +473,26 @@ def _of_other_rows(
     conflict = tuple(_in_short(line, names) for line in error.conflict)
     after, found = RemainingUncertainty("unsat", note=str(error), conflict=conflict), Differences(in_all=None)
     said = _sentences(known, left_out, alone, before, after, found, conflict, None)
+    limits.report(f"the new release is compared with {quote(known[-1].file)} as another version of the data")
+    said = (*said, *_as_versions(known[-1], register.path(known[-1]), new, limits, domain or register.domain))
     return AddedDisclosure(register.folder, known, left_out, alone, before, after, found, said, conflict)
+
+
+def _as_versions(
+    entry: RegisterEntry, path: str, new: EncodedRelease, limits: Limits, domain: Domain | str | None
+) -> list[str]:
+    """Return what the last earlier release and the new one say of who left and came, as two versions of the data.
+
+    Nobody said how they are related: the fewest changes that the numbers of rows allow, which the sentences say.
+    """
+    if len(new.files) != 1 or "-" in new.files:
+        return []
+    try:
+        found = difference(path, new.files[0], domain=domain, limits=limits.stage("all releases"))
+    except (ContradictionError, Inconclusive, ReleaseError, Unsupported) as error:
+        return [f"As two versions of the data {_dated(entry)} and the new release were not compared: {error}."]
+    relation = "; ".join(() if found.release.related is None else found.release.related.lines())
+    return [f"Compared with {_dated(entry)} as two versions of the data ({relation}): {' '.join(found.sentences())}"]
 
 
 def _in_short(line: str, names: Mapping[str, str]) -> str:

@@ -1,0 +1,120 @@
+"""Two versions of a model: who left between them, on real rows; beside the fits of the two models.
+
+    python tests/bench/versions.py [--quick | --lines BEGINNING ...] [--check]
+
+Each pair: so many rows are drawn (seeds 0, 1, ...), some of them removed, the model is fitted anew with the same
+settings, and `recon.difference` is asked who left. `kept`: pairs in which everybody who left is possible (all must be);
+`found`: people who left and are certain, with every value; `candidates`: median of the different rows that are
+possible; seconds of the processor are the median of a pair, encoding included. Needs scikit-learn and the data folder
+(RECON_DATA).
+What a line says: harness.py.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from harness import DATA, ROOT, Job, Line, main, memory
+from records import Spent
+
+sys.path[:0] = [str(ROOT / "tests")]
+
+FIT = "fits of both models"
+
+
+def tree(depth: int | None) -> Callable[[Any, Any], Any]:
+    """Return what fits a tree of a depth."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    return lambda x, y: DecisionTreeClassifier(max_depth=depth, random_state=0).fit(x, y)
+
+
+def histogram() -> Callable[[Any, Any], Any]:
+    """Return what fits histogram gradient boosting at its defaults."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    return lambda x, y: HistGradientBoostingClassifier(random_state=0).fit(x, y)
+
+
+def lightgbm() -> Callable[[Any, Any], Any]:
+    """Return what fits LightGBM at its defaults, on one thread."""
+    from lightgbm import LGBMClassifier
+
+    return lambda x, y: LGBMClassifier(verbose=-1, n_jobs=1, random_state=0).fit(x, y)
+
+
+def pairs(name: str, file: str, rows: int | None, learner: Callable[[], Any], times: int, removed: int) -> list[Line]:
+    """Return the line of some pairs of versions."""
+    import numpy as np
+    import pandas as pd
+
+    import recon
+
+    whole = pd.read_csv(DATA / file)
+    label = str(whole.columns[-1])
+    domain = recon.Domain.from_frame(whole, label=label)
+    fit, asked, fits, candidates = learner(), [], [], []
+    found = kept = exact = sure = 0
+    for seed in range(times):
+        draw = np.random.default_rng(seed)
+        some = whole if rows is None else whole.iloc[draw.choice(len(whole), rows, replace=False)]
+        at = [draw.integers(len(some))] if removed == 1 else draw.choice(len(some), removed, replace=False)
+        gone, left = some.iloc[at], some.drop(index=some.index[at])
+        begun = time.process_time()
+        models = [fit(one.drop(columns=label), one[label]) for one in (some, left)]
+        fits.append(time.process_time() - begun)
+        begun = time.process_time()
+        answer = recon.difference(*models, removed=removed, added=0, domain=domain)
+        asked.append(time.process_time() - begun)
+        verdicts = recon.certify(answer.release, gone, certificates=False, of="removed")["verdict"]
+        kept += int((verdicts.isin(["possible", "certain"])).all())
+        exact += int(answer.removed.exact and answer.kept.exact)
+        found += answer.certain
+        sure += answer.removed.sure
+        candidates.append(answer.possible or 0)
+    now, peak = memory()
+    work = Spent(statistics.median(asked), sum(asked), times, now, peak, None)
+    beside = Spent(statistics.median(fits), sum(fits), times, now, now, None)
+    return [
+        Line(
+            name,
+            work,
+            FIT,
+            beside,
+            more={"kept": f"{kept} of {times}", "found": found, "exact": f"{exact} of {times}"},
+            less={"candidates": statistics.median(candidates)},
+            said={"people": removed * times, "most candidates": max(candidates), "slowest": round(max(asked), 2),
+                  "mean attributes sure": round(sure / times, 1)},
+        )
+    ]  # fmt: skip
+
+
+COMPAS, ADULT = "compas14.csv.gz", "adult19.csv.gz"
+CASES: dict[str, tuple[Any, ...]] = {
+    "compas14 1,000, tree of depth 3": (COMPAS, 1_000, partial(tree, 3), 50, 1),
+    "compas14 1,000, tree of depth 5": (COMPAS, 1_000, partial(tree, 5), 50, 1),
+    "compas14 1,000, tree of depth 8": (COMPAS, 1_000, partial(tree, 8), 50, 1),
+    "compas14 1,000, full tree": (COMPAS, 1_000, partial(tree, None), 50, 1),
+    "compas14 1,000, full tree, 5 removed": (COMPAS, 1_000, partial(tree, None), 50, 5),
+    "compas14 7,206, full tree": (COMPAS, None, partial(tree, None), 50, 1),
+    "adult19 48,842, full tree": (ADULT, None, partial(tree, None), 20, 1),
+    "compas14 500, histogram boosting": (COMPAS, 500, histogram, 50, 1),
+    "compas14 2,000, histogram boosting": (COMPAS, 2_000, histogram, 8, 1),
+    "compas14 2,000, LightGBM": (COMPAS, 2_000, lightgbm, 30, 1),
+    "compas14 7,206, LightGBM": (COMPAS, None, lightgbm, 6, 1),
+    "compas14 2,000, LightGBM, 5 removed": (COMPAS, 2_000, lightgbm, 10, 5),
+}
+SLOW = ("LightGBM", "boosting", "adult19")
+JOBS = {
+    name: Job(pairs, (name, *rest), quick=not any(word in name for word in SLOW),
+              needs=("lightgbm",) if "LightGBM" in name else ())
+    for name, rest in CASES.items()
+}  # fmt: skip
+
+if __name__ == "__main__":
+    main("versions", JOBS)
