@@ -84,6 +84,9 @@ def figure(x: float) -> str:
 
 def told(value: Any) -> str:
     """Return a fact as people read it."""
+    if isinstance(value, dict):
+        return "; ".join(f"{key} ({told(one)})" if isinstance(one, dict) else f"{key}: {told(one)}"
+                         for key, one in value.items())  # fmt: skip
     if isinstance(value, (list, tuple)):
         return ", ".join(map(told, value))
     if isinstance(value, bool):
