@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+from collections import Counter
 from pathlib import Path
 
 import additive_files
@@ -14,7 +15,10 @@ import pytest
 from extras import run
 
 import recon
+from encoders.encode.encoder import encode
+from recon.readers.formats.statistics import additive_models
 from recon.readers.frames.world import violations
+from recon.readers.loading.loading import bind_draft
 
 CORPUS = Path(__file__).parent / "corpus"
 EXAMPLES = CORPUS.parents[1] / "examples" / "releases"
@@ -137,12 +141,22 @@ def test_the_counts_are_used_and_a_copy_without_them_holds_none(tmp_path, capsys
     assert "its bin_weights_ were taken out" in error
 
 
-def test_bins_of_fifty_people_and_thirty_columns_prove_rows(tmp_path):
+@pytest.mark.slow
+def test_bins_of_fifty_people_and_thirty_columns_give_rows_back():
     """Bins of single values and tables of pairs, as the defaults have them (interpret's own files are large)."""
     from sklearn.datasets import load_breast_cancer
 
     every = load_breast_cancer(as_frame=True).data
     frame = every.iloc[np.random.default_rng(0).permutation(len(every))[:50]].reset_index(drop=True)
-    path = written(tmp_path, additive_files.model(frame, pairs=90, seed=0))
-    release = recon.load(path)
+    found = additive_files.model(frame, pairs=120, seed=0)
+    draft = additive_models.read_additive_json(found)
+    release = encode(*bind_draft(draft, None), draft.rows)
     assert violations(release, frame) == []
+    world = recon.reconstruct(release).to_frame()
+    assert violations(release, world) == []
+
+    def bins(rows):
+        features = found["ebm"]["features"]
+        return Counter(zip(*(additive_files.places(rows[f["name"]], f, 0) for f in features), strict=True))
+
+    assert sum((bins(frame) & bins(world)).values()) >= 45

@@ -163,6 +163,7 @@ OBJECTS = (
     "rules.streed",
     "boosters.pickled",
     "statistics.additive_models",
+    "statistics.naive_bayes",
 )
 # Readers of text: module, looks_like(head), read(text); the first that recognises the head reads it.
 TEXTS = (
