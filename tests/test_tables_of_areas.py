@@ -31,9 +31,9 @@ from recon.queries.tables.proofs import KEY, verify_areas
 from recon.queries.tables.reading import opened_tables
 from recon.queries.tables.tables import Cell, Tables
 from recon.queries.tables.variability import TriedNoise, variability
-from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
+from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.tables import two_way
+from solvers.tables import solving, two_way
 from solvers.tables.distances import SCALE, Distances, bound_of
 from solvers.tables.widths import width
 
@@ -308,6 +308,13 @@ def test_variability_prints_per_area_and_refuses_what_it_cannot_answer(tmp_path)
         variability(opened(tmp_path), around=frame.drop(columns="b"))
     with pytest.raises(Unsupported, match="do not tell apart all values of b"):
         variability(opened(tmp_path), schema=["b:3"])
+
+
+def test_noise_that_leaves_too_much_open_is_refused(monkeypatch):
+    """Without zeros every combination of every area stays: refused at once, not after hours."""
+    monkeypatch.setattr(solving, "MAX_WITHIN", 11)
+    with pytest.raises(TooLarge, match="12 counts of area 'town'"):
+        variability(small_tables(), noise=TriedNoise.parse("laplace:1"))
 
 
 def test_noise_and_suppression_in_one_command(tmp_path):

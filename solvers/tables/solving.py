@@ -14,7 +14,7 @@ from math import comb, factorial, prod
 
 import numpy as np
 
-from solvers.foundation.errors import ContradictionError, Inconclusive
+from solvers.foundation.errors import ContradictionError, Inconclusive, TooLarge
 from solvers.tables import counting, two_way
 from solvers.tables.atoms import (
     Cells,
@@ -105,6 +105,7 @@ class _Search:
 
 ANY = 1 << 36  # people: more than any area has
 MAX_NESTED, MAX_LISTED, MAX_BEGUN = 8, 64, 20_000  # rounds; counts of a component, solutions begun
+MAX_WITHIN = 50_000  # counts of an area with noise
 MAX_TRIED = 400  # sets of statements
 MAX_COMPONENT = 400  # counts of a component whose solutions are counted
 Range = tuple[int, int]  # a number between two, both exact
@@ -313,9 +314,15 @@ class AreaWithin:
 def solve_area_within(designs: Designs, top: Top, low: Ints, high: Ints) -> AreaWithin:
     """Return what follows one by one from a top area's counts and from `low` <= sums <= `high` (high -1: unknown).
 
-    `Inconclusive` where nothing bounds how many people there are, `ClashError` where none fit.
+    `Inconclusive` where nothing bounds how many people there are, `ClashError` where none fit, `TooLarge` where the
+    exact counts leave more than `MAX_WITHIN` counts alive.
     """
     system = live(designs.cells, top, designs.of(top))
+    if len(system.leaf) > MAX_WITHIN:
+        raise TooLarge(
+            f"with noise on them {len(system.leaf):,} counts of area '{top.names[0]}' may be above 0, more than "
+            f"{MAX_WITHIN:,}: put it on fewer tables (--without), so that zeros of the others rule some out"
+        )
     n, told = len(system.leaf), Intervals.of(system, low, high)
     rows, own = told.among(system.rows, n), np.concatenate([system.own, told.own])
     _refuse_loose(system, rows)
