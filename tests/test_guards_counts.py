@@ -20,8 +20,9 @@ import pytest
 from solvers.cells.components import Component
 from solvers.cells.system import system_of
 from solvers.engines.interval import _add_logs
-from solvers.foundation.errors import EngineError
+from solvers.foundation.errors import EngineError, TooLarge
 from solvers.foundation.limits import Limits
+from solvers.histograms import branches
 from solvers.programs.interval.bracket import Bracket, BracketCase, WorkStretch, _meets
 from solvers.programs.interval.lagrangian_dual import (
     LAMBDA,
@@ -397,3 +398,16 @@ def test_bounds_without_a_diagram_hold(seed):
         )
         low, high = bound_plain(reduced, measure, task, lambda: False)
         assert low <= true <= high
+
+
+@pytest.mark.parametrize(("size", "low", "room"), [(1, 0, 3), (5, 0, 4), (7, 3, 5), (10**20, 2, 3)])
+def test_multiset_weights_are_binomial_coefficients(size, low, room):
+    found = branches.weights_of(size, low, room, "multiset")
+    assert found == [math.comb(size + low + y - 1, low + y) for y in range(room + 1)]
+
+
+def test_multiset_weights_of_more_factors_than_fit_are_refused():
+    """A figure of 2^31 rows in one cell would be a number of 2^31 factors: no clock is looked at inside of one."""
+    with pytest.raises(TooLarge, match="2,147,483,634 factors"):
+        branches.weights_of(10**26, 2**31 - 78, 64, "multiset")
+    assert branches.weights_of(1, 2**31, 1, "multiset") == [1, 1]  # one value: nothing to choose

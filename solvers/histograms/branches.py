@@ -37,6 +37,7 @@ from solvers.statements.questions.query import Convention
 
 MAX_BRANCHES = 2_000  # combinations of alternatives tried
 MAX_COMBINED = 20_000  # combinations before propagation drops some
+MAX_FACTORS = 100_000  # of one binomial coefficient: four seconds of a processor
 Final = tuple[int, int]  # branch, final state
 
 
@@ -189,10 +190,16 @@ def extreme_histogram(branches: Sequence[HistogramBranch], coefs: Ints, greatest
 def weights_of(size: int, low: int, room: int, convention: Convention) -> list[int]:
     """Return the weights of low + y rows in a cell, y = 0..room, whole numbers up to a factor common to all.
 
-    `ordered`: size^y (low + room)! / (low + y)!; `multiset`: C(size + low + y - 1, low + y).
+    `ordered`: size^y (low + room)! / (low + y)!; `multiset`: C(size + low + y - 1, low + y), `TooLarge` where these are
+    numbers of more than `MAX_FACTORS` factors.
     """
     if convention == "multiset":
-        return [math.comb(size + low + y - 1, low + y) for y in range(room + 1)]
+        if (factors := min(size - 1, low + room)) > MAX_FACTORS:
+            raise TooLarge(f"multisets of {low + room:,} rows in a cell are numbers of {factors:,} factors")
+        found = [math.comb(size + low - 1, low)]
+        for k in range(low + 1, low + room + 1):  # each from the one before: a multiplication, no new product
+            found.append(found[-1] * (size + k - 1) // k)
+        return found
     out, factor = [1] * (room + 1), 1
     for y in range(room, -1, -1):
         out[y] = size**y * factor
@@ -249,7 +256,8 @@ class WeightedHistograms:
         for c, room in zip(graph.part.cells.tolist(), graph.part.room.tolist(), strict=True):
             graph.clock.check("worlds were weighed")
             size, low = self.system.sizes[c], int(lower[c])
-            held += (room + 1) * room * max(size, low + room).bit_length() / 16  # of numbers of up to `room` factors
+            most = min(size - 1, low + room) if self.convention == "multiset" else room / 2  # factors of a number
+            held += (room + 1) * most * max(size, low + room).bit_length() / 8
             graph.make_room(held)
             out.append(weights_of(size, low, room, self.convention))
         return out
