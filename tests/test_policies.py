@@ -7,6 +7,7 @@ import itertools
 import json
 import pickle
 import tomllib
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -91,7 +92,10 @@ def written(tmp_path, **texts):
 
 def test_every_key_is_described_everywhere():
     assert set(PolicyPart.__struct_fields__) == set(WORDS) == set(RIGHT) == set(WRONG)
+    assert set(RULES) == set(BAD) == set(OPEN)
+    page = (Path(__file__).parents[1] / "docs" / "policy.md").read_text(encoding="utf-8")
     for one in RULES.values():
+        assert f"\n| `{one.key}` | " in page
         assert all((one.title, one.subject, one.help, one.remedy)), one.key
         assert "{found}" in one.subject
 
