@@ -135,6 +135,20 @@ def test_command_names_the_difference_and_verify_derives_the_types_anew(
         assert "REJECTED" in refused.stdout if code == 1 else "april is march without 3 rows" in refused.stderr
 
 
+def test_numbers_without_end_are_told_by_their_parts() -> None:
+    """Of columns of any numbers no row is listed, and nothing is expanded: attributes say where who left was."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    people = pd.DataFrame({"x": [i * 7 % 20 + 0.5 for i in range(20)], "y": [i % 2 for i in range(20)]})
+    fitted = [DecisionTreeClassifier(random_state=0).fit(p[["x"]], p["y"]) for p in (people, people.drop(index=4))]
+    found = recon.difference(*fitted, removed=1)
+    assert found.possible is None
+    assert not len(found.rows)
+    lines = found.attributes.set_index("attribute")
+    assert lines.loc[["y"] if "y" in lines.index else ["label"], "max_count"].tolist()
+    assert found.certain == 0
+
+
 DATASETS: list[tuple[list[dict[str, Any]], list[dict[str, Any]], str]] = [
     ([{"name": "a", "from": "b"}, {"name": "b", "from": "a"}], [], "'a' and 'b' are each made from the other"),
     ([{"name": "a", "rows": 2}, {"name": "b", "from": "a", "removed": 3}], [], "cannot hold together"),

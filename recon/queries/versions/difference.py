@@ -14,7 +14,7 @@ import math
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, islice, product
+from itertools import accumulate, product
 from typing import Any
 
 import numpy as np
@@ -404,9 +404,9 @@ def _row_verdicts(
     """Return the rows in some boxes with their verdicts, if they are few, and what is known of every attribute."""
     if of == STAYED or not boxes:
         return pd.DataFrame(), pd.DataFrame()
-    rows = _row_frame(release, boxes if listed else boxes[:1], None if listed else 1)
     if not listed:
-        return rows.iloc[:0], _attributes(release, of, limits)
+        return pd.DataFrame(), _attributes(release, of, limits)
+    rows = _row_frame(release, boxes)
     found = certify(release, rows, "multiset", limits, of=of)
     order = ["min_count", "probability"]
     out = pd.concat([rows, found.drop(columns="profile")], axis=1).sort_values(order, ascending=False, kind="stable")
@@ -414,8 +414,8 @@ def _row_verdicts(
     return out.reset_index(drop=True), _attributes(release, of, limits)
 
 
-def _row_frame(release: EncodedRelease, boxes: Sequence[Box], most: int | None = None) -> pd.DataFrame:
-    """Return the rows in some boxes, at most so many of each, a column per attribute but the type."""
+def _row_frame(release: EncodedRelease, boxes: Sequence[Box]) -> pd.DataFrame:
+    """Return the rows in some boxes, a column per attribute but the type."""
     cuts, every = release.cut.cuts, list[tuple[int, ...]]()
     starts = [[0, *accumulate(c.sizes)] for c in cuts]
     for box in boxes:
@@ -424,7 +424,7 @@ def _row_frame(release: EncodedRelease, boxes: Sequence[Box], most: int | None =
         for k, edges in enumerate(starts):
             parts = (p for p in range(len(edges) - 1) if masks.get(k, -1) >> p & 1)
             sides.append([i for p in parts for i in range(edges[p], edges[p + 1])])
-        every += islice(product(*sides), most)
+        every += product(*sides)
     values: Any = np.array(every, dtype=object if any(e[-1] >> 62 for e in starts) else np.int64)
     world = RowWorld(values.reshape(len(every), len(cuts)), np.ones(len(every), dtype=np.int64))
     frame = wrap(release, world).to_frame()
