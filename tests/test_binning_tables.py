@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from extras import run
+from extras import batches, run
 
 import recon
 from recon.readers.frames.world import violations
@@ -83,7 +83,7 @@ def solved(path, domain):
         )
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", batches(30, 300))
 def test_events_are_solved_and_the_true_rows_never_excluded(seed, tmp_path):
     frame, ends = drawn(seed)
     lines = table(frame, ends)

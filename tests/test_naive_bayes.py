@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from extras import run
+from extras import batches, run
 from sklearn.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, MultinomialNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
@@ -36,7 +36,7 @@ def stored(tmp_path, model):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", batches(8, 100))
 def test_the_true_rows_are_never_excluded(kind, seed, tmp_path):
     frame = drawn(seed)
     model = KINDS[kind]().fit(frame.drop(columns="y"), frame.y)
