@@ -802,6 +802,27 @@ def test_large_trees_and_sums_of_boosters_are_understood():
         assert "unknown" not in {f.level for f in inspect(path).findings}
 
 
+def test_what_newer_and_other_programs_write_into_documents_is_known():
+    content = json.loads((GOLDEN / "models" / "xgboost-3.2.0" / "half.json").read_text())
+    model = content["learner"]["gradient_booster"]["model"]
+    for more, told in ((0, False), (30, True)):
+        model["weight_drop"] = [0.5] * (len(model["trees"]) + more)
+        found = {f.path for f in inspect_bytes(json.dumps(content).encode()).findings if f.level == "unknown"}
+        assert ("learner.gradient_booster.model.weight_drop" in found) == told
+    text = '<PMML version="4.4"><Header>{}</Header><RegressionModel x-mathContext="{}"><RegressionTable intercept="1">'
+    text += '<NumericPredictor name="a" coefficient="2.5"/></RegressionTable></RegressionModel></PMML>'
+    by = '<Extension name="{}" value="{}" extender="A Generator"/>'
+    known, rows = by.format("user", "dennis") + by.format("lambda", "0.0791801758867202"), by.format("rows", "alice,31")
+    for extension, precision, told in (
+        (known, "float", False), (rows * 9, "float", True), (by.format("rows", "31,44,52,19"), "float", True),
+        (known, "44,31,1,52,19,0", True), (known.replace("/>", "><b c='1'/></Extension>"), "float", True),
+        (known + rows.replace("A G", "31 G"), "float", True),
+    ):  # fmt: skip
+        found = inspect_bytes(text.format(extension, precision).encode()).findings
+        assert ("unknown" in {f.level for f in found}) == told
+        assert "(coefficients)" in {f.path for f in found}
+
+
 def test_old_texts_of_lightgbm_and_many_categories_are_understood():
     text = (GOLDEN / "models" / "lightgbm-4.7.0" / "categories.txt").read_text()
     old = text.replace("end of trees\n", "").replace("feature_importances:", "feature importances:")

@@ -18,7 +18,7 @@ from xml.parsers import expat
 
 from recon.readers.inspection.findings.findings import EXAMPLES, Finding, not_understood
 from recon.readers.inspection.ledger.entries import FileLedger, LedgerEntry
-from recon.readers.inspection.ledger.forms import HERE, is_listing
+from recon.readers.inspection.ledger.forms import HERE, is_listing, is_name
 from solvers.foundation.errors import ReleaseError
 
 Found = tuple[str, int | None, list[Finding]]
@@ -30,8 +30,20 @@ _NAMESPACES = re.compile(r"https?://(?:[a-z\d-]{1,20}\.)?(?:dmg|w3|jpmml)\.org/[
 _PARTS = re.compile(r'"(?:[^"\\]|\\.)*"|\S+')  # of an array
 DEEPEST = 1_000  # elements inside each other
 FEW = 8
+_WORD = re.compile(r"[A-Za-z_.]{1,24}")
+# Elements with a fitted coefficient: of regressions, support vectors, networks, scorecards.
+_COEFFICIENTS = frozenset(["NumericPredictor", "CategoricalPredictor", "PCell", "Coefficient", "Con", "Attribute"])
+_PRECISION = {("x-mathContext", "float"), ("x-mathContext", "double")}  # how JPMML's evaluator computes
 _SPARSE = ("REAL-Entries", "INT-Entries", "Indices")
 _SUPPRESS = "round or suppress the counts, or leave them out: predictions do not read recordCount of a node"
+
+
+def _is_small(attributes: dict[str, str]) -> bool:
+    """Return whether an extension names who made the file, or gives one number or short text."""
+    name, value = attributes.get("name", ""), attributes.get("value", "")
+    short = name == "user" or len(value) <= FEW or _number(value) is not None
+    given = set(attributes) <= {"name", "value", "extender"} and all(map(is_name, attributes.values()))
+    return short and given and _WORD.fullmatch(name) is not None
 
 
 @cache
@@ -54,7 +66,8 @@ class _PmmlCounter:
         self.nodes: list[tuple[float | None, bool]] = []  # rows and whether it has children, from the root on
         self.leaves: float | None = 0.0  # rows of the first tree's leaves
         self.root = ""
-        self.extra = self.mapped = 0
+        self.extra = self.mapped = self.small = self.coefficients = 0
+        self.extenders: set[str] = set()
         self.notes = 0
         self.odd: Counter[str] = Counter()  # characters in elements and attributes that PMML has not
         self.array = ""  # the text of the array that is read
@@ -68,7 +81,10 @@ class _PmmlCounter:
         if len(self.above) > DEEPEST:
             raise ReleaseError(f"the XML is nested more than {DEEPEST:,} deep")
         if "Extension" in self.above:
-            self.extra += sum(map(len, attributes.values()))
+            small = "Extension" not in inside and _is_small(attributes)
+            self.small += small
+            self.extenders.add(attributes.get("extender", ""))
+            self.extra += 0 if small else sum(map(len, attributes.values()))
         self._form(name, attributes, inside)
         if name == "Application":
             self.by = attributes.get("name", "")
@@ -82,6 +98,8 @@ class _PmmlCounter:
             self._row(inside)
         elif name in {"Node", "SimpleRule", "ScoreDistribution"} and "recordCount" in attributes:
             self.count[name] += 1
+        elif name in _COEFFICIENTS:
+            self.coefficients += 1
         elif name in {"VectorInstance", "PairCounts", "NumericInfo", "DiscrStats", "ContStats", "Cluster"}:
             self.count[name] += "size" in attributes if name == "Cluster" else 1
         if name == "Node" and self.rows is None:
@@ -96,6 +114,7 @@ class _PmmlCounter:
         known = _elements().get(name)
         for key, value in attributes.items():
             mine = known is not None and (key in known or key.partition(":")[0] in {"xmlns", "xsi", "xml"})
+            mine = mine or (key, value) in _PRECISION
             if key.partition(":")[0] == "xmlns" and not _NAMESPACES.fullmatch(value):
                 mine = False
             if not mine or len(value) > LONGEST_VALUE or is_listing(value):
@@ -245,7 +264,7 @@ def _pmml_entry(path: str, within: str, size: int, reader: _Sizes) -> LedgerEntr
     name = path.partition("/")[0]
     shown = f"{within}/{path}" if within and within != name else path
     if reader.odd[path] or reader.odd[name] or within == "Extension":
-        return LedgerEntry(shown, "unknown", "XML", size)
+        return LedgerEntry(shown, "unknown", "XML", size, small=within == "Extension" and not reader.extra)
     if within in _OF_ROWS:
         return LedgerEntry(shown, "unused", "XML", size, None, "rows", "rows of data")
     if path in _COUNTS or path in _SHARES:
@@ -348,8 +367,13 @@ def _findings(reader: _PmmlCounter) -> list[Finding]:
     if count["Cluster"]:
         tell("medium", "counts", "ClusteringModel/Cluster/size", f"{count['Cluster']:,} clusters",
              "the training rows of every cluster", "remove the attribute size")  # fmt: skip
-    if reader.extra:
-        found.append(not_understood("Extension", reader.extra, "extensions, which each program writes for itself,"))
+    if reader.coefficients:
+        what, follows = f"{reader.coefficients:,} coefficients", "fitted to all rows: what they say of one is not known"
+        tell("info", "ledger-columns", "(coefficients)", what, follows, "part of the model")
+    if reader.extra or reader.small > FEW or len(reader.extenders - {""}) > 1:
+        found.append(
+            not_understood("Extension", max(1, reader.extra), "extensions, which each program writes for itself,")
+        )
     few = len(reader.odd) <= FEW and all(size <= FEW for size in reader.odd.values())  # as everywhere in the ledger
     odd = {} if few else dict(reader.odd)
     odd |= {"InlineTable": reader.mapped} if reader.mapped > MOST_MAPPED else {}
