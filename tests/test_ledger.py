@@ -53,6 +53,7 @@ from sklearn.datasets import load_iris  # noqa: E402
 from sklearn.ensemble import RandomForestClassifier  # noqa: E402
 from sklearn.kernel_approximation import PolynomialCountSketch  # noqa: E402
 from sklearn.linear_model import SGDClassifier  # noqa: E402
+from sklearn.multiclass import OutputCodeClassifier  # noqa: E402
 from sklearn.naive_bayes import GaussianNB  # noqa: E402
 from sklearn.neural_network import BernoulliRBM, MLPClassifier  # noqa: E402
 from sklearn.preprocessing import MaxAbsScaler, SplineTransformer, StandardScaler  # noqa: E402
@@ -232,7 +233,7 @@ def test_known_attributes_hold_no_more_than_fits_had(attribute, value):
 
 
 @pytest.mark.parametrize(("model", "changes"), [
-    (NEURAL, {}), (AVERAGED, {}),
+    (NEURAL, {}), (AVERAGED, {}), (OutputCodeClassifier(GaussianNB(), random_state=0), {}),
     (BernoulliRBM(3, n_iter=2, random_state=0), {}), (PolynomialCountSketch(n_components=4, random_state=0), {}),
     (SplineTransformer(knots="quantile"), {"bsplines_": [LINE]}),  # a curve through rows is no basis
     (GraphicalLasso(1.0), {"costs_": [tuple(row) for row in PEOPLE]}),
