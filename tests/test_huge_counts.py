@@ -113,3 +113,15 @@ def test_a_cell_beyond_all_floats_has_a_most_likely_world(tmp_path):
     path.write_text(json.dumps(release), encoding="utf-8")
     world = recon.reconstruct(recon.load(str(path)))
     assert sorted(world.to_frame()["a0"]) == [0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("name", ["epsilon", "sensitivity"])
+def test_noise_of_whole_numbers_beyond_all_floats_is_refused_in_a_sentence(tmp_path, name):
+    file = noisy(random.Random(1), 5, "a")
+    budget = {"law": "discrete_laplace", "epsilon": 1.0, "sensitivity": 1, "neighbours": "add_remove"}
+    file["models"][0]["noise"] = budget | {name: 10**400}
+    file["models"] = file["models"][:1]
+    path = tmp_path / "noisy.json"
+    path.write_text(json.dumps(file))
+    with pytest.raises(ReleaseError, match=r"10000.* is beyond the range of doubles"):
+        recon.load(path)

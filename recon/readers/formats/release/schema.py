@@ -481,7 +481,7 @@ def to_learner(part: LearnerPart, kind: str, place: str) -> Learner:
             raise ReleaseError(f"belongs to rule lists, not to '{part.name}'", place=f"{place}.{name}")
     given = {f.name: getattr(part, f.name) for f in fields(Learner) if f.name != "source"}
     for name in ("min_weight_fraction_leaf", "min_impurity_decrease", "ccp_alpha"):
-        given[name] = float(given[name])
+        given[name] = math.inf if given[name] > 2.0**1023 else float(given[name])  # a whole number has no end in JSON
         if not math.isfinite(given[name]):
             raise ReleaseError(f"the number {given[name]} is not finite", place=f"{place}.{name}")
     share = given["min_weight_fraction_leaf"]

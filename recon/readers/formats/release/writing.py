@@ -126,14 +126,15 @@ def _from_budget(part: NoisePart) -> Noise:
 
 def _number(value: float | None, name: str) -> Fraction:
     """Return a JSON number exactly as it is written (0.1 is 1/10)."""
-    if value is None or not math.isfinite(value):
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
         raise ReleaseError(f"{name} must be a finite number, not {value}")
+    _double(value, "")  # a whole number has no end in JSON
     return Fraction(repr(value))
 
 
 def figure(value: float, place: str) -> Fraction | int:
     """Return a noisy count exactly as it is written; `ReleaseError` where it is not finite or beyond 2^53."""
-    if not math.isfinite(value) or abs(value) > 1 << 53:
+    if abs(value) > 1 << 53 or not math.isfinite(value):  # a whole number has no end in JSON
         raise ReleaseError(f"the noisy count {value!r} is not between -2^53 and 2^53", place=place)
     exact = Fraction(repr(value))
     return exact.numerator if exact.denominator == 1 else exact
