@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -166,7 +167,8 @@ def _figure_range(value: Any) -> tuple[float, float] | None:
     if isinstance(value, Mapping):
         return _figure_range(value.get("rows"))
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return value, value
+        beyond = abs(value) > sys.float_info.max  # whole numbers that no float holds
+        return (math.inf if value > 0 else -math.inf,) * 2 if beyond else (value, value)
     if isinstance(value, list | tuple) and len(value) == 2 and any(one is not None for one in value):
         low, high = value
         return -math.inf if low is None else low, math.inf if high is None else high

@@ -506,6 +506,7 @@ def sklearn(d: Drawn, folder: Path) -> dict:
             others = other is not frame
             made.n_estimators += 3
             made.fit(sparse(other.drop(columns="y")) if how == "sparse" else other.drop(columns="y"), other["y"])
+            keep_other(folder, other, frame, True)
     joblib.dump(made, folder / "model.joblib")
     (folder / "model.pkl").write_bytes(pickle.dumps(made))
     skops.io.dump(made, folder / "model.skops")

@@ -403,11 +403,12 @@ class LightGBMReading:
     def undrawn(self) -> bool:
         """Return whether a file without parameters shows that no rows were drawn for the first trees.
 
-        They have a starting score (the first tree's shrinkage is then 1), that of the very classes that they count,
-        and all trees have as many rows. From 0 on, drawn rows leave no trace while they are the same (bagging_freq).
+        They have a starting score (the shrinkage of the first round's trees is then 1), that of the very classes that
+        they count, and all trees have as many rows. From 0 on, drawn rows leave no trace while they are the same
+        (bagging_freq).
         """
         same = len({sum(tree.count) for _, tree, _ in self.trees}) == 1
-        return same and (self.booster.per_round > 1 or self.trees[0][1].rate == 1)
+        return same and all(tree.rate == 1 for i, tree, _ in self.trees if i < self.booster.per_round)
 
     def first_round(self, t: int, tree: StoredLightGBMTree, grown: BoosterTree) -> tuple[int, ...] | None:
         """Return the rows of the tree's class (binary: the second) per leaf of the file, where they are proved."""

@@ -121,12 +121,13 @@ def provenance(
     learner: Learner | None = None,
 ) -> Provenance:
     """Return where trees were found: sizes where no tree has classes, both where only some nodes have."""
+    drawn = "exact" not in kinds  # weights are then the probabilities of being drawn
     if not any((c.classes >= 0).any() for c in counts):
         kinds = ("distinct",) if "bag" in kinds else ("size",)
     elif not all(c.whole for c in counts):
         kinds = (*kinds, "size")
     weights = thing.get("_sample_weight")
-    zeros = isinstance(weights, np.ndarray) and weights.dtype.kind in "fiu" and not weights.all()
+    zeros = drawn and isinstance(weights, np.ndarray) and weights.dtype.kind in "fiu" and not weights.all()
     assumes = ZEROS_STORED if zeros else ANY_WEIGHT if thing.class_name.startswith("Hist") else ASSUMES
     version = thing.get("_sklearn_version")
     by = f" {version}" if isinstance(version, str) and len(version) < 40 else ""
