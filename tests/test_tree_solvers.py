@@ -91,7 +91,7 @@ def test_the_claim_of_dl85_is_not_believed(monkeypatch):
     wrong = sum(int(np.bincount(codes[bits[:, 4] == v]).min()) for v in (0, 1))
     best = fewest(bits, codes, 2, 1)
     assert wrong > best
-    home = "recon.learners.optimal.trees.optimal_tree.solved"
+    home = "recon.learners.optimal.trees.optimal_tree.solve_tree"
     monkeypatch.setattr(home, lambda *_: SolvedTree(shape, wrong, True))
     found = OptimalTreeClassifier(2, 1, solver="dl85").fit(bits.astype(int), codes)
     assert (found.errors_, found.bound_, found.claimed_, found.optimal_) == (wrong, best, True, False)

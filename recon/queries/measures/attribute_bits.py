@@ -319,7 +319,7 @@ def _line(name: str, before: float, found: tuple[float, bool] | None, forced: in
 
 def _status(word: str) -> dict[str, str]:
     """Return what a figure is under its key, and under the earlier one, which stays for one version."""
-    return {"status": word, "is": word}
+    return {"bits_status": word, "is": word}
 
 
 def _number_of_people(release: EncodedRelease, measures: Measures, held: Sequence[CertainGroup]) -> tuple[int, str]:

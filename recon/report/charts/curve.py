@@ -83,7 +83,7 @@ def _bar(one: Mapping[str, Any], y: float, scale: float) -> tuple[str, float]:
 
 def _at_least(one: Mapping[str, Any]) -> str:
     """Return "at least " before a lower bound."""
-    return "at least " if one.get("status", one.get("is")) == "at least" else ""
+    return "at least " if one.get("bits_status", one.get("is")) == "at least" else ""
 
 
 def _revealed_text(one: Mapping[str, Any]) -> str:

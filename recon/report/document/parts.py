@@ -224,7 +224,7 @@ class Assessment(Part):
 class AttributeBits(Part, rename={"bound": "is"}):
     """What is revealed of one attribute: bits per person before, revealed (mean), the share, people known for sure.
 
-    `status`: "at least" where the bits revealed are a lower bound; `why` they are not known. `is`: the status under its
+    `bits_status`: "at least" where the bits revealed are a lower bound; `why` they are not known. `is`: the same under its
     earlier name, for one version.
     """
 
@@ -233,7 +233,7 @@ class AttributeBits(Part, rename={"bound": "is"}):
     bits_revealed: Float | None = None
     share: Float | None = None
     forced_rows: Whole | None = None
-    status: str | None = None
+    bits_status: str | None = None
     bound: str | None = None
     why: str | None = None
 

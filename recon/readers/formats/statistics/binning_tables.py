@@ -296,7 +296,7 @@ def _counts_of(groups: Mapping[str, Sequence[TableCells]], names: Mapping[str, s
     """Return others and events of every bin of every variable, as they stand or solved from other figures."""
     known = set(names)
     if len({"rows", "events", "others"} & known) >= 2:
-        return {name: [_stated(one, names) for one in lines] for name, lines in groups.items()}
+        return {name: [_stated_columns(one, names) for one in lines] for name, lines in groups.items()}
     if {"rows", "rate"} <= known:
         digits = precision_of(str(one.cells[names["rate"]]).strip() for lines in groups.values() for one in lines)
         return {name: [_by_rate(one, names, digits) for one in lines] for name, lines in groups.items()}
@@ -309,7 +309,7 @@ def _counts_of(groups: Mapping[str, Sequence[TableCells]], names: Mapping[str, s
     )
 
 
-def _stated(line: TableCells, names: Mapping[str, str]) -> Pair:
+def _stated_columns(line: TableCells, names: Mapping[str, str]) -> Pair:
     """Return others and events of a line that counts two of rows, others and events; all three must agree."""
     found = {
         what: whole_cell(line.cells[names[what]], line.place) for what in ("rows", "events", "others") if what in names

@@ -40,7 +40,7 @@ def read(thing: Thing, form: str) -> Draft:
     """
     names, named = feature_names(thing)
     classes = class_values(thing)
-    totals = _whole(thing.get("class_count_"), (len(classes),), "class_count_")
+    totals = _integer_counts(thing.get("class_count_"), (len(classes),), "class_count_")
     if not totals.any():
         raise ReleaseError("counts no row", place="class_count_")
     label = "label"
@@ -71,7 +71,7 @@ def read(thing: Thing, form: str) -> Draft:
     )
 
 
-def _whole(value: Any, shape: Sequence[int | None], place: str) -> NDArray[np.int64]:
+def _integer_counts(value: Any, shape: Sequence[int | None], place: str) -> NDArray[np.int64]:
     """Return a table of counts; `ReleaseError` for other shapes, and with the first entry that is no whole number."""
     found = resolve(value)
     if not isinstance(found, np.ndarray) or not found.size or found.dtype.kind not in "iuf" or found.ndim != len(shape):
@@ -100,7 +100,7 @@ def _of_categories(thing: Thing, names: Sequence[str], totals: NDArray[np.int64]
     trees = []
     for i, (name, one) in enumerate(zip(names, tables, strict=True)):
         place = f"category_count_[{i}]"
-        counts = _whole(one, (len(totals), None), place)
+        counts = _integer_counts(one, (len(totals), None), place)
         _check_sums(counts.sum(axis=1), totals, place)
         held = np.flatnonzero(counts.any(axis=0)).tolist()
         nodes: list[ModelNode] = []
@@ -117,7 +117,7 @@ def _of_categories(thing: Thing, names: Sequence[str], totals: NDArray[np.int64]
 
 def _of_bits(thing: Thing, names: Sequence[str], totals: NDArray[np.int64]) -> Forest:
     """Return a tree per column: the rows above the threshold, and the others."""
-    above = _whole(thing.get("feature_count_"), (len(totals), len(names)), "feature_count_")
+    above = _integer_counts(thing.get("feature_count_"), (len(totals), len(names)), "feature_count_")
     threshold = thing.get("binarize")
     if threshold is not None and (isinstance(threshold, bool) or not isinstance(threshold, (int, float))):
         raise ReleaseError("is no threshold", place="binarize")
@@ -141,7 +141,7 @@ def _of_sums(
     thing: Thing, names: Sequence[str], totals: NDArray[np.int64], classes: Sequence[Value], label: str
 ) -> Table:
     """Return the rows of every class, and the sum of every column in each."""
-    sums = _whole(thing.get("feature_count_"), (len(totals), len(names)), "feature_count_")
+    sums = _integer_counts(thing.get("feature_count_"), (len(totals), len(names)), "feature_count_")
     figures = [PublishedFigure((), count=int(totals.sum()), name="all rows")]
     for value, rows, mine in zip(classes, totals.tolist(), sums.tolist(), strict=True):
         here = ((label, equals(value)),)
@@ -151,7 +151,7 @@ def _of_sums(
             for name, total in zip(names, mine, strict=True)
         ]
     if thing.class_name == "ComplementNB":
-        _check_sums(sums.sum(axis=0), _whole(thing.get("feature_all_"), (len(names),), "feature_all_"), "feature_all_")
+        _check_sums(sums.sum(axis=0), _integer_counts(thing.get("feature_all_"), (len(names),), "feature_all_"), "feature_all_")
     return Table(tuple(figures), "sums of columns")
 
 
