@@ -90,7 +90,7 @@ TARGETS = (
     Target("solvers.statements.observations", KERNEL, everything=True),
     Target("solvers.programs.dual_bounds", PROGRAMS),
     Target("solvers.programs.linear_program", PROGRAMS, ("bound", "refutation", "refutes")),
-    Target("solvers.programs.feasibility", PROGRAMS, ("_by_program",)),
+    Target("solvers.programs.linear_program", PROGRAMS, ("_by_program",)),
     Target("solvers.foundation.exact", PROGRAMS, ("exact_dot", "magnitude")),
     Target("solvers.programs.columns.master", DUALS, ("proof",)),
     Target("solvers.programs.concave.terms", DUALS),

@@ -16,8 +16,7 @@ from recon.experiments.drawing import svg
 from recon.experiments.experiment import Point
 from recon.experiments.splits import TrainTestSplit
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
-from recon.learners.optimal.trees.by_depth import optimal_trees
-from recon.learners.optimal.trees.optimal_tree import trees_by_leaves
+from recon.learners.optimal.trees.optimal_tree import optimal_trees, trees_by_leaves
 from solvers.foundation.limits import Limits
 
 PEOPLE = ["gender_Female", "gender_Male", "age_high", "age_low"]

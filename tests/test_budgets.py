@@ -77,7 +77,7 @@ import solvers.programs.row_model
 import solvers.cells.clauses.sat
 import solvers.programs.interval.bracket
 import solvers.programs.columns.master
-import solvers.noisy.likelihood.explain
+import solvers.noisy.likelihood.most_likely
 list(engines())
 """
 
@@ -532,8 +532,8 @@ CLOCKS = {  # module that looks at a clock -> what for; whatever is proved is bo
     "recon/release/auditing/auditing.py": "whether a second process is worth its start",
     "solvers/engines/chain.py": "shown", "solvers/engines/estimates.py": "shown", "recon/report/audit.py": "shown",
     "recon/cli/output/printing.py": "shown", "recon/io/console/output.py": "shown",
-    "recon/learner_rule/optimal/generation.py": "shown", "recon/learners/optimal/trees/by_depth.py": "shown",
-    "recon/learners/optimal/trees/optimal_tree.py": "shown", "recon/queries/leaf_values/remedies.py": "shown",
+    "recon/learner_rule/optimal/generation.py": "shown", "recon/learners/optimal/trees/optimal_tree.py": "shown",
+    "recon/queries/leaf_values/remedies.py": "shown",
     "recon/release/remediation/candidates.py": "shown",
 }  # fmt: skip
 

@@ -16,7 +16,7 @@ from recon.readers.formats.release.parts import to_domain, to_models, to_rows
 from recon.readers.formats.release.reading import parse
 from recon.readers.formats.release.writing import dump, release_json
 from recon.readers.frames.world import violations
-from recon.readers.inspection.documents.published import release_findings
+from recon.readers.inspection.documents.documents import release_findings
 from recon.readers.loading.loading import bind_draft
 from recon.release.auditing.evidence import _unused_of
 

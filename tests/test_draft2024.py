@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 from extras import extra
 
-from recon.experiments.draft2024 import experiment as exact
 from recon.experiments.draft2024 import findings
+from recon.experiments.draft2024 import findings as exact
 from recon.experiments.draft2024 import findings as published
 from recon.experiments.draft2024 import questions as forests
 from recon.experiments.draft2024 import questions as rows

@@ -11,11 +11,11 @@ import oracle_coupled
 import pytest
 from extras import batches, encoded
 
-from solvers.engines.groups import candidates, classes, pinned, smallest
+from solvers.engines.groups import candidates, classes, smallest
 from solvers.engines.groups import classes as groups_mixed
-from solvers.engines.groups.classes import known_classes, known_mixed_world
+from solvers.engines.groups import classes as pinned
+from solvers.engines.groups.classes import known_classes, known_mixed_world, pinned_people
 from solvers.engines.groups.items import items_of
-from solvers.engines.groups.pinned import pinned_people
 from solvers.engines.groups.smallest import smallest_group
 from solvers.foundation.limits import Limits
 from solvers.kernel.cells import statement_sums

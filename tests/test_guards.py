@@ -36,7 +36,7 @@ from solvers.programs.concave.terms import (
     rise,
 )
 from solvers.programs.cpsat import rounded_bound
-from solvers.programs.feasibility import Feasibility
+from solvers.programs.linear_program import Feasibility
 from solvers.programs.quickxplain import UNPROVEN, FeasibilityOracle, _without_idle, conflict_of
 from solvers.statements.boxes import Attribute, Box, Boxes, Region, RowSpace
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Choice, Partition, Release, RowCount, Statement

@@ -21,7 +21,6 @@ from solvers.foundation.exact import exact_dot
 from solvers.foundation.limits import Limits
 from solvers.programs.cpsat import run, state
 from solvers.programs.dual_bounds import LARGEST, integer_duals, rounded_duals, safe_bound
-from solvers.programs.feasibility import _by_program
 from solvers.programs.linear_program import (
     CellProgram,
     LinearProgram,
@@ -29,6 +28,7 @@ from solvers.programs.linear_program import (
     Relaxation,
     SumSearch,
     Violation,
+    _by_program,
 )
 from solvers.statements.boxes import Attribute, Box, Region, RowSpace
 from solvers.statements.release import UNBOUNDED, Choice, Release, RowCount, Statement

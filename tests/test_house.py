@@ -96,7 +96,7 @@ APART = {  # names of both clash, or the user imports the module only when it is
     "recon.experiments.reveal.findings",
     "recon.readers.formats.printed.weka_text",
     "recon.readers.formats.sklearn.boosting.histogram",
-    "recon.release.auditing.determined_rows",
+    "recon.release.auditing.auditing",
     "recon.report.consistency",
     "solvers.positions.assignments.propagation.flows",
     "solvers.positions.assignments.world_model",

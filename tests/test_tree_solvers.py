@@ -11,9 +11,8 @@ import types
 import numpy as np
 import pytest
 
-from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
+from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier, SolvedTree, in_dl85, solve_tree
 from recon.learners.optimal.trees.table import counted_nodes, errors
-from recon.learners.optimal.trees.tree_solvers import SolvedTree, in_dl85, solve_tree
 from solvers.foundation.errors import EngineError, Unsupported
 from solvers.foundation.limits import Limits
 from tests.extras import extra

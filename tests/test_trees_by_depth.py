@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recon.learners.optimal.trees import by_depth
-from recon.learners.optimal.trees.by_depth import optimal_trees
+from recon.learners.optimal.trees import optimal_tree as by_depth
 from recon.learners.optimal.trees.lattice import tree_lattice
-from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
+from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier, optimal_trees
 from solvers.foundation.limits import Limits
 
 

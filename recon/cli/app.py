@@ -12,12 +12,11 @@ from typing import Annotated, Any
 import typer
 
 from recon.cli.commands.difference import difference
-from recon.cli.commands.inspecting import inspect
+from recon.cli.commands.inspecting import convert, domain, inspect
 from recon.cli.commands.labels import labels
 from recon.cli.commands.noise import denoise, posterior, sweep
 from recon.cli.commands.positions import positions
 from recon.cli.commands.proof import export, verify
-from recon.cli.commands.reading import convert, domain
 from recon.cli.commands.variability import variability
 from recon.cli.output.printing import (
     ended_early,

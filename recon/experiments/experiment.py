@@ -125,7 +125,7 @@ NAMES: dict[str, str] = {  # experiment -> module that holds its EXPERIMENT
     "ferry2024": "recon.experiments.ferry2024.experiment",
     "ly2024": "recon.experiments.ly2024.experiment",
     "belardo2018": "recon.experiments.belardo2018.experiment",
-    "draft2024": "recon.experiments.draft2024.experiment",
+    "draft2024": "recon.experiments.draft2024.findings",
     "draftdp2025": "recon.experiments.draftdp2025.experiment",
     "beyond": "recon.experiments.beyond.experiment",
     "reveal": "recon.experiments.reveal.experiment",

@@ -223,7 +223,7 @@ def _finished(
     if found is None:
         raise Unsupported(f"no engine answers {type(query).__name__} for this release", tuple(asked.before))
     if found.status == "unsat" and not found.conflict:
-        from solvers.noisy.likelihood.explain import known_conflict
+        from solvers.noisy.likelihood.most_likely import known_conflict
 
         found = replace(found, conflict=known_conflict(release, limits))
     cut = () if found.status in {"exact", "unsat"} else limits.cut_short()
@@ -249,7 +249,7 @@ def ask(release: Release, query: Query, kind: type[A], limits: Limits | None = N
             raise
         raise Inconclusive(str(error)) from None
     if found.status == "unsat":
-        from solvers.noisy.likelihood.explain import clash_of
+        from solvers.noisy.likelihood.most_likely import clash_of
 
         found = replace(found, conflict=clash_of(release, found.conflict, limits or Limits()))
         if not issubclass(kind, CountAnswer):

@@ -34,7 +34,7 @@ from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.exact import MAX_SUM
 from solvers.foundation.limits import Limits
 from solvers.programs.dual_bounds import combined
-from solvers.programs.feasibility import Feasibility, verdict
+from solvers.programs.linear_program import Feasibility, verdict
 from solvers.statements.boxes import Box, Boxes
 from solvers.statements.observations import StatementIndex
 from solvers.statements.regions.row_space import Space

@@ -29,7 +29,7 @@ def trees(job: str, depth: int) -> list[Line]:
     """Learn the optimal trees of all depths, and greedy ones."""
     from sklearn.tree import DecisionTreeClassifier
 
-    from recon.learners.optimal.trees.by_depth import optimal_trees
+    from recon.learners.optimal.trees.optimal_tree import optimal_trees
 
     x, y = compas()
     least, depths = int(SUPPORT * len(x)), range(1, depth + 1)

@@ -24,8 +24,7 @@ from recon.experiments.experiment import Point, Row
 from recon.experiments.ferry2024.fits import FITS, LimitedFit, least_rows, row, with_bounds
 from recon.experiments.splits import TrainTestSplit
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
-from recon.learners.optimal.trees.by_depth import optimal_trees
-from recon.learners.optimal.trees.optimal_tree import trees_by_leaves
+from recon.learners.optimal.trees.optimal_tree import optimal_trees, trees_by_leaves
 from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
 from recon.queries.answers.counting import count
 from recon.queries.measures.measures import measure

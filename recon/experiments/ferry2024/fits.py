@@ -15,8 +15,7 @@ from encoders.models.models import RuleList, Tree
 from recon.experiments.experiment import Point, Row
 from recon.experiments.splits import TrainTestSplit, train_test_sample
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
-from recon.learners.optimal.trees.by_depth import optimal_trees
-from recon.learners.optimal.trees.optimal_tree import MEMORY, OptimalTreeClassifier
+from recon.learners.optimal.trees.optimal_tree import MEMORY, OptimalTreeClassifier, optimal_trees
 from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
 from recon.queries.measures.measures import measure
 from recon.readers.loading.loading import encode

@@ -29,7 +29,7 @@ from recon.attacks.membership.attacks import CHEAP, attack, attacked
 from recon.attacks.membership.shadow_data import Knowledge, MembershipGuess, ensemble, knowledge
 from recon.experiments.experiment import Point, Row
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
-from recon.learners.optimal.trees.by_depth import optimal_trees
+from recon.learners.optimal.trees.optimal_tree import optimal_trees
 from recon.learners.rule_lists.estimator import RuleListClassifier
 from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
 from recon.queries.answers.counting import count

@@ -24,15 +24,16 @@ from encoders.encode.learner_facts import learnt_splits, seen_ranges
 from recon.io.console.suggesting import stripped_name, suggestion
 from recon.queries.certificates.issuing import position_certificate
 from recon.queries.located.against_truth import compared
-from recon.queries.located.known_ranges import Ranges, known_ranges
 from recon.queries.located.placed_rows import (
     ClassFigures,
     Floats,
     PlacedRows,
     PositionColumn,
+    Ranges,
     attributes,
     between,
     columns_of,
+    known_ranges,
     of_spans,
 )
 from recon.readers.loading.known_positions import Table, contradicting, with_known_positions

@@ -80,7 +80,7 @@ def _capped(release: EncodedRelease, answer: CountAnswer, limits: Limits, above:
     if answer.status == "bounds" and not answer.relative:
         upper = min(upper, log2_alone(statements, answer.convention, limits))
     if answer.status == "unsat" or (answer.status == "bounds" and upper == -math.inf):
-        from solvers.noisy.likelihood.explain import clash_of, known_conflict
+        from solvers.noisy.likelihood.most_likely import clash_of, known_conflict
 
         conflict = clash_of(statements, answer.conflict or known_conflict(statements, limits), limits)
         return replace(answer, status="unsat", bounds=(-math.inf, -math.inf), conflict=conflict)

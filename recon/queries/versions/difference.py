@@ -39,7 +39,7 @@ from solvers.engines.figures.system import SystemFigures
 from solvers.foundation.displayed import Displayed, DisplayFacts, many
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.noisy.likelihood.explain import known_conflict
+from solvers.noisy.likelihood.most_likely import known_conflict
 from solvers.statements.boxes import Box
 from solvers.statements.questions.answers import PerCellAnswer
 from solvers.statements.questions.query import PerCell, Selections

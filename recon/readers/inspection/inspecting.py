@@ -9,9 +9,8 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from recon.io.files.opening import budget_within, companions, file_and_number
-from recon.readers.inspection.documents.documents import document_findings
+from recon.readers.inspection.documents.documents import completed, document_findings, draft_findings, rows_of
 from recon.readers.inspection.documents.leftovers import member_leftovers, odd_findings, text_leftovers
-from recon.readers.inspection.documents.published import completed, draft_findings, rows_of
 from recon.readers.inspection.findings.findings import (
     EXAMPLES,
     LEVELS,
@@ -24,8 +23,7 @@ from recon.readers.inspection.findings.findings import (
     not_understood,
     plain_value,
 )
-from recon.readers.inspection.findings.leaf_values import boosted
-from recon.readers.inspection.findings.severity import graded
+from recon.readers.inspection.findings.severity import boosted, graded
 from recon.readers.inspection.graphs import inspect_graph
 from recon.readers.inspection.ledger.entries import FileLedger
 from recon.readers.inspection.ledger.lines import PRINTED

@@ -25,8 +25,7 @@ from recon.release.policies.facts import (
     SmallGroups,
     UnknownFigure,
 )
-from solvers.engines.groups.classes import KnownClasses, known_classes, known_mixed_world
-from solvers.engines.groups.pinned import PinnedPeople, pinned_people
+from solvers.engines.groups.classes import KnownClasses, PinnedPeople, known_classes, known_mixed_world, pinned_people
 from solvers.engines.groups.published import ProvedGroup
 from solvers.engines.groups.smallest import UNUSED, SmallestGroup, smallest_by_programs, smallest_group
 from solvers.engines.marginal_worlds import pinned_beside

@@ -224,8 +224,8 @@ class Assessment(Part):
 class AttributeBits(Part, rename={"bound": "is"}):
     """What is revealed of one attribute: bits per person before, revealed (mean), the share, people known for sure.
 
-    `bits_status`: "at least" where the bits revealed are a lower bound; `why` they are not known. `is`: the same under its
-    earlier name, for one version.
+    `bits_status`: "at least" where the bits revealed are a lower bound; `why` they are not known. `is`: the same under
+    its earlier name, for one version.
     """
 
     name: str

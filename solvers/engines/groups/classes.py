@@ -8,12 +8,17 @@ one world in which every item with rows has two proves that no class is disclose
 One world that proves much at once: every item has no row in it, or at least k of each of several classes.
 
 It leaves no group and no cell of less than k rows, and nobody whose class follows.
+
+People pinned down: rows that are in every world, in cells of one possible row.
+
+Of a cell of one possible row as many people are pinned down as it has rows in every world. Worlds in which these cells
+have as few rows as can be found bound the figure from above: two that share none of them prove that it is 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -33,6 +38,77 @@ from solvers.programs.cpsat import FOUND, rounded_bound
 from solvers.programs.linear_program import Relaxation
 from solvers.statements.boxes import Box, Region
 from solvers.statements.release import UNBOUNDED, Partition, Release
+
+WORLDS = 8  # asked for
+PINNED_STARTS = 1  # vertices whose cells are enough for a world, before each
+OPEN = "more people than those in every world that was found may be pinned down"
+
+
+@dataclass(frozen=True)
+class PinnedPeople:
+    """Between `low` and `high` people are pinned down; `worlds` prove `high`, `why` says what kept them apart.
+
+    `always`: bounds on cells of one possible row prove `high`, see `Items.never_small`.
+    """
+
+    low: int
+    high: int
+    worlds: int = 0
+    why: str = ""
+    always: bool = False
+
+
+def pinned_people(release: Release, most: int, limits: Limits, known: Ints | None = None) -> PinnedPeople:
+    """Return how many people are pinned down, at least so far that it is more than `most` or not.
+
+    Sizes of cells must be numbers of rows. `known`: a world over the cells of `items_of`, to begin with. Cost: that of
+    the cells, and at most `WORLDS` solves.
+    """
+    everybody = UNBOUNDED if release.rows.high is None else release.rows.high
+    try:
+        items = items_of(release, limits)
+        system = items.system
+        bounds = system.bounds
+        if bounds.conflict is not None:
+            raise Unsupported("no dataset fits")
+        single = np.array([size == 1 for size in system.sizes], dtype=bool)
+        low, high = int(bounds.lower[single].sum()), min(everybody, sum(bounds.upper[single].tolist()))
+        if low > most or high <= max(low, most):
+            always = low == high and items.of_one_label and not release.coarse
+            return PinnedPeople(low, high, why="" if low == high else OPEN, always=always)
+        if release.unstated or release.coarse or len(system.free) > MAX_CELLS:
+            return PinnedPeople(low, high, why=OPEN)
+        least = np.where(single, bounds.upper if known is None else known, 0)
+        first = PinnedPeople(low, min(high, sum(least.tolist())), 0 if known is None else 1, OPEN)
+        return _lowered(items, least, first, most, limits)
+    except (Unsupported, Inconclusive) as error:
+        return PinnedPeople(0, everybody, why=str(error))
+
+
+def _lowered(items: Items, least: Ints, known: PinnedPeople, most: int, limits: Limits) -> PinnedPeople:
+    """Return the people in cells of one row (`least` of each so far) that worlds leave in all of them together."""
+    lower, work = items.system.bounds.lower, WorkLeft(IN_ALL)
+    whole = len(items.system.free) <= MAX_FREE_CELLS
+    candidates = None if whole else CandidateCells(items, limits)
+    for number in range(known.worlds + 1, WORLDS + 1):
+        if known.high <= max(known.low, most):
+            break
+        left = least > lower
+        few = items if candidates is None else candidates.widened(PINNED_STARTS, left & (number > 1))
+        if few is None:
+            continue
+        worlds = CellModel(few.system, limits)
+        if whole or number > 1:
+            worlds.model.minimize(worlds.weighted(left.astype(np.int64))[0])
+        status, solver = work.run(worlds.model, limits)
+        if status not in FOUND:
+            continue
+        least, before = np.minimum(least, worlds.histogram(solver.value)), least
+        known = PinnedPeople(known.low, min(known.high, int(least.sum())), number, OPEN)
+        if whole and (before == least).all():
+            break
+    return replace(known, why="") if known.low == known.high else known
+
 
 MIXED_STARTS = (2, 2, 4)  # further vertices whose cells are enough for a world, before each search
 

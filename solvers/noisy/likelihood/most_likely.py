@@ -13,6 +13,8 @@ What is found there is a dataset like any other; bounds come from elsewhere (`mu
 are drawn at random, then by the prices of the linear relaxation over those known so far (column generation).
 
 Source: Gilmore and Gomory, Operations Research 9, 1961; `solvers.programs.columns.pricing` for the search for rows.
+
+Why there is no world: the statements that clash, and for noisy counts the confidence beyond which there is one.
 """
 
 from __future__ import annotations
@@ -30,19 +32,33 @@ from solvers.cells.bit_boxes import WordLayout
 from solvers.cells.linear_system import SparseStatements, propagate
 from solvers.cells.system import CellSystem, system_of
 from solvers.foundation.array_types import Floats, Ints
-from solvers.foundation.errors import ContradictionError, Inconclusive, TooLarge, Unsupported
-from solvers.foundation.exact import DOUBLE
+from solvers.foundation.errors import (
+    ContradictionError,
+    EmptyConfidenceSet,
+    Inconclusive,
+    ReleaseError,
+    TooLarge,
+    Unsupported,
+)
+from solvers.foundation.exact import DOUBLE, complement_text, level_text
 from solvers.foundation.limits import Limits
 from solvers.noisy.likelihood.maximum import Likeliest, greatest, greatest_of_some
 from solvers.programs.cell_model import CellModel
 from solvers.programs.columns.pricing import Pricer
 from solvers.programs.concave.fractional import relax
 from solvers.programs.concave.terms import ConcaveTerm, Gains, conjugates
-from solvers.programs.feasibility import verdict
+from solvers.programs.linear_program import verdict
 from solvers.programs.quickxplain import conflict_of
 from solvers.statements.boxes import Box, Boxes
 from solvers.statements.noise.laws import NoiseLaw
-from solvers.statements.observations import Observation, StatementIndex, certain_bounds, observations, within_noise
+from solvers.statements.observations import (
+    Observation,
+    StatementIndex,
+    certain_bounds,
+    observations,
+    widened,
+    within_noise,
+)
 from solvers.statements.regions.row_space import Space
 from solvers.statements.release import UNBOUNDED, Release, RowCount
 
@@ -524,3 +540,60 @@ __all__ = [
     "likeliest",
     "reach",
 ]
+
+
+@dataclass(slots=True)
+class Clash:
+    """The statements of a release that clash, and those that clash whatever the noise; None where not looked for."""
+
+    conflict: tuple[str, ...] | None = None
+    beyond_noise: tuple[str, ...] | None = None
+
+
+def known_conflict(release: Release, limits: Limits) -> tuple[str, ...]:
+    """Return the statements that clash, found once per release; it may take some seconds more than the limits.
+
+    Where intervals around noisy counts left fewer rows than were published, those intervals clash, not the rows.
+    """
+    known = release.derived.part(Clash)
+    if known.conflict is None:
+        limits.report("there is no world: looking for the statements that clash")
+        time_left = limits.stage("explanation")
+        sure, found = release.certain_rows, tuple[str, ...]()
+        if sure is not None and sure != release.rows:
+            found = conflict_of(replace(release, rows=sure), time_left)
+        known.conflict = found or conflict_of(release, time_left)
+    return known.conflict
+
+
+def clash_of(release: Release, conflict: tuple[str, ...], limits: Limits) -> tuple[str, ...]:
+    """Return the statements that clash whatever the noise, of a release without a dataset at its confidence.
+
+    Raises `EmptyConfidenceSet` where only this confidence leaves none: which statements clash at it, and beyond which
+    confidence there is a dataset. `conflict`: what is known to clash here. Looked for once per release.
+    """
+    if release.confidence in {None, 1}:
+        return conflict
+    known = release.derived.part(Clash)
+    if known.beyond_noise is None:
+        known.beyond_noise = _beyond_noise(release, conflict, limits)
+    return known.beyond_noise
+
+
+def _beyond_noise(release: Release, conflict: tuple[str, ...], limits: Limits) -> tuple[str, ...]:
+    """Return the statements that clash whatever the noise; see `clash_of`."""
+    level = float(release.confidence or 1)
+    text = f"no dataset has all its noise inside the joint intervals at confidence {level_text(level)}"
+    text += f" ({'; '.join(conflict[:8])})" if conflict else ""
+    wide = widened(release)
+    try:
+        found = level_beyond(wide, limits.stage("level that fits"))
+    except ContradictionError:
+        return known_conflict(wide, limits)
+    except (Inconclusive, Unsupported, ReleaseError):
+        if all(o is None or o.law.bounded for o in release.observed):
+            return conflict
+        text += ": so much noise is improbable, not impossible; ask at a higher confidence"
+        raise EmptyConfidenceSet(text, level, conflict) from None
+    text += f"; there is one beyond confidence {complement_text(found.improbability)}"
+    raise EmptyConfidenceSet(text, level, conflict, found.improbability if found.proved else None)

@@ -1,3 +1,3 @@
 """Trees with as few training errors as possible, proved, and the spread over all trees that are as good."""
 
-__all__ = ["by_depth", "optimal_tree", "table", "tied_trees"]
+__all__ = ["optimal_tree", "table", "tied_trees"]

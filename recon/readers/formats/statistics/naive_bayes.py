@@ -151,7 +151,9 @@ def _of_sums(
             for name, total in zip(names, mine, strict=True)
         ]
     if thing.class_name == "ComplementNB":
-        _check_sums(sums.sum(axis=0), _integer_counts(thing.get("feature_all_"), (len(names),), "feature_all_"), "feature_all_")
+        _check_sums(
+            sums.sum(axis=0), _integer_counts(thing.get("feature_all_"), (len(names),), "feature_all_"), "feature_all_"
+        )
     return Table(tuple(figures), "sums of columns")
 
 
