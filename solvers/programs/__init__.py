@@ -20,7 +20,6 @@ __all__ = [
     "concave",
     "cpsat",
     "dual_bounds",
-    "feasibility",
     "interval",
     "linear_program",
     "local_search",

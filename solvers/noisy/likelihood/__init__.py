@@ -1,3 +1,3 @@
 """The most likely histogram of noisy counts, and from which confidence on there is one."""
 
-__all__ = ["explain", "maximum", "most_likely"]
+__all__ = ["maximum", "most_likely"]
