@@ -633,7 +633,7 @@ def test_one_row_more_is_no_release_about_the_same_rows(tmp_path):
     assert "recon difference" in found.sentences[1]
     assert found.sentences[-1].startswith(f"Compared with march.json (released {DAY}) as two versions of the data")
     assert "the fewest changes" in found.sentences[-1]
-    assert "Of 1 person who came, the two models identify 0" in found.sentences[-1]
+    assert "The two models do not identify the person who came" in found.sentences[-1]
     assert found.alone.status == found.before.status == "exact"
 
 

@@ -145,8 +145,8 @@ class Difference(Displayed):
         ]
         least = "" if self.kept.exact else "at least "
         out.append(
-            f"Of the {number_words(self.kept.number)} in both versions, {least}{self.kept.certain:,} are known with "
-            f"all values from both models ({', '.join(known)})."
+            f"Both models give all values of {least}{self.kept.certain:,} of the {number_words(self.kept.number)} in "
+            f"both versions ({', '.join(known)})."
         )
         first, second = self.bits["before"], self.bits["both"]
         if first is not None and second is not None:
@@ -185,17 +185,17 @@ def _lines_of(group: RowsOfType) -> list[str]:
     """Return what is known of those who left or came, in words; nothing where nobody did."""
     if group.number == RowCount(0, 0):
         return []
-    least = "" if group.exact else "at least "
     people = number_words(group.number).replace("rows", "people").replace("row", "person")
-    line = f"Of {people} who {group.word}, the two models identify {least}{group.certain:,}, with all their values"
+    one, everybody = group.number == RowCount(1, 1), group.number == RowCount(group.certain, group.certain)
+    who = f"the person who {group.word}" if one else f"the {people} who {group.word}"
+    if everybody:
+        return [f"The two models identify {who}, with all values."]
+    least, most = ("", "") if group.exact else ("at least ", "at most ")
+    some = f"{least}{group.certain:,} of {who}, with all values"
+    line = f"The two models {f'identify {some}' if group.certain else f'do not identify {who}'}"
     if group.possible is None:
-        return [f"{line}; who the others are is not bounded by a number of rows."]
-    most = "" if group.exact else " at most"
-    left = "are left for the others" if group.certain else "are left"
-    return [
-        f"{line}." if group.certain and group.number == RowCount(group.certain, group.certain)
-        else f"{line};{most} {many(group.possible, 'profile')} {left}."
-    ]  # fmt: skip
+        return [f"{line}; the number of profiles of the others is not bounded."]
+    return [f"{line}: {most}{many(group.possible, 'profile')} {'fit the others' if group.certain else 'fit'}."]
 
 
 def difference(
