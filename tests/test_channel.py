@@ -22,6 +22,7 @@ from recon.io.console.output import ESCAPED, Channel, _escaped, failure_of, lost
 
 ROOT = Path(__file__).parents[1]
 GATE, GOLDEN = ROOT / "examples" / "gate", Path(__file__).parent / "golden"
+VERSIONS = ROOT / "examples" / "versions"
 MODEL, POLICY, TREE = GATE / "model.json", GATE / "policy.toml", GOLDEN / "tree_classes.json"
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT)}
 
@@ -81,6 +82,7 @@ COMMANDS = [
     (0, "count tree.json"), (0, "worlds tree.json"), (0, "sample tree.json -k 9 --json"), (0, "table tree.json"),
     (0, "reconstruct tree.json"), (0, "inspect tree.json"), (0, "schema"), (0, "engines"), (0, "policy --list"),
     (0, "policy policy.toml"), (0, "plan tree.json"), (0, "domain tree.json"), (0, "register earlier"),
+    (0, f"difference {VERSIONS / 'march.joblib'} {VERSIONS / 'april.joblib'}"),
     (0, "export tree.json --to opb --out -"), (0, "convert tree.json"), (0, "bound tree.json --where {}"),
 ]  # fmt: skip
 

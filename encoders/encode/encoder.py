@@ -426,7 +426,8 @@ def assemble(
     that do not fit the domain.
     """
     alpha, published = _share_left_out(models, confidence), models
-    refuse_unnamed(published_of(models), origins, related, beside is not None or facts is not None)
+    if related is not None or any(model.dataset for model in published_of(models)):
+        refuse_unnamed(published_of(models), origins, related, beside is not None or facts is not None)
     typed = None if related is None else TypedRows.among(domain, related, published_of(models), origins, total_rows)
     known = known if typed is None else typed.rows
     models, origins = _with_further(models, origins, beside, facts)
