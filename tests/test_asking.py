@@ -115,7 +115,8 @@ def tree():
 
 def test_no_public_question_is_left_out():
     functions = [name for name in recon.__all__ if inspect.isfunction(getattr(recon, name))]
-    assert sorted(name for name in functions if given(name)) == sorted(ASKED)
+    two = {"difference", "versions"}  # are asked about several releases: tests/test_versions.py
+    assert sorted(name for name in functions if given(name) and name not in two) == sorted(ASKED)
     for name in functions:
         taken = inspect.signature(getattr(recon, name)).parameters.values()
         assert not [one for one in taken if "EncodedRelease" in str(one.annotation)], name

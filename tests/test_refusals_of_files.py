@@ -172,6 +172,7 @@ FORGERIES = {
         "which this result does not hold",
         changed(proof={"kind": "removals", "shared": "0" * 64}),
     ),
+    "other relations": ("related otherwise", changed(related={"datasets": [{"name": "march"}]})),
     "other assumptions": ("it assumes something else", changed(assumptions=["nothing"])),
     "version of another type": ("is True, not a version", open_one(recon_certificate=True)),
     "version in words": ("is '1', not a version", open_one(recon_certificate="1")),

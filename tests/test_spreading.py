@@ -94,7 +94,7 @@ def test_profiles_and_draws_beside_the_truth(run, handed_out, tmp_path):
     assert found["truth"]["is_world"] is True
     assert handed_out["of_chunk"] > 1
     assert handed_out["right_by_chance"] > 1
-    assert handed_out["guessed"] == handed_out["broken"] == 1
+    assert handed_out["guessed"] == handed_out["contradicted_sources"] == 1
 
 
 @pytest.mark.slow

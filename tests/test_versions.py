@@ -257,3 +257,12 @@ def test_the_oracle_knows_a_case_by_hand() -> None:
     found = expected(case)
     assert found["multiset"] == 1
     assert found["least"][frozenset("m"), (1, 1)] == 1
+
+
+def test_versions_are_taken_by_their_paths(versions: Any) -> None:
+    """`recon.versions` reads files as every other question does."""
+    before, after, _ = versions
+    relation = {"datasets": [{"name": "march"}, {"name": "april", "from": "march", "removed": 1, "added": 0}]}
+    read = [recon.load(path) for path in (before, after)]
+    found = [recon.count(recon.versions(some, relation), "multiset").value for some in ([before, after], read)]
+    assert found[0] == found[1] is not None

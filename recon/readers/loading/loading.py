@@ -199,9 +199,9 @@ def _load_several(
 
 
 def versions(
-    releases: Sequence[EncodedRelease], relations: RelatedDataSets | Mapping[str, Any], limits: Limits | None = None
+    releases: Sequence[Released], relations: RelatedDataSets | Mapping[str, Any], limits: Limits | None = None
 ) -> EncodedRelease:
-    """Return the release that models of related data sets make together: release i is of data set i.
+    """Return the release that models of related data sets make together: release (or file) i is of data set i.
 
     `relations`: `{"datasets": [...], "relations": [...]}` as in a release file. Every question then is about rows of
     all data sets; `of="removed"` or the name of one narrows it. Raises `ReleaseError` for relations that cannot hold,
@@ -221,8 +221,8 @@ def versions(
     related = relations if isinstance(relations, RelatedDataSets) else reading.related_of(dict(relations))
     if len(releases) != len(related.datasets):
         raise ReleaseError(f"{len(releases)} releases for {len(related.datasets)} data sets: one each is needed")
-    parts = []
-    for i, (release, one) in enumerate(zip(releases, related.datasets, strict=True)):
+    opened, parts = [release_of(one, limits) for one in releases], []
+    for i, (release, one) in enumerate(zip(opened, related.datasets, strict=True)):
         if release.known is not None or release.facts is not None or release.beside is not None:
             raise Unsupported("what is known of everybody, or of the learner, is not taken beside related data sets")
         part = PublishedFile(
@@ -231,9 +231,9 @@ def versions(
         )  # fmt: skip
         parts.append(_of_dataset(part, one.name))
     with budget_within(limits=limits):
-        level = max(release.statements.confidence or CONFIDENCE for release in releases)
+        level = max(release.statements.confidence or CONFIDENCE for release in opened)
         found = join(parts, None, level, replace(related, stated=True))
-    return replace(found, reader_notes=tuple(dict.fromkeys(s for one in releases for s in one.reader_notes)))
+    return replace(found, reader_notes=tuple(dict.fromkeys(s for one in opened for s in one.reader_notes)))
 
 
 def _of_dataset(part: PublishedFile, name: str) -> PublishedFile:
