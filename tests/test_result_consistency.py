@@ -86,6 +86,12 @@ def test_every_order_between_figures_is_kept(less, more):
         assert not any(all(f"{place} is" in one for place in places) for one in _contradictions(document))
 
 
+def test_a_whole_number_that_no_float_holds_is_compared():
+    document = with_value({"rows": 90}, "without_row_order.bits_before per row", 10**400)
+    found = list(_contradictions(with_value(document, "facts.bits_before_per_person", 3.5)))
+    assert any("is inf and facts.bits_before_per_person is 3.5" in line for line in found)
+
+
 @pytest.mark.parametrize(("listed", "in_all"), LISTED)
 def test_no_more_is_listed_than_there_is(listed, in_all):
     document = with_value(with_value({"facts": {}}, listed, [{}, {}]), in_all, 1)
