@@ -138,6 +138,14 @@ def test_a_pickle_like_dump_without_parameters_does_not_hide_bagging():
     assert (release.rows.low, release.rows.high) == (21, None)
 
 
+def test_a_dump_of_several_classes_without_a_starting_score_does_not_hide_bagging():
+    """Half of 67 rows were drawn, the same for all five rounds: roots agree, and no score says of which rows."""
+    rows = table("lgb_json_bagging/classes.csv")
+    release = recon.load(CASES / "lgb_json_bagging/classes.json", domain=recon.Domain.from_frame(rows, label="y"))
+    assert (release.rows.low, release.rows.high) == (34, None)
+    assert violations(release, rows) == []
+
+
 def test_covers_of_absolute_errors_are_rows():
     draft_rows = recon.load(CASES / "xgb_reg_absoluteerror.json")
     tree = draft_rows.models[0]
