@@ -309,7 +309,7 @@ def _relation(
         added = m.low - n.low + removed
     for count_, word in ((removed, "left"), (added, "came")):
         if count_ is not None and count_ < 0:
-            other = f"{removed:,} rows left" if word == "came" else f"{added:,} rows came"
+            other = f"{many(removed or 0, 'row')} left" if word == "came" else f"{many(added or 0, 'row')} came"
             raise ReleaseError(
                 f"{names[0]} has {n.low:,} rows and {names[1]} {m.low:,}: that does not fit that {other} "
                 "(--removed, --added)"
