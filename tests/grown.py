@@ -56,6 +56,7 @@ RESULT = Path(__file__).with_suffix(".json")
 GOLDEN = ROOT / "tests" / "golden"
 FEW = 12  # rows that tables of counts are made of
 LARGEST = 60_000  # bytes of a file whose numbers are grown
+LONGEST = 10**7  # characters of a text that is made longer
 MEMORY, PROCESSOR = 600 << 20, 10.0
 ENDED, WALL = 30, 900.0  # seconds of the processor, of the clock: nobody waits longer; a busy machine is slow
 NEAR = 0.85  # of a limit: beyond it a process of its own decides
@@ -368,7 +369,8 @@ def in_tree(data: bytes, dice: Random) -> bytes:
         times = dice.choice((2, 10, 1000, 30_000)) if len(json.dumps(node[key])) < 2_000 else 2
         node[key] = node[key] * times
     else:
-        node[key] = (node[key] or "x") * dice.choice((10, 1000, 100_000))
+        text = node[key] or "x"  # one that was made longer before does not fill the machine
+        node[key] = text * min(dice.choice((10, 1000, 100_000)), max(2, LONGEST // len(text)))
     return json.dumps(tree).encode()
 
 
