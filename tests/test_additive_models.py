@@ -141,6 +141,58 @@ def test_the_counts_are_used_and_a_copy_without_them_holds_none(tmp_path, capsys
     assert "its bin_weights_ were taken out" in error
 
 
+LEVELS_OF_DETAIL = {  # what to_json leaves out, by its source; "all" is what stands in the corpus
+    "all": (), "mergeable": ("best_iteration", "implementation", "implementation_params"),
+    "interpretable": ("best_iteration", "implementation", "implementation_params", "bag_weights", "bagged_scores"),
+    "minimal": ("best_iteration", "implementation", "implementation_params", "bag_weights", "bagged_scores", "min", "max",
+                "num_unique_vals", "histogram_weights", "standard_deviations", "bin_weights"),
+}  # fmt: skip
+
+
+def without(value, keys):
+    """Return JSON content without some keys, wherever they stand."""
+    if isinstance(value, dict):
+        return {key: without(one, keys) for key, one in value.items() if key not in keys}
+    return [without(one, keys) for one in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("detail", LEVELS_OF_DETAIL)
+def test_json_of_every_level_of_detail_is_understood(detail, tmp_path, capsys):
+    """Counts are used where they stand; nothing is left unknown; the remedy holds no counts."""
+    found = content()
+    inner = without(found["ebm"], LEVELS_OF_DETAIL[detail])
+    path = written(tmp_path, {"version": "1.0", "ebm": inner})
+    out = run(capsys, "inspect", path, "--all")[1]
+    assert "  unknown" not in out
+    assert "Explainable Boosting Machine as JSON" in out
+    assert ("  used     ebm.terms.*.bin_weights" in out) == (detail != "minimal")
+    assert ("40 training rows" in out) == (detail != "minimal")
+
+
+HIDDEN = {
+    "a term's bins": (("terms", 0, "bin_weights"), lambda v: [*v, 37.0, 70.4]),
+    "scores": (("terms", 4, "scores", 0), lambda v: [*v, 37.0, 70.4]),
+    "bags": (("terms", 4, "bagged_scores"), lambda v: [*v, v[0]]),
+    "ends": (("features", 0, "cuts"), lambda v: [*v, *v, [1.5, 2.5, 3.5]]),
+    "a histogram": (("features", 0, "histogram_weights"), lambda v: [*v, *range(90)]),
+    "a key": (("features", 0, "rows"), lambda v: [[37, 70.4, 1], [40, 71.5, 0]]),
+    "a category": (("features", 3, "categories", 0, 0), lambda v: "37, 70.4, 1; 40, 71.5, 0; 41, 72.5, 1"),
+    "a term": (("terms",), lambda v: [*v, v[0]]),
+    "a setting": (("implementation_params", "objective"), lambda v: "rows 37, 70.4, 1; 40, 71.5, 0; 41, 72.5, 1"),
+}
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_what_json_holds_beside_its_form_is_unknown(name, tmp_path, capsys):
+    way, change = HIDDEN[name]
+    found = content()
+    inner = found["ebm"]
+    for key in way[:-1]:
+        inner = inner[key]
+    inner[way[-1]] = change(inner.get(way[-1]) if isinstance(inner, dict) else inner[way[-1]])
+    assert "  unknown" in run(capsys, "inspect", written(tmp_path, found), "--all")[1]
+
+
 @pytest.mark.slow
 def test_bins_of_fifty_people_and_thirty_columns_give_rows_back():
     """Bins of single values and tables of pairs, as the defaults have them (interpret's own files are large)."""

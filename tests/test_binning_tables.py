@@ -183,3 +183,13 @@ def test_weights_and_information_alone_give_all_events_back(tmp_path):
         release = recon.load(written(tmp_path, lines.drop(columns=without)), domain=recon.Domain.from_frame(frame, "y"))
         assert release.rows.low == release.rows.high == 569
         assert violations(release, frame) == []
+
+
+def test_a_count_without_a_domain_looks_for_a_world_over_cells(monkeypatch, capsys):
+    """Of 569 rows the program row by row has 3.6 million clauses: minutes, for bounds that are none."""
+    from solvers.programs import row_model
+
+    monkeypatch.setattr(row_model, "RowModel", None)
+    code, out, _ = run(capsys, "count", str(CORPUS / "scorecardpy.csv"))
+    assert code == 4
+    assert "not countable (a continuous attribute has no resolution)" in out

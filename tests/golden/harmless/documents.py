@@ -19,8 +19,36 @@ GOLDEN = Path(__file__).parents[1]
 FORMS = ("*.json", "*.ubj", "*.txt", "*.gz", "*.cbm")
 LEFT_OUT = {"inspect", "published"}
 # What no golden model has: XGBoost 3.4 writes how much dropped trees weigh into the model, as long as its trees.
+def additive():
+    """Return the form of interpret's `to_json`, by its source (interpret 0.7.8, glassbox/_ebm/_json.py)."""
+    settings = """feature_names feature_types max_bins max_interaction_bins interactions exclude validation_size
+        outer_bags inner_bags learning_rate greedy_ratio smoothing_rounds interaction_smoothing_rounds max_rounds
+        early_stopping_rounds early_stopping_tolerance min_samples_leaf min_hessian reg_alpha reg_lambda max_delta_step
+        max_leaves objective n_jobs random_state epsilon delta composition bin_budget_frac""".split()
+    lists = {"feature_names", "feature_types", "interactions", "exclude"}
+    form = {"": "d", ".version": "nt", ".ebm": "d", ".ebm.outputs": "l", ".ebm.outputs.*": "d", ".ebm.implementation": "t"}
+    form |= {f".ebm.outputs.*.{key}": "nt" for key in ("task", "link", "link_param", "min_target", "max_target")}
+    form |= {".ebm.outputs.*.classes": "l", ".ebm.outputs.*.classes.*": "nt", ".ebm.implementation_params": "d"}
+    for key in ("intercept", "bagged_intercept", "bag_weights", "best_iteration"):
+        form |= {f".ebm.{key}": "l", f".ebm.{key}.*": "lnt", f".ebm.{key}.*.*": "nt"}
+    for key in settings:
+        form[f".ebm.implementation_params.{key}"] = "lnt" if key in lists else "nt"
+    for key in lists:
+        form |= {f".ebm.implementation_params.{key}{'.*' * k}": "lnt" for k in (1, 2)}
+    form |= {".ebm.features": "l", ".ebm.features.*": "d", ".ebm.terms": "l", ".ebm.terms.*": "d"}
+    form |= {f".ebm.features.*.{key}": "nt" for key in ("name", "type", "num_unique_vals", "min", "max")}
+    for key in ("cuts", "categories", "histogram_weights"):
+        form |= {f".ebm.features.*.{key}{'.*' * k}": "l" if not k else "lnt" for k in range(3)}
+    form |= {".ebm.terms.*.term_features": "l", ".ebm.terms.*.term_features.*": "nt"}
+    for key in ("bin_weights", "scores", "standard_deviations", "bagged_scores"):
+        form |= {f".ebm.terms.*.{key}{'.*' * k}": "l" if not k else "lnt" for k in range(6)}
+    long = {".ebm.bag_weights": 64, ".ebm.bagged_intercept": 64, ".ebm.best_iteration": 64, ".ebm.best_iteration.*": 64}
+    return {path: (types, long.get(path, 0)) for path, types in form.items()}
+
+
 BY_HAND = {"XGBoost model": {".learner.gradient_booster.model.weight_drop": ("l", 0),
-                             ".learner.gradient_booster.model.weight_drop.*": ("n", 0)}}  # fmt: skip
+                             ".learner.gradient_booster.model.weight_drop.*": ("n", 0)},
+           "Explainable Boosting Machine as JSON": additive()}  # fmt: skip
 TIMES, DIFFERENT = 3, 2  # so many dicts, and so many lengths, before lists go together; of full lists one more
 
 
@@ -77,7 +105,8 @@ def main():
             if form == "d":
                 held[kind][path].append({k: n for k, n in _lengths(value).items() if k not in OF_CATEGORIES})
     out = {}
-    for kind, forms in paths.items():
+    for kind in [*paths, *(kind for kind in BY_HAND if kind not in paths)]:
+        forms = paths[kind]
         forms |= {path: form for path, form in BY_HAND.get(kind, {}).items() if path not in forms}
         groups = {}
         for path, samples in held[kind].items():

@@ -46,7 +46,9 @@ UNNAMED = re.compile(r"feature_\d{4,}")
 NOT_WEIGHTED = "the rows were fitted without weights: weights that are all whole numbers look like counts of rows"
 
 DIFFERENT = UnusedPublication(
-    "how many different values columns have, and scores", "no statement is made of them", about="columns"
+    "how many different values columns have, scores of terms and of bags",
+    "no statement is made of them (which rows a bag held follows from random_state, 42 unless it was set)",
+    about="columns",
 )
 NO_EDGES = UnusedPublication("histogram_weights", "JSON does not say where their bins end", about="sizes")
 

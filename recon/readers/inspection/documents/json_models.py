@@ -12,11 +12,12 @@ from typing import Any
 from recon.io.files.opening import parsed_json
 from recon.readers.formats.boosters.catboost_file import CatBoostFile, Symmetric, json_booster, looks_like_catboost_json
 from recon.readers.formats.boosters.xgboost.model import looks_like_xgboost_dump
+from recon.readers.formats.statistics.additive_models import is_additive_json
 from recon.readers.inspection.documents.booster_text import category_findings, counts_finding
 from recon.readers.inspection.findings.findings import EXAMPLES, Finding, Level, not_understood
 from recon.readers.inspection.findings.severity import least_positive
 from recon.readers.inspection.ledger.entries import LedgerEntry
-from recon.readers.inspection.ledger.forms import document_ledger
+from recon.readers.inspection.ledger.forms import ADDITIVE, document_ledger
 
 _ZERO = "set the leaf weights to 0: predictions do not read them"
 
@@ -126,6 +127,8 @@ def json_kind(content: Any) -> str | None:
         return "XGBoost model"
     if looks_like_catboost_json(content):
         return "CatBoost model as JSON"
+    if is_additive_json(content):
+        return ADDITIVE
     return "rpart" if "frame" in content else None
 
 
@@ -142,6 +145,8 @@ def json_findings(content: Any) -> Found | None:
         return kind, None, [*_lightgbm(content), *odd]
     if kind == "XGBoost model":
         return kind, None, [*_xgboost(content["learner"]), *odd]
+    if kind == ADDITIVE:
+        return kind, *_additive(content["ebm"], odd)
     kind, rows, found = _catboost_json(content) if kind == "CatBoost model as JSON" else _rpart(content)
     return kind, rows, [*found, *odd]
 
@@ -167,6 +172,59 @@ def _lightgbm(content: dict[str, Any]) -> list[Finding]:
         )
     found += category_findings(content.get("pandas_categorical"), "pandas_categorical")
     return [*found, counts_finding("")]
+
+
+def _additive(model: dict[str, Any], odd: list[Finding]) -> tuple[int | None, list[Finding]]:
+    """Return the rows and what `to_json` of an Explainable Boosting Machine gives away, at any level of detail."""
+    terms = [one for one in _listed(model, "terms") if "bin_weights" in one]
+    columns = _listed(model, "features")
+    found, rows = [], None
+    if terms:
+        weights = [numbers_in(one["bin_weights"]) for one in terms]
+        total = sum(weights[0])
+        rows = int(total) if total % 1 == 0 else None
+        what = f"{sum(map(len, weights)):,} bins of {len(terms):,} terms"
+        text = "the training rows in every bin of every column, and of pairs of columns: bins that hold one row each"
+        found.append(Finding("medium", "bin-counts", "ebm.terms[*].bin_weights", what, text, _MINIMAL,
+                             smallest=least_positive(w for one in weights for w in one), models=len(terms)))  # fmt: skip
+    kept = [key for key in ("min", "max", "num_unique_vals", "histogram_weights") if any(key in one for one in columns)]
+    kept += [key for key in ("bag_weights", "best_iteration") if key in model]
+    if kept:
+        known = [f"{one.get('name')} from {one['min']} to {one.get('max')}" for one in columns if "min" in one]
+        text = "the smallest and the largest value of every column, how many different ones it has, rows in bins of equal "
+        text += f"width and of every bag: {'; '.join(known[:EXAMPLES])}"
+        found.append(Finding("medium", "bin-statistics", "ebm", ", ".join(kept), text, _MINIMAL))
+    ends = sum(len(level) for one in columns for level in one.get("cuts", ()) if isinstance(level, list))
+    if ends:
+        text = "every end lies halfway between two neighbouring training values, of up to 1,024 bins of a column"
+        found.append(Finding("info", "thresholds", "ebm.features[*].cuts", f"{ends:,} ends of bins", text,
+                             "round the columns before training, or set max_bins"))  # fmt: skip
+    named = sum("categories" in one for one in columns)
+    if named:
+        text = "every category that occurs in the training data"
+        found.append(Finding("medium", "categories", "ebm.features[*].categories", f"of {named:,} columns", text,
+                             "declare public categories before fitting"))  # fmt: skip
+    return rows, [*found, *odd]
+
+
+_MINIMAL = "write it with to_json(detail='minimal'): predictions need no more"
+
+
+def _listed(model: Any, key: str) -> list[dict[str, Any]]:
+    held = model.get(key) if isinstance(model, dict) else None
+    return [one for one in held if isinstance(one, dict)] if isinstance(held, list) else []
+
+
+def numbers_in(value: Any) -> list[float]:
+    """Return the numbers in lists in lists, in order."""
+    stack, found = [value], []
+    while stack:
+        one = stack.pop()
+        if isinstance(one, list):
+            stack += one[::-1]
+        elif isinstance(one, (int, float)) and not isinstance(one, bool):
+            found.append(float(one))
+    return found
 
 
 def hessians(path: str) -> list[Finding]:

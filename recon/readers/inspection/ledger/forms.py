@@ -21,6 +21,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
+from recon.readers.inspection.findings.severity import About
 from recon.readers.inspection.ledger.entries import FileLedger, LedgerEntry, Status
 from recon.readers.inspection.ledger.implied import CONTRADICTION, of_document
 
@@ -34,6 +35,8 @@ _NODES = (
     "base_weights", "default_left", "left_children", "loss_changes", "parents", "right_children", "split_conditions",
     "split_indices", "split_type", "sum_hessian",
 )  # fmt: skip
+ADDITIVE = "Explainable Boosting Machine as JSON"
+_OF_BINS = ("bin_weights", "scores", "standard_deviations", "bagged_scores")
 _CATEGORIES = ("categories_nodes", "categories_segments", "categories_sizes")
 
 
@@ -224,6 +227,57 @@ def _of_catboost(content: dict[str, Any]) -> _Extra:
         yield ".features_info.float_features.*.borders", more
 
 
+_ADDITIVE = ".ebm.terms.*."
+
+
+def _of_additive(content: dict[str, Any]) -> _Extra:
+    """Yield figures of terms beyond their bins, and bins of columns that no term has."""
+    model = content.get("ebm")
+    columns, terms = _dicts(model, "features"), _dicts(model, "terms")
+    yield from _more(content, "", {"edits": 0})
+    levels = {one.get("name"): _list(one, "cuts" if one.get("type") == "continuous" else "categories") for one in columns}
+    numbers = {one.get("name") for one in columns if one.get("type") == "continuous"}
+    classes = max((len(_list(one, "classes")) for one in _dicts(model, "outputs")), default=0)
+    each, bags = classes if classes > 2 else 1, len(_list(model, "bag_weights"))
+    widest: Counter[Any] = Counter()
+    for term in terms:
+        names = [name for name in _list(term, "term_features") if isinstance(name, str)]
+        size = 1
+        for name in names:
+            widest[name] = max(widest[name], len(names))
+            mine = levels.get(name) or [[]]
+            last = mine[min(len(mine), len(names)) - 1]
+            held = len(last) if isinstance(last, list) else 0
+            size *= held + 3 if name in numbers else max(held, 1) + 1 + bool(held)
+        yield f"{_ADDITIVE}term_features", len(_list(term, "term_features")) - len(levels)
+        for key, most in (("bin_weights", 1), ("scores", each), ("standard_deviations", each), ("bagged_scores", each * bags)):
+            yield f"{_ADDITIVE}{key}", _scalars(term.get(key)) - size * most
+    yield from ((f"{_ADDITIVE}{key}{'.*' * depth}", 0) for key in _OF_BINS for depth in range(1, 6))
+    for one in columns:
+        name, at = one.get("name"), ".ebm.features.*"
+        yield f"{at}.cuts", len(_list(one, "cuts")) - widest[name]
+        yield f"{at}.categories", len(_list(one, "categories")) - widest[name]
+        values = _nonnegative_integer(one.get("num_unique_vals"))
+        for level in levels.get(name, ()) if "num_unique_vals" in one else ():
+            yield f"{at}.cuts", len(level) - values if isinstance(level, list) and name in numbers else 0
+        yield f"{at}.histogram_weights", len(_list(one, "histogram_weights")) - min(LEVELS, max(values, WORDS) + 3)
+    yield from ((f".ebm.features.*.{key}", 0) for key in ("cuts.*", "cuts.*.*", "categories.*", "categories.*.*"))
+    yield ".ebm.terms", len(terms) - len({tuple(map(str, _list(term, "term_features"))) for term in terms})
+    yield ".ebm.features", len(columns) - len(levels)
+
+
+def _scalars(value: Any) -> int:
+    """Return how many values stand in lists in lists."""
+    stack, found = [value], 0
+    while stack:
+        one = stack.pop()
+        if isinstance(one, list):
+            stack += one
+        else:
+            found += one is not None
+    return found
+
+
 def _are_names(letters: list[Any], ends: list[int]) -> bool:
     """Return whether the texts of categories, whose letters stand in one list, are names, and no more than `LEVELS`."""
     text = "".join(chr(one & 255) if isinstance(one, int) else "" for one in letters)
@@ -232,7 +286,7 @@ def _are_names(letters: list[Any], ends: list[int]) -> bool:
 
 _OF_KINDS: Mapping[str, Callable[[dict[str, Any]], _Extra]] = {
     "LightGBM model as text": _of_lightgbm, "LightGBM dump": _of_lightgbm_dump, "XGBoost model": _of_xgboost,
-    "rpart": _of_rpart, "CatBoost model as JSON": _of_catboost,
+    "rpart": _of_rpart, "CatBoost model as JSON": _of_catboost, ADDITIVE: _of_additive,
 }  # fmt: skip
 
 
@@ -254,7 +308,7 @@ OPAQUE = frozenset(["ctr_data"])
 # Figures of documents by their keys: what statements may carry, what says more to who knows how the learner works.
 FIGURES: tuple[tuple[Status, str, frozenset[str], str], ...] = (
     ("used", "counts", frozenset([
-        "leaf_count", "internal_count", "sum_hessian", "cover", "leaf_weights", "weight", "frame", "node",
+        "leaf_count", "internal_count", "sum_hessian", "cover", "leaf_weights", "weight", "frame", "node", "bin_weights",
     ]), "numbers of rows"),
     ("used", "values", frozenset([
         "leaf_value", "leaf_weight", "leaf_values", "leaf", "base_weights", "internal_value", "internal_weight",
@@ -274,6 +328,14 @@ FIGURES: tuple[tuple[Status, str, frozenset[str], str], ...] = (
 )  # fmt: skip
 WITH_LEAVES = frozenset(["sum_hessian", "base_weights", "cover", "frame", "n"])  # of inner nodes and leaves
 SCORES = frozenset(["learn_best_error", "learn_metrics_history", "test_best_error", "test_metrics_history", "cptable"])
+# Of interpret's models: what figures beside the counts are about.
+_BESIDE_BINS: tuple[tuple[About, frozenset[str], str], ...] = (
+    ("sizes", frozenset(["histogram_weights", "bag_weights"]), "rows of bins of equal width, and of every bag"),
+    ("columns", frozenset([
+        "min", "max", "num_unique_vals", "cuts", "categories", "min_target", "max_target", "intercept",
+        "bagged_intercept", "scores", "standard_deviations", "bagged_scores", "classes",
+    ]), "extremes and ends of bins of columns, and fitted coefficients: functions of all training rows"),
+)  # fmt: skip
 _SCORE = "scores of the labels of all rows: what they say of single ones is not worked out"
 LISTED = re.compile(r"-?(?<!\d)\d+(?:\.\d+)?\s*[,;|]")  # of a list of numbers in a text
 _MANY = 4
@@ -473,6 +535,9 @@ def _entry(path: str, size: int) -> LedgerEntry:
     steps = path.replace(".*", "").split(".")
     if SCORES & set(steps):
         return LedgerEntry(path[1:], "unused", "scores", size, "info", "labels", _SCORE)
+    for about, words, why in _BESIDE_BINS if steps[1:2] == ["ebm"] else ():
+        if steps[-1] in words:
+            return LedgerEntry(path[1:], "unused", "values of the model", size, None, about, why)
     for status, figures, words, why in FIGURES:
         if words & set(steps[-2:]):
             return LedgerEntry(path[1:], status, "values of the model", size, why=why, figures=figures)
