@@ -9,18 +9,21 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.cells.system import cells_known, system_of
 from solvers.cells.worlds import RandomSource
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.positions.assignments.world import assigned
 from solvers.positions.known_world import known_world
 from solvers.programs.columns.single_partitions import decide_without_cells, world_bounds, world_of
+from solvers.programs.linear_program import verdict
 from solvers.statements.questions.answers import Answer, CountAnswer, WorldsAnswer
 from solvers.statements.questions.engine import COARSE, Engine, no_coupling
 from solvers.statements.questions.query import Count, Decide, MostLikely, Query
 from solvers.statements.release import Release
 from solvers.statements.row_problem import anchored
 
+NO_WORLD = "no possible world was found in time, and none was excluded"
 NOTE = "found row by row; not proved to be the heaviest, and whether others exist is not decided"
 
 
@@ -46,7 +49,8 @@ class RowsEngine(Engine):
         if isinstance(query, Decide):
             return decide_without_cells(release, query, limits)
         seed = getattr(query, "seed", 0)
-        status, rows, note = _first_world(release, seed, limits)
+        over_cells = isinstance(query, Count) and cells_known(release)
+        status, rows, note = _over_cells(release, limits) if over_cells else _first_world(release, seed, limits)
         if status == "none":
             return CountAnswer("unsat", convention=query.convention) if isinstance(query, Count) else Answer("unsat")
         if isinstance(query, Count):
@@ -54,6 +58,15 @@ class RowsEngine(Engine):
         if rows is None:
             return Answer("unknown", trail=(note,))
         return WorldsAnswer("exact", worlds=iter([world_of(release, rows, RandomSource(seed), NOTE)]))
+
+
+def _over_cells(release: Release, limits: Limits) -> tuple[str, None, str]:
+    """Return whether there is a world, where the cells are known: row by row the program is larger, and bounds no more.
+
+    The status is as that of `_first_world`.
+    """
+    solvable = verdict(system_of(release, limits), limits).solvable
+    return ("none", None, "") if solvable is False else ("found", None, "") if solvable else ("unknown", None, NO_WORLD)
 
 
 def _first_world(release: Release, seed: int, limits: Limits) -> tuple[str, NDArray[np.int64] | None, str]:
@@ -69,6 +82,6 @@ def _first_world(release: Release, seed: int, limits: Limits) -> tuple[str, NDAr
             if seed in known.parts or known.contradicted:
                 return "none" if known.contradicted else "found", known.parts.get(seed), ""
         status, rows = RowModel(release, limits).first()
-        return status, rows, "" if rows is not None else "no possible world was found in time, and none was excluded"
+        return status, rows, "" if rows is not None else NO_WORLD
     except (Inconclusive, Unsupported) as error:
         return "unknown", None, str(error)

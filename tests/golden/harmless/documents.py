@@ -18,6 +18,8 @@ from recon.readers.inspection.ledger.forms import HERE, OF_CATEGORIES, OPAQUE, _
 GOLDEN = Path(__file__).parents[1]
 FORMS = ("*.json", "*.ubj", "*.txt", "*.gz", "*.cbm")
 LEFT_OUT = {"inspect", "published"}
+
+
 # What no golden model has: XGBoost 3.4 writes how much dropped trees weigh into the model, as long as its trees.
 def additive():
     """Return the form of interpret's `to_json`, by its source (interpret 0.7.8, glassbox/_ebm/_json.py)."""
@@ -26,7 +28,14 @@ def additive():
         early_stopping_rounds early_stopping_tolerance min_samples_leaf min_hessian reg_alpha reg_lambda max_delta_step
         max_leaves objective n_jobs random_state epsilon delta composition bin_budget_frac""".split()
     lists = {"feature_names", "feature_types", "interactions", "exclude"}
-    form = {"": "d", ".version": "nt", ".ebm": "d", ".ebm.outputs": "l", ".ebm.outputs.*": "d", ".ebm.implementation": "t"}
+    form = {
+        "": "d",
+        ".version": "nt",
+        ".ebm": "d",
+        ".ebm.outputs": "l",
+        ".ebm.outputs.*": "d",
+        ".ebm.implementation": "t",
+    }
     form |= {f".ebm.outputs.*.{key}": "nt" for key in ("task", "link", "link_param", "min_target", "max_target")}
     form |= {".ebm.outputs.*.classes": "l", ".ebm.outputs.*.classes.*": "nt", ".ebm.implementation_params": "d"}
     for key in ("intercept", "bagged_intercept", "bag_weights", "best_iteration"):

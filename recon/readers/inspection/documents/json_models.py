@@ -191,7 +191,9 @@ def _additive(model: dict[str, Any], odd: list[Finding]) -> tuple[int | None, li
     kept += [key for key in ("bag_weights", "best_iteration") if key in model]
     if kept:
         known = [f"{one.get('name')} from {one['min']} to {one.get('max')}" for one in columns if "min" in one]
-        text = "the smallest and the largest value of every column, how many different ones it has, rows in bins of equal "
+        text = (
+            "the smallest and the largest value of every column, how many different ones it has, rows in bins of equal "
+        )
         text += f"width and of every bag: {'; '.join(known[:EXAMPLES])}"
         found.append(Finding("medium", "bin-statistics", "ebm", ", ".join(kept), text, _MINIMAL))
     ends = sum(len(level) for one in columns for level in one.get("cuts", ()) if isinstance(level, list))

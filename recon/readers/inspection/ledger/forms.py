@@ -235,7 +235,9 @@ def _of_additive(content: dict[str, Any]) -> _Extra:
     model = content.get("ebm")
     columns, terms = _dicts(model, "features"), _dicts(model, "terms")
     yield from _more(content, "", {"edits": 0})
-    levels = {one.get("name"): _list(one, "cuts" if one.get("type") == "continuous" else "categories") for one in columns}
+    levels = {
+        one.get("name"): _list(one, "cuts" if one.get("type") == "continuous" else "categories") for one in columns
+    }
     numbers = {one.get("name") for one in columns if one.get("type") == "continuous"}
     classes = max((len(_list(one, "classes")) for one in _dicts(model, "outputs")), default=0)
     each, bags = classes if classes > 2 else 1, len(_list(model, "bag_weights"))
@@ -250,7 +252,12 @@ def _of_additive(content: dict[str, Any]) -> _Extra:
             held = len(last) if isinstance(last, list) else 0
             size *= held + 3 if name in numbers else max(held, 1) + 1 + bool(held)
         yield f"{_ADDITIVE}term_features", len(_list(term, "term_features")) - len(levels)
-        for key, most in (("bin_weights", 1), ("scores", each), ("standard_deviations", each), ("bagged_scores", each * bags)):
+        for key, most in (
+            ("bin_weights", 1),
+            ("scores", each),
+            ("standard_deviations", each),
+            ("bagged_scores", each * bags),
+        ):
             yield f"{_ADDITIVE}{key}", _scalars(term.get(key)) - size * most
     yield from ((f"{_ADDITIVE}{key}{'.*' * depth}", 0) for key in _OF_BINS for depth in range(1, 6))
     for one in columns:
