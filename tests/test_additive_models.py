@@ -144,8 +144,8 @@ def test_the_counts_are_used_and_a_copy_without_them_holds_none(tmp_path, capsys
 LEVELS_OF_DETAIL = {  # what to_json leaves out, by its source; "all" is what stands in the corpus
     "all": (), "mergeable": ("best_iteration", "implementation", "implementation_params"),
     "interpretable": ("best_iteration", "implementation", "implementation_params", "bag_weights", "bagged_scores"),
-    "minimal": ("best_iteration", "implementation", "implementation_params", "bag_weights", "bagged_scores", "min", "max",
-                "num_unique_vals", "histogram_weights", "standard_deviations", "bin_weights"),
+    "minimal": ("best_iteration", "implementation", "implementation_params", "bag_weights", "bagged_scores", "min",
+                "max", "num_unique_vals", "histogram_weights", "standard_deviations", "bin_weights"),
 }  # fmt: skip
 
 

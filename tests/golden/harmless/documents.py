@@ -9,6 +9,7 @@ the same length, but for a constant, as each other or as one of its numbers.
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -21,12 +22,15 @@ LEFT_OUT = {"inspect", "published"}
 
 
 # What no golden model has: XGBoost 3.4 writes how much dropped trees weigh into the model, as long as its trees.
+SETTINGS = """feature_names feature_types max_bins max_interaction_bins interactions exclude validation_size outer_bags
+inner_bags learning_rate greedy_ratio smoothing_rounds interaction_smoothing_rounds max_rounds early_stopping_rounds
+early_stopping_tolerance min_samples_leaf min_hessian reg_alpha reg_lambda max_delta_step max_leaves objective n_jobs
+random_state epsilon delta composition bin_budget_frac"""
+
+
 def additive():
     """Return the form of interpret's `to_json`, by its source (interpret 0.7.8, glassbox/_ebm/_json.py)."""
-    settings = """feature_names feature_types max_bins max_interaction_bins interactions exclude validation_size
-        outer_bags inner_bags learning_rate greedy_ratio smoothing_rounds interaction_smoothing_rounds max_rounds
-        early_stopping_rounds early_stopping_tolerance min_samples_leaf min_hessian reg_alpha reg_lambda max_delta_step
-        max_leaves objective n_jobs random_state epsilon delta composition bin_budget_frac""".split()
+    settings = re.findall(r"\w+", SETTINGS)
     lists = {"feature_names", "feature_types", "interactions", "exclude"}
     form = {
         "": "d",

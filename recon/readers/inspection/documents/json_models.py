@@ -184,10 +184,12 @@ def _additive(model: dict[str, Any], odd: list[Finding]) -> tuple[int | None, li
         total = sum(weights[0])
         rows = int(total) if total % 1 == 0 else None
         what = f"{sum(map(len, weights)):,} bins of {len(terms):,} terms"
-        text = "the training rows in every bin of every column, and of pairs of columns: bins that hold one row each"
-        found.append(Finding("medium", "bin-counts", "ebm.terms[*].bin_weights", what, text, _MINIMAL,
-                             smallest=least_positive(w for one in weights for w in one), models=len(terms)))  # fmt: skip
-    kept = [key for key in ("min", "max", "num_unique_vals", "histogram_weights") if any(key in one for one in columns)]
+        text = "the training rows in every bin of every column, and of pairs: bins that hold one row each"
+        least = least_positive(v for one in weights for v in one)
+        place = "ebm.terms[*].bin_weights"
+        found.append(Finding("medium", "bin-counts", place, what, text, _MINIMAL, smallest=least, models=len(terms)))
+    beside = ("min", "max", "num_unique_vals", "histogram_weights")
+    kept = [key for key in beside if any(key in one for one in columns)]
     kept += [key for key in ("bag_weights", "best_iteration") if key in model]
     if kept:
         known = [f"{one.get('name')} from {one['min']} to {one.get('max')}" for one in columns if "min" in one]

@@ -315,7 +315,8 @@ OPAQUE = frozenset(["ctr_data"])
 # Figures of documents by their keys: what statements may carry, what says more to who knows how the learner works.
 FIGURES: tuple[tuple[Status, str, frozenset[str], str], ...] = (
     ("used", "counts", frozenset([
-        "leaf_count", "internal_count", "sum_hessian", "cover", "leaf_weights", "weight", "frame", "node", "bin_weights",
+        "leaf_count", "internal_count", "sum_hessian", "cover", "leaf_weights", "weight", "frame", "node",
+        "bin_weights",
     ]), "numbers of rows"),
     ("used", "values", frozenset([
         "leaf_value", "leaf_weight", "leaf_values", "leaf", "base_weights", "internal_value", "internal_weight",
