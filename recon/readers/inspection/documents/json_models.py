@@ -176,8 +176,8 @@ def _lightgbm(content: dict[str, Any]) -> list[Finding]:
 
 def _additive(model: dict[str, Any], odd: list[Finding]) -> tuple[int | None, list[Finding]]:
     """Return the rows and what `to_json` of an Explainable Boosting Machine gives away, at any level of detail."""
-    terms = [one for one in _listed(model, "terms") if "bin_weights" in one]
-    columns = _listed(model, "features")
+    terms = [one for one in _dict_list(model, "terms") if "bin_weights" in one]
+    columns = _dict_list(model, "features")
     found, rows = [], None
     if terms:
         weights = [numbers_in(one["bin_weights"]) for one in terms]
@@ -214,7 +214,7 @@ def _additive(model: dict[str, Any], odd: list[Finding]) -> tuple[int | None, li
 _MINIMAL = "write it with to_json(detail='minimal'): predictions need no more"
 
 
-def _listed(model: Any, key: str) -> list[dict[str, Any]]:
+def _dict_list(model: Any, key: str) -> list[dict[str, Any]]:
     held = model.get(key) if isinstance(model, dict) else None
     return [one for one in held if isinstance(one, dict)] if isinstance(held, list) else []
 
