@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import html
 import math
+import re
 from typing import Any
 
 SHA = "76d275ba80d14af27c37441d22f2c3a90d40712baba2f91f39234d746813c3a8"
@@ -630,3 +632,17 @@ EVERY = {
     "hostile": hostile,
     "large": large,
 }
+
+
+def figures(text: str, form: str) -> set[str]:
+    """Return the figures that a report shows in a format; of a page not those of drawings, and of no list its numbers.
+
+    A page says how many rows of a table are folded away, which the others show.
+    """
+    if form == "html":
+        text = re.sub(r"<head>.*?</head>|<svg.*?</svg>|<summary>.*?</summary>|<p class=.more on-paper.*?</p>", "", text,
+                      flags=re.S)  # fmt: skip
+        text = html.unescape(re.sub(r"<[^>]+>", " ", text))
+    if form == "md":
+        text = html.unescape(re.sub(r"\\(.)", r"\1", re.sub(r"^\d+\. ", "", text, flags=re.M)))
+    return set(re.findall(r"\d[\d,.]*\d(?: %)?|\d(?: %)?", text))

@@ -240,7 +240,7 @@ def test_seeds_whose_bags_were_not_used_count_as_stored():
 def test_a_file_that_gives_people_away_never_gets_a_green_page(facts, first):
     from policy_cases import document_of
 
-    from recon.report.page.words import first_page
+    from recon.report.page.first_page import first_page
     from recon.report.sarif import junit, sarif
 
     document = documents.met() | document_of(harmless(**facts), policy_of(smallest_group=10))

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import report_documents as documents
 
-from recon.report.page.html import page
+from recon.report.page.renderers import page
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed (chromium, google-chrome)")

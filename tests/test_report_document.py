@@ -17,8 +17,7 @@ from typer.testing import CliRunner
 import recon
 from recon.cli.releasing.reporting import report
 from recon.report.document.schema import json_schema
-from recon.report.page.html import markdown_page, page
-from recon.report.page.words import text_page
+from recon.report.page.renderers import markdown_page, page, text_page
 from recon.report.results import _checked_document, as_read, read_document
 from solvers.foundation.errors import PolicyError, ReleaseError, Unsupported
 
@@ -80,6 +79,7 @@ def test_what_an_audit_writes_is_read_and_rendered_the_same(validators, written,
     for one in validators:
         one.validate(document)
     assert page(document) == found.to_html()
+    assert documents.figures(found.to_html(), "html") == documents.figures(found.to_markdown(), "md")
     assert markdown_page(document) == found.to_markdown()
     assert text_page(document) == found.to_text()
     assert ran(path).stdout == text_page(as_read(document))

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from recon.report.page import blocks
 from recon.report.page.advice import STEPS, steps
-from recon.report.page.content.computing import GLOSSARY, parts
-from recon.report.page.html import markdown_page, page
-from recon.report.page.words import first_page, text_page
+from recon.report.page.contents import GLOSSARY, parts
+from recon.report.page.first_page import first_page
+from recon.report.page.renderers import markdown_page, page, text_page
 
 EVERY = list(documents.EVERY)
 FORMATS = {"html": page, "md": markdown_page, "txt": text_page}
@@ -75,6 +75,16 @@ def test_the_same_document_gives_the_same_bytes(name, form):
     kept = repr(before)
     FORMATS[form](before)
     assert repr(before) == kept, "rendering changes nothing in the document"
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_format_shows_the_same_figures(name):
+    """Markdown has those of the page, and a terminal none that they do not have."""
+    shown = {form: documents.figures(show(documents.EVERY[name]()), form) for form, show in FORMATS.items()}
+    assert shown["md"] == shown["html"]
+    numbered = {str(n) for n in range(1, STEPS + 1)}  # what to do
+    assert shown["txt"] - numbered <= shown["md"]
+    assert name == "minimal" or shown["txt"]
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -380,6 +390,7 @@ def test_what_was_found_is_in_every_format(form):
 
 def test_the_parts_stand_in_order_and_what_is_not_there_is_left_out():
     assert [one.key for one in parts(documents.full())] == [
+        "first",
         "policy",
         "leaks",
         "who",
@@ -389,7 +400,7 @@ def test_the_parts_stand_in_order_and_what_is_not_there_is_left_out():
         "how",
         "glossary",
     ]
-    assert [one.key for one in parts(documents.minimal())] == ["leaks", "words", "how", "glossary"]
+    assert [one.key for one in parts(documents.minimal())] == ["first", "leaks", "words", "how", "glossary"]
 
 
 def test_rows_are_shown_only_where_they_were_asked_for():

@@ -37,7 +37,8 @@ from recon.release.registers.register import Register
 from recon.release.remediation.candidates import columns
 from recon.release.remediation.candidates import remedies as what_would_help
 from recon.report.document.metadata import Context, build_metadata, limits_json
-from recon.report.rendering import DIGITS, Rendered, Sections
+from recon.report.page.blocks import PagePart, TableBlock, percent, section_parts
+from recon.report.rendering import DIGITS, PartReport
 from recon.report.report import Report
 from solvers.foundation.errors import ContradictionError
 from solvers.foundation.limits import Limits
@@ -151,7 +152,7 @@ UNDECIDED = "of some areas not all data sets were looked at"
 
 
 @dataclass(frozen=True, eq=False)
-class TablesReport(Rendered):
+class TablesReport(PartReport):
     """What an audit of tables of areas found; `assessment`: what a policy says of it (None: there was none)."""
 
     tables: Tables
@@ -179,17 +180,18 @@ class TablesReport(Rendered):
             "assessment": None if self.assessment is None else self.assessment.to_json(),
         }
 
-    def sections(self) -> Sections:
-        """Return the sections: who is given back first."""
-        out = [
+    def parts(self) -> list[PagePart]:
+        """Return the report's parts: who is given back first."""
+        sections = [
             ("Given back", [*self._given_back()]),
             ("Against the policy", [*self._policy()]),
             (f"Groups of 1 to {self.small.below - 1:,} people", [*self._small()]),
-            ("By size of area", [*self._sizes()]),
             ("Areas that lie in no other", [*self._areas()]),
             ("Assumptions", list(self.answer.assumptions)),
         ]
-        return [(title, lines) for title, lines in out if lines]
+        found = section_parts((title, lines) for title, lines in sections if lines)
+        found.insert(3, PagePart("sizes", "By size of area", "", [self._sizes()]))
+        return found
 
     def _given_back(self) -> Iterator[str]:
         answer = self.answer
@@ -224,13 +226,17 @@ class TablesReport(Rendered):
         if sum(self.small.number.values()) > NAMED:
             yield f" ... the {len(listed):,} smallest are in the JSON"
 
-    def _sizes(self) -> Iterator[str]:
-        yield f"{'people':>11} {'areas':>12} {'settled alone':>15} {'settled':>10} {'certain people':>16}"
-        for line in by_size(self.answer):
-            below = f"{line['people_least']:,}-{line['people_below'] - 1:,}" if line["people_below"] else "1,000+"
-            share = "" if not line["people"] else f" ({100 * line['people_certain'] / line['people']:.1f} %)"
-            yield (f"{below:>11} {line['areas']:>12,} {line['settled_alone']:>15,} {line['settled']:>10,}"
-                   f" {line['people_certain']:>16,}{share}")  # fmt: skip
+    def _sizes(self) -> TableBlock:
+        rows = [
+            (
+                f"{one['people_least']:,} to {one['people_below'] - 1:,}" if one["people_below"] else "1,000 or more",
+                *(f"{one[key]:,}" for key in ("areas", "settled_alone", "settled", "people_certain")),
+                percent(one["people_certain"] / one["people"], 1) if one["people"] else "-",
+            )
+            for one in by_size(self.answer)
+        ]
+        head = ("People", "Areas", "Settled alone", "Settled", "People certain", "Share of people")
+        return TableBlock("Smallest areas by the people in them", head, rows, frozenset(range(1, 6)))
 
     def _areas(self) -> Iterator[str]:
         every = self.answer.areas

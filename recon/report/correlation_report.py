@@ -11,14 +11,15 @@ import pandas as pd
 from encoders.encode.encoder import EncodedRelease
 from recon.attacks.attacking.correlations import Correlations
 from recon.attacks.attacking.linear import MODEL, LinearModel
-from recon.report.rendering import DIGITS, Rendered, Sections
+from recon.report.page.blocks import PagePart, section_parts
+from recon.report.rendering import DIGITS, PartReport
 from recon.report.wording.headline import assumption_lines, finite, provenance_json, provenance_lines
 
 PAIRS_SHOWN = 15
 
 
 @dataclass(frozen=True, eq=False)
-class CorrelationReport(Rendered):
+class CorrelationReport(PartReport):
     """A finished correlation attack; `to_json`, `to_markdown`, `to_html` and `to_text` show the same figures.
 
     `ended`: a limit ended the work, and intervals may be wider than they need to be.
@@ -87,8 +88,8 @@ class CorrelationReport(Rendered):
             return provenance_json(self.of)
         return [{"model": "linear", "format": self.of.origin, "counts": []}]
 
-    def sections(self) -> Sections:
-        """Return the report's sections as titles and lines."""
+    def parts(self) -> list[PagePart]:
+        """Return the report's parts: who knows what, and what that leaves of every correlation."""
         found = self.found
         shown = list(self.pairs())
         lines = [line for pair in shown[:PAIRS_SHOWN] for line in _pair_lines(*pair)]
@@ -104,7 +105,7 @@ class CorrelationReport(Rendered):
             ("What was read", source),
             ("This assumes", self.assumptions),
         ]
-        return [(title, said) for title, said in out if said]
+        return section_parts((title, said) for title, said in out if said)
 
 
 def _summary(name: str, _: str, own: pd.DataFrame) -> str:

@@ -9,7 +9,8 @@ from typing import Any
 
 from recon.attacks.attacking.membership import ALWAYS, Certified, Judged, MembershipAttack
 from recon.attacks.evaluation import Evaluation, verdict
-from recon.report.rendering import DIGITS, Rendered, Sections
+from recon.report.page.blocks import PagePart, section_parts
+from recon.report.rendering import DIGITS, PartReport
 from recon.report.wording.headline import assumption_lines, finite, provenance_json, provenance_lines
 from solvers.foundation.exact import level_text
 
@@ -22,7 +23,7 @@ RATES = ("precision", "recall", "f1", "accuracy", "fpr")
 
 
 @dataclass(frozen=True, eq=False)
-class MembershipReport(Rendered):
+class MembershipReport(PartReport):
     """A finished membership attack; `to_json`, `to_markdown`, `to_html` and `to_text` show the same figures."""
 
     found: MembershipAttack
@@ -69,12 +70,12 @@ class MembershipReport(Rendered):
             "assumptions": list(found.assumptions),
         }  # fmt: skip
 
-    def sections(self) -> Sections:
-        """Return the report's sections as titles and lines."""
+    def parts(self) -> list[PagePart]:
+        """Return the report's parts: what is guessed, what is proved."""
         found = self.found
         release = found.release
         own = [a for a in found.assumptions if a not in release.assumptions]
-        return [
+        sections = [
             ("What was attacked, and about whom it was asked", list(self.about_rows())),
             ("STATISTICAL: what attacks guess, with error rates", list(self.guesses())),
             ("CERTIFIED: what the release proves, about the same rows", list(self.proofs())),
@@ -82,6 +83,7 @@ class MembershipReport(Rendered):
             ("What the counts are", provenance_lines(release)),
             ("This assumes", [*own, *assumption_lines(release)]),
         ]
+        return section_parts(sections)
 
     def about_rows(self) -> Iterator[str]:
         """Yield what the black box is, and which rows it was asked about."""

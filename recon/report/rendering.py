@@ -1,19 +1,16 @@
-"""One way to show a report: its title and sections as text, Markdown, a page or JSON."""
+"""What every report has: what it is about, and text, Markdown, a page or JSON with the same figures."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recon.io.console.output import json_text
-from solvers.foundation.displayed import html, markdown, shown_lines
+
+if TYPE_CHECKING:
+    from recon.report.page.blocks import PagePart
 
 DIGITS = 10_000  # decimal digits printed without being asked
-STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}"
-    "h1{font-size:1.4rem}h2{font-size:1.1rem;border-bottom:1px solid #ccc;break-after:avoid}"
-    "ul{padding-left:1.2rem}li.more{list-style:none;color:#555;margin-bottom:.3rem}"
-)
 Sections = list[tuple[str, list[str]]]
 
 
@@ -23,7 +20,7 @@ def number(x: float | None, places: int = 4) -> str:
 
 
 class Rendered(ABC):
-    """A report that says what it is about and has sections of lines; every format shows the same."""
+    """A report that says what it is about; every format shows the same."""
 
     @property
     @abstractmethod
@@ -40,8 +37,8 @@ class Rendered(ABC):
         """Return the report as an object ready for JSON."""
 
     @abstractmethod
-    def sections(self) -> Sections:
-        """Return the sections as titles and lines; a line that begins with a blank belongs to the one before."""
+    def formatted(self, form: str, digits: int = DIGITS) -> str:
+        """Return the report as "html", "md" or "json"; as text for a `form` that it does not have."""
 
     @property
     def title(self) -> str:
@@ -50,35 +47,36 @@ class Rendered(ABC):
 
     def to_json(self, digits: int = DIGITS) -> str:
         """Return the report as JSON text, without NaN or Infinity."""
-        return json_text(self.to_dict(digits))
+        return self.formatted("json", digits)
 
     def to_markdown(self) -> str:
         """Return the report as Markdown."""
-        pieces = [f"# {markdown(self.title)}", ""]
-        for title, lines in self.sections():
-            pieces += [f"## {markdown(title)}", "", *(f"- {markdown(line)}" for line in lines), ""]
-        return "\n".join(pieces)
+        return self.formatted("md")
 
     def to_html(self) -> str:
         """Return the report as one self-contained page, without scripts, that prints well."""
-        title = html(self.title)
-        pieces = [f"<h1>{title}</h1>"]
-        for heading, lines in self.sections():
-            items = "".join(f"<li{' class=more' if x.startswith(' ') else ''}>{html(x.strip())}</li>" for x in lines)
-            pieces.append(f"<h2>{html(heading)}</h2><ul>{items}</ul>")
-        return (
-            f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-            f"<style>{STYLE}</style></head><body>{''.join(pieces)}</body></html>\n"
-        )
+        return self.formatted("html")
 
     def to_text(self) -> str:
         """Return the report for a terminal."""
-        pieces = [self.title]
-        for title, lines in self.sections():
-            pieces += ["", title, *(f"  {line}" for line in lines)]
-        return shown_lines(pieces) + "\n"
+        return self.formatted("txt")
 
     def written_as(self, suffix: str, digits: int = DIGITS) -> str:
-        """Return the report in the format of a file's suffix (".json", ".md", ".html"); text for any other."""
-        formats = {".json": lambda: self.to_json(digits), ".md": self.to_markdown, ".html": self.to_html}
-        return formats.get(suffix, self.to_text)()
+        """Return the report in the format of a file's suffix (".html", ".md", ".json", ".sarif", ".xml"), else text."""
+        return self.formatted({".xml": "junit"}.get(suffix, suffix.removeprefix(".")), digits)
+
+
+class PartReport(Rendered):
+    """A report that consists of parts and no more: attacks, tables of areas."""
+
+    @abstractmethod
+    def parts(self) -> list[PagePart]:
+        """Return the report's parts, which every format renders."""
+
+    def formatted(self, form: str, digits: int = DIGITS) -> str:
+        """Return the parts as "html" or "md", the object of `to_dict` as "json"; else the parts as text."""
+        from recon.report.page.renderers import as_markdown, as_page, as_text
+
+        if form == "json":
+            return json_text(self.to_dict(digits))
+        return {"html": as_page, "md": as_markdown}.get(form, as_text)(self.title, self.parts())

@@ -68,6 +68,10 @@ class AuditReport(Rendered):
         """Return what only this kind of report has in its document."""
 
     @abstractmethod
+    def sections(self) -> Sections:
+        """Return the findings in words as titles and lines; one that begins with a blank belongs to the one before."""
+
+    @abstractmethod
     def audited(self) -> dict[str, Any]:
         """Return what was audited: files, hashes, kinds, rows, attributes."""
 
@@ -99,26 +103,9 @@ class AuditReport(Rendered):
         found: dict[str, Any] = plain_json({**self.own(digits), **common})
         return found
 
-    def to_json(self, digits: int = DIGITS) -> str:
-        """Return the document as JSON text, without NaN or Infinity."""
-        return json_text(self.to_dict(digits))
-
-    def to_markdown(self) -> str:
-        """Return the report as Markdown."""
-        return rendered(self.to_dict(), "md")
-
-    def to_html(self) -> str:
-        """Return the report as one self-contained page, without scripts, that prints well."""
-        return rendered(self.to_dict(), "html")
-
-    def to_text(self) -> str:
-        """Return the report for a terminal."""
-        return rendered(self.to_dict(), "txt")
-
-    def written_as(self, suffix: str, digits: int = DIGITS) -> str:
-        """Return the report in the format of a file's suffix (".html", ".md", ".json", ".sarif", ".xml"), else text."""
-        document = self.to_dict(digits)
-        return rendered(document, {".xml": "junit"}.get(suffix, suffix.removeprefix(".")))
+    def formatted(self, form: str, digits: int = DIGITS) -> str:
+        """Return the document as html, md, json, sarif or junit; as text for any other `form`."""
+        return rendered(self.to_dict(digits), form)
 
 
 def _report_context(facts: Mapping[str, Any], policy: Policy | None, limits: Limits, command: str | None) -> Context:
@@ -136,8 +123,7 @@ def rendered(document: Mapping[str, Any], form: str) -> str:
 
 def _formats() -> dict[str, Callable[[Mapping[str, Any]], str]]:
     """Return what makes every format, imported when it is asked for."""
-    from recon.report.page.html import markdown_page, page
-    from recon.report.page.words import text_page
+    from recon.report.page.renderers import markdown_page, page, text_page
     from recon.report.sarif import junit, sarif
 
     return {"html": page, "md": markdown_page, "txt": text_page, "json": json_text, "sarif": sarif, "junit": junit}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from recon.io.console.suggesting import Options, options_of, stripped_name, suggestion
 from recon.release.policies.assessing import least_loss
 from recon.release.policies.rules import RULES
 from recon.report.page.blocks import (
     NOT_KNOWN,
+    AdviceStep,
     Document,
     bits,
     check_sentence,
@@ -28,14 +28,6 @@ GRAVE = ("critical", "high")
 MERGED = frozenset(["tree", "forest", "rule list"])
 CHANGING = ("--register", "--rows", "--known-columns", "--independent-columns")  # `recon remedy` knows none of them
 OF_GROUPS = frozenset(key for key, one in RULES.items() if one.of_worlds)  # what merging groups changes
-
-
-@dataclass(frozen=True)
-class AdviceStep:
-    """What to do, and the command for it ("" where there is none)."""
-
-    text: str
-    command: str = ""
 
 
 def steps(document: Document) -> list[AdviceStep]:

@@ -1,9 +1,12 @@
-"""What the parts of a report are made of, the same for every format: tables, lines, pairs, drawings; and figures."""
+"""What the parts of a report are made of, the same for every format: first page, tables, lines, pairs, drawings.
+
+Figures in words.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,8 +17,50 @@ Ends = Sequence[float | None] | None
 Rows = list[tuple[str, ...]]
 NAME, WHERE, SENTENCE, COMMAND = 90, 320, 600, 400  # characters shown of a name, a condition, ...
 FIRST = 25  # rows of a table that are always open; the others fold away on a page, and are not printed
+LISTED = 1000  # rows of one table
 NOT_KNOWN = "not known"
 OPEN = 2**62  # rows: so many stand for no upper end
+
+
+@dataclass(frozen=True)
+class Number:
+    """One of the three numbers: what it is, the figure, what stands beside it, and what it means."""
+
+    label: str
+    value: str
+    beside: str
+    note: str
+
+    @property
+    def line(self) -> str:
+        """Return the number as one line."""
+        return f"{self.label}: {self.value}{f' {self.beside}' if self.beside else ''}"
+
+
+@dataclass(frozen=True)
+class AdviceStep:
+    """What to do, and the command for it ("" where there is none)."""
+
+    text: str
+    command: str = ""
+
+
+@dataclass(frozen=True)
+class FirstPage:
+    """The verdict and why, three numbers, what to do, what was audited; `assessed`: there was a policy."""
+
+    tone: str
+    verdict: str
+    against: str
+    policy: str
+    reasons: list[tuple[str, str]]
+    more_reasons: str
+    numbers: list[Number]
+    steps: list[AdviceStep]
+    audited: list[tuple[str, str]]
+    stored: list[str]
+    confidential: str
+    assessed: bool
 
 
 @dataclass(frozen=True)
@@ -38,6 +83,17 @@ class TableBlock:
     def folded(self) -> Rows:
         """Return the others."""
         return self.rows[FIRST:]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: its heading, what it shows of an entry; figures stand right, wide ones have room."""
+
+    title: str
+    cell: Callable[[Any], str]
+    figures: bool = False
+    wide: bool = False
+    shown: bool = True
 
 
 @dataclass(frozen=True)
@@ -74,7 +130,7 @@ class ChartBlock:
     told: bool = False
 
 
-Block = TableBlock | SentenceBlock | PairBlock | CommandList | ChartBlock
+Block = FirstPage | TableBlock | SentenceBlock | PairBlock | CommandList | ChartBlock
 
 
 @dataclass(frozen=True)
@@ -85,6 +141,33 @@ class PagePart:
     title: str
     intro: str
     blocks: list[Block] = field(default_factory=list)
+
+
+def section_parts(sections: Iterable[tuple[str, list[str]]]) -> list[PagePart]:
+    """Return sections, titles with lines, as parts; a line that begins with a blank belongs to the one before."""
+    return [PagePart(f"part-{at}", title, "", [SentenceBlock("", lines)]) for at, (title, lines) in enumerate(sections)]
+
+
+def table(
+    caption: str, listed: Sequence[Any], columns: Sequence[Column], in_all: object = None, more: str = "",
+    most: int = LISTED,
+) -> TableBlock:  # fmt: skip
+    """Return the first entries of a list as a table; `in_all`: how many there are, for the note on the others."""
+    shown = [one for one in columns if one.shown]
+    rows: Rows = [tuple(one.cell(entry) for one in shown) for entry in listed[:most]]
+    figures, wide = (frozenset(j for j, one in enumerate(shown) if getattr(one, key)) for key in ("figures", "wide"))
+    head = tuple(one.title for one in shown)
+    return TableBlock(caption, head, rows, figures, wide, more or more_of(len(rows), in_all))
+
+
+def text_column(title: str, key: str, maximum: int = NAME, wide: bool = False, shown: bool = True) -> Column:
+    """Return the column of a name or text of each entry."""
+    return Column(title, lambda one: name_of(one.get(key), maximum), wide=wide, shown=shown)
+
+
+def figure_column(title: str, key: str, form: Callable[..., str], *more: Any) -> Column:
+    """Return the column of a figure of each entry: what `form` makes of it."""
+    return Column(title, lambda one: form(one.get(key), *more), figures=True)
 
 
 def name_of(text: object, maximum: int = NAME) -> str:
@@ -170,6 +253,11 @@ def people(ends: Ends, noun: str = "row") -> str:
     return text if text == NOT_KNOWN else f"{text} {noun}" if text == "1" else f"{text} {noun}s"
 
 
+def whole_text(value: int | None) -> str:
+    """Return a whole number for a table."""
+    return NOT_KNOWN if value is None else amount(value)
+
+
 def bits(value: float | None) -> str:
     """Return bits for a table."""
     return NOT_KNOWN if value is None else amount(value, 2)
@@ -211,3 +299,10 @@ def more_of(shown: int, in_all: object) -> str:
     if not isinstance(in_all, int) or in_all <= shown:
         return ""
     return f"{shown:,} of {in_all:,} are listed."
+
+
+GROUP, PLACE, ROWS = (
+    text_column("Group", "name"),
+    text_column("Where", "where", WHERE, wide=True),
+    figure_column("Rows", "rows", rows_of),
+)

@@ -79,7 +79,7 @@ def _person_lines(persons: Mapping[str, Any]) -> list[str]:
         out += [f"  {_group_text(one)}" for one in groups["groups"][:SHOWN]]
         if len(groups["groups"]) > SHOWN:
             out.append(f"  and {len(groups['groups']) - SHOWN:,} more groups")
-        if gap := _widest_gap(groups["groups"]):
+        if gap := widest_gap(groups["groups"]):
             out.append(gap)
     return [*out, *(f"note: {quote(note, 1_000)}" for note in persons["notes"])]
 
@@ -120,7 +120,7 @@ def _group_text(one: Mapping[str, Any]) -> str:
     return f"{quote(one['value'])}: {_rows_text(one['rows'], one['rows'])}, {left}, {one['pinned']:,} known wholly"
 
 
-def _widest_gap(groups: list[Mapping[str, Any]]) -> str:
+def widest_gap(groups: list[Mapping[str, Any]]) -> str:
     """Return by how much the most and the least exposed of the larger groups differ, "" where they hardly do."""
     known = [one for one in groups if one["mean_bits_left"] is not None and one["rows"] >= LEAST_ROWS]
     gap = known[-1]["mean_bits_left"] - known[0]["mean_bits_left"] if known else 0.0

@@ -5,28 +5,28 @@ from __future__ import annotations
 from recon.report.charts.svg import remedy_bars
 from recon.report.page.advice import remedy_of
 from recon.report.page.blocks import (
-    NOT_KNOWN,
-    WHERE,
+    LISTED,
+    PLACE,
     Block,
     ChartBlock,
+    Column,
     CommandList,
     Document,
     PagePart,
     PairBlock,
-    Rows,
     SentenceBlock,
-    TableBlock,
     check_sentence,
     command_of,
-    more_of,
+    figure_column,
     name_of,
     percent,
     rows_of,
     sentence_of,
     span_of,
+    table,
+    text_column,
 )
 
-LISTED = 1000
 OUTCOMES = {
     "met": "✓ met",
     "violated": "✕ not met",
@@ -42,28 +42,19 @@ def helping(document: Document) -> PagePart | None:
         return None
     judged = any(one.get("accuracy") is not None for one in remedies)
     policy = any(one.get("outcome") is not None for one in remedies)
-    notes = any(one.get("note") for one in remedies)
-    head = ("Remedy", *(["Policy"] if policy else []), "Pinned down", "Bits left per person", "Bits left, most exposed",
-            "Smallest group", "Rows in groups of one class", *(["Accuracy"] if judged else []),
-            *(["Note"] if notes else []))  # fmt: skip
-    rows: Rows = [
-        (
-            name_of(one["remedy"], 120),
-            *([OUTCOMES.get(one.get("outcome") or "", "-")] if policy else []),
-            span_of(one.get("pinned")),
-            span_of(one.get("bits_left_per_person"), 2),
-            span_of(one.get("least_bits_left"), 2),
-            span_of(one.get("smallest_group")),
-            NOT_KNOWN if one.get("class_disclosed_rows") is None else rows_of(one["class_disclosed_rows"]),
-            *([_accuracy(one)] if judged else []),
-            *([sentence_of(one.get("note") or "-", 240)] if notes else []),
-        )
-        for one in remedies[:LISTED]
-    ]
-    first = 2 if policy else 1
-    figures = frozenset(range(first, len(head) - notes))
-    wide = frozenset({0, len(head) - 1} if notes else {0})
-    blocks: list[Block] = [TableBlock("The audit under each remedy", head, rows, figures, wide, _measured_on(remedies))]
+    columns = [
+        text_column("Remedy", "remedy", 120, wide=True),
+        Column("Policy", lambda one: OUTCOMES.get(one.get("outcome") or "", "-"), shown=policy),
+        figure_column("Pinned down", "pinned", span_of),
+        figure_column("Bits left per person", "bits_left_per_person", span_of, 2),
+        figure_column("Bits left, most exposed", "least_bits_left", span_of, 2),
+        figure_column("Smallest group", "smallest_group", span_of),
+        figure_column("Rows in groups of one class", "class_disclosed_rows", rows_of),
+        Column("Accuracy", _accuracy, figures=True, shown=judged),
+        Column("Note", lambda one: sentence_of(one.get("note") or "-", 240), wide=True,
+               shown=any(one.get("note") for one in remedies)),
+    ]  # fmt: skip
+    blocks: list[Block] = [table("The audit under each remedy", remedies, columns, more=_measured_on(remedies))]
     if svg := remedy_bars(remedies):
         blocks.append(
             ChartBlock("Remedies beside the model as published", svg, "New figures beside old, as in the table above.")
@@ -108,21 +99,15 @@ def judging(document: Document) -> PagePart | None:
     ]
     if policy.get("extends"):
         pairs.append(("Extends", name_of(", ".join(map(str, policy["extends"])), 160)))
-    rows: Rows = [
-        (
-            name_of(one["title"], 120),
-            OUTCOMES[one["outcome"]],
-            _threshold(one.get("threshold")),
-            name_of(one["found"], 120),
-            check_sentence(one, 400),
-            name_of(one.get("source"), 240),
-        )
-        for one in checks[:LISTED]
-    ]
-    head = ("Check", "Outcome", "Threshold", "Found", "In words", "Where the threshold is from")
+    columns = [
+        text_column("Check", "title", 120), Column("Outcome", lambda one: OUTCOMES[one["outcome"]]),
+        Column("Threshold", lambda one: _threshold(one.get("threshold"))), text_column("Found", "found", 120),
+        Column("In words", lambda one: check_sentence(one, 400), wide=True),
+        text_column("Where the threshold is from", "source", 240, wide=True),
+    ]  # fmt: skip
     blocks: list[Block] = [PairBlock("", pairs)]
-    if rows:
-        blocks.append(TableBlock("Every check of the policy", head, rows, wide=frozenset({4, 5})))
+    if checks:
+        blocks.append(table("Every check of the policy", checks, columns))
     for one in checks[:LISTED]:
         blocks += _places(one)
     intro = sentence_of(assessment["sentence"])
@@ -145,13 +130,12 @@ def _places(check: Document) -> list[Block]:
         return []
     out: list[Block] = []
     if found:
-        rows: Rows = [
-            (name_of(one["name"]), name_of(one.get("where"), WHERE), rows_of(one["rows"]) if one.get("rows") else "-")
-            for one in found
-        ]
-        caption = f"{name_of(check['title'], 120)}: where"
-        more = more_of(len(rows), check.get("places_in_all"))
-        out.append(TableBlock(caption, ("Place", "Where", "Rows"), rows, frozenset({2}), frozenset({1}), more))
+        rows = Column("Rows", lambda one: rows_of(one["rows"]) if one.get("rows") else "-", figures=True)
+        caption, columns = (
+            f"{name_of(check['title'], 120)}: where",
+            [text_column("Place", "name"), PLACE, rows],
+        )
+        out.append(table(caption, found, columns, check.get("places_in_all")))
     if check.get("remedy"):
         out.append(SentenceBlock("", [remedy_of(check)]))
     return out
