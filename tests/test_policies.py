@@ -40,6 +40,8 @@ RIGHT = {
     "most_values_by_position": ["12", '{value = 7, source = "s"}'],
     "kinds_of_counts": ["[]", '["exact", "noisy"]', '{value = ["size"], source = "s"}'],
     "stored": ['"none"', '"low"', '"critical"', '{value = "high", source = "s"}'],
+    "versions.removed_pinned": ["0", '{value = 7, source = "s"}'],
+    "versions.least_candidates": ["1", '{value = 10, source = "s"}'],
     "profiles": ["[]", '["certain", "unknown"]'],
     "inconclusive": ['"inconclusive"', '"violation"', '{value = "violation", source = "s"}'],
 }
@@ -63,6 +65,8 @@ WRONG = {
     "most_values_by_position": ['"none"', "true"],
     "kinds_of_counts": ['"exact"', '["exactly"]', "[1]"],
     "stored": ['"info"', "1", '{value = "unknown", source = "s"}'],
+    "versions.removed_pinned": ["-1", '"none"', "{value = 1}"],
+    "versions.least_candidates": ["0", "1.5", "{value = 0, source = 's'}"],
     "profiles": ['"certain"', '["probable"]'],
     "inconclusive": ['"met"', "false"],
 }
@@ -91,7 +95,9 @@ def written(tmp_path, **texts):
 
 
 def test_every_key_is_described_everywhere():
-    assert set(PolicyPart.__struct_fields__) == set(WORDS) == set(RIGHT) == set(WRONG)
+    fields = {key.partition(".")[0] for key in WORDS}
+    assert set(PolicyPart.__struct_fields__) == fields
+    assert set(WORDS) == set(RIGHT) == set(WRONG)
     assert set(RULES) == set(BAD) == set(OPEN)
     page = (Path(__file__).parents[1] / "docs" / "policy.md").read_text(encoding="utf-8")
     for one in RULES.values():
@@ -455,6 +461,8 @@ BAD = {
     "most_values_by_position": ({"values_by_position": [1, 1]}, 0),
     "kinds_of_counts": ({"kinds_of_counts": ["exact", "noisy"]}, ("noisy",)),
     "stored": ({"stored": [stored_finding("critical", removable=False)]}, "medium"),
+    "versions.removed_pinned": ({"removed_pinned": [1, 1]}, 0),
+    "versions.least_candidates": ({"removed_candidates": [2, 2]}, 3),
     "profiles": ({"profiles": [{"position": 4, "verdict": "certain"}]}, ("certain",)),
 }
 OPEN = {
@@ -469,6 +477,8 @@ OPEN = {
     "most_values_by_position": ({"values_by_position": None}, 0),
     "kinds_of_counts": ({"kinds_of_counts": None}, ("noisy",)),
     "stored": ({"stored": [stored_finding("unknown")]}, "medium"),
+    "versions.removed_pinned": ({}, 0),
+    "versions.least_candidates": ({"removed_candidates": [2, None], "why_open": {"removed_candidates": "x"}}, 3),
     "profiles": ({"profiles": [{"position": 4, "verdict": "unknown"}]}, ("certain",)),
 }
 

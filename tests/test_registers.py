@@ -630,7 +630,7 @@ def test_one_row_more_is_no_release_about_the_same_rows(tmp_path):
     assert found.conflict == ("april.json: 6 rows", "march.json: 5 rows")
     assert found.sentences[0].startswith(f"The new release and march.json (released {DAY}) contradict each other")
     assert "not about the same rows" in found.sentences[1]
-    assert "recon difference" in found.sentences[1]
+    assert "--removed K" in found.sentences[1]
     assert found.sentences[-1].startswith(f"Compared with march.json (released {DAY}) as two versions of the data")
     assert "the fewest changes" in found.sentences[-1]
     assert "The two models do not identify the person who came" in found.sentences[-1]
@@ -847,10 +847,9 @@ def test_the_page_says_what_happens(tmp_path, monkeypatch, capsys):
     ((line, printed),) = re.findall(r"```console\n\$ recon (.*?)\n(.*?)```", page, re.DOTALL)
     code, out, err = run(capsys, *shlex.split(line))
     assert (code, err + out) == (0, printed)
-    (program, said), (_, clash) = zip(
-        [*re.findall(r"```python\n(.*?)```", page, re.DOTALL), ""], re.findall(r"```text\n(.*?)```", page, re.DOTALL),
-        strict=True,
-    )  # fmt: skip
+    (program,), (said, clash, opening) = (
+        re.findall(rf"```{kind}\n(.*?)```", page, re.DOTALL) for kind in ("python", "text")
+    )
     exec(program, {})
     assert capsys.readouterr().out == said
     april = json.loads((tmp_path / "march.json").read_text(encoding="utf-8"))
@@ -858,5 +857,10 @@ def test_the_page_says_what_happens(tmp_path, monkeypatch, capsys):
     april["models"][0]["statements"][0]["count"] += 1
     (tmp_path / "april.json").write_text(json.dumps(april), encoding="utf-8")
     assert adding("released", "april.json").sentences[0] + "\n" == clash
+    (line,) = re.findall(r"^recon (audit april.*)$", page, re.MULTILINE)
+    assert opening in run(capsys, *shlex.split(line))[1]
+    (line,) = re.findall(r"^recon (register .* --added 1)$", page, re.MULTILINE)
+    assert run(capsys, *shlex.split(line))[0] == 0
+    assert Register.read("released").entries[1].origin == "march"
     (toml,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     assert parse_index(toml, "page").entries[0].sha256 == sha256("released/march.json")

@@ -34,13 +34,14 @@ from recon.release.policies.facts import FactTable, KnownFigure, SmallGroups, Un
 from recon.release.policies.policy import Policy, read_policy
 from recon.release.registers.adding import AddedDisclosure, adds, joined_release
 from recon.release.registers.register import Register
+from recon.release.registers.versions import comparison, of_own_data, version_relation
 from recon.release.remediation.candidates import columns
 from recon.release.remediation.candidates import remedies as what_would_help
 from recon.report.document.metadata import Context, build_metadata, limits_json
 from recon.report.page.blocks import PagePart, TableBlock, percent, section_parts
 from recon.report.rendering import DIGITS, PartReport
 from recon.report.report import Report
-from solvers.foundation.errors import ContradictionError
+from solvers.foundation.errors import ContradictionError, ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.foundation.parallel.opening import kept_open
 
@@ -66,6 +67,8 @@ def audit(
     learner: str = "none",
     command: str | None = None,
     domain_rows: pd.DataFrame | None = None,
+    removed: int | None = None,
+    added: int | None = None,
 ) -> Report:
     """Return the report on a release: worlds, uncertainty left, exposure, group disclosure, and what a policy says.
 
@@ -75,7 +78,8 @@ def audit(
     people to ask about; `data`: the training rows, whose exposure is listed by position and by groups of the column
     `protected`, with their values where `show_rows`; `domain_rows`: the table that the domain was read off.
     `register`: earlier releases about the same rows; all are audited together (read over `domain`, by default the
-    register's), and the report says what the new one adds. `learner`: what
+    register's), and the report says what the new one adds; those of another version of the data (as the register says,
+    or `removed` rows left since the last one and `added` came) are compared with it: who left. `learner`: what
     knowing the learner adds ("auto", "greedy", "midpoints": `recon.learner_rule.counting.learner_rule`). Raises what
     `count` raises, `PolicyError` for a policy that is none, `ReleaseError` for data that do not fit.
 
@@ -100,12 +104,17 @@ def audit(
                     learner, {} if chosen is None else chosen.values, domain_rows)  # fmt: skip
     parts = limits.stage("audit before remedies") if remedies else limits
     earlier = register if register is None or isinstance(register, Register) else Register.read(os.fspath(register))
+    if earlier is None and (removed, added) != (None, None):
+        raise ReleaseError("--removed and --added are numbers since an earlier release: give --register FOLDER")
+    relation = None if earlier is None else version_relation(release, earlier, removed, added)
     with kept_open():
+        beside_it = None if earlier is None else comparison(release, earlier, relation, limits, domain)
+        earlier = None if earlier is None else of_own_data(earlier, relation)
         whole = release if earlier is None else _joined_release(release, earlier, domain, limits)
         found = run_audit(release if whole is None else whole, beside, parts)
-        added = None if earlier is None else _what_it_adds(release, earlier, whole, found, domain, limits)
+        adding = None if earlier is None else _what_it_adds(release, earlier, whole, found, domain, limits)
         tried = _helping(release, found, chosen, beside, limits) if remedies else None
-    around = Context(remedies=tried, adds=None if added is None else added.to_json(), seed=seed)
+    around = Context(remedies=tried, adds=None if adding is None else adding.to_json(), seed=seed, versions=beside_it)
     facts = Report(found, around).facts
     told = None if chosen is None else assess(facts, chosen, tried)
     if tried and earlier is None:  # as it is published, the audit knows more of it: by leaf values and positions

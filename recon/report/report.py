@@ -303,7 +303,8 @@ class Report(Displayed, AuditReport):
         if self.status == "unsat":  # also together with earlier releases: then no figure of this one alone counts
             found = replace(found, status="unsat")
         together = (self.context.adds or {}).get("differences")
-        return (found.with_groups("smallest_group", together) if together else found).to_json()
+        found = found.with_groups("smallest_group", together) if together else found
+        return (found if self.context.versions is None else self.context.versions.with_figures(found)).to_json()
 
     def audited(self) -> dict[str, Any]:
         """Return what was audited: files, hashes, kinds, rows, attributes."""
@@ -319,6 +320,8 @@ class Report(Displayed, AuditReport):
         """Return exact, bounds, unsat, or empty: at the confidence asked for, no dataset fits the noisy counts."""
         if self.context.adds is not None and self.context.adds["after"]["status"] == "unsat":
             return "unsat"  # with the earlier releases, even where this one alone has worlds
+        if self.context.versions is not None and self.context.versions.contradicts:
+            return "unsat"
         return self.findings.measures.status if self.findings.empty is None else "empty"
 
     def _facts(self) -> DisplayFacts:
@@ -377,7 +380,13 @@ class Report(Displayed, AuditReport):
         return out | _exposure_json(found)
 
     def sections(self) -> Sections:
-        """Return the report's sections as titles and lines."""
+        """Return the report's sections as titles and lines; who left between two versions of the data stands first."""
+        beside = self.context.versions
+        opening = [] if beside is None else [("What the earlier version adds: who left, who came", beside.sentences)]
+        return [*opening, *self._own_sections()]
+
+    def _own_sections(self) -> Sections:
+        """Return the sections on the release itself."""
         found = self.findings
         if found.empty is not None:
             return empty_sections(found.empty)

@@ -51,6 +51,12 @@ Register = Annotated[
     str | None,
     typer.Option("--register", help="Folder of earlier releases about the same rows: audited with this one."),
 ]
+Removed = Annotated[
+    int | None, typer.Option("--removed", min=0, help="Rows that left since the last release of --register.")
+]
+Added = Annotated[
+    int | None, typer.Option("--added", min=0, help="Rows that came since the last release of --register.")
+]
 Profiles = Annotated[
     str | None, typer.Option("--profiles", help="People to ask about, one per line: are they in the data?")
 ]
@@ -67,7 +73,8 @@ ShowRows = Annotated[bool, typer.Option("--show-rows", help="Values of single pe
 @with_tables
 @with_other_answers
 def audit(
-    files: Files, policy: PolicyFile = None, register: Register = None, profiles: Profiles = None, data: Data = None,
+    files: Files, policy: PolicyFile = None, register: Register = None, removed: Removed = None, added: Added = None,
+    profiles: Profiles = None, data: Data = None,
     label: LabelName = None, protected: Protected = None, show_rows: ShowRows = False, remedies: Remedies = False,
     domain: DomainFile = None, independent: Independent = False, rows: KnownRows = None, known: KnownColumns = None,
     convention: ConventionName = None, truth: Truth = None, population: Population = None, seed: Seed = 0,
@@ -87,6 +94,10 @@ def audit(
 
     if protected is not None and data is None:
         raise typer.BadParameter("--protected is a column of the training rows: give them with --data")
+    if (removed, added) != (None, None) and register is None:
+        raise typer.BadParameter(
+            "--removed and --added are numbers since the last release of --register: give that too"
+        )
     chosen = policy_of(policy)
     with working(seconds, memory, max_cells, quiet, log_json) as whole, kept_open(), files_opened_once():
         limits = within_machine(whole, workers, dask)
@@ -104,7 +115,7 @@ def audit(
         exact = None if without_noise is None else open_release([without_noise], domain, independent, limits)
         report = run(release, chosen, convention=convention, truth=real, population=people, without_noise=exact,
                      limits=limits, seed=seed, remedies=remedies, profiles=asked, data=given, protected=protected,
-                     show_rows=show_rows, register=register, learner=learner,
+                     show_rows=show_rows, register=register, removed=removed, added=added, learner=learner,
                      domain_rows=table_like(release, table, label),
                      domain=_declared(domain, label) if register else None, command=command_line())  # fmt: skip
     with ending(ended(report, bool(out))):

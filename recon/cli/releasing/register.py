@@ -27,18 +27,27 @@ Policy = Annotated[str | None, typer.Option("--policy", help="The policy it was 
 Domain = Annotated[
     str | None, typer.Option("--domain", help="Release file whose domain all releases are read with: copied in.")
 ]
+DataSet = Annotated[str | None, typer.Option("--dataset", help="Which version of the data it is about.")]
+Since = Annotated[str | None, typer.Option("--from", help="Data set that this one is made from.")]
+Removed = Annotated[int | None, typer.Option("--removed", min=0, help="Rows that left since the data set of --from.")]
+Added = Annotated[int | None, typer.Option("--added", min=0, help="Rows that came since the data set of --from.")]
 Check = Annotated[bool, typer.Option("--check", help="End with exit code 3 if a file is missing or changed.")]
 
 
 def register(
     folder: Folder, add: Add = None, decision: Decision = None, date: Date = None, note: Note = None,
-    policy: Policy = None, domain: Domain = None, check: Check = False, seconds: ReadingSeconds = None,
+    policy: Policy = None, domain: Domain = None, dataset: DataSet = None, since: Since = None,
+    removed: Removed = None, added: Added = None, check: Check = False, seconds: ReadingSeconds = None,
     memory: ReadingMemory = "1G", json: Json = False,
 ) -> None:  # fmt: skip
     """List the earlier releases about the same rows, check that they are unchanged, or register another one."""
     from recon.release.registers.register import Register
+    from solvers.statements.release import RowCount
 
-    given = {"--decision": decision, "--date": date, "--note": note, "--policy": policy, "--domain": domain}
+    given = {
+        "--decision": decision, "--date": date, "--note": note, "--policy": policy, "--domain": domain,
+        "--dataset": dataset, "--from": since, "--removed": removed, "--added": added,
+    }  # fmt: skip
     if add is None and (idle := [name for name, value in given.items() if value is not None]):
         raise typer.BadParameter(f"{', '.join(idle)} belongs to a file that is added: give it with --add FILE")
     with working(seconds, memory, 1, quiet=True) as limits, ended_at_once():
@@ -47,7 +56,11 @@ def register(
         else:
             day = _checked_date(date)
             decided = _checked_decision(decision)
-            found = Register.opened(folder).add(add, decided, date=day, note=note or "", policy=policy, domain=domain)
+            left, came = (None if k is None else RowCount(k, k) for k in (removed, added))
+            found = Register.opened(folder).add(
+                add, decided, date=day, note=note or "", policy=policy, domain=domain, dataset=dataset or "",
+                origin=since or "", removed=left, added=came,
+            )  # fmt: skip
             print_lines(f"registered: {found.entries[-1].file} ({decided}, {day})", file=sys.stderr)
         states = found.states(limits)
     if json:
@@ -86,7 +99,8 @@ def _register_lines(found: Register, states: list[str]) -> list[str]:
     head = ("", "file", "date", "decision", "SHA-256", "state", "note")
     table = [head]
     for i, (one, state) in enumerate(zip(found.entries, states, strict=True), 1):
-        note = "; ".join(part for part in (one.note, one.policy and f"policy: {one.policy}") if part)
+        about = one.dataset and f"data set: {next(one.data_set(one.dataset).lines(), one.dataset)}"
+        note = "; ".join(part for part in (one.note, about, one.policy and f"policy: {one.policy}") if part)
         shown = state if state == AS_REGISTERED else state.upper()
         table.append(
             (str(i), quote(one.file, 60), one.date, one.decision, f"{one.sha256[:12]}...", shown, quote(note, 100))

@@ -34,7 +34,7 @@ PANELS = {
         "seed",
         "raw",
     ),
-    "Policy": ("policy", "register", "remedies", "strict"),
+    "Policy": ("policy", "register", "removed", "added", "remedies", "strict"),
     "People": ("profiles", "data", "label", "protected", "truth", "population", "show_rows"),
     "Limits": ("time", "seconds", "memory", "max_cells", "workers", "dask", "confidence", "counter"),
     "Output": (
@@ -55,7 +55,8 @@ METAVARS = {
     "domain": "FILE", "known_columns": "FILE", "known": "FILE", "profiles": "FILE", "data": "FILE", "truth": "FILE",
     "population": "FILE", "out": "FILE", "sarif": "FILE", "junit": "FILE", "without_noise": "FILE", "policy": "POLICY",
     "register": "FOLDER", "certificates": "FOLDER", "label": "COLUMN", "protected": "COLUMN", "rows": "N", "seed": "N",
-    "digits": "N", "limit": "N", "workers": "N", "max_cells": "N", "memory": "SIZE", "dask": "ADDRESS",
+    "removed": "K", "added": "K", "digits": "N", "limit": "N", "workers": "N", "max_cells": "N", "memory": "SIZE",
+    "dask": "ADDRESS",
     "convention": "NAME", "learner": "RULE", "confidence": "SHARE", "counter": "NAME",
 }  # fmt: skip
 KINDS = {"list[str]": "", "str": " TEXT", "int range": " N", "int": " N", "float range": " NUMBER", "float": " NUMBER"}

@@ -13,7 +13,8 @@ _LIMITS = ("--time", "--memory", "--max-cells")
 # What is carried over from the user's command to one that is suggested, in the order in which it is written.
 TAKES: Mapping[str, Sequence[str]] = {
     "audit": (
-        *_READING, "--label", "--policy", "--register", "--profiles", "--data", "--protected", "--show-rows",
+        *_READING, "--label", "--policy", "--register", "--removed", "--added", "--profiles", "--data", "--protected",
+        "--show-rows",
         "--convention", "--learner", "--confidence", "--seed", "--truth", "--population", "--without-noise", *_LIMITS,
         "--workers", "--dask", "--raw",
     ),

@@ -54,7 +54,9 @@ class RowsOfType:
     """What is proved of the rows of one type: those who left, came or stayed.
 
     `number` of them; `certain`: how many of them are known with every value, in every possible world (at least, where
-    `exact` is False); `possible`: how many different rows they can be (at most; None: of any number). `rows`: these,
+    `exact` is False); `possible`: how many different rows they can be (at most; None: of any number); `fewest`: at
+    least and at most how many different rows are needed so that one of them surely is one of these (None: no number
+    is; of a single row as many as are possible). `rows`: these,
     where they are at most 1,000, as `recon.certify` says of each: its values, verdict, min_count, max_count,
     probability, certificate. `attributes`: per attribute and group of values min_count and max_count among them.
     """
@@ -66,6 +68,7 @@ class RowsOfType:
     rows: pd.DataFrame
     attributes: pd.DataFrame
     exact: bool = True
+    fewest: tuple[int, int | None] = (1, None)
 
     @property
     def sure(self) -> int:
@@ -238,13 +241,22 @@ def difference(
 
 
 def of_release(
-    joined: EncodedRelease, alone: Sequence[EncodedRelease], profiles: Profiles | None, limits: Limits
+    joined: EncodedRelease,
+    alone: Sequence[EncodedRelease],
+    profiles: Profiles | None,
+    limits: Limits,
+    later: str = "",
 ) -> Difference:
-    """Return the difference of a release of two data sets, the second made from the first; see `difference`."""
-    related = joined.related
-    if related is None or len(related.datasets) != len((BEFORE, AFTER)) or related.datasets[1].origin is None:
+    """Return the difference between a data set and the one that it is made from; see `difference`.
+
+    `later`: its name, where several are made from others; all that the release says of these is used. `alone`: the
+    earlier and the later one by themselves.
+    """
+    datasets = () if joined.related is None else joined.related.datasets
+    pairs = [one for one in datasets if one.origin is not None and later in ("", one.name)]
+    if len(pairs) != 1:
         raise Unsupported("a difference is of two data sets, the second made 'from' the first")
-    names = related.datasets[0].name, related.datasets[1].name
+    names = str(pairs[0].origin), pairs[0].name
     settled = strengthened_release(joined, limits)
     try:
         cells, counted = _TypedCells.of(settled, limits), count(settled, "multiset", limits)
@@ -253,11 +265,12 @@ def of_release(
     if counted.status == "unsat":
         raise _contradiction(settled, counted.conflict, limits)
     types = {"left": LEFT, "came": CAME, "stayed": STAYED}
-    groups = {of: _group(settled, cells, word, of, limits) for word, of in types.items()}
+    suffix = f":{later}" if later else ""
+    groups = {of: _group(settled, cells, word, of + suffix, limits) for word, of in types.items()}
     each = {key: _version_figures(one, limits) for key, one in zip((BEFORE, AFTER), alone, strict=True)}
-    bits = _bits(joined, alone[0], groups[LEFT], limits, (counted.log2, each[BEFORE]))
+    bits = _bits(joined, alone[0], groups[LEFT], limits, (counted.log2, each[BEFORE]), names[1])
     people = None if profiles is None else as_frame(profiles)
-    asked = None if people is None else certify(settled, people, "multiset", limits, of=LEFT)
+    asked = None if people is None else certify(settled, people, "multiset", limits, of=LEFT + suffix)
     return Difference(groups[LEFT], groups[CAME], groups[STAYED], each, bits, settled, asked, people, names)
 
 
@@ -296,34 +309,41 @@ def _relation(
         if given is not None and given < 0:
             raise ReleaseError(f"{given} rows cannot have {word}")
     n, m = first.rows, second.rows
-    known = n.exact and m.exact
     note = False
     if removed is None and added is None:
-        if not known or n.low == m.low:
+        if not (known := n.exact and m.exact) or n.low == m.low:
             what = f"both are of {n.low:,} rows" if known else "a number of rows is not published"
             raise ReleaseError(f"{what}: say how many rows left (--removed) and came (--added)")
         removed, added, note = max(0, n.low - m.low), max(0, m.low - n.low), True
-    elif known and removed is None and added is not None:
-        removed = n.low - m.low + added
-    elif known and added is None and removed is not None:
-        added = m.low - n.low + removed
-    for count_, word in ((removed, "left"), (added, "came")):
-        if count_ is not None and count_ < 0:
-            other = f"{many(removed or 0, 'row')} left" if word == "came" else f"{many(added or 0, 'row')} came"
-            raise ReleaseError(
-                f"{names[0]} has {n.low:,} rows and {names[1]} {m.low:,}: that does not fit that {other} "
-                "(--removed, --added)"
-            )
+    removed, added = with_the_other(n, m, names, removed, added)
     left, came = (None if k is None else RowCount(k, k) for k in (removed, added))
     return RelatedDataSets(
         (DataSet(names[0]), DataSet(names[1], origin=names[0], removed=left, added=came)), stated=True, fewest=note
     )
 
 
-def _earlier_release(release: EncodedRelease) -> EncodedRelease:
-    """Return the release without the models of the later data set: what the earlier says when the relation is known."""
-    assert release.related is not None
-    models = [model for model in release.models if model.dataset == release.related.datasets[0].name]
+def with_the_other(
+    n: RowCount, m: RowCount, names: tuple[str, str], removed: int | None, added: int | None
+) -> tuple[int | None, int | None]:
+    """Return how many rows left and came between n and m rows, where one of both is said; `ReleaseError` below 0."""
+    if n.exact and m.exact:
+        if removed is None and added is not None:
+            removed = n.low - m.low + added
+        elif added is None and removed is not None:
+            added = m.low - n.low + removed
+    for number, word in ((removed, "left"), (added, "came")):
+        if number is not None and number < 0:
+            other = f"{many(removed or 0, 'row')} left" if word == "came" else f"{many(added or 0, 'row')} came"
+            raise ReleaseError(
+                f"{names[0]} has {n.low:,} rows and {names[1]} {m.low:,}: that does not fit that {other} "
+                "(--removed, --added)"
+            )
+    return removed, added
+
+
+def earlier_release(release: EncodedRelease, later: str) -> EncodedRelease:
+    """Return the release without the models of a later data set: what the others say when the relation is known."""
+    models = [model for model in release.models if model.dataset != later]
     origins = [Origin("", f"models[{i}]") for i in range(len(models))]
     return assemble(release.domain, models, RowCount(), origins, release.file, related=release.related)
 
@@ -381,28 +401,36 @@ def _types(release: EncodedRelease, of: str) -> tuple[TypedRows, int]:
 def _group(release: EncodedRelease, cells: _TypedCells, word: str, of: str, limits: Limits) -> RowsOfType:
     """Return what is known of the rows of some types."""
     space, (typed, mask) = release.statements.domain, _types(release, of)
-    number, held = typed.between(mask), cells.held()
-    certain = possible = 0
-    boxes: list[Box] = []
+    number, held, several = typed.between(mask), cells.held(), max(1, mask.bit_count())
+    certain, boxes, sizes, sure = 0, list[Box](), list[int](), list[int]()
     for c, pieces in zip(held, cells.boxes(held), strict=True):
         inside = [both for box in pieces if not (both := box & Box(((typed.attribute, mask),))).empty]
         size = sum(box.size(space) for box in inside)
-        possible += size
-        boxes += inside if of != STAYED else []
-        if size == cells.figures.sizes[c] == 1:
-            certain += int(cells.minimum[c])
+        boxes += [] if of.startswith(STAYED) else inside
+        sizes += [size] if size else []
+        if size and size == cells.figures.sizes[c] and cells.minimum[c]:
+            sure.append(size)
+            certain += int(cells.minimum[c]) if size == 1 else 0
+    possible: int | None = sum(sizes)
+    exact = cells.exact and several == 1
     if release.domain.continuous:
-        return RowsOfType(word, number, 0, None, *_row_verdicts(release, boxes, of, False, limits), cells.exact)
-    return RowsOfType(
-        word, number, certain, possible, *_row_verdicts(release, boxes, of, possible <= LISTED, limits), cells.exact
-    )
+        certain, possible, listed = 0, None, False
+    else:
+        listed = sum(sizes) <= LISTED
+    rows, attributes = _row_verdicts(release, boxes, of, listed, limits)
+    if several > 1 and listed and len(rows):  # alike rows of several types are one profile
+        certain, possible, exact = int(rows["min_count"].sum()), len(rows), cells.exact
+    most = [*sure, *([possible] if number.low and possible is not None else [])]
+    least = max(1, min(sizes, default=0) // several)
+    fewest = (1, None) if possible is None else (least, max(least, min(most)) if most else None)
+    return RowsOfType(word, number, certain, possible, rows, attributes, exact, fewest)
 
 
 def _row_verdicts(
     release: EncodedRelease, boxes: Sequence[Box], of: str, listed: bool, limits: Limits
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the rows in some boxes with their verdicts, if they are few, and what is known of every attribute."""
-    if of == STAYED or not boxes:
+    if of.startswith(STAYED) or not boxes:
         return pd.DataFrame(), pd.DataFrame()
     if not listed:
         return pd.DataFrame(), _attributes(release, of, limits)
@@ -463,21 +491,23 @@ def _bits(
     left: RowsOfType,
     limits: Limits,
     known: tuple[float | None, dict[str, Any]],
+    later: str,
 ) -> dict[str, float | None]:
     """Return the bits left before and after the later model; of who left and of the others where one row left.
 
-    `known`: the bits left by both, and what the earlier version says alone.
+    `known`: the bits left by both, and what the earlier version says alone; `later`: the data set of the later one.
     """
     out: dict[str, float | None] = dict.fromkeys(("before", "both", "removed", "kept_before", "kept_both"))
     out["both"], alone = known
     one = left.number == RowCount(1, 1)
     if joined.domain.continuous or joined.typed is None:
         return out
-    if one and (shares := _one_row(earlier, limits)) is not None and joined.typed.rows == earlier.rows:
+    two = len(joined.typed.related.datasets) == len((BEFORE, AFTER)) and joined.typed.rows == earlier.rows
+    if one and two and (shares := _one_row(earlier, limits)) is not None:
         out["before"] = before = float(alone["bits"]) + shares[0]
         out["kept_before"] = before - shares[1]
     elif not earlier.statements.boosted:  # of which the leaf values would be worked out once more
-        out["before"] = count(_earlier_release(joined), "multiset", limits).log2
+        out["before"] = count(earlier_release(joined, later), "multiset", limits).log2
     if one and len(left.rows) and out["both"] is not None and left.exact:
         out["removed"] = entropy = _entropy(left.rows["probability"])
         out["kept_both"] = out["both"] - entropy

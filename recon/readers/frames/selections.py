@@ -464,8 +464,9 @@ LEFT, CAME, STAYED = "removed", "added", "kept"
 def of_rows(release: EncodedRelease, of: str) -> dict[str, int]:
     """Return the binary columns that rows of some data sets have: a condition that stands beside a profile's.
 
-    `of`: the name of a data set, or "removed", "added", "kept" between the only two that one is made from the other.
-    Raises `ReleaseError` for any other name, and of a release of one data set.
+    `of`: the name of a data set, or "removed", "added", "kept" between the one that is made from another one and that;
+    of several such pairs with the name of the later one ("removed:april"). Raises `ReleaseError` for any other name,
+    and of a release of one data set.
     """
     related = release.related
     if related is None:
@@ -473,16 +474,17 @@ def of_rows(release: EncodedRelease, of: str) -> dict[str, int]:
     column = partial(column_of, release.domain.attributes[-1].name)
     if of in related.number:
         return {column(of): 1}
-    made = [one for one in related.datasets if one.origin is not None]
-    if of not in (LEFT, CAME, STAYED):
+    word, _, later = of.partition(":")
+    if word not in (LEFT, CAME, STAYED):
         known = ", ".join(f"'{name}'" for name in related.number)
         raise ReleaseError(f"there are no rows of '{of}': give {LEFT}, {CAME}, {STAYED} or a data set ({known})")
+    made = [one for one in related.datasets if one.origin is not None and later in ("", one.name)]
     if len(made) != 1:
-        raise ReleaseError(
-            f"'{of}' is said of two data sets, one made from the other: there are {len(made)} such pairs"
-        )
+        pairs = [f"{word}:{one.name}" for one in related.datasets if one.origin is not None]
+        advice = f"give {' or '.join(pairs)}" if pairs else "no data set is made 'from' another one"
+        raise ReleaseError(f"'{of}' is said of two data sets, one made from the other: {advice}")
     before, after = column(str(made[0].origin)), column(made[0].name)
-    return {before: int(of != CAME), after: int(of != LEFT)}
+    return {before: int(word != CAME), after: int(word != LEFT)}
 
 
 def with_rows_of(release: EncodedRelease, profiles: pd.DataFrame, of: str | None) -> pd.DataFrame:

@@ -199,10 +199,13 @@ def _load_several(
 
 
 def versions(
-    releases: Sequence[Released], relations: RelatedDataSets | Mapping[str, Any], limits: Limits | None = None
+    releases: Sequence[Released] | Mapping[str, Released],
+    relations: RelatedDataSets | Mapping[str, Any],
+    limits: Limits | None = None,
 ) -> EncodedRelease:
     """Return the release that models of related data sets make together: release (or file) i is of data set i.
 
+    `releases`: one for each data set in their order, or by the names of those that have one.
     `relations`: `{"datasets": [...], "relations": [...]}` as in a release file. Every question then is about rows of
     all data sets; `of="removed"` or the name of one narrows it. Raises `ReleaseError` for relations that cannot hold,
     `ContradictionError` where the numbers of rows do not fit them.
@@ -219,17 +222,23 @@ def versions(
     ['certain']
     """
     related = relations if isinstance(relations, RelatedDataSets) else reading.related_of(dict(relations))
-    if len(releases) != len(related.datasets):
+    if isinstance(releases, Mapping):
+        if strange := [name for name in releases if name not in related.number]:
+            raise ReleaseError(f"there is no data set '{strange[0]}': declared are {', '.join(related.number)}")
+        named = {one.name: releases[one.name] for one in related.datasets if one.name in releases}
+    elif len(releases) == len(related.datasets):
+        named = {one.name: release for one, release in zip(related.datasets, releases, strict=True)}
+    else:
         raise ReleaseError(f"{len(releases)} releases for {len(related.datasets)} data sets: one each is needed")
-    opened, parts = [release_of(one, limits) for one in releases], []
-    for i, (release, one) in enumerate(zip(opened, related.datasets, strict=True)):
+    opened, parts = [release_of(one, limits) for one in named.values()], []
+    for i, (release, name) in enumerate(zip(opened, named, strict=True)):
         if release.known is not None or release.facts is not None or release.beside is not None:
             raise Unsupported("what is known of everybody, or of the learner, is not taken beside related data sets")
         part = PublishedFile(
             release.file or f"release {i}", release.sha256, release.domain, release.models, release.declared,
             release.related,
         )  # fmt: skip
-        parts.append(_of_dataset(part, one.name))
+        parts.append(_of_dataset(part, name))
     with budget_within(limits=limits):
         level = max(release.statements.confidence or CONFIDENCE for release in opened)
         found = join(parts, None, level, replace(related, stated=True))

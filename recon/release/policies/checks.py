@@ -13,7 +13,16 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from encoders.models.models import MEANING
-from recon.release.policies.facts import AbsentFigure, FactTable, Figure, Help, KnownFigure, Place, UnknownFigure
+from recon.release.policies.facts import (
+    NOT_WORKED_OUT,
+    AbsentFigure,
+    FactTable,
+    Figure,
+    Help,
+    KnownFigure,
+    Place,
+    UnknownFigure,
+)
 from solvers.foundation.displayed import quote
 
 Outcome = Literal["met", "violated", "inconclusive", "not applicable"]
@@ -228,6 +237,15 @@ def of_interval(facts: FactTable, rule: PolicyRule, threshold: float) -> RuleRes
     classes = [] if outcome == "met" or rule.fact not in BY_CLASS else facts.others.get("classes_by_position") or []
     shown = tuple({"name": one["name"], "where": one["where"], "rows": one["rows"]} for one in classes[:PLACES])
     return RuleResult(outcome, text, asked, shown, len(classes), why, help=help, assumes=quote(found.assumes, 400))
+
+
+def of_versions(facts: FactTable, rule: PolicyRule, threshold: float) -> RuleResult:
+    """Return what a figure of who left between two versions says against a threshold; open where none was compared."""
+    found = facts.figures.get(rule.fact)
+    if found is None or found == UnknownFigure(NOT_WORKED_OUT):
+        why = "no earlier version was compared (recon audit --register FOLDER --removed K)"
+        facts = facts.with_figure(rule.fact, UnknownFigure(why, "audit"))
+    return of_interval(facts, rule, threshold)
 
 
 def disclosed(facts: FactTable, rule: PolicyRule, threshold: str | int) -> RuleResult:

@@ -93,6 +93,10 @@ FIGURES: dict[str, FigureShape] = {
     "values_by_position": FigureShape(
         about="Values of attributes that are proved by where their row stood in the training file."
     ),
+    "removed_pinned": FigureShape(about="People who left since an earlier version, known with every value."),
+    "removed_candidates": FigureShape(
+        least=1, about="Fewest different rows of which one surely left since an earlier version."
+    ),
 }  # fmt: skip
 TOLD = ("not_known", "not_applicable", "not_listed", "why_open", "would_help", "assumed")  # texts by the figure's key
 OTHERS = (

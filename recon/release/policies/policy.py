@@ -173,7 +173,9 @@ def _layer_of(path: str, reading: PolicyReading) -> PolicyLayer:
 
 def _threshold_of(part: Any, key: str, path: str) -> Threshold | None:
     """Return the threshold that a file itself sets for a key."""
-    found = getattr(part, key)
+    table, _, name = key.rpartition(".")
+    held = getattr(part, table) if table else part
+    found = None if held is None else getattr(held, name)
     if found is None:
         return None
     value, source = (found.value, found.source) if isinstance(found, Sourced) else (found, "")

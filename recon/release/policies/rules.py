@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import math
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
@@ -24,6 +25,7 @@ from recon.release.policies.checks import (
     kinds_of_counts,
     of_groups,
     of_interval,
+    of_versions,
     profiles,
     stored_rule,
 )
@@ -48,6 +50,10 @@ DISCLOSED = ThresholdValues(
 KINDS = ThresholdValues(list[CountKind], "a list of " + ", ".join(f'"{kind}"' for kind in MEANING))
 LEVELS = ThresholdValues(Level, '"none", "low", "medium", "high" or "critical"')
 VERDICTS = ThresholdValues(list[Verdict], 'a list of "certain", "possible", "impossible", "outside", "unknown"')
+PROFILES = ThresholdValues(Rows, "a whole number of profiles from 1 up")
+LATER = (
+    "Retrain on a schedule, with several changes at once, or merge leaves; recon audit --register --remedies tries both"
+)
 REMEDY = "recon remedy FILE --policy POLICY --out OUT"
 SEEDS = "Take out the seeds that give the bags away: recon inspect FILE --strip OUT"
 
@@ -143,6 +149,22 @@ EVERY = (
         example="medium", of_worlds=False,
     ),
     PolicyRule(
+        "versions.removed_pinned", "removed_pinned", of_versions, PEOPLE,
+        title="People who left, known with every value",
+        subject="{found} who left since the earlier version are known with every value",
+        help="people who left since an earlier version and are known with every value, at most",
+        remedy=f"{LATER}.",
+        example=0, unit="person", of_worlds=False,
+    ),
+    PolicyRule(
+        "versions.least_candidates", "removed_candidates", of_versions, PROFILES,
+        title="Profiles that somebody who left can have",
+        subject="Somebody who left since the earlier version has one of {found}",
+        help="profiles left for somebody who left since an earlier version, at least",
+        remedy=f"{LATER}.",
+        example=10, unit="profile", direction="at least", of_worlds=False,
+    ),
+    PolicyRule(
         "profiles", "profiles", profiles, VERDICTS,
         title="Verdicts on the given profiles",
         subject="Of the given profiles: {found}",
@@ -178,11 +200,23 @@ THRESHOLDS = {key: (one.values.type, one.values.words) for key, one in RULES.ite
     "inconclusive": (Counted, '"inconclusive" or "violation"')
 }
 WORDS = {key: words for key, (_, words) in (ABOUT | THRESHOLDS).items()}  # what is allowed, by key
+TABLES = tuple(dict.fromkeys(key.partition(".")[0] for key in THRESHOLDS if "." in key))  # "versions.removed_pinned"
+
+
+def _threshold_fields(table: str) -> list[Any]:
+    """Return the keys of a table of a policy file, or of the file itself (""), with their types."""
+    some = {key.rpartition(".")[2]: type_ for key, (type_, _) in THRESHOLDS.items() if key.rpartition(".")[0] == table}
+    return [(key, type_ | Sourced[type_] | None, None) for key, type_ in some.items()]  # type: ignore[valid-type]
+
+
+_STRICT: Any = {"frozen": True, "kw_only": True, "forbid_unknown_fields": True, "module": __name__}
+_TABLES = {table: msgspec.defstruct(table.capitalize(), _threshold_fields(table), **_STRICT) for table in TABLES}
 PolicyPart: Any = msgspec.defstruct(
     "PolicyPart",
     [
         *((key, type_ | None, None) for key, (type_, _) in ABOUT.items()),
-        *((key, type_ | Sourced[type_] | None, None) for key, (type_, _) in THRESHOLDS.items()),  # type: ignore[valid-type]
+        *_threshold_fields(""),
+        *((table, type_ | None, None) for table, type_ in _TABLES.items()),
     ],
     frozen=True, kw_only=True, forbid_unknown_fields=True, module=__name__,
     namespace={"__doc__": "A policy file: thresholds that a release has to meet; unknown keys are refused."},
@@ -227,17 +261,26 @@ def parse_policy(data: bytes, file: str) -> Any:
 
 def _checked_parts(found: dict[str, Any], where: str) -> Any:
     """Return parsed TOML as the parts of a policy; `PolicyError` in one sentence where it is none."""
-    for key, value in found.items():
+    for key, value, written in _flat(found):
         if key not in WORDS:
             raise PolicyError(_unknown(key, where))
         inner = value.get("value") if isinstance(value, dict) else value
         if isinstance(inner, float) and not math.isfinite(inner):
             raise PolicyError(_wrong(key, value, where))
         try:
-            msgspec.convert({key: value}, PolicyPart)
+            msgspec.convert(written, PolicyPart)
         except msgspec.ValidationError:
             raise PolicyError(_wrong(key, value, where)) from None
     return msgspec.convert(found, PolicyPart)
+
+
+def _flat(found: dict[str, Any]) -> Iterator[tuple[str, Any, dict[str, Any]]]:
+    """Yield every key of a policy with its value, and as it is written: keys of tables with the table's name."""
+    for key, value in found.items():
+        if key in TABLES and isinstance(value, dict):
+            yield from ((f"{key}.{inner}", one, {key: {inner: one}}) for inner, one in value.items())
+        else:
+            yield key, value, {key: value}
 
 
 def _unknown(key: str, where: str) -> str:

@@ -26,6 +26,7 @@ from recon.release.registers.differences import SMALL, Differences, differences
 from recon.release.registers.figures import RemainingUncertainty, left_by, mutual_bounds
 from recon.release.registers.index import INDEX, RegisterEntry
 from recon.release.registers.register import Register
+from recon.release.registers.versions import OTHER_ROWS
 from solvers.foundation.displayed import quote
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
@@ -33,11 +34,6 @@ from solvers.statements.release import RowCount
 
 LISTED = 3  # earlier releases that a sentence names one by one
 SAME = 1e-9  # of the bits: figures nearer than this are equal
-OTHER_ROWS = (
-    "Perhaps they are not about the same rows: another state of the data, people who joined or left, other cleaning. "
-    "Then they belong in two registers; but whoever knows who joined or left can subtract one release from the other: "
-    "recon difference EARLIER NEW says what that gives away (--removed, --added)."
-)
 
 
 def _sentences(

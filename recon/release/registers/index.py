@@ -9,18 +9,23 @@ from __future__ import annotations
 import datetime
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from encoders.models.related import DataSet, RelatedDataSets
 from solvers.foundation.displayed import HIDDEN, quote
 from solvers.foundation.errors import ReleaseError
+from solvers.statements.release import RowCount
 
 INDEX = "register.toml"
 FORMAT = 1
 KNOWN = ("release", "release with changes", "withdrawn")  # a copy of what was withdrawn may be anywhere
 DECISIONS = (*KNOWN, "do not release")
 SHA256 = re.compile("[0-9a-f]{64}")
+ENTRY = (
+    "file", "sha256", "date", "decision", "policy", "policy_sha256", "note", "dataset", "from", "removed", "added"
+)  # fmt: skip
 HEAD = """\
 # Releases about the same rows, each as it went out, in the order in which they were registered.
 # recon register FOLDER lists and checks them, recon audit NEW --register FOLDER joins them with a new one.
@@ -33,7 +38,9 @@ register = 1
 class RegisterEntry:
     """One release of a register: its file (relative to the folder), its hash, and what was decided on which day.
 
-    `policy` and `policy_sha256` name the policy that it was judged by ("": none was given).
+    `policy` and `policy_sha256` name the policy that it was judged by ("": none was given). `dataset`: the data set
+    that it is about ("": that of all entries without one), made from the data set `origin`, `removed` rows of which
+    left and `added` came (None: unknown).
     """
 
     file: str
@@ -43,6 +50,10 @@ class RegisterEntry:
     policy: str = ""
     policy_sha256: str = ""
     note: str = ""
+    dataset: str = ""
+    origin: str = ""
+    removed: RowCount | None = None
+    added: RowCount | None = None
 
     @property
     def known(self) -> bool:
@@ -50,8 +61,13 @@ class RegisterEntry:
         return self.decision in KNOWN
 
     def to_json(self) -> dict[str, Any]:
-        """Return file, sha256, date and decision."""
-        return {"file": self.file, "sha256": self.sha256, "date": self.date, "decision": self.decision}
+        """Return file, sha256, date and decision; which data set it is about where that is said."""
+        about = {"dataset": self.dataset} if self.dataset else {}
+        return {"file": self.file, "sha256": self.sha256, "date": self.date, "decision": self.decision, **about}
+
+    def data_set(self, name: str) -> DataSet:
+        """Return its data set under a name."""
+        return DataSet(name, origin=self.origin or None, removed=self.removed, added=self.added)
 
 
 @dataclass(frozen=True)
@@ -83,6 +99,7 @@ def parse_index(text: str, path: str) -> Index:
             raise ReleaseError(f"must be a whole number of rows, not {_shown_value(rows)}", place="rows")
         entries = tuple(_entry_of(one, f"release {i + 1}") for i, one in enumerate(listed))
         _refuse_twins(entries)
+        related_data_sets(entries)
         domain = _text_of(found, "domain", "")
         return Index(entries, _text_of(found, "name", ""), domain and _inner_path(domain, "domain"), rows)
     except ReleaseError as error:
@@ -91,7 +108,7 @@ def parse_index(text: str, path: str) -> Index:
 
 def _entry_of(found: Mapping[str, Any], place: str) -> RegisterEntry:
     """Return one [[release]] block; `ReleaseError` with its place for what is wrong."""
-    _only(found, ("file", "sha256", "date", "decision", "policy", "policy_sha256", "note"), place)
+    _only(found, ENTRY, place)
     for key in ("file", "sha256", "date", "decision"):
         if key not in found:
             raise ReleaseError(f"'{key}' is missing", place=place)
@@ -109,7 +126,31 @@ def _entry_of(found: Mapping[str, Any], place: str) -> RegisterEntry:
         _text_of(found, "policy", place),
         hashes["policy_sha256"],
         _text_of(found, "note", place),
+        **_relation_of(found, place),
     )
+
+
+def _relation_of(found: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """Return which data set an entry is about, and how that is made from another one."""
+    numbers = {key: _row_count(found[key], f"{place}, {key}") for key in ("removed", "added") if key in found}
+    texts = {"dataset": _text_of(found, "dataset", place), "origin": _text_of(found, "from", place)}
+    if (numbers or texts["origin"]) and not texts["dataset"]:
+        given = ", ".join(key for key in ("from", "removed", "added") if key in found)
+        raise ReleaseError(f"{given} of which data set? give 'dataset'", place=place)
+    if numbers and not texts["origin"]:
+        raise ReleaseError("'removed' and 'added' are numbers since which data set? give 'from'", place=place)
+    return {**texts, **numbers}
+
+
+def _row_count(value: Any, place: str) -> RowCount:
+    """Return a number of rows, or an interval of them; `ReleaseError` for what is neither."""
+    ends = value if isinstance(value, dict) else {"at_least": value, "at_most": value}
+    low, high = ends.get("at_least", 0), ends.get("at_most")
+    whole = all(isinstance(end, int) and not isinstance(end, bool) and end >= 0 for end in ends.values())
+    if not ends or not whole or set(ends) - {"at_least", "at_most"} or (high is not None and low > high):
+        what = "a whole number of rows or {at_least = 0, at_most = 20}"
+        raise ReleaseError(f"must be {what}, not {_shown_value(value)}", place=place)
+    return RowCount(low, high)
 
 
 def _only(found: Mapping[str, Any], known: tuple[str, ...], place: str) -> None:
@@ -173,6 +214,33 @@ def _refuse_twins(entries: tuple[RegisterEntry, ...]) -> None:
             seen[key] = i
 
 
+def related_data_sets(entries: Sequence[RegisterEntry]) -> RelatedDataSets | None:
+    """Return the data sets that entries say they are about, None where none says it; `ReleaseError` where they differ.
+
+    Entries without `dataset` are about one data set of their own, called by the first one's file.
+    """
+    if not any(one.dataset for one in entries):
+        return None
+    found = dict[str, tuple[DataSet, int]]()
+    for i, one in enumerate(entries, 1):
+        name = one.dataset or unnamed_data_set(entries)
+        said, plain = one.data_set(name), DataSet(name)
+        known, at = found.setdefault(name, (said, i))
+        if known == plain:
+            found[name] = said, i
+        elif said not in (known, plain):
+            raise ReleaseError(
+                f"says of the data set '{quote(name)}' otherwise than release {at}", place=f"release {i}"
+            )
+    return RelatedDataSets(tuple(one for one, _ in found.values()), stated=True)
+
+
+def unnamed_data_set(entries: Sequence[RegisterEntry]) -> str:
+    """Return what the data set of entries that name none is called."""
+    first = next((one.file for one in entries if not one.dataset), "")
+    return first.rpartition("/")[2].partition(".")[0] or first
+
+
 def appended(text: str, entry: RegisterEntry) -> str:
     """Return the text of an index with one more release at its end."""
     lines = [
@@ -182,8 +250,21 @@ def appended(text: str, entry: RegisterEntry) -> str:
         f"date = {entry.date}",
         f"decision = {_quoted(entry.decision)}",
     ]
-    lines += [f"{k} = {_quoted(v)}" for k in ("policy", "policy_sha256", "note") if (v := getattr(entry, k))]
+    texts = {key: getattr(entry, key) for key in ("policy", "policy_sha256", "note", "dataset")} | {
+        "from": entry.origin
+    }
+    lines += [f"{key} = {_quoted(text)}" for key, text in texts.items() if text]
+    numbers = (("removed", entry.removed), ("added", entry.added))
+    lines += [f"{key} = {_rows_toml(rows)}" for key, rows in numbers if rows is not None]
     return "\n".join((text.rstrip("\n"), "", *lines, ""))
+
+
+def _rows_toml(rows: RowCount) -> str:
+    """Return a number of rows, or an interval, as TOML."""
+    if rows.exact:
+        return str(rows.low)
+    most = "" if rows.high is None else f", at_most = {rows.high}"
+    return f"{{at_least = {rows.low}{most}}}"
 
 
 def with_domain(text: str, domain: str) -> str:

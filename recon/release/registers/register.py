@@ -27,6 +27,7 @@ from recon.release.registers.index import (
 from solvers.foundation.displayed import quote
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.statements.release import RowCount
 
 AS_REGISTERED, CHANGED, MISSING = "as registered", "changed", "missing"
 
@@ -134,20 +135,26 @@ class Register:
         note: str = "",
         policy: str | None = None,
         domain: str | None = None,
+        dataset: str = "",
+        origin: str = "",
+        removed: RowCount | None = None,
+        added: RowCount | None = None,
     ) -> Register:
         """Return the register with one more release, written: the file copied into the folder, the index appended to.
 
         `date` (YYYY-MM-DD) is the day of the decision, `policy` the path of the policy that it rests on (its name and
         hash are kept), `domain` a file whose domain all releases are read with (copied; only where the register has
-        none). A file that lies in the folder already stays where it is. Raises `ReleaseError` for a content that is
-        registered already, naming the entry; for a name that another content has; and for a file that is to count as
-        known and that recon does not read.
+        none), `dataset` what it is about, `removed` and `added` how that differs from the data set `origin` (see
+        `RegisterEntry`). A file that lies in the folder already stays where it is. Raises `ReleaseError` for a content
+        that is registered already, naming the entry; for a name that another content has; and for a file that is to
+        count as known and that recon does not read.
         """
         path = os.fspath(file)
         data, sha256 = read_bytes(path)
         entry = RegisterEntry(
-            self.place_of(path), sha256, date_of(date, "date"), decision_of(decision, "decision"), note=note
-        )
+            self.place_of(path), sha256, date_of(date, "date"), decision_of(decision, "decision"), note=note,
+            dataset=dataset, origin=origin, removed=removed, added=added,
+        )  # fmt: skip
         if policy is not None:
             entry = replace(entry, policy=os.path.basename(policy), policy_sha256=read_bytes(policy)[1])
         before = Register.opened(self.folder)  # as it is now: another process may have added to it

@@ -21,6 +21,7 @@ from solvers.foundation.limits import CUT, Limits
 
 if TYPE_CHECKING:
     from recon.release.policies.assessing import PolicyAssessment
+    from recon.release.registers.versions import VersionComparison
 
 VERSION = 2  # of the document: what it holds is docs/commands.md, "The audit's JSON"
 CONVENTIONS = {
@@ -35,7 +36,8 @@ class Context:
     """What stands around the findings of an audit: when and how it was made, and what was asked beside it.
 
     `made`: see `made`. `assessment`: the policy's answer (None: there was no policy). `remedies`: what would help,
-    `adds`: what the release adds to earlier ones (None: not asked). `limits` and `seed` are those of the audit.
+    `adds`: what the release adds to earlier ones (None: not asked), `versions`: what it and those of another version of
+    its data say of who left and came (None: there are none). `limits` and `seed` are those of the audit.
     """
 
     made: Mapping[str, Any] = field(default_factory=dict)
@@ -44,6 +46,7 @@ class Context:
     adds: Mapping[str, Any] | None = None
     limits: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
+    versions: VersionComparison | None = None
 
 
 def build_metadata(command: str | None, seconds: float) -> dict[str, Any]:

@@ -154,6 +154,32 @@ class Adds(Part):
     )
 
 
+class ChangedRows(Part):
+    """Those who left, or came, between two versions of the data."""
+
+    rows: Interval
+    identified: Annotated[Whole, Meta(description="People known with every value.")]
+    profiles_left: Annotated[Whole | None, Meta(description="Different rows that they can be, at most.")] = None
+    fewest_profiles: Annotated[
+        Interval | None, Meta(description="Fewest different rows of which one surely left (came).")
+    ] = None
+    exact: bool = True
+
+
+class Versions(Part):
+    """What the release and earlier ones of another version of its data say together; null figures: not worked out."""
+
+    against: list[Earlier]
+    before: str
+    after: str
+    relation: list[str] = field(default_factory=list)
+    sentences: list[str] = field(default_factory=list)
+    conflict: list[str] = field(default_factory=list)
+    removed: ChangedRows | None = None
+    added: ChangedRows | None = None
+    bits: dict[str, Float | None] | None = None
+
+
 Loose = dict[str, Any]
 Maybe = Float | None
 Bounds = list[Maybe] | None
@@ -255,6 +281,10 @@ class Document(Counted, Struct, kw_only=True):
         list[Remedy] | None, Meta(description="The audit under each remedy; the first entry: as published.")
     ] = None
     adds: Annotated[Adds | None, Meta(description="What this release adds to earlier ones of its register.")] = None
+    versions: Annotated[
+        Versions | None,
+        Meta(description="Compared with the release of another version of the data: who left, who came."),
+    ] = None
     how: Annotated[How | None, Meta(description="How the figures were computed.")] = None
     confidential: Annotated[
         str | None, Meta(description="Why the document describes individuals; null: it does not.")

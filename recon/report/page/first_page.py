@@ -111,6 +111,8 @@ def _standing_out(document: Document) -> list[str]:
         lines.append("The statements in the file contradict each other: no training set fits all of them.")
     if facts["status"] == "empty":
         lines.append("No training set fits the noisy counts at the confidence asked for.")
+    if (document.get("versions") or {}).get("removed"):
+        lines.append(document["versions"]["sentences"][0])
     lines += _outright(document)
     pinned, group, disclosed = facts.get("pinned"), facts.get("smallest_group"), facts.get("class_disclosure")
     if pinned is not None and pinned[0] > 0:
