@@ -21,7 +21,7 @@ from test_bad_input import run
 
 import recon
 from recon.models.exporting import export
-from recon.queries.questions.planning import QUESTIONS, _queries
+from recon.queries.questions.planning import QUESTIONS
 from solvers.cells.components import known_presolve
 from solvers.cells.system import system_of
 from solvers.engines.chain import answer
@@ -29,6 +29,7 @@ from solvers.foundation.errors import ContradictionError, Inconclusive, ReconErr
 from solvers.foundation.limits import Limits
 from solvers.proofs.export.interaction import attribute_graph, cell_graph, components
 from solvers.statements.observations import StatementIndex
+from solvers.statements.questions.query import QUERIES, Count
 from solvers.statements.release import Choice, Partition
 
 ROOT = Path(__file__).parents[1]
@@ -39,6 +40,7 @@ CENSUS = str(ROOT / "examples" / "releases" / "census_block.json")
 NOISY = str(ROOT / "examples" / "releases" / "noisy_tree.json")
 BATCHES = batches(1, 8)
 EACH = 18
+KINDS = {kind.question: kind for kind in QUERIES}
 
 
 def releases(test, batch):
@@ -253,7 +255,7 @@ def test_the_first_engine_of_the_plan_answers(batch):
     for i, document in enumerate(releases("first", batch)):
         planned = recon.plan(encoded(document), convention=("ordered", "multiset")[i % 2])
         for name in ("count", "enumerate", "sample", "most-likely", "per-cell"):
-            fresh, query = encoded(document).statements, _queries(planned.convention)[name]
+            fresh, query = encoded(document).statements, KINDS[name].example(planned.convention)
             assert answer(fresh, query, Limits(seconds=60.0)).engine == planned.asked(name)[0]
 
 
@@ -279,7 +281,7 @@ def test_too_many_cells_are_said_not_listed():
     steps = {step.engine: step.refusal for step in planned.steps["count"]}
     assert steps["histogram"] == steps["interval"] == planned.left.reason
     assert steps["columns"] is None
-    found = answer(recon.load(CENSUS).statements, _queries("ordered")["count"], Limits(cells=10, seconds=3.0))
+    found = answer(recon.load(CENSUS).statements, Count("ordered"), Limits(cells=10, seconds=3.0))
     assert found.engine in planned.asked("count")
 
 

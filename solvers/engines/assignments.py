@@ -24,8 +24,8 @@ from solvers.positions.assignments.world import Assigned, assigned, room
 from solvers.positions.known_world import count_placed, draw_parts, draw_placed, known_world, list_placed, values_in
 from solvers.positions.sizes import DeterminedRows, boxed, determined_rows
 from solvers.positions.verdicts import decide_placed, decide_settled, share_placed
-from solvers.statements.questions.answers import Answer, CountAnswer, LocatedAnswer, WorldsAnswer
-from solvers.statements.questions.engine import FEW_CELLS, Engine, no_coupling
+from solvers.statements.questions.answers import Answer, CountAnswer, LocatedAnswer, WorldsAnswer, refuted
+from solvers.statements.questions.engine import FEW_CELLS, Engine, no_coupling, unanswered
 from solvers.statements.questions.query import (
     Convention,
     Count,
@@ -90,11 +90,7 @@ class AssignmentsEngine(Engine):
             return _by_slots(release, state, query, limits)
         conflict = _nowhere(state)
         if conflict:
-            return (
-                CountAnswer("unsat", convention=query.convention, conflict=conflict)
-                if isinstance(query, Count)
-                else (Answer("unsat", conflict=conflict))
-            )
+            return refuted(query, conflict)
         if isinstance(query, Locate):
             return _located_answer(state)
         if isinstance(query, Count):
@@ -106,14 +102,14 @@ class AssignmentsEngine(Engine):
         if isinstance(query, ShareQuery):
             return share_placed(state, query, whole, limits)
         if isinstance(query, Decide):
-            return (
-                decide_settled(release, known, query, limits)
-                if whole and known
-                else (decide_placed(release, state, query, limits))
-            )
+            if whole and known:
+                return decide_settled(release, known, query, limits)
+            return decide_placed(release, state, query, limits)
         if isinstance(query, MostLikely) and (known is None or not known.free):
             return _one_world(release, state, query, limits)
-        return _worlds(release, known, query, limits)
+        if isinstance(query, Enumerate | Sample | MostLikely):
+            return _worlds(release, known, query, limits)
+        raise unanswered(query, self.name)
 
 
 def _has_few_cells(release: Release, limits: Limits) -> bool:
@@ -126,15 +122,14 @@ def _has_few_cells(release: Release, limits: Limits) -> bool:
 
 def _by_slots(release: Release, state: Assigned, query: Query, limits: Limits) -> Answer:
     """Return what follows where a tree or table tells rows apart: a world; everything where it is the only one."""
-    unsat = CountAnswer("unsat", convention=query.convention) if isinstance(query, Count) else Answer("unsat")
     if state.contradicted:
-        return unsat
+        return refuted(query)
     if (state.domains.sizes() > 1).any() and not isinstance(query, MostLikely):
         raise Unsupported(SEVERAL)
     seed = getattr(query, "seed", 0)
     found = known_world(state, limits, seed)
     if seed not in found.parts:
-        return unsat if found.contradicted else Answer("unknown", trail=(found.reason,))
+        return refuted(query) if found.contradicted else Answer("unknown", trail=(found.reason,))
     parts, known = found.parts[seed], not (state.domains.sizes() > 1).any()
     alone = known and set(boxed(state.problem, values_in(state.problem, parts), limits).sizes) == {1}
     if isinstance(query, MostLikely):
@@ -144,7 +139,9 @@ def _by_slots(release: Release, state: Assigned, query: Query, limits: Limits) -
         raise Unsupported(SEVERAL)
     if isinstance(query, Decide):
         return decide_placed(release, state, query, limits)
-    return _orders(query.convention, parts) if isinstance(query, Count) else Answer("unknown")
+    if isinstance(query, Count):
+        return _orders(query.convention, parts)
+    raise unanswered(query, AssignmentsEngine.name)
 
 
 def _orders(convention: Convention, parts: Ints) -> CountAnswer:
@@ -166,7 +163,9 @@ def _nowhere(state: Assigned) -> tuple[str, ...]:
     return (f"{bags}, tree {t}: no leaf is left for row {i} of the training file, which its bag holds",)
 
 
-def _worlds(release: Release, known: DeterminedRows | None, query: Query, limits: Limits) -> Answer:
+def _worlds(
+    release: Release, known: DeterminedRows | None, query: Enumerate | Sample | MostLikely, limits: Limits
+) -> Answer:
     """Return worlds where the leaves of every row are known and nothing else was published."""
     if known is None or not known.free:
         raise Unsupported(UNSETTLED)
@@ -174,7 +173,7 @@ def _worlds(release: Release, known: DeterminedRows | None, query: Query, limits
     single = all(size == 1 for size in rows.sizes)
     if isinstance(query, Enumerate):
         return WorldsAnswer("exact", worlds=list_placed(release, rows, limits))
-    random = RandomSource(getattr(query, "seed", 0))
+    random = RandomSource(query.seed)
     number = query.k if isinstance(query, Sample) else 1
     drawn = (draw_placed(release, rows.places, single, NOTE, random) for _ in range(number))
     return WorldsAnswer("exact", worlds=drawn)

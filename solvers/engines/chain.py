@@ -28,27 +28,16 @@ from solvers.statements.questions.answers import (
     combined,
     left_open,
     left_to_others,
+    unnamed,
 )
-from solvers.statements.questions.engine import Engine, relaxed_answer, unnamed
-from solvers.statements.questions.query import (
-    Attain,
-    Convention,
-    Decide,
-    Enumerate,
-    Joint,
-    LeafLabelCounts,
-    MostLikely,
-    Query,
-    Sample,
-    Targets,
-)
+from solvers.statements.questions.engine import Engine, relaxed_answer
+from solvers.statements.questions.query import Convention, Decide, LeafLabelCounts, Query
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, AddedBlocks, Block, Partition, Release
 
 if TYPE_CHECKING:
     from solvers.engines.estimates import Estimate
 
 NOTHING = "no answer within the limits"
-OF_WORLDS = (Attain, Enumerate, Joint, MostLikely, Sample)  # of single worlds, or of how they share out
 A = TypeVar("A", bound=Answer)
 
 
@@ -77,9 +66,9 @@ def engines_for(release: Release, query: Query) -> Iterator[Engine]:
 
 def refusal(engine: Engine, release: Release, query: Query) -> str | None:
     """Return why an engine is not asked, None where it is."""
-    if release.bags and not engine.uses_bags and isinstance(query, OF_WORLDS):
+    if release.bags and not engine.uses_bags and query.of_worlds:
         return f"it does not use the bags: {unnamed(release)}"
-    if release.boosted and not engine.uses_leaf_values and isinstance(query, OF_WORLDS):
+    if release.boosted and not engine.uses_leaf_values and query.of_worlds:
         return f"it does not use the leaf values: {unnamed(release)}"
     return engine.missing() or engine.refuses(release, query)
 
@@ -130,8 +119,8 @@ def answer(release: Release, query: Query, limits: Limits | None = None) -> Answ
 
 def _unused_parts(release: Release, query: Query) -> tuple[str, ...]:
     """Return what engines leave out that know no bags; those that name worlds use the leaf values (`refusal`)."""
-    lines = release.unstated if release.boosted and not isinstance(query, OF_WORLDS) else release.loosened
-    return () if isinstance(query, LeafLabelCounts | Targets) else lines
+    lines = release.unstated if release.boosted and not query.of_worlds else release.loosened
+    return () if query.uses_figures else lines
 
 
 @dataclass(slots=True)

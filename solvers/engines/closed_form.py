@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import singledispatch
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +26,16 @@ from solvers.cells.worlds import (
 from solvers.foundation.exact import Factor, log2_sum, log2_worlds, multinomial_factors, multiset_factors
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import decide, leave_one_out, share_of_counts
-from solvers.statements.questions.answers import Answer, CountAnswer, DecideAnswer, ShareAnswer, WorldsAnswer, each_once
-from solvers.statements.questions.engine import Engine
+from solvers.statements.questions.answers import (
+    Answer,
+    CountAnswer,
+    DecideAnswer,
+    ShareAnswer,
+    WorldsAnswer,
+    each_once,
+    refuted,
+)
+from solvers.statements.questions.engine import Engine, unanswered
 from solvers.statements.questions.query import (
     Convention,
     Count,
@@ -54,7 +63,7 @@ class ClosedFormEngine(Engine):
         """Return why the release is not one partition with exact counts, or None."""
         if (reason := no_closed_form(release)) is not None:
             return reason
-        if release.domain.relative and isinstance(query, Enumerate | Sample | MostLikely):
+        if release.domain.relative and query.lists_worlds:
             return "a continuous attribute has no 'resolution': there are no discrete worlds"
         return None
 
@@ -62,33 +71,57 @@ class ClosedFormEngine(Engine):
         """Return the exact answer, or bounds where the size of a cell stays between bounds."""
         cells = cells_of(release, limits)
         if conflict := _empty_but_counted(cells):
-            if isinstance(query, Count):
-                return CountAnswer("unsat", convention=query.convention, conflict=conflict)
-            return Answer("unsat", conflict=conflict)
-        if isinstance(query, Count):
-            return _count(cells, query.convention)
-        if isinstance(query, Decide):
-            return decide(cells, cells.vectors, query, limits)
-        if isinstance(query, LeaveOneOut):
-            return leave_one_out(cells, cells.vectors, query)
-        if isinstance(query, ShareQuery):
-
-            def counts(some: Selections) -> DecideAnswer:
-                return decide(cells, cells.vectors, Decide(some, "ordered"), limits)
-
-            lower, upper = share_of_counts(each_once(query.inner, counts), each_once(query.other, counts))
-            return ShareAnswer("exact" if cells.exact else "bounds", lower=lower, upper=upper)
-        if not cells.exact:
+            return refuted(query, conflict)
+        if query.lists_worlds and not cells.exact:
             why = "" if cells.captures is None else f" ({cells.captures.note})"
             open_sizes = f"the sizes of some cells are only known between bounds{why}: allow more --time or --memory"
             return Answer("unknown", trail=(open_sizes,))
-        if isinstance(query, Enumerate):
-            return WorldsAnswer("exact", worlds=_enumerate_worlds(cells))
-        if isinstance(query, Sample):
-            return WorldsAnswer("exact", worlds=_sample_worlds(cells, query))
-        if isinstance(query, MostLikely):
-            return WorldsAnswer("exact", worlds=iter([_most_likely(cells, query.seed)]))
-        raise TypeError(f"{type(query).__name__} is not among the questions of {self.name}")
+        return _answer(query, cells, limits)
+
+
+@singledispatch
+def _answer(query: Query, cells: PartitionCells, limits: Limits) -> Answer:
+    """Return what the cells say to a question; `Unsupported` of a kind that is not registered here."""
+    raise unanswered(query, ClosedFormEngine.name)
+
+
+@_answer.register(Count)
+def _(query: Count, cells: PartitionCells, limits: Limits) -> Answer:
+    return _count(cells, query.convention)
+
+
+@_answer.register(Decide)
+def _(query: Decide, cells: PartitionCells, limits: Limits) -> DecideAnswer:
+    return decide(cells, cells.vectors, query, limits)
+
+
+@_answer.register(LeaveOneOut)
+def _(query: LeaveOneOut, cells: PartitionCells, limits: Limits) -> Answer:
+    return leave_one_out(cells, cells.vectors, query)
+
+
+@_answer.register(ShareQuery)
+def _(query: ShareQuery, cells: PartitionCells, limits: Limits) -> Answer:
+    def counts(some: Selections) -> DecideAnswer:
+        return decide(cells, cells.vectors, Decide(some, "ordered"), limits)
+
+    lower, upper = share_of_counts(each_once(query.inner, counts), each_once(query.other, counts))
+    return ShareAnswer("exact" if cells.exact else "bounds", lower=lower, upper=upper)
+
+
+@_answer.register(Enumerate)
+def _(query: Enumerate, cells: PartitionCells, limits: Limits) -> Answer:
+    return WorldsAnswer("exact", worlds=_enumerate_worlds(cells))
+
+
+@_answer.register(Sample)
+def _(query: Sample, cells: PartitionCells, limits: Limits) -> Answer:
+    return WorldsAnswer("exact", worlds=_sample_worlds(cells, query))
+
+
+@_answer.register(MostLikely)
+def _(query: MostLikely, cells: PartitionCells, limits: Limits) -> Answer:
+    return WorldsAnswer("exact", worlds=iter([_most_likely(cells, query.seed)]))
 
 
 def _empty_but_counted(cells: PartitionCells) -> tuple[str, ...]:

@@ -15,8 +15,8 @@ from solvers.engines.figures.published_counts import sharpened
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.programs.columns.single_partitions import decide_without_cells
-from solvers.statements.questions.answers import Answer, BoxMultipliers, CountAnswer, DecideAnswer, Side
-from solvers.statements.questions.engine import FEW_CELLS, Engine, no_coupling
+from solvers.statements.questions.answers import Answer, BoxMultipliers, DecideAnswer, Side, refuted
+from solvers.statements.questions.engine import FEW_CELLS, Engine, no_coupling, unanswered
 from solvers.statements.questions.query import Count, Decide, Query, Selections
 from solvers.statements.release import Release
 
@@ -43,10 +43,10 @@ class ColumnsEngine(Engine):
             from solvers.programs.columns.master import MasterProgram
 
             if MasterProgram.of(release, limits).refutes(limits.stage("contradiction by columns")) is not None:
-                return CountAnswer("unsat", convention=query.convention)
+                return refuted(query)
             raise Unsupported("column generation does not count worlds, and found no contradiction")
         if not isinstance(query, Decide):
-            raise Unsupported("column generation bounds numbers of rows only")
+            raise unanswered(query, self.name)
         begun = sharpened(release, query.selections, decide_without_cells(release, query, limits), settled=True)
         found = _tighter(release, query.selections, begun, limits)
         return Answer("unsat") if found is None else found

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from solvers.cells.system import system_of
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.histograms.answering import answer_from, refuted
+from solvers.histograms.answering import answer_from
 from solvers.histograms.branches import HistogramBranch
-from solvers.statements.questions.answers import Answer, PerCellAnswer
+from solvers.statements.questions.answers import Answer, PerCellAnswer, refuted
 from solvers.statements.questions.engine import COARSE, Engine, no_coupling
 from solvers.statements.questions.query import (
     Count,

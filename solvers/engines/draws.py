@@ -15,7 +15,7 @@ from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.programs.columns.single_partitions import world_of
 from solvers.statements.questions.answers import Answer, WorldsAnswer
-from solvers.statements.questions.engine import Engine, not_searched
+from solvers.statements.questions.engine import Engine, not_searched, unanswered
 from solvers.statements.questions.query import MostLikely, Query
 from solvers.statements.release import Release
 
@@ -47,7 +47,9 @@ class DrawsEngine(Engine):
         """Return a world; raises `Inconclusive` where none is found, or no second one where others may prove that."""
         from solvers.programs.local_search.finding import likely_rows
 
-        limits, seed = limits.limited(), getattr(query, "seed", 0)
+        if not isinstance(query, MostLikely):
+            raise unanswered(query, self.name)
+        limits, seed = limits.limited(), query.seed
         if release.domain.relative:
             rows, _ = likely_rows(release, seed, limits)
             world = world_of(release, rows, RandomSource(seed), NOTE)

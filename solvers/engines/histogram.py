@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from solvers.cells.system import CellSystem, keep_system, system_of
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
-from solvers.histograms.answering import answer_from, attain, joint, refuted
+from solvers.histograms.answering import answer_from, attain, joint
 from solvers.histograms.branches import HistogramBranch, WeightedHistograms, branches_of
-from solvers.statements.questions.answers import Answer
+from solvers.statements.questions.answers import Answer, refuted
 from solvers.statements.questions.engine import COARSE, Engine, no_coupling
 from solvers.statements.questions.query import (
     Attain,

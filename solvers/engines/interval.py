@@ -16,7 +16,7 @@ from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.programs.interval.bracket import Bracket, BracketCase, WorkStretch
 from solvers.statements.questions.answers import Answer, CountAnswer
-from solvers.statements.questions.engine import Engine
+from solvers.statements.questions.engine import Engine, unanswered
 from solvers.statements.questions.query import Convention, Count, Query
 from solvers.statements.release import Release
 
@@ -55,8 +55,10 @@ class IntervalEngine(Engine):
         Takes the time that is left, at most the stage "interval". Raises `Unsupported` where cells are too many.
         """
         reason = self.refuses(release, query)
-        if reason is not None or not isinstance(query, Count):
-            raise Unsupported(reason or "only the number of worlds is bounded")
+        if reason is not None:
+            raise Unsupported(reason)
+        if not isinstance(query, Count):
+            raise unanswered(query, self.name)
         system = system_of(release, limits)
         if system.coarse:
             raise Unsupported("an attribute whose values are summed has too many values to cut at each: no counting")

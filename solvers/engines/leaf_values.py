@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from solvers.foundation.limits import Limits
 from solvers.statements.questions.answers import Answer
-from solvers.statements.questions.engine import Engine, not_searched
+from solvers.statements.questions.engine import Engine, not_searched, unanswered
 from solvers.statements.questions.query import LeafLabelCounts, MostLikely, Query, Targets
 from solvers.statements.release import Release
 
@@ -39,7 +39,8 @@ class LeafValuesEngine(Engine):
             from solvers.leaf_values.worlds import one_world
 
             return one_world(release, query, limits)
+        if not isinstance(query, LeafLabelCounts):
+            raise unanswered(query, self.name)
         from solvers.leaf_values.settling import strengthened_counts
 
-        assert isinstance(query, LeafLabelCounts)
         return strengthened_counts(release, query.model, limits, query.lattices)

@@ -9,9 +9,8 @@ from dataclasses import replace
 
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.histograms.answering import refuted
-from solvers.statements.questions.answers import Answer, WorldsAnswer
-from solvers.statements.questions.engine import COARSE, Engine, no_coupling
+from solvers.statements.questions.answers import Answer, WorldsAnswer, refuted
+from solvers.statements.questions.engine import COARSE, Engine, no_coupling, unanswered
 from solvers.statements.questions.query import MostLikely, Query
 from solvers.statements.release import Release
 
@@ -41,13 +40,13 @@ class LikeliestEngine(Engine):
         from solvers.statements.observations import observations
 
         if not isinstance(query, MostLikely):
-            raise Unsupported("only the most likely world is looked for")
+            raise unanswered(query, self.name)
         if release.coarse:
             raise Unsupported(COARSE)
         try:
             system, found = most_likely_of(release, observations(release), limits)
         except ContradictionError as error:
-            return replace(refuted(query), conflict=error.conflict)
+            return refuted(query, error.conflict)
         world = spread_world(release.domain, filled_cells(system, found.histogram), RandomSource(query.seed))
         world = replace(world, note=found.describe("world"), figures=found.figures())
         return WorldsAnswer("exact" if found.proved else "bounds", worlds=iter([world]))

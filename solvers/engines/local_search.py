@@ -9,7 +9,7 @@ from solvers.cells.worlds import RandomSource
 from solvers.foundation.limits import Limits
 from solvers.programs.columns.single_partitions import world_bounds, world_of
 from solvers.statements.questions.answers import Answer, WorldsAnswer
-from solvers.statements.questions.engine import Engine, no_coupling, not_searched
+from solvers.statements.questions.engine import Engine, no_coupling, not_searched, unanswered
 from solvers.statements.questions.query import Count, MostLikely, Query
 from solvers.statements.release import Release
 
@@ -50,12 +50,13 @@ class LocalSearchEngine(Engine):
             if alone
             else limits.stage("local search for a count" if isinstance(query, Count) else "local search")
         )
+        if not isinstance(query, Count | MostLikely):
+            raise unanswered(query, self.name)
         from solvers.programs.local_search.finding import known_rows
 
-        rows = known_rows(release, getattr(query, "seed", 0), share)
+        seed = query.seed if isinstance(query, MostLikely) else 0
+        rows = known_rows(release, seed, share)
         if isinstance(query, Count):
             return world_bounds(release, query.convention, rows, "", limits)
         note = MANY if release.domain.relative else NOTE
-        return WorldsAnswer(
-            "exact", worlds=iter([world_of(release, rows, RandomSource(getattr(query, "seed", 0)), note)])
-        )
+        return WorldsAnswer("exact", worlds=iter([world_of(release, rows, RandomSource(seed), note)]))

@@ -8,8 +8,8 @@ from __future__ import annotations
 from solvers.cells.system import system_of
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
-from solvers.statements.questions.answers import Answer, CountAnswer, ExtremeAnswer
-from solvers.statements.questions.engine import Engine, no_coupling
+from solvers.statements.questions.answers import Answer, ExtremeAnswer, refuted
+from solvers.statements.questions.engine import Engine, no_coupling, unanswered
 from solvers.statements.questions.query import Count, Extreme, Query
 from solvers.statements.release import Release
 
@@ -34,8 +34,10 @@ class LinearProgramEngine(Engine):
         system = system_of(release, limits)
         relaxation = Relaxation(system, limits)
         if system.bounds.conflict is not None or relaxation.refutes(limits):
-            return CountAnswer("unsat", convention=query.convention) if isinstance(query, Count) else Answer("unsat")
-        if not isinstance(query, Extreme):
+            return refuted(query)
+        if isinstance(query, Count):
             raise Unsupported("linear programming does not count worlds")
+        if not isinstance(query, Extreme):
+            raise unanswered(query, self.name)
         value = relaxation.bound(query.coefs, query.greatest, limits)
         return ExtremeAnswer("bounds", bounds=(None, value) if query.greatest else (value, None))

@@ -17,8 +17,8 @@ from solvers.positions.assignments.world import assigned
 from solvers.positions.known_world import known_world
 from solvers.programs.columns.single_partitions import decide_without_cells, world_bounds, world_of
 from solvers.programs.linear_program import verdict
-from solvers.statements.questions.answers import Answer, CountAnswer, WorldsAnswer
-from solvers.statements.questions.engine import COARSE, Engine, no_coupling
+from solvers.statements.questions.answers import Answer, WorldsAnswer, refuted
+from solvers.statements.questions.engine import COARSE, Engine, no_coupling, unanswered
 from solvers.statements.questions.query import Count, Decide, MostLikely, Query
 from solvers.statements.release import Release
 from solvers.statements.row_problem import anchored
@@ -48,11 +48,13 @@ class RowsEngine(Engine):
         limits = limits.limited()
         if isinstance(query, Decide):
             return decide_without_cells(release, query, limits)
-        seed = getattr(query, "seed", 0)
+        if not isinstance(query, Count | MostLikely):
+            raise unanswered(query, self.name)
+        seed = query.seed if isinstance(query, MostLikely) else 0
         over_cells = isinstance(query, Count) and cells_known(release)
         status, rows, note = _over_cells(release, limits) if over_cells else _first_world(release, seed, limits)
         if status == "none":
-            return CountAnswer("unsat", convention=query.convention) if isinstance(query, Count) else Answer("unsat")
+            return refuted(query)
         if isinstance(query, Count):
             return world_bounds(release, query.convention, rows, note, limits)
         if rows is None:

@@ -18,8 +18,8 @@ from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.programs.columns.single_partitions import decide_apart, decide_by_rows, world_of
 from solvers.statements.boxes import Box, Region
-from solvers.statements.questions.answers import Answer, CountAnswer, DecideAnswer, WorldsAnswer
-from solvers.statements.questions.engine import COARSE, Engine, no_coupling
+from solvers.statements.questions.answers import Answer, DecideAnswer, WorldsAnswer, refuted
+from solvers.statements.questions.engine import COARSE, Engine, no_coupling, unanswered
 from solvers.statements.questions.query import Count, Decide, MostLikely, Query, Selections
 from solvers.statements.release import Release
 
@@ -54,14 +54,14 @@ class SatEngine(Engine):
         if isinstance(query, Count):
             found = _known_result(release, limits.stage("contradiction by SAT"))
             if found.status == "unsat":
-                return CountAnswer("unsat", convention=query.convention)
+                return refuted(query)
             raise Unsupported("SAT found a world row by row, and does not count worlds")
+        if not isinstance(query, MostLikely):
+            raise unanswered(query, self.name)
         found = _known_result(release, limits.stage("world by SAT"))
         if found.rows is None:
             return Answer("unsat")
-        return WorldsAnswer(
-            "exact", worlds=iter([world_of(release, found.rows, RandomSource(getattr(query, "seed", 0)), NOTE)])
-        )
+        return WorldsAnswer("exact", worlds=iter([world_of(release, found.rows, RandomSource(query.seed), NOTE)]))
 
 
 def _known_result(release: Release, limits: Limits) -> SatResult:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,9 @@ from solvers.statements.questions.answers import (
     JointAnswer,
     PerCellAnswer,
     WorldsAnswer,
+    refuted,
 )
+from solvers.statements.questions.engine import unanswered
 from solvers.statements.questions.query import (
     Attain,
     Convention,
@@ -39,6 +42,7 @@ from solvers.statements.questions.query import (
     Extreme,
     Joint,
     LeaveOneOut,
+    MostLikely,
     PerCell,
     Query,
     Sample,
@@ -46,8 +50,10 @@ from solvers.statements.questions.query import (
 )
 from solvers.statements.release import RowWorld
 
+Branches = tuple[HistogramBranch, ...]
 
-def answer_from(system: CellSystem, branches: tuple[HistogramBranch, ...], query: Query, limits: Limits) -> Answer:
+
+def answer_from(system: CellSystem, branches: Branches, query: Query, limits: Limits) -> Answer:
     """Return the exact answer from every branch of a system; "unsat" where there is none.
 
     Raises `Inconclusive` when time is up, `TooLarge` where numbers do not fit into the memory.
@@ -56,33 +62,64 @@ def answer_from(system: CellSystem, branches: tuple[HistogramBranch, ...], query
         branch.hear(limits)
     if not branches:
         return refuted(query)
-    convention: Convention = getattr(query, "convention", "ordered")
-    solution = _known_solution(system, branches, convention)
-    if isinstance(query, PerCell):
-        return _per_cell(branches)
-    if isinstance(query, Count):
-        return _count(solution, query.convention)
-    if isinstance(query, Decide):
-        return decide_coupled(solution, query, limits)
-    if isinstance(query, LeaveOneOut):
-        return leave_one_out_coupled(solution, query, limits)
-    if isinstance(query, ShareQuery):
-        return share_coupled(solution, query, limits)
-    if isinstance(query, Enumerate):
-        return WorldsAnswer("exact", worlds=_enumerate_worlds(system, branches))
-    if isinstance(query, Sample):
-        return WorldsAnswer("exact", worlds=_sample_worlds(solution, query))
-    if isinstance(query, Extreme):
-        return _extreme(system, branches, query)
-    if isinstance(query, Joint):
-        asked, _ = system.asking(query.sums)
-        return joint(WeightedHistograms(asked, tuple(_listed_sums(b, query.sums) for b in branches), convention))
-    return WorldsAnswer("exact", worlds=iter([_most_likely(system, branches, RandomSource(getattr(query, "seed", 0)))]))
+    return _answer(query, system, branches, limits)
 
 
-def refuted(query: Query) -> Answer:
-    """Return that there is no world."""
-    return CountAnswer("unsat", convention=query.convention) if isinstance(query, Count) else Answer("unsat")
+@singledispatch
+def _answer(query: Query, system: CellSystem, branches: Branches, limits: Limits) -> Answer:
+    """Return what all histograms say to a question; `Unsupported` of a kind that is not registered here."""
+    raise unanswered(query, "engines that know all histograms")
+
+
+@_answer.register(PerCell)
+def _(query: PerCell, system: CellSystem, branches: Branches, limits: Limits) -> Answer:
+    return _per_cell(branches)
+
+
+@_answer.register(Count)
+def _(query: Count, system: CellSystem, branches: Branches, limits: Limits) -> Answer:
+    return _count(_known_solution(system, branches, query.convention), query.convention)
+
+
+@_answer.register(Decide)
+def _(query: Decide, system: CellSystem, branches: Branches, limits: Limits) -> Answer:
+    return decide_coupled(_known_solution(system, branches, query.convention), query, limits)
+
+
+@_answer.register(LeaveOneOut)
+def _(query: LeaveOneOut, system: CellSystem, branches: Branches, limits: Limits) -> Answer:
+    return leave_one_out_coupled(_known_solution(system, branches, query.convention), query, limits)
+
+
+@_answer.register(ShareQuery)
+def _(query: ShareQuery, system: CellSystem, branches: Branches, limits: Limits) -> Answer:
+    return share_coupled(_known_solution(system, branches, "ordered"), query, limits)
+
+
+@_answer.register(Enumerate)
+def _(query: Enumerate, system: CellSystem, branches: Branches, limits: Limits) -> Answer:
+    return WorldsAnswer("exact", worlds=_enumerate_worlds(system, branches))
+
+
+@_answer.register(Sample)
+def _(query: Sample, system: CellSystem, branches: Branches, limits: Limits) -> Answer:
+    return WorldsAnswer("exact", worlds=_sample_worlds(_known_solution(system, branches, query.convention), query))
+
+
+@_answer.register(Extreme)
+def _(query: Extreme, system: CellSystem, branches: Branches, limits: Limits) -> Answer:
+    return _extreme(system, branches, query)
+
+
+@_answer.register(Joint)
+def _(query: Joint, system: CellSystem, branches: Branches, limits: Limits) -> Answer:
+    asked, _ = system.asking(query.sums)
+    return joint(WeightedHistograms(asked, tuple(_listed_sums(b, query.sums) for b in branches), query.convention))
+
+
+@_answer.register(MostLikely)
+def _(query: MostLikely, system: CellSystem, branches: Branches, limits: Limits) -> Answer:
+    return WorldsAnswer("exact", worlds=iter([_most_likely(system, branches, RandomSource(query.seed))]))
 
 
 def _known_solution(

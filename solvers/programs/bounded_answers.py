@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import singledispatch
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from solvers.statements.questions.answers import (
     WorldsAnswer,
     each_once,
 )
-from solvers.statements.questions.engine import COARSE
+from solvers.statements.questions.engine import COARSE, unanswered
 from solvers.statements.questions.query import (
     Decide,
     Enumerate,
@@ -47,35 +48,55 @@ NOT_HEAVIEST = "a possible world, not proved to be the heaviest"
 def prove(system: CellSystem, query: Query, limits: Limits) -> Answer:
     """Return what CP-SAT and the relaxation say; status "unsat" where no histogram exists, "unknown" if not found."""
     limits = limits.limited()
-    if system.coarse and isinstance(query, Enumerate | Sample | MostLikely):
+    if system.coarse and query.lists_worlds:
         raise Unsupported(COARSE)
+    if isinstance(query, LeaveOneOut):
+        return LeaveOneOutAnswer("bounds", share=np.full(len(query.inner), np.nan))
     prover = VerdictProver(system, limits)
     if isinstance(query, Enumerate):
         return WorldsAnswer("exact", worlds=_enumerate_worlds(prover))
-    if isinstance(query, LeaveOneOut):
-        return LeaveOneOutAnswer("bounds", share=np.full(len(query.inner), np.nan))
     first = prover.start(limits.stage(FIRST.get(type(query), "first world: others")))
-    if first is not None:
-        if first.status == "unknown" and isinstance(query, Decide):
-            answer = decide(prover, query)
-            return answer if prover.pool else replace(answer, trail=first.trail)
-        return first
-    if isinstance(query, Decide):
-        return decide(prover, query)
-    if isinstance(query, ShareQuery):
+    if first is None:
+        return _answer(query, prover)
+    if first.status == "unknown" and isinstance(query, Decide):
+        answer = decide(prover, query)
+        return answer if prover.pool else replace(answer, trail=first.trail)
+    return first
 
-        def counts(some: Selections) -> DecideAnswer:
-            return decide(prover, Decide(some, "ordered"))
 
-        lower, upper = share_of_counts(*(each_once(x, counts) for x in (query.inner, query.other)))
-        return ShareAnswer("bounds", lower=lower, upper=upper)
-    if isinstance(query, Sample):
-        return WorldsAnswer("bounds", worlds=_draw(prover, query), trail=(NOT_UNIFORM,))
-    if isinstance(query, Extreme):
-        return _extreme(prover, query)
-    if isinstance(query, MostLikely):
-        return WorldsAnswer("exact", worlds=iter([_heaviest(prover, query)]))
-    raise Unsupported(f"{type(query).__name__} needs all histograms")
+@singledispatch
+def _answer(query: Query, prover: VerdictProver) -> Answer:
+    """Return what single solves say to a question, once a world is known; `Unsupported` of any other kind."""
+    raise unanswered(query, "CP-SAT without all histograms")
+
+
+@_answer.register(Decide)
+def _(query: Decide, prover: VerdictProver) -> Answer:
+    return decide(prover, query)
+
+
+@_answer.register(ShareQuery)
+def _(query: ShareQuery, prover: VerdictProver) -> Answer:
+    def counts(some: Selections) -> DecideAnswer:
+        return decide(prover, Decide(some, "ordered"))
+
+    lower, upper = share_of_counts(*(each_once(x, counts) for x in (query.inner, query.other)))
+    return ShareAnswer("bounds", lower=lower, upper=upper)
+
+
+@_answer.register(Sample)
+def _(query: Sample, prover: VerdictProver) -> Answer:
+    return WorldsAnswer("bounds", worlds=_draw(prover, query), trail=(NOT_UNIFORM,))
+
+
+@_answer.register(Extreme)
+def _(query: Extreme, prover: VerdictProver) -> Answer:
+    return _extreme(prover, query)
+
+
+@_answer.register(MostLikely)
+def _(query: MostLikely, prover: VerdictProver) -> Answer:
+    return WorldsAnswer("exact", worlds=iter([_heaviest(prover, query)]))
 
 
 def _enumerate_worlds(prover: VerdictProver) -> Iterator[RowWorld]:

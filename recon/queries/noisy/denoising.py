@@ -34,7 +34,7 @@ from solvers.foundation.limits import Limits
 from solvers.noisy.likelihood.maximum import Likeliest
 from solvers.noisy.likelihood.most_likely import capped_rows, most_likely_counts
 from solvers.statements.observations import StatementIndex, observations, widened
-from solvers.statements.questions.engine import how, no_world_reason
+from solvers.statements.questions.answers import how, no_world_reason
 from solvers.statements.release import Release, RowCount
 
 DENOISED = "the counts are denoised, {} and not the true ones: verdicts about them prove nothing"

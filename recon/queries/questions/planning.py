@@ -12,8 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from encoders.encode.encoder import EncodedRelease
 from recon.queries.answers.counting import convention_of
 from recon.readers.loading.loading import Released, release_of
@@ -23,39 +21,12 @@ from solvers.foundation.displayed import Displayed, DisplayFacts, escape_text, m
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import STAGES, Limits
 from solvers.proofs.export.interaction import attribute_graph, components
-from solvers.statements.questions.query import (
-    Attain,
-    Convention,
-    Count,
-    Decide,
-    Enumerate,
-    Extreme,
-    Joint,
-    LeaveOneOut,
-    MostLikely,
-    PerCell,
-    Query,
-    Sample,
-    Selections,
-    ShareQuery,
-)
+from solvers.statements.questions.query import QUERIES, Convention
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-QUESTIONS = {
-    "count": "how many worlds there are",
-    "decide": "in how many rows at least and at most, and in which share of worlds at all",
-    "leave-one-out": "what is known of a person without the person's own row",
-    "share": "which share of some rows has a value",
-    "enumerate": "the worlds one by one",
-    "sample": "worlds drawn uniformly",
-    "most-likely": "one most likely world",
-    "extreme": "the least or greatest sum over all worlds",
-    "joint": "how sums are distributed over the worlds",
-    "per-cell": "the least and greatest number of rows of every cell",
-    "attain": "a world in which sums take given values",
-}
+QUESTIONS = {kind.question: kind.about for kind in QUERIES}
 WIDEST = 160  # columns of a table, where the terminal is wider
 SOLVED_FIRST = "its leaf values are solved first (leaf_values); questions are then asked with what that proves"
 STAGED = (
@@ -292,7 +263,7 @@ def plan(
         raise ReleaseError(f"there is no question '{question}': choose {', '.join(QUESTIONS)}")
     chosen = convention_of(release, convention)
     left = presolved(release.statements, limits)
-    asked = {name: query for name, query in _queries(chosen).items() if question in {None, name}}
+    asked = {kind.question: kind.example(chosen) for kind in QUERIES if question in {None, kind.question}}
     steps = {name: forecast(release.statements, query, left) for name, query in asked.items()}
     return Plan(release, chosen, left, _interaction(release, limits), steps)
 
@@ -305,16 +276,3 @@ def _interaction(release: EncodedRelease, limits: Limits) -> Interaction:
         return Interaction(reason=str(error), late=isinstance(error, Inconclusive))
     parts = tuple(tuple(graph.nodes[node]["name"] for node in part) for part in components(graph))
     return Interaction(parts, graph.number_of_edges())
-
-
-def _queries(convention: Convention) -> dict[str, Query]:
-    """Return a question of every kind, about nothing in particular: engines refuse kinds and conventions."""
-    among = "ordered" if convention == "assigned" else convention  # `assigned` counts worlds, it does not spread sums
-    none = Selections(np.zeros((0, 0), dtype=np.int32), ())
-    sums, values = np.zeros((0, 0), dtype=np.int64), np.zeros(0, dtype=np.int64)
-    found: tuple[Query, ...] = (
-        Count(convention), Decide(none, convention), LeaveOneOut(none, none, convention), ShareQuery(none, none, none),
-        Enumerate(), Sample(1, 0, convention), MostLikely(), Extreme(values, True), Joint(sums, among), PerCell(),
-        Attain(sums, values),
-    )  # fmt: skip
-    return dict(zip(QUESTIONS, found, strict=True))

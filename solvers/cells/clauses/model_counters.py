@@ -22,7 +22,7 @@ from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.foundation.native.processes import run
 from solvers.statements.questions.answers import HASHED, Answer, CountAnswer
-from solvers.statements.questions.engine import Engine
+from solvers.statements.questions.engine import Engine, unanswered
 from solvers.statements.questions.query import Count, Query
 from solvers.statements.release import Release
 
@@ -104,6 +104,8 @@ class ModelCounter(Engine):
         reason = self.refuses(release, query)
         if reason is not None:
             raise Unsupported(reason)
+        if not isinstance(query, Count):
+            raise unanswered(query, self.name)
         value = self.estimate(release, limits.stage("counter in the chain"))
         if value == 0:
             raise Inconclusive("no world was counted, which is no proof that there is none")

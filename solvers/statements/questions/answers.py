@@ -1,5 +1,9 @@
 """Answers to questions: each says how good it is and who gave it.
 
+What an answer over too many worlds is worth (`Answer.relaxed`): `Release.unstated` says what was published and not
+stated. The worlds of such statements are the true ones and others. No row, or some row, in all of them: so it is in the
+true ones; numbers are outer bounds; a world, or a share of worlds, proves nothing. Where there is none, there is none.
+
 What several engines say about one question, as one answer: the best of all proved bounds, verdicts of any of them.
 
 Every bound is proved by itself, so the greatest lower and the least upper one hold together.
@@ -17,12 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.foundation.displayed import Displayed, DisplayFacts
-from solvers.foundation.errors import EngineError, Inconclusive
+from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
 from solvers.foundation.exact import Factor, log2_product, product
 from solvers.foundation.plots import count_facts, count_frame, count_plot
 from solvers.statements.boxes import Box, Boxes
-from solvers.statements.questions.query import Convention, Decide, Query, Selections
-from solvers.statements.release import RowWorld
+from solvers.statements.questions.query import Convention, Count, Decide, Extreme, Query, Selections
+from solvers.statements.release import Release, RowWorld
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,6 +52,42 @@ class Answer:
     def at(self, selections: NDArray[np.intp]) -> Self:
         """Return the answer for these of the selections that it is about, in this order."""
         return self
+
+    def relaxed(self, release: Release, query: Query) -> Answer:
+        """Return what the answer, found over the worlds of a loosened release, proves about the true ones.
+
+        Raises `Unsupported` for worlds, and shares of worlds, that were asked for themselves, and of a kind of answer
+        that does not say what it is worth.
+        """
+        unused = "; ".join(release.unstated)
+        raise Unsupported(
+            f"what a {type(self).__name__} is worth where something published is not used ({unused}) is not known: its "
+            f"class has no method 'relaxed'"
+        )
+
+
+def refuted(query: Query, conflict: tuple[str, ...] = ()) -> Answer:
+    """Return that there is no world."""
+    if isinstance(query, Count):
+        return CountAnswer("unsat", convention=query.convention, conflict=conflict)
+    return Answer("unsat", conflict=conflict)
+
+
+def unnamed(release: Release) -> str:
+    """Return why no world is given, what may be asked, and what to do."""
+    return f"{no_world_reason(release)}; ask for counts, bounds or verdicts, or take that out{how(release)}"
+
+
+def no_world_reason(release: Release) -> str:
+    """Return why no world of a loosened release is given: which of the statements' datasets are worlds is not known."""
+    unused = "; ".join(release.unstated)
+    return f"no single dataset can be named: not all that fit are possible worlds, as something is not used ({unused})"
+
+
+def how(release: Release) -> str:
+    """Return how to take what is not used out of a file, where a command does."""
+    bags = any("multiplicities" in line for line in release.unstated)
+    return " (recon convert FILE --without-bags --out release.json)" if bags else " of the file"
 
 
 @dataclass(frozen=True, repr=False)
@@ -114,6 +154,19 @@ class CountAnswer(Displayed, Answer):
         """
         return count_plot(self, ax)
 
+    def relaxed(self, release: Release, query: Query) -> CountAnswer:
+        """Return the number of worlds as an upper bound: a true release has one at least, an impossible one none."""
+        none = self.bounds[1] == -math.inf
+        return CountAnswer(
+            "unsat" if none else self.status,
+            convention=self.convention,
+            bounds=(-math.inf if none or self.relative else 0.0, self.bounds[1]),
+            relative=self.relative,
+            engine=self.engine,
+            seconds=self.seconds,
+            trail=self.trail,
+        )
+
     def log2_value(self) -> float:
         """Return log2 of the factors, computed anew (a check on `log2`)."""
         return log2_product(self.factors)
@@ -173,6 +226,16 @@ class DecideAnswer(Answer):
         names = ("low", "high", "probability", "before", "expected", "expected_before", "open")
         return replace(self, **{name: getattr(self, name)[every] for name in names})
 
+    def relaxed(self, release: Release, query: Query) -> DecideAnswer:
+        """Return bounds on numbers of rows; a row that some of the worlds have is neither possible nor impossible."""
+        unsettled = (self.low <= 0) & (self.high > 0)
+        return replace(
+            self,
+            open=self.open | unsettled,
+            probability=settled_share(self.low, self.high),
+            expected=np.where(self.low == self.high, self.low.astype(np.float64), np.nan),
+        )
+
 
 def settled_share(
     low: NDArray[np.int64], high: NDArray[np.int64], share: NDArray[np.float64] | float = np.nan
@@ -193,6 +256,10 @@ class LeaveOneOutAnswer(Answer):
 
     share: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
 
+    def relaxed(self, release: Release, query: Query) -> LeaveOneOutAnswer:
+        """Return no share."""
+        return replace(self, share=np.full(len(self.share), np.nan))
+
 
 @dataclass(frozen=True)
 class ShareAnswer(Answer):
@@ -201,12 +268,20 @@ class ShareAnswer(Answer):
     lower: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     upper: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
 
+    def relaxed(self, release: Release, query: Query) -> ShareAnswer:
+        """Return the bounds: they hold in more worlds than the true ones."""
+        return self
+
 
 @dataclass(frozen=True)
 class WorldsAnswer(Answer):
     """Worlds, lazily (`Enumerate`) or drawn (`Sample`, `MostLikely`)."""
 
     worlds: Iterator[RowWorld] = field(default_factory=lambda: iter(()))
+
+    def relaxed(self, release: Release, query: Query) -> Answer:
+        """Refuse: which of the worlds are true ones is not known."""
+        raise Unsupported(unnamed(release))
 
 
 @dataclass(frozen=True)
@@ -227,6 +302,15 @@ class ExtremeAnswer(Answer):
             raise Inconclusive("no bound was found within the limits")
         return found
 
+    def relaxed(self, release: Release, query: Query) -> ExtremeAnswer:
+        """Return the outer end of an extreme; what no row can exceed stands at its inner end."""
+        if not isinstance(query, Extreme):
+            raise Unsupported(unnamed(release))
+        far = query.coefs.min(initial=0) if query.greatest else query.coefs.max(initial=0)
+        inner = int(far) * (release.rows.high or 0)
+        ends = (inner, self.bounds[1]) if query.greatest else (self.bounds[0], inner)
+        return replace(self, bounds=ends, histogram=None, world=None)
+
 
 @dataclass(frozen=True, eq=False)
 class JointAnswer(Answer):
@@ -235,6 +319,10 @@ class JointAnswer(Answer):
     values: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
     shares: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
 
+    def relaxed(self, release: Release, query: Query) -> Answer:
+        """Refuse: shares of worlds prove nothing about the true ones."""
+        raise Unsupported(unnamed(release))
+
 
 @dataclass(frozen=True, eq=False)
 class PerCellAnswer(Answer):
@@ -242,6 +330,10 @@ class PerCellAnswer(Answer):
 
     minimum: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     maximum: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+    def relaxed(self, release: Release, query: Query) -> PerCellAnswer:
+        """Return the bounds: they hold in more worlds than the true ones."""
+        return self
 
 
 @dataclass(frozen=True, eq=False)

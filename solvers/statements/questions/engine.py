@@ -1,40 +1,21 @@
-"""What an engine is: one way to answer questions, and the refusals that several engines share.
-
-What an answer over too many worlds is worth: `Release.unstated` says what was published and not stated.
-
-The worlds of such statements are the true ones and others. No row, or some row, in all of them: so it is in the true
-ones; numbers are outer bounds; a world, or a share of worlds, proves nothing. Where there is none, there is none.
-"""
+"""What an engine is: one way to answer questions, and the refusals that several engines share."""
 
 from __future__ import annotations
 
 import importlib.util
-import math
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import ClassVar, Literal
 
-import numpy as np
-
 from solvers.foundation.errors import Unsupported, installing
 from solvers.foundation.limits import Limits
-from solvers.statements.questions.answers import (
-    Answer,
-    CountAnswer,
-    DecideAnswer,
-    ExtremeAnswer,
-    LeaveOneOutAnswer,
-    LocatedAnswer,
-    PerCellAnswer,
-    ShareAnswer,
-    settled_share,
-)
-from solvers.statements.questions.query import Enumerate, Extreme, MostLikely, Query, Sample
+from solvers.statements.questions.answers import Answer, LocatedAnswer, no_world_reason
+from solvers.statements.questions.query import Query
 from solvers.statements.release import Loose, Partition, Release
 
 
 def relaxed_answer(release: Release, query: Query, found: Answer, unstated: tuple[str, ...] | None = None) -> Answer:
-    """Return what an engine's answer proves about the worlds of a loosened release.
+    """Return what an engine's answer proves about the worlds of a loosened release (`Answer.relaxed`).
 
     `unstated`: what the engine does not use (None: all that the release's blocks leave out). Raises `Unsupported` for
     worlds, and shares of worlds, that were asked for themselves.
@@ -44,68 +25,12 @@ def relaxed_answer(release: Release, query: Query, found: Answer, unstated: tupl
         return found
     if isinstance(found, LocatedAnswer):  # what holds in more worlds holds in the true ones
         return found
-    outer = replace(found, status="bounds", trail=(*found.trail, *unstated))
-    if isinstance(outer, CountAnswer):
-        return _upper_count(outer)
-    if isinstance(outer, DecideAnswer):
-        return _decided(outer)
-    if isinstance(outer, ExtremeAnswer) and isinstance(query, Extreme):
-        return _outer_extreme(outer, query, release.rows.high)
-    if isinstance(outer, LeaveOneOutAnswer):
-        return replace(outer, share=np.full(len(outer.share), np.nan))
-    if isinstance(outer, ShareAnswer | PerCellAnswer):
-        return outer
-    raise Unsupported(unnamed(release))
+    return replace(found, status="bounds", trail=(*found.trail, *unstated)).relaxed(release, query)
 
 
-def unnamed(release: Release) -> str:
-    """Return why no world is given, what may be asked, and what to do."""
-    return f"{no_world_reason(release)}; ask for counts, bounds or verdicts, or take that out{how(release)}"
-
-
-def no_world_reason(release: Release) -> str:
-    """Return why no world of a loosened release is given: which of the statements' datasets are worlds is not known."""
-    unused = "; ".join(release.unstated)
-    return f"no single dataset can be named: not all that fit are possible worlds, as something is not used ({unused})"
-
-
-def how(release: Release) -> str:
-    """Return how to take what is not used out of a file, where a command does."""
-    bags = any("multiplicities" in line for line in release.unstated)
-    return " (recon convert FILE --without-bags --out release.json)" if bags else " of the file"
-
-
-def _upper_count(found: CountAnswer) -> CountAnswer:
-    """Return the number of worlds as an upper bound: a true release has one world at least, an impossible one none."""
-    none = found.bounds[1] == -math.inf
-    return CountAnswer(
-        "unsat" if none else found.status,
-        convention=found.convention,
-        bounds=(-math.inf if none or found.relative else 0.0, found.bounds[1]),
-        relative=found.relative,
-        engine=found.engine,
-        seconds=found.seconds,
-        trail=found.trail,
-    )
-
-
-def _decided(found: DecideAnswer) -> DecideAnswer:
-    """Return bounds on numbers of rows; a row that some of the worlds have is neither possible nor impossible."""
-    unsettled = (found.low <= 0) & (found.high > 0)
-    return replace(
-        found,
-        open=found.open | unsettled,
-        probability=settled_share(found.low, found.high),
-        expected=np.where(found.low == found.high, found.low.astype(np.float64), np.nan),
-    )
-
-
-def _outer_extreme(found: ExtremeAnswer, query: Extreme, rows: int | None) -> ExtremeAnswer:
-    """Return the outer end of an extreme; what no row can exceed stands at its inner end."""
-    far = query.coefs.min(initial=0) if query.greatest else query.coefs.max(initial=0)
-    inner = int(far) * (rows or 0)
-    ends = (inner, found.bounds[1]) if query.greatest else (found.bounds[0], inner)
-    return replace(found, bounds=ends, histogram=None, world=None)
+def unanswered(query: Query, engine: str) -> Unsupported:
+    """Return the refusal of a kind of question that an engine does not know, which it names."""
+    return Unsupported(f"a question of the kind {type(query).__name__} is not answered by {engine}")
 
 
 COARSE = "an attribute whose values are summed has too many values to cut at each: worlds are bounded, not built"
@@ -150,7 +75,7 @@ def no_coupling(release: Release, query: Query) -> str | None:
         return "the number of rows is unbounded"
     if getattr(query, "convention", None) == "assigned":
         return "'assigned' worlds need one partition with exact counts"
-    if release.domain.relative and isinstance(query, Enumerate | Sample | MostLikely):
+    if release.domain.relative and query.lists_worlds:
         return "a continuous attribute has no 'resolution': there are no discrete worlds"
     return None
 
