@@ -126,7 +126,9 @@ def test_no_engine_answers_what_it_does_not_know(engine):
     assert named or engine.missing() or engine.name in REFUSE_BEFORE
 
 
-REFUSE_BEFORE = {"d4", "ganak", "approxmc"}  # the models of a CNF are worlds of one convention, which it has not
+REFUSE_BEFORE = {  # the models of a CNF are worlds of one convention; no golden release of these has noise, draws, cells
+    "d4", "ganak", "approxmc", "likeliest", "draws", "columns",
+}  # fmt: skip
 
 
 def test_what_an_answer_is_worth_it_says_itself():
