@@ -126,7 +126,7 @@ def test_no_engine_answers_what_it_does_not_know(engine):
     assert named or engine.missing() or engine.name in REFUSE_BEFORE
 
 
-REFUSE_BEFORE = {  # the models of a CNF are worlds of one convention; no golden release of these has noise, draws, cells
+REFUSE_BEFORE = {  # the models of a CNF have one convention; no golden release here has noise, draws, or too many cells
     "d4", "ganak", "approxmc", "likeliest", "draws", "columns",
 }  # fmt: skip
 
