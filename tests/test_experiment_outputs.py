@@ -31,26 +31,36 @@ def frame_of(name):
 
 
 def text_of(found):
-    """Return findings as text: tables as CSV with their types, figures as data, sentences."""
+    """Return findings as text: tables as CSV with types of columns with values, figures to twelve digits, sentences."""
     lines = []
     for table in found.tables:
-        types = ", ".join(f"{column} {kind}" for column, kind in table.frame.dtypes.items())
+        some = table.frame.loc[:, table.frame.notna().any()]
+        types = ", ".join(f"{column} {kind}" for column, kind in some.dtypes.items())
         lines += [f"# table {table.name}: {table.about}", types, table.frame.to_csv()]
     for figure in found.figures:
         lines.append(f"# figure {figure.name}: {figure.about}")
         for panel in figure.panels:
             data = asdict(panel)
-            lines += [f"## {panel.title}", *(repr(line) for line in data.pop("lines")), repr(data)]
+            lines += [f"## {panel.title}", *(repr(rounded(line)) for line in data.pop("lines")), repr(rounded(data))]
     return "\n".join([*lines, "# sentences", *found.sentences])
+
+
+def rounded(data):
+    """Return data with twelve digits of each number: figures are drawn to a hundredth of a point."""
+    if isinstance(data, dict):
+        return {key: rounded(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [rounded(value) for value in data]
+    return float(f"{data:.12g}") if isinstance(data, int | float) and not isinstance(data, bool) else data
 
 
 def described(of):
     """Return what an experiment is: its texts, figures, and the names under which its points are stored."""
     lines = [repr((of.name, of.about, of.source, of.version, dict(of.needs)))]
-    lines += [f"{name}: {dict(values)}" for name, values in of.figures.items()]
+    lines += sorted(f"{name}: {dict(values)}" for name, values in of.figures.items())
     for size in ("quick", "full"):
         points = of.points(size)
-        named = "\n".join(f"{point.key(of.name, of.version)} {point.cost!r} {point}" for point in points)
+        named = "\n".join(f"{point.key(of.name, of.version)} {point.cost!r}" for point in points)
         lines.append(f"{size}: {len(points)} points, {hashlib.sha256(named.encode()).hexdigest()}")
     return "\n".join(lines)
 

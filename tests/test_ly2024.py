@@ -10,8 +10,8 @@ import pytest
 
 from recon.experiments.experiment import NAMES, Point, experiment
 from recon.experiments.ly2024 import fits
-from recon.experiments.ly2024.findings import _amplitudes, findings
-from recon.experiments.ly2024.fits import ENOUGH, RATES
+from recon.experiments.ly2024.findings import ENOUGH, findings
+from recon.experiments.ly2024.fits import RATES
 from recon.experiments.running import reproduce
 from solvers.foundation.limits import Limits
 
@@ -131,7 +131,7 @@ def test_sentences_follow_from_the_results(invented):
 
 def test_noise_of_smooth_mechanisms_falls_with_the_rows_and_is_what_lists_are_drawn_with():
     """Figure 1 of the paper, from the program's own scales: Laplace by hand, global noise the same at every node."""
-    figure = _amplitudes()
+    figure = findings(pd.DataFrame(columns=["dataset"])).figures[0]
     assert [panel.title for panel in figure.panels][1] == "COMPAS, 5,049 rows, epsilon 1"
     scales = {line.label: dict(zip(line.x, line.y, strict=True)) for line in figure.panels[1].lines}
     each, delta = 1 / 14, 1 / 5049**2 / 4

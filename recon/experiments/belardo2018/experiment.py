@@ -1,53 +1,31 @@
 """The experiment: BRL and DP-BRL under three target laws, four budgets, the thesis's steps and longer chains.
 
-AUC by budget, how chains mixed, the tables of interpretability and scores.
-
-Chains as they walk: traces, how they come together, and what a step costs (the thesis's 6.1, 6.2 and 6.3).
+AUC by budget, how chains mixed, the tables of interpretability and scores, and chains as they walk: traces, how they
+come together, and what a step costs (the thesis's 6.1, 6.2 and 6.3).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from itertools import pairwise, product
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from recon.experiments.belardo2018.comparing import (
-    CHAINS,
-    IN_SAMPLE,
-    LAWS,
-    LENGTHS,
-    MINED,
-    OUT_OF_SAMPLE,
-    PLAIN,
-    associated,
-    learner,
-    run,
-    scores_of,
-    sentences,
-)
-from recon.experiments.drawing import Panel, PanelFigure, PlotLine
-from recon.experiments.experiment import (
-    Experiment,
-    ExperimentFindings,
-    Point,
-    Row,
-    Scalar,
-    Size,
-    in_chunks,
-)
-from recon.experiments.findings import Texts, averages, joined_findings, level, series, where
+from recon.experiments.belardo2018.comparing import CHAINS, LAWS, MINED, PLAIN, associated, learner, run, scores_of
+from recon.experiments.declaration import Declaration, named_lines, where
+from recon.experiments.experiment import ExperimentFindings, Point, Row, Scalar, Size, in_chunks
 from recon.experiments.splits import TrainTestSplit, shuffled
 from recon.learners.rule_lists.brl_posterior import Chosen, RuleListLaw, sensitivity, tempered
 from recon.learners.rule_lists.brl_sampling import draw_prior, run_chain, split_r_hat
 from solvers.foundation.limits import Limits
 from solvers.statements.noise.sampling import Randomness
 
-EACH = 25  # steps between two marks of a trace
+BASE = "base_measure"
+DECLARED = Declaration("belardo2018", CHAINS=CHAINS)
+TITLES: dict[str, str] = DECLARED["TITLES"]
+EACH, MIXED = DECLARED["EACH"], DECLARED["MIXED"]
+PUBLISHED = DECLARED.published("auc")
 THIRD = 1 / 3  # of epsilon draws the list, as in the thesis
 
 
@@ -73,215 +51,125 @@ def _traced(point: Point, some: TrainTestSplit, seed: int, limits: Limits) -> li
     return rows
 
 
-def _law_label(law: str, epsilon: float) -> str:
-    """Return a law with its budget in words."""
-    return law if law == PLAIN else f"{law}, epsilon {epsilon:g}"
-
-
-def _cases(traces: pd.DataFrame, titles: Mapping[str, str]) -> list[tuple[str, str, pd.DataFrame]]:
-    """Return data, law and rows of everything that was followed."""
-    if not len(traces):
-        return []
-    parts = traces.groupby(["dataset", "law", "epsilon"], dropna=False, sort=False)
-    return [(f"{titles[str(d)]}, {int(part['rows'].iloc[0]):,} rows", _law_label(str(law), float(str(e))), part)
-            for (d, law, e), part in parts]  # fmt: skip
-
-
-def _trace_figure(traces: pd.DataFrame, titles: Mapping[str, str]) -> PanelFigure:
-    """Return the log weight per training row against the steps, a line per chain."""
-    panels = [
-        Panel(f"{title}: {law}", "step", "log weight per row (nats)",
-              [PlotLine(f"chain {chain}", one["step"].tolist(), one["per_row"].tolist(), style="step")
-               for chain, one in part.groupby("chain")])
-        for title, law, part in _cases(traces, titles)
-    ]  # fmt: skip
-    return TEXTS.figure("traces", panels)
-
-
-def _convergence_figure(traces: pd.DataFrame, titles: Mapping[str, str], mixed: float) -> PanelFigure:
-    """Return split R-hat of the log weight against the steps walked, a line per law."""
-    panels: dict[str, list[PlotLine]] = {}
-    for title, law, part in _cases(traces, titles):
-        chains = [one["per_row"].to_numpy() for _, one in part.groupby("chain")]
-        ends = np.unique(np.linspace(8, len(chains[0]), 20).astype(int)).tolist()
-        values = [split_r_hat([chain[:end] for chain in chains]) for end in ends]
-        known = [(end * EACH, value) for end, value in zip(ends, values, strict=True) if value is not None]
-        panels.setdefault(title, []).append(PlotLine(law, [x for x, _ in known], [y for _, y in known]))
-    drawn = []
-    for title, lines in panels.items():
-        ends = [min(line.x[0] for line in lines), max(line.x[-1] for line in lines)]
-        reference = PlotLine("have mixed below", ends, [mixed, mixed], style="dashed")
-        drawn.append(Panel(title, "steps walked", "split R-hat", [*lines, reference], "linear", "log"))
-    return TEXTS.figure("convergence", drawn)
-
-
-def _time_figure(traces: pd.DataFrame, titles: Mapping[str, str]) -> PanelFigure:
-    """Return CPU seconds of a chain against its steps, a line per law; mean over chains."""
-    panels: dict[str, list[PlotLine]] = {}
-    for title, law, part in _cases(traces, titles):
-        mean = part.groupby("step")["seconds"].mean()
-        panels.setdefault(title, []).append(PlotLine(law, mean.index.tolist(), mean.tolist()))
-    drawn = [Panel(title, "steps", "CPU seconds of a chain", lines) for title, lines in panels.items()]
-    return TEXTS.figure("run-time", drawn)
-
-
-def _trace_sentences(traces: pd.DataFrame, titles: Mapping[str, str]) -> list[str]:
-    """Return what 1,000 steps cost, and how far chains still are from each other at their ends."""
-    out = []
-    for title, law, part in _cases(traces, titles):
-        last = part[part["step"] == part["step"].max()]
-        steps, seconds = int(last["step"].iloc[0]), float(last["seconds"].mean())
-        ends = sorted(last["per_row"])
-        jumps = [abs(b - a) for a, b in pairwise(ends)]
-        out.append(f"Chains, {title}, {law}: {1000 * seconds / steps:.2f} CPU seconds per 1,000 steps; after {steps:,} "
-                   f"steps log weights per row from {ends[0]:.4f} to {ends[-1]:.4f} (neighbours at most "
-                   f"{max(jumps):.4f} apart), lists of {int(last['length'].min())} to {int(last['length'].max())} "
-                   "rules.")  # fmt: skip
-    return out
-
-
-TITLES = {
-    "mushroom": "mushroom",
-    "adult24": "Adult",
-    "kr-vs-kp": "kr-vs-kp",
-    "german-credit": "German credit",
-    "tic-tac-toe": "tic-tac-toe",
-}
-MIXED = 1.1  # split R-hat from which on chains have not mixed (Gelman et al., Bayesian Data Analysis, 2013)
-TEXTS = Texts("belardo2018", CHAINS=CHAINS, EACH=EACH, MIXED=MIXED)
-GROUPS = ["dataset", "law", "epsilon", "steps"]
-THESIS = tuple(OUT_OF_SAMPLE)
-OTHERS = tuple(name for name in TITLES if name not in THESIS)
-SIDES = {"auc": ("other rows", OUT_OF_SAMPLE), "train_auc": ("training rows", IN_SAMPLE)}
-
-MEANS: dict[str, Any] = {
-    "splits": ("seed", "nunique"), "rows": ("train_rows", "first"), "auc": "mean", "auc_sd": ("auc", "std"),
-    "train_auc": "mean", "train_auc_sd": ("train_auc", "std"), "rules": "mean", "rules_sd": ("rules", "std"),
-    **dict.fromkeys(("used", "width", "antecedents", "log_prior", "log_likelihood", "log_posterior"), "mean"),
-    "per_row": "mean", "r_hat": ("mixing", "median"), "mixed": "mean",
-}  # fmt: skip
-
-
 def _findings(results: pd.DataFrame) -> ExperimentFindings:
     """Return the figures, tables and sentences of all results that are there."""
-    followed = results[results["part"] == "trace"] if "part" in results else results.iloc[:0]
-    results = results.drop(followed.index)
-    chains = [
-        _trace_figure(followed, TITLES),
-        _convergence_figure(followed, TITLES, MIXED),
-        _time_figure(followed, TITLES),
-    ]
-    chains = [figure for figure in chains if figure.panels]
-    if not len(results):
-        return ExperimentFindings([], chains, _trace_sentences(followed, TITLES))
-    fits = results.assign(mixing=_mixing(results))
-    means = _averaged(fits)
-    first = means[means["steps"] == means.groupby(["dataset", "law"])["steps"].transform("min")]
-    longer = means[means["steps"] > means.groupby("dataset")["steps"].transform("min")]
-    figures = [
-        _auc_figure(first, "auc-by-epsilon", "as many steps as in the thesis", THESIS, SIDES),
-        _auc_figure(
-            longer, "auc-longer-chains", "ten (mushroom) and four (Adult) times the thesis's steps", THESIS, SIDES
-        ),
-        _auc_figure(first, "auc-further-data", "data that the thesis does not have", OTHERS, ("auc",)),
-        _mixing_figure(means),
-    ]
-    tables = [
-        TEXTS.table("interpretability", _interpretability(means)),
-        TEXTS.table("scores", _score_table(means)),
-    ]  # fmt: skip
-    said = [*sentences(fits, means, TITLES, MIXED), *_trace_sentences(followed, TITLES)]
-    return joined_findings(ExperimentFindings(tables, [*figures, *chains], said))
+    traces = where(results, part="trace") if "part" in results else results.iloc[:0]
+    fits = results.drop(traces.index)
+    nothing = dict.fromkeys(("means", "beside", "base", "private", "apart", "longer"), pd.DataFrame())
+    return DECLARED.findings(nothing | _trace_frames(traces) | (_fit_frames(fits) if len(fits) else {}))
 
 
-def _mixing(results: pd.DataFrame) -> pd.Series:
-    """Return the larger split R-hat of every fit, infinite where one is undefined."""
-    return results[["r_hat", "r_hat_length"]].astype(float).fillna(np.inf).max(axis=1)
-
-
-def _averaged(fits: pd.DataFrame) -> pd.DataFrame:
-    """Return means and standard deviations over seeds, a line per data set, law, budget and number of steps."""
+def _fit_frames(fits: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return the lists in frames: means, those with the fewest steps beside the thesis's, longer chains, other laws."""
+    mixing = fits[["r_hat", "r_hat_length"]].astype(float).fillna(np.inf).max(axis=1)
     posterior = fits["log_prior"] + fits["log_likelihood"]
-    known = fits.assign(log_posterior=posterior, per_row=posterior / fits["train_rows"], mixed=fits["mixing"] <= MIXED)
-    found = averages(known, GROUPS, MEANS)
-    order = {law: k for k, law in enumerate((PLAIN, *LAWS))}
-    place = [found["dataset"].map({name: k for k, name in enumerate(TITLES)}), found["law"].map(order)]
-    keyed = found.assign(first=place[0], second=place[1])
-    keyed = keyed.sort_values(["first", "second", "steps", "epsilon"], kind="stable", ignore_index=True)
-    return keyed.drop(columns=["first", "second"])
+    known = fits.assign(mixing=mixing, mixed=mixing <= MIXED, log_posterior=posterior,
+                        per_row=posterior / fits["train_rows"])  # fmt: skip
+    means = DECLARED.aggregate("means", known).sort_values(["steps", "epsilon"], kind="stable")
+    means = named_lines(named_lines(means, {law: law for law in (PLAIN, *LAWS)}, "law", "told"), TITLES)
+    means = means.reset_index(drop=True).astype({"rows": int})
+    means = means.assign(unmixed=~(means["r_hat"] <= MIXED))
+    groups, keys = means.groupby("dataset"), ["dataset", "law", "epsilon", "steps"]
+    sizes = ["splits", "rules", "rules_sd", "used", "width", "antecedents"]
+    scores = ["splits", "log_prior", "log_likelihood", "log_posterior", "per_row", "auc", "auc_sd", "train_auc",
+              "train_auc_sd", "r_hat", "mixed"]  # fmt: skip
+    long = DECLARED["LONG"]
+    printed = f"{long['least']} to {long['greatest']}"
+    lengths = means[[*keys, *sizes]].assign(published=np.where(means["dataset"] == long["dataset"], printed, ""))
+    theirs = PUBLISHED[["dataset", "epsilon", "outside", "inside"]]
+    theirs = theirs.rename(columns={"outside": "published_auc", "inside": "published_train_auc"})
+    longer = means["steps"] > groups["steps"].transform("min")
+    private = means[means["epsilon"].notna()].assign(finite=np.isfinite(means["r_hat"]))
+    private = private.assign(longer=np.where(longer[private.index], ", longer", ""))
+    base = means[means["law"].isin([PLAIN, BASE])]
+    few = base.groupby("dataset")["steps"].transform("min")
+    return {
+        "means": means, "private": private, "interpretability": lengths,
+        "scores": means[[*keys, *scores]].merge(theirs, on=["dataset", "epsilon"], how="left"),
+        "first": _drawn(means[means["steps"] == means.groupby(["dataset", "law"])["steps"].transform("min")]),
+        "more": _drawn(means[longer]), "base": base[base["steps"] == few], "longer": _longer(means),
+        "plain-mixing": _plain_mixing(means, longer), "thesis": PUBLISHED.dropna(subset=["epsilon"]).iloc[::-1],
+        "apart": _laws_apart(fits), "beside": _beside(base[base["steps"] == few].assign(few=few)),
+    }  # fmt: skip
 
 
-def _auc_figure(
-    means: pd.DataFrame, name: str, which: str, datasets: Iterable[str], sides: Iterable[str]
-) -> PanelFigure:
-    """Return AUC against the budget: a panel per data set and side, a line per law, the plain list dashed."""
-    panels = []
-    for dataset, side in product(datasets, sides):
-        some = where(means, dataset=dataset)
-        budgets = sorted(some["epsilon"].dropna().unique().tolist())
-        rows, published = SIDES[side]
-        if not budgets:
-            continue
-        drawn = [_line(part, law, side) for law in LAWS if len(part := where(some, law=law))]
-        plain = where(some, law=PLAIN)
-        if len(plain):
-            hollow = [bool(plain["r_hat"].iloc[0] > MIXED)] * len(budgets)
-            drawn.append(replace(level("plain BRL", budgets, float(plain[side].iloc[0])), hollow=hollow))
-        if known := {e: v for e, v in published.get(dataset, {}).items() if e is not None}:
-            drawn.append(PlotLine("thesis", sorted(known), [known[e] for e in sorted(known)], style="points"))
-        title = f"{TITLES[dataset]}, {int(some['rows'].iloc[0]):,} training rows, on {rows}"
-        panels.append(Panel(title, "epsilon", "AUC", drawn, x_scale="log"))
-    return TEXTS.figure(name, panels, about="auc", which=which)
+def _drawn(means: pd.DataFrame) -> pd.DataFrame:
+    """Return private lists with bands of one standard error, and beside them what the plain list has."""
+    found, plain = means[means["epsilon"].notna()], where(means, law=PLAIN)
+    for side in ("auc", "train_auc"):
+        error = found[f"{side}_sd"] / np.sqrt(found["splits"])
+        found = found.assign(**{f"{side}_low": found[side] - error, f"{side}_high": found[side] + error})
+    first = plain.assign(unmixed=plain["r_hat"] > MIXED).drop_duplicates("dataset").set_index("dataset")
+    own = {f"plain_{name}": found["dataset"].map(first[name]) for name in ("auc", "train_auc", "unmixed")}
+    return found.assign(unmixed=found["r_hat"] > MIXED, **own)
 
 
-def _line(part: pd.DataFrame, label: str, side: str) -> PlotLine:
-    """Return one law's mean AUC by budget, hollow where chains have not mixed."""
-    part = part.sort_values("epsilon")
-    error = part[f"{side}_sd"] / np.sqrt(part["splits"])
-    part = part.assign(low=part[side] - error, high=part[side] + error)
-    return series(label, part, "epsilon", side, ("low", "high"), part["r_hat"] > MIXED)
+def _plain_mixing(means: pd.DataFrame, longer: pd.Series) -> pd.DataFrame:
+    """Return how the plain list's chains mixed, at every budget of the others."""
+    plain = where(means[np.isfinite(means["r_hat"])], law=PLAIN)
+    plain = plain.assign(longer=np.where(longer[plain.index], ", longer", ""))
+    budgets = means[["dataset", "epsilon"]].dropna().drop_duplicates().sort_values("epsilon")
+    return plain.drop(columns="epsilon").merge(budgets, on="dataset")
 
 
-def _mixing_figure(means: pd.DataFrame) -> PanelFigure:
-    """Return split R-hat against the budget for the thesis's data, a line per law and length of chains."""
-    panels = []
-    for dataset in THESIS:
-        some, drawn = where(means, dataset=dataset), []
-        budgets = sorted(some["epsilon"].dropna().unique().tolist())
-        for (law, steps), part in some[np.isfinite(some["r_hat"])].groupby(["law", "steps"], sort=False):
-            label = f"{law}{', longer' if steps > some['steps'].min() else ''}"
-            if law == PLAIN:
-                drawn.append(level(label, budgets, float(part["r_hat"].iloc[0])))
-            else:
-                drawn.append(series(label, part.sort_values("epsilon"), "epsilon", "r_hat"))
-        if budgets:
-            drawn.append(level("have mixed below", budgets, MIXED))
-            title = f"{TITLES[dataset]}, {int(some['rows'].iloc[0]):,} rows"
-            panels.append(Panel(title, "epsilon", "split R-hat", drawn, "log", "log"))
-    return TEXTS.figure("mixing", panels)
+def _beside(base: pd.DataFrame) -> pd.DataFrame:
+    """Return AUC in words beside the thesis's."""
+    found = PUBLISHED.merge(base, on=["dataset", "epsilon"])
+    free = found["epsilon"].isna()
+    several = [
+        f" ± {sd:.3f}" if splits > 1 else "" for sd, splits in zip(found["auc_sd"], found["splits"], strict=True)
+    ]
+    deviations = ["" if np.isnan(one) else f" ± {one:.3f}" for one in found["deviation"]]
+    return found.assign(
+        name=[PLAIN if plain else f"epsilon {e:g}" for plain, e in zip(free, found["epsilon"], strict=True)],
+        spread=[f"{auc:.3f}{sd}" for auc, sd in zip(found["auc"], several, strict=True)],
+        printed=[f"{auc:.3f}{sd}" for auc, sd in zip(found["outside"], deviations, strict=True)],
+    )
 
 
-def _interpretability(means: pd.DataFrame) -> pd.DataFrame:
-    """Return how long lists are."""
-    columns = ["splits", "rules", "rules_sd", "used", "width", "antecedents"]
-    table = means[[*GROUPS, *columns]].copy()
-    known = [LENGTHS.get(name) for name in table["dataset"]]
-    table["published"] = ["" if pair is None else f"{pair[0]} to {pair[1]}" for pair in known]
-    return table
+def _laws_apart(fits: pd.DataFrame) -> pd.DataFrame:
+    """Return what the other laws change in AUC on the same splits, each with its fewest steps."""
+    keys = ["dataset", "epsilon", "seed"]
+    some = fits[fits["epsilon"].notna()]
+    some = some[some["steps"] == some.groupby(["dataset", "law"])["steps"].transform("min")]
+    base = where(some, law=BASE)[[*keys, "auc", "steps"]].rename(columns={"steps": "base_steps"})
+    both = some[~some["law"].isin([BASE])].merge(base, on=keys, suffixes=("", "_base"))
+    both = both.assign(apart=both["auc"] - both["auc_base"]).dropna(subset=["apart"])
+    found = both.groupby(["dataset", "base_steps", "law", "steps", "epsilon"], as_index=False)["apart"].agg(
+        ["mean", "std", "count"]
+    )
+    found = found[found["count"] > 1].assign(error=lambda lines: lines["std"] / np.sqrt(lines["count"]))
+    return named_lines(named_lines(found, {law: law for law in LAWS}, "law", "told"), TITLES)
 
 
-def _score_table(means: pd.DataFrame) -> pd.DataFrame:
-    """Return log posteriors and AUC, beside the thesis's."""
-    columns = ["splits", "log_prior", "log_likelihood", "log_posterior", "per_row", "auc", "auc_sd", "train_auc",
-               "train_auc_sd", "r_hat", "mixed"]  # fmt: skip
-    table = means[[*GROUPS, *columns]].copy()
-    lines = table[["dataset", "epsilon"]].to_dict("records")
-    for side, (_, published) in SIDES.items():
-        table[f"published_{side}"] = [
-            published.get(line["dataset"], {}).get(None if np.isnan(line["epsilon"]) else line["epsilon"])
-            for line in lines
-        ]
-    return table
+def _longer(means: pd.DataFrame) -> pd.DataFrame:
+    """Return the AUC of the fewest and of the most steps."""
+    some = where(means, law=BASE).sort_values("epsilon", ascending=False)
+    ends = [some[some["steps"] == some.groupby("dataset")["steps"].transform(end)] for end in ("min", "max")]
+    more = ends[1][["dataset", "epsilon", "steps", "auc"]].rename(columns={"steps": "more_steps", "auc": "more_auc"})
+    found = ends[0].merge(more, on=["dataset", "epsilon"])
+    return named_lines(found[found["steps"] < found["more_steps"]], TITLES)
+
+
+def _trace_frames(traces: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return the chains that were followed, split R-hat by steps walked, and mean seconds by steps."""
+    if not len(traces):
+        return {"traces": traces}
+    title = [
+        f"{TITLES[name]}, {rows:,} rows"
+        for name, rows in zip(traces["dataset"], traces["rows"].astype(int), strict=True)
+    ]
+    budget = [f", epsilon {e:g}" if np.isfinite(e) else "" for e in traces["epsilon"].astype(float)]
+    traces = traces.assign(title=title, told=traces["law"] + budget).astype({"step": int, "length": int})
+    mixing = []
+    for (name, told), part in traces.groupby(["title", "told"], sort=False):
+        chains = [one["per_row"].to_numpy() for _, one in part.groupby("chain")]
+        for end in np.unique(np.linspace(8, len(chains[0]), 20).astype(int)).tolist():
+            value = split_r_hat([chain[:end] for chain in chains])
+            if value is not None:
+                mixing.append({"title": name, "told": told, "steps": end * EACH, "r_hat": value})
+    seconds = traces.groupby(["title", "told", "step"], as_index=False, sort=False)["seconds"].mean()
+    return {"traces": traces, "convergence": pd.DataFrame(mixing), "run-time": seconds}
 
 
 BUDGETS = (0.01, 0.1, 0.5, 0.9)
@@ -363,22 +251,4 @@ def _chunks(setting: ChainSetting, law: str, epsilon: float | None, steps: int, 
     return in_chunks(setting.dataset, named, runs, CHUNK, seconds)
 
 
-FIGURES: dict[str, dict[str, tuple[Scalar, ...]]] = {
-    "auc-by-epsilon": {"steps": (1_500, 3_000), "seeds": tuple(range(1, CHUNK + 1))},
-    "auc-longer-chains": {"steps": (1_500, 15_000, 3_000, 12_000), "seeds": tuple(range(1, CHUNK + 1))},
-    "auc-further-data": {"steps": (6_000, 1_500), "seeds": tuple(range(1, CHUNK + 1))},
-    "mixing": {"seeds": tuple(range(1, CHUNK + 1))},
-    **{name: {"part": ("trace",)} for name in ("traces", "convergence", "run-time")},
-}
-
-
-EXPERIMENT = Experiment(
-    "belardo2018",
-    "what differentially private Bayesian rule lists cost in AUC, and how long they are",
-    "Belardo, Knowledge Discovery From Sensitive Data: Differentially Private Bayesian Rule Lists, Colgate University, "
-    "2018: Tables 6.1, 6.2 and A.1.",
-    _points,
-    _run_point,
-    _findings,
-    figures=FIGURES,
-)
+EXPERIMENT = DECLARED.experiment(_points, _run_point, _findings)

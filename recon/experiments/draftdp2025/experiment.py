@@ -31,8 +31,8 @@ from recon.experiments.draft2024.questions import (
     short,
     timed,
 )
-from recon.experiments.draftdp2025.findings import findings
-from recon.experiments.experiment import Experiment, Point, Row, Scalar, Size
+from recon.experiments.draftdp2025.findings import DECLARED, findings
+from recon.experiments.experiment import Point, Row, Scalar, Size
 from recon.queries.noisy.likely_worlds import sampled
 from recon.queries.questions.questions import reconstruct
 from solvers.foundation.errors import ReconError
@@ -233,22 +233,4 @@ def _grid(
         yield Point(name, named | {"draws": draws, "cap_seconds": seconds}, COSTS[name] + (10.0 if draws else 0.0))
 
 
-FIGURES: dict[str, dict[str, tuple[Scalar, ...]]] = {
-    "errors-by-trees": {"depth": (DEPTH,)},
-    "errors-by-depth": {"trees": (10,)},
-    "errors-by-accuracy": {"rows": (ROWS,)},
-    "posterior": {"draws": (DRAWS,)},
-}
-
-
-EXPERIMENT = Experiment(
-    "draftdp2025",
-    "how much of their training rows forests with noisy counts give back",
-    "Gorgé, Ferry, Gambs, Vidal, Training Set Reconstruction from Differentially Private Forests: How Effective is "
-    "DP?, arXiv:2502.05307 (2025), SaTML 2026.",
-    _points,
-    _run,
-    findings,
-    needs={"sklearn": "sklearn"},
-    figures=FIGURES,
-)
+EXPERIMENT = DECLARED.experiment(_points, _run, findings)

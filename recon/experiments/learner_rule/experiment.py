@@ -6,75 +6,81 @@ The table of bits by depth, rows, data set and learner, figures, and what they s
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
-from recon.experiments.drawing import Panel, PanelFigure, PlotLine
-from recon.experiments.experiment import Experiment, ExperimentFindings, Point, ResultTable, Scalar, Size
-from recon.experiments.findings import Texts
+from recon.experiments.declaration import Declaration, named_lines, records, where
+from recon.experiments.experiment import ExperimentFindings, Point, Scalar, Size
 from recon.experiments.learner_rule.fits import run
 
-TEXTS = Texts("learner_rule")
-
-TITLES = {"compas27": "COMPAS (27 columns)", "adult24": "Adult (24 columns)"}
-LEFT_OUT = "limits"
+DECLARED = Declaration("learner_rule")
 
 
 def _findings(results: pd.DataFrame) -> ExperimentFindings:
     """Return the tables, figures and sentences of all results that are there."""
-    done = results[results["reason"].fillna("") == ""]
-    exact = done[done["question"].isin(["tree", "rule list"])].copy()
-    tables = [ResultTable("bits", _bits_table(exact), BITS)] if len(exact) else []
-    for question, make, about in FINDINGS_OTHERS:
-        some = done[done["question"] == question]
-        if len(some):
-            tables.append(ResultTable(question, make(some), about))
-    missing = results[results["reason"].fillna("") != ""]
-    if len(missing):
-        kept = [c for c in ("question", "dataset", "used_rows", "depth", "reason") if c in missing]
-        tables.append(ResultTable(LEFT_OUT, missing[kept].reset_index(drop=True), "Points without a figure, and why."))
-    trees = exact[exact["question"] == "tree"] if len(exact) else exact
-    figures = [_depth_figure(trees)] if len(trees) else []
-    sentences = [*_tree_sentences(trees), *_list_sentences(exact), *_person_sentences(done), *_group_sentences(done)]
-    return ExperimentFindings(tables, [f for f in figures if f.panels], sentences)
-
-
-BITS = (
-    "What knowing the learner adds, exact (`assigned`; where two numbers are given they are rigorous bounds). "
-    "`world_bits`: log2 of the worlds that the counts leave; `counts`: bits that they remove of one bit per row and "
-    "column; `inner`: bits that the comparisons at splits remove beside, `extra`: with what open leaves say; `strict`: "
-    "if every seed must give this model (inf: no data set has that); `leaves`: the part of open leaves; `per_row`: "
-    "extra bits per training row."
-)
+    missing = results["reason"].fillna("") != ""
+    done, limits = results[~missing], results[missing]
+    kept = [c for c in ("question", "dataset", "used_rows", "depth", "reason") if c in limits]
+    exact = _with_texts(where(done, question=("tree", "rule list")))
+    asked, trees, lists = (where(some, question=question) for some, question in
+                           ((done, "persons"), (exact, "tree"), (exact, "rule list")))  # fmt: skip
+    drawn = where(trees, criterion="gini", leaf=1)
+    trees, lists = (some.sort_values(by) if len(some) else some for some, by in ((trees, "per"), (lists, "extra_low")))
+    names = [c for c in asked if str(c).startswith(("members", "others", "values_"))]
+    columns = ["dataset", "used_rows", "trees", "depth", "size", "accuracy"]
+    bits = ["dataset", "used_rows", "depth", "size", "world_bits", "removed_at_least", "estimate", "events"]
+    frames = {
+        "bits": _bits_table(exact), "trees": trees, "lists": lists, "asked": asked, "limits": limits[kept],
+        "persons": asked[["dataset", "used_rows", "depth", *names]] if len(asked) else asked,
+        "forest": _with_intervals(where(done, question="forest"), columns, counts="counts", extra="extra"),
+        "groups": _with_intervals(where(done, question="groups"), bits, interval="extra"),
+        "drawn": named_lines(drawn, DECLARED["TITLES"]),
+    }  # fmt: skip
+    found = records(trees)
+    return DECLARED.findings(
+        frames, ends=list(zip(("Least", "Most"), (found[0], found[-1]), strict=True)) if found else []
+    )
 
 
 def _bits_table(exact: pd.DataFrame) -> pd.DataFrame:
     """Return the table: one line per model."""
-    return pd.DataFrame({
-        "dataset": exact["dataset"],
-        "learner": [_learner_text(row) for row in exact.to_dict("records")],
-        "rows": exact["used_rows"].astype(int),
-        "leaves_or_rules": exact["size"].astype(int),
-        "accuracy": exact["accuracy"],
-        "world_bits": exact["world_bits"],
-        "counts": exact["counts_low"],
-        "inner": [_interval(a, b) for a, b in zip(exact["inner_low"], exact["inner_high"], strict=True)],
-        "extra": [_interval(a, b) for a, b in zip(exact["extra_low"], exact["extra_high"], strict=True)],
-        "strict": [_interval(a, b) for a, b in zip(exact["strict_low"], exact["strict_high"], strict=True)],
-        "leaves": exact["leaves_bits"],
-        "per_row": exact["extra_low"] / exact["used_rows"],
-    }).sort_values(["dataset", "learner", "rows"], kind="stable", ignore_index=True)  # fmt: skip
+    if not len(exact):
+        return exact
+    names = {"text": "learner", "used_rows": "rows", "size": "leaves_or_rules", "counts_low": "counts",
+             "leaves_bits": "leaves", "per": "per_row"}  # fmt: skip
+    shown = ["dataset", "text", "used_rows", "size", "accuracy", "world_bits", "counts_low"]
+    exact = _with_texts(exact).astype({"size": int})
+    found = _with_intervals(exact, [*shown, "leaves_bits", "per"], **{k: k for k in ("inner", "extra", "strict")})
+    found = found[[*shown, "inner", "extra", "strict", "leaves_bits", "per"]].rename(columns=names)
+    return found.sort_values(["dataset", "learner", "rows"], kind="stable", ignore_index=True)
 
 
-def _learner_text(row: dict[Hashable, Any]) -> str:
+def _with_texts(exact: pd.DataFrame) -> pd.DataFrame:
+    """Return lines of models with their learners in words and the bits per row that the rule removes."""
+    if not len(exact):
+        return exact
+    rows = exact["used_rows"].astype(int)
+    return exact.assign(text=[*map(_learner_text, records(exact))], used_rows=rows, per=exact["extra_low"] / rows)
+
+
+def _learner_text(row: Mapping[str, Any]) -> str:
     """Return the learner of a row in a few words."""
     if row["question"] == "rule list":
         return f"GreedyRL, support {row['support']:g}, {int(row['length'])} rules"
     leaf = int(row["leaf"])
     depth = f"{int(row['depth']):2d}"
     return f"tree {row['criterion']}, depth {depth}" + (f", {leaf} rows per leaf" if leaf > 1 else "")
+
+
+def _with_intervals(some: pd.DataFrame, columns: list[str], **intervals: str) -> pd.DataFrame:
+    """Return columns of lines, and further ones of both ends as text."""
+    if not len(some):
+        return some
+    found = {name: [_interval(a, b) for a, b in zip(some[f"{of}_low"], some[f"{of}_high"], strict=True)]
+             for name, of in intervals.items()}  # fmt: skip
+    return some[columns].assign(**found)
 
 
 def _interval(low: float, high: float) -> str:
@@ -86,113 +92,6 @@ def _interval(low: float, high: float) -> str:
     return f"{math.floor(low * 1000) / 1000:,.3f} to " + (
         f"{math.ceil(high * 1000) / 1000:,.3f}" if math.isfinite(high) else "inf"
     )
-
-
-def _person_table(some: pd.DataFrame) -> pd.DataFrame:
-    """Return verdicts that the rule alone gives, a line per model."""
-    names = [c for c in some.columns if c.startswith(("members", "others", "values_"))]
-    return some[["dataset", "used_rows", "depth", *names]].reset_index(drop=True)
-
-
-def _forest_table(some: pd.DataFrame) -> pd.DataFrame:
-    """Return bounds for forests."""
-    extra = [_interval(a, b) for a, b in zip(some["extra_low"], some["extra_high"], strict=True)]
-    counts = [_interval(a, b) for a, b in zip(some["counts_low"], some["counts_high"], strict=True)]
-    kept = some[["dataset", "used_rows", "trees", "depth", "size", "accuracy"]].reset_index(drop=True)
-    return kept.assign(counts=counts, extra=extra)
-
-
-def _group_table(some: pd.DataFrame) -> pd.DataFrame:
-    """Return estimates beside rigorous bounds."""
-    extra = [_interval(a, b) for a, b in zip(some["extra_low"], some["extra_high"], strict=True)]
-    kept = some[["dataset", "used_rows", "depth", "size", "world_bits", "removed_at_least", "estimate", "events"]]
-    return kept.reset_index(drop=True).assign(interval=extra)
-
-
-FINDINGS_OTHERS: tuple[tuple[str, Callable[[pd.DataFrame], pd.DataFrame], str], ...] = (
-    ("persons", _person_table, "Persons under a tree's rule: the first rows that were trained on (`members`) and rows "
-     "that were not (`others`); certain and impossible, and those that are so only by the rule (`_by_rule`). `ratio`: "
-     "probability of being in the data under the rule over that without. `values`: of columns of members whose other "
-     "columns and label are known: asked, certain by the counts, certain only by the rule."),
-    ("forest", _forest_table, "Forests, `bootstrap=False`: bounds on the bits (`ordered`) that the counts remove, and "
-     "that the hard facts of thresholds and leaves remove beside. Which columns were drawn at a node is not used."),
-    ("groups", _group_table,
-     "Trees where one-hot groups are attributes of several values: an estimate of the bits that "
-     "the rule removes with its interval at confidence .95, not exact, beside the bits that the conditions on single "
-     "binary columns remove for certain (`removed_at_least`)."),
-)  # fmt: skip
-
-
-def _depth_figure(trees: pd.DataFrame) -> PanelFigure:
-    """Return extra bits per row by depth: a panel per data set, a line per number of rows."""
-    panels = []
-    plain = trees[(trees["criterion"] == "gini") & (trees["leaf"] == 1)]
-    for dataset, title in TITLES.items():
-        lines = []
-        of_it = plain[plain["dataset"] == dataset].sort_values("depth")
-        for rows in sorted(set(of_it["used_rows"])):
-            part = of_it[of_it["used_rows"] == rows]
-            share = part["extra_low"] / part["used_rows"]
-            lines.append(PlotLine(f"{int(rows):,} rows", part["depth"].tolist(), share.tolist()))
-        if lines:
-            panels.append(Panel(title, "depth", "bits per row that the rule removes", lines))
-    return TEXTS.figure("by-depth", panels)
-
-
-def _tree_sentences(trees: pd.DataFrame) -> list[str]:
-    """Return where a tree's rule gives away most and least, beside the counts."""
-    if not len(trees):
-        return []
-    ordered = trees.assign(per=trees["extra_low"] / trees["used_rows"]).sort_values("per").to_dict("records")
-    out = []
-    for word, row in (("Least", ordered[0]), ("Most", ordered[-1])):
-        out.append(
-            f"{word} per row: {row['dataset']}, {int(row['used_rows']):,} rows, {_learner_text(row)}: "
-            f"{row['extra_low']:,.3f} bits ({row['per']:.4f} per row) beside {row['counts_low']:,.1f} of the counts."
-        )
-    more = trees[trees["extra_low"] > trees["counts_low"]]
-    out.append(f"Of {len(trees)} trees the rule removes more bits than the counts in {len(more)}.")
-    leaves = trees[trees["leaves_bits"] > trees["extra_low"] / 2]
-    out.append(f"Leaves that were not split remove more than the splits in {len(leaves)} of {len(trees)} trees.")
-    return out
-
-
-def _list_sentences(exact: pd.DataFrame) -> list[str]:
-    """Return what the rule of greedy lists removes at most."""
-    lists = exact[exact["question"] == "rule list"] if len(exact) else exact
-    if not len(lists):
-        return []
-    row = lists.sort_values("extra_low").to_dict("records")[-1]
-    return [
-        f"Rule lists: at most {row['extra_low']:,.3f} bits ({row['dataset']}, {int(row['used_rows']):,} rows, "
-        f"{_learner_text(row)}), beside {row['counts_low']:,.1f} of the counts."
-    ]
-
-
-def _person_sentences(done: pd.DataFrame) -> list[str]:
-    """Return how many persons and values the rule alone decides."""
-    some = done[done["question"] == "persons"]
-    if not len(some):
-        return []
-    asked = int((some["members"] + some["others"]).sum())
-    names = [[f"{who}_{word}_by_rule" for who in ("members", "others")] for word in ("certain", "impossible")]
-    sure, never = (int(some[pair].to_numpy().sum()) for pair in names)
-    values, held = int(some["values_asked"].sum()), int(some["values_certain_by_rule"].sum())
-    return [
-        f"Of {asked:,} persons asked about under {len(some)} trees {sure:,} become certain and {never:,} impossible "
-        f"only by the rule; of {values:,} values of members {held:,} become certain only by it."
-    ]
-
-
-def _group_sentences(done: pd.DataFrame) -> list[str]:
-    """Return the estimates in words."""
-    some = done[done["question"] == "groups"].to_dict("records")
-    return [
-        f"One-hot groups as attributes, {row['dataset']}, {int(row['used_rows']):,} rows, depth {int(row['depth'])}: "
-        f"about {row['estimate']:,.1f} bits ({_interval(row['extra_low'], row['extra_high'])} at confidence .95), "
-        f"of {row['world_bits']:,.1f} bits of worlds."
-        for row in some
-    ]
 
 
 DEPTHS = tuple(range(1, 11))
@@ -265,13 +164,4 @@ def _groups(dataset: str, rows: int, depth: int) -> Point:
     return _question_point(dataset, "groups", rows, 5.0 * depth, MANY_CAP, **named)
 
 
-EXPERIMENT = Experiment(
-    "learner_rule",
-    "what knowing how a model was chosen gives away beside its counts",
-    "The open question of Ferry, Aïvodji, Gambs, Huguet, Siala, Probabilistic Dataset Reconstruction from "
-    "Interpretable Models, SaTML 2024 (arXiv 2308.15099): what an adversary learns who knows the learner's rule.",
-    _points,
-    run,
-    _findings,
-    figures={"by-depth": {"question": ("tree",), "criterion": ("gini",), "leaf": (1,), "rows": ROWS}},
-)
+EXPERIMENT = DECLARED.experiment(_points, run, _findings)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from recon.experiments.experiment import Experiment, Point, Scalar, Size, in_chunks
-from recon.experiments.ly2024.findings import OF_THE_PAPER, REPAIRED, findings
+from recon.experiments.experiment import Point, Scalar, Size, in_chunks
+from recon.experiments.ly2024.findings import DECLARED, findings
 from recon.experiments.ly2024.fits import GREEDY, MECHANISMS, UNBOUNDED, run
 
 BUDGETS = (0.01, 0.1, 0.5, 1.0, 5.0, 10.0, 100.0)
@@ -37,7 +37,6 @@ SETTINGS = (
     TableSetting("adult24", "age", 2, 0.05, 50, 25, 0.09),
     TableSetting("german-credit", "", 1, 0.12, 100, 50, 0.035),
 )
-SUPPORTS = (0.05, 0.12)
 ONLY_GREEDY = (
     (GREEDY, TableSetting("adult24", "gender, age", 2, 0.05, 50, 25, 0.1)),
     (UNBOUNDED, TableSetting("compas27", "", 2, 0.0, 100, 25, 0.1)),
@@ -82,22 +81,4 @@ def _chunks(setting: TableSetting, learner: str, epsilon: float | None, size: Si
     return in_chunks(setting.dataset, named, runs, chunk, setting.cost * COSTLY.get(learner, 0.8))
 
 
-FIGURES: dict[str, dict[str, tuple[Scalar, ...]]] = {
-    "noise-amplitude": {"learner": (GREEDY,), "part": ("attack",)},  # by formula: some point to begin with
-    "accuracy": {"learner": (GREEDY, *OF_THE_PAPER), "support": SUPPORTS},
-    "accuracy-repaired": {"learner": (GREEDY, *REPAIRED), "support": SUPPORTS},
-    "membership": {"part": ("attack",)},
-}
-
-
-EXPERIMENT = Experiment(
-    "ly2024",
-    "what differentially private greedy rule lists cost in accuracy, and what they give away",
-    "Ly, Ferry, Huguet, Gambs, Aïvodji, Smooth Sensitivity for Learning Differentially-Private yet Accurate Rule "
-    "Lists, 2024 (arXiv 2403.13848): accuracy by epsilon, and the table of accuracies and vulnerabilities.",
-    _points,
-    run,
-    findings,
-    needs={"sklearn": "sklearn"},
-    figures=FIGURES,
-)
+EXPERIMENT = DECLARED.experiment(_points, run, findings)

@@ -1,0 +1,276 @@
+"""Experiments as data: what `papers/NAME.toml` declares, and the one engine that makes findings of it.
+
+`[experiment]`: what is run again, where it is from, and what it needs. `[values]`: constants and names that all texts
+may use. `[published.NAME]`: figures of others, as CSV. `[aggregates.NAME]`: groups, and a line "names: [column]
+aggregate" per kind of column. `[tables.NAME]`: what a table shows. `[figures.NAME]`: panels per facet (columns of the
+frame of that name, or of `frame`), each with layers: lines per label, of columns x and y. `sentences`: a template of
+Jinja whose lines that begin with "- " begin a sentence. Templates of labels, titles and texts are `str.format`'s.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from importlib import resources
+from string import Formatter
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from recon.experiments.drawing import Panel, PanelFigure, PlotLine
+from recon.experiments.experiment import Experiment, ExperimentFindings, Point, ResultTable, Row, Size
+from solvers.foundation.limits import Limits
+
+Line = dict[str, Any]
+Spec = dict[str, Any]
+Frames = Mapping[str, pd.DataFrame]
+SHARED = ("x", "y", "x_scale", "y_scale", "unit")  # of a panel, as drawing has them
+LIMITS_OF_SPACE = ((re.compile(r"\s+([,;)]|[.:](?=\s|$))"), r"\1"), (re.compile(r"\(\s+"), "("))
+
+
+class Declaration:
+    """What is declared of an experiment, with values that all of its texts may name."""
+
+    def __init__(self, name: str, **values: object) -> None:
+        text = (resources.files("recon.experiments") / "papers" / f"{name}.toml").read_text(encoding="utf-8")
+        self.name, self._parts = name, tomllib.loads(text)
+        self.values: dict[str, Any] = {**self._parts.get("values", {}), **values}
+        for key, value in self.values.items():
+            self.values[key] = " ".join(value.split()) if isinstance(value, str) else value
+
+    def __getitem__(self, name: str) -> Any:
+        """Return a value."""
+        return self.values[name]
+
+    def experiment(
+        self, points: Callable[[Size], list[Point]], run: Callable[[Point, pd.DataFrame | None, Limits], list[Row]],
+        findings: Callable[[pd.DataFrame], ExperimentFindings],
+    ) -> Experiment:  # fmt: skip
+        """Return the experiment that is declared, of its points, what one gives, and what all of them say."""
+        told = self._parts["experiment"]
+        figures = {
+            name: {key: tuple(None if pd.isna(one) else one for one in some) for key, some in spec["points"].items()}
+            for name, spec in self._figures.items() if "points" in spec
+        }  # fmt: skip
+        return Experiment(self.name, told["about"], " ".join(told["source"].split()), points, run, findings,
+                          told.get("version", 1), told.get("needs", {}), figures)  # fmt: skip
+
+    def published(self, name: str) -> pd.DataFrame:
+        """Return figures of others; a text that is empty stands for none, in other columns for a missing number."""
+        text = self._parts["published"][name]
+        return pd.read_csv(io.StringIO(text), skipinitialspace=True, dtype=str, keep_default_na=False).apply(_numbers)
+
+    def aggregate(self, name: str, frame: pd.DataFrame, **how: Any) -> pd.DataFrame:
+        """Return a line per group of what is declared; columns that the frame lacks are missing in every line.
+
+        Groups are those of the keys, missing values among them, sorted or in the order in which they come; `how`: the
+        aggregates that have no name in pandas, by theirs.
+        """
+        spec = self._parts["aggregates"][name]
+        wanted = dict(_aggregates(spec["values"], how))
+        lacking = [column for column, _ in wanted.values() if column not in frame]
+        frame = frame.reindex(columns=list(dict.fromkeys([*frame.columns, *lacking]))) if lacking else frame
+        groups = frame.groupby(spec["by"], as_index=False, dropna=False, sort=spec.get("sort", False))
+        return groups.agg(**wanted)
+
+    def findings(self, frames: Frames, panels: Mapping[str, Sequence[Panel]] | None = None, **more: Any
+                 ) -> ExperimentFindings:  # fmt: skip
+        """Return the tables that have lines, the figures that have panels, and the sentences.
+
+        `panels`: of figures that are drawn otherwise than by layers; `more`: what sentences name beside frames.
+        """
+        tables = [
+            ResultTable(name, frame.reset_index(drop=True), self._filled(spec["about"], spec))
+            for name, spec in self._parts.get("tables", {}).items()
+            if len(frame := frames.get(spec.get("frame", name), pd.DataFrame())) or "always" in spec
+        ]  # fmt: skip
+        figures = [
+            PanelFigure(name, self._filled(spec["about"], spec), shown)
+            for name, spec in self._figures.items()
+            if (shown := (panels or {}).get(name) or list(self._panels(name, spec, frames)))
+        ]  # fmt: skip
+        return ExperimentFindings(tables, figures, self.sentences({**frames, **more}))
+
+    @cached_property
+    def _figures(self) -> dict[str, Spec]:
+        """Return the figures; one that is `like` another has what that one has and does not say otherwise itself."""
+        found: dict[str, Spec] = {}
+        for name, spec in self._parts.get("figures", {}).items():
+            found[name] = {**found.get(spec.get("like", ""), {}), **spec}
+        return found
+
+    def _filled(self, text: str, values: Mapping[str, object]) -> str:
+        return " ".join(text.split()).format_map({**self.values, **values})
+
+    def sentences(self, known: Mapping[str, Any]) -> list[str]:
+        """Return the sentences that the results allow."""
+        from jinja2 import Environment, StrictUndefined
+
+        template = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+        template.filters.update({"f": format, "each": _each, "lines": records, "where": where, "at": _first})
+        template.globals.update({"groups": _groups, "int": int, "float": float, "len": len})
+        text = template.from_string(self._parts.get("sentences", "")).render({**self.values, **known})
+        return [_closed_up(part) for part in re.split(r"(?m)^[ \t]*- ", text)[1:]]
+
+    def _panels(self, name: str, spec: Spec, frames: Frames) -> Iterator[Panel]:
+        """Yield the panels of a figure, all those of one facet together."""
+        frame = self._part(spec, frames.get(spec.get("frame", name), pd.DataFrame()))
+        facet = spec.get("facet", [])
+        for _, part in _groups(frame, facet):
+            first = {**self.values, **spec, **records(part.head(1))[0]}
+            for plot in spec.get("panels", [spec]):
+                by = [*facet, *plot.get("by", [])]
+                lines = [line for values, some in _groups(part, by) for layer in plot["layers"]
+                         for line in self._lines(layer, some, dict(zip(by, values, strict=True)), frames)]  # fmt: skip
+                if any(line.style != "dashed" or line.like for line in lines):
+                    shared = {name: plot[name] for name in SHARED if name in plot}
+                    shared = {name: one.format_map(first) if isinstance(one, str) else one
+                              for name, one in shared.items()}  # fmt: skip
+                    names = {float(at): text for at, text in plot.get("names", {}).items()}
+                    yield Panel(plot.get("title", spec.get("title", "")).format_map(first), lines=lines, names=names,
+                                **shared)  # fmt: skip
+
+    def _part(self, spec: Spec, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return the lines of a frame that are asked for, sorted if so."""
+        if len(frame) and "where" in spec:
+            frame = frame.query(spec["where"], local_dict=self.values)
+        return frame.sort_values(spec["sort"], kind="stable") if "sort" in spec and len(frame) else frame
+
+    def _lines(self, layer: Spec, part: pd.DataFrame, facet: Mapping[str, Any], frames: Frames) -> Iterator[PlotLine]:
+        """Yield the lines of a layer, one per label; a `level` or `diagonal` is one dashed line over `over`."""
+        if "frame" in layer:
+            part = frames.get(layer["frame"], pd.DataFrame())
+            part = where(part, **facet)
+        part = self._part(layer, part)
+        for _, some in _groups(part, [field for field in _fields(layer["label"]) if field not in self.values]):
+            first = {**self.values, **records(some.head(1))[0]}
+            label, like = (layer.get(word, "").format_map(first) for word in ("label", "like"))
+            if "over" in layer:
+                yield from _reference(label, layer, some, like)
+            elif some[layer["y"]].notna().any():
+                low, high = (_values(some, name) for name in layer.get("band", ("", "")))
+                hollow = [bool(one) for one in some[layer["hollow"]]] if "hollow" in layer else None
+                x, y = some[layer["x"]].tolist(), some[layer["y"]].tolist()
+                yield PlotLine(label, x, y, low, high, hollow, layer.get("style", "line"), like)
+
+
+def _values(part: pd.DataFrame, name: str) -> list[float] | None:
+    """Return a column, None where it has no value."""
+    return part[name].tolist() if name and part[name].notna().any() else None
+
+
+def _reference(label: str, layer: Spec, part: pd.DataFrame, like: str) -> Iterator[PlotLine]:
+    """Yield a dashed line: one value, if it is there, over places, or both axes the same.
+
+    `level`: a number, a column (its first value), or a column and an aggregate of it.
+
+    `over`: numbers, or a column: its ends, with `each` all its values.
+    """
+    over = layer["over"]
+    if isinstance(over, str):
+        over = sorted(part[over].unique().tolist()) if "each" in layer else spanned(part[over])
+    value = layer.get("level")
+    if isinstance(value, str):
+        column, _, aggregate = value.partition(" ")
+        value = float(part[column].agg(aggregate) if aggregate else part[column].iloc[0])
+    if value is None or not math.isnan(value):
+        hollow = [bool(part[layer["hollow"]].iloc[0])] * len(over) if "hollow" in layer else None
+        y = over if value is None else [value] * len(over)
+        yield PlotLine(label, over, y, hollow=hollow, style="dashed", like=like)
+
+
+def _fields(template: str) -> list[str]:
+    """Return the names that a template asks for."""
+    return [name for _, name, _, _ in Formatter().parse(template) if name]
+
+
+def _numbers(column: pd.Series) -> pd.Series:
+    """Return a column of texts as numbers where all that are not empty are numbers, missing where they are empty."""
+    try:
+        found = [float(text) if text else math.nan for text in column]
+    except ValueError:
+        return column
+    whole = all(re.fullmatch(r"-?\d+", text) for text in column)
+    return pd.Series([int(one) for one in found] if whole else found) if any(column) else column
+
+
+def _aggregates(text: str, how: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, Any]]]:
+    """Yield name, column and aggregate of lines "names: [column] aggregate"."""
+    for line in text.strip().splitlines():
+        names, _, said = line.partition(":")
+        *column, aggregate = said.split()
+        for name in names.split():
+            yield name, (column[0] if column else name, how.get(aggregate, aggregate))
+
+
+def _groups(frame: pd.DataFrame, by: str | Sequence[str], sort: bool = False
+            ) -> Iterator[tuple[tuple[Any, ...], pd.DataFrame]]:  # fmt: skip
+    """Yield keys and lines of every group, in the order in which they come or sorted; all lines without keys."""
+    keys = [by] if isinstance(by, str) else list(by)
+    if not len(frame):
+        return
+    if not keys:
+        yield (), frame
+        return
+    yield from frame.groupby(keys, sort=sort, dropna=False)
+
+
+def _each(frame: pd.DataFrame | Sequence[Line], template: str, between: str = "; ") -> str:
+    """Return lines as texts of a template, joined."""
+    lines = records(frame) if isinstance(frame, pd.DataFrame) else frame
+    return between.join(template.format_map(line) for line in lines)
+
+
+def _first(frame: pd.DataFrame, **values: Any) -> Line | None:
+    """Return the first line with these values, None where there is none."""
+    found = where(frame, **values)
+    return records(found.head(1))[0] if len(found) else None
+
+
+def _closed_up(text: str) -> str:
+    """Return a text in one line, without space before what closes and behind what opens."""
+    for pattern, kept in LIMITS_OF_SPACE:
+        text = pattern.sub(kept, text)
+    return " ".join(text.split())
+
+
+def where(frame: pd.DataFrame, **values: Any) -> pd.DataFrame:
+    """Return the lines with these values: of columns by name one value, one of a tuple, or None for a missing one.
+
+    A frame without lines is returned as it is: it may lack the columns.
+    """
+    if not len(frame):
+        return frame
+    keep = np.ones(len(frame), dtype=bool)
+    for name, value in values.items():
+        column, several = frame[name], isinstance(value, tuple)
+        met = column.isin(value) if several else column.isna() if pd.isna(value) else column == value
+        keep &= met.to_numpy(dtype=bool)
+    return frame[keep]
+
+
+def named_lines(
+    frame: pd.DataFrame, names: Mapping[Any, Any], key: str = "dataset", title: str = "title"
+) -> pd.DataFrame:
+    """Return the lines whose key has a name, in the order of the names and with them in a column."""
+    if not len(frame):
+        return frame
+    some = frame[frame[key].isin(list(names))]
+    place = some[key].map({name: k for k, name in enumerate(names)}).to_numpy()
+    return some.assign(**{title: some[key].map(dict(names))}).iloc[np.argsort(place, kind="stable")]
+
+
+def records(frame: pd.DataFrame) -> list[Line]:
+    """Return the lines of a frame."""
+    return [{str(name): value for name, value in line.items()} for line in frame.to_dict("records")]
+
+
+def spanned(values: pd.Series | pd.DataFrame) -> list[float]:
+    """Return the least and the greatest value."""
+    found = values.to_numpy()
+    return [float(found.min()), float(found.max())]
