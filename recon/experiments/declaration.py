@@ -112,7 +112,7 @@ class Declaration:
         from jinja2 import Environment, StrictUndefined
 
         template = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-        template.filters.update({"f": format, "each": _each, "lines": records, "where": where, "at": _first})
+        template.filters.update({"f": format, "each": _joined_texts, "lines": records, "where": where, "at": _first})
         template.globals.update({"groups": _groups, "int": int, "float": float, "len": len})
         text = template.from_string(self._parts.get("sentences", "")).render({**self.values, **known})
         return [_closed_up(part) for part in re.split(r"(?m)^[ \t]*- ", text)[1:]]
@@ -220,7 +220,7 @@ def _groups(frame: pd.DataFrame, by: str | Sequence[str], sort: bool = False
     yield from frame.groupby(keys, sort=sort, dropna=False)
 
 
-def _each(frame: pd.DataFrame | Sequence[Line], template: str, between: str = "; ") -> str:
+def _joined_texts(frame: pd.DataFrame | Sequence[Line], template: str, between: str = "; ") -> str:
     """Return lines as texts of a template, joined."""
     lines = records(frame) if isinstance(frame, pd.DataFrame) else frame
     return between.join(template.format_map(line) for line in lines)

@@ -137,9 +137,3 @@ def level(label: str, x: Sequence[float], y: float, like: str = "") -> PlotLine:
 def diagonal(label: str, ends: Sequence[float]) -> PlotLine:
     """Return where both axes have the same value, as a reference."""
     return PlotLine(label, ends, ends, style="dashed")
-
-
-def spanned(values: pd.Series | pd.DataFrame) -> list[float]:
-    """Return the least and the greatest value."""
-    found = values.to_numpy()
-    return [float(found.min()), float(found.max())]

@@ -30,7 +30,7 @@ def _findings(results: pd.DataFrame) -> ExperimentFindings:
     tied = tied[tied["seed"] == tied.groupby("dataset")["seed"].transform("min")].sort_values("limit")
     frames = {
         "published": _beside_published(fits, ties), "compared": _compared(means), "unequal": _exposures(fits),
-        "means": means, "drawn": _drawn(means), "per-row": _per_row(fits),
+        "means": means, "drawn": _drawn_lines(means), "per-row": _per_row(fits),
         "optimal": optimal.assign(certified=optimal["certified"].astype(bool), gap=optimal["errors"] - optimal["bound"])
         if len(optimal) else optimal,
         "tied": tied.assign(tied=[f"{int(one):,}" for one in tied["tied"]]) if len(tied) else tied,
@@ -59,7 +59,7 @@ def _of_models(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(models=models, by_models=by_models, place=place, words=models.map(MODELS))
 
 
-def _drawn(means: pd.DataFrame) -> pd.DataFrame:
+def _drawn_lines(means: pd.DataFrame) -> pd.DataFrame:
     """Return the means as they are drawn: hollow where not all are certified, ties as a band where all have them."""
     if not len(means):
         return means

@@ -45,7 +45,7 @@ def findings(results: pd.DataFrame) -> ExperimentFindings:
         frames |= {
             "accuracies": published[[*runs, *seen, "published", "trial"]],
             "vulnerability": published[[*runs, *v, "published_v"]].rename(columns={"published_v": "published"}),
-            "beside": _beside(means), "private": private, "drawn": _drawn(means),
+            "beside": _published_comparison(means), "private": private, "drawn": _drawn_lines(means),
         }  # fmt: skip
     return DECLARED.findings(frames, trials=_trials(results))
 
@@ -89,7 +89,7 @@ def _amplitudes() -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def _drawn(means: pd.DataFrame) -> pd.DataFrame:
+def _drawn_lines(means: pd.DataFrame) -> pd.DataFrame:
     """Return the means as they are drawn: bands of one standard error, and what needs no budget."""
     ends = {"low": means["accuracy"] - means["error"], "high": means["accuracy"] + means["error"]}
     greedy = where(means, learner=GREEDY).set_index("title")["accuracy"]
@@ -101,7 +101,7 @@ def _drawn(means: pd.DataFrame) -> pd.DataFrame:
     return named_lines(found, {title: title for title in TITLES.values()}, "title")
 
 
-def _beside(means: pd.DataFrame) -> pd.DataFrame:
+def _published_comparison(means: pd.DataFrame) -> pd.DataFrame:
     """Return our figures beside those of the paper's table, of GreedyRL also with any support."""
     found = DECLARED.published("table").merge(means, on=KEYS)
     budget = [f", epsilon {epsilon:g}" if np.isfinite(epsilon) else "" for epsilon in found["epsilon"]]
