@@ -10,9 +10,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
@@ -44,6 +42,9 @@ from recon.report.report import Report
 from solvers.foundation.errors import ContradictionError, ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.foundation.parallel.opening import kept_open
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def audit(

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from solvers.engines import ENGINES, load_engine
-from solvers.foundation.errors import ContradictionError, EngineError, Inconclusive, TooLarge, Unsupported
+from solvers.foundation.errors import (
+    ContradictionError,
+    EngineError,
+    Inconclusive,
+    TooLarge,
+    Unsupported,
+    not_installed,
+)
 from solvers.foundation.limits import Limits
 from solvers.kernel.leaf_values.blocks import cells_blocks
 from solvers.statements.boxes import Box, Boxes
@@ -170,6 +177,11 @@ def _in_turn(release: Release, query: Query, limits: Limits, engines: Iterable[E
             if best is None:
                 raise
             trail.append(f"{engine.name}: {error}")
+            continue
+        except ModuleNotFoundError as error:
+            if (missing := not_installed(error)) is None:
+                raise
+            trail.append(f"{engine.name}: {missing}")
             continue
         found = _no_worse(release, rest, found)
         if found.status == "unknown":

@@ -56,7 +56,7 @@ class ClosedFormEngine(Engine):
 
     name = "closed_form"
     answers = (Count, Decide, LeaveOneOut, ShareQuery, Enumerate, Sample, MostLikely)
-    needs = ("oxidd",)
+    needs, extra = ("oxidd",), ""
     about = "one partition (a tree or a rule list) with exact counts: closed formulas over exact cell sizes"
 
     def refuses(self, release: Release, query: Query) -> str | None:

@@ -18,10 +18,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from ortools.sat.python import cp_model
 
 from solvers.cells.bit_boxes import distinct_words
 from solvers.cells.components import simplified
@@ -38,6 +38,9 @@ from solvers.programs.cell_model import CellModel
 from solvers.programs.cpsat import FOUND, run, state
 from solvers.programs.linear_program import CellProgram, LinearProgram, by_column
 from solvers.statements.release import UNBOUNDED, Release
+
+if TYPE_CHECKING:
+    pass
 
 CHOOSING_COSTS = 1_000
 FREED = (2, 6, 20, 60)  # boxes that are chosen anew in whole numbers beside those that the program splits
@@ -113,6 +116,8 @@ class ValueChoice:
 
     def solved(self, box: Ints, kind: Ints, rows: Ints, y: Ints, free: Mask, limits: Limits) -> Ints | None:
         """Return whole numbers in the free boxes that have the figures together with the other boxes."""
+        from ortools.sat.python import cp_model
+
         model, at = cp_model.CpModel(), np.flatnonzero(free[box])
         variables = [model.new_int_var(0, int(rows[box[i]]), "") for i in at.tolist()]
         index = np.array([v.index for v in variables], dtype=np.int64)

@@ -4,11 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
+EXTRAS = {  # packages that recon loads on use, and the extra that installs each
+    "scipy": "solvers",
+    "ortools": "solvers",
+    "highspy": "solvers",
+    "pysat": "solvers",
+    "networkx": "solvers",
+    "sklearn": "sklearn",
+    "pyarrow": "parquet",
+    "matplotlib": "plots",
+    "distributed": "dask",
+}
+
 
 def installing(extra: str = "") -> str:
     """Return how to install packages of an extra: from recon's own source, for no index holds it under a name."""
     what = f"'.[{extra}]'" if extra else "."
     return f"pip install {what} in the folder of recon's source"
+
+
+def not_installed(error: BaseException) -> str | None:
+    """Return which package of an extra an import did not find and how to install it; None for every other error."""
+    package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    return f"{package} is not installed: {installing(EXTRAS[package])}" if package in EXTRAS else None
 
 
 class ReconError(Exception):

@@ -16,18 +16,18 @@ import contextlib
 import importlib.util
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import qr, solve_triangular
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, installing
 from solvers.foundation.limits import Limits
 from solvers.foundation.native.processes import run
 from solvers.leaf_values.combining import TINY, UNIT, IntegerStatements
+
+if TYPE_CHECKING:
+    pass
 
 Floats = NDArray[np.float64]
 MAX_LATTICE_COLUMNS = 400  # columns
@@ -259,6 +259,8 @@ class LatticeSearch:
 
     def by_squares(self, width: float = WIDTH) -> list[tuple[int, Floats, Floats]]:
         """Return the open coordinates that least squares bound well: (coordinate, weights, what is left on columns)."""
+        from scipy.linalg import solve_triangular
+
         steps = self.embedding()
         q, r = np.linalg.qr(steps.T)
         if not np.abs(np.diag(r)).min() > 0:
@@ -402,6 +404,9 @@ class Programs:
     """Linear programs over |c steps - start| <= 1, each over those columns that share an open vector with its goal."""
 
     def __init__(self, steps: Floats, start: Floats | None = None) -> None:
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import connected_components
+
         self.steps, self.start = steps, np.zeros(steps.shape[1]) if start is None else start
         self.touched, self.work = np.abs(steps) > NOTHING, 0.0  # of work for the last program
         meeting = csr_array(self.touched.astype(np.float64))
@@ -430,6 +435,8 @@ class Programs:
 
 def _independent_statements(scaled: Floats) -> NDArray[np.int64]:
     """Return the statements (ascending) that say something beyond those chosen before: pivots of QR, widest first."""
+    from scipy.linalg import qr
+
     _, r, order = qr(scaled.T, mode="economic", pivoting=True)
     rank = int((np.abs(np.diag(r)) > NEW).sum())
     return np.sort(order[:rank]).astype(np.int64)

@@ -17,10 +17,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from solvers.cells.bit_boxes import Covering, WordLayout, pack_rows
 from solvers.foundation.array_types import Floats, Ints
@@ -32,6 +31,9 @@ from solvers.statements.gradients.boosted import Boosted
 from solvers.statements.questions.answers import Status, TargetsAnswer
 from solvers.statements.questions.query import Targets
 from solvers.statements.release import ANY_LABEL, Partition, Release
+
+if TYPE_CHECKING:
+    pass
 
 POINT = 90  # binary digits behind the point of scores and targets, in exact sums
 ROUNDS = 6  # with the same weights, each with the intervals of the one before
@@ -164,6 +166,8 @@ def fixed_point(values: Floats) -> list[int]:
 
 def _equations(model: Boosted, points: OccupiedCells) -> Equations:
     """Return the figures that are linear in the targets as equations on sums of targets by cell."""
+    from scipy.sparse import csr_array
+
     law = model.gradients
     scores = _scores_of(model, points.leaves)
     rows, columns, low, high, trees, fixed = [], [], [], [], [], []

@@ -13,11 +13,9 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from ortools.sat.python import cp_model
-from scipy.sparse import csr_matrix
 
 from solvers.cells.bit_boxes import minus
 from solvers.cells.worlds import CellRows, RandomSource, draw_boxes, spread_world
@@ -44,6 +42,9 @@ from solvers.statements.observations import StatementIndex
 from solvers.statements.questions.answers import Answer, WorldsAnswer
 from solvers.statements.questions.query import MostLikely
 from solvers.statements.release import Release, RowWorld
+
+if TYPE_CHECKING:
+    pass
 
 ENTRIES = 4_000_000  # of coefficients that a program over rows takes
 DIGITS = 20  # binary digits of a figure's half width in a program
@@ -115,6 +116,8 @@ class LeafValueProblem:
     @property
     def statements(self) -> IntegerStatements:
         """Return what is said of the columns, cell by cell."""
+        from scipy.sparse import csr_matrix
+
         given, (n, classes) = self.level.given, self.level.lower.shape
         column = (given.cell[:, None] * classes + np.arange(classes)).ravel()
         at = np.repeat(given.row, classes), column
@@ -205,6 +208,8 @@ class LatticeProgram:
 
         Statements are rounded outwards, so that "unsat" is certain; where what is found misses one, inwards.
         """
+        from ortools.sat.python import cp_model
+
         reason = NOT_FOUND
         if any(a > b for a, b in self.room):
             return WorldSolution(unsat=True)
@@ -237,6 +242,8 @@ class LatticeProgram:
 
     def written(self, inwards: bool, model: Any = None) -> tuple[Any, list[Any]]:
         """Return the program, or a model with it, and its variables; statements rounded outwards or inwards."""
+        from ortools.sat.python import cp_model
+
         model = model or cp_model.CpModel()
         variables = [model.new_int_var(a, b, "") for a, b in self.room]
         index = [v.index for v in variables]

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from ortools.sat.python import cp_model
 
 from solvers.cells.components import Presolve, known_presolve, simplified
 from solvers.cells.linear_system import Propagated
@@ -23,6 +22,9 @@ from solvers.foundation.errors import EngineError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.branches import HistogramBranch
 from solvers.programs.cpsat import CellVariables, refuse, rounded_bound, run, solutions
+
+if TYPE_CHECKING:
+    pass
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +63,8 @@ class CellModel(CellVariables):
 
         `model`: a clone of this model that says more, to be solved in its place.
         """
+        from ortools.sat.python import cp_model
+
         model = model or self.model
         model.clear_objective()
         if objective is not None:

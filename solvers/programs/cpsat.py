@@ -10,10 +10,9 @@ import math
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from ortools.sat.python import cp_model
 
 from solvers.cells.linear_system import SparseStatements
 from solvers.foundation.array_types import Ints
@@ -23,13 +22,16 @@ from solvers.foundation.exact import OPEN, exact_dot
 from solvers.foundation.limits import Limits
 from solvers.foundation.native.threads import run_in_thread
 
+if TYPE_CHECKING:
+    from ortools.sat.python import cp_model
+
 T = TypeVar("T")
 Choices = tuple[tuple[tuple[int, ...], ...], ...]  # choice -> alternative -> statements
 WORKERS = 1  # with more, which solution is found depends on the machine, and rarely is it found sooner
 PHASE = "a model of the cells was built"
 LOOK = 0.1  # seconds between two looks at the clock while a search says nothing
 PENDING = 64  # solutions kept ahead of whoever asks for them
-FOUND = (cp_model.OPTIMAL, cp_model.FEASIBLE)
+FOUND = (4, 2)  # cp_model.OPTIMAL, cp_model.FEASIBLE: loading ortools takes half a second and 160 MB of disk
 
 
 def state(
@@ -63,6 +65,8 @@ class CellVariables:
 
     def __init__(self, lower: Ints, upper: Ints, limits: Limits | None = None) -> None:
         """Make the variables; raises `Inconclusive` when time is up."""
+        from ortools.sat.python import cp_model
+
         self.model, self.lower, self.limits = cp_model.CpModel(), lower, limits or Limits()
         self.column = np.full(len(lower), -1, dtype=np.int64)
         self.variables: dict[int, Any] = {}
@@ -101,6 +105,8 @@ class CellVariables:
 
     def weighted(self, coefs: Ints) -> tuple[Any, int]:
         """Return Σ coefs z over the free cells as an expression, and what the fixed cells add."""
+        from ortools.sat.python import cp_model
+
         free = [c for c in self.variables if coefs[c]]
         fixed = self.column < 0
         terms = [self.variables[c] for c in free]
@@ -108,6 +114,8 @@ class CellVariables:
 
     def sum_of(self, cells: Ints) -> tuple[Any, int]:
         """Return the sum of the free ones among some cells as an expression, and what the fixed ones add."""
+        from ortools.sat.python import cp_model
+
         free = [self.variables[c] for c in cells.tolist() if c in self.variables]
         base = sum(self.lower[cells[self.column[cells] < 0]].tolist())
         return cp_model.LinearExpr.sum(free), base
@@ -125,6 +133,8 @@ def run(
 
     Its work is counted by its own deterministic time. `parameters` are CP-SAT's own, and `best_bound_callback`.
     """
+    from ortools.sat.python import cp_model
+
     solver = cp_model.CpSolver()
     given = {"num_workers": workers, "catch_sigint_signal": False, **parameters}
     solver.best_bound_callback = given.pop("best_bound_callback", None)
@@ -143,6 +153,8 @@ def run(
 
 def refuse(model: cp_model.CpModel, status: Any) -> None:
     """Raise `Unsupported` where CP-SAT says that the model is not valid (sums beyond 64 bits): others are asked."""
+    from ortools.sat.python import cp_model
+
     if status == cp_model.MODEL_INVALID:
         raise Unsupported(f"CP-SAT refuses the model: {quote(model.validate().partition(chr(10))[0], 200)}")
 
@@ -157,6 +169,8 @@ def solutions(model: cp_model.CpModel, read: Callable[[Any], T], limits: Limits)
 
     The search runs in a thread of its own and waits when it is ahead, so that nothing is built in advance.
     """
+    from ortools.sat.python import cp_model
+
     found: queue.Queue[Any] = queue.Queue(maxsize=PENDING)
     stop = threading.Event()
     solver = cp_model.CpSolver()
@@ -165,7 +179,7 @@ def solutions(model: cp_model.CpModel, read: Callable[[Any], T], limits: Limits)
     solver.parameters.max_time_in_seconds = limits.solver_seconds()
     if math.isfinite(most := limits.work_left()):
         solver.parameters.max_deterministic_time = most
-    listener = Listener(read, found, stop, limits)
+    listener = _listener(read, found, stop, limits)
     complete: list[bool] = []
 
     def run() -> None:
@@ -213,20 +227,20 @@ def _put_item(found: queue.Queue[Any], item: Any, stop: threading.Event) -> bool
     return False
 
 
-class Listener(cp_model.CpSolverSolutionCallback):
-    """Hands every solution over, and stops the search when nobody listens."""
+def _listener(
+    read: Callable[[Any], Any], found: queue.Queue[Any], stop: threading.Event, limits: Limits
+) -> cp_model.CpSolverSolutionCallback:
+    """Return what hands every solution over, and stops the search when nobody listens."""
+    from ortools.sat.python import cp_model
 
-    def __init__(
-        self, read: Callable[[Any], Any], found: queue.Queue[Any], stop: threading.Event, limits: Limits
-    ) -> None:
-        super().__init__()
-        self.read, self.found, self.stop, self.limits = read, found, stop, limits
+    class Listener(cp_model.CpSolverSolutionCallback):
+        def on_solution_callback(self) -> None:
+            """Pass a solution on."""
+            try:
+                item = read(self.value)
+            except ReconError as error:
+                item = error
+            if not _put_item(found, item, stop) or limits.late():
+                self.stop_search()
 
-    def on_solution_callback(self) -> None:
-        """Pass a solution on."""
-        try:
-            item = self.read(self.value)
-        except ReconError as error:
-            item = error
-        if not _put_item(self.found, item, self.stop) or self.limits.late():
-            self.stop_search()
+    return Listener()

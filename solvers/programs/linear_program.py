@@ -38,9 +38,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import highspy
 import numpy as np
 from numpy.typing import NDArray
 
@@ -55,6 +54,9 @@ from solvers.foundation.native.threads import run_in_thread
 from solvers.histograms.branches import branches_of
 from solvers.kernel.claims import Sum
 from solvers.programs.dual_bounds import rounded_duals, safe_bound
+
+if TYPE_CHECKING:
+    import highspy
 
 Array = NDArray[Any]  # whole numbers or floats, which HiGHS takes as floats
 PRIMAL = 4  # HiGHS' number of the primal simplex method: new columns leave the basis feasible
@@ -117,6 +119,8 @@ class LinearProgram:
 
     def __init__(self, low: Floats, high: Floats, *, presolve: bool = False, primal: bool = False) -> None:
         """Make the rows, empty. Without `presolve` the basis is kept for the next solve."""
+        import highspy
+
         self.solver, self.columns, self.busy, self.whole = highspy.Highs(), 0, False, False
         self.solver.HandleUserInterrupt = True
         self.pivots = _Pivots(self.solver)
@@ -151,6 +155,8 @@ class LinearProgram:
 
     def integral(self, columns: Ints) -> None:
         """Make some columns whole numbers: from now on HiGHS solves by branch and bound."""
+        import highspy
+
         kinds = np.full(len(columns), highspy.HighsVarType.kInteger)
         self.solver.changeColsIntegrality(len(columns), columns.astype(np.int32), kinds)
         self.whole = True
@@ -169,6 +175,8 @@ class LinearProgram:
 
     def start(self, x: Floats) -> None:
         """Give a solution to begin the next branch and bound with."""
+        import highspy
+
         known = highspy.HighsSolution()
         known.col_value = x.tolist()
         self.solver.setSolution(known)
@@ -182,6 +190,8 @@ class LinearProgram:
 
         Raises `Inconclusive` where HiGHS does not end when it should: it is `busy` from then on, and not to be touched.
         """
+        import highspy
+
         solver, nothing = self.solver, np.zeros(0)
         if self.busy or limits.expired():
             return ProgramSolution(False, False, math.nan, nothing, nothing)
@@ -361,6 +371,8 @@ def whole_program(
 
     `matrix` as `by_column` gives it. Rounded, not checked. `gap`: how far above the least costs is near enough.
     """
+    import highspy
+
     program = LinearProgram(*ends, presolve=True)
     program.option("mip_rel_gap", gap)
     program.add(costs, (np.zeros(len(room)), room), matrix)

@@ -12,11 +12,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from ortools.sat.python import cp_model
 
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.exact import OPEN
@@ -24,6 +23,9 @@ from solvers.foundation.limits import Limits
 from solvers.programs.cpsat import FOUND, run, solutions
 from solvers.statements.boxes import Box, Region, RowSpace
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Block, Choice, Loose, Partition, Release, Statement
+
+if TYPE_CHECKING:
+    from ortools.sat.python import cp_model
 
 STATED_BYTES = 900  # what a Boolean with its clauses costs while a model is built: measured 820
 IN_BOX, EARLIER_BOX = 4e-5, 2e-6  # of work: a row in a box, and per box before it in a list, measured
@@ -53,6 +55,8 @@ class RowLiterals:
 
     def _values(self, k: int, mask: int) -> cp_model.Domain:
         """Return what the integer of attribute k is for the parts in `mask`."""
+        from ortools.sat.python import cp_model
+
         return cp_model.Domain.from_values([p for p in range(mask.bit_length()) if mask >> p & 1])
 
     def inside(self, k: int, mask: int) -> Any:
@@ -138,6 +142,8 @@ class RowModel:
     by_parts = True  # the integer of an attribute is the number of its part
 
     def __init__(self, release: Release, limits: Limits) -> None:
+        from ortools.sat.python import cp_model
+
         self.release, self.n, self.limits = release, self._number(release), limits
         self.model = cp_model.CpModel()
         named = self._named(release)
@@ -174,6 +180,8 @@ class RowModel:
 
     def _sort(self) -> None:
         """Sort the rows by the number that their parts make, attribute by attribute."""
+        from ortools.sat.python import cp_model
+
         sizes = [len(self.release.domain.attributes[k].sizes) for k in self.named]
         if float(np.prod([float(s) for s in sizes])) >= OPEN:
             return
@@ -205,6 +213,8 @@ class RowModel:
 
     def _partition(self, block: Partition) -> None:
         """Add the regions of a partition: each row is in exactly one, and counted there by its class."""
+        from ortools.sat.python import cp_model
+
         members: list[list[Any]] = []
         earlier: list[list[Any]] = [[] for _ in range(self.n)]
         for number, box in enumerate(block.boxes):
@@ -229,6 +239,8 @@ class RowModel:
 
     def _linear(self, total: Any, low: int, high: int, literal: Any) -> None:
         """Add low <= total <= high, enforced by a literal where one is given; nothing is between low > high."""
+        from ortools.sat.python import cp_model
+
         ends = cp_model.Domain(-OPEN if low <= -UNBOUNDED else low, OPEN if high >= UNBOUNDED else high)
         if ends.is_empty():  # CP-SAT drops a sum of nothing with an empty domain
             added = self.model.add_bool_or([])
@@ -253,10 +265,14 @@ class RowModel:
 
     def count(self, region: Region) -> Any:
         """Return the number of rows in a region."""
+        from ortools.sat.python import cp_model
+
         return cp_model.LinearExpr.sum([row.region(region) for row in self.each])
 
     def below(self, region: Region, k: int, part: int) -> Any:
         """Return the number of rows in a region whose part of attribute k is at most `part`."""
+        from ortools.sat.python import cp_model
+
         if (region, k, part) not in self._below:
             mask = (2 << part) - 1
             literals = [row.every([row.region(region), row.inside(k, mask)]) for row in self.each]
@@ -267,6 +283,8 @@ class RowModel:
 
     def sum_of_parts(self, region: Region, k: int) -> Any:
         """Return the sum of the parts of attribute k over the rows in a region."""
+        from ortools.sat.python import cp_model
+
         if (region, k) not in self._scaled:
             terms, maximum = [], len(self.release.domain.attributes[k].sizes) - 1
             for row in self.each:
@@ -287,6 +305,8 @@ class RowModel:
 
     def first(self) -> tuple[str, NDArray[np.int64] | None]:
         """Return ("found", rows), ("none", None) where there is no world, or ("unknown", None)."""
+        from ortools.sat.python import cp_model
+
         status, solver = run(self.model, self.limits)
         if status in FOUND:
             return "found", self.rows(solver.value)

@@ -16,9 +16,9 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from solvers.cells.linear_system import FREE, SparseStatements
 from solvers.cells.system import CellSystem
@@ -31,6 +31,9 @@ from solvers.programs.linear_program import LinearProgram, Relaxation, by_column
 from solvers.statements.questions.answers import Answer, DecideAnswer
 from solvers.statements.questions.query import Decide
 from solvers.statements.release import UNBOUNDED
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 TIMES = (1, 2, 3, 4, 6, 12)  # moves are tried so many times, as fractions of halves, thirds, ... need
 TRIED = 3  # cells of one selection
@@ -392,6 +395,8 @@ def indicator(cells: tuple[int, ...], system: CellSystem) -> Ints:
 
 def _indicators(cells: list[tuple[int, ...]], columns: int) -> csr_array:
     """Return a row per tuple of cells that counts the rows in them."""
+    from scipy.sparse import csr_array
+
     start = np.cumsum([0, *(len(one) for one in cells)])
     at = np.fromiter((c for one in cells for c in one), dtype=np.int64, count=int(start[-1]))
     return csr_array((np.ones(len(at), dtype=np.int64), at, start), shape=(len(cells), columns))

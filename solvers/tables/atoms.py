@@ -19,13 +19,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from solvers.foundation.errors import ContradictionError, ReconError, TooLarge
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
 MAX_TUPLES = 1 << 22
 Ints = NDArray[np.int64]
@@ -35,6 +37,8 @@ Places = dict[Any, Ints]
 
 def _incidence(shape: tuple[int, ...], regions: Sequence[Sequence[Masks]]) -> sp.csr_matrix:
     """Return (regions, tuples): 1 where a region, a union of boxes, holds a tuple; `TooLarge` above 4 million."""
+    import scipy.sparse as sp
+
     total = int(np.prod([float(s) for s in shape])) if shape else 1
     if total > MAX_TUPLES:
         raise TooLarge(f"the tables cut the attributes into {total:,} combinations, more than {MAX_TUPLES:,}")

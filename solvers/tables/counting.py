@@ -5,14 +5,16 @@ from __future__ import annotations
 import heapq
 from itertools import pairwise
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from solvers.tables.atoms import Ints, Rows
 from solvers.tables.distances import OpenCounts
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
 MAX_STATES = 300_000
 WORD, MAX_WAYS = 62, 2.0**61  # bits of a word of states; ways that are added in 64 bits

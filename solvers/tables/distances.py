@@ -9,13 +9,15 @@ multipliers are a bound: `bound_of` is all that a checker needs.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from solvers.tables.atoms import Ints, LiveCounts, Rows, connected
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
 SCALE = 2520  # multipliers are whole parts of it
 
@@ -73,6 +75,8 @@ class OpenCounts:
     @classmethod
     def of(cls, rows: Rows, low: Ints, high: Ints) -> OpenCounts:
         """Return what bounds leave open of all counts under some statements."""
+        import scipy.sparse as sp
+
         is_open = low < high
         owner = np.repeat(np.arange(len(rows)), np.diff(rows.starts))
         left = rows.value - np.bincount(owner, low[rows.columns], len(rows)).astype(np.int64)
@@ -90,6 +94,8 @@ class OpenCounts:
 
     def distances(self, label: Ints) -> Distances | None:
         """Return the components in which open counts have a group (`label` of every count, -1: none); None: in none."""
+        import scipy.sparse as sp
+
         inner = label[self.at] >= 0
         if not inner.any():
             return None
@@ -142,6 +148,8 @@ def multiplied(d: Distances, rows: dict[int, int], sums: dict[int, int]) -> Ints
 
 def linear_program(d: Distances, around: Ints | None) -> tuple[Any, ...]:
     """Return the greatest distance as `linprog` takes it: cost, A_ub, b_ub, A_eq, b_eq, bounds."""
+    import scipy.sparse as sp
+
     n, at = d.matrix.shape[1], np.flatnonzero(d.inside)
     if around is not None:
         slope = np.where(d.inside, 1 - 2 * around / np.maximum(1, d.room), 0.0)

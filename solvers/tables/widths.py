@@ -10,16 +10,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from solvers.tables import counting
 from solvers.tables.atoms import Ints, LiveCounts, Rows, propagated
 from solvers.tables.distances import SCALE, Distances, OpenCounts, bound_of, distance, linear_program, total_of
 from solvers.tables.solving import MAX_COMPONENT, AreaWithin, SolvedArea
+
+if TYPE_CHECKING:
+    pass
 
 SECONDS = 5.0  # of a search for data sets
 WORK = 0.5  # of CP-SAT, in its own unit
@@ -132,6 +134,8 @@ def _fits(d: Distances, x: Ints) -> bool:
 
 def _distant_pair(d: Distances, around: Ints | None) -> tuple[Ints, Ints]:
     """Return two solutions far apart, checked in whole numbers; two empty arrays where none were found."""
+    import scipy.sparse as sp
+
     n, at = d.matrix.shape[1], np.flatnonzero(d.inside)
     k, room = len(at), d.room[at]
     copies = 2 if around is None else 1

@@ -37,6 +37,7 @@ from solvers.foundation.errors import (
     ReconError,
     ReleaseError,
     installing,
+    not_installed,
 )
 
 if TYPE_CHECKING:
@@ -180,7 +181,9 @@ def of_verdict(status: str, outcome: str | None) -> int:
 
 
 def of_error(error: BaseException) -> int:
-    """Return the exit code of a refusal."""
+    """Return the exit code of a refusal; a package that is not installed makes a file unreadable."""
+    if not_installed(error) is not None:
+        return UNREADABLE
     return next((code for kinds, code in OF_ERROR if isinstance(error, kinds)), INTERNAL)
 
 
@@ -200,8 +203,9 @@ def print_error(error: BaseException) -> None:
     if isinstance(error, MemoryError):
         print_lines("recon: out of memory before there was an answer", file=sys.stderr)
         return
-    known = isinstance(error, (ReconError, OSError))
-    text = " ".join(str(error).split())
+    missing = not_installed(error)
+    known = missing is not None or isinstance(error, (ReconError, OSError))
+    text = missing or " ".join(str(error).split())
     print_lines(
         f"recon: {text}" if known else f"recon: internal error: {type(error).__name__}: {text}", file=sys.stderr
     )

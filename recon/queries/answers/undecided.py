@@ -38,6 +38,7 @@ MEANINGS: tuple[tuple[str, str], ...] = (
         r"continuous attribute has no 'resolution'",
         "a continuous attribute has no resolution, so worlds are not countable",
     ),
+    (r"((?:scipy|ortools|highspy|pysat|networkx) is not installed: [^;]+)", "{}"),
     (r"too many values to cut at each", "an attribute that is summed has too many values to tell them all apart"),
     (r"(the clock \(--time\) cut short: [^;]+)", "{}"),
     (r"the time was up|time ran out|out of time|found in time|settled in time", TIME),

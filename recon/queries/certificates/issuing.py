@@ -14,10 +14,9 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from encoders.domain.values import Categorical, from_text, plain_number
 from encoders.encode.encoder import EncodedRelease
@@ -45,6 +44,9 @@ from solvers.kernel.proof_format import proof_json, steps_json
 from solvers.proofs.certificates.certifier import Certifier
 from solvers.statements.questions.answers import BoxMultipliers, Side, WorldsAnswer
 from solvers.statements.questions.query import MostLikely, Selections
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def as_proved(release: EncodedRelease) -> EncodedRelease:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.domain.values import MISSING, AnyAttribute, Categorical, Continuous, Ranges, is_number
@@ -18,6 +17,9 @@ from recon.readers.frames.world import TrueRows, speaks_of
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.questions.answers import LocatedAnswer
 from solvers.statements.row_problem import runs_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NEAR = 0.01  # of the column's range: a guess of a number so near counts as right
 TIGHT = 1e-12  # by which two widths may differ that are the same

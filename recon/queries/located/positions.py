@@ -12,10 +12,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from encoders.domain.cuts import AttributeCuts
 from encoders.domain.values import Categorical, Continuous, Grid, cell_text
@@ -48,6 +47,9 @@ from solvers.positions.midpoints.splits import TreeSplits, raw_ends
 from solvers.statements.questions.answers import LocatedAnswer
 from solvers.statements.questions.query import Locate
 from solvers.statements.row_problem import bags_with_most
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SHOWN_ROWS = 3
 SHOWN_CLASSES = 5

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.kinds.table import name_of
@@ -26,6 +25,9 @@ from solvers.foundation.limits import Limits
 from solvers.statements.questions.answers import CountAnswer, PerCellAnswer
 from solvers.statements.questions.query import Convention, Count, PerCell
 from solvers.statements.release import Release
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SHOWN_BOXES = 3  # boxes of a cell written out
 

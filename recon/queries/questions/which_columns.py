@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
 from recon.queries.located.placed_rows import PlacedRows
@@ -15,6 +14,9 @@ from recon.queries.located.positions import position_results
 from recon.readers.loading.known_positions import POSITION, with_known_positions
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MAX_COLUMNS = 4  # columns that are added
 TRIED = 12  # candidates per round, those that trees test most

@@ -13,10 +13,9 @@ import hashlib
 import time
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease
@@ -74,6 +73,9 @@ from solvers.foundation.exact import log2_worlds
 from solvers.foundation.limits import Limits
 from solvers.statements.questions.answers import CountAnswer
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Partition
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 REPEATS = 3  # draws of every baseline
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease
@@ -38,6 +37,9 @@ from solvers.foundation.errors import ContradictionError, EmptyConfidenceSet, In
 from solvers.foundation.limits import Limits
 from solvers.foundation.parallel.opening import running
 from solvers.foundation.parallel.pieces import STARTING, completed_with
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)

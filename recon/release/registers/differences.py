@@ -14,11 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.kinds.known_rows import NOT_PUBLISHED
@@ -28,6 +27,9 @@ from solvers.engines.figures.system import SystemFigures
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.statements.release import Partition, Region, Release
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 WORDED = 3  # groups taken away that a condition spells out
 
@@ -72,6 +74,8 @@ class RegisteredGroups:
         cls, joined: EncodedRelease, names: Release, system: SystemFigures, earlier: int, limits: Limits
     ) -> RegisteredGroups:
         """Return the groups; `names` are the same blocks as they are called in sentences. Cost: groups × cells."""
+        from scipy.sparse import csr_array
+
         groups: list[RegisteredGroup] = []
         cells: list[NDArray[np.intp]] = []
         for b, block in enumerate(joined.statements.blocks):

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import Boosting, Forest, Table, Tree
@@ -26,6 +24,9 @@ from recon.release.auditing.findings import AuditFindings, GroupDisclosure, Trut
 from recon.report.rendering import number
 from recon.report.wording.headline import finite
 from solvers.foundation.displayed import escape_text
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SHOWN = 8
 WIDE = 24  # characters of a column; what is longer stands out of it

@@ -20,10 +20,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from ortools.sat.python import cp_model
 
 from solvers.engines.groups.candidates import CandidateCells
 from solvers.engines.groups.items import SEVERAL, Items, items_of
@@ -38,6 +38,9 @@ from solvers.programs.cpsat import FOUND, rounded_bound
 from solvers.programs.linear_program import Relaxation
 from solvers.statements.boxes import Box, Region
 from solvers.statements.release import UNBOUNDED, Partition, Release
+
+if TYPE_CHECKING:
+    pass
 
 WORLDS = 8  # asked for
 PINNED_STARTS = 1  # vertices whose cells are enough for a world, before each
@@ -315,6 +318,8 @@ class Classes:
 
     def fewest(self, items: Ints) -> tuple[int, Ints | None]:
         """Return a proved least number of rows in some items over all worlds, and the best world found."""
+        from ortools.sat.python import cp_model
+
         inside = np.isin(self.items.item, items).astype(np.int64)
         rows, base = self.worlds.weighted(inside)
         model = self.worlds.model.clone()
@@ -334,6 +339,8 @@ class Classes:
 
     def another(self, fresh: Ints) -> Ints | None:
         """Return a world that fills as many of some empty cells as it can; zeros for none, None where that is open."""
+        from ortools.sat.python import cp_model
+
         model = self.worlds.model.clone()
         filled = []
         for c in (c for c in fresh.tolist() if c in self.worlds.variables):

@@ -10,10 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import ceil, floor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csr_matrix, vstack
 
 from solvers.cells.system import CellSystem
 from solvers.engines.groups.items import Items
@@ -28,6 +27,9 @@ from solvers.programs.cell_model import CellModel
 from solvers.programs.cpsat import state
 from solvers.statements.gradients.boosted import Boosted
 from solvers.statements.release import UNBOUNDED, Partition
+
+if TYPE_CHECKING:
+    pass
 
 MAX_OPEN_CELLS = 200  # open cells: a lattice of more takes too long
 PROGRAMS = 80  # linear programs of one search, the first of them towards random vertices
@@ -72,6 +74,8 @@ class LeafValueModel(CellModel):
 
 def _statements_of(system: CellSystem, boosted: Boosted) -> IntegerStatements:
     """Return what counts and the figures of a boosted model say of the cells; raises `Unsupported` for others."""
+    from scipy.sparse import csr_matrix, vstack
+
     bounds, linear = system.bounds, system.linear
     if system.choices or bool((bounds.upper >= UNBOUNDED).any()):
         raise Unsupported("leaf values are not used together with alternatives, or an open number of rows")
@@ -160,6 +164,8 @@ class LeafValueRelaxation:
     """The linear relaxation of what counts and the leaf values of one boosted model say of cells."""
 
     def __init__(self, system: CellSystem, boosted: Boosted) -> None:
+        from scipy.sparse import csr_matrix, vstack
+
         given = _statements_of(system, boosted)
         most = (abs(given.middle) + given.radius) @ given.upper.astype(np.float64) * (1 + 2.0**-40) + 1
         self.given = replace(given, low=np.maximum(given.low, -most), high=np.minimum(given.high, most))

@@ -13,10 +13,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from ortools.sat.python import cp_model
 
 from solvers.engines.groups.candidates import CandidateCells
 from solvers.engines.groups.items import Items, items_of
@@ -30,6 +29,9 @@ from solvers.programs.cell_model import CellModel
 from solvers.programs.cpsat import FOUND, refuse, run, state
 from solvers.statements.boxes import Box, Region
 from solvers.statements.release import UNBOUNDED, Release
+
+if TYPE_CHECKING:
+    from ortools.sat.python import cp_model
 
 WORK = 3.0  # of CP-SAT's own measure, for one solve: about as many seconds, the same on every machine
 IN_ALL = 8.0  # of it for one question
@@ -243,6 +245,8 @@ class SmallestGroupSearch:
 
     def world(self, model: cp_model.CpModel) -> Ints | None:
         """Return the rows of every item in a world of a model; None where none was found. See `self.none`."""
+        from ortools.sat.python import cp_model
+
         status, solver = self.work.run(model, self.limits)
         self.none = status == cp_model.INFEASIBLE
         return self.items.rows(self.worlds.histogram(solver.value)) if status in FOUND else None
@@ -254,6 +258,8 @@ class SmallestGroupSearch:
 
     def clean(self, k: int) -> cp_model.CpModel:
         """Return the model of the worlds in which every item has 0 or at least k rows."""
+        from ortools.sat.python import cp_model
+
         model = self.fresh()
         for (rows, base), most in zip(self.sums, self.upper.tolist(), strict=True):
             if not most:
@@ -264,6 +270,8 @@ class SmallestGroupSearch:
 
     def set_of(self, k: int) -> list[int] | None:
         """Return items that have 1 to k - 1 rows together in every known world; [] for none, None where open."""
+        from ortools.sat.python import cp_model
+
         model = cp_model.CpModel()
         usable = self.upper > 0
         for rows in self.pool:
@@ -285,6 +293,8 @@ class SmallestGroupSearch:
 
         (0, -1) where the limits leave it open.
         """
+        from ortools.sat.python import cp_model
+
         rows = sum((self.sums[i][0] for i in chosen), start=0)
         base = sum(self.sums[i][1] for i in chosen)
         for ends in ((0, 0), (k, OPEN)):

@@ -21,9 +21,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
-from ortools.sat.python import cp_model
 
 from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.errors import TooLarge
@@ -36,6 +36,9 @@ from solvers.statements.boxes import Box, spans
 from solvers.statements.meetings import WORD, Meetings, Words
 from solvers.statements.release import UNPUBLISHED
 from solvers.statements.row_problem import RowProblem
+
+if TYPE_CHECKING:
+    pass
 
 FIRST, LONGER = 100, 1.3  # contradictions before the first restart, and by how much more before every next one
 
@@ -239,6 +242,8 @@ class WorldModel:
 
     def __init__(self, domains: Domains, places: Places, limits: Limits) -> None:
         """Write the model; raises `Inconclusive` when time is up, `TooLarge` where it would not fit in memory."""
+        from ortools.sat.python import cp_model
+
         self.domains, self.problem, self.places, self.limits = domains, domains.problem, places, limits
         self.model, self.feasible, self.entries = cp_model.CpModel(), True, 0
         self.variable: dict[tuple[int, int], int] = {}
@@ -419,6 +424,8 @@ def solve_assignment(
 
     Raises `Inconclusive` when time is up before the model is written, `TooLarge` where it would not fit in memory.
     """
+    from ortools.sat.python import cp_model
+
     written = WorldModel(domains, places, limits)
     if not written.feasible:
         return None, True

@@ -21,11 +21,10 @@ import copy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from ortools.sat.python import cp_model
 
 from solvers.cells.bit_boxes import WordLayout
 from solvers.foundation.array_types import Floats, Ints
@@ -37,6 +36,9 @@ from solvers.programs.row_model import RowLiterals
 from solvers.statements.boxes import Box, Boxes
 from solvers.statements.observations import StatementIndex
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Partition, Release, Statement
+
+if TYPE_CHECKING:
+    pass
 
 LARGEST = 1 << 20  # statements with larger coefficients are left out, which only loosens
 EVERYWHERE, UNLIMITED = Box(), Limits()
@@ -165,6 +167,8 @@ class OneRow(RowLiterals):
 
     def __init__(self, incidence: Incidence, label: int, limits: Limits) -> None:
         """Make the model; raises `Inconclusive` when time is up."""
+        from ortools.sat.python import cp_model
+
         domain = incidence.release.domain
         super().__init__(cp_model.CpModel(), domain, range(len(domain.attributes)))
         self.incidence, self.label = incidence, max(0, label)
@@ -229,6 +233,8 @@ class OneRow(RowLiterals):
 
         With `minimum`, only rows worth at least so much are looked for; `minimum` - 1 as bound says that there is none.
         """
+        from ortools.sat.python import cp_model
+
         base, partitions = -int(weights[self.incidence.total]), len(self.incidence.partitions)
         priced = [[(-int(weights[s]) * c, x) for s, c, x in group] for group in self.terms]
         bound = base + sum(max([w for w, _ in g], default=0) for g in priced[:partitions])

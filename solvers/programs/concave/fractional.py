@@ -17,11 +17,10 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csc_array, csr_array
 
 from solvers.cells.system import CellSystem
 from solvers.foundation.array_types import Floats, Ints
@@ -31,6 +30,9 @@ from solvers.programs.concave.separable import multipliers_by_block
 from solvers.programs.concave.terms import Gains, binding, conjugates, gain_bound
 from solvers.programs.linear_program import LinearProgram
 from solvers.statements.release import UNBOUNDED
+
+if TYPE_CHECKING:
+    from scipy.sparse import csc_array
 
 WEIGHING_ROUNDS = 100
 STEP = 2.0  # greatest change of a logarithm in the first round
@@ -43,6 +45,8 @@ def _weighed(gains: Gains, by_cell: Any, rows: int, limits: Limits) -> Floats:
     Every round weights grow where a row more is worth more: secants as wide as half of the mean distance from the best
     counts stand for the slopes. Cost: two products with the matrix per round.
     """
+    from scipy.sparse import csr_array
+
     matrix = csr_array(by_cell, dtype=np.float32)
     by_gain = csr_array(matrix.T)
     which = np.arange(len(gains), dtype=np.int64)
@@ -138,6 +142,8 @@ class ConcaveMaster:
 
     def __post_init__(self) -> None:
         """Make the rows, the segments and the first cells."""
+        from scipy.sparse import coo_array, csc_array, csr_array
+
         system, gains, linear = self.system, self.gains, self.system.linear
         stated = binding(system)
         stated[gains.statement] = False
@@ -210,6 +216,8 @@ class ConcaveMaster:
 
     def add_segments(self, new: Segments) -> None:
         """Take segments into the program: upwards they count less, downwards more, so that a row stays at the best."""
+        from scipy.sparse import coo_array, csc_array
+
         k = len(new.gain)
         if k:
             shape = self.matrix.shape[0], k

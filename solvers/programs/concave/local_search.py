@@ -12,17 +12,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array
 
 from solvers.cells.system import CellSystem
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.limits import Limits
 from solvers.programs.concave.terms import ConcaveTerm, Gains, binding
 from solvers.statements.release import UNBOUNDED
+
+if TYPE_CHECKING:
+    pass
 
 REACH = 100  # counts on both sides of the present one whose values are kept
 CANDIDATES = 8_000  # cells that rows may move to: those worth most by the relaxation
@@ -109,6 +111,8 @@ class ConcaveSearch:
 
     def _cells(self, start: StartHistogram, hard: NDArray[np.bool_]) -> None:
         """Choose the cells, and say which counts each is in and which cells rows may be exchanged with."""
+        from scipy.sparse import coo_array, csr_array
+
         linear, free = self.system.linear, self.system.free
         rank = np.where(start.rows[free] > self.system.bounds.lower[free], -1.0, start.loss[free])
         occupied = int((rank < 0).sum())

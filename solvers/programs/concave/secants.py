@@ -8,10 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from ortools.sat.python import cp_model
 
 from solvers.cells.system import CellSystem
 from solvers.foundation.array_types import Floats, Ints
@@ -20,6 +19,9 @@ from solvers.foundation.limits import Limits
 from solvers.programs.cell_model import CellModel
 from solvers.programs.concave.terms import ConcaveTerm
 from solvers.programs.cpsat import refuse, run
+
+if TYPE_CHECKING:
+    pass
 
 GAP = 1e-4  # nats between a histogram and the bound that count as proved
 FINE = 100_000  # units of the objective per nat and per noisy statement
@@ -106,6 +108,8 @@ class Exact:
 
     def solve(self, limits: Limits) -> tuple[Ints | None, float]:
         """Return a best histogram under the secants (None: not found in time), and a bound in units."""
+        from ortools.sat.python import cp_model
+
         model = self.model.model
         model.maximize(sum(self.gains))
         status, solver = run(model, limits, absolute_gap_limit=max(0.5, self.unit * GAP / 4))

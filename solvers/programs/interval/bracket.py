@@ -20,11 +20,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from ortools.sat.python import cp_model
 
 from solvers.cells.components import Component, known_presolve, presolve
 from solvers.cells.linear_system import FREE, Propagated, SparseStatements
@@ -40,6 +39,9 @@ from solvers.programs.interval.lagrangian_dual import DualProblem, Mixture, Tabl
 from solvers.programs.interval.neighbourhoods import Blocks, HistogramNeighbourhood, log2_ratio, moves_of
 from solvers.programs.linear_program import by_column, whole_point, whole_program
 from solvers.statements.questions.query import Convention
+
+if TYPE_CHECKING:
+    pass
 
 UNIT = 1_000  # a nat in the objective
 CHORDS = 14  # breakpoints per cell
@@ -92,6 +94,8 @@ class HeavyHistogramSearch(CellVariables):
 
     def run(self, limits: Limits, seed: int = 0) -> tuple[Outcome, Ints]:
         """Return ("found", z), ("none", -) where there is provably no histogram, or ("unknown", -) out of time."""
+        from ortools.sat.python import cp_model
+
         options: dict[str, Any] = {"random_seed": seed, "relative_gap_limit": 1e-4}
         if self.gains:
             self.model.maximize(sum(self.gains))

@@ -31,12 +31,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.linalg.lapack import dpstrf
-from scipy.sparse import csr_array
 
 from solvers.cells.components import Component
 from solvers.cells.linear_system import FREE
@@ -44,6 +42,9 @@ from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.exact import DOUBLE
 from solvers.foundation.native.threads import one_thread
 from solvers.statements.questions.query import Convention
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 LAMBDA = 1 << 32  # λ are multiples of 1 / LAMBDA
 SHARES = 1 << 20  # s are multiples of 1 / SHARES
@@ -146,6 +147,8 @@ class DualProblem:
     @cached_property
     def matrix(self) -> csr_array:
         """Return the rows of the dual problem, sparse."""
+        from scipy.sparse import csr_array
+
         if self.part.matrix is None:
             raise TypeError("the component has no matrix")
         return csr_array(self.part.matrix[self.row].astype(np.float64))
@@ -269,6 +272,9 @@ def _independent_rows(part: Component, rows: Ints) -> Ints:
 
     Equations that follow from others add nothing to the bound, and a bound without some is a bound all the same.
     """
+    from scipy.linalg.lapack import dpstrf
+    from scipy.sparse import csr_array
+
     if part.matrix is None or not len(rows):
         return rows
     matrix = csr_array(part.matrix[rows].astype(np.float64))
@@ -279,6 +285,8 @@ def _independent_rows(part: Component, rows: Ints) -> Ints:
 
 def _newton(hessian: Floats, gradient: Floats, damping: float) -> Floats:
     """Return the damped Newton step, 0 where the matrix is too ill-conditioned for this damping."""
+    from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
     damped = hessian + damping * np.diag(1.0 + np.diag(hessian))
     try:
         found: Floats = cho_solve(cho_factor(damped, lower=True, check_finite=False), -gradient)

@@ -18,11 +18,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lu, lu_factor, lu_solve
 
 from solvers.cells.bit_boxes import padded
 from solvers.foundation.array_types import Bits, Floats, Ints
@@ -34,6 +33,9 @@ from solvers.kernel.leaf_values.cutting import LeafCells
 from solvers.kernel.leaf_values.replay import UNITS, LeafValueReplay, ProvedSum
 from solvers.statements.boxes import Box
 from solvers.statements.gradients.enclosed import BITS
+
+if TYPE_CHECKING:
+    pass
 
 FEW_MULTIPLIERS = 4  # multipliers of a form that is cheap to keep
 ROUND = 0.2  # of what a sum leaves, given up for multipliers of fewer digits
@@ -117,6 +119,8 @@ class Basis:
 
     def form(self, form: Form) -> Form:
         """Return a form by these sources: weights as they were solved for, and once more for what is left."""
+        from scipy.linalg import lu_solve
+
         wanted = np.zeros(len(self.columns))
         for c, a in form.terms:
             if c in self.place:
@@ -132,6 +136,8 @@ def _basis_of(replay: LeafValueReplay, columns: Ints) -> Basis | None:
 
     Nor where the matrix is too large. Cost: sources times columns squared.
     """
+    from scipy.linalg import lu, lu_factor
+
     facts, figures = replay.facts, replay.figures
     cut = set(replay.cutter.blocks[: replay.cells.regions.shape[1]])
     stated = [s for s in range(len(facts)) if s == facts.rows or facts.block_of(s) in cut]

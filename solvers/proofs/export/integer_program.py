@@ -22,11 +22,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from ortools.sat.python import cp_model
 
 from solvers.cells.clauses.gates import CLAUSE_BYTES
 from solvers.cells.system import CellSystem, system_of
@@ -43,6 +42,9 @@ from solvers.proofs.export.world_rows import ExportedRows
 from solvers.statements.boxes import RowSpace, spans
 from solvers.statements.questions.query import Convention
 from solvers.statements.release import Release, RowWorld
+
+if TYPE_CHECKING:
+    from ortools.sat.python import cp_model
 
 
 class _RawLiterals(RowLiterals):
@@ -63,6 +65,8 @@ class _RawLiterals(RowLiterals):
         return sum(1 << p for p, size in enumerate(self.domain.attributes[k].sizes) if size)
 
     def _values(self, k: int, mask: int) -> cp_model.Domain:
+        from ortools.sat.python import cp_model
+
         ends = self.domain.attributes[k].ends
         held = [(ends[a], ends[b] - 1) for a, b in spans(mask) if ends[a] < ends[b]]
         return cp_model.Domain.from_intervals([list(pair) for pair in held])
@@ -83,6 +87,8 @@ class RowProgram(RowModel):
 
     def __init__(self, release: Release, convention: Convention, limits: Limits) -> None:
         """Build the model. Raises `Unsupported` where rows cannot be written out, `TooLarge` before they are built."""
+        from ortools.sat.python import cp_model
+
         if release.rows.high is None:
             raise Unsupported("the number of rows is unbounded: rows cannot be written out")
         if release.domain.relative:
@@ -122,6 +128,8 @@ class RowProgram(RowModel):
 
     def _sort(self) -> None:
         """Sort rows by their values, attribute by attribute, where datasets have no order."""
+        from ortools.sat.python import cp_model
+
         if self.worlds.convention != "multiset":
             return
         for a, b in pairwise(self.each):

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_matrix, csc_matrix, triu
 
 from solvers.cells.components import known_presolve
 from solvers.cells.linear_system import FREE
@@ -30,6 +29,7 @@ from solvers.statements.release import ANY_LABEL, Block, Choice, Partition, Rele
 
 if TYPE_CHECKING:
     from networkx import Graph
+    from scipy.sparse import csc_matrix
 
 SHOWN = 5  # sources named on an edge
 PAIR_BYTES = 40  # of two attributes named together, both ways, in a sparse matrix and its upper half
@@ -49,6 +49,7 @@ def attribute_graph(release: Release, limits: Limits | None = None) -> Graph[str
     is up, `TooLarge` where the graph does not fit into the memory. Cost: per statement, the square of what it names.
     """
     from networkx import Graph
+    from scipy.sparse import triu
 
     limits = limits or Limits()
     graph: Graph[str] = Graph()
@@ -98,6 +99,8 @@ def _incidences(release: Release, limits: Limits) -> Iterator[tuple[csc_matrix, 
 
 def _partition_incidence(block: Partition, release: Release, limits: Limits) -> csc_matrix:
     """Return which attributes each statement of a partition names, the label where it counts one label."""
+    from scipy.sparse import coo_matrix, csc_matrix
+
     boxes, columns = block.boxes, len(release.domain.attributes)
     row = np.repeat(np.arange(len(boxes)), np.diff(boxes.start))
     ones = np.ones(len(row), dtype=np.int64)
@@ -142,6 +145,8 @@ def _attributes_of(box: Box) -> Iterator[int]:
 
 def _incidence(named: Sequence[set[int]], columns: int) -> csc_matrix:
     """Return sets of columns as a matrix of 0 and 1, a row per set."""
+    from scipy.sparse import coo_matrix
+
     row = np.repeat(np.arange(len(named)), [len(one) for one in named])
     column = np.array([k for one in named for k in sorted(one)], dtype=np.int64)
     return coo_matrix((np.ones(len(row), dtype=np.int64), (row, column)), shape=(len(named), columns)).tocsc()

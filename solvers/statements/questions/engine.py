@@ -44,7 +44,7 @@ class Engine(ABC):
     name: ClassVar[str]
     answers: ClassVar[tuple[type, ...]]  # the kinds of question
     needs: ClassVar[tuple[str, ...]] = ()  # importable packages
-    extra: ClassVar[str] = ""  # the extra that installs them
+    extra: ClassVar[str] = "solvers"  # the extra that installs them
     about: ClassVar[str] = ""
     cells: ClassVar[Literal["few", "many", "any"]] = "any"  # few: it lists all cells; many: only where nobody can
     coarse: ClassVar[bool] = True  # answers where statements on sums were relaxed too, and propagation refutes nothing

@@ -9,14 +9,17 @@ Source: Régin, "Generalized arc consistency for global cardinality constraint",
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from solvers.foundation.array_types import Bits, Ints
 from solvers.kernel.claims import Hall, Removal
 from solvers.positions.assignments.propagation.tables import DomainState, ProblemTables
 from solvers.positions.assignments.propagation.vectorised import bounds, of_tree, store_domains
+
+if TYPE_CHECKING:
+    pass
 
 
 def flow(tables: ProblemTables, state: DomainState, t: int) -> tuple[list[Removal], bool]:
@@ -129,6 +132,9 @@ class Assignment:
 
     def closed_sets(self) -> list[tuple[bool, Ints]]:
         """Return the sets of values that remove something: what a component leads to, or what does not lead there."""
+        from scipy.sparse import csr_matrix
+        from scipy.sparse.csgraph import breadth_first_order, connected_components
+
         count = len(self.low)
         sink = count
         graph = np.zeros((count + 1, count + 1), dtype=bool)

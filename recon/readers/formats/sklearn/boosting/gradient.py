@@ -42,11 +42,10 @@ log loss, (Q + H)² = A² <= n Q by Cauchy and Schwarz.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logit
 
 from encoders.models.models import TreeSums
 from recon.readers.formats.sklearn.boosting.draft import (
@@ -63,6 +62,9 @@ from recon.readers.formats.sklearn.boosting.draft import (
 from recon.readers.formats.sklearn.trees.arrays import TreeArrays
 from recon.readers.stored.objects.things import Thing
 from solvers.statements.gradients.boosted import Gradients
+
+if TYPE_CHECKING:
+    pass
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,6 +259,8 @@ def leaf_values(
 
 def _first_scores(init: Any, classes: int) -> tuple[tuple[float, ...], float] | str:
     """Return the scores before the first tree and how far they may be off, or why they are not known."""
+    from scipy.special import logit
+
     if init == "zero":
         return (0.0,) * (classes if classes > 2 else 1), 0.0
     if not isinstance(init, Thing):
