@@ -14,9 +14,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.domain.values import MISSING
@@ -38,9 +38,6 @@ from solvers.greedy.marginals import ColumnMarginal, StateMarginals, StateSuppor
 from solvers.greedy.sampling import Sampler
 from solvers.statements.questions.query import Convention
 from solvers.statements.release import RowWorld as SolverWorld
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 EXACT = "exactly uniform over the worlds in which the learner could have chosen this tree"
 
@@ -355,8 +352,6 @@ def _certify_rows(rows: RowQuestions, frame: pd.DataFrame, limits: Limits) -> pd
 
 def _verdicts_beside(base: pd.DataFrame, found: Sequence[RowVerdict]) -> pd.DataFrame:
     """Return the verdicts under the rule beside those without it."""
-    import pandas as pd
-
     verdict = pd.Series([one.verdict for one in found], dtype=object)
     without = base["verdict"]
     settled = without.isin(["certain", "impossible"])  # fewer worlds cannot undo what holds in all
@@ -451,8 +446,6 @@ def attribute(
     impossible, min_count and max_count of (q, v). The sensitive column is one of the columns or the label. Raises
     `ReleaseError` for another one, and where profiles name it.
     """
-    import pandas as pd
-
     from recon.queries.questions.questions import attribute as without
 
     limits = limits or Limits()

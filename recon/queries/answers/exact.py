@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from encoders.domain.values import intersection
 from encoders.encode.encoder import EncodedRelease
@@ -16,9 +17,6 @@ from solvers.foundation.limits import Limits
 from solvers.statements.questions.answers import DecideAnswer
 from solvers.statements.questions.query import Convention, Selections
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 MAX_CERTIFIED = 1_000  # profiles that get certificates without being asked for
 
 NEARLY = float(np.nextafter(1.0, 0.0))  # the share of worlds where some world, however rare, has none
@@ -28,13 +26,11 @@ BARE = {
     False: f"they are made for at most {MAX_CERTIFIED:,} profiles unless asked for",
 }
 
-Profiles: TypeAlias = "pd.DataFrame | Sequence[dict[str, Any]]"
+Profiles = pd.DataFrame | Sequence[dict[str, Any]]
 
 
 def as_frame(profiles: Profiles) -> pd.DataFrame:
     """Return profiles as a frame of objects; missing keys are empty cells."""
-    import pandas as pd
-
     if isinstance(profiles, pd.DataFrame):
         return profiles
     listed = [profiles] if isinstance(profiles, dict) else profiles
@@ -51,8 +47,6 @@ def certify_exact(
     certificates: bool | None = None,
 ) -> pd.DataFrame:
     """Return the verdicts that hold for certain where the statements do; see `certify`."""
-    import pandas as pd
-
     selections = select_frame(release, frame)
     found = decide(release, selections, chosen, limits)
     verdict = np.where(found.low > 0, "certain", np.where(found.high > 0, "possible", "impossible")).astype(object)
@@ -87,8 +81,6 @@ def certify_exact(
 
 def maximum_rows(release: EncodedRelease, found: DecideAnswer) -> Any:
     """Return the most rows per profile; missing where the number of rows is open."""
-    import pandas as pd
-
     return found.high if release.rows.high is not None else pd.array([None] * len(found.high), dtype="Int64")
 
 

@@ -19,9 +19,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
 from recon.queries.certificates.certificate_format import VALUES, Json, claim_text
@@ -32,9 +33,6 @@ from solvers.engines.chain import NOT_USED
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.exact import level_text
 from solvers.kernel.proof_format import printable, quoted
-
-if TYPE_CHECKING:
-    pass
 
 TABLES = "table of counts"  # how the format of published tables begins: nothing is assumed of a learner there
 ALSO = "rows drawn or weighted, training continued, values taken for missing, or an unknown version of the library"
@@ -314,8 +312,6 @@ def _wanted_level(line: Json) -> float:
 
 def _of_outside(line: Json, stated: Any, release: EncodedRelease) -> list[str] | None:
     """Return what is wrong with the verdict that no row of the domain is like a profile, which the domain settles."""
-    import pandas as pd
-
     profile = line.get("profile_values")
     if not isinstance(profile, dict):
         return None
@@ -453,8 +449,6 @@ def _of_datasets(line: Json, proved: ProvedFacts) -> list[str] | None:
 
 def _same_rows(rows: Any, world: Any, release: EncodedRelease) -> list[str]:
     """Return what is wrong where the rows of a reconstruction are not those that its certificate lists."""
-    import pandas as pd
-
     if not isinstance(rows, list):
         return ["it has no rows to compare with its certificate"]
     if not isinstance(world, dict):

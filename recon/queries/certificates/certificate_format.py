@@ -9,9 +9,10 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease, confidence_level
@@ -22,9 +23,6 @@ from solvers.foundation.errors import CertificateError, ReleaseError
 from solvers.kernel.claims import AnyClaim, AtLeast, AtMost, NoWorld, OnlyWorld, Possible
 from solvers.kernel.proof_format import entry, keys, number, printable, quoted
 from solvers.statements.boxes import Box
-
-if TYPE_CHECKING:
-    pass
 
 VERSION = 2  # 2: at a confidence below 1, which is named; 1: whatever the noise
 Json = dict[str, Any]
@@ -111,8 +109,6 @@ Boxes = tuple[Box, Box]  # the parts that a profile meets, and those that it hol
 
 def boxes_of(profiles: list[Json], release: EncodedRelease) -> list[Boxes]:
     """Return profiles as boxes of parts; raises `ReleaseError` for names and values that the domain does not have."""
-    import pandas as pd
-
     names = {name for profile in profiles for name in profile}
     frame = pd.DataFrame(profiles, dtype=object) if names else pd.DataFrame(index=range(len(profiles)))
     return select_frame(release, frame).boxes()
@@ -120,8 +116,6 @@ def boxes_of(profiles: list[Json], release: EncodedRelease) -> list[Boxes]:
 
 def claim_of(claim: Any, release: EncodedRelease, known: Boxes | None = None) -> AnyClaim:
     """Return the claim that a certificate makes, over parts and cells; `known` are the boxes of its profile."""
-    import pandas as pd
-
     if not isinstance(claim, dict):
         raise CertificateError("the claim is no object")
     if "profile" in claim:

@@ -15,9 +15,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease, encode, with_known_rows
@@ -29,9 +29,6 @@ from recon.readers.loading.settled import as_released
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.statements.gradients.boosted import Gradients
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 DECIMALS = (8, 6, 5, 4, 3)
 UP = 1 + 1e-9  # of widths, for the rounding of what is worked out here
@@ -331,8 +328,6 @@ def remedied(release: EncodedRelease, remedy: Remedy, limits: Limits, seconds: f
 
 def table_of(lines: Sequence[Line]) -> pd.DataFrame:
     """Return the lines of `remedies` as its table."""
-    import pandas as pd
-
     frame = pd.DataFrame(lines, columns=COLUMNS).astype({"decimals": "Int64", "trees": "Int64"})
     frame.attrs["sizes"] = "rows per leaf are published in all of them"
     return frame

@@ -7,9 +7,9 @@ exists" is never proved, but "a row in this box exists" can be.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease
@@ -24,9 +24,6 @@ from solvers.statements.boxes import Box
 from solvers.statements.questions.answers import LocatedAnswer
 from solvers.statements.questions.query import Convention, Selections
 from solvers.statements.release import ANY_LABEL
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(slots=True)
@@ -52,8 +49,6 @@ def with_boxes(
     the profile says no number. Candidates are what the statements do not tell from the profile, the box of a row by its
     position, and the leaves that the profile lies in. Cost: profiles x rows x attributes, profiles x leaves.
     """
-    import pandas as pd
-
     limits = limits or Limits()
     open_ones = np.flatnonzero(found["verdict"].isin(["unknown", "possible"]).to_numpy())
     proved = [ProvedBox() for _ in range(len(frame))]

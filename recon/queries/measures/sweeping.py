@@ -10,9 +10,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease, encode
@@ -27,9 +28,6 @@ from solvers.noisy.posteriors.posterior import Prior
 from solvers.statements.noise.laws import Neighbours, NoiseLaw
 from solvers.statements.noise.sampling import Randomness
 from solvers.statements.release import ANY_LABEL, Partition
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LIKELY = 0.95  # posterior probability from which on a membership is called likely
 FIGURES = ("accuracy", "bits_removed_per_row", "said", "said_right", "nearest", "typical")
@@ -68,8 +66,6 @@ def sweep(
     0      1.0     20
     1      inf      1
     """
-    import pandas as pd
-
     release = single_release_of(release, limits)
     limits = limits or Limits()
     block, truth = exact_counts(release)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease
@@ -23,9 +23,6 @@ from solvers.foundation.limits import Limits
 from solvers.noisy.posteriors.posterior import CountPosterior, Prior, posterior_of
 from solvers.statements.observations import observations
 from solvers.statements.questions.query import Selections
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PRIORS = {
     "counts": "uniform over count vectors that sum to n, rows uniform inside a leaf or rule given its count",
@@ -89,8 +86,6 @@ class Posterior(Displayed):
 
     def membership(self, profiles: Profiles) -> pd.DataFrame:
         """Return per profile: probability (that a row fits), probability_before, expected_count, expected_before."""
-        import pandas as pd
-
         shares = self._cells.shares(select_frame(self.release, as_frame(profiles)))
         return pd.DataFrame(
             {
@@ -185,8 +180,6 @@ def why_none(release: EncodedRelease) -> str | None:
 
 def _compute_posterior(release: EncodedRelease, prior: Prior, limits: Limits) -> Posterior:
     """Return the posterior; see `posterior`."""
-    import pandas as pd
-
     sure, rows = release.at_confidence(1).statements, release.declared
     assert rows is not None
     assert rows.high is not None

@@ -7,9 +7,10 @@ questions; it is not the probability that somebody is absent.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.domain.values import Value
@@ -26,9 +27,6 @@ from solvers.foundation.limits import Limits
 from solvers.statements.questions.answers import DecideAnswer
 from solvers.statements.questions.query import Convention, Selections, ShareQuery
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 def certify_noisy(
     release: EncodedRelease,
@@ -42,8 +40,6 @@ def certify_noisy(
     What exact statements and bounded noise settle is certain (confidence 1); what the joint intervals settle holds at
     the release's confidence: "impossible", or at least `min_count` rows where the verdict is "possible".
     """
-    import pandas as pd
-
     if release.certain:
         out = certify_exact(release, frame, convention, limits, certificates)
     else:
@@ -116,8 +112,6 @@ def _at_confidence(
     release: EncodedRelease, frame: pd.DataFrame, convention: Convention, limits: Limits | None
 ) -> pd.DataFrame:
     """Return what the joint intervals say about every profile."""
-    import pandas as pd
-
     found = _decided(release, select_frame(release, frame), convention, limits)
     verdict = np.where(found.high > 0, "possible", "impossible").astype(object)
     verdict[found.open] = "unknown"
@@ -192,8 +186,6 @@ def attribute_noisy(
     Bounds hold at the release's confidence; probabilities are posterior (E[#(q,v)] / E[#q]), NaN without a posterior.
     `certain` is only true where it holds whatever the noise.
     """
-    import pandas as pd
-
     sensitive, values = target
     found = known_posterior(release, limits)
     outer = select_frame(release, frame)

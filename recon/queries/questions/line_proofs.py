@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease
@@ -32,9 +33,6 @@ from solvers.statements.boxes import Box
 from solvers.statements.questions.answers import ExtremeAnswer, WorldsAnswer
 from solvers.statements.questions.query import Extreme, MostLikely, Selections
 from solvers.statements.release import RowWorld
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MAX_NUMBERS = 5_000_000  # parts of rows written into one result
 MAX_WORLDS = 100  # kept to look for rows in
@@ -105,8 +103,6 @@ class LineProver:
         self, i: int, verdict: str, minimum: Any, maximum: Any, certificate: Json | None
     ) -> Iterator[tuple[Claim | Possible, Json]]:
         """Yield what is claimed in one line and can be proved; nothing where nothing is said of its counts."""
-        import pandas as pd
-
         if verdict == "outside" or pd.isna(minimum) or pd.isna(maximum):
             return
         stated = self.release.statements

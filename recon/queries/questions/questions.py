@@ -9,6 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
+import pandas as pd
 
 from encoders.domain.cuts import narrow
 from encoders.domain.domain import GUESSED
@@ -36,8 +37,6 @@ from solvers.statements.questions.query import Convention, Enumerate, LeaveOneOu
 from solvers.statements.release import RowWorld as SolverWorld
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from recon.queries.tables.tables import Tables
 
 
@@ -363,8 +362,6 @@ def _attribute_exact(
     limits: Limits | None,
 ) -> pd.DataFrame:
     """Return what exact statements say about a sensitive column; see `attribute`."""
-    import pandas as pd
-
     sensitive, values = target
     known = decide(release, select_frame(release, frame), chosen, limits)
     lines = [
@@ -410,8 +407,6 @@ def _attribute_value(
     how: tuple[Convention, Limits | None],
 ) -> pd.DataFrame:
     """Return the lines of one sensitive value; see `attribute`."""
-    import pandas as pd
-
     sensitive, values, at = target
     value = values[at]
     chosen, limits = how

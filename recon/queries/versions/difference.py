@@ -15,9 +15,10 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from encoders.domain.values import Continuous
 from encoders.encode.encoder import EncodedRelease, Origin, assemble
@@ -43,9 +44,6 @@ from solvers.statements.boxes import Box
 from solvers.statements.questions.answers import PerCellAnswer
 from solvers.statements.questions.query import PerCell, Selections
 from solvers.statements.release import RowCount, RowWorld
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LISTED = 1_000  # candidates listed with their values; more are counted only
 BEFORE, AFTER = "before", "after"
@@ -432,8 +430,6 @@ def _row_verdicts(
     release: EncodedRelease, boxes: Sequence[Box], of: str, listed: bool, limits: Limits
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the rows in some boxes with their verdicts, if they are few, and what is known of every attribute."""
-    import pandas as pd
-
     if of.startswith(STAYED) or not boxes:
         return pd.DataFrame(), pd.DataFrame()
     if not listed:
@@ -465,8 +461,6 @@ def _row_frame(release: EncodedRelease, boxes: Sequence[Box]) -> pd.DataFrame:
 
 def _attributes(release: EncodedRelease, of: str, limits: Limits) -> pd.DataFrame:
     """Return a line per attribute and part of its values that some of these rows can have, with least and most rows."""
-    import pandas as pd
-
     typed, mask = _types(release, of)
     space, sizes, lines = release.statements.domain, list[tuple[tuple[int, ...], ...]](), list[tuple[int, int]]()
     for k, attribute in enumerate(space.attributes):

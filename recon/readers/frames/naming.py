@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from encoders.domain.domain import GUESSED, Domain
 from encoders.encode.encoder import EncodedRelease
@@ -12,9 +14,6 @@ from recon.io.console.output import print_lines
 from recon.readers.formats.drafts.drafts import alike, matching_notes
 from recon.readers.frames.selections import read_table
 from solvers.foundation.errors import ReleaseError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 NUMBERED = re.compile(r"(|.*[^\d\n])(\d+)")
 
@@ -26,8 +25,6 @@ def named_like(frame: pd.DataFrame, domain: Domain, label: str | None = None) ->
     only pair; the columns of a model that only numbers its features are taken in order where there are as many.
     Unknown names stay, to be refused. Raises `ReleaseError` for a label that is said twice, or is an attribute.
     """
-    import pandas as pd
-
     names, file = [str(c) for c in frame.columns], frame.attrs.get("file", "")
     own = _label_name(domain)
     renamed = {} if label is None else _label_column(names, domain, label, file)

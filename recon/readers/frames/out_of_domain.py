@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
 from recon.readers.frames.selections import Odd, doubt, odd_cells, odd_lines
 from solvers.foundation.displayed import escape_text
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def answered(
@@ -24,8 +22,6 @@ def answered(
     (where there are verdicts), no figures, and in `reason` what is wrong; `reason` is None for all others.
     `attrs["notes"]` lists the odd cells. Raises `ReleaseError` for unknown columns.
     """
-    import pandas as pd
-
     odd = odd_cells(release, frame)
     rows = sorted({one.row for one in odd})
     kept = np.setdiff1d(np.arange(len(frame)), rows)
@@ -50,8 +46,6 @@ def answered(
 
 def _blank(found: pd.DataFrame, rows: Sequence[int], odd: Sequence[Odd], doubtful: str) -> pd.DataFrame:
     """Return the lines of profiles outside the domain, in the columns of the answers."""
-    import pandas as pd
-
     why: dict[int, list[str]] = {}
     for one in odd:
         why.setdefault(one.row, []).append(escape_text(f"{one.column}: {one.why}" if one.column else one.why))
@@ -64,8 +58,6 @@ def _blank(found: pd.DataFrame, rows: Sequence[int], odd: Sequence[Odd], doubtfu
 
 def _joined_frames(found: pd.DataFrame, outside: pd.DataFrame) -> pd.DataFrame:
     """Return both in the order of the profiles; empty figures are missing ones, whole numbers stay whole."""
-    import pandas as pd
-
     columns, both = list(found.columns), [*found.to_dict("records"), *outside.to_dict("records")]
     both.sort(key=lambda line: line["profile"])
     out: dict[str, pd.Series[Any]] = {}

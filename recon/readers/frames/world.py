@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.domain.cuts import middles
@@ -33,8 +34,6 @@ from solvers.statements.release import ANY_LABEL, UNBOUNDED, Choice, Loose, Part
 from solvers.statements.release import RowWorld as SolverWorld
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from solvers.foundation.plots import Axes
 
 SHOWN = 3  # attributes named in a sentence
@@ -432,8 +431,6 @@ class World(Displayed):
 
     def _frame(self, values: NDArray[Any], views: bool = False) -> pd.DataFrame:
         """Return raw value indices (rows, attributes) as a table; see `to_frame`."""
-        import pandas as pd
-
         columns: dict[str, NDArray[Any]] = {}
         viewed: dict[int, list[str]] = {}
         for name in self.domain.columns if views else ():

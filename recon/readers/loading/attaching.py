@@ -14,9 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
 from itertools import count, repeat
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.domain.domain import Domain
@@ -44,9 +45,6 @@ from recon.readers.formats.rules.plain_values import SkeletonDraft
 from recon.readers.frames.world import TrueRows, violations
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import RowCount
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 COUNTED = "class counts were counted on the given X and y, through the model's conditions, not read off the model"
 OTHER_ROWS = "the model itself says otherwise about its rows: X and y are not (all) those it was fitted on"
@@ -117,8 +115,6 @@ def _source_of(model: Any) -> Draft:
 
 def _table_of(X: Any, y: Any, draft: Draft, domain: Domain | None) -> tuple[pd.DataFrame, str]:  # noqa: N803
     """Return features and label as one table, and the label's name: the domain's, y's own, or the draft's."""
-    import pandas as pd
-
     if isinstance(X, pd.DataFrame):
         frame = X.reset_index(drop=True)
         frame.columns = pd.Index([str(c) for c in X.columns])

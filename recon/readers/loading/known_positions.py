@@ -9,9 +9,10 @@ import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from encoders.domain.domain import GUESSED, Domain
 from encoders.domain.values import AnyAttribute, Categorical, Cell, Continuous, exact, from_text, is_number
@@ -36,17 +37,12 @@ from solvers.statements.questions.query import Locate
 from solvers.statements.release import NOTHING, KnownValues, Release
 from solvers.statements.row_problem import bags_with_most, problem_of
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-Table: TypeAlias = "pd.DataFrame | str | os.PathLike[str]"
+Table = pd.DataFrame | str | os.PathLike[str]
 WIDER = "the table of known rows has more values of {} than the model file says: they are among its values"
 
 
 def known_table(table: Table) -> pd.DataFrame:
     """Return a table of known rows, read from a file where it is a path; `ReleaseError` for anything else."""
-    import pandas as pd
-
     if isinstance(table, str | os.PathLike):
         return read_table(os.fspath(table))
     if not isinstance(table, pd.DataFrame):
@@ -73,8 +69,6 @@ def _own_label(domain: Domain, label: str | None) -> str | None:
 
 def known_rows(domain: Domain, frame: pd.DataFrame) -> KnownRows:
     """Return the cells of a table, its columns called as in the domain, as the values that they stand for."""
-    import pandas as pd
-
     file, text = str(frame.attrs.get("file", "")), bool(frame.attrs.get("text"))
     try:
         columns_by_attribute(frame, domain)
@@ -195,8 +189,6 @@ def with_known_positions(release: EncodedRelease, table: Table, label: str | Non
 
 def _positions_in(frame: pd.DataFrame, rows: int, file: str) -> Ints:
     """Return the positions of a table's lines; `ReleaseError` naming the first that cannot be, or stands twice."""
-    import pandas as pd
-
     out = np.zeros(len(frame), dtype=np.int64)
     for i, cell in enumerate(frame[POSITION].tolist()):
         number = pd.to_numeric(cell, errors="coerce")
