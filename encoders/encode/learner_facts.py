@@ -55,9 +55,9 @@ def _trees_of(encoded: EncodedRelease, problem: RowProblem) -> Sequence[Tree]:
     """Return the trees that are the first of a problem: those of the forest whose bags it has."""
     if not problem.positions:
         return ()
-    known = [model for model in encoded.models if isinstance(model, Forest) and model.multiplicities is not None]
+    known = [model for model in encoded.models if model.multiplicities is not None]
     bags = problem.release.bags  # those of these forests, in their order
-    return known[[one is bags_with_most(bags) for one in bags].index(True)].trees
+    return known[[one is bags_with_most(bags) for one in bags].index(True)].members()
 
 
 class CollectedSplits:
@@ -273,7 +273,7 @@ def _facts_of(
         closed = "not every feature was tried, and some may have values that are not told apart"
     found: list[LearnerFact] = []
     for tree in trees:
-        name = f"{model.name}, {tree.name}" if isinstance(model, Forest) else model.name
+        name = f"{model.name}, {tree.name}" if tree is not model else model.name
         nodes = node_regions(tree, release.domain)
         if not resampled:
             _check_limits(nodes, learner, name)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import cast
 
 import numpy as np
 
@@ -21,12 +20,9 @@ from encoders.kinds.table import source_of
 from encoders.kinds.tree import splits
 from encoders.models.models import (
     AnyModel,
-    Boosting,
-    Forest,
     Noise,
     Published,
     PublishedFigure,
-    RuleList,
     Table,
     Tree,
 )
@@ -57,7 +53,7 @@ class NoisyEncoder(Encoder[AnyModel]):
         """Refuse counts that the law cannot give, and whatever the kind refuses whatever its counts."""
         if model.resampled:
             raise ReleaseError("noisy counts of resamples (bootstrap) are not read yet", place=f"{place}.noise")
-        if isinstance(model, Boosting):
+        if model.scores:
             message = "leaf values of a boosted model are of the rows themselves: noise on its counts is not read"
             raise ReleaseError(message, place=f"{place}.noise")
         for tree, at in _trees_of(model, place):
@@ -68,7 +64,7 @@ class NoisyEncoder(Encoder[AnyModel]):
         if isinstance(model, Table) and model.complete:
             message = "which combinations hold no row is exact: put it into a table of its own that has no 'noise'"
             raise ReleaseError(message, place=f"{place}.complete")
-        for i, exact in enumerate(model.statements if isinstance(model, Table) else ()):
+        for i, exact in enumerate(model.figures()):
             _refuse_exact(exact, f"{place}.statements[{i}]")
         law = _noise_of(model).law
         figures = list(published(model, place))
@@ -191,10 +187,12 @@ def _trees_of(model: AnyModel, place: str) -> list[tuple[Tree, str]]:
 
 def _without_counts(model: AnyModel) -> AnyModel:
     """Return the model without noise, every noisy count 0."""
-    if isinstance(model, (Forest, Boosting)):
-        return replace(model, noise=None, trees=tuple(cast(Tree, _without_counts(t)) for t in model.trees))
-    if isinstance(model, Tree):
-        return replace(model, noise=None, nodes=model.nodes.counting_leaves(map(_cleared, model.nodes.leaf_counts)))
+    if model.members():
+
+        def uncounted(tree: Tree) -> Tree:
+            return replace(tree, noise=None, nodes=tree.nodes.counting_leaves(map(_cleared, tree.nodes.leaf_counts)))
+
+        return replace(model.with_trees(uncounted), noise=None)
     return replace(model.mapped(lambda condition: condition, _cleared), noise=None)
 
 
@@ -253,7 +251,7 @@ def per_row(model: AnyModel) -> int:
     """Return in how many of the model's noisy counts one row can stand at most."""
     if trees := model.members():
         return sum(1 + _inner_figures(tree) for tree in trees)
-    return 1 if isinstance(model, RuleList) else sum(part.support is not None for part in model.parts())
+    return 1 if model.disjoint else sum(part.support is not None for part in model.parts())
 
 
 def _describe(noise: Noise) -> str:

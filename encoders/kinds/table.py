@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Position, exact, is_number
-from encoders.models.models import PublishedFigure, Statistic, Table
+from encoders.models.models import PublishedFigure, PublishedModel, Statistic, Table
 from encoders.parts.base import CutDomain, Encoder, Resolutions, check_count
 from encoders.parts.statistics import PartNumbers, StatisticGroup, numbers_of, numeric, statements_of, value_cuts
 from solvers.foundation.errors import ReleaseError
@@ -137,14 +137,14 @@ def not_listed(model: Table, boxes: Sequence[Box]) -> list[Statement]:
     ]
 
 
-def name_of(model: Table, i: int) -> str:
+def name_of(model: PublishedModel, i: int) -> str:
     """Return how messages name figure i: "table, statement 3"."""
-    return f"{model.name}, {model.statements[i].name or f'statement {i}'}"
+    return f"{model.name}, {model.figures()[i].name or f'statement {i}'}"
 
 
-def source_of(model: Table, i: int) -> str:
+def source_of(model: PublishedModel, i: int) -> str:
     """Return a human-readable source of figure i: "table, statement 3 (mean of age where sex = F)"."""
-    return f"{name_of(model, i)} ({_figure_text(model.statements[i])})"
+    return f"{name_of(model, i)} ({_figure_text(model.figures()[i])})"
 
 
 def _figure_text(figure: PublishedFigure) -> str:

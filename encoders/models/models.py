@@ -4,15 +4,11 @@ Counts follow the order of the label's values. Indices, not references, link a t
 a cycle can be named instead of looped over.
 
 What kind of counts a published model has: per class, sizes, shares, labels, with noise or without.
-
-What an adversary knows: of everybody the features, of some the label; or of rows by position some values.
-
-What a file publishes of single columns of its training rows, beside counts: means, extremes, categories.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, Self, cast
@@ -21,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.domain import Condition
-from encoders.domain.values import Cell, Value
+from encoders.domain.values import Value
+from encoders.models.knowledge import ColumnFigures, GroupQuestion, KnownPositions, KnownRows
 from encoders.models.learner_facts import Learner
 from encoders.models.ledger import PrivacyLedger
 from encoders.models.nodes import CountTable, ModelNode, Nodes, Published, Support
@@ -29,104 +26,9 @@ from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.gradients.boosted import Gradients
 from solvers.statements.noise.laws import Neighbours, NoiseLaw
 
-
-@dataclass(frozen=True)
-class ColumnFigures:
-    """The figures of one column, an attribute or a column of the domain; what is None was not published.
-
-    They are about `make` of its values (None: the values themselves; NaN: no number). `rows`: how many have a number.
-    `variance` is that of all rows (divided by their number), `largest` the greatest absolute value. `quantiles` are
-    (j, B, value): j of B parts of the rows lie below. `commonest`: the first of the values that most rows have.
-    `values`: those that occur, all of them; `among`: some that do, if not all, and no others; `gap`: whether a missing
-    one does (None: not said). `source` names the figures.
-    """
-
-    column: str
-    source: str
-    make: Callable[[Cell], Value] | None = field(default=None, compare=False)
-    rows: int | None = None
-    mean: float | None = None
-    variance: float | None = None
-    least: float | None = None
-    greatest: float | None = None
-    largest: float | None = None
-    quantiles: tuple[tuple[int, int, float], ...] = ()
-    commonest: Value | None = None
-    values: frozenset[Value] | None = None
-    among: frozenset[Value] | None = None
-    gap: bool | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class KnownRows:
-    """A table of all rows: in column j row i has the value `values[j][codes[i, j]]` (None: missing).
-
-    Columns are attributes, binary columns or the label of a domain; of the label None says that it is not known.
-    Attributes without a column are open. `file` says where the table is from. It is no publication, and stands in no
-    release file.
-    """
-
-    kind: ClassVar[str] = "known_rows"
-    columns: tuple[str, ...]
-    values: tuple[tuple[Cell, ...], ...]
-    codes: NDArray[np.int32]
-    file: str = ""
-    name: str = "known rows"
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, KnownRows):
-            return NotImplemented
-        mine, theirs = (self.columns, self.file, self.name), (other.columns, other.file, other.name)
-        return mine == theirs and self.rows == other.rows
-
-    def __hash__(self) -> int:
-        return hash((self.columns, self.name, self.codes.shape))
-
-    @property
-    def rows(self) -> list[tuple[Cell, ...]]:
-        """Return the rows, a value per column."""
-        return list(zip(*([v[c] for c in codes] for v, codes in self.by_column()), strict=True))
-
-    def by_column(self) -> list[tuple[tuple[Cell, ...], list[int]]]:
-        """Return per column its values and the rows' codes."""
-        return [(v, self.codes[:, j].tolist()) for j, v in enumerate(self.values)]
-
-
-@dataclass(frozen=True, eq=False)
-class KnownPositions:
-    """What an adversary knows of rows by their position: a table, the attributes that it has, and which values.
-
-    `given` (rows, attributes) bool: the value is known. `sha256`: of the table. `cells`: in words, by position.
-    """
-
-    file: str
-    sha256: str
-    names: tuple[str, ...]
-    given: NDArray[np.bool_]
-    cells: Mapping[int, str] = field(default_factory=dict)
-
-    @property
-    def values(self) -> int:
-        """Return how many values are known."""
-        return int(self.given.sum())
-
-    @property
-    def positions(self) -> int:
-        """Return of how many positions some value is known."""
-        return int(self.given.any(axis=1).sum())
-
-    def to_dict(self) -> dict[str, object]:
-        """Return what a certificate says of the table."""
-        return {
-            "file": self.file,
-            "sha256": self.sha256,
-            "positions": self.positions,
-            "values": self.values,
-            "attributes": list(self.names),
-        }
-
-
-__all__ = ["ModelNode", "Nodes", "Published", "Support"]  # of `encoders.models.nodes`; what follows is public as well
+__all__ = [  # of `nodes` and `knowledge` of this room; what follows is public as well
+    "ColumnFigures", "GroupQuestion", "KnownPositions", "KnownRows", "ModelNode", "Nodes", "Published", "Support",
+]  # fmt: skip
 
 StatisticKind = Literal["mean", "total", "median"]
 
@@ -213,7 +115,13 @@ class PublishedModel:
     __slots__ = ()
     kind: ClassVar[str] = "model"
     unit: ClassVar[str] = "part"  # what a part is called
+    group: ClassVar[str] = "group"  # what counts rows: a leaf, a rule, a figure
+    disjoint: ClassVar[bool] = False  # whether groups, those of each tree, share no row
+    name: str
+    predicts: ClassVar[bool] = False  # whether its counts or leaf values say a class for every row
     dataset: str = ""  # of related data sets the one whose rows it is about; a kind without the field is of no other
+    bootstrap: bool = False  # whether its trees drew rows with replacement
+    multiplicities: NDArray[np.int32] | None = None  # how often each row is in the bag of each tree, where known
 
     def parts(self) -> Iterator[PublishedPart]:
         """Yield the parts in the order of the release file; `Unsupported` of a kind that has none."""
@@ -235,19 +143,54 @@ class PublishedModel:
         """Return the number of parts."""
         return sum(1 for _ in self.parts())
 
+    def groups(self) -> int:
+        """Return the number of leaves, rules or figures."""
+        return self.size()
+
+    def figures(self) -> tuple[PublishedFigure, ...]:
+        """Return what a table publishes; of other kinds nothing."""
+        return ()
+
     def members(self) -> tuple[Tree, ...]:
         """Return the trees: of an ensemble its own, of a tree itself, of other kinds none."""
         return ()
+
+    def with_trees(self, change: Callable[[Tree], Tree]) -> Self:
+        """Return the model with every tree changed; a kind without trees as it is."""
+        return self
+
+    def without_bags(self) -> Self:
+        """Return the model without what it says of which rows its trees drew."""
+        return self
+
+    def relabelled(self, numbers: Callable[[tuple[int, ...]], tuple[int, ...]]) -> Self:
+        """Return the model with other numbers for the labels that it names beside its counts."""
+        return self
 
     @property
     def resampled(self) -> bool:
         """Return whether its counts are of resamples of the training rows."""
         return False
 
+    @property
+    def scores(self) -> Literal["", "classes", "number"]:
+        """Return what its leaf values add up to beside its counts: scores of classes, a number, or nothing."""
+        return ""
+
+    @property
+    def mergeable(self) -> bool:
+        """Return whether its groups can be merged: they share no row, and say nothing but their counts."""
+        return self.disjoint and not self.scores
+
 
 def published_of(models: Iterable[Any]) -> list[AnyModel]:
     """Return the models among what is encoded together: no questions, and nothing that an adversary knows."""
     return [cast("AnyModel", model) for model in models if isinstance(model, PublishedModel)]
+
+
+def boosted_of(models: Iterable[object]) -> list[Boosting]:
+    """Return the boosted models among some."""
+    return [model for model in models if isinstance(model, Boosting)]
 
 
 def kind_words(model: PublishedModel) -> str:
@@ -272,6 +215,9 @@ class Tree(PublishedModel):
 
     kind: ClassVar[str] = "tree"
     unit: ClassVar[str] = "node"
+    group: ClassVar[str] = "leaf"
+    disjoint: ClassVar[bool] = True
+    predicts: ClassVar[bool] = True
     nodes: Nodes
     name: str = "tree"
     noise: Noise | None = None
@@ -305,9 +251,17 @@ class Tree(PublishedModel):
         """Return the number of nodes."""
         return len(self.nodes)
 
+    def groups(self) -> int:
+        """Return the number of leaves."""
+        return len(self.nodes.leaves)
+
     def members(self) -> tuple[Tree, ...]:
         """Return the tree itself."""
         return (self,)
+
+    def with_trees(self, change: Callable[[Tree], Tree]) -> Tree:
+        """Return the tree changed."""
+        return change(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,6 +278,7 @@ class _Ruled(PublishedModel):
 
     __slots__ = ()
     unit: ClassVar[str] = "rule"
+    group: ClassVar[str] = "rule"
     rules: tuple[Rule, ...]
 
     def parts(self) -> Iterator[PublishedPart]:
@@ -343,6 +298,8 @@ class RuleList(_Ruled):
     """An ordered rule list: each row belongs to the first rule whose condition it meets."""
 
     kind: ClassVar[str] = "rule_list"
+    disjoint: ClassVar[bool] = True
+    predicts: ClassVar[bool] = True
     rules: tuple[Rule, ...]
     name: str = "rule list"
     noise: Noise | None = None
@@ -367,6 +324,9 @@ class _Ensemble(PublishedModel):
 
     __slots__ = ()
     unit: ClassVar[str] = "tree"
+    group: ClassVar[str] = "leaf"
+    disjoint: ClassVar[bool] = True
+    predicts: ClassVar[bool] = True
     trees: tuple[Tree, ...]
 
     def parts(self) -> Iterator[PublishedPart]:
@@ -391,9 +351,17 @@ class _Ensemble(PublishedModel):
         """Return the number of trees."""
         return len(self.trees)
 
+    def groups(self) -> int:
+        """Return the number of leaves of all trees."""
+        return sum(tree.groups() for tree in self.trees)
+
     def members(self) -> tuple[Tree, ...]:
         """Return the trees."""
         return self.trees
+
+    def with_trees(self, change: Callable[[Tree], Tree]) -> Self:
+        """Return the model with every tree changed."""
+        return replace(self, trees=tuple(map(change, self.trees)))  # type: ignore[type-var]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -438,6 +406,10 @@ class Forest(_Ensemble):
     def resampled(self) -> bool:
         """Return whether the trees were fitted on resamples."""
         return self.bootstrap or self.subsample
+
+    def without_bags(self) -> Forest:
+        """Return the forest without its multiplicities."""
+        return replace(self, multiplicities=None)
 
 
 def _read_only(multiplicities: Any) -> NDArray[np.int32]:
@@ -506,6 +478,15 @@ class Boosting(_Ensemble):
     dataset: str = ""
 
     @property
+    def scores(self) -> Literal["", "classes", "number"]:
+        """Return whether its scores are of classes or of a real target."""
+        return "classes" if self.labels else "number"
+
+    def relabelled(self, numbers: Callable[[tuple[int, ...]], tuple[int, ...]]) -> Boosting:
+        """Return the model with other numbers for its labels."""
+        return replace(self, labels=numbers(self.labels))
+
+    @property
     def forest(self) -> Forest:
         """Return the trees as what they count."""
         return Forest(self.trees, self.name, None, self.origin)
@@ -548,6 +529,7 @@ class Table(PublishedModel):
 
     kind: ClassVar[str] = "table"
     unit: ClassVar[str] = "figure"
+    group: ClassVar[str] = "figure"
     statements: tuple[PublishedFigure, ...]
     name: str = "table"
     noise: Noise | None = None
@@ -573,15 +555,9 @@ class Table(PublishedModel):
         """Return none: groups of a table overlap."""
         return []
 
-
-@dataclass(frozen=True, slots=True)
-class GroupQuestion:
-    """No publication but a question about a group and up to two numeric attributes: cells are cut as it needs."""
-
-    kind: ClassVar[str] = "question"
-    condition: Condition
-    of: tuple[str, ...] = ()
-    name: str = "question"
+    def figures(self) -> tuple[PublishedFigure, ...]:
+        """Return the figures."""
+        return self.statements
 
 
 AnyModel = Tree | RuleList | RuleSet | Forest | Table | Boosting
@@ -604,11 +580,11 @@ def kinds_of(model: AnyModel) -> tuple[CountKind, ...]:
         return ("noisy",)
     if model.origin is not None and model.origin.format:
         return model.origin.counts
-    if isinstance(model, Forest) and model.resampled:
+    if model.resampled:
         return ("bag", "distinct") if model.bootstrap else ("distinct",)
-    if isinstance(model, Table):
-        return ("exact",)
     tables = model.count_tables()
+    if not tables:  # a table of figures
+        return ("exact",)
     found: list[CountKind] = []
     if any(t.by_class.any() for t in tables):
         found.append("exact")

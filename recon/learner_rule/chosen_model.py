@@ -18,7 +18,7 @@ from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Continuous
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.learner_facts import Learner, LearnerName
-from encoders.models.models import AnyModel, Boosting, Forest, RuleList, Tree, kinds_of
+from encoders.models.models import AnyModel, Forest, RuleList, Tree, kinds_of
 from encoders.models.nodes import CountTable
 from recon.io.console.learner_option import EXAMPLE, LearnerSettings, asked_of
 from solvers.foundation.displayed import many, quote
@@ -99,10 +99,11 @@ def _name(model: AnyModel, names: tuple[LearnerName, ...]) -> LearnerName | None
 
 def _midpoints(model: AnyModel, said: Learner | None) -> Learner | None:
     """Return a scikit-learn learner whose thresholds lie halfway; `Unsupported` where they were drawn."""
-    if not isinstance(model, (Tree, Forest)):
+    name = _name(model, ("sklearn tree", "sklearn forest"))
+    if name is None:
         return None
     if said is None:
-        return Learner("sklearn forest" if isinstance(model, Forest) else "sklearn tree", source=OWN)
+        return Learner(name, source=OWN)
     if said.name not in GREEDY:
         return None
     if said.splitter == "random":
@@ -116,7 +117,7 @@ def _nothing_said(release: EncodedRelease, asked: LearnerSettings) -> str:
     """Return why no model has the learner asked for, and what to do."""
     if asked.known == "midpoints":
         return "no model is a tree or a forest: midpoints are of their thresholds"
-    if all(isinstance(m, Boosting) for m in release.models):
+    if all(m.scores for m in release.models):
         return f"boosted models have no rule that is used: their trees fit residuals (--learner {asked.known})"
     names = GREEDY if asked.known == "greedy" else OPTIMAL
     if not any(_name(m, names) for m in release.models):
@@ -434,10 +435,9 @@ def _refuse(learner: Learner, columns: int, model: AnyModel) -> None:
 def _per_class(table: CountTable, model: AnyModel) -> Ints:
     """Return (entries, classes) counts; `Unsupported` naming the first leaf or rule without."""
     if not table.by_class.all() or table.values.dtype != np.int64:
-        what = "leaf" if isinstance(model, Tree) else "rule"
         which = int(np.argmin(table.by_class))
         raise Unsupported(
-            f"{quote(model.name)}: {what} {which} has no counts per class, which the learner's rule needs"
+            f"{quote(model.name)}: {model.group} {which} has no counts per class, which the learner's rule needs"
         )
     return table.values.reshape(len(table), -1)
 

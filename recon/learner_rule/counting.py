@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import singledispatch
 from typing import get_args
 
 import numpy as np
@@ -17,7 +18,7 @@ from encoders.encode.assumed import NO_LEARNER
 from encoders.encode.encoder import EncodedRelease
 from encoders.encode.learner_facts import facts_of_learner
 from encoders.models.learner_facts import Learner, LearnerFact, LearnerFacts, Ties
-from encoders.models.models import AnyModel, RuleList, Tree
+from encoders.models.models import AnyModel, PublishedModel, RuleList, Tree
 from recon.learner_rule.chosen_model import (
     OPTIMAL,
     chosen_list,
@@ -156,15 +157,26 @@ def chosen_of(release: EncodedRelease, learner: Learner) -> ChosenModel:
         raise Unsupported(f"exact counts under a learner's rule are made for one model, not {len(release.models)}")
     if release.known is not None:
         raise Unsupported("exact counts under a learner's rule are made without known rows or columns beside the model")
-    (model,), columns = release.models, release.domain
-    if isinstance(model, Tree):
-        tree = chosen_tree(release, model, learner)
-        return ChosenModel(release, model, learner, columns_of(columns), tree, greedy_rule(learner, tree))
-    if isinstance(model, RuleList):
-        levels, rule = chosen_list(release, model, learner)
-        return ChosenModel(release, model, learner, columns_of(columns), levels=levels, list_rule=rule)
-    reasons = exact_refusals(learner, len(columns.attributes))
-    raise Unsupported(f"no exact count of {short(model.name)} under its learner's rule", reasons)
+    return _chosen_model(release.models[0], release, learner)
+
+
+@singledispatch
+def _chosen_model(model: PublishedModel, release: EncodedRelease, learner: Learner) -> ChosenModel:
+    """Return a model as its learner chose it; `Unsupported` of a kind that no exact count is made of."""
+    reasons = exact_refusals(learner, len(release.domain.attributes))
+    raise Unsupported(f"no exact count of {short(release.models[0].name)} under its learner's rule", reasons)
+
+
+@_chosen_model.register(Tree)
+def _(model: Tree, release: EncodedRelease, learner: Learner) -> ChosenModel:
+    tree = chosen_tree(release, model, learner)
+    return ChosenModel(release, model, learner, columns_of(release.domain), tree, greedy_rule(learner, tree))
+
+
+@_chosen_model.register(RuleList)
+def _(model: RuleList, release: EncodedRelease, learner: Learner) -> ChosenModel:
+    levels, rule = chosen_list(release, model, learner)
+    return ChosenModel(release, model, learner, columns_of(release.domain), levels=levels, list_rule=rule)
 
 
 def _of_tree(chosen: ChosenModel, limits: Limits) -> LearnerRule:
@@ -310,7 +322,7 @@ def _estimated_figures(release: EncodedRelease, learner: Learner, limits: Limits
     """Return the figures of models that are no product of columns: the share from uniform draws, with an interval."""
     from recon.learner_rule.estimating.estimates import estimated_share
 
-    if not all(isinstance(model, (Tree, RuleList)) for model in release.models):
+    if not all(model.mergeable and model.unit != "tree" for model in release.models):
         raise Unsupported("nothing is estimated of forests: which columns were tried, and on which rows, is not known")
     part = limits.stage("estimated share")
     found = estimated_share(release, learner, part, draws=DRAWS)

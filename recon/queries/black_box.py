@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cached_property, singledispatch
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -28,6 +28,7 @@ from encoders.models.models import (
     AnyModel,
     Boosting,
     Forest,
+    PublishedModel,
     RuleList,
     RuleSet,
     Table,
@@ -80,7 +81,7 @@ def views_of(release: EncodedRelease) -> list[BinaryView]:
 
 def _conditions_of(model: AnyModel) -> Iterator[Condition]:
     """Yield the conditions of a model."""
-    if isinstance(model, Boosting):
+    if model.scores:
         raise Unsupported(f"{model.name}: correlations are bounded from counts, not from a boosted model's leaf values")
     yield from model.conditions()
 
@@ -230,7 +231,7 @@ def predicting(release: EncodedRelease) -> Predicting:
         raise Unsupported(
             f"{_model_label(models[0])} cannot be attacked as a black box: it has no label, and predicts nothing"
         )
-    able: list[Predicting] = [m for m in models if isinstance(m, Tree | Forest | RuleList | Boosting)]
+    able = [cast("Predicting", model) for model in models if model.predicts]
     if len(able) == 1:
         _refuse_unreadable(able[0])
         return able[0]
@@ -255,29 +256,29 @@ def _why_not(model: AnyModel) -> str:
     return f"{_model_label(model)} cannot be attacked as a black box: {why.get(model.kind, 'it predicts nothing')}"
 
 
+@singledispatch
 def _refuse_unreadable(model: Predicting) -> None:
     """Refuse a model whose predictions do not follow from what was read of it: classes, or all leaf values."""
-    if isinstance(model, Boosting):
-        if not model.labels or model.gradients.loss == "squared_error":
-            raise Unsupported(
-                f"{_model_label(model)} cannot be attacked as a black box: it predicts a number, no class"
-            )
-        if len(model.sums) == len(model.trees):
-            return
-        raise Unsupported(
-            f"{_model_label(model)} cannot be attacked as a black box: not all of its leaf values were read"
-        )
     form = "" if model.origin is None else model.origin.format
     if any(word in form for word in ADDED_UP):
         why = "its trees add up to scores, and their leaf values were not read"
         raise Unsupported(f"{_model_label(model)} ({form}) cannot be attacked as a black box: {why}")
     if all(table.by_class.all() for table in model.count_tables()):
         return
-    what = "rule" if isinstance(model, RuleList) else "leaf"
     kinds = "; ".join(MEANING[kind] for kind in kinds_of(model))
     raise Unsupported(
-        f"{_model_label(model)} has no predictions to ask for: not every {what} says its classes ({kinds})"
+        f"{_model_label(model)} has no predictions to ask for: not every {model.group} says its classes ({kinds})"
     )
+
+
+@_refuse_unreadable.register(Boosting)
+def _(model: Boosting) -> None:
+    if not model.labels or model.gradients.loss == "squared_error":
+        raise Unsupported(f"{_model_label(model)} cannot be attacked as a black box: it predicts a number, no class")
+    if len(model.sums) < len(model.trees):
+        raise Unsupported(
+            f"{_model_label(model)} cannot be attacked as a black box: not all of its leaf values were read"
+        )
 
 
 Literal = tuple[int, list[tuple[int, int]], bool]  # a line, the runs of its parts that pass, whether missing passes
@@ -360,6 +361,39 @@ def _holding(parts: NDArray[np.int32], literals: Sequence[Literal]) -> NDArray[n
     return hit
 
 
+@singledispatch
+def _shares_of(model: PublishedModel, classes: int) -> list[Floats]:
+    """Return per tree the shares of the classes in its leaves, or what they add to scores."""
+    return [_leaf_shares(tree.nodes, classes) for tree in model.members()]
+
+
+@_shares_of.register(Boosting)
+def _(model: Boosting, classes: int) -> list[Floats]:
+    return [_leaf_steps(t.nodes, s, len(model.base)) for t, s in zip(model.trees, model.sums, strict=True)]
+
+
+@singledispatch
+def _start_of(model: PublishedModel, classes: int) -> tuple[float, ...]:
+    """Return what the leaves of all trees are added to."""
+    return (0.0,) * classes
+
+
+@_start_of.register(Boosting)
+def _(model: Boosting, classes: int) -> tuple[float, ...]:
+    return model.base
+
+
+@singledispatch
+def _combined(model: PublishedModel, total: Floats, classes: int) -> Floats:
+    """Return the shares that a model predicts from the sum over its trees: their mean."""
+    return total / len(model.members())
+
+
+@_combined.register(Boosting)
+def _(model: Boosting, total: Floats, classes: int) -> Floats:
+    return _linked(model, total, classes)
+
+
 @dataclass(frozen=True, eq=False)
 class ReleasedModel:
     """A released tree, rule list, forest or boosted model as a black box over rows of numbers by column, or tables.
@@ -435,11 +469,7 @@ class ReleasedModel:
         classes = len(self.classes_)
         if not self._trees:
             return [_rule_shares(_clipped(self.model.count_tables()[0], classes))]
-        if isinstance(self.model, Boosting):
-            return [
-                _leaf_steps(t.nodes, s, len(self.model.base)) for t, s in zip(self._trees, self.model.sums, strict=True)
-            ]
-        return [_leaf_shares(tree.nodes, classes) for tree in self._trees]
+        return _shares_of(self.model, classes)
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803 - scikit-learn's name
         """Return (rows, classes) shares of the rows that each row's leaf or rule counts; of a forest the mean.
@@ -473,13 +503,11 @@ class ReleasedModel:
         wide = self._conditions.columns(parts)
         if not self._trees:
             return self._shares[0][self._captured(wide)]
-        start = self.model.base if isinstance(self.model, Boosting) else (0.0,) * len(self.classes_)
-        total = np.tile(np.array(start, dtype=np.float64), (len(parts), 1))
+        classes = len(self.classes_)
+        total = np.tile(np.array(_start_of(self.model, classes), dtype=np.float64), (len(parts), 1))
         for tree, shares in zip(self._trees, self._shares, strict=True):
             total += shares[self._leaves(tree.nodes, wide)]
-        if isinstance(self.model, Boosting):
-            return _linked(self.model, total, len(self.classes_))
-        return total / len(self._trees) if isinstance(self.model, Forest) else total
+        return _combined(self.model, total, classes)
 
     def _captured(self, wide: NDArray[np.int32]) -> Ints:
         """Return the first rule that each row meets; `ReleaseError` where a list without a default has none."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from encoders.encode.encoder import EncodedRelease
-from encoders.models.models import Boosting, Forest, RuleList, Tree
+from encoders.models.models import RuleList, Tree
 from recon.queries.certificates.agreement import contradicted
 from recon.queries.certificates.certificate_format import certified_lines
 from recon.queries.leaf_values.wording import audit_json as leaf_value_json
@@ -94,10 +94,10 @@ def _drawing(release: EncodedRelease, measures: Measures) -> dict[str, Any] | No
 def _drawn_model(release: EncodedRelease) -> tuple[Tree | RuleList, str] | None:
     """Return the model that is drawn, and a note on what is not drawn; None where there is none."""
     models = release.models
-    model = next((m for m in models if isinstance(m, (Tree, RuleList, Forest, Boosting))), None)
+    model = next((m for m in models if m.disjoint), None)
     others = f" (one of {len(models)} models)" if len(models) > 1 else ""
-    if isinstance(model, Forest):
-        return model.trees[0], f"the first of {len(model.trees)} trees{others}"
+    if model is not None and model.unit == "tree" and model.mergeable:
+        return model.members()[0], f"the first of {len(model.members())} trees{others}"
     if isinstance(model, (Tree, RuleList)):
         return model, f"the first that can be drawn{others}" if others else ""
     return None
@@ -105,8 +105,7 @@ def _drawn_model(release: EncodedRelease) -> tuple[Tree | RuleList, str] | None:
 
 def _block_of(release: EncodedRelease, model: Tree | RuleList) -> Partition | None:
     """Return the statements of the first tree or rule list of a release; None where these are not its regions."""
-    rules = isinstance(model, RuleList)
-    few = len(model.rules) if isinstance(model, RuleList) else len(model.nodes.leaves)
+    rules, few = not model.members(), model.groups()
     for block in release.statements.partitions.values():
         if block.first_match == rules and len(block.boxes) in ((few, few + 1) if rules else (few,)):
             return block

@@ -61,7 +61,6 @@ def convert(
 ) -> None:  # fmt: skip
     """Read models of any format and write them as one release file (checked, with the domain given)."""
     from encoders.encode.encoder import encode
-    from encoders.models.models import Forest
     from recon.readers.formats.release.writing import dump, not_covered, publishable, release_json
     from recon.release.auditing.evidence import with_unused_of_files
     from recon.report.wording.headline import provenance_lines
@@ -78,7 +77,7 @@ def convert(
             )
         release = _counted_from(files, data, label, domain)
     if without_bags:
-        models = [replace(m, multiplicities=None) if isinstance(m, Forest) else m for m in release.models]
+        models = [model.without_bags() for model in release.models]
         release = replace(
             encode(release.domain, models, release.declared, release.file), reader_notes=release.reader_notes
         )

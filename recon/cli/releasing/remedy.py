@@ -213,11 +213,10 @@ def _accuracies(
 
 def _as_json(file: str, written: str | None, result: Result) -> dict[str, Any]:
     """Return what was done as a JSON object."""
-    from recon.release.remediation.pruning import leaves_of
     from recon.release.remediation.thresholds import shown_facts
 
     found, (before, after, judged, why) = result.found, result.accuracy
-    left = leaves_of(found.release.models[0])
+    left = found.release.models[0].groups()
     return {
         "file": file, "written": written, "outcome": result.assessment.outcome, "merges": found.merges,
         "exact": found.exact, "how": found.how, "leaves": {"before": left + found.merges, "after": left},
@@ -230,12 +229,11 @@ def _as_json(file: str, written: str | None, result: Result) -> dict[str, Any]:
 def _lines_of(file: str, written: str | None, result: Result) -> list[str]:
     """Return the same for people."""
     from recon.release.policies.rules import RULES
-    from recon.release.remediation.pruning import leaves_of
     from recon.release.remediation.thresholds import shown_facts
     from solvers.foundation.displayed import quote
 
     found, (before, after, judged, why) = result.found, result.accuracy
-    left = leaves_of(found.release.models[0])
+    left = found.release.models[0].groups()
     lines = [
         f"{quote(file)}: {found.merges:,} merges; {left + found.merges:,} leaves or rules before, {left:,} after",
         f"  {found.how}",

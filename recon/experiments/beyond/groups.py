@@ -19,7 +19,7 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Categorical
 from encoders.encode.encoder import EncodedRelease
 from encoders.encode.encoder import encode as encode_models
-from encoders.models.models import AnyModel, RuleList, Tree
+from encoders.models.models import AnyModel, published_of
 from recon.experiments.experiment import Point, Row
 from recon.experiments.ferry2024.fits import FITS, LimitedFit, least_rows, row, with_bounds
 from recon.experiments.splits import TrainTestSplit
@@ -49,8 +49,8 @@ def domain_of(some: TrainTestSplit, counted: str = "bits") -> Domain:
 
 def released(fit: LimitedFit, domain: Domain) -> EncodedRelease:
     """Return what is published of a model."""
-    published = fit.published
-    return encode_models(domain, [published]) if isinstance(published, Tree | RuleList) else encode(published, domain)
+    models = published_of([fit.published])
+    return encode_models(domain, models) if models else encode(fit.published, domain)
 
 
 def _figures(learner: str, fits: Iterator[LimitedFit], some: TrainTestSplit, limits: Limits) -> Iterator[Row]:

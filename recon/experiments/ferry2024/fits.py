@@ -11,7 +11,7 @@ import pandas as pd
 
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import encode as encode_models
-from encoders.models.models import RuleList, Tree
+from encoders.models.models import published_of
 from recon.experiments.experiment import Point, Row
 from recon.experiments.splits import TrainTestSplit, train_test_sample
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
@@ -122,10 +122,8 @@ FITS = {
 
 def row(fit: LimitedFit, some: TrainTestSplit, domain: Domain, limits: Limits) -> Row:
     """Return the figures of one model; `leaks` is JSON: rows and Dist_G of a row, for every leaf or rule with rows."""
-    published = fit.published
-    release = (
-        encode_models(domain, [published]) if isinstance(published, Tree | RuleList) else encode(published, domain)
-    )
+    models = published_of([fit.published])
+    release = encode_models(domain, models) if models else encode(fit.published, domain)
     found = measure(release, "assigned", limits)
     errors = int((fit.model.predict(some.x) != some.y).sum())
     exposure = found.exposure
@@ -151,8 +149,8 @@ def row(fit: LimitedFit, some: TrainTestSplit, domain: Domain, limits: Limits) -
 
 def _deepest(model: Any) -> int:
     """Return the tests on the longest path of a tree, or the rules of a list before its default."""
-    if isinstance(model, RuleList):
-        return len(model.rules) - 1
+    if not model.members():
+        return int(model.groups()) - 1
     depths = {0: 0}
     for at, node in enumerate(model.nodes):  # parents come before their children
         if node.condition is not None:

@@ -19,7 +19,16 @@ from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Test, equals
 from encoders.encode.encoder import EncodedRelease
 from encoders.encode.encoder import encode as encode_models
-from encoders.models.models import AnyModel, ModelNode, Nodes, Rule, RuleList, RuleSet, Support, Tree
+from encoders.models.models import (
+    AnyModel,
+    ModelNode,
+    Nodes,
+    Rule,
+    RuleSet,
+    Support,
+    Tree,
+    published_of,
+)
 from recon.attacks.evaluation import Evaluation, evaluated
 from recon.attacks.explainers.lore import Explanation, lore, lores
 from recon.attacks.explainers.sampling import diverse_rows
@@ -171,9 +180,8 @@ class JointRelease:
 
     def over(self, domain: Domain) -> EncodedRelease:
         """Return the release over a domain."""
-        if isinstance(self.model, Tree | RuleList):
-            return encode_models(domain, [self.model])
-        return encode(self.model, domain)
+        models = published_of([self.model])
+        return encode_models(domain, models) if models else encode(self.model, domain)
 
 
 def domain_of(frame: pd.DataFrame, counted: str) -> Domain:
@@ -303,9 +311,7 @@ LEARNERS: dict[str, Callable[..., JointRelease]] = {
 
 def leaves(model: AnyModel) -> int:
     """Return the leaves or rules of a model that count rows."""
-    if isinstance(model, Tree):
-        return len(model.nodes.leaves)
-    return len(model.rules) if isinstance(model, RuleList) else 0
+    return model.groups()
 
 
 def shuffled_rows(frame: pd.DataFrame, rows: int, others: int, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -35,7 +35,7 @@ from encoders.domain.domain import Domain
 from encoders.encode.assumed import NO_LEARNER
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.learner_facts import Learner
-from encoders.models.models import AnyModel, RuleList, Tree
+from encoders.models.models import AnyModel, RuleList, unsupported
 from recon.attacks.evaluation import clopper_pearson
 from recon.learner_rule.chosen_model import exact_refusals, greedy_rule
 from recon.learner_rule.estimating.fitted_tree import (
@@ -369,7 +369,7 @@ def estimated_share(
     """
     if draws < 1 or not 0 < confidence < 1:
         raise ReleaseError(f"{draws} draws at confidence {confidence}: at least 1, and between 0 and 1")
-    alone = len(release.models) == 1 and isinstance(release.models[0], Tree)
+    alone = len(release.models) == 1 and bool(release.models[0].members())
     if whole or not alone or release.known is not None or release.domain.impossible or release.facts is not None:
         return _of_worlds(release, learner, limits, seed, draws, confidence)
     grown = grown_of(release, release.models[0], learner)
@@ -446,8 +446,8 @@ def _of_worlds(
     release: EncodedRelease, learner: Learner, limits: Limits, seed: int, draws: int, confidence: float
 ) -> EstimatedShare:
     """Return the estimate from whole worlds: in how many of them every model could have been chosen."""
-    grown = [grown_of(release, m, learner_of_tree(m, learner)) for m in release.models if isinstance(m, Tree)]
-    lists = [model for model in release.models if not isinstance(model, Tree)]
+    grown = [grown_of(release, m, learner_of_tree(m, learner)) for m in release.models if m.members()]
+    lists = [model for model in release.models if not model.members()]
     hits = done = 0
     for world in iterate_samples(release, draws, seed, None, limits):
         limits.check(f"worlds were looked at ({done:,} of {draws:,})")
@@ -472,7 +472,8 @@ def learner_of_tree(model: AnyModel, learner: Learner) -> Learner:
 
 def _could_choose(model: AnyModel, learner: Learner, world: World) -> bool:
     """Return whether a learner of rule lists chooses a list on the rows of a world."""
-    assert isinstance(model, RuleList)
+    if not isinstance(model, RuleList):
+        raise unsupported(model, "no learner of such models is known")
     return _list_again(model, learner_of_tree(model, learner), world)
 
 

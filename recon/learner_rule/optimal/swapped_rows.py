@@ -12,12 +12,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import singledispatch
 
 import numpy as np
 from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease
-from encoders.models.models import RuleList, Tree
+from encoders.models.models import PublishedModel, RuleList, Tree
 from recon.learner_rule.optimal.classes import ModelClass, tested
 from solvers.foundation.limits import Limits
 
@@ -54,10 +55,15 @@ def replaced_nodes(release: EncodedRelease, models: ModelClass, limits: Limits) 
         return ()
     viewed = {view.attribute for view in domain.columns.values()}
     free = frozenset(n for n in models.columns if n in domain.place and n not in viewed)
-    (model,) = release.models
-    if isinstance(model, Tree):
-        return _of_tree(model, models, free, limits)
-    return _of_list(model, models, free, limits) if isinstance(model, RuleList) else ()
+    return _node_replacements(release.models[0], models, free, limits)
+
+
+@singledispatch
+def _node_replacements(
+    model: PublishedModel, models: ModelClass, free: frozenset[str], limits: Limits
+) -> tuple[NodeReplacement, ...]:
+    """Return the nodes of a model where replacements give something away; of kinds without an optimal learner none."""
+    return ()
 
 
 @dataclass(frozen=True)
@@ -78,6 +84,7 @@ class ReplacedNode:
         return NodeReplacement(self.what, self.node, self.counts, self.errors, self.columns, bits)
 
 
+@_node_replacements.register(Tree)
 def _of_tree(model: Tree, models: ModelClass, free: frozenset[str], limits: Limits) -> tuple[NodeReplacement, ...]:
     """Return the places of a tree: last splits, or leaves below the limits where these say more."""
     nodes, out = model.nodes, []
@@ -105,6 +112,7 @@ def _of_tree(model: Tree, models: ModelClass, free: frozenset[str], limits: Limi
     return tuple(sorted((one for one in out if one.bits > 0.0), key=lambda one: -one.bits))
 
 
+@_node_replacements.register(RuleList)
 def _of_list(model: RuleList, models: ModelClass, free: frozenset[str], limits: Limits) -> tuple[NodeReplacement, ...]:
     """Return the place at the end of a list: its last rule, or one more before the default rule."""
     rules = [rule for rule in model.rules if rule.condition]

@@ -16,7 +16,7 @@ from encoders.domain.values import Categorical, Continuous, Grid, Value, complem
 from encoders.encode.encoder import EncodedRelease
 from encoders.kinds.known_rows import NOT_PUBLISHED
 from encoders.kinds.table import name_of
-from encoders.models.models import Forest, PublishedFigure, Statistic, Table
+from encoders.models.models import AnyModel, PublishedFigure, Statistic
 from encoders.parts.statistics import bounds, number, numeric
 from solvers.statements.boxes import Box
 from solvers.statements.release import Loose, Partition
@@ -89,10 +89,10 @@ def tells(block: Partition) -> bool:
     return block.kind not in NOT_PUBLISHED and block.open_counts <= 1
 
 
-def _figures(release: EncodedRelease) -> list[tuple[Table, int, PublishedFigure, Statistic]]:
+def _figures(release: EncodedRelease) -> list[tuple[AnyModel, int, PublishedFigure, Statistic]]:
     """Return the means, totals and medians of a release with the tables that they stand in."""
-    tables = [m for m in release.models if isinstance(m, Table) and m.noise is None]
-    every = ((t, i, f) for t in tables for i, f in enumerate(t.statements))
+    exact = [model for model in release.models if model.noise is None]
+    every = ((model, i, f) for model in exact for i, f in enumerate(model.figures()))
     return [(t, i, f, f.statistic) for t, i, f in every if f.statistic is not None]
 
 
@@ -223,7 +223,7 @@ def _alone_in_a_leaf(release: EncodedRelease) -> int:
     for model in release.models:
         if model.noise is not None:
             continue
-        drawn = isinstance(model, Forest) and model.bootstrap
+        drawn = model.bootstrap
         for tree in model.members():
             counts = tree.nodes.leaf_counts
             maximum = max(maximum, int(((counts.different if drawn else counts.totals) == 1).sum()))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from encoders.domain.domain import Condition
 from encoders.encode.encoder import EncodedRelease
 from encoders.kinds.table import source_of
-from encoders.models.models import PublishedFigure, Table
+from encoders.models.models import PublishedFigure
 from recon.queries.bounds.disclosure import tells
 from recon.readers.frames.selections import select_conditions
 from solvers.engines.chain import ask
@@ -111,8 +111,8 @@ def interval_cells(release: EncodedRelease, limits: Limits) -> IntervalCells:
 
 def _table_cells(release: EncodedRelease) -> list[tuple[str, PublishedFigure]]:
     """Return the figures of exact tables that are suppressed or intervals, each with its name in words."""
-    tables = [model for model in release.models if isinstance(model, Table) and model.noise is None]
-    every = ((source_of(t, i), figure) for t in tables for i, figure in enumerate(t.statements))
+    exact = [model for model in release.models if model.noise is None]
+    every = ((source_of(model, i), figure) for model in exact for i, figure in enumerate(model.figures()))
     return [(name, f) for name, f in every if f.suppressed or (f.count is None and f.statistic is None and _open_(f))]
 
 

@@ -21,7 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease, encode, with_known_rows
-from encoders.models.models import AnyModel, Boosting, Tree, TreeSums
+from encoders.models.models import AnyModel, Boosting, Tree, TreeSums, boosted_of
 from encoders.models.nodes import CountTable, Support
 from recon.queries.leaf_values.determined import Determined, determined
 from recon.readers.loading.loading import Released, single_release_of
@@ -89,7 +89,7 @@ def first_trees(release: Released, rounds: int) -> EncodedRelease:
 def _published_otherwise(release: EncodedRelease, change: Callable[[Boosting], Boosting]) -> EncodedRelease:
     """Return the release with its boosted models changed."""
     release = as_released(release)
-    if not any(isinstance(m, Boosting) for m in release.models):
+    if not boosted_of(release.models):
         raise Unsupported("no leaf values of a boosted model are read here: there is nothing to round or to shorten")
     models: list[AnyModel] = [change(m) if isinstance(m, Boosting) else m for m in release.models]
     found = encode(release.domain, models, release.declared or release.rows, release.file)

@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease, encode
-from encoders.models.models import Noise, RuleList, Tree
+from encoders.models.models import Noise
 from recon.queries.noisy.denoising import filled
 from recon.queries.noisy.posterior import Posterior, posterior
 from recon.readers.loading.loading import Released, single_release_of
@@ -126,7 +126,7 @@ def exact_counts(release: EncodedRelease) -> tuple[Partition, NDArray[np.int64]]
     block = release.statements.single
     if block is None or release.noisy or not release.rows.exact:
         raise Unsupported("noise is swept over one tree or rule list with exact counts")
-    if not isinstance(release.models[0], Tree | RuleList) or not bool((block.low == block.high).all()):
+    if not release.models[0].mergeable or release.models[0].unit == "tree" or not bool((block.low == block.high).all()):
         raise Unsupported("noise is swept over one tree or rule list with exact counts")
     return block, block.low
 
@@ -134,8 +134,7 @@ def exact_counts(release: EncodedRelease) -> tuple[Partition, NDArray[np.int64]]
 def with_noise(release: EncodedRelease, noisy: list[int], noise: Noise) -> EncodedRelease:
     """Return the release with these noisy counts; the number of rows stays public, as the learner's n is."""
     model = release.models[0]
-    if isinstance(model, Tree):
-        model = replace(model, nodes=model.nodes.counting_leaves(model.nodes.leaf_counts))
+    model = model.with_trees(lambda tree: replace(tree, nodes=tree.nodes.counting_leaves(tree.nodes.leaf_counts)))
     published = replace(filled(model, iter([noisy])), noise=noise)
     return encode(release.domain, [published], release.rows)
 

@@ -14,7 +14,6 @@ import numpy as np
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.kinds.table import name_of
-from encoders.models.models import RuleList, Table
 from recon.queries.measures.figures import Measures, exposure_frame
 from recon.readers.frames.describe import condition_text
 from solvers.engines.chain import ask
@@ -129,10 +128,10 @@ def published_cells(release: EncodedRelease) -> list[tuple[str, int]]:
     """Return name and rows of every group, not everybody, that a table or rule set counts exactly; the empty not."""
     found: list[tuple[str, int | None]] = []
     for model in release.models:
-        if isinstance(model, Table) and model.noise is None:
-            figures = enumerate(model.statements)
+        if model.figures() and model.noise is None:
+            figures = enumerate(model.figures())
             found += [(name_of(model, i), None if f.count is None else int(f.count)) for i, f in figures if f.condition]
-        elif not isinstance(model, RuleList) and not model.members() and model.noise is None:  # groups may overlap
+        elif not model.disjoint and model.noise is None:  # groups may overlap
             named = [(p.name or f"{model.unit} {i}", p.support) for i, p in enumerate(model.parts()) if p.condition]
             found += [(f"{model.name}, {name}", None if support is None else support.total) for name, support in named]
     return [(name, rows) for name, rows in found if rows]

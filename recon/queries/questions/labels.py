@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from encoders.domain.values import MISSING
 from encoders.encode.encoder import EncodedRelease
 from encoders.kinds.known_rows import KnownRegions, known_labels
-from encoders.models.models import Boosting, KnownRows
+from encoders.models.models import KnownRows, boosted_of
 from recon.queries.answers.exact import select_with
 from recon.queries.answers.undecided import decide, why_open
 from recon.readers.frames.naming import named_like
@@ -207,7 +207,7 @@ def beside_truth(
 
 def is_regression(release: EncodedRelease) -> bool:
     """Return whether a boosted model of a number is among the release's models."""
-    return any(isinstance(m, Boosting) and m.gradients.loss == "squared_error" for m in release.models)
+    return any(m.gradients.loss == "squared_error" for m in boosted_of(release.models))
 
 
 def targets(release: Released, within: tuple[float, float] | None = None, limits: Limits | None = None) -> pd.DataFrame:

@@ -21,7 +21,6 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import AnyAttribute, Continuous, Grid, Ranges, Value, exact, is_number
 from encoders.encode.encoder import EncodedRelease
 from encoders.kinds.table import source_of
-from encoders.models.models import Table
 from encoders.parts.base import CutDomain
 from encoders.parts.statistics import StatisticGroup, bounds, number, numbers_of
 from recon.readers.frames.selections import frame_ranges, select_frame, whole_rows
@@ -129,8 +128,8 @@ def _coarse_figures(release: EncodedRelease, truth: pd.DataFrame, rows: TrueRows
     Their statements say less than was published, so the figures themselves are checked, on the raw values.
     """
     broken = []
-    for model in (m for m in release.models if isinstance(m, Table)):
-        for i, figure in enumerate(model.statements):
+    for model in release.models:
+        for i, figure in enumerate(model.figures()):
             statistic = figure.statistic
             if statistic is None:
                 continue

@@ -32,7 +32,6 @@ from encoders.models.models import (
     Rule,
     RuleList,
     RuleSet,
-    Table,
     Tree,
     UnusedPublication,
     unsupported,
@@ -94,7 +93,7 @@ def _unused_of(draft: Draft, shape: AnyModel) -> tuple[UnusedPublication, ...]:
     Those that are about the labels of one group's rows alone are told by its counts.
     """
     own = () if shape.origin is None else shape.origin.unused
-    every = (*draft.origin.unused, *own, *([SUMS] if isinstance(shape, Boosting) else []))
+    every = (*draft.origin.unused, *own, *([SUMS] if shape.scores else []))
     return tuple(dict.fromkeys(one for one in every if not one.labels))
 
 
@@ -159,7 +158,7 @@ def _structure(draft: Draft, binder: Binder) -> AnyModel:
     if found is not None:
         return found
     models = draft.bound(binder)
-    shaped = [m for m in models if not isinstance(m, Table)]
+    shaped = [model for model in models if not model.figures()]
     if len(shaped) > 1 or not models:
         raise Unsupported(f"{draft.origin.format} publishes {len(shaped)} models: attach counts to one at a time")
     if shaped:
@@ -211,8 +210,8 @@ def _uncounted_nodes(nodes: Nodes) -> Nodes:
 
 def _locate(model: AnyModel, empty: EncodedRelease, rows: TrueRows) -> list[NDArray[np.int64]]:
     """Return per partition the region of each distinct row; of rules that overlap one partition each (0: inside)."""
-    if isinstance(model, RuleSet):
-        boxes = (empty.cut.box(empty.domain.resolve(rule.condition)) for rule in model.rules)
+    if not model.disjoint:
+        boxes = (empty.cut.box(empty.domain.resolve(condition)) for condition in model.conditions())
         return [np.where(rows.inside(box), 0, 1).astype(np.int64) for box in boxes]
     blocks = empty.statements.partitions.values()
     found = [rows.regions(block.boxes) for block in blocks]

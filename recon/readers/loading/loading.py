@@ -19,7 +19,7 @@ from encoders.encode.encoder import CONFIDENCE, EncodedRelease, confidence_level
 from encoders.encode.encoder import encode as encode_models
 from encoders.encode.joining import PublishedFile, join
 from encoders.encode.marginals import figures_of, marginals_of
-from encoders.models.models import AnyModel, Boosting, Provenance
+from encoders.models.models import AnyModel, Provenance, boosted_of
 from encoders.models.related import RelatedDataSets
 from recon.io.files.opening import MEMORY, budget_within, current, file_and_number
 from recon.readers.formats.detection import draft_of_object, read_draft
@@ -51,7 +51,7 @@ def uses_of(release: EncodedRelease) -> Mapping[FigureKind, Use]:
     by_class = any((block.label != ANY_LABEL).any() for block in statements.partitions.values()) or any(
         {"exact", "bag", "ratio", "label"} & set(m.origin.counts) for m in release.models if m.origin is not None
     )
-    sums = sum(len(tree.low) for m in release.models if isinstance(m, Boosting) for tree in m.sums)
+    sums = sum(len(tree.low) for model in boosted_of(release.models) for tree in model.sums)
     values = f"{sums:,} sums of gradients in intervals" if sums else ""
     bags = ", ".join(f"the times of {one.rows:,} rows in {len(one.times):,} bags" for one in statements.bags)
     return {

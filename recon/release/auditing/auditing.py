@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease
-from encoders.models.models import Table
 from recon.io.files.opening import current
 from recon.learner_rule.counting import rule_or_reason
 from recon.learner_rule.figures import rule_lines
@@ -199,10 +198,7 @@ def noise_effect(noisy: EncodedRelease, exact: EncodedRelease, limits: Limits) -
 
 def _shapes(release: EncodedRelease) -> list[Any]:
     """Return what the models test and where, whatever they count."""
-    return [
-        [f.condition for f in m.statements] if isinstance(m, Table) else replace(emptied(m), name="")
-        for m in release.models
-    ]
+    return [list(m.conditions()) if m.figures() else replace(emptied(m), name="") for m in release.models]
 
 
 def certificate_wanted(release: EncodedRelease, found: Measures) -> str | None:

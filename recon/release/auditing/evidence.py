@@ -21,7 +21,7 @@ import numpy as np
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.encode.marginals import column_statements, figures_of
-from encoders.models.models import AnyModel, Boosting, Forest, Provenance, Table
+from encoders.models.models import AnyModel, Provenance
 from encoders.models.models import UnusedPublication as Unread
 from encoders.models.nodes import UNPUBLISHED, CountTable
 from recon.readers.formats.release.writing import NOT_HELD
@@ -195,7 +195,7 @@ def implied(one: Finding, release: EncodedRelease | None) -> bool:
     """
     if release is not None and one.rule == "ledger-sizes":
         return release.rows.exact and one.what == f"number {release.rows.low}"
-    if release is None or not any(isinstance(model, Boosting) and model.labels for model in release.models):
+    if release is None or all(model.scores != "classes" for model in release.models):
         return False
     statements = release.statements
     if one.rule == "class-shares":
@@ -228,12 +228,13 @@ def _published_groups(release: EncodedRelease) -> tuple[list[Place], list[Place]
     groups: list[Place] = []
     cells: list[Place] = []
     for model in release.models:
-        if isinstance(model, Forest) and model.resampled and model.noise is None:
+        if model.noise is not None:
+            continue
+        if model.resampled:
             groups += _of_leaves(release, model, _drawn_rows)
             cells += _of_leaves(release, model, _drawn_of_classes)
-        if isinstance(model, Table) and model.noise is None:
-            for by_class, place in _of_table(release, model):
-                (cells if by_class else groups).append(place)
+        for by_class, place in _of_table(release, model):
+            (cells if by_class else groups).append(place)
     columns = list(_of_columns(release))
     return _smallest([*groups, *columns]), _smallest([*cells, *columns])
 
@@ -267,7 +268,7 @@ class DrawnGroup(NamedTuple):
     high: Ints
 
 
-def _drawn_rows(model: Forest, table: CountTable) -> DrawnGroup:
+def _drawn_rows(model: AnyModel, table: CountTable) -> DrawnGroup:
     """Return how many different people were drawn into every leaf: between the ends, both 0 where nobody was."""
     total = np.zeros(len(table), dtype=np.int64)
     np.add.at(total, np.repeat(np.arange(len(table)), np.diff(table.start)), table.values.astype(np.int64))
@@ -279,7 +280,7 @@ def _drawn_rows(model: Forest, table: CountTable) -> DrawnGroup:
     return DrawnGroup(at, np.full(len(at), -1), low, high)
 
 
-def _drawn_of_classes(model: Forest, table: CountTable) -> DrawnGroup:
+def _drawn_of_classes(model: AnyModel, table: CountTable) -> DrawnGroup:
     """Return the same of every class that was counted in a leaf."""
     rows = _drawn_rows(model, table)
     leaf, counts = np.repeat(np.arange(len(table)), np.diff(table.start)), table.values.astype(np.int64)
@@ -296,10 +297,10 @@ def _drawn_of_classes(model: Forest, table: CountTable) -> DrawnGroup:
 
 
 def _of_leaves(
-    release: EncodedRelease, model: Forest, drawn: Callable[[Forest, CountTable], DrawnGroup]
+    release: EncodedRelease, model: AnyModel, drawn: Callable[[AnyModel, CountTable], DrawnGroup]
 ) -> list[Place]:
     """Return the smallest groups of drawn rows in the leaves of a forest, with their conditions."""
-    found = [drawn(model, tree.nodes.leaf_counts) for tree in model.trees if tree.noise is None]
+    found = [drawn(model, tree.nodes.leaf_counts) for tree in model.members() if tree.noise is None]
     if not found:
         return []
     tree = np.repeat(np.arange(len(found)), [len(one.leaf) for one in found])
@@ -310,7 +311,7 @@ def _of_leaves(
     attribute = release.domain.label
     out: list[Place] = []
     for i in order.tolist():
-        name, j = model.trees[int(tree[i])].name, int(leaf[i])
+        name, j = model.members()[int(tree[i])].name, int(leaf[i])
         held = boxes.get(name, boxes.get(f"{model.name}, {name}"))
         where = "" if held is None or j >= len(held) else condition_text(release.cut, held[j])
         place = {
@@ -324,10 +325,10 @@ def _of_leaves(
     return out
 
 
-def _of_table(release: EncodedRelease, model: Table) -> Iterator[tuple[bool, Place]]:
+def _of_table(release: EncodedRelease, model: AnyModel) -> Iterator[tuple[bool, Place]]:
     """Yield the counts of a table, and whether each is of one class, but for those that statements carry."""
     label = None if release.domain.label is None else release.domain.label.name
-    for i, figure in enumerate(model.statements):
+    for i, figure in enumerate(model.figures()):
         low = figure.count if figure.count is not None else figure.low
         high = figure.count if figure.count is not None else low if figure.drawn else figure.high
         if not low or high is None or not figure.condition or (release.rows.high is not None and not figure.drawn):

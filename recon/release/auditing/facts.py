@@ -14,7 +14,7 @@ from typing import Any
 from encoders.domain.values import Categorical
 from encoders.encode.encoder import EncodedRelease
 from encoders.encode.marginals import figures_of
-from encoders.models.models import Boosting, Forest, RuleList, Tree, kinds_of
+from encoders.models.models import kinds_of
 from recon.queries.bounds.disclosure import numeric_target, regression
 from recon.queries.bounds.intervals import IntervalCells
 from recon.queries.located.positions import class_text
@@ -299,7 +299,7 @@ def _cells_of(release: EncodedRelease, groups: GroupDisclosure) -> tuple[Figure,
 
 def _no_classes(release: EncodedRelease, groups: GroupDisclosure, otherwise: str = "") -> UnknownFigure | AbsentFigure:
     """Return why nothing is said of classes: there are none at all, or none whose counts could be evaluated."""
-    boosted = any(isinstance(model, Boosting) and model.labels for model in release.models)
+    boosted = any(model.scores == "classes" for model in release.models)
     classifying = any("lassifier" in m.origin.format for m in release.models if m.origin is not None)
     why = groups.undefined or otherwise
     if boosted or classifying or not groups.undefined:
@@ -337,7 +337,7 @@ def _targets(release: EncodedRelease, groups: GroupDisclosure) -> Figure:
     values, everybody = groups.values, release.rows.high
     if values.rows is not None:
         return KnownFigure(values.rows, everybody, TARGETS_TOGETHER)
-    boosted = any(isinstance(model, Boosting) and not model.labels for model in release.models)
+    boosted = any(model.scores == "number" for model in release.models)
     if numeric_target(release) or boosted:  # alone in a leaf whose stored value is then their target
         return KnownFigure(values.alone, everybody, TARGETS_TOGETHER)
     return AbsentFigure("no figures of numbers were published")
@@ -391,13 +391,13 @@ def profile_verdicts(profiles: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def no_merging(release: EncodedRelease) -> str:
     """Return why groups of the release cannot be merged (`recon remedy`), "" where they may be."""
-    if any(isinstance(model, Boosting) for model in release.models):
+    if any(model.scores for model in release.models):
         return "the leaf values of boosted models say more than their counts"
     if release.noisy:
         return "the noise of merged counts adds up"
     if len(release.models) != 1:
         return "only one model is merged at a time"
-    return "" if isinstance(release.models[0], Tree | RuleList | Forest) else "it has no leaves with parents"
+    return "" if release.models[0].mergeable else "it has no leaves with parents"
 
 
 def _counted_kinds(release: EncodedRelease) -> list[str]:

@@ -18,7 +18,16 @@ from numpy.typing import NDArray
 
 from encoders.domain.values import TRAINING_DATA
 from encoders.encode.encoder import EncodedRelease
-from encoders.models.models import AnyModel, Boosting, Forest, Noise, PublishedModel, RuleList, Tree, unsupported
+from encoders.models.models import (
+    AnyModel,
+    Forest,
+    Noise,
+    PublishedModel,
+    RuleList,
+    Tree,
+    boosted_of,
+    unsupported,
+)
 from encoders.models.nodes import ModelNode, Nodes, Support
 from recon.io.console.suggesting import command_line, options_of, stripped_name, suggestion
 from recon.queries.measures.sweeping import exact_counts, with_noise
@@ -29,7 +38,7 @@ from recon.release.policies.assessing import assess
 from recon.release.policies.policy import Policy
 from recon.release.policies.rules import RULES
 from recon.release.remediation.merging import merge_leaves
-from recon.release.remediation.pruning import bottom_up, leaves_of, links_of, pruned, shortened, with_models
+from recon.release.remediation.pruning import bottom_up, links_of, pruned, shortened, with_models
 from recon.release.remediation.thresholds import Demands, demands_of, figures_of, shown_facts
 from solvers.engines.figures.partition import PartitionFigures
 from solvers.foundation.errors import Inconclusive, ReconError, Unsupported
@@ -53,7 +62,7 @@ def _depths(children: Ints) -> Ints:
     return out
 
 
-def _depth_of(model: Tree | RuleList | Forest) -> int:
+def _depth_of(model: AnyModel) -> int:
     """Return the greatest depth of a model's trees; of a rule list the rules before its default."""
     trees = model.members()
     return max(int(_depths(links_of(tree)).max()) for tree in trees) if trees else max(0, model.size() - 1)
@@ -298,7 +307,7 @@ def remedies(
 def _possible(release: EncodedRelease, asked: RemedyQuestion, seed: int) -> Iterator[TriedRemedy]:
     """Yield the remedies that are there for a release."""
     model = release.models[0]
-    if len(release.models) != 1 or not isinstance(model, Tree | RuleList | Forest):
+    if len(release.models) != 1 or not model.mergeable:
         return
     what = "leaves" if model.members() else "last rules"
     demands = None if asked.policy is None else demands_of(asked.policy)
@@ -347,7 +356,7 @@ def _merging(release: EncodedRelease, demands: Demands) -> Callable[[Limits], Ma
 
     def make(limits: Limits) -> Made:
         found = merge_leaves(release, demands, limits)
-        left = leaves_of(found.release.models[0])
+        left = found.release.models[0].groups()
         how = "exact" if found.exact else "greedy"
         return found.release, f"{found.merges:,} merges ({how}), {left:,} of {left + found.merges:,} left"
 
@@ -455,7 +464,7 @@ def _stripped(published: Line, facts: Mapping[str, Any] | None, asked: RemedyQue
 
 def _boosted(release: EncodedRelease, limits: Limits) -> list[Line]:
     """Return the lines of boosted models: leaf values rounded, fewer trees; rows given back are the people pinned."""
-    model = next((m for m in release.models if isinstance(m, Boosting)), None)
+    model = next(iter(boosted_of(release.models)), None)
     if model is None:
         return []
     from recon.queries.leaf_values.remedies import remedied, remedies_of

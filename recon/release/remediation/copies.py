@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.models.models import AnyModel, Forest, Tree
+from encoders.models.models import AnyModel, Tree
 from recon.readers.inspection.objects.traversal import GraphPlace, traverse
 from recon.readers.inspection.stripping import equal
 from recon.readers.stored.objects.things import Thing
@@ -86,7 +86,7 @@ def _open_stored(data: bytes, memory: int) -> StoredFile:
 def _trees_of(models: Sequence[AnyModel]) -> tuple[Tree, ...]:
     """Return the trees that were read of a file."""
     model = models[0]
-    if isinstance(model, Tree | Forest):
+    if model.members() and model.mergeable:
         return model.members()
     raise Unsupported(f"a {model.kind.replace('_', ' ')} has no stored trees: write a release file (--out NAME.json)")
 

@@ -28,6 +28,7 @@ import heapq
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import singledispatch
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -35,7 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease
-from encoders.models.models import Boosting, Forest, RuleList, Tree
+from encoders.models.models import AnyModel, Forest, PublishedModel, RuleList, Tree, unsupported
 from recon.readers.loading.settled import as_released
 from recon.release.remediation.pruning import (
     EACH_TREE,
@@ -420,20 +421,35 @@ def merge_leaves(release: EncodedRelease, policy: Any, limits: Limits | None = N
     release, demands = as_released(release), demands_of(policy)
     model = _mergeable(release)
     before = figures_of(release, limits.stage("figures of a merge"), demands)
-    if isinstance(model, Forest):
-        return _merged_forest(release, model, demands, before, limits)
+    return _merged_model(model, release, demands, before, limits)
+
+
+@singledispatch
+def _merged_model(
+    model: PublishedModel, release: EncodedRelease, demands: Demands, before: Figures, limits: Limits
+) -> Merging:
+    """Return the release with the fewest merges of its one model; see `merge_leaves`."""
+    raise unsupported(model, "its groups are not merged")
+
+
+@_merged_model.register(Forest)
+def _(model: Forest, release: EncodedRelease, demands: Demands, before: Figures, limits: Limits) -> Merging:
+    return _merged_forest(release, model, demands, before, limits)
+
+
+@_merged_model.register(Tree | RuleList)
+def _(model: Tree | RuleList, release: EncodedRelease, demands: Demands, before: Figures, limits: Limits) -> Merging:
     groups = groups_of(model, release.domain, limits, demands.sized)
     try:
         for merges, at in islice(prunings(groups, demands, limits), TRIES):
             found = with_models(release, [merged_at(model, at)]) if at else release
             after = figures_of(found, limits, demands)
             if combined_outcome(outcomes(after, demands)) == "met":
-                how = EXACT_TREE if isinstance(model, Tree) else EXACT_LIST
+                how = EXACT_TREE if model.members() else EXACT_LIST
                 return Merging(found, merges, True, how, (tuple(at),), before, after)
     except TooLarge:
         if not isinstance(model, Tree):
             raise
-
         return _merged_greedily(release, model, groups, demands, before, limits)
     raise no_merging(release, model, demands, groups, limits)
 
@@ -454,14 +470,14 @@ def no_merging(
     )
 
 
-def _mergeable(release: EncodedRelease) -> Tree | RuleList | Forest:
+def _mergeable(release: EncodedRelease) -> AnyModel:
     """Return the one model of a release whose groups can be merged; `Unsupported` says by name why there is none."""
     if release.noisy or any(m.noise is not None for m in release.models):
         raise Unsupported(
             "leaves with noisy counts are not merged: their noise would add up; merge the exact counts, then add noise"
         )
     first, *rest = release.models
-    if isinstance(first, Tree) and rest and all(m.origin is not None and m.origin == first.origin for m in rest):
+    if first.unit == "node" and rest and all(m.origin is not None and m.origin == first.origin for m in rest):
         raise Unsupported(
             "a regression tree whose leaves say totals of the target is not merged: give a domain without the target "
             "(--domain), over which its leaves say how many rows they have"
@@ -471,10 +487,10 @@ def _mergeable(release: EncodedRelease) -> Tree | RuleList | Forest:
             f"a release of {len(release.models)} models is not merged: give one file, and merge each model alone"
         )
     model = first
-    if isinstance(model, Tree | RuleList | Forest):
+    if model.mergeable:
         return model
     what = f"the {model.kind.replace('_', ' ')} '{quote(model.name, 80)}'"
-    if isinstance(model, Boosting):
+    if model.scores:
         raise Unsupported(
             f"{what} is not merged: its leaf values say more than its counts; recon audit --remedies shows what "
             "rounded leaf values and fewer trees leave"

@@ -77,16 +77,25 @@ class GroupTree:
         return gone
 
 
-def links_of(model: Tree | RuleList) -> Ints:
+@singledispatch
+def links_of(model: PublishedModel) -> Ints:
     """Return (nodes, 2) children, -1 for leaves; of a rule list node j is rule j with its successors, last the rules.
 
-    `Unsupported` for a rule list that does not count those whom no rule captures.
+    `Unsupported` for a rule list that does not count those whom no rule captures, and for other kinds.
     """
-    if isinstance(model, Tree):
-        inner = model.nodes.inner
-        children = model.nodes.children.astype(np.int64).copy()
-        children[~inner] = -1
-        return children
+    raise unsupported(model, "it has no leaves with parents to merge")
+
+
+@links_of.register(Tree)
+def _(model: Tree) -> Ints:
+    inner = model.nodes.inner
+    children = model.nodes.children.astype(np.int64).copy()
+    children[~inner] = -1
+    return children
+
+
+@links_of.register(RuleList)
+def _(model: RuleList) -> Ints:
     m = len(model.rules)
     if not m or model.rules[-1].condition:
         raise Unsupported(
@@ -125,7 +134,7 @@ def groups_of(model: Tree | RuleList, domain: Domain, limits: Limits, sized: boo
             "be counted; give a domain whose attributes have a smallest step (--domain)"
         )
     leaf = np.flatnonzero(children[:, 0] < 0)
-    place = leaf if isinstance(model, Tree) else _rule_places(len(model.rules))
+    place = leaf if model.members() else _rule_places(model.groups())
     counts, sizes, vector = _figure_columns(figures)
     cells: list[Any] = [None] * len(children)
     by_class = [False] * len(children)
@@ -268,7 +277,7 @@ class Merging:
     @property
     def leaves(self) -> int:
         """Return how many leaves or rules are left."""
-        return leaves_of(self.release.models[0])
+        return self.release.models[0].groups()
 
 
 def with_models(release: EncodedRelease, models: Sequence[AnyModel]) -> EncodedRelease:
@@ -292,9 +301,3 @@ def _(model: Tree, at: Sequence[int]) -> AnyModel:
 @merged_at.register
 def _(model: RuleList, at: Sequence[int]) -> AnyModel:
     return shortened(model, at)
-
-
-def leaves_of(model: AnyModel) -> int:
-    """Return how many leaves a tree or forest has, how many rules a list."""
-    leaves = sum(len(tree.nodes.leaves) for tree in model.members())
-    return len(model.rules) if isinstance(model, RuleList) else leaves

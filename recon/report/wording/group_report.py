@@ -12,7 +12,6 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 from encoders.encode.encoder import EncodedRelease
-from encoders.models.models import Boosting, Forest, Table, Tree
 from recon.queries.answers.undecided import plain_reasons
 from recon.queries.bounds.disclosure import ValueDisclosure
 from recon.queries.bounds.intervals import IntervalCells
@@ -235,7 +234,7 @@ def _class_lines(groups: GroupDisclosure, release: EncodedRelease) -> list[str]:
     if any(minimum < maximum for _, _, minimum, maximum in groups.pure):
         rows = f"at least {rows}"
     if groups.models > 1:
-        trees = all(isinstance(model, Tree | Forest | Boosting | Table) for model in release.models)
+        trees = all(model.members() or model.figures() for model in release.models)
         what = f"{groups.models:,} {'trees' if trees else 'models'}"
         rows = f"at least {_rows_text(groups.rows_in_pure)} in one of them (they are about the same rows)"
         where = f" in {what}"

@@ -310,7 +310,7 @@ def _draft_of(booster: CatBoostFile, classes: Sequence[Value] | None) -> Draft:
     notes += [SIZES] if ones is None else [LATER] if why and len(trees) > 1 else []
     notes += [f"leaf values are not used: {why}"] if why else []
     unused = [UnusedPublication(WEIGHTS, TOGETHER)] if split_else else []
-    if not isinstance(models[0], Boosting) and (len(trees) > 1 or ones is None):
+    if not models[0].scores and (len(trees) > 1 or ones is None):
         unused.append(UnusedPublication(VALUES, why or SIZES, labels=len(booster.trees) == 1))
     return Draft(
         Provenance(

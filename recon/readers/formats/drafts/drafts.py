@@ -31,7 +31,6 @@ import numpy as np
 from encoders.domain.domain import Domain
 from encoders.models.models import (
     AnyModel,
-    Boosting,
     ColumnFigures,
     Tree,
     UnusedPublication,
@@ -159,8 +158,7 @@ def bind(model: AnyModel, binder: Binder) -> AnyModel:
     def support(of: Support) -> Support:
         return of if of.counts is None else replace(of, counts=binder.counts(of.counts))
 
-    found = model.mapped(binder.translate, support)
-    return replace(found, labels=binder.label_numbers(found.labels)) if isinstance(found, Boosting) else found
+    return model.mapped(binder.translate, support).relabelled(binder.label_numbers)
 
 
 def with_classes(models: tuple[AnyModel, ...], draft: Draft, binder: Binder) -> tuple[AnyModel, ...]:
@@ -170,7 +168,7 @@ def with_classes(models: tuple[AnyModel, ...], draft: Draft, binder: Binder) -> 
         return models
     values = [label.value_at(i) for i, c in enumerate(order) if c is not None]
     absent = None in order[: label.known[1]]
-    drawn = {k for m in models if not isinstance(m, Tree | Boosting) for t in m.members() for k in _counted_classes(t)}
+    drawn = {k for m in models if m.unit == "tree" and not m.scores for t in m.members() for k in _counted_classes(t)}
     each = draft.occurring == "each" and not {i for i, c in enumerate(order) if c is not None} <= drawn
     if not absent and not each:
         return models
@@ -185,8 +183,8 @@ def with_classes(models: tuple[AnyModel, ...], draft: Draft, binder: Binder) -> 
 
 def _counts_classes(model: AnyModel) -> bool:
     """Return whether a model counts the rows of every class, all rows together, or its leaf values do."""
-    if isinstance(model, Boosting):
-        return bool(model.labels) or _by_class(model.trees[0])
+    if model.scores:
+        return model.scores == "classes" or _by_class(model.members()[0])
     return not model.resampled and any(map(_by_class, model.members()))
 
 

@@ -128,7 +128,7 @@ class PrintedDraft(Draft):
             nodes = tuple(map(_least_one, self.nodes)) if self.member else self.nodes
             found = (Table((*_totals(nodes, names, self.label), *_upper(nodes, names, self.label))),)
         if self.member:
-            found = tuple(Forest((one,), bootstrap=True) for one in found if isinstance(one, Tree)) or found
+            found = tuple(Forest(one.members(), bootstrap=True) for one in found if one.members()) or found
         return tuple(replace(bind(model, binder), origin=self.origin) for model in found)
 
 

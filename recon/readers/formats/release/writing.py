@@ -423,7 +423,7 @@ def _model_json(model: AnyModel) -> dict[str, Any]:
             out["read_from"] = {"format": found.format, "counts": list(found.counts), "notes": list(found.notes)}
         if found.format or found.unused:
             out["unused"] = [_unused_json(one) for one in left_out(found)]
-        if found.learner is not None and isinstance(model, (Tree, Forest, RuleList)):
+        if found.learner is not None and model.mergeable:
             out["learner"] = learner_json(found.learner)
     if model.noise is not None:
         out["noise"] = noise_json(model.noise)

@@ -66,7 +66,7 @@ def leaf_value_findings(draft: Draft, rows: int | None) -> list[Finding]:
 
 def _values_of(draft: Draft) -> list[NDArray[np.float64]]:
     """Return the leaf values of every tree, as stored; [] where they are no statements on the rows."""
-    from encoders.models.models import Boosting
+    from encoders.models.models import boosted_of
     from recon.readers.formats.sklearn.pipelines.pipeline import PipelineDraft
 
     if isinstance(draft, PipelineDraft) and draft.inner is not None:
@@ -74,7 +74,7 @@ def _values_of(draft: Draft) -> list[NDArray[np.float64]]:
     said = getattr(draft, "values", None)  # of scikit-learn: the trees hold what the file holds
     if said is not None and hasattr(draft, "trees"):
         return [np.asarray(t.arrays.value, dtype=float)[t.arrays.leaf, 0] for t in draft.trees]
-    return [np.asarray(s.step, dtype=float) for m in draft.models if isinstance(m, Boosting) for s in m.sums]
+    return [np.asarray(s.step, dtype=float) for m in boosted_of(draft.models) for s in m.sums]
 
 
 def _decimals(values: NDArray[np.float64]) -> int:
@@ -263,16 +263,13 @@ def of_models(models: Sequence[AnyModel]) -> tuple[int | None, int]:
 
 def _counts(model: AnyModel) -> Iterator[int]:
     """Yield every count that a model publishes: at least so many rows, where it is no exact number."""
-    from encoders.models.models import Table
     from encoders.models.nodes import UNPUBLISHED
 
-    if isinstance(model, Table):
-        for figure in model.statements:
-            for value in (figure.count, figure.low, figure.high):
-                if isinstance(value, int):
-                    yield value
-                    break
-        return
+    for figure in model.figures():
+        for value in (figure.count, figure.low, figure.high):
+            if isinstance(value, int):
+                yield value
+                break
     for table in model.count_tables():
         yield from (n for n in table.values.tolist() if isinstance(n, int))
         yield from (n for n in table.different[~table.by_class].tolist() if n != UNPUBLISHED)

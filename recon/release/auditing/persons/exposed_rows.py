@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 from encoders.domain.values import Continuous
 from encoders.encode.encoder import EncodedRelease
-from encoders.models.models import Table
 from recon.queries.certificates.issuing import json_value
 from recon.queries.located.against_truth import compared
 from recon.queries.located.placed_rows import PlacedRows
@@ -177,7 +176,7 @@ def _by_gap(release: EncodedRelease, frame: pd.DataFrame) -> pd.DataFrame:
     outside the domain, columns that share an attribute, and everything where a table publishes means or totals.
     Cost: sorting, and a look at one number per threshold and halving.
     """
-    if any(isinstance(model, Table) for model in release.models):
+    if any(model.figures() for model in release.models):
         return frame
     out = frame.copy(deep=False)
     out.attrs.update(frame.attrs)

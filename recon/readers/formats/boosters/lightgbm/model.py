@@ -18,7 +18,6 @@ import numpy as np
 from encoders.domain.values import AnyAttribute, Categorical, Continuous, Test, Value, exact
 from encoders.models.models import (
     AnyModel,
-    Boosting,
     CountKind,
     Forest,
     Provenance,
@@ -165,7 +164,7 @@ def _draft_of(booster: LightGBMFile, classes: Sequence[Value] | None) -> Draft:
     full = found.exact_rows
     notes = [ANY_WEIGHT, *([SAME_ROWS] if len(booster.trees) > 1 else [])]
     if booster.params is None:
-        used = any(isinstance(m, Boosting) for m in models)
+        used = any(model.scores for model in models)
         notes += [NOT_THE_LAST] if booster.continued else [NOT_STATED, NOT_CUT] if used else [NOT_STATED]
     notes += [LOWER_BOUNDS] if full is None else []
     bundles = number(booster.params or {}, "enable_bundle", 1.0) != 0 and len(columns.names) > 1

@@ -113,7 +113,7 @@ class DirectedDraft(Draft):
                 binder.known[name, test] = ((sides.attribute.name, as_test(sides.attribute, left)),)
             note = f"{CHOSEN if found.mixed else ''}{value} was taken for missing (a sparse matrix, or missing={value})"
             origin = replace(self.origin, notes=(*self.origin.notes, note))
-            kept = replace(self, models=tuple(m for m in self.models if not isinstance(m, Table)), origin=origin)
+            kept = replace(self, models=tuple(m for m in self.models if not m.figures()), origin=origin)
             figures = (
                 [f for tree in self.counted for f in found.classes(tree, value)]
                 if self.drawn or len(kept.models) < len(self.models)

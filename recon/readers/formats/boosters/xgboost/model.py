@@ -56,7 +56,6 @@ from encoders.models.models import (
     Provenance,
     PublishedFigure,
     Table,
-    Tree,
     TreeSums,
     UnusedPublication,
 )
@@ -476,7 +475,7 @@ def _to_draft(
         Provenance(booster.form, kinds, notes, unused=_unused_figures(booster, models, kinds, minimum, remarks)),
         tuple(Feature(name, name) for name in booster.names),
         models,
-        labels if "exact" in kinds or isinstance(models[0], Boosting) else None,
+        labels if "exact" in kinds or models[0].scores else None,
         label,
         rows=RowCount(rows, None if drawn else max(int(cover.rows[0]) for cover in covers)),
         hints=booster.hints,
@@ -514,7 +513,7 @@ def _unused_figures(
 ) -> tuple[UnusedPublication, ...]:
     """Return that figures of a booster are not used; nothing where all of them are, or one tree gives its classes."""
     alone = len(booster.trees) == 1 and not minimum
-    if isinstance(models[0], Boosting) or (alone and tuple(kinds) == ("exact",)):
+    if models[0].scores or (alone and tuple(kinds) == ("exact",)):
         return ()
     return (UnusedPublication(FIGURES, remarks[-1] if remarks else SIZES, labels=alone),)
 
@@ -527,12 +526,12 @@ def _later(booster: XGBoostFile, cover: Cover) -> XGBoostRates | str:
 def _boosting(booster: XGBoostFile, first: AnyModel, rates: XGBoostRates, rows: int) -> Boosting:
     """Return all trees with what their figures say; `first`: the first one, which counts rows."""
     assert booster.base is not None
-    assert isinstance(first, Tree)
+    (begin,) = first.members()
     nothing = Support()
     later = (tree.grown.tree([nothing] * len(tree.grown.splits), f"tree {t}") for t, tree in enumerate(booster.trees))
     said = tuple(_tree_sums(tree, t, rates, rows) for t, tree in enumerate(booster.trees))
     score = (_start(booster.base[0]),)
-    return Boosting((first, *list(later)[1:]), said, _gradients(), score, score, (0, 1))
+    return Boosting((begin, *list(later)[1:]), said, _gradients(), score, score, (0, 1))
 
 
 def _label_values(begin: ObjectiveStart, classes: Sequence[Value] | None) -> tuple[Value, ...]:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.values import Categorical, Grid, exact, is_number
-from encoders.models.models import AnyModel, Boosting, Forest, TreeSums, UnusedPublication
+from encoders.models.models import AnyModel, Boosting, TreeSums, UnusedPublication
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.sklearn.trees.draft import TreesDraft
 from solvers.statements.gradients.boosted import Gradients
@@ -131,12 +131,12 @@ class BoostingDraft(TreesDraft):
     def bound(self, binder: Binder) -> tuple[AnyModel, ...]:
         """Return the model over the binder's domain: a boosted one, or a forest where leaf values are not used."""
         models = super().bound(binder)
-        forest, found = models[0], self.values
+        trees, found = models[0].members(), self.values
         if found is None:
             return models
-        fits = isinstance(forest, Forest) and not (found.labels and binder.domain.label is None)
+        fits = models[0].unit == "tree" and not (found.labels and binder.domain.label is None)
         sums = found.within(_greatest_label(binder)) if fits else ()
-        if not isinstance(forest, Forest) or not sums:
+        if not sums:
             alone = len(self.trees) == 1
             unused = UnusedPublication(
                 "its leaf values", "the domain does not say which targets there can be", labels=alone
@@ -144,7 +144,7 @@ class BoostingDraft(TreesDraft):
             return tuple(replace(m, origin=replace(self.origin, unused=(unused,))) for m in models)
         labels = binder.label_numbers(found.labels) if found.labels else ()
         start = found.start
-        return (Boosting(forest.trees, sums, found.gradients, start, start, labels, "boosting", None, self.origin),)
+        return (Boosting(trees, sums, found.gradients, start, start, labels, "boosting", None, self.origin),)
 
 
 def _greatest_label(binder: Binder) -> float:

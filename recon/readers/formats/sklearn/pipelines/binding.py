@@ -28,7 +28,7 @@ from encoders.domain.values import (
     exact,
     is_number,
 )
-from encoders.models.models import AnyModel, Boosting, ColumnFigures, Forest, Tree
+from encoders.models.models import AnyModel, ColumnFigures
 from encoders.models.nodes import Nodes
 from recon.readers.formats.drafts.binding import Binder, has, listed_test, passes
 from recon.readers.formats.drafts.drafts import Draft
@@ -180,11 +180,9 @@ class PipelineBinder(Binder):
 
 def straight(model: AnyModel, domain: Domain) -> AnyModel:
     """Return the model with the branches swapped of every split that asks for what lies outside a range."""
-    if isinstance(model, Tree):
-        return replace(model, nodes=_swapped(model.nodes, domain, {}))
-    if isinstance(model, Forest | Boosting):
+    if model.members():
         known: dict[int, tuple[Condition, ...]] = {}
-        return replace(model, trees=tuple(replace(t, nodes=_swapped(t.nodes, domain, known)) for t in model.trees))
+        return model.with_trees(lambda tree: replace(tree, nodes=_swapped(tree.nodes, domain, known)))
     for condition in model.conditions():
         if any(isinstance(test, OutsideTest) for _, test in condition):
             why = f"'{condition[0][0]}' is binned one-hot for a model that is no tree"
