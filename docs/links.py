@@ -1,4 +1,4 @@
-"""A hook of mkdocs: README.md becomes a page, and links to files that are not pages become the files' names."""
+"""A hook of mkdocs: README.md and the public names become pages, links to files that are no pages the files' names."""
 
 from __future__ import annotations
 
@@ -6,18 +6,56 @@ import re
 from pathlib import Path
 from typing import Any
 
+from griffe import Extension, Object
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
-OVERVIEW = "overview.md"
+OVERVIEW, API = "overview.md", "api.md"
+GROUPS = {  # the public names of recon by what they are for; a name in no group fails the build
+    "From a file or a model to a release": ("load", "encode", "attach_counts", "versions", "inspect", "Domain",
+                                            "EncodedRelease", "Inspection", "Tables"),
+    "Worlds": ("count", "measure", "reconstruct", "worlds", "sample", "table", "plan", "export", "World", "Measures", "Plan"),
+    "People": ("certify", "verify", "bound", "attribute", "positions", "labels", "targets", "difference", "Difference"),
+    "Tables of areas, boosted models": ("variability", "determined", "remedies", "first_trees", "rounded"),
+    "Noisy counts": ("denoise", "posterior", "sampled", "sweep", "Posterior", "SampledPosterior"),
+    "Audits and attacks": ("audit", "Report", "attack_membership", "attack_correlation"),
+    "Learners": ("GreedyRuleListClassifier", "DPGreedyRuleListClassifier", "BayesianRuleListClassifier",
+                 "DPBayesianRuleListClassifier", "OptimalTreeClassifier", "OptimalRuleListClassifier"),
+    "Limits and refusals": ("Limits", "ReconError", "ReleaseError", "Unsupported", "Inconclusive", "ContradictionError"),
+}  # fmt: skip
 PICTURE = re.compile(r"(!\[[^\]]*\]\()docs/")
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)")
 
 
+class FencedExamples(Extension):
+    """Examples in docstrings (`>>>` up to the next empty line) as blocks of code."""
+
+    def on_object(self, *, obj: Object, **_: Any) -> None:
+        """Fence the examples of one docstring."""
+        if obj.docstring is not None and ">>> " in obj.docstring.value:
+            parts = re.split(r"(?m)^(>>> (?:.+\n?)+)", obj.docstring.value)
+            fenced = [f"\n```pycon\n{part.rstrip()}\n```\n" if part.startswith(">>> ") else part for part in parts]
+            obj.docstring.value = "".join(fenced)
+
+
 def on_files(files: Files, config: Any) -> Files:
-    """Return the pages with README.md among them, whose links lead to pages beside it."""
+    """Return the pages with README.md among them, whose links lead to pages beside it, and the public names."""
     files.append(File.generated(config, OVERVIEW, content=(ROOT / "README.md").read_text(encoding="utf-8")))
+    files.append(File.generated(config, API, content=reference()))
     return files
+
+
+def reference() -> str:
+    """Return the page of the public names, made from their docstrings; raises ValueError where a name has no group."""
+    import recon
+
+    listed = [name for names in GROUPS.values() for name in names]
+    if missing := set(recon.__all__) - {"__version__"} ^ set(listed):
+        raise ValueError(f"docs/links.py: GROUPS and recon.__all__ differ by {', '.join(sorted(missing))}")
+    parts = ["# The Python interface", "Everything that `import recon` offers; nothing is loaded before it is used."]
+    for title, names in GROUPS.items():
+        parts += [f"## {title}", *(f"::: recon.{name}" for name in names)]
+    return "\n\n".join(parts) + "\n"
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
