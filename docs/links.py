@@ -14,14 +14,16 @@ OVERVIEW, API = "overview.md", "api.md"
 GROUPS = {  # the public names of recon by what they are for; a name in no group fails the build
     "From a file or a model to a release": ("load", "encode", "attach_counts", "versions", "inspect", "Domain",
                                             "EncodedRelease", "Inspection", "Tables"),
-    "Worlds": ("count", "measure", "reconstruct", "worlds", "sample", "table", "plan", "export", "World", "Measures", "Plan"),
+    "Worlds": ("count", "measure", "reconstruct", "worlds", "sample", "table", "plan", "export", "World", "Measures",
+               "Plan"),
     "People": ("certify", "verify", "bound", "attribute", "positions", "labels", "targets", "difference", "Difference"),
     "Tables of areas, boosted models": ("variability", "determined", "remedies", "first_trees", "rounded"),
     "Noisy counts": ("denoise", "posterior", "sampled", "sweep", "Posterior", "SampledPosterior"),
     "Audits and attacks": ("audit", "Report", "attack_membership", "attack_correlation"),
     "Learners": ("GreedyRuleListClassifier", "DPGreedyRuleListClassifier", "BayesianRuleListClassifier",
                  "DPBayesianRuleListClassifier", "OptimalTreeClassifier", "OptimalRuleListClassifier"),
-    "Limits and refusals": ("Limits", "ReconError", "ReleaseError", "Unsupported", "Inconclusive", "ContradictionError"),
+    "Limits and refusals": ("Limits", "ReconError", "ReleaseError", "Unsupported", "Inconclusive",
+                            "ContradictionError"),
 }  # fmt: skip
 PICTURE = re.compile(r"(!\[[^\]]*\]\()docs/")
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)")

@@ -1,4 +1,4 @@
-"""`make demo`: audits four released models in full and two in short, asks about people, gives a forest back."""
+"""`make demo`: judges a tree by a policy, audits other models, asks about people, and says what to type next."""
 
 from __future__ import annotations
 
@@ -9,30 +9,48 @@ import recon
 
 RELEASES = Path(os.path.relpath(Path(__file__).parent / "releases"))
 LABEL = "Recidivate-Within-Two-Years"
+POLICY = "preset:minimum-cell-10"
 
 
 def main() -> None:
     """Print the audits of a forest, a boosted model, a tree and a rule list, two shorter ones, verdicts on people."""
+    step("1 of 7", "A decision tree on 7,214 people, judged by the rule that no group may have fewer than 10 people")
+    print(recon.audit(recon.load(RELEASES / "compas_tree.json"), POLICY).to_text())
+    step("2 of 7", "A random forest on 100 people at its defaults: every label and much of every row by position")
     print(recon.audit(recon.load(RELEASES / "diabetes_forest.joblib")).to_text())
+    step("3 of 7", "A boosted model: what its leaf values determine")
     boosted = recon.load(RELEASES / "boosted_model.txt", domain=str(RELEASES.parent / "boosted_domain.json"))
     print(recon.audit(boosted).to_text())
-    for name in ("compas_tree", "compas_rule_list"):
-        print(recon.audit(recon.load(RELEASES / f"{name}.json")).to_text())
-    print("The same, in short, of two models of 48,842 people")
+    step("4 of 7", "A rule list, and in short two models of 48,842 people")
+    print(recon.audit(recon.load(RELEASES / "compas_rule_list.json")).to_text())
     for name in ("adult_tree", "adult_rule_list"):
         m = recon.measure(recon.load(RELEASES / f"{name}.json"), "multiset")
         print(
             f"  {name}: 2^{m.entropy_bits:,.0f} datasets agree, whatever the order of rows, Dist_G {m.dist_g:.3f}, "
             f"{m.bits_removed_per_row:.2f} bits removed per row, {m.determined_rows} rows known"
         )
+    step("5 of 7", "What the tree of step 1 says about single people")
     people(recon.load(RELEASES / "compas_tree.json"))
+    step("6 of 7", "What the pickle of another forest stores outright, without any attack")
     pickled(RELEASES / "compas_forest.pkl")
+    step("7 of 7", "What a forest of 30 full-grown trees says about the 300 people it was trained on")
     forest(recon.load(RELEASES / "compas_forest.json"))
+    print(f"""
+What to type next (`. .venv/bin/activate` first, or `.venv/bin/recon`)
+  recon gate {RELEASES / "compas_tree.json"} --policy {POLICY}
+  recon remedy {RELEASES / "compas_tree.json"} --policy {POLICY} --out better.json
+  recon audit {RELEASES / "compas_tree.json"} --policy {POLICY} --out report.html
+and for a model of your own, with the table that it was trained on:
+  recon audit model.joblib --domain data.csv --policy {POLICY} --out report.html""")
+
+
+def step(number: str, title: str) -> None:
+    """Print where the demo is."""
+    print(f"\n=== {number}: {title} ===", flush=True)
 
 
 def pickled(path: Path) -> None:
     """Look into a pickled forest, which is not run: it stores the labels and the bags of the rows it was trained on."""
-    print("\nWhat the pickle of another forest stores outright, without any attack")
     for finding in recon.inspect(path).findings:
         if finding.level in {"critical", "high"}:
             print(f"  {finding.level}: {finding.path}: {finding.follows}")
@@ -42,7 +60,6 @@ def forest(release: recon.EncodedRelease) -> None:
     """Give back the rows that a forest of full-grown trees was trained on."""
     world = recon.reconstruct(release)
     found = recon.certify(release, world.to_frame())
-    print("\nWhat a forest of 30 full-grown trees says about the 300 people it was trained on")
     print(f"  datasets that agree with every leaf of every tree: {recon.count(release, 'multiset').value}")
     print(f"  rows given back: {world.rows}, the only possible ones: {'yes' if world.unique else 'no'}")
     checked = recon.verify(found["certificate"].tolist(), release)
@@ -61,7 +78,6 @@ def people(release: recon.EncodedRelease) -> None:
     """Ask about the only person in one leaf of the COMPAS tree."""
     group = {"Age": {"in": ["41-44", ">=45"]}, "Race": "Asian", "Prior-Crimes": "4-5"}
     person = {"Age": ">=45", "Race": "Asian", "Prior-Crimes": "4-5"}
-    print("\nWhat the COMPAS tree says about single people")
     found = recon.bound(release, group)
     print(f"  Asian, 41 or older, 4-5 prior crimes: {found.min} to {found.max} such people are in the data")
     for line in recon.attribute(release, [person], LABEL).to_dict("records"):
