@@ -394,6 +394,10 @@ def _statement_kind(statement: dict) -> str:
     stated = set(statement) - {"where", "name"}
     if statement.get("suppressed", "unknown") not in _REASONS:
         raise ValueError(f"unsupported reason {statement['suppressed']!r}")
+    if "linear" in stated:
+        if not stated <= {"linear", "at_least", "at_most", "value", "within"}:
+            raise ValueError(f"unsupported statement {statement!r}")
+        return "linear"
     if stated == {"count"} or (stated and stated <= {"at_least", "at_most", "suppressed"}):
         return "count"
     if len(stated) != 1 or not stated <= set(_FIGURES):
@@ -467,9 +471,49 @@ def _whole(values: Iterable[Number]) -> tuple[np.ndarray, int]:
     return np.array(numerators, dtype=object if wide else np.int64), denominator
 
 
+def linear_weights(space: _Space, statement: dict) -> list[Fraction]:
+    """Give what every row adds to a linear statement, exactly."""
+    out = []
+    for row in space.rows:
+        total = Fraction(0)
+        for term in statement["linear"]:
+            if any(space.holds(where, row) for where in term.get("any", [term.get("where", {})])):
+                names = term.get("of", [])
+                product_of = Fraction(str(term.get("times", 1)))
+                for name in [names] if isinstance(names, str) else names:
+                    space.refuse_words(name)
+                    product_of *= space.value_at(name, row)
+                total += product_of
+        out.append(total)
+    return out
+
+
+def linear_limits(statement: dict) -> tuple[Fraction | None, Fraction | None]:
+    """Give the least and the greatest sum that a linear statement allows."""
+    if "value" in statement:
+        value, within = Fraction(str(statement["value"])), Fraction(str(statement.get("within", 0)))
+        return value - within, value + within
+    return tuple(Fraction(str(statement[end])) if end in statement else None for end in ("at_least", "at_most"))
+
+
+def _meeting_linear(space: _Space, statement: dict, worlds: Listed) -> Listed:
+    """Keep the worlds whose rows add up to what a linear statement says."""
+    whole, denominator = _whole(linear_weights(space, statement))
+    total = whole[worlds].sum(axis=1) if worlds.shape[1] else np.zeros(len(worlds), dtype=np.int64)
+    low, high = linear_limits(statement)
+    met = np.ones(len(worlds), dtype=bool)
+    if low is not None:
+        met &= total >= math.ceil(low * denominator)
+    if high is not None:
+        met &= total <= math.floor(high * denominator)
+    return worlds[met]
+
+
 def _meeting(space: _Space, statement: dict, worlds: Listed) -> Listed:
     """Keep the worlds whose rows meet one statement of a table."""
     kind = _statement_kind(statement)
+    if kind == "linear":
+        return _meeting_linear(space, statement, worlds)
     low, high = _limits(statement, kind)
     if kind != "count":
         space.refuse_words(statement[kind]["of"])

@@ -13,6 +13,7 @@ import numpy as np
 import oracle
 import oracle_coupled
 import pytest
+import weights
 from extras import batches, encoded, extra
 from test_engines import met
 
@@ -81,8 +82,8 @@ def kinds(statements):
         if isinstance(block, Choice):
             yield "choice"
         elif isinstance(block, Loose):
-            yield from ("sum" for s in block if len(set(s.coefs) - {0}) > 1)
-            yield from ("negative" for s in block if s.coefs and min(s.coefs) < 0)
+            yield from ("sum" for s in block if len(set(weights.coefs(s)) - {0}) > 1)
+            yield from ("negative" for s in block if min(weights.coefs(s), default=0) < 0)
         else:
             yield "rule list" if block.first_match else "tree"
 
@@ -124,7 +125,7 @@ def test_parts_alone_and_sorted_rows_are_satisfiable_where_a_world_exists(batch)
 def test_sorted_rows_leave_every_dataset_of_parts_once():
     domain = RowSpace((Attribute("a", (1, 1, 1)), Attribute("b", (1,) * 8), Attribute("c", (2, 1))))
     for rows, number in ((RowCount(2, 2), 48 * 49 // 2), (RowCount(0, 2), 1 + 48 + 48 * 49 // 2)):
-        every = tuple(Statement(Region(Box(((k, 1),))), 0, 2, "free") for k in range(3))
+        every = tuple(Statement.count(Region(Box(((k, 1),))), 0, 2, "free") for k in range(3))
         lowered = lower(Release(domain, rows, (every,)), Limits(), raw=False, sorted_rows=True)
         found = {tuple(map(tuple, lowered.decode(m).tolist())) for m in models(lowered.clauses, lowered.variables)}
         assert len(found) == number
@@ -193,7 +194,7 @@ def test_groups_of_which_one_holds(size):
 
 def huge(sizes=(3, 10**20), low=1, high=1):
     domain = RowSpace((Attribute("x", sizes), Attribute("free", (5,))))
-    return Release(domain, RowCount(low, high), ((Statement(Region(Box(((0, 1),))), 0, 1, "few"),),))
+    return Release(domain, RowCount(low, high), ((Statement.count(Region(Box(((0, 1),))), 0, 1, "few"),),))
 
 
 def test_values_beyond_64_bits_take_few_bits_and_are_decoded_exactly():
@@ -225,7 +226,7 @@ def test_what_cannot_be_written_out_is_refused():
         lower(relative, Limits())
     assert lower(relative, Limits(), raw=False).rows == ((),)
     rough = Release(
-        huge().domain, RowCount(1, 1), ((Statement(Region(Box()), 0, 9, "sum", of=0, coefs=(0, 9), coarse=True),),)
+        huge().domain, RowCount(1, 1), ((Statement.sum(Region(Box()), 0, 9, "sum", of=0, coefs=(0, 9), coarse=True),),)
     )
     with pytest.raises(Unsupported, match="too many values"):
         lower(rough, Limits())

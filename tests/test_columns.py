@@ -10,6 +10,7 @@ import numpy as np
 import oracle
 import oracle_coupled
 import pytest
+import weights
 from extras import batches, encoded
 from scipy.optimize import linprog
 from test_against_oracle import random_profile
@@ -80,8 +81,7 @@ def counted(release, row):
     barred = any(all(mask >> row[k] & 1 for k, mask in box.literals) for box in release.impossible)
     times = []
     for s in release.statements():
-        weight = 1 if s.of is None else s.coefs[row[s.of]]
-        times.append(weight if s.region.holds(row) else 0)
+        times.append(weights.weight(s, row))
     return times, not barred
 
 

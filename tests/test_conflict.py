@@ -14,6 +14,7 @@ import numpy as np
 import oracle
 import oracle_coupled
 import pytest
+import weights
 from extras import batches, extra
 from scipy.optimize import LinearConstraint, milp
 
@@ -96,8 +97,7 @@ class Brute:
 
     def weights(self, s):
         """Return how often each raw row counts in a statement."""
-        every = (0 if not s.region.holds(r) else 1 if s.of is None else s.coefs[r[s.of]] for r in self.rows)
-        return np.array(list(every), dtype=np.int64)
+        return np.array([weights.weight(s, r) for r in self.rows], dtype=np.int64)
 
     def meets(self, s):
         total = self.z @ self.weights(s)
@@ -203,7 +203,7 @@ def tree(name, boxes, counts):
 
 
 def count(box, low, high, source="table, statement 0 (count)"):
-    return Statement(Region(box), low, high, source)
+    return Statement.count(Region(box), low, high, source)
 
 
 def test_two_trees():
@@ -251,7 +251,7 @@ def test_number_of_rows():
 
 
 def test_an_interval_with_both_sides_at_once():
-    halves = Statement(Region(Box()), 3, 3, "table, statement 0 (total of age)", of=0, coefs=(0, 2, 4, 6))
+    halves = Statement.sum(Region(Box()), 3, 3, "table, statement 0 (total of age)", of=0, coefs=(0, 2, 4, 6))
     assert check(Release(DOMAIN, RowCount(0, 5), ((halves,),))) == ("table, statement 0 (total of age)",)
 
 

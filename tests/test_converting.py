@@ -58,8 +58,8 @@ def test_a_converted_file_says_the_same(entry, guessed):
     assert back.domain == release.domain
     assert back.rows == release.rows
     assert back.assumptions == release.assumptions
-    told = [(s.low, s.high, s.region, s.of, s.coefs) for s in release.statements.statements()]
-    assert [(s.low, s.high, s.region, s.of, s.coefs) for s in back.statements.statements()] == told
+    told = [(s.low, s.high, s.summands) for s in release.statements.statements()]
+    assert [(s.low, s.high, s.summands) for s in back.statements.statements()] == told
     found = _unused_of(back, ())  # so that policies find the same of both
     assert tuple(one for one in found if OF_COLUMNS not in one.why) == _unused_of(release, ())
     assert any(OF_COLUMNS in one.why for one in found) == bool(figures_of(release))

@@ -253,7 +253,7 @@ def test_approxmc_against_every_dataset():
 def small(rows=3, at_least=1, size=1000):
     """Return a release of some rows over 3 · size values of which a few are known to be in the first part."""
     domain = RowSpace((Attribute("a", (1, 2)), Attribute("b", (size,))))
-    statement = Statement(Region(Box(((0, 1),))), at_least, rows, "a line")
+    statement = Statement.count(Region(Box(((0, 1),))), at_least, rows, "a line")
     return Release(domain, RowCount(rows, rows), ((statement,),))
 
 

@@ -26,6 +26,7 @@ import pandas as pd
 import position_oracle
 import pytest
 from extras import WHEELS, encoded, some
+from weights import weight
 
 import solvers.engines
 from recon.queries.answers.exact import select_with
@@ -293,12 +294,6 @@ def parts_of(domain, indices):
             edges.append(total)
         out.append(bisect_right(edges, i))
     return out
-
-
-def weight(statement, at):
-    if not statement.region.holds(at):
-        return 0
-    return 1 if statement.of is None else statement.coefs[at[statement.of]]
 
 
 def met(release, rows):

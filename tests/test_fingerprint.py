@@ -17,8 +17,8 @@ TREE = Partition(
     "tree", Boxes.of([LEFT, RIGHT]), False, np.array([0, 1], np.int32), np.array([ANY_LABEL] * 2, np.int32),
     np.array([3, 2]), np.array([4, 2]), ("left", "right"), ("no", "yes"),
 )  # fmt: skip
-ONE = Statement(Region(LEFT, (Box(((1, 1),)),)), 1, 2, "a table")
-SUM = Statement(Region(RIGHT), 3, 9, "a total", of=1, coefs=(0, 5))
+ONE = Statement.count(Region(LEFT, (Box(((1, 1),)),)), 1, 2, "a table")
+SUM = Statement.sum(Region(RIGHT), 3, 9, "a total", of=1, coefs=(0, 5))
 CHOICE = Choice(((ONE,), (SUM, replace(ONE, low=0))), "a median")
 RELEASE = Release(
     RowSpace((Attribute("a", (1, 2)), Attribute("y", (1, 1))), 1), RowCount(5, 6), (TREE, Loose((ONE, SUM)), CHOICE),
@@ -40,6 +40,10 @@ def loose(i, **changes):
     members = [ONE, SUM]
     members[i] = replace(members[i], **changes)
     return replace(RELEASE, blocks=(TREE, Loose(tuple(members)), CHOICE))
+
+
+def summand(i, **changes):
+    return loose(i, summands=(replace((ONE, SUM)[i].summands[0], **changes),))
 
 
 OTHERS = {
@@ -64,13 +68,18 @@ OTHERS = {
     "low and high exchanged": tree(low=np.array([4, 2]), high=np.array([3, 2])),
     "names": tree(names=("left", "rights")),
     "names of labels": tree(labels=("no", "yes?")),
-    "a loose box": loose(0, region=Region(RIGHT, (Box(((1, 1),)),))),
-    "what is taken out of it": loose(0, region=Region(LEFT)),
+    "a loose box": summand(0, region=Region(RIGHT, (Box(((1, 1),)),))),
+    "what is taken out of it": summand(0, region=Region(LEFT)),
     "its least": loose(0, low=0),
     "its most": loose(0, high=3),
     "its source": loose(0, source="another table"),
-    "what is summed": loose(1, of=0),
-    "its coefficients": loose(1, coefs=(0, 6)),
+    "what is summed": summand(1, factors=((0, (0, 5)),)),
+    "its coefficients": summand(1, factors=((1, (0, 6)),)),
+    "how often": summand(1, times=2),
+    "how often a row counts": summand(0, times=3),
+    "one more factor": summand(1, factors=((1, (0, 5)), (0, (1, 2)))),
+    "one more summand": loose(1, summands=(*SUM.summands, *ONE.summands)),
+    "the same twice": loose(1, summands=SUM.summands * 2),
     "coarse": loose(1, coarse=True),
     "one statement less": replace(RELEASE, blocks=(TREE, Loose((ONE,)), CHOICE)),
     "their order": replace(RELEASE, blocks=(TREE, Loose((SUM, ONE)), CHOICE)),

@@ -47,7 +47,8 @@ EVERY = Region(Box())
 def system(sums, rows, parts=2):
     """Return the system of rows of one attribute of some parts, weighed sums of them between two ends."""
     stated = tuple(
-        Statement(EVERY, low, high, f"sum {i}", of=0, coefs=tuple(coefs)) for i, (coefs, low, high) in enumerate(sums)
+        Statement.sum(EVERY, low, high, f"sum {i}", of=0, coefs=tuple(coefs))
+        for i, (coefs, low, high) in enumerate(sums)
     )
     return system_of(Release(RowSpace((Attribute("a", (1,) * parts),)), RowCount(*rows), (stated,)), Limits())
 
@@ -73,9 +74,9 @@ def test_what_pricing_left_open_is_added_to_every_row():
     """Multipliers alone claim too much: the most that a row is worth beyond them counts once per row."""
     domain = RowSpace((Attribute("a", (1, 1)), Attribute("b", (1, 1))))
     stated = (
-        Statement(Region(Box(((0, 1),))), 1, 3, "a = 0"),
-        Statement(Region(Box(((1, 1),))), 0, UNBOUNDED, "b = 0"),
-        Statement(EVERY, -4, 9, "a sum", of=1, coefs=(-1, 3)),
+        Statement.count(Region(Box(((0, 1),))), 1, 3, "a = 0"),
+        Statement.count(Region(Box(((1, 1),))), 0, UNBOUNDED, "b = 0"),
+        Statement.sum(EVERY, -4, 9, "a sum", of=1, coefs=(-1, 3)),
     )
     master = MasterProgram(Release(domain, RowCount(2, 5), (stated,)))
     x, dice = master.incidence, random.Random(1)
@@ -278,7 +279,7 @@ def test_a_row_counts_once_in_a_partition():
     numbers, none = np.arange(2, dtype=np.int32), np.zeros(2, dtype=np.int64)
     labels = np.full(2, ANY_LABEL, dtype=np.int32)
     leaves = Partition("tree", boxes, False, numbers, labels, none, none + 3, ("x", "y"))
-    loose = (Statement(EVERY, 0, 9, "a sum", of=0, coefs=(1, 1)),)
+    loose = (Statement.sum(EVERY, 0, 9, "a sum", of=0, coefs=(1, 1)),)
     made = system_of(Release(RowSpace((Attribute("a", (1, 1)),)), RowCount(0, 4), (leaves, loose)), Limits())
     for weights, worth in (((3, 5, 0, 0), 5), ((-3, -5, 0, 0), 0), ((3, 5, 2, 1), 8), ((3, -5, -2, 1), 4)):
         assert _dearest(made, np.array(weights, dtype=object)) == 4 * worth
@@ -295,7 +296,7 @@ def test_what_cells_imply_binds_nothing():
         ((2, 1, 0), -4, UNBOUNDED, False),
         ((2, -2, 3), -UNBOUNDED, UNBOUNDED, False),
     ]
-    stated = [Statement(EVERY, low, high, "a sum", of=0, coefs=c) for c, low, high, _ in sums]
+    stated = [Statement.sum(EVERY, low, high, "a sum", of=0, coefs=c) for c, low, high, _ in sums]
     made = system_of(
         Release(
             RowSpace((Attribute("a", (1, 1, 1)),)),
@@ -418,9 +419,9 @@ MARGINS = Release(
     RowCount(3, 3),
     (
         (
-            Statement(Region(Box(((0, 1),))), 2, 2, "two with a = 0"),
-            Statement(Region(Box(((1, 1),))), 2, 2, "two with b = 0"),
-            Statement(Region(Box(((0, 1), (1, 1)))), 0, 0, "none with both"),
+            Statement.count(Region(Box(((0, 1),))), 2, 2, "two with a = 0"),
+            Statement.count(Region(Box(((1, 1),))), 2, 2, "two with b = 0"),
+            Statement.count(Region(Box(((0, 1), (1, 1)))), 0, 0, "none with both"),
         ),
     ),
 )

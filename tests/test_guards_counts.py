@@ -212,7 +212,7 @@ def test_columns_are_independent_in_whole_numbers_too():
 def case(sizes=(4, 9), rows=20, convention="ordered"):
     """Return a system of two cells that share a number of rows, nothing else stated."""
     domain = RowSpace((Attribute("a", sizes),))
-    one = Statement(Region(Box(((0, 1),))), 1, rows - 1, "a count")
+    one = Statement.count(Region(Box(((0, 1),))), 1, rows - 1, "a count")
     system = system_of(Release(domain, RowCount(rows, rows), ((one,),)), Limits())
     return BracketCase(system, system.linear, system.bounds, rows, convention)
 

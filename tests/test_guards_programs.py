@@ -230,7 +230,7 @@ def test_duals_of_either_sign_say_something():
 def test_a_solution_without_the_choices_settles_nothing(monkeypatch):
     """What meets both alternatives is no world: one of them holds, and the program leaves that out."""
     every = Region(Box())
-    stated = tuple(Statement(every, 1, 1, "a sum", of=0, coefs=c) for c in ((1, 0), (0, 1)))
+    stated = tuple(Statement.sum(every, 1, 1, "a sum", of=0, coefs=c) for c in ((1, 0), (0, 1)))
     release = Release(
         RowSpace((Attribute("a", (1, 1)),)), RowCount(2, 2), (Choice(((stated[0],), (stated[1],)), "either"),)
     )

@@ -29,6 +29,7 @@ from test_refusals import (
     verified,
 )
 from test_rup import accepted, follows, random_clauses, satisfiable, written
+from weights import weight
 
 from solvers.cells import bit_boxes
 from solvers.cells.bit_boxes import Covering, WordLayout, distinct_words, pack_rows, padded, split_parts, split_pieces
@@ -75,10 +76,10 @@ def random_statement(dice, domain):
     region = Region(random_box(dice, domain), (random_box(dice, domain),) if dice.random() < 0.3 else ())
     if dice.random() < 0.6:
         low = dice.randrange(0, 2)
-        return Statement(region, low, dice.choice([low, low + 1, UNBOUNDED]), "a count")
+        return Statement.count(region, low, dice.choice([low, low + 1, UNBOUNDED]), "a count")
     k = dice.randrange(len(domain.attributes))
     coefs = tuple(dice.randrange(-2, 4) for _ in domain.attributes[k].sizes)
-    return Statement(region, dice.choice([-UNBOUNDED, -2, 1]), dice.choice([UNBOUNDED, 3, 6]), "a sum", k, coefs)
+    return Statement.sum(region, dice.choice([-UNBOUNDED, -2, 1]), dice.choice([UNBOUNDED, 3, 6]), "a sum", k, coefs)
 
 
 def random_partition(dice, domain, rows):
@@ -122,13 +123,6 @@ def random_release(dice):
     return Release(domain, RowCount(low, n), tuple(blocks), impossible), space
 
 
-def counted(statement, row):
-    """Return what a row counts in a statement."""
-    if not statement.region.holds(row):
-        return 0
-    return 1 if statement.of is None else statement.coefs[row[statement.of]]
-
-
 def agrees(release, space):
     """Return a function that tells whether a dataset is a possible world."""
     always, choices = [], []
@@ -138,7 +132,7 @@ def agrees(release, space):
         else:
             tree = isinstance(block, Partition)
             always += [block.statement(s, release.domain) for s in range(len(block))] if tree else block
-    known = {s: {row: counted(s, row) for row in space} for s in (*always, *(s for c in choices for a in c for s in a))}
+    known = {s: {row: weight(s, row) for row in space} for s in (*always, *(s for c in choices for a in c for s in a))}
     barred = {row for row in space for b in release.impossible if Region(b).holds(row)}
 
     def met(statement, world):
@@ -258,8 +252,8 @@ def test_cells_and_worlds_are_those_of_the_statements(batch):
         release, space = random_release(dice)
         facts, verifier = NumberedStatements(release), Verifier(release)
         views = [facts.statement(s) for s in range(len(facts))]
-        weights = {row: [counted(v, row) for v in views] for row in space}
-        zero = [s for s, v in enumerate(views) if v.of is None and v.high == 0 and facts.unconditional[s]]
+        weights = {row: [weight(v, row) for v in views] for row in space}
+        zero = [s for s, v in enumerate(views) if v.region is not None and v.high == 0 and facts.unconditional[s]]
         barred = [Region(b) for b in release.impossible]
         dead = {row for row in space if any(b.holds(row) for b in barred) or any(weights[row][s] for s in zero)}
         live = live_cells(facts, range(len(release.blocks)))
@@ -321,7 +315,7 @@ def test_many_rows_are_found_like_few(monkeypatch):
 def wide(coefs, rows, low, high):
     """Return a release of one attribute whose values are summed with huge coefficients."""
     domain = RowSpace((Attribute("a", (1,) * len(coefs)),))
-    return Release(domain, RowCount(0, rows), ((Statement(Region(Box()), low, high, "a sum", 0, tuple(coefs)),),))
+    return Release(domain, RowCount(0, rows), ((Statement.sum(Region(Box()), low, high, "a sum", 0, tuple(coefs)),),))
 
 
 @pytest.mark.parametrize(
@@ -420,7 +414,7 @@ def test_the_first_row_may_be_exchanged():
 
 
 def test_all_statements_of_an_alternative_count():
-    more = Statement(Region(box(a=2)), 2, 9, "more")
+    more = Statement.count(Region(box(a=2)), 2, 9, "more")
     either = Choice((EITHER.alternatives[0], (*EITHER.alternatives[1], more)), "a choice")
     release = Release(DOMAIN, RowCount(1, 1), (either,))
     assert "does not meet a choice" in str(raised(claimed(Possible(Box()), Witness(((1, 0),), (1,)), release))[0])
@@ -438,7 +432,7 @@ def test_one_open_bound_among_several_is_enough():
 
 def test_regions_are_cut_within_the_memory():
     region = Region(box(a=1), (box(b=1),))
-    release = Release(DOMAIN, RowCount(3, 3), ((Statement(region, 0, 2, "without"),),))
+    release = Release(DOMAIN, RowCount(3, 3), ((Statement.count(region, 0, 2, "without"),),))
     for memory in (1, 2 * 8 * 8 * 2):
         forged = claimed(AtMost(Box(), 2), RegionProof((0,)), release, Limits(memory=memory))
         assert isinstance(raised(forged)[0], NotVerified)
@@ -630,7 +624,7 @@ def test_a_sum_uses_lower_bounds_too():
 
 @pytest.mark.parametrize(("y", "low", "high"), [(-1, -UNBOUNDED, 9), (1, -9, UNBOUNDED)])
 def test_a_multiplier_of_an_open_side_is_refused(y, low, high):
-    stated = (Statement(Region(Box()), low, high, "a sum", of=1, coefs=(0, 1, 2)),)
+    stated = (Statement.sum(Region(Box()), low, high, "a sum", of=1, coefs=(0, 1, 2)),)
     release = Release(DOMAIN, RowCount(3, 3), (stated,))
     forged = claimed(AtMost(Box(), 1 << 80), over([0], sums=[(1, [(0, y)])], sum=0), release)
     assert f"statement 0 says nothing that its multiplier {y} could use" in str(raised(forged)[0])
@@ -790,7 +784,7 @@ def test_cuts_say_what_they_are_about_to_hold():
     assert asked == [(2, words.shape[1])]
     asked.clear()
     region = Region(Box(), (box(a=1), box(b=1)))
-    release = Release(DOMAIN, RowCount(3, 3), ((Statement(region, 0, 3, "without"),),))
+    release = Release(DOMAIN, RowCount(3, 3), ((Statement.count(region, 0, 3, "without"),),))
     cut = cuts_of(StatementIndex(release), [0])[0]
     _, _, value = cut.apply(words, labels, allowed, room)
     assert [held for held, _ in asked] == [1, 2]
@@ -799,7 +793,7 @@ def test_cuts_say_what_they_are_about_to_hold():
 
 
 def test_one_count_of_none_bars_a_region():
-    stated = tuple(Statement(Region(box(a=1)), 0, most, "a count") for most in (0, 3))
+    stated = tuple(Statement.count(Region(box(a=1)), 0, most, "a count") for most in (0, 3))
     index = StatementIndex(Release(DOMAIN, RowCount(3, 3), (stated,)))
     words = WordLayout(DOMAIN).full[None]
     for cut in cuts_of(index, [0]):
@@ -818,7 +812,7 @@ def test_labels_are_apart_where_one_region_tells_them_apart():
 
 
 def test_walks_keep_to_the_memory_and_to_the_number_of_pieces():
-    stated = (Statement(Region(box(a=1)), 0, 3, "a count"),)
+    stated = (Statement.count(Region(box(a=1)), 0, 3, "a count"),)
     release = Release(PAIR, RowCount(3, 3), (stated,), ())
     width = WordLayout(PAIR).at[-1]
     need = 8 * 8 * 2 * (width + 1)  # two pieces, each of its words and one value

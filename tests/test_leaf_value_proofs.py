@@ -327,7 +327,7 @@ def test_odd_models_are_refused_by_name():
     figure = Form(((0, 1),), 1, ((statements + 8, 1),), 0, 9)
     steps = [Refined(trees), figure]
     model = WORLD.boosted
-    loose = (Loose((Statement(Region(Box()), 0, 9, "x"),)),)
+    loose = (Loose((Statement.count(Region(Box()), 0, 9, "x"),)),)
     for changed, said in (
         (boosted_with(WORLD, low=-np.inf), "has an end that is no number"),
         (boosted_with(WORLD, gradient=np.nan), "weighs gradients by what is no number"),

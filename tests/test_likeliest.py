@@ -70,7 +70,7 @@ def rules(classes=False):
 
 def overlapping():
     boxes = [((0, 2),), ((0, 2), (1, 2)), ((1, 2), (2, 2))]
-    return tuple(Statement(Region(Box.of(b)), 0, UNBOUNDED, f"rule {i}") for i, b in enumerate(boxes))
+    return tuple(Statement.count(Region(Box.of(b)), 0, UNBOUNDED, f"rule {i}") for i, b in enumerate(boxes))
 
 
 def views(block):

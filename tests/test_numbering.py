@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import weights
 
 from solvers.cells.refinement import refine
 from solvers.cells.system import _build
@@ -41,13 +42,13 @@ def tree(name, k, counts):
 
 def summed(low, high, source):
     """Twice the rows with a = 1 and three times those with a = 2, of those with b = 0."""
-    return Statement(Region(Box(((1, 1),))), low, high, source, 0, (0, 2, 3))
+    return Statement.sum(Region(Box(((1, 1),))), low, high, source, 0, (0, 2, 3))
 
 
 def mixed():
     """Loose statements and a choice before and between trees; two of the statements are of the same region."""
-    counted = Statement(Region(Box(((1, 1),))), 1, 3, "rows with b = 0")
-    above = Statement(Region(Box(((0, 6),)), (Box(((0, 6), (1, 1))),)), 0, 2, "a > 0 without b = 0")
+    counted = Statement.count(Region(Box(((1, 1),))), 1, 3, "rows with b = 0")
+    above = Statement.count(Region(Box(((0, 6),)), (Box(((0, 6), (1, 1))),)), 0, 2, "a > 0 without b = 0")
     halves = Choice(((summed(0, 3, "low half"),), (summed(4, 9, "high half"), counted)), "some median")
     blocks = (
         (counted, above),
@@ -95,7 +96,7 @@ def test_systems_certificates_and_exports_share_the_numbers():
     assert system.figure(2) == "tree 0, leaf 0: 2"
     live = live_cells(facts, range(len(release.blocks)))
     for parts in ((0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (2, 1)):
-        row = [s.region.holds(parts) * (1 if s.of is None else s.coefs[parts[s.of]]) for s in every]
+        row = [weights.weight(s, parts) for s in every]
         assert statement_sums(facts, (parts,), (1,)).tolist() == [*row, 1]
         box = Box(((0, 1 << parts[0]), (1, 1 << parts[1])))
         (cell,) = {int(live.cell[p]) for p in live.pieces_meeting(box)}
@@ -118,7 +119,7 @@ def test_a_count_in_a_region_that_is_summed_takes_no_step_of_its_own():
 
 def test_noisy_figures_are_numbered_like_statements():
     law = NoiseLaw("laplace", Fraction(1))
-    loose = (Statement(Region(Box(((0, 1),))), 0, UNBOUNDED, "rule"),)
+    loose = (Statement.count(Region(Box(((0, 1),))), 0, UNBOUNDED, "rule"),)
     seen = (Observed(law, (Fraction(3),)), Observed(law, (Fraction(1), None)))
     release = Release(DOMAIN, RowCount(2, 4), (loose, tree("tree", 0, (1, 1))), observed=seen, confidence=Fraction(1))
     assert [(o.statement, o.source, o.published) for o in observations(release)] == [
@@ -137,8 +138,8 @@ def test_every_block_answers_alike(b):
     assert block.high.tolist() == [s.high for s in views]
     assert [block.source(s) for s in range(len(block))] == [s.source for s in views]
     assert block.coarse is False
-    named = {k for s in views for box in (s.region.box, *s.region.minus) for k, _ in box.literals}
-    assert block.mentioned(DOMAIN) == named | {s.of for s in views if s.of is not None}
+    named = {k for s in views for box in s.boxes for k, _ in box.literals}
+    assert block.mentioned(DOMAIN) == named | ({weights.of(s) for s in views} - {None})
     other = block.bounded(block.low - 1, block.high + 1)
     assert type(other) is type(block)
     assert [other.statement(s, DOMAIN) for s in range(len(block))] == [

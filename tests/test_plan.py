@@ -15,6 +15,7 @@ import networkx as nx
 import oracle
 import oracle_coupled
 import pytest
+import weights
 from extras import batches
 from test_against_oracle import encoded
 from test_bad_input import run
@@ -66,8 +67,7 @@ def sets_of(nodes, ties):
 
 
 def named_by(statement):
-    boxes = (statement.region.box, *statement.region.minus)
-    return {k for box in boxes for k, _ in box.literals} | ({statement.of} - {None})
+    return {k for box in statement.boxes for k, _ in box.literals} | ({weights.of(statement)} - {None})
 
 
 def ties_of(release):

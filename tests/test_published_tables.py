@@ -186,7 +186,7 @@ def test_answers_of_all_engines_are_compared_with_every_published_count(name):
         index, n = StatementIndex(got.statements), got.statements.rows.high
         rows = list(product(*(range(len(a.sizes)) for a in got.statements.domain.attributes)))
         said = [index.statement(s) for s in np.flatnonzero(index.unconditional[: index.rows])]
-        held = [(s, {r for r in rows if Region(s.region.box).holds(r)}) for s in said if s.of is None]
+        held = [(s, {r for r in rows if Region(s.region.box).holds(r)}) for s in said if s.region is not None]
         chosen = select_frame(got, as_frame([random_profile(rng, release, None) for _ in range(6)]))
         none = np.zeros(len(chosen), dtype=np.int64)
         found = _no_worse(got.statements, Decide(chosen, "ordered"), DecideAnswer.of(none, none + n))

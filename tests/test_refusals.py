@@ -48,16 +48,16 @@ def box(**masks):
 
 
 LEAVES = (box(a=1), box(a=2)), (box(b=1), box(b=2), box(b=4))
-SUMMED = Statement(Region(Box()), 2, 9, "the sum of b", of=1, coefs=(0, 1, 2))
+SUMMED = Statement.sum(Region(Box()), 2, 9, "the sum of b", of=1, coefs=(0, 1, 2))
 LOOSE = (
-    Statement(Region(box(b=1)), 1, UNBOUNDED, "some b = 0"),
-    Statement(Region(box(b=3)), 1, UNBOUNDED, "some b < 2"),
+    Statement.count(Region(box(b=1)), 1, UNBOUNDED, "some b = 0"),
+    Statement.count(Region(box(b=3)), 1, UNBOUNDED, "some b < 2"),
     SUMMED,
 )
 EITHER = Choice(
     (
-        (Statement(Region(box(a=1, b=1)), 1, 1, "a first row"),),
-        (Statement(Region(box(a=1, b=1)), 0, 0, "no first row"),),
+        (Statement.count(Region(box(a=1, b=1)), 1, 1, "a first row"),),
+        (Statement.count(Region(box(a=1, b=1)), 0, 0, "no first row"),),
     ),
     "a choice",
 )
@@ -380,7 +380,7 @@ REGIONS: dict[str, tuple[str, Forgery]] = {
         claimed(
             AtMost(box(a=1), 2),
             RegionProof((0,)),
-            replace(RELEASE, blocks=((Statement(Region(box(a=1), (box(b=1),)), 0, 2, "without"),),)),
+            replace(RELEASE, blocks=((Statement.count(Region(box(a=1), (box(b=1),)), 0, 2, "without"),),)),
         ),
     ),
     "counts above the claim": (
@@ -413,7 +413,7 @@ REGIONS: dict[str, tuple[str, Forgery]] = {
         claimed(
             AtLeast(box(b=1), 1),
             RegionProof((0,)),
-            replace(RELEASE, blocks=((Statement(Region(Box(), (box(b=2),)), 1, 9, "some"),),)),
+            replace(RELEASE, blocks=((Statement.count(Region(Box(), (box(b=2),)), 1, 9, "some"),),)),
         ),
     ),
     "counts below the claim": (

@@ -175,7 +175,7 @@ def test_worlds_found_are_datasets():
 def test_sums_said_too_coarsely_settle_nothing_as_possible():
     """x is in 0..9 and its sum is published as 5, seen only as 0 or 9 at most: a world for the parts may be none."""
     domain = RowSpace((Attribute("x", (1, 9)),))
-    said = Statement(Region(Box()), 5, 9, "total", of=0, coefs=(0, 9), coarse=True)
+    said = Statement.sum(Region(Box()), 5, 9, "total", of=0, coefs=(0, 9), coarse=True)
     release = Release(domain, RowCount(1, 1), ((said,),))
     frame = select(release, [(1, 0), (0, 9), (0, 3)])
     found = SatEngine().answer(release, Decide(frame, "ordered"), Limits())
@@ -253,7 +253,7 @@ def test_each_question_has_its_share_of_the_work():
 
 def small():
     release = Release(
-        RowSpace((Attribute("x", (1, 1)),)), RowCount(2, 2), ((Statement(Region(Box(((0, 1),))), 1, 1, "s"),),)
+        RowSpace((Attribute("x", (1, 1)),)), RowCount(2, 2), ((Statement.count(Region(Box(((0, 1),))), 1, 1, "s"),),)
     )
     return release, lower(release, Limits(), raw=False)
 

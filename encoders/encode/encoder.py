@@ -118,7 +118,7 @@ def _group_sizes(statements: Release) -> NDArray[np.int64]:
             np.add.at(sizes, block.region, np.maximum(block.low, 0))
             found.append(sizes)
         elif isinstance(block, Loose | Choice):
-            found.append(np.array([max(s.low, 0) for s in block.members if s.of is None], dtype=np.int64))
+            found.append(np.array([max(s.low, 0) for s in block.members if s.region is not None], dtype=np.int64))
     return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
 
 

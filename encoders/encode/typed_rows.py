@@ -159,16 +159,13 @@ class TypedRows:
             return block
         if isinstance(block, Partition):
             return self._partition(block, dataset, here)
+        types = Box(((self.attribute, here),))
         if isinstance(block, Loose):
-            return Loose(tuple(self._statement(s, here) for s in block))
+            return Loose(tuple(s.within(types) for s in block))
         if isinstance(block, Choice):
-            some = tuple(tuple(self._statement(s, here) for s in one) for one in block.alternatives)
+            some = tuple(tuple(s.within(types) for s in one) for one in block.alternatives)
             return Choice(some, block.name)
         raise Unsupported(f"a {type(block).__name__} is not taken of related data sets")
-
-    def _statement(self, statement: Statement, types: int) -> Statement:
-        region = statement.region
-        return replace(statement, region=Region(region.box & Box(((self.attribute, types),)), region.minus))
 
     def _partition(self, block: Partition, dataset: str, here: int) -> Partition:
         """Return a partition of the rows of some types, and one more region for the others; bags' draws are left."""
@@ -218,7 +215,7 @@ class TypedRows:
             seen.add(one.types)
             box = Box() if one.types == self.related.everybody else Box(((self.attribute, one.types),))
             high = UNBOUNDED if n.high is None else n.high
-            out.append(Statement(Region(box), n.low, high, one.source))
+            out.append(Statement.count(Region(box), n.low, high, one.source))
         return [Loose(tuple(out))] if out else []
 
     def _implied(self, blocks: Sequence[Block]) -> set[int]:

@@ -228,7 +228,7 @@ def _sums_of_classes(found: Leaves, boxes: Boxes, names: list[str], cut: CutDoma
             if need > sum(lows[c] for c in chosen) and len(chosen) < len(texts):
                 at = boxes[j] & Box(((k, sum(1 << c for c in chosen)),))
                 text = " or ".join(texts[c] for c in chosen)
-                yield Statement(Region(at), need, UNBOUNDED, f"{names[j]}, class {text}")
+                yield Statement.count(Region(at), need, UNBOUNDED, f"{names[j]}, class {text}")
 
 
 def _known_line(forest: Forest) -> str:

@@ -54,4 +54,4 @@ class LearnerFactsEncoder(Encoder[LearnerFacts]):
 
 def _statement(one: GroupCount, name: str, cut: CutDomain) -> Statement:
     high = UNBOUNDED if one.high is None else one.high
-    return Statement(Region(cut.box(dict(one.where))), one.low, high, f"{name}: {one.text}")
+    return Statement.count(Region(cut.box(dict(one.where))), one.low, high, f"{name}: {one.text}")

@@ -160,7 +160,7 @@ class NoisyEncoder(Encoder[AnyModel]):
         if counted:
             boxes = [cut.box(resolved[model.statements[i].condition]) for i in counted]
             every = zip(boxes, counted, strict=True)
-            loose = Loose(tuple(Statement(Region(b), 0, UNBOUNDED, source_of(model, i)) for b, i in every))
+            loose = Loose(tuple(Statement.count(Region(b), 0, UNBOUNDED, source_of(model, i)) for b, i in every))
             figures = [f.count for f in model.statements if f.count is not None]
             out.append(self._filled(loose, _noise_of(model).law, figures, rows))
         return out + [(b, None) for b in self.inner.blocks(rest, cut, resolved, rows, place)]
@@ -239,10 +239,10 @@ def _inner_statements(tree: Tree, cut: CutDomain, resolved: Resolutions) -> Iter
         source = f"{tree.name}, {node.name or f'node {i}'}"
         for c, figure in enumerate(_numbers(node.support)):
             if node.support.counts is None:
-                yield Statement(Region(box), 0, UNBOUNDED, source), figure
+                yield Statement.count(Region(box), 0, UNBOUNDED, source), figure
             else:
                 at = box & Box(((len(cut.cuts) - 1, 1 << c),))
-                yield Statement(Region(at), 0, UNBOUNDED, f"{source}, class {labels[c]}"), figure
+                yield Statement.count(Region(at), 0, UNBOUNDED, f"{source}, class {labels[c]}"), figure
         k, (then, otherwise) = int(split.attributes[split.column[i]]), split.sides[i].tolist()
         stack += [(node.otherwise, box & Box(((k, otherwise),))), (node.then, box & Box(((k, then),)))]
 

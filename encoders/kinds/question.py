@@ -40,14 +40,14 @@ class QuestionEncoder(Encoder[GroupQuestion]):
     ) -> tuple[Block, ...]:
         """Return the count of the group, then per attribute the number (from 1) of each row's class of parts."""
         region = Region(cut.box(resolved[model.condition]))
-        out = [Statement(region, 0, UNBOUNDED, "the question")]
+        out = [Statement.count(region, 0, UNBOUNDED, "the question")]
         for name in model.of:
             numbers = numbers_of(cut, name)
             numbers.refuse_missing(region.box, f"the question about {name}")
             classes: dict[tuple[int, int], int] = {}
             pairs = zip(numbers.least, numbers.greatest, strict=True)
             coefs = tuple(classes.setdefault(pair, len(classes) + 1) for pair in pairs)
-            out.append(Statement(region, -UNBOUNDED, UNBOUNDED, f"the question about {name}", numbers.of, coefs))
+            out.append(Statement.sum(region, -UNBOUNDED, UNBOUNDED, f"the question about {name}", numbers.of, coefs))
         return (Loose(tuple(out)),)
 
 

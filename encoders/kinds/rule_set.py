@@ -41,8 +41,8 @@ class RuleSetEncoder(Encoder[RuleSet]):
         for rule, name in zip(model.rules, names, strict=True):
             box, source = cut.box(resolved[rule.condition]), f"{model.name}, {name}"
             if rule.support.count is not None:
-                out.append(Statement(Region(box), int(rule.support.count), int(rule.support.count), source))
+                out.append(Statement.count(Region(box), int(rule.support.count), int(rule.support.count), source))
             for c, count in enumerate(rule.support.counts or ()):
                 with_label = box & Box(((label, 1 << c),))
-                out.append(Statement(Region(with_label), int(count), int(count), f"{source}, class {labels[c]}"))
+                out.append(Statement.count(Region(with_label), int(count), int(count), f"{source}, class {labels[c]}"))
         return (Loose(tuple(out)),) if out else ()

@@ -1,4 +1,4 @@
-"""A table of published figures as statements: counts, intervals, suppressed cells, means, totals, medians.
+"""A table of published figures as statements: counts, intervals, suppressed cells, means, totals, medians, sums.
 
 Source: Hundepool et al., "Statistical Disclosure Control", 2012 (primary and secondary suppression).
 """
@@ -9,14 +9,14 @@ from collections.abc import Sequence
 
 from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Position, exact, is_number
+from encoders.models.linear_figures import LinearFigure, condition_text, short_text
 from encoders.models.models import PublishedFigure, PublishedModel, Statistic, Table
 from encoders.parts.base import CutDomain, Encoder, Resolutions, check_count
+from encoders.parts.linear import linear_statements, term_cuts
 from encoders.parts.statistics import PartNumbers, StatisticGroup, numbers_of, numeric, statements_of, value_cuts
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.boxes import Box, Region
 from solvers.statements.release import UNBOUNDED, Block, Choice, Loose, RowCount, Statement
-
-MAX_SHOWN = 80  # letters of a condition in a source
 
 
 class TableEncoder(Encoder[Table]):
@@ -34,11 +34,22 @@ class TableEncoder(Encoder[Table]):
 
     def conditions(self, model: Table, place: str) -> list[tuple[Condition, str]]:
         """Return the condition of every figure."""
-        return [(figure.condition, f"{place}.statements[{i}].where") for i, figure in enumerate(model.statements)]
+        out = [(figure.condition, f"{place}.statements[{i}].where") for i, figure in enumerate(model.statements)]
+        for i, linear in _linear_figures(model):
+            for j, term in enumerate(linear.terms):
+                out += [(one, f"{place}.statements[{i}].linear[{j}]") for one in term.conditions]
+        return out
 
     def further_cuts(self, model: Table, domain: Domain) -> dict[int, set[Position]]:
-        """Return every value of an attribute with a statistic (at most 2,000), and the ends of columns with one."""
-        return value_cuts(domain, {f.statistic.of for f in model.statements if f.statistic is not None})
+        """Return every value of an attribute with a statistic (at most 2,000), and the ends of columns with one.
+
+        Of attributes in linear figures the values in the groups that sum them.
+        """
+        out = term_cuts(domain, (term for _, linear in _linear_figures(model) for term in linear.terms))
+        names = {f.statistic.of for f in model.statements if f.statistic is not None}
+        for k, cuts in value_cuts(domain, names).items():
+            out.setdefault(k, set()).update(cuts)
+        return out
 
     def total(self, model: Table) -> int | None:
         """Return the count of everybody, None where it is not in the table."""
@@ -57,6 +68,9 @@ class TableEncoder(Encoder[Table]):
         choices: list[Choice] = []
         for i, (figure, box) in enumerate(zip(model.statements, boxes, strict=True)):
             name, source = name_of(model, i), source_of(model, i)
+            if figure.linear is not None:
+                loose += linear_statements(figure.linear, cut, resolved, rows, source)
+                continue
             if figure.statistic is None:
                 loose += _count_statements(figure, Region(box), source)
                 continue
@@ -69,7 +83,7 @@ class TableEncoder(Encoder[Table]):
             except ReleaseError as error:
                 raise error.at(place=f"{place}.statements[{i}]") from None
             if figure.statistic.kind != "total":
-                loose.append(Statement(Region(box), 1, UNBOUNDED, why))
+                loose.append(Statement.count(Region(box), 1, UNBOUNDED, why))
             if isinstance(found, Choice):
                 choices.append(found)
             else:
@@ -78,8 +92,43 @@ class TableEncoder(Encoder[Table]):
         return (*((Loose(tuple(loose)),) if loose else ()), *choices)
 
 
+def _linear_figures(model: Table) -> list[tuple[int, LinearFigure]]:
+    """Return the linear figures of a table and their numbers."""
+    return [(i, figure.linear) for i, figure in enumerate(model.statements) if figure.linear is not None]
+
+
+def _check_linear(figure: PublishedFigure, domain: Domain, place: str) -> None:
+    """Refuse a linear figure without terms, or that says nothing or too much, or that sums what is not numeric."""
+    linear = figure.linear
+    assert linear is not None
+    if figure.condition or figure.suppressed is not None or figure.count is not None or figure.statistic is not None:
+        raise ReleaseError("a linear figure has its conditions in its terms, and no other figure beside", place=place)
+    if not linear.terms:
+        raise ReleaseError("there is no term to add up", place=f"{place}.linear")
+    bounds = linear.low is not None or linear.high is not None
+    if bounds == (linear.value is not None):
+        more = ", not both" if bounds else ": what do the terms add up to?"
+        raise ReleaseError(f"give 'at_least' and 'at_most', or 'value'{more}", place=place)
+    if linear.low is not None and linear.high is not None and linear.high < linear.low:
+        raise ReleaseError(f"at_most {linear.high} is below at_least {linear.low}", place=place)
+    if linear.within < 0 or (linear.within and linear.value is None):
+        what = f"{linear.within} is negative" if linear.within < 0 else "'within' stands beside 'value' only"
+        raise ReleaseError(what, place=f"{place}.within")
+    for j, term in enumerate(linear.terms):
+        if not term.conditions:
+            raise ReleaseError("there is no condition of which one must hold", place=f"{place}.linear[{j}].any")
+        for name in term.of:
+            try:
+                numeric(domain, name)
+            except ReleaseError as error:
+                raise error.at(place=f"{place}.linear[{j}].of") from None
+
+
 def _check_figure(figure: PublishedFigure, domain: Domain, place: str) -> None:
     """Refuse a figure that is not exactly one of a count, an interval, a statistic or a suppressed count."""
+    if figure.linear is not None:
+        _check_linear(figure, domain, place)
+        return
     interval = figure.low is not None or figure.high is not None
     given = [figure.count is not None, interval, figure.statistic is not None]
     if figure.suppressed is not None:
@@ -90,7 +139,7 @@ def _check_figure(figure: PublishedFigure, domain: Domain, place: str) -> None:
             message = "primary suppression needs 'at_least' and 'at_most': which counts does the rule hide?"
             raise ReleaseError(message, place=f"{place}.suppressed")
     elif sum(given) != 1:
-        ask = "give one of 'count', 'at_least' and 'at_most', 'mean', 'total', 'median', 'suppressed'"
+        ask = "give one of 'count', 'at_least' and 'at_most', 'mean', 'total', 'median', 'linear', 'suppressed'"
         raise ReleaseError(f"{ask}{', not several' if any(given) else ''}", place=place)
     for count in (figure.count, figure.low, figure.high):
         if count is not None:
@@ -117,10 +166,10 @@ def _check_statistic(statistic: Statistic, domain: Domain, place: str) -> None:
 def _count_statements(figure: PublishedFigure, region: Region, source: str) -> list[Statement]:
     """Return the statement of a count or an interval, none for a suppressed count without bounds."""
     if figure.count is not None:
-        return [Statement(region, int(figure.count), int(figure.count), source)]
+        return [Statement.count(region, int(figure.count), int(figure.count), source)]
     if figure.low is None and figure.high is None:
         return []
-    return [Statement(region, figure.low or 0, UNBOUNDED if figure.high is None else figure.high, source)]
+    return [Statement.count(region, figure.low or 0, UNBOUNDED if figure.high is None else figure.high, source)]
 
 
 def not_listed(model: Table, boxes: Sequence[Box]) -> list[Statement]:
@@ -130,7 +179,7 @@ def not_listed(model: Table, boxes: Sequence[Box]) -> list[Statement]:
         if figure.condition:
             listed.setdefault(frozenset(name for name, _ in figure.condition), {})[box] = None
     return [
-        Statement(
+        Statement.count(
             Region(Box(), tuple(some)), 0, 0, f"{model.name} (complete: no other rows by {' and '.join(sorted(names))})"
         )
         for names, some in listed.items()
@@ -149,11 +198,11 @@ def source_of(model: PublishedModel, i: int) -> str:
 
 def _figure_text(figure: PublishedFigure) -> str:
     """Format a figure: "mean of age = 36.7 ± 0.05 where sex = F"."""
+    if figure.linear is not None:
+        return figure.linear.text
     kind = "suppressed count" if figure.suppressed else "count"
     if figure.statistic is not None:
         within = f" ± {figure.statistic.within}" if figure.statistic.within else ""
         kind = f"{figure.statistic.kind} of {figure.statistic.of} = {figure.statistic.value}{within}"
-    where = " and ".join(f"{name} {test}" for name, test in figure.condition)
-    if not where:
-        return kind
-    return f"{kind} where {where if len(where) <= MAX_SHOWN else where[: MAX_SHOWN - 3] + '...'}"
+    where = condition_text(figure.condition)
+    return f"{kind} where {short_text(where)}" if where else kind

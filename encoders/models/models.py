@@ -21,6 +21,7 @@ from encoders.domain.values import Value
 from encoders.models.knowledge import ColumnFigures, GroupQuestion, KnownPositions, KnownRows
 from encoders.models.learner_facts import Learner
 from encoders.models.ledger import PrivacyLedger
+from encoders.models.linear_figures import ConditionChange, LinearFigure
 from encoders.models.nodes import CountTable, ModelNode, Nodes, Published, Support
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.gradients.boosted import Gradients
@@ -101,7 +102,6 @@ class PublishedPart:
     name: str | None = None
 
 
-ConditionChange = Callable[[Condition], Condition]
 SupportChange = Callable[[Support], Support]
 
 
@@ -506,8 +506,8 @@ class Statistic:
 class PublishedFigure:
     """One published figure about the rows that meet a condition (an empty one: everybody).
 
-    It is a count, an interval of counts (`low`, `high`) or a statistic. `suppressed` says which rule hid a count:
-    it then has an interval, or nothing is known. `drawn`: `low` is the published number of rows that were drawn.
+    A count, an interval of counts (`low`, `high`), a statistic or `linear` (its terms have conditions). `suppressed`:
+    which rule hid a count; nothing is then known beyond an interval. `drawn`: `low` is the number of rows drawn.
     """
 
     condition: Condition
@@ -518,6 +518,7 @@ class PublishedFigure:
     suppressed: Literal["primary", "secondary", "unknown"] | None = None
     name: str | None = None
     drawn: bool = False
+    linear: LinearFigure | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -543,13 +544,19 @@ class Table(PublishedModel):
             support = None if figure.count is None else Support(count=figure.count)
             yield PublishedPart(f"statements[{i}]", figure.condition, support, figure.name)
 
+    def conditions(self) -> Iterator[Condition]:
+        """Yield the condition of every figure, and those of its terms."""
+        for one in self.statements:
+            yield from (one.condition, *(() if one.linear is None else one.linear.conditions))
+
     def mapped(self, condition: ConditionChange, support: SupportChange) -> Table:
         """Return the table with the conditions and counts of its figures changed."""
-        changed = []
-        for figure in self.statements:
-            count = None if figure.count is None else support(Support(count=figure.count)).count
-            changed.append(replace(figure, condition=condition(figure.condition), count=count))
-        return replace(self, statements=tuple(changed))
+        every = []
+        for one in self.statements:
+            count = None if one.count is None else support(Support(count=one.count)).count
+            linear = one.linear and one.linear.mapped(condition)
+            every.append(replace(one, condition=condition(one.condition), count=count, linear=linear))
+        return replace(self, statements=tuple(every))
 
     def count_tables(self) -> list[CountTable]:
         """Return none: groups of a table overlap."""

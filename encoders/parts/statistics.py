@@ -224,7 +224,7 @@ class StatisticGroup:
         if max(maximum, far) >= LARGEST:
             bits = max(maximum, far).bit_length() - 1  # in bits: it may be beyond all doubles
             raise ReleaseError(f"{self.source}: the sum over the rows may be 2^{bits} or more, beyond 2^62")
-        return Statement(self.region, low, high, self.source, of=self.numbers.of, coefs=tuple(coefs))
+        return Statement.sum(self.region, low, high, self.source, self.numbers.of, tuple(coefs))
 
     def sum_between(self, values: Sequence[int], low: Fraction | None, high: Fraction | None) -> Statement:
         """Return that the numbers of the rows sum to low..high, in the smallest whole numbers; 0 outside the box."""

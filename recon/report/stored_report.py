@@ -398,8 +398,8 @@ def _facts(release: EncodedRelease) -> list[str]:
         upper = "" if high >= UNBOUNDED else f", at most {high}"
         noun = "row" if low == 1 else "rows"
         interval = f"exactly {low} {noun}" if low == high else f"at least {low} {noun}{upper}"
-        line = statement.source if statement.of is not None else f"{statement.source}: {interval}"
-        if line in found or (statement.of is None and low <= 0 and high >= UNBOUNDED):
+        line = statement.source if statement.region is None else f"{statement.source}: {interval}"
+        if line in found or (statement.region is not None and low <= 0 and high >= UNBOUNDED):
             continue
         if len(found) < FACTS_SHOWN:
             found[line] = None

@@ -8,9 +8,11 @@ what may be held.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +31,7 @@ from solvers.cells.bit_boxes import (
 from solvers.foundation.array_types import Ints
 from solvers.statements.boxes import Region
 from solvers.statements.observations import StatementIndex
-from solvers.statements.release import ANY_LABEL, Partition
+from solvers.statements.release import ANY_LABEL, Partition, Summand
 
 Entries = tuple[Ints, Ints, Ints]  # statement, piece, coefficient
 Room = Callable[[int, int], None]  # called with how many boxes of how many words are about to be held; refuses too many
@@ -83,14 +85,14 @@ class PartitionCut:
 
 @dataclass(frozen=True, eq=False)
 class RegionCut:
-    """All loose statements of one region that sum one attribute's values, or count."""
+    """All loose statements of one region that count its rows (`of` None), or sum numbers of the same attributes."""
 
     layout: WordLayout
     region: Region
-    of: int | None
+    of: tuple[int, ...] | None
     statements: tuple[int, ...]
-    classes: tuple[tuple[int, ...], ...]  # per class of parts (one if rows are counted): every statement's coefficient
-    masks: tuple[int, ...]  # per class: its parts
+    classes: tuple[tuple[int, ...], ...]  # per class (one if rows count alike): every statement's coefficient
+    masks: tuple[tuple[int, ...], ...] = ()  # per attribute of `of`: the parts of each of its classes
 
     def apply(self, words: Words, labels: Ints, allowed: NDArray[np.bool_], room: Room) -> tuple[Words, Index, Ints]:
         """Return the finer pieces, which piece each comes from, and its class (OUTSIDE the region: -1).
@@ -98,7 +100,7 @@ class RegionCut:
         Where a count in the region is not allowed, no piece inside is returned. Where the region cuts no piece, the
         same pieces are returned in their order.
         """
-        if self.of is None and not self.region.minus and not self.bars(allowed):
+        if not self.masks and not self.region.minus and not self.bars(allowed):
             met = meeting(self.layout, words, self.region.box)
             if not (met & beyond(self.layout, words, self.region.box)).any():
                 return words, np.arange(len(words), dtype=np.int64), np.where(met, 0, OUTSIDE)
@@ -112,10 +114,11 @@ class RegionCut:
             out_of.append(inside_of[hit_of])
             inside_of = inside_of[rest_of]
         inner = np.zeros(len(inside), dtype=np.int64)
-        if self.of is not None:
-            inside, back, inner = split_parts(self.layout, inside, self.of, self.masks)
-            inside_of = inside_of[back]
-        elif self.bars(allowed):
+        for k, masks in zip(self.of or (), self.masks, strict=True):
+            inside, back, part = split_parts(self.layout, inside, k, masks)
+            room(len(inside) + held, words.shape[1])
+            inside_of, inner = inside_of[back], inner[back] * len(masks) + part
+        if self.bars(allowed):
             inside, inside_of, inner = inside[:0], inside_of[:0], inner[:0]
         outer = np.full(sum(map(len, out)), OUTSIDE, dtype=np.int64)
         return np.concatenate([inside, *out]), np.concatenate([inside_of, *out_of]), np.concatenate([inner, outer])
@@ -150,7 +153,7 @@ AnyCut = PartitionCut | RegionCut
 def cuts_of(index: StatementIndex, blocks: Iterable[int]) -> list[AnyCut]:
     """Return what cuts the row space for the given blocks: trees, then lists, then regions of other statements."""
     release, layout = index.release, WordLayout(index.release.domain)
-    loose: dict[tuple[Region, int | None], list[int]] = {}
+    loose: dict[tuple[Region, tuple[int, ...] | None, int], dict[int, Summand]] = {}
     partitions: list[PartitionCut] = []
     for b in blocks:
         if b in release.partitions:
@@ -159,19 +162,43 @@ def cuts_of(index: StatementIndex, blocks: Iterable[int]) -> list[AnyCut]:
         block = release.blocks[b]
         for i, s in enumerate(range(index.first[b], index.first[b + 1])):
             statement = block.statement(i, layout.domain)
-            loose.setdefault((statement.region, statement.of), []).append(s)
+            for one in statement.summands:
+                of = None if statement.region is not None else tuple(k for k, _ in one.factors)
+                again = next(n for n in count() if s not in loose.get((one.region, of, n), ()))
+                loose.setdefault((one.region, of, again), {})[s] = one
     partitions.sort(key=lambda cut: cut.block.first_match)
     found: list[AnyCut] = [*partitions]
-    for (region, of), numbers in loose.items():
-        if of is None:
-            found.append(RegionCut(layout, region, None, tuple(numbers), ((1,) * len(numbers),), (0,)))
-            continue
-        coefs = [index.statement(s).coefs for s in numbers]
+    return [*found, *(_region_cut(layout, region, of, summands) for (region, of, _), summands in loose.items())]
+
+
+def _region_cut(
+    layout: WordLayout, region: Region, of: tuple[int, ...] | None, summands: dict[int, Summand]
+) -> RegionCut:
+    """Return the cut of the summands of one region, by statement: a class per number of every attribute's parts."""
+    classes, every = [tuple(one.times for one in summands.values())], list[tuple[int, ...]]()
+    for i in range(len(of or ())):
         masks: dict[tuple[int, ...], int] = {}
-        for part, weights in enumerate(zip(*coefs, strict=True)):
+        for part, weights in enumerate(zip(*(one.factors[i][1] for one in summands.values()), strict=True)):
             masks[weights] = masks.get(weights, 0) | 1 << part
-        found.append(RegionCut(layout, region, of, tuple(numbers), tuple(masks), tuple(masks.values())))
-    return found
+        classes = [tuple(x * y for x, y in zip(a, b, strict=True)) for a in classes for b in masks]
+        every.append(tuple(masks.values()))
+    return RegionCut(layout, region, of, tuple(summands), tuple(classes), tuple(every))
+
+
+def joined_entries(parts: Sequence[Entries], cuts: Iterable[AnyCut]) -> Entries:
+    """Return the entries of cuts as one list; of a statement that stands in several, one per piece: their sum."""
+    row, piece, coef = (np.concatenate(part).astype(np.int64) for part in zip(*parts, strict=True))
+    often = Counter(s for cut in cuts if isinstance(cut, RegionCut) for s in cut.statements)
+    several = np.isin(row, [s for s, times in often.items() if times > 1])
+    if not several.any():
+        return row, piece, coef
+    at = np.flatnonzero(several)
+    at = at[np.lexsort((piece[at], row[at]))]
+    first = np.append(True, (np.diff(row[at]) != 0) | (np.diff(piece[at]) != 0))
+    sums, kept = np.add.reduceat(coef[at], np.flatnonzero(first)), at[first]
+    alone = (part[~several] for part in (row, piece, coef))
+    rows, pieces, coefs = map(np.concatenate, zip(alone, (row[kept], piece[kept], sums), strict=True))
+    return rows, pieces, coefs
 
 
 def zeros_first(cuts: Iterable[AnyCut], allowed: NDArray[np.bool_]) -> tuple[list[RegionCut], list[AnyCut]]:

@@ -333,8 +333,8 @@ def _counts_by_attributes(index: StatementIndex) -> dict[tuple[int, ...], LooseC
     groups: dict[tuple[int, ...], dict[Box, int]] = {(): {Box(): index.rows}}
     for b, block in index.release.loose.items():
         for s, one in enumerate(block, start=index.first[b]):
-            if one.of is None and not one.region.minus:
-                groups.setdefault(tuple(k for k, _ in one.region.box.literals), {}).setdefault(one.region.box, s)
+            if (region := one.region) is not None and not region.minus:
+                groups.setdefault(tuple(k for k, _ in region.box.literals), {}).setdefault(region.box, s)
     out = {}
     for names, boxes in groups.items():
         numbers, every = list(boxes.values()), list(boxes)

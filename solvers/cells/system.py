@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.bit_boxes import WordLayout, Words
-from solvers.cells.cutting import PartitionCut
+from solvers.cells.cutting import PartitionCut, joined_entries
 from solvers.cells.linear_system import Propagated, SparseStatements, propagate, same_columns, same_rows
 from solvers.cells.refinement import Refinement, TooShort, hold, refine
 from solvers.foundation.array_types import Ints
@@ -245,7 +245,7 @@ def assemble(index: StatementIndex, refined: Refinement, total: bool, limits: Li
         hold(held, limits)
         if isinstance(cut, PartitionCut):
             keys.append(value[:, None])
-    row, piece, coef = (np.concatenate(part) for part in zip(*entries, strict=True))
+    row, piece, coef = joined_entries(entries, refined.cuts)
     limits.check(PHASE)
     # Of partitions alone the statements of a piece are a row of a matrix: to compare these takes less.
     whole = len(keys) == len(entries)

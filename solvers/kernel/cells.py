@@ -19,7 +19,7 @@ import numpy as np
 
 from solvers.cells import cutting
 from solvers.cells.bit_boxes import Index, WordLayout, Words, beyond, meeting, split_pieces
-from solvers.cells.cutting import AnyCut, labels_of, with_labels, zeros_first
+from solvers.cells.cutting import AnyCut, joined_entries, labels_of, with_labels, zeros_first
 from solvers.cells.linear_system import SparseStatements, same_rows
 from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.errors import CertificateError, NotVerified
@@ -144,14 +144,9 @@ def live_cells(facts: NumberedStatements, blocks: Sequence[int], maximum: int | 
     _, cutting_on = zeros_first(cuts, facts.allowed)
     matrix = np.stack(values, axis=1) if values else np.zeros((len(words), 0), dtype=np.int64)
     first, cell = same_rows(matrix)
-    row, col, coef = [np.full(len(first), facts.rows)], [np.arange(len(first))], [np.ones(len(first), dtype=np.int64)]
-    for cut, value in zip(cutting_on, values, strict=True):
-        s, c, a = cut.entries(value[first])
-        row.append(s)
-        col.append(c)
-        coef.append(a)
-    entries = [np.concatenate(x).astype(np.int64) for x in (row, col, coef)]
-    linear = SparseStatements.of(entries[0], entries[1], entries[2], (facts.low, facts.high), len(first))
+    everybody = np.full(len(first), facts.rows), np.arange(len(first)), np.ones(len(first), dtype=np.int64)
+    each = [everybody, *(cut.entries(value[first]) for cut, value in zip(cutting_on, values, strict=True))]
+    linear = SparseStatements.of(*joined_entries(each, cutting_on), (facts.low, facts.high), len(first))
     return Live(WordLayout(facts.release.domain), words, cell, linear, np.ascontiguousarray(matrix[first]), tuple(cuts))
 
 

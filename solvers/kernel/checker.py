@@ -136,13 +136,13 @@ def _check_regions(facts: NumberedStatements, claim: OverRows, proof: RegionProo
     if len(set(numbers)) != len(numbers):
         raise CertificateError("the proof names a statement twice")
     for s in numbers:
-        if facts.block_of(s) < 0 or not facts.unconditional[s] or facts.statement(s).of is not None:
+        if facts.block_of(s) < 0 or not facts.unconditional[s] or facts.statement(s).region is None:
             raise CertificateError(f"statement {s} is no count that holds in every world")
-    release = facts.release
+    release, regions = facts.release, [facts.statement(s).summands[0].region for s in numbers]
     if isinstance(claim, AtMost):
         left = possible_rows(facts, claim.box)
-        for s in numbers:
-            left = _without(facts, left, facts.statement(s).region)
+        for region in regions:
+            left = _without(facts, left, region)
         total = sum(int(facts.high[s]) for s in numbers)
         if len(left):
             raise CertificateError("the regions that the proof names do not cover the rows of the claim")
@@ -156,9 +156,8 @@ def _check_regions(facts: NumberedStatements, claim: OverRows, proof: RegionProo
         raise CertificateError("the regions of different models may hold the same rows")
     if numbers and not isinstance(release.blocks[facts.block_of(numbers[0])], Partition) and len(numbers) > 1:
         raise CertificateError("regions outside a partition may hold the same rows")
-    for s in numbers:
-        beyond = pieces_outside(facts, facts.statement(s).region, box)
-        if len(beyond):
+    for s, region in zip(numbers, regions, strict=True):
+        if len(pieces_outside(facts, region, box)):
             raise CertificateError(f"the region of {facts.statement(s).source} is not inside that of the claim")
     total = sum(int(facts.low[s]) for s in numbers)
     if total < rows:
@@ -409,9 +408,9 @@ def negated(release: Release, blocks: Sequence[int], claim: OverRows) -> Release
         raise CertificateError("the proof names a block twice, or one that does not exist")
     kept = tuple(release.blocks[b] for b in blocks)
     if isinstance(claim, AtMost):
-        opposite = Statement(Region(claim.box), claim.rows + 1, UNBOUNDED, "the claim's opposite")
+        opposite = Statement.count(Region(claim.box), claim.rows + 1, UNBOUNDED, "the claim's opposite")
         kept = (*kept, Loose((opposite,)))
     elif isinstance(claim, AtLeast):
-        opposite = Statement(Region(claim.box), 0, claim.rows - 1, "the claim's opposite")
+        opposite = Statement.count(Region(claim.box), 0, claim.rows - 1, "the claim's opposite")
         kept = (*kept, Loose((opposite,)))
     return Release(release.domain, RowCount(release.rows.low, release.rows.high), kept, release.impossible)

@@ -111,5 +111,9 @@ class NumberedStatements(StatementIndex):
 
 def _as_tuple(s: Statement) -> tuple[object, ...]:
     """Return a loose statement as plain numbers and words."""
-    boxes = [b.literals for b in (s.region.box, *s.region.minus)]
-    return boxes, s.low, s.high, s.source, s.of, s.coefs, s.coarse
+    one, *more = s.summands
+    if more or one.times != 1 or len(one.factors) > 1:
+        each = [([b.literals for b in one.boxes], one.times, one.factors) for one in s.summands]
+        return "linear", each, s.low, s.high, s.source, s.coarse
+    of, coefs = one.factors[0] if one.factors else (None, ())
+    return [b.literals for b in one.boxes], s.low, s.high, s.source, of, coefs, s.coarse

@@ -69,7 +69,7 @@ class Book(StatementIndex):
         """Return the sides that say something."""
         low = self.low > 0
         for b, block in self.release.loose.items():
-            summed = np.array([s.of is not None for s in block], dtype=bool)
+            summed = np.array([s.region is None for s in block], dtype=bool)
             low[self.span(b)] |= summed & (block.low > -UNBOUNDED)
         out = np.stack([low, self.high < UNBOUNDED], axis=1)
         for b in self.release.choices:
@@ -117,7 +117,7 @@ class Book(StatementIndex):
     def line(self, s: int, sides: Mask) -> str:
         """Return statement s in words; of values that are summed the source says what was published."""
         source = self.source(s)
-        if s != self.rows and (not self.unconditional[s] or self.statement(s).of is not None):
+        if s != self.rows and (not self.unconditional[s] or self.statement(s).region is None):
             return source
         low, high = int(self.low[s]), int(self.high[s])
         if low > high:
@@ -137,7 +137,7 @@ def _published_together(a: Statement, b: Statement) -> bool:
     """Return whether two loose statements were published as one: a mean from both sides, and that it is of somebody."""
     if a.source == b.source:
         return True
-    somebody = a.of is None and b.of is not None and (a.low, a.high) == (1, UNBOUNDED) and a.region == b.region
+    somebody = (a.low, a.high) == (1, UNBOUNDED) and b.region is None and a.region == b.summands[0].region
     return somebody and a.source.partition(" (")[0] == b.source.partition(" (")[0]
 
 
@@ -162,10 +162,11 @@ def _asked_for(book: Book, on: Mask) -> Words | None:
         if b in release.choices:
             wanted[:] = sides.any()
         elif b in release.loose:
-            wanted |= sides[:, 1] & [s.of is not None for s in release.loose[b]]
+            wanted |= sides[:, 1] & [s.region is None for s in release.loose[b]]
         elif wanted.sum() > MAX_BOXES:
             return None
-        boxes += [block.statement(s, release.domain).region.box for s in np.flatnonzero(wanted).tolist()]
+        each = (block.statement(s, release.domain) for s in np.flatnonzero(wanted).tolist())
+        boxes += [one.region.box for statement in each for one in statement.summands]
     boxes = list(dict.fromkeys(boxes))
     if len(boxes) > MAX_BOXES:
         return None
@@ -232,7 +233,7 @@ def _enough(blocks: Sequence[Block], minimum: int) -> int:
     Counts ask for no more than the sum of their lower sides. Where values are summed, it is merely large.
     """
     listed = [s for block in blocks if isinstance(block, Choice | Loose) for s in block.members]
-    if any(isinstance(block, Choice) for block in blocks) or any(s.of is not None for s in listed):
+    if any(isinstance(block, Choice) for block in blocks) or any(s.region is None for s in listed):
         return MAX_ROWS
     return max(1, minimum + sum(int(np.maximum(block.low, 0).sum()) for block in blocks))
 
@@ -487,8 +488,8 @@ def _bars(book: Book, on: Mask, words: Words) -> dict[int, Box]:
     release, layout, out = book.release, WordLayout(book.release.domain), dict[int, Box]()
     for b, loose in release.loose.items():
         zero = np.flatnonzero(on[book.span(b), 1] & (loose.high <= 0))
-        counts = [(s, loose.members[s]) for s in zero.tolist()]
-        boxes = {book.first[b] + s: one.region.box for s, one in counts if one.of is None and not one.region.minus}
+        counts = [(s, loose.members[s].region) for s in zero.tolist()]
+        boxes = {book.first[b] + s: region.box for s, region in counts if region is not None and not region.minus}
         out |= {s: box for s, box in boxes.items() if meeting(layout, words, box).any()}
     for b, block in release.partitions.items():
         if block.first_match:
@@ -501,7 +502,7 @@ def _bars(book: Book, on: Mask, words: Words) -> dict[int, Box]:
         alive = pack_rows(np.ones((1, len(regions)), dtype=bool)).repeat(len(words), axis=0)
         met = regions[np.unique(covering.meet(words, alive)[1])]
         for s in zero[np.isin(block.region[zero], met)].tolist():
-            out[book.first[b] + s] = block.statement(s, release.domain).region.box
+            out[book.first[b] + s] = block.statement(s, release.domain).summands[0].region.box
     return out
 
 

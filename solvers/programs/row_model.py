@@ -22,7 +22,17 @@ from solvers.foundation.exact import OPEN
 from solvers.foundation.limits import Limits
 from solvers.programs.cpsat import FOUND, run, solutions
 from solvers.statements.boxes import Box, Region, RowSpace
-from solvers.statements.release import ANY_LABEL, UNBOUNDED, Block, Choice, Loose, Partition, Release, Statement
+from solvers.statements.release import (
+    ANY_LABEL,
+    UNBOUNDED,
+    Block,
+    Choice,
+    Loose,
+    Partition,
+    Release,
+    Statement,
+    Summand,
+)
 
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
@@ -114,15 +124,21 @@ class RowLiterals:
         return self._regions[region]
 
 
+def _singles(s: Statement) -> list[Summand]:
+    """Return the summands of a statement, each of at most one factor."""
+    return [one for summand in s.summands for one in summand.of_one_factor()]
+
+
 def _literals_of(release: Release) -> int:
     """Return how many literals a row takes beside those of its values: of regions, boxes, and steps of sums."""
     regions, boxes, steps = set[Region](), set[Box](release.impossible), set[tuple[Region, int, int]]()
     for listed in (*release.loose.values(), *release.choices.values()):
         for s in listed.members:
-            regions.add(s.region)
-            boxes.update((s.region.box, *s.region.minus))
-            if s.of is not None:
-                steps.update((s.region, s.of, int(p)) for p in np.flatnonzero(np.diff(s.coefs)))
+            for one in _singles(s):
+                regions.add(one.region)
+                boxes.update(one.boxes)
+                for k, coefs in one.factors:
+                    steps.update((one.region, k, int(p)) for p in np.flatnonzero(np.diff(coefs)))
     whole = sum(len(block.boxes) * (1 + block.first_match) + len(block) for block in release.partitions.values())
     return whole + len(boxes) + sum(bool(r.minus) for r in regions) + len(steps)
 
@@ -250,18 +266,25 @@ class RowModel:
             added.only_enforce_if(literal)
 
     def _statement(self, s: Statement, literal: Any) -> None:
-        """Add a loose statement; sums of values by parts if they grow evenly, else by counts below each part."""
-        if s.of is None:
-            self._linear(self.count(s.region), s.low, s.high, literal)
-            return
-        steps = np.diff(s.coefs)
+        """Add a loose statement."""
+        first, *others = [self._total(one) for one in _singles(s)] or [cp_model.LinearExpr.sum([])]
+        for one in others:
+            first = first + one
+        self._linear(first, s.low, s.high, literal)
+
+    def _total(self, one: Summand) -> Any:
+        """Return what rows add by a summand of at most one factor: by parts if it grows evenly, else by counts."""
+        if not one.factors:
+            rows = self.count(one.region)
+            return rows if one.times == 1 else one.times * rows
+        k, coefs = one.factors[0]
+        steps = np.diff(coefs)
         if self.by_parts and len(steps) > 1 and (steps == steps[0]).all() and steps[0]:
-            total = s.coefs[0] * self.count(s.region) + int(steps[0]) * self.sum_of_parts(s.region, s.of)
-        else:
-            total = s.coefs[-1] * self.count(s.region)
-            for p in np.flatnonzero(steps).tolist():
-                total = total - int(steps[p]) * self.below(s.region, s.of, p)
-        self._linear(total, s.low, s.high, literal)
+            return coefs[0] * self.count(one.region) + int(steps[0]) * self.sum_of_parts(one.region, k)
+        total = coefs[-1] * self.count(one.region)
+        for p in np.flatnonzero(steps).tolist():
+            total = total - int(steps[p]) * self.below(one.region, k, p)
+        return total
 
     def count(self, region: Region) -> Any:
         """Return the number of rows in a region."""

@@ -87,7 +87,7 @@ class StatementIndex:
     def statement(self, s: int) -> Statement:
         """Return a statement as a view, the number of rows too."""
         if s == self.rows:
-            return Statement(Region(Box()), int(self.low[s]), int(self.high[s]), ROWS)
+            return Statement.count(Region(Box()), int(self.low[s]), int(self.high[s]), ROWS)
         b = self.block_of(s)
         return self.release.blocks[b].statement(s - self.first[b], self.release.domain)
 

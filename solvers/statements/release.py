@@ -112,22 +112,131 @@ NO_COUNT = "no count is near enough to the published one"  # an interval around 
 UNBOUNDED = int(np.iinfo(np.int64).max)
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """One statement, `low <= Σ over the rows in region <= high`, and where it comes from.
+Factor = tuple[int, tuple[int, ...]]  # an attribute, and the whole number of each of its parts
 
-    Each row counts 1 (`of` None: a count), or the whole number `coefs[part]` of its part of attribute `of` (totals,
-    means, medians). `low` -UNBOUNDED and `high` UNBOUNDED are no bounds. `coarse`: a part holds several values and
-    `coefs` is their least or greatest, so that the statement is implied by the published one but says less.
-    """
+
+@dataclass(frozen=True, slots=True)
+class Summand:
+    """What each row of a region adds: `times`, times the number of its part of every attribute in `factors`."""
 
     region: Region
+    times: int = 1
+    factors: tuple[Factor, ...] = ()
+
+    @property
+    def boxes(self) -> tuple[Box, ...]:
+        """Return the box of the region, then those that are taken out of it."""
+        return (self.region.box, *self.region.minus)
+
+    @property
+    def mentioned(self) -> set[int]:
+        """Return the attributes that the region and the factors name."""
+        return {k for box in self.boxes for k, _ in box.literals} | {k for k, _ in self.factors}
+
+    @property
+    def extremes(self) -> tuple[int, int]:
+        """Return the least and the greatest that a row of the region adds, by any parts of the factors' attributes."""
+        low = high = self.times
+        for _, coefs in self.factors:
+            ends = [x * y for x in (low, high) for y in (min(coefs), max(coefs))]
+            low, high = min(ends), max(ends)
+        return low, high
+
+    def weight(self, parts: Ints) -> Ints:
+        """Return what rows in the region add, given by their parts (rows, attributes)."""
+        out = np.full(len(parts), self.times, dtype=np.int64)
+        for k, coefs in self.factors:
+            out *= np.array(coefs, dtype=np.int64)[parts[:, k]]
+        return out
+
+    def of_one_factor(self) -> Iterator[Summand]:
+        """Yield the same sum as summands of at most one factor, `times` within it: a region per number of the others.
+
+        Cost: the product of the numbers of different values of all attributes but the one with the most.
+        """
+        if not self.factors:
+            yield self
+            return
+        *others, (k, coefs) = sorted(self.factors, key=lambda factor: len(set(factor[1])))
+        if not others:
+            yield Summand(self.region, 1, ((k, tuple(self.times * c for c in coefs)),))
+            return
+        for weight, region in replace(self, factors=tuple(others)).counted():
+            yield from Summand(region, weight, ((k, coefs),)).of_one_factor()
+
+    def counted(self) -> Iterator[tuple[int, Region]]:
+        """Yield the same sum as disjoint regions, each with what its rows add (never 0)."""
+        found = [(self.times, self.region)]
+        for k, coefs in self.factors:
+            masks: dict[int, int] = {}
+            for part, c in enumerate(coefs):
+                masks[c] = masks.get(c, 0) | 1 << part
+            found = [
+                (weight * c, Region(region.box & Box(((k, mask),)), region.minus))
+                for weight, region in found
+                for c, mask in masks.items()
+                if c
+            ]
+        yield from ((weight, region) for weight, region in found if weight and not region.box.empty)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement, `low <= Σ over the rows of what the summands add <= high`, and where it comes from.
+
+    A count is one summand that adds 1 (`region` is then its region). Regions of several summands may overlap. `low`
+    -UNBOUNDED and `high` UNBOUNDED are no bounds. `coarse`: a part holds several values and its number is their least
+    or greatest, so that the statement is implied by the published one but says less.
+    """
+
+    summands: tuple[Summand, ...]
     low: int
     high: int
     source: str
-    of: int | None = None
-    coefs: tuple[int, ...] = ()
     coarse: bool = False
+
+    @classmethod
+    def count(cls, region: Region, low: int, high: int, source: str) -> Statement:
+        """Return that low..high rows lie in a region."""
+        return cls((Summand(region),), low, high, source)
+
+    @classmethod
+    def sum(
+        cls, region: Region, low: int, high: int, source: str, of: int, coefs: tuple[int, ...], coarse: bool = False
+    ) -> Statement:
+        """Return that the numbers of the rows in a region, one per part of attribute `of`, sum to low..high."""
+        return cls((Summand(region, 1, ((of, coefs),)),), low, high, source, coarse)
+
+    @property
+    def region(self) -> Region | None:
+        """Return the region whose rows are counted; None where rows add anything but 1."""
+        one = self.summands[0]
+        return one.region if len(self.summands) == 1 and one.times == 1 and not one.factors else None
+
+    @property
+    def mentioned(self) -> set[int]:
+        """Return the attributes that the statement names: in its regions, and whose values it sums."""
+        return set[int]().union(*(one.mentioned for one in self.summands))
+
+    @property
+    def boxes(self) -> tuple[Box, ...]:
+        """Return the boxes of all regions, those taken out of them included."""
+        return tuple(box for one in self.summands for box in one.boxes)
+
+    @property
+    def largest(self) -> int:
+        """Return a number that no row adds more than, or takes away more than."""
+        return sum(max(map(abs, one.extremes)) for one in self.summands)
+
+    @property
+    def nonnegative(self) -> bool:
+        """Return whether no summand ever takes anything away."""
+        return all(one.extremes[0] >= 0 for one in self.summands)
+
+    def within(self, box: Box) -> Statement:
+        """Return the statement about the rows of a box alone."""
+        here = (replace(one, region=Region(one.region.box & box, one.region.minus)) for one in self.summands)
+        return replace(self, summands=tuple(here))
 
 
 class Block(Protocol):
@@ -198,8 +307,7 @@ class _ListedBlock:
 
     def mentioned(self, domain: RowSpace) -> set[int]:
         """Return the attributes that the statements name."""
-        boxes = (b for s in self.members for b in (s.region.box, *s.region.minus))
-        return {k for b in boxes for k, _ in b.literals} | {s.of for s in self.members if s.of is not None}
+        return set[int]().union(*(s.mentioned for s in self.members))
 
     def rebounded(self, low: NDArray[np.int64], high: NDArray[np.int64]) -> Iterator[Statement]:
         """Yield the statements with other bounds."""
@@ -322,7 +430,7 @@ class Partition:
         if int(self.label[s]) != ANY_LABEL and domain.label is not None:
             at = Box(((domain.label, 1 << int(self.label[s])),))
             region = Region(region.box & at, region.minus)
-        return Statement(region, int(self.low[s]), int(self.high[s]), self.source(s))
+        return Statement.count(region, int(self.low[s]), int(self.high[s]), self.source(s))
 
     def mentioned(self, domain: RowSpace) -> set[int]:
         """Return the attributes that the regions name, and the label where classes are counted."""
@@ -488,4 +596,5 @@ __all__ = [
     "RowSpace",
     "RowWorld",
     "Statement",
+    "Summand",
 ]

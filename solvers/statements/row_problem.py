@@ -80,20 +80,20 @@ def exact_partitions(release: Release) -> tuple[Partition, ...]:
 def _layers(release: Release) -> Layers:
     """Return the exact counts of boxes by attributes and, per attribute, by a family of disjoint sets of values."""
     counts = [
-        s
+        (s, region.box)
         for block in release.loose.values()
         for s in block
-        if s.of is None and s.low == s.high and s.region.box.literals and not s.region.minus
+        if (region := s.region) is not None and s.low == s.high and region.box.literals and not region.minus
     ]
     families = dict[tuple[tuple[int, ...], int], dict[int, int]]()
     out: Layers = {}
-    for s in counts:
-        names = tuple(k for k, _ in s.region.box.literals)
+    for s, box in counts:
+        names = tuple(k for k, _ in box.literals)
         at = []
-        for k, mask in s.region.box.literals:
+        for k, mask in box.literals:
             known = families.setdefault((names, k), {})
             at.append((k, _family(known, mask)))
-        out.setdefault(tuple(at), {}).setdefault(s.region.box, s)
+        out.setdefault(tuple(at), {}).setdefault(box, s)
     return out
 
 
@@ -110,7 +110,7 @@ def _partition(release: Release, counts: list[Statement]) -> Partition | None:
     rest = release.rows.low - sum(s.low for s in counts)
     if not release.rows.exact or len(counts) < 2 or rest < 0:
         return None
-    boxes, numbers = [s.region.box for s in counts], [s.low for s in counts]
+    boxes, numbers = [s.summands[0].region.box for s in counts], [s.low for s in counts]
     if rest:
         other = _only_other(release, boxes)
         if other is None:

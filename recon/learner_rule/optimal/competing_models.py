@@ -176,10 +176,10 @@ def under(
             for literals, where in one.leaves
         ]
         region = Region(Box(), tuple(b for b in right if not b.empty))
-        members.append(Statement(region, one.least, high, one.source()))
+        members.append(Statement.count(region, one.least, high, one.source()))
     for said in assumed:
         region = Region(found.cut.box(release.domain.resolve(said.condition)))
-        members.append(Statement(region, said.low, min(said.high, high), "what is asked of a profile"))
+        members.append(Statement.count(region, said.low, min(said.high, high), "what is asked of a profile"))
     statements = found.statements
     published = statements.blocks[: len(statements.blocks) - len(questions)]
     notes = tuple(learner if line == NO_LEARNER and learner else line for line in release.assumptions)

@@ -143,8 +143,9 @@ def _counted_groups(release: EncodedRelease, wanted: set[Box]) -> dict[Box, Publ
                     found.setdefault(box, PublishedBox(int(block.low[statements].sum()), b, name))
         elif isinstance(block, Loose):
             for one in block:
-                if one.of is None and one.low == one.high and not one.region.minus and one.region.box in wanted:
-                    found.setdefault(one.region.box, PublishedBox(one.low, None))
+                region = one.region if one.low == one.high else None
+                if region is not None and not region.minus and region.box in wanted:
+                    found.setdefault(region.box, PublishedBox(one.low, None))
     if release.rows.exact and Box() in wanted:
         found.setdefault(Box(), PublishedBox(release.rows.low, None))
     return found

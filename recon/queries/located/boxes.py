@@ -115,7 +115,8 @@ def _by_leaf(release: EncodedRelease, cells: Selections, proved: list[ProvedBox]
         usable = (region >= 0) & (said | (block.label[statement] == ANY_LABEL)) & (block.low[statement] > 0)
         for i in np.flatnonzero(usable).tolist():
             stated = block.statement(int(statement[i]), release.statements.domain)
-            proved[i].take(stated.region.box, stated.low, _size_of(release, stated.region.box))
+            box = stated.summands[0].region.box
+            proved[i].take(box, stated.low, _size_of(release, box))
 
 
 def _by_row(release: EncodedRelease, cells: Selections, proved: list[ProvedBox], limits: Limits) -> None:

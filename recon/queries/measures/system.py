@@ -120,7 +120,7 @@ def _smallest_count(release: Release) -> int | None:
     for partition in release.partitions.values():
         found += partition.low[(partition.low > 0) & (partition.low == partition.high)].tolist()
     for block in release.loose.values():
-        found += [s.low for s in block if s.of is None and s.low == s.high and s.low > 0]
+        found += [s.low for s in block if s.region is not None and s.low == s.high and s.low > 0]
     return min(found, default=None)
 
 

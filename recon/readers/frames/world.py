@@ -29,7 +29,7 @@ from solvers.foundation.displayed import WIDTH, Displayed, DisplayFacts, many
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.boxes import Box, Boxes, Region
 from solvers.statements.gradients.boosted import Boosted
-from solvers.statements.release import ANY_LABEL, UNBOUNDED, Choice, Loose, Partition, Statement
+from solvers.statements.release import ANY_LABEL, UNBOUNDED, Choice, Loose, Partition, Statement, Summand
 from solvers.statements.release import RowWorld as SolverWorld
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _leaf_values_broken(release: EncodedRelease, model: Boosted, rows: TrueRows)
 def _violation_text(rows: TrueRows, statement: Statement) -> str:
     """Format which statement the true rows break, and by how much."""
     found, stated = rows.total(statement), between(statement.low, statement.high)
-    if statement.of is None:
+    if statement.region is not None:
         return f"{statement.source}: {stated} rows released, {found} in the truth"
     return f"{statement.source}: a sum over its rows is {stated} as released, {found} in the truth"
 
@@ -164,6 +164,9 @@ def speaks_of(release: EncodedRelease, frame: pd.DataFrame, name: str) -> bool:
     return any(str(c) == name or (str(c) in views and views[str(c)].attribute == name) for c in frame.columns)
 
 
+RowsByParts = tuple[NDArray[np.int64], NDArray[np.int64]]  # how many rows, and their parts of some attributes
+
+
 @dataclass(frozen=True, eq=False)
 class TrueRows:
     """The d distinct rows of the truth in the release's parts, and how often each occurs.
@@ -178,7 +181,7 @@ class TrueRows:
     times: NDArray[np.int64]
     back: NDArray[np.int64]
     parts: tuple[NDArray[np.bool_], ...]
-    sums: dict[tuple[Region, int | None], NDArray[np.int64]] = field(default_factory=dict)
+    sums: dict[tuple[Region, tuple[int, ...]], RowsByParts] = field(default_factory=dict)
 
     @classmethod
     def of(cls, release: EncodedRelease, truth: pd.DataFrame) -> TrueRows:
@@ -249,24 +252,37 @@ class TrueRows:
 
     def total(self, statement: Statement) -> int:
         """Return the sum that a statement is about: rows, or coefficients of their parts."""
-        key = statement.region, statement.of
-        if key not in self.sums:
-            self.sums[key] = self.per_part(*key)
-        found = self.sums[key]
-        return int(found.sum() if statement.of is None else found @ np.array(statement.coefs, dtype=np.int64))
+        return sum(self._sum(one) for one in statement.summands)
 
-    def per_part(self, region: Region, of: int | None) -> NDArray[np.int64]:
-        """Return the rows in a region, per part of attribute `of`; `ReleaseError` where one leaves it open."""
+    def _sum(self, one: Summand) -> int:
+        """Return what a summand adds up to."""
+        times, parts = self.per_part(one.region, tuple(k for k, _ in one.factors))
+        found = times * one.times
+        for column, (_, coefs) in zip(parts.T, one.factors, strict=True):
+            found = found * np.array(coefs, dtype=np.int64)[column]
+        return int(found.sum())
+
+    def per_part(self, region: Region, of: tuple[int, ...]) -> RowsByParts:
+        """Return rows in a region and, in a column each, their parts of attributes `of`.
+
+        `ReleaseError` where a row leaves one open.
+        """
+        if (region, of) in self.sums:
+            return self.sums[region, of]
         hit = self.inside(region.box)
         for box in region.minus:
             hit &= ~self.inside(box)
-        if of is None:
-            return self.times[hit]
-        codes = self.codes[hit, of]
-        if (self.parts[of].sum(axis=1)[codes] > 1).any():
-            raise ReleaseError(f"the truth leaves '{self.names[of]}' open in some row, and it is summed")
-        part = self.parts[of].argmax(axis=1)[codes]
-        return np.bincount(part, self.times[hit], minlength=self.parts[of].shape[1]).astype(np.int64)
+        parts = np.zeros((int(hit.sum()), len(of)), dtype=np.int64)
+        for j, k in enumerate(of):
+            codes = self.codes[hit, k]
+            if (self.parts[k].sum(axis=1)[codes] > 1).any():
+                raise ReleaseError(f"the truth leaves '{self.names[k]}' open in some row, and it is summed")
+            parts[:, j] = self.parts[k].argmax(axis=1)[codes]
+        distinct, at = np.unique(parts, axis=0, return_inverse=True)
+        times = np.zeros(len(distinct), dtype=np.int64)
+        np.add.at(times, at.reshape(-1), self.times[hit])
+        self.sums[region, of] = times, distinct
+        return times, distinct
 
     def holds(self, statement: Statement) -> bool:
         """Return whether the true rows keep a statement."""

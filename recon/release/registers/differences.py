@@ -86,8 +86,8 @@ class RegisteredGroups:
             first = len(groups)
             for s in range(len(block)):
                 seen = block.statement(s, joined.statements.domain)
-                if seen.of is None:
-                    groups.append(RegisteredGroup(b, s, seen.region, seen.low, seen.high, called.source(s)))
+                if (region := seen.region) is not None:
+                    groups.append(RegisteredGroup(b, s, region, seen.low, seen.high, called.source(s)))
                     cells.append(np.flatnonzero(system.statement(b, s)))
             if not isinstance(block, Partition) or not isinstance(called, Partition):
                 continue

@@ -153,7 +153,7 @@ def smallest_group(release: EncodedRelease) -> Counts | None:
             members = block.by_region.values()
             groups += [(int(block.low[s].sum()), int(min(sum(block.high[s].tolist()), UNBOUNDED))) for s in members]
     for loose in statements.loose.values():
-        groups += [(s.low, s.high) for s in loose if s.of is None]
+        groups += [(s.low, s.high) for s in loose if s.region is not None]
     filled = [(max(1, low), high) for low, high in groups if high > 0]
     if not filled:
         return None

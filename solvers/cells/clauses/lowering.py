@@ -34,7 +34,7 @@ from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
 from solvers.foundation.exact import EXACT
 from solvers.foundation.limits import Limits
 from solvers.statements.boxes import Attribute, Box, Region
-from solvers.statements.release import ANY_LABEL, Block, Choice, Loose, Partition, Release, Statement
+from solvers.statements.release import ANY_LABEL, Block, Choice, Loose, Partition, Release, Statement, Summand
 
 PRESENT = NO_PART = -1
 STEP_CLAUSES, ADDER_CLAUSES = 4, 14  # per variable of a count in unary, per added bit
@@ -296,8 +296,8 @@ class Lowering:
             self.out.one_of([self.out.both(x for s in a for x in self.holds(s)) for a in block.alternatives])
         elif isinstance(block, Loose):
             for s in block:
-                if s.of is None:
-                    self._require([self.region(i, s.region) for i in range(self.maximum)], s.low, s.high)
+                if (counted := s.region) is not None:
+                    self._require([self.region(i, counted) for i in range(self.maximum)], s.low, s.high)
                 else:
                     for x in self.holds(s):
                         self.out.add((x,))
@@ -337,26 +337,45 @@ class Lowering:
 
     def holds(self, s: Statement) -> list[int]:
         """Return literals that all hold exactly where a statement does."""
-        rows = range(self.maximum)
-        if s.of is None:
-            return self.out.counted((self.region(i, s.region) for i in rows), s.low, s.high)
-        k = s.of
-        if len(units := set(s.coefs) - {0}) <= 1:  # a count after all, as in medians
-            unit = units.pop() if units else 1
-            mask = sum(1 << p for p, c in enumerate(s.coefs) if c)
-            inner = [self.out.both((self.region(i, s.region), self.inside(i, k, mask))) for i in rows]
-            return self.out.counted(inner, *multiple_bounds(s.low, s.high, unit))
-        minimum = min(0, *s.coefs)  # weights are at least 0: all rows, absent ones too, count -least more
-        terms = []
-        for j in range(max(c - minimum for c in (0, *s.coefs)).bit_length()):
-            mask = sum(1 << p for p, c in enumerate(s.coefs) if (c - minimum) >> j & 1)
-            for i in rows:
-                region, bit = self.region(i, s.region), self.inside(i, k, mask)
-                terms.append((self.out.both((region, bit)), 1 << j))
-                if -minimum >> j & 1:
-                    terms.append((-region, 1 << j))
-        shift = -minimum * self.maximum
+        singles = [one for summand in s.summands for one in summand.of_one_factor()]
+        units = {c for one in singles for c in _numbers(one)} - {0}
+        if len(units) <= 1:  # a count after all, as in medians
+            inner = [x for one in singles for x in self._of_one_number(one)]
+            return self.out.counted(inner, *multiple_bounds(s.low, s.high, units.pop() if units else 1))
+        terms, shift = list[tuple[int, int]](), 0
+        for one in singles:
+            minimum = min(0, *_numbers(one))  # weights are at least 0: all rows, absent ones too, count -least more
+            shift -= minimum * self.maximum
+            terms += self._weighted(one, minimum)
         return self.out.summed(terms, s.low + shift, s.high + shift)
+
+    def _of_one_number(self, one: Summand) -> list[int]:
+        """Return per row the literal that a summand, all of whose numbers but 0 are the same, counts it."""
+        rows = range(self.maximum)
+        if not one.factors:
+            return [self.region(i, one.region) for i in rows] if one.times else []
+        k, coefs = one.factors[0]
+        mask = sum(1 << p for p, c in enumerate(coefs) if c)
+        return [self.out.both((self.region(i, one.region), self.inside(i, k, mask))) for i in rows]
+
+    def _weighted(self, one: Summand, minimum: int) -> Iterator[tuple[int, int]]:
+        """Yield (literal, weight) of what the rows add by a summand of at most one factor, each -minimum more."""
+        numbers = _numbers(one)
+        for j in range(max(c - minimum for c in (0, *numbers)).bit_length()):
+            mask = sum(1 << p for p, c in enumerate(numbers) if (c - minimum) >> j & 1)
+            for i in range(self.maximum):
+                region = self.region(i, one.region)
+                if one.factors:
+                    yield self.out.both((region, self.inside(i, one.factors[0][0], mask))), 1 << j
+                elif mask:
+                    yield region, 1 << j
+                if -minimum >> j & 1:
+                    yield -region, 1 << j
+
+
+def _numbers(one: Summand) -> tuple[int, ...]:
+    """Return what rows add by a summand of at most one factor, per part of its attribute; without one, of all."""
+    return one.factors[0][1] if one.factors else (one.times,)
 
 
 def _encoded_attributes(release: Release, raw: bool) -> tuple[int, ...]:
@@ -384,12 +403,12 @@ def clauses_needed(release: Release, raw: bool) -> float:
             counts += _count_clauses(n, low, high)
     for listed in (*release.loose.values(), *release.choices.values()):
         for s in listed.members:
-            if s.of is None:
-                per_row += sum(2 + len(b.literals) for b in (s.region.box, *s.region.minus))
+            if s.region is not None:
+                per_row += sum(2 + len(b.literals) for b in s.boxes)
                 counts += _count_clauses(n, s.low, s.high)
-            else:
-                width = (max(map(abs, s.coefs)) * 2).bit_length()
-                counts += n * width * (ADDER_CLAUSES + len(s.coefs) / 4)
+                continue
+            for numbers in (_numbers(one) for summand in s.summands for one in summand.of_one_factor()):
+                counts += n * (max(map(abs, numbers)) * 2).bit_length() * (ADDER_CLAUSES + len(numbers) / 4)
     return n * per_row + counts
 
 

@@ -224,8 +224,7 @@ def broken_statement(release: Release, parts: Ints) -> str | None:
         return out
 
     def holds(s: Statement) -> bool:
-        held = count(s.region)
-        total = int(held.sum()) if s.of is None else sum(s.coefs[p] for p in parts[held, s.of].tolist())
+        total = sum(int((count(one.region) * one.weight(parts)).sum()) for one in s.summands)
         return s.low <= total <= s.high
 
     if any(inside(box).any() for box in release.impossible):

@@ -72,14 +72,16 @@ def _counts(release: Release) -> _Counts:
     """Return the counts of a release that hold in every world, collected once."""
     known = release.derived.part(_KnownCounts)
     if known.counts is None:
-        loose = [s for block in release.loose.values() for s in block if s.of is None]
+        every = [(s, s.region) for block in release.loose.values() for s in block]
+        loose = [(s, region) for s, region in every if region is not None]
         layout = WordLayout(release.domain)
-        words = [layout.rows(Boxes.of([s.region.box for s in loose])), *(_words(layout, p) for p in _parts(release))]
+        boxes = Boxes.of([region.box for _, region in loose])
+        words = [layout.rows(boxes), *(_words(layout, p) for p in _parts(release))]
         ends = [
-            [np.array([getattr(s, end) for s in loose], dtype=np.int64), *(getattr(p, end) for p in _parts(release))]
+            [np.array([getattr(s, end) for s, _ in loose], dtype=np.int64), *(getattr(p, end) for p in _parts(release))]
             for end in ("low", "high")
         ]
-        whole = [np.array([not s.region.minus for s in loose], dtype=bool)]
+        whole = [np.array([not region.minus for _, region in loose], dtype=bool)]
         whole += [np.full(len(p), not p.first_match) for p in _parts(release)]
         low, high = map(np.concatenate, ends)
         known.counts = _Counts(np.concatenate(words), low, high, np.concatenate(whole))

@@ -8,7 +8,6 @@ Source: docs/policy.md, "Met and violated".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -137,20 +136,12 @@ def _label_free(release: Release) -> Release:
     if k is None:
         return release
     named = [box for box in release.impossible if any(a == k for a, _ in box.literals)]
-    for region, of in _regions_of(release):
-        some = (region.box, *region.minus)
-        if of == k or any(a == k for box in some for a, _ in box.literals):
-            named += some
-    bare = dict.fromkeys(Box(tuple(p for p in box.literals if p[0] != k)) for box in named)
-    free = tuple(Statement(Region(box), -UNBOUNDED, UNBOUNDED, "") for box in bare if box.literals)
-    return replace(release, blocks=(*release.blocks, Loose(free)), observed=()) if free else release
-
-
-def _regions_of(release: Release) -> Iterator[tuple[Region, int | None]]:
-    """Yield the regions of the statements outside partitions, and the attribute whose values are summed."""
     for block in release.blocks:
         if isinstance(block, Loose | Choice):
-            yield from ((s.region, s.of) for s in block.members)
+            named += [box for s in block.members for one in s.summands if k in one.mentioned for box in one.boxes]
+    bare = dict.fromkeys(Box(tuple(p for p in box.literals if p[0] != k)) for box in named)
+    free = tuple(Statement.count(Region(box), -UNBOUNDED, UNBOUNDED, "") for box in bare if box.literals)
+    return replace(release, blocks=(*release.blocks, Loose(free)), observed=()) if free else release
 
 
 def _same_people(system: CellSystem, limits: Limits) -> Ints:
@@ -169,8 +160,7 @@ def _same_people(system: CellSystem, limits: Limits) -> Ints:
             columns.append(column)
             continue
         for s, statement in enumerate(block.statement(i, release.domain) for i in range(len(block))):
-            region = statement.region
-            if statement.of == k or any(a == k for x in (region.box, *region.minus) for a, _ in x.literals):
+            if k in statement.mentioned:
                 continue
             column = np.zeros(linear.columns, dtype=np.int64)
             column[col[row == s]] = coef[row == s]

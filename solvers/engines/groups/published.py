@@ -59,7 +59,8 @@ def _published(release: Release, by_label: bool = False) -> Iterator[PublishedRe
                 at = np.flatnonzero(block.label != ANY_LABEL)
                 yield _labelled(release, block, at, everybody)
         elif isinstance(block, Loose):
-            some = [s for s in block if s.of is None and (by_label or not _names_label(release, s))]
+            k = release.domain.label
+            some = [s for s in block if s.region is not None and (by_label or k not in s.mentioned)]
             low = np.array([max(0, s.low) for s in some], dtype=np.int64)
             high = np.array([min(everybody, s.high) for s in some], dtype=np.int64)
             yield PublishedRegions(low, high, partial(_of_statement, some, low, high))
@@ -68,14 +69,8 @@ def _published(release: Release, by_label: bool = False) -> Iterator[PublishedRe
     yield PublishedRegions(low, high, lambda _: whole)
 
 
-def _names_label(release: Release, statement: Statement) -> bool:
-    """Return whether a statement is about some labels only."""
-    region = statement.region
-    return any(k == release.domain.label for box in (region.box, *region.minus) for k, _ in box.literals)
-
-
 def _of_statement(some: Sequence[Statement], low: Ints, high: Ints, i: int) -> ProvedGroup:
-    return ProvedGroup((some[i].region,), int(low[i]), int(high[i]), some[i].source)
+    return ProvedGroup((some[i].summands[0].region,), int(low[i]), int(high[i]), some[i].source)
 
 
 def _regions_of(block: Partition, everybody: int) -> PublishedRegions:
@@ -98,7 +93,7 @@ def _labelled(release: Release, block: Partition, at: Ints, everybody: int) -> P
     low, high = block.low[at], np.minimum(block.high[at], everybody)
 
     def group(i: int) -> ProvedGroup:
-        region = block.statement(int(at[i]), release.domain).region
+        region = block.statement(int(at[i]), release.domain).summands[0].region
         return ProvedGroup((region,), int(low[i]), int(high[i]), block.source(int(at[i])))
 
     return PublishedRegions(low, high, group)

@@ -71,7 +71,7 @@ class MasterProgram:
         self.stated = np.array(stated, dtype=np.int64)
         self.place = np.full(x.total + 1, -1, dtype=np.int64)
         self.place[self.stated] = np.arange(len(stated))
-        biggest = [max(map(abs, y.statement.coefs), default=1) for y in x.loose]
+        biggest = [y.statement.largest for y in x.loose]
         rounding = len(x.partitions) + sum(biggest) + 2
         self.scale = MIN_SCALE
         while self.scale < min(MAX_SCALE, 128 * rounding * max(1, release.rows.high)):

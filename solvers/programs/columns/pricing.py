@@ -20,7 +20,7 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import accumulate, pairwise, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,12 +48,12 @@ GIBBS_BYTES, INSIDE_BYTES = 16, 4  # per row and box
 
 @dataclass(frozen=True, eq=False)
 class Priceable:
-    """A statement outside partitions, with its number and the boxes of its region among all boxes."""
+    """A statement outside partitions, with its number and, per summand, the boxes of its region among all boxes."""
 
     statement: Statement
     number: int
-    box: int
-    minus: tuple[int, ...]
+    box: tuple[int, ...]
+    minus: tuple[tuple[int, ...], ...]
 
 
 class Incidence:
@@ -76,11 +76,12 @@ class Incidence:
             boxes += len(partition.boxes)
         for b, block in release.loose.items():
             for number, s in enumerate(block, start=self.index.first[b]):
-                if max(map(abs, s.coefs), default=1) <= LARGEST:
-                    minus = tuple(range(boxes + 1, boxes + 1 + len(s.region.minus)))
-                    self.loose.append(Priceable(s, number, boxes, minus))
-                    tables.append(Boxes.of([s.region.box, *s.region.minus]))
-                    boxes += 1 + len(minus)
+                if s.largest <= LARGEST:
+                    first = [boxes, *(boxes + n for n in accumulate(len(one.boxes) for one in s.summands))]
+                    minus = tuple(tuple(range(a + 1, b)) for a, b in pairwise(first))
+                    self.loose.append(Priceable(s, number, tuple(first[:-1]), minus))
+                    tables.append(Boxes.of(s.boxes))
+                    boxes = first[-1]
         self.impossible = range(boxes, boxes + len(release.impossible))
         self.boxes, self.total = boxes + len(release.impossible), self.index.rows
         parts = sum(len(a.sizes) for a in release.domain.attributes)
@@ -109,7 +110,7 @@ class Incidence:
         """Return which statements leave no room for any row that they count."""
         out = np.array([h is not None and h <= 0 for h in self.bounds[1]])
         for x in self.loose:
-            out[x.number] &= all(c >= 0 for c in x.statement.coefs)
+            out[x.number] &= x.statement.nonnegative
         out[self.total] = False
         return out
 
@@ -148,10 +149,11 @@ class Incidence:
             statements.append(table[region, labels])
             coefs.append(np.ones(len(rows), dtype=np.int64))
         for x in self.loose:
-            of, coefs_of = x.statement.of, np.array(x.statement.coefs or (1,), dtype=np.int64)
-            here = held[:, x.box] & ~held[:, list(x.minus)].any(axis=1)
+            total = np.zeros(len(rows), dtype=np.int64)
+            for one, box, minus in zip(x.statement.summands, x.box, x.minus, strict=True):
+                total += (held[:, box] & ~held[:, list(minus)].any(axis=1)) * one.weight(rows)
             statements.append(np.full(len(rows), x.number, dtype=np.int64))
-            coefs.append(here * coefs_of[0 if of is None else rows[:, of]])
+            coefs.append(total)
         statements.append(np.full(len(rows), self.total, dtype=np.int64))
         coefs.append(np.ones(len(rows), dtype=np.int64))
         found, times = np.stack(statements, axis=1), np.stack(coefs, axis=1)
@@ -212,15 +214,10 @@ class OneRow(RowLiterals):
         return out
 
     def _loose(self, x: Priceable) -> list[tuple[int, int, Any]]:
-        """Add a statement of its own, by groups of parts that count alike."""
-        s = x.statement
-        here = [*self.halves(s.region.box), *(~self.every(self.halves(b)) for b in s.region.minus)]
-        groups = {1: ~0}
-        if s.of is not None:
-            groups = {c: sum(1 << p for p, d in enumerate(s.coefs) if c == d) for c in set(s.coefs) if c}
+        """Add a statement of its own, by regions of rows that add alike."""
         out = []
-        for c, mask in groups.items():
-            counted = self.every([*here, *([] if s.of is None else [self.inside(s.of, mask)])])
+        for c, region in (pair for one in x.statement.summands for pair in one.counted()):
+            counted = self.every([*self.halves(region.box), *(~self.every(self.halves(b)) for b in region.minus)])
             if self.incidence.empty[x.number]:
                 self.model.add_bool_or([~counted])
             out.append((x.number, c, counted))
@@ -309,7 +306,7 @@ class Pricer:
         """Return whether sums with these multipliers stay exact in 64 bits."""
         x = self.incidence
         maximum = sum(int(np.abs(weights[f : f + len(p)]).max(initial=0)) for p, _, f in x.partitions)
-        maximum += sum(abs(int(weights[y.number])) * max(map(abs, y.statement.coefs), default=1) for y in x.loose)
+        maximum += sum(abs(int(weights[y.number])) * y.statement.largest for y in x.loose)
         return maximum + abs(int(weights[x.total])) < MAX_WEIGHT
 
     def best(self, weights: Ints, bonus: int, box: Box, above: int | None, limits: Limits) -> Priced:
@@ -396,14 +393,14 @@ class Pricer:
         """Return (attribute -> (parts, boxes), worth (boxes, labels)) where worth adds up over boxes, else None."""
         x = self.incidence
         ordered = any(p.first_match for p, _, _ in x.partitions)
-        if ordered or any(y.minus or y.statement.of is not None for y in x.loose):
+        if ordered or any(any(y.minus) or y.statement.region is None for y in x.loose):
             return None
         worth = np.zeros((x.boxes + 1, x.release.domain.labels))
         bar = 4.0 * (float(np.abs(weights[:-1]).max(initial=1)) + abs(bonus))  # what an impossible row loses
         for (block, first, _), table in zip(x.partitions, x.tables, strict=True):
             worth[first : first + len(block.boxes)] = np.where(x.empty[table], -bar, -weights[table])
         for y in x.loose:
-            worth[y.box] = -bar if x.empty[y.number] else -weights[y.number]
+            worth[y.box[0]] = -bar if x.empty[y.number] else -weights[y.number]
         worth[list(x.impossible)] = -bar
         worth[x.boxes] = bonus
         held = {k: np.concatenate([h, np.ones((len(h), 1), dtype=bool)], axis=1) for k, h in x.held.items()}

@@ -23,7 +23,7 @@ import numpy as np
 
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.statements.boxes import Attribute, spans
+from solvers.statements.boxes import Attribute, Region, spans
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Loose, Partition, Release, Statement
 
 Parts = dict[int, int]  # attribute -> mask of the parts allowed
@@ -308,8 +308,7 @@ def problem_of(release: Release, limits: Limits) -> SearchProblem:
         if isinstance(block, Partition):
             draft.partition(block, labels)
         else:
-            for statement in _counts(block):
-                region = statement.region
+            for region, statement in _counts(block):
                 minus = [dict(b.literals) for b in region.minus]
                 draft.counted(dict(region.box.literals), minus, statement.low, statement.high)
     if release.impossible:
@@ -327,14 +326,14 @@ def _room_for(rows: int, attributes: int, counters: int, limits: Limits) -> None
         raise TooLarge(f"local search over {rows:,} rows needs about {needed / 1e6:,.0f} MB (--memory)")
 
 
-def _counts(block: Any) -> Iterator[Statement]:
-    """Yield the statements of a block that only count; `Unsupported` for sums and alternatives."""
+def _counts(block: Any) -> Iterator[tuple[Region, Statement]]:
+    """Yield the regions and statements of a block that only counts; `Unsupported` for sums and alternatives."""
     if not isinstance(block, Loose):
         raise Unsupported("statements of which only one holds are not searched for locally")
     for statement in block:
-        if statement.of is not None:
+        if statement.region is None:
             raise Unsupported(f"sums of values are not searched for locally ({statement.source})")
-        yield statement
+        yield statement.region, statement
 
 
 def _class_bounds(release: Release) -> tuple[list[int], list[int]]:

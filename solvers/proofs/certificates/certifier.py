@@ -464,7 +464,7 @@ def _within_one(certifier: Certifier, box: Box, rows: int) -> RegionProof | None
     for s in candidates[candidates < facts.rows][:MAX_COUNTED].tolist():
         if certifier.limits.expired():
             return None
-        if facts.statement(s).of is None and _lies_inside(facts, facts.statement(s).region, box):
+        if (region := facts.statement(s).region) is not None and _lies_inside(facts, region, box):
             return RegionProof((s,))
     return None
 

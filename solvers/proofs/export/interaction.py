@@ -25,7 +25,7 @@ from solvers.foundation.errors import ContradictionError, TooLarge
 from solvers.foundation.limits import Limits
 from solvers.statements.boxes import Box
 from solvers.statements.observations import StatementIndex
-from solvers.statements.release import ANY_LABEL, Block, Choice, Partition, Release, Statement
+from solvers.statements.release import ANY_LABEL, Block, Choice, Partition, Release
 
 if TYPE_CHECKING:
     from networkx import Graph
@@ -129,13 +129,7 @@ def _listed_incidence(block: Block, release: Release) -> tuple[csc_matrix, Sourc
     if isinstance(block, Choice):
         return _incidence([block.mentioned(release.domain)], columns), lambda _: block.name
     members = [block.statement(s, release.domain) for s in range(len(block))]
-    return _incidence([_names_of(s) for s in members], columns), block.source
-
-
-def _names_of(statement: Statement) -> set[int]:
-    """Return the attributes that a statement names: in its region, and whose values it sums."""
-    named = {k for box in (statement.region.box, *statement.region.minus) for k in _attributes_of(box)}
-    return named if statement.of is None else named | {statement.of}
+    return _incidence([s.mentioned for s in members], columns), block.source
 
 
 def _attributes_of(box: Box) -> Iterator[int]:

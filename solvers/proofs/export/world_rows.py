@@ -129,7 +129,7 @@ class ExportedRows:
     def region(self, s: int) -> Region:
         """Return the region of a statement of the single partition, its label folded in."""
         assert self.release.single is not None
-        return self.release.single.statement(s, self.release.domain).region
+        return self.release.single.statement(s, self.release.domain).summands[0].region
 
     def arranged(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Return rows (raw values) in the order that stands for their world; `EngineError` where no order does."""

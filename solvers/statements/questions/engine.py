@@ -86,6 +86,6 @@ def not_searched(release: Release) -> str | None:
         return no_world_reason(release)
     if any(not isinstance(block, Partition | Loose) for block in release.blocks):
         return "statements of which only one holds are not searched for"
-    if any(statement.of is not None for block in release.loose.values() for statement in block):
+    if any(statement.region is None for block in release.loose.values() for statement in block):
         return "sums of values are not searched for"
     return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any, NoReturn
 
 import numpy as np
@@ -12,6 +13,7 @@ from msgspec import UNSET
 
 from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import AnyAttribute, Categorical, Continuous, Grid, Test, View, exact
+from encoders.models.linear_figures import LinearFigure, LinearTerm
 from encoders.models.models import (
     AnyModel,
     Forest,
@@ -38,6 +40,7 @@ from recon.readers.formats.release.schema import (
     ConditionPart,
     DomainPart,
     ForestPart,
+    LinearPart,
     NodePart,
     ReleasePart,
     RowsPart,
@@ -54,8 +57,10 @@ from recon.readers.formats.release.schema import (
 )
 from recon.readers.formats.release.writing import figure, to_boosting, to_noise
 from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.foundation.exact import exact_number
 from solvers.statements.release import RowCount
 
+MAX_EXACT_DIGITS = 100  # of the coefficients and bounds of linear figures, as fractions
 NOT_SAID = UnusedPublication(
     "figures of the model that it was converted from",
     "a release file without 'unused' does not say which were left out: convert the model again (recon convert)",
@@ -260,8 +265,51 @@ def _to_forest(part: ForestPart, name: str, place: str, read: Read) -> Forest:
         raise error.at(place=f"{place}.multiplicities") from None
 
 
+def _to_exact(value: float | str, place: str) -> Fraction:
+    """Return a number as it is written, or in text ("37/100"); `ReleaseError` where it is none, or too long."""
+    try:
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ReleaseError(f"{value!r} is no finite number")
+        found = exact_number(value) if isinstance(value, str) else exact(value)
+        if max(abs(found.numerator), found.denominator) >= 10**MAX_EXACT_DIGITS:
+            raise ReleaseError(f"a number of more than {MAX_EXACT_DIGITS} digits stands there")
+    except ReleaseError as error:
+        raise error.at(place=place) from None
+    return found
+
+
+def _to_term(part: LinearPart, place: str) -> LinearTerm:
+    """Return one term of a linear figure; `ReleaseError` for `where` beside `any`, and for an empty list."""
+    if part.where is not None and part.any is not None:
+        raise ReleaseError("give 'where' or 'any', not both", place=place)
+    of = (part.of,) if isinstance(part.of, str) else tuple(part.of or ())
+    if part.of == []:
+        raise ReleaseError("the list is empty: leave 'of' out to count rows", place=f"{place}.of")
+    wheres = [(part.where or {}, f"{place}.where")] if part.any is None else []
+    wheres += [(one, f"{place}.any[{i}]") for i, one in enumerate(part.any or ())]
+    return LinearTerm(tuple(to_condition(*one) for one in wheres), of, _to_exact(part.times, f"{place}.times"))
+
+
+def _to_linear(part: StatementPart, place: str) -> LinearFigure | None:
+    """Return the linear figure of a statement, None where it has none; `ReleaseError` for numbers of no other kind."""
+    numbers = {word: getattr(part, word) for word in ("at_least", "at_most", "value", "within")}
+    if part.linear is None:
+        for word, given in numbers.items():
+            if word in ("value", "within") and given is not None:
+                raise ReleaseError(f"'{word}' stands beside 'linear', or in a mean, total or median", place=place)
+            if given is not None and not isinstance(given, int):
+                raise ReleaseError(f"{given!r} is no whole number", place=f"{place}.{word}")
+        return None
+    terms = tuple(_to_term(one, f"{place}.linear[{i}]") for i, one in enumerate(part.linear))
+    low, high, value, within = (
+        None if given is None else _to_exact(given, f"{place}.{word}") for word, given in numbers.items()
+    )
+    return LinearFigure(terms, low, high, value, within or Fraction(0))
+
+
 def _to_figure(part: StatementPart, place: str, read: Read) -> PublishedFigure:
     """Return a published figure, its numbers as written; `ReleaseError` for two statistics and for no counts."""
+    linear = _to_linear(part, place)
     kinds: tuple[tuple[StatisticKind, StatisticPart | None], ...] = (
         ("mean", part.mean),
         ("total", part.total),
@@ -270,17 +318,19 @@ def _to_figure(part: StatementPart, place: str, read: Read) -> PublishedFigure:
     given = [Statistic(kind, one.of, one.value, one.within) for kind, one in kinds if one is not None]
     if len(given) > 1:
         raise ReleaseError(f"give one of {', '.join(repr(s.kind) for s in given)}, not several", place=place)
-    for word, bound in (("at_least", part.at_least), ("at_most", part.at_most)):
+    low, high = (x if linear is None and isinstance(x, int) else None for x in (part.at_least, part.at_most))
+    for word, bound in (("at_least", low), ("at_most", high)):
         if bound is not None:
             _to_count(bound, f"{place}.{word}")
     return PublishedFigure(
         to_condition(part.where, f"{place}.where"),
         None if part.count is None else read(part.count, f"{place}.count"),
-        part.at_least,
-        part.at_most,
+        low,
+        high,
         given[0] if given else None,
         part.suppressed,
         part.name,
+        linear=linear,
     )
 
 

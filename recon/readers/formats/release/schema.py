@@ -276,18 +276,33 @@ class StatisticPart(SchemaPart, kw_only=True):
     within: Amount = 0
 
 
+class LinearPart(SchemaPart, kw_only=True):
+    """`times` the product of the values of `of` (left out: 1), for every row that meets `where`, or one of `any`.
+
+    Numbers may be written as text, too: "37/100", "0.37".
+    """
+
+    where: ConditionPart | None = None
+    any: Annotated[list[ConditionPart], Meta(min_length=1)] | None = None
+    of: str | list[str] | None = None
+    times: Number | str = 1
+
+
 class StatementPart(SchemaPart):
-    """One published figure of a table."""
+    """One published figure of a table; of a linear one the bounds may be any numbers, as text too."""
 
     where: ConditionPart = {}
     name: str | None = None
     count: Number | None = None
-    at_least: int | None = None
-    at_most: int | None = None
+    at_least: Number | str | None = None
+    at_most: Number | str | None = None
     mean: StatisticPart | None = None
     total: StatisticPart | None = None
     median: StatisticPart | None = None
     suppressed: Literal["primary", "secondary", "unknown"] | None = None
+    linear: list[LinearPart] | None = None
+    value: Number | str | None = None
+    within: Number | str | None = None
 
 
 class TablePart(ModelPart, kw_only=True, tag_field="kind", tag="table"):

@@ -25,6 +25,7 @@ from encoders.domain.domain import AS_BITS, Condition, Domain
 from encoders.domain.values import TRAINING_DATA, AnyAttribute, Categorical, Continuous, Test, View, plain_number
 from encoders.encode.typed_rows import domain_without_types
 from encoders.models.ledger import PrivacyLedger, PrivacyStep
+from encoders.models.linear_figures import LinearFigure
 from encoders.models.models import (
     AnyModel,
     Boosting,
@@ -385,6 +386,8 @@ def _nodes_json(nodes: Sequence[ModelNode]) -> list[dict[str, Any]]:
 def _figure_json(figure: PublishedFigure) -> dict[str, Any]:
     """Return a published figure as it stands in a file."""
     out: dict[str, Any] = {} if figure.name is None else {"name": figure.name}
+    if figure.linear is not None:
+        return out | _linear_json(figure.linear)
     out["where"] = _condition_json(figure.condition)
     if figure.suppressed is not None:
         out["suppressed"] = figure.suppressed
@@ -396,6 +399,27 @@ def _figure_json(figure: PublishedFigure) -> dict[str, Any]:
         one = figure.statistic
         out[one.kind] = {"of": one.of, "value": one.value} | ({"within": one.within} if one.within else {})
     return out
+
+
+def _exact_json(number: Fraction) -> int | str:
+    """Return a number of a linear figure as it stands in a file: whole, or a fraction as text."""
+    return number.numerator if number.denominator == 1 else str(number)
+
+
+def _linear_json(linear: LinearFigure) -> dict[str, Any]:
+    """Return a linear figure as it stands in a file."""
+    terms = []
+    for term in linear.terms:
+        one: dict[str, Any] = {}
+        if len(term.conditions) != 1:
+            one["any"] = [_condition_json(c) for c in term.conditions]
+        elif term.conditions[0]:
+            one["where"] = _condition_json(term.conditions[0])
+        if term.of:
+            one["of"] = term.of[0] if len(term.of) == 1 else list(term.of)
+        terms.append(one | ({} if term.times == 1 else {"times": _exact_json(term.times)}))
+    numbers = {"at_least": linear.low, "at_most": linear.high, "value": linear.value, "within": linear.within or None}
+    return {"linear": terms, **{word: _exact_json(number) for word, number in numbers.items() if number is not None}}
 
 
 def _unused_json(unused: UnusedPublication) -> dict[str, Any]:
