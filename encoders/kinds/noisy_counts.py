@@ -169,6 +169,8 @@ class NoisyEncoder(Encoder[AnyModel]):
 def _refuse_exact(figure: PublishedFigure, place: str) -> None:
     """Refuse a figure of a noisy table that is no count: the law is one of counts, and nothing says it is exact."""
     interval = figure.low is not None or figure.high is not None
+    if figure.linear is not None:
+        raise ReleaseError("noise on linear figures is not read yet", place=place)
     if figure.statistic is None and not interval:
         return
     what = f"a {figure.statistic.kind}" if figure.statistic is not None else "an interval of counts"
