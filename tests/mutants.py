@@ -5,7 +5,11 @@ of its module must fail. No file is changed: pytest collects the tests once, and
 live function the changed code and runs the tests that reach the changed line, the slow ones too, quickest first. What
 survives on purpose stands in `mutants_explained.txt` with its reason; another survivor is an error.
 
-    python tests/mutants.py [--only PATTERN] [--again] [--minutes 60] [--share 1/4] [--list]
+Of whole rooms (readers, kinds, what decides about a release) the guards are changed: checks that end in a refusal, in
+None or "unknown", their conditions, then every other comparison. What became of each is kept in `build/mutants.json`
+(`--resume` goes on with those that were not run), the sums per module in `tests/mutants.json` (`--write`).
+
+    python tests/mutants.py [--only PATTERN] [--again | --resume] [--minutes 60] [--share 1/4] [--list] [--write]
 
 Source: DeMillo, Lipton, Sayward, "Hints on test data selection", Computer 11, 1978; King, Offutt, "A Fortran language
 system for mutation-based software testing", Software: Practice and Experience 21, 1991 (the operators).
@@ -16,8 +20,10 @@ from __future__ import annotations
 import argparse
 import ast
 import copy
+import hashlib
 import importlib
 import inspect
+import itertools
 import json
 import math
 import os
@@ -25,12 +31,11 @@ import re
 import resource
 import signal
 import sys
-import tempfile
 import time
 import traceback
 import types
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,7 +45,9 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 ROOT = Path(__file__).parents[1]
+RESULTS = Path(__file__).with_suffix(".json")
 EXPLAINED = Path(__file__).with_name("mutants_explained.txt")
+ENOUGH = 20.0  # seconds of tests that are asked about one mutant of a room
 MEMORY = 8 << 30  # bytes of address space of a child: a mutant may ask for any amount
 
 
@@ -52,6 +59,7 @@ class Target:
     tests: tuple[str, ...]
     functions: tuple[str, ...] = ()
     everything: bool = False  # also constants, products and branches that cost time or tightness, not truth
+    guards: bool = False  # only what `guard_nodes` names
 
 
 KERNEL = ("test_refusals.py", "test_kernel.py")
@@ -117,6 +125,49 @@ TARGETS = (
 )
 
 
+PIPELINES = ("test_pipelines.py", "test_domain_ends.py", "test_missing.py", "test_sklearn_files.py")
+BOOSTED = (
+    "test_boosters.py", "test_boosted_lightgbm.py", "test_boosted_xgboost.py", "test_boosted_catboost.py",
+    "test_boosted_sklearn.py", "test_catboost.py", "test_boosted_oracle.py", "test_boosting_release_file.py",
+)  # fmt: skip
+FACED = ("test_refusals_of_files.py", "test_readers_cases.py", "test_reader_corpus.py")  # readers by what users see
+FORMATS, AUDITS = "recon.readers.formats", (*VERDICT, "test_audit_facts.py", "test_reports.py", "test_review.py")
+ROOMS = {  # room -> the tests that must notice what is changed in the guards of its modules
+    f"{FORMATS}.boosters": (*BOOSTED, *FACED),
+    f"{FORMATS}.drafts": (*FACED, *PIPELINES, "test_suggestions.py", "test_text_readers.py"),
+    f"{FORMATS}.pmml": ("test_pmml.py", *FACED),
+    f"{FORMATS}.printed": ("test_text_readers.py", "test_rpart_rds.py", *FACED),
+    f"{FORMATS}.release": ("test_converting.py", "test_boosting_release_file.py", "test_bad_input.py", *FACED),
+    f"{FORMATS}.rules": ("test_rule_readers.py", *FACED),
+    f"{FORMATS}.sklearn": (*PIPELINES, "test_scikit_learn.py", "test_boosted_sklearn.py", *FACED),
+    f"{FORMATS}.statistics": (
+        "test_additive_models.py", "test_binning_tables.py", "test_naive_bayes.py", "test_itemsets.py", *FACED
+    ),
+    f"{FORMATS}.detection": (*FACED, "test_text_readers.py", "test_bad_input.py", "test_boosters.py"),
+    "encoders.kinds": (
+        "test_kinds.py", "test_bags.py", "test_noisy_oracle.py", "test_known_columns.py", "test_boosted_oracle.py",
+        "test_midpoints.py", "test_against_oracle.py", "test_learner_facts.py", "test_properties.py",
+        "test_bad_input.py",
+    ),
+    "recon.release.auditing": (*AUDITS, "test_people.py", "test_groups_audited.py", "test_exposed_rows.py"),
+    "recon.release.policies": VERDICT,
+    "recon.release.registers": ("test_registers.py", "test_register_writers.py"),
+    "recon.release.remediation": ("test_remedies.py", "test_merging.py", "test_merged_copies.py", *VERDICT),
+}  # fmt: skip
+
+
+def targets() -> list[Target]:
+    """Return the table and, of the modules of the rooms that it does not have, the guards."""
+    known = {target.module for target in TARGETS}
+    out = list(TARGETS)
+    for room, tests in ROOMS.items():
+        path = ROOT.joinpath(*room.split("."))
+        files = sorted(path.rglob("*.py")) if path.is_dir() else [path_of(room)]
+        modules = [".".join(file.relative_to(ROOT).with_suffix("").parts) for file in files if file.stem != "__init__"]
+        out += [Target(module, tests, guards=True) for module in modules if module not in known]
+    return out
+
+
 # ---------------------------------------------------------------- mutations
 
 
@@ -132,6 +183,7 @@ class Mutant:
     function: str
     before: str
     after: str
+    rank: int = 0  # 0: what refuses, or a change that a target lists; 1: part of its condition; 2: another comparison
 
     def __str__(self) -> str:
         return f"{self.target.module}: {self.function}: {self.before} -> {self.after}"
@@ -158,6 +210,29 @@ def of_the_guard(node: ast.AST, made: ast.AST) -> bool:
     if isinstance(node, ast.If):
         return isinstance(made, ast.If) and ast.unparse(made.test) == "False"
     return True
+
+
+def gives_up(body: list[ast.stmt]) -> bool:
+    """Tell whether statements end in a refusal, in nothing, in None or in "unknown"."""
+    return any(
+        isinstance(s, ast.Raise | ast.Continue) or (isinstance(s, ast.Return) and is_open(s.value)) for s in body
+    )
+
+
+def is_open(value: ast.expr | None) -> bool:
+    """Tell whether a value says that something is not known."""
+    return value is None or bool(re.search(r"\bNone\b|unknown", ast.unparse(value), re.IGNORECASE))
+
+
+def guard_nodes(tree: ast.Module) -> dict[int, int]:
+    """Return the id of every node of a guard and how it is one; see `Mutant.rank`."""
+    out = {id(node): 2 for node in ast.walk(tree) if isinstance(node, ast.Compare)}
+    for node in ast.walk(tree):
+        if (isinstance(node, ast.If) and (gives_up(node.body) or gives_up(node.orelse))) or (
+            isinstance(node, ast.IfExp) and (is_open(node.body) or is_open(node.orelse))
+        ):
+            out |= dict.fromkeys(map(id, ast.walk(node.test)), 1) | {id(node): 0}
+    return out
 
 
 def options(node: ast.AST) -> Iterator[ast.AST]:
@@ -264,17 +339,33 @@ def mutants_of(target: Target) -> list[Mutant]:
     """Return every mutant of a target, in the order of the source."""
     path = path_of(target.module)
     tree = ast.parse(path.read_text(encoding="utf-8"))
+    ranks = guard_nodes(tree) if target.guards else {}
     out = []
     for i, node, function in places(tree):
         wanted = not target.functions or set(function.split(".")) & set(target.functions)
+        wanted = wanted and (not target.guards or id(node) in ranks)
         for k, made in enumerate(options(node)) if wanted and function else ():
             if not target.everything and not of_the_guard(node, made):
                 continue
             words = [" ".join(ast.unparse(ast.fix_missing_locations(x)).split())[:90] for x in (node, made)]
             line = getattr(node, "lineno", 0) or getattr(getattr(node, "iter", None), "lineno", 0)
             end = getattr(node, "end_lineno", 0) or line
-            out.append(Mutant(target, i, k, line, end, function, *words))
+            if isinstance(node, ast.If) and isinstance(made, ast.If) and ast.unparse(made.test) == "False":
+                line, end = (
+                    node.body[0].lineno,
+                    node.body[-1].end_lineno or line,
+                )  # what does not come here sees nothing
+            out.append(Mutant(target, i, k, line, end, function, *words, rank=ranks.get(id(node), 0)))
     return sorted(out, key=lambda m: m.line)
+
+
+def keyed(mutants: Iterable[Mutant]) -> dict[str, Mutant]:
+    """Return mutants by what they are called, those called alike with a number behind; no line is part of it."""
+    seen, out = Counter[str](), {}
+    for mutant in mutants:
+        seen[str(mutant)] += 1
+        out[f"{mutant} ({seen[str(mutant)]})" if seen[str(mutant)] > 1 else str(mutant)] = mutant
+    return out
 
 
 def path_of(module: str) -> Path:
@@ -308,6 +399,9 @@ def functions_of(names: Mapping[str, Any], module: str, prefix: str = "") -> Ite
             continue
         if hasattr(value, "cache_clear"):
             value.cache_clear()
+        for kind, inner in getattr(value, "registry", {}).items() if callable(value) else ():
+            if inner.__module__ == module:  # of a function that goes by the type of its argument
+                yield f"{prefix}{name}[{kind.__name__}]", inner
         inner = value
         for wrapper in ("fget", "func", "__func__", "__wrapped__"):
             inner = getattr(inner, wrapper, inner) if not isinstance(inner, types.FunctionType) else inner
@@ -328,18 +422,19 @@ def give(mutant: Mutant) -> None:
 # ---------------------------------------------------------------- runs
 
 
-def traced(item: pytest.Item, path: str) -> tuple[bool, float, list[int]]:
-    """Run a test; return whether it passed, its seconds of CPU, and the lines of a file that it ran."""
-    lines: set[int] = set()
+def traced(item: pytest.Item, paths: set[str]) -> tuple[bool, float, dict[str, list[int]]]:
+    """Run a test; return whether it passed, its seconds of CPU, and the lines of some files that it ran."""
+    lines: dict[str, set[int]] = {}
 
     def local(frame: Any, event: str, argument: Any) -> Any:
-        lines.add(frame.f_lineno)
+        lines[frame.f_code.co_filename].add(frame.f_lineno)
         return local
 
     def called(frame: Any, event: str, argument: Any) -> Any:
-        if frame.f_code.co_filename != path:
+        path = frame.f_code.co_filename
+        if path not in paths:
             return None
-        lines.add(frame.f_lineno)
+        lines.setdefault(path, set()).add(frame.f_lineno)
         return local
 
     begun = time.process_time()
@@ -348,7 +443,7 @@ def traced(item: pytest.Item, path: str) -> tuple[bool, float, list[int]]:
         passed = not any(r.failed for r in runtestprotocol(item, log=False, nextitem=None))
     finally:
         sys.settrace(None)
-    return passed, time.process_time() - begun, sorted(lines)
+    return passed, time.process_time() - begun, {path: sorted(ran) for path, ran in lines.items()}
 
 
 def forked(work: Callable[[], int], seconds: float) -> int:
@@ -372,55 +467,70 @@ def forked(work: Callable[[], int], seconds: float) -> int:
 class Runs:
     """A plugin of pytest: runs mutants where pytest would run its tests."""
 
-    def __init__(self, chosen: list[Mutant], minutes: float, out: Path) -> None:
-        self.chosen, self.until, self.out = chosen, time.monotonic() + 60 * minutes, out
-        self.known: dict[Target, dict[str, tuple[float, set[int]]]] = {}
-        self.tried, self.told, self.left = Counter[str](), Counter[str](), list[Mutant]()
+    def __init__(self, chosen: Mapping[str, Mutant], found: dict[str, str], minutes: float, out: Path) -> None:
+        self.chosen, self.found, self.until, self.out = chosen, found, time.monotonic() + 60 * minutes, out
+        self.known: dict[tuple[str, ...], dict[str, tuple[float, dict[str, set[int]]]]] = {}
+        self.run = list[str]()
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Run every mutant against the tests of its module."""
         items = {item.nodeid: item for item in session.items}
         reasons = explained()
-        for mutant in self.chosen:
+        for name, mutant in self.chosen.items():
             if time.monotonic() > self.until:
                 break
-            target = mutant.target
-            if target not in self.known:
-                self.known[target] = self.baseline(target, items)
-            self.tried[target.module] += 1
-            if self.survives(mutant, items):
-                self.told[target.module] += why(mutant, reasons) is not None
-                if why(mutant, reasons) is None:
-                    self.left.append(mutant)
-                    print(f"SURVIVED line {mutant.line}: {mutant}", flush=True)
-            self.save()
+            tests = mutant.target.tests
+            if tests not in self.known:
+                self.known[tests] = self.baseline(tests, items)
+            survives = self.survives(mutant, items)
+            self.found[name] = "killed" if not survives else "explained" if why(mutant, reasons) else "open"
+            self.run.append(name)
+            if self.found[name] == "open":
+                print(f"SURVIVED line {mutant.line}: {mutant}", flush=True)
+            if len(self.run) % 20 == 0:
+                self.save()
+        self.save()
         return True
 
-    def baseline(self, target: Target, items: Mapping[str, pytest.Item]) -> dict[str, tuple[float, set[int]]]:
-        """Return, per test of a target, its seconds and lines; ends the program where a test fails unchanged."""
-        mine = [item for item in items.values() if item.path.name in target.tests]
-        importlib.import_module(target.module)
-        with tempfile.TemporaryDirectory() as folder:
-            out = Path(folder) / "lines.json"
+    def baseline(self, tests: tuple[str, ...], items: Mapping[str, pytest.Item]) -> dict[str, Any]:
+        """Return, per test, its seconds and its lines of each module that it must notice; without those that fail."""
+        mine = [item for item in items.values() if item.path.name in tests]
+        modules = {m.target.module: path_of(m.target.module) for m in self.chosen.values() if m.target.tests == tests}
+        for module in modules:
+            importlib.import_module(module)
+        digest = hashlib.sha256(repr(sorted(modules)).encode())
+        for path in (*modules.values(), *sorted({item.path for item in mine}), Path(__file__)):
+            digest.update(path.read_bytes())
+        self.out.parent.mkdir(exist_ok=True)
+        out = self.out.parent / f"lines-{digest.hexdigest()[:16]}.json"
 
-            def work() -> int:
-                found = {item.nodeid: traced(item, str(path_of(target.module))) for item in mine}
-                out.write_text(json.dumps(found))
-                return 0
+        def work() -> int:
+            found = {item.nodeid: traced(item, set(map(str, modules.values()))) for item in mine}
+            out.write_text(json.dumps(found))
+            return 0
 
-            if forked(work, 900):
-                raise SystemExit(f"{', '.join(target.tests)} did not end")
-            found = json.loads(out.read_text())
+        if not out.exists() and forked(work, 1800):
+            raise SystemExit(f"{', '.join(tests)} did not end")
+        found = json.loads(out.read_text())
         failed = [name for name, (passed, _, _) in found.items() if not passed]
         if failed:
-            raise SystemExit(f"without any change fail {', '.join(failed)}")
-        return {name: (cost, set(lines)) for name, (_, cost, lines) in found.items() if lines}
+            print(f"without any change fail {', '.join(failed)}", flush=True)
+        return {
+            name: (cost, {path: set(lines) for path, lines in reached.items()})
+            for name, (passed, cost, reached) in found.items()
+            if passed and reached and name in items
+        }
 
     def survives(self, mutant: Mutant, items: Mapping[str, pytest.Item]) -> bool:
-        """Tell whether no test notices a mutant."""
-        known = self.known[mutant.target]
+        """Tell whether no test notices a mutant; of a room's tests the quickest that take `ENOUGH` together are run."""
+        known, path = self.known[mutant.target.tests], str(path_of(mutant.target.module))
         lines = set(range(mutant.line, mutant.end + 1))
-        reached = sorted((name for name in known if known[name][1] & lines), key=lambda name: known[name][0])
+        reached = sorted(
+            (name for name in known if known[name][1].get(path, set()) & lines), key=lambda name: known[name][0]
+        )
+        if mutant.target.guards:
+            spent = itertools.accumulate(known[name][0] for name in reached)
+            reached = [name for name, so_far in zip(reached, spent, strict=True) if so_far <= ENOUGH]
 
         def work() -> int:
             give(mutant)
@@ -429,13 +539,27 @@ class Runs:
                     return 1
             return 0
 
-        return not forked(work, 5 + 5 * sum(known[name][0] for name in reached))
+        return not reached or not forked(work, 5 + 5 * sum(known[name][0] for name in reached))
 
     def save(self) -> None:
         """Write what was found so far."""
         self.out.parent.mkdir(exist_ok=True)
-        found = {"tried": self.tried, "explained": self.told, "open": [str(m) for m in self.left]}
-        self.out.write_text(json.dumps(found, indent=1))
+        self.out.write_text(json.dumps(self.found, indent=1))
+
+
+def sums(every: Mapping[str, Mutant], found: Mapping[str, str]) -> dict[str, Any]:
+    """Return, per module, how many mutants there are, were run, killed and explained, and which are open."""
+    reasons, out = explained(), dict[str, dict[str, Any]]()
+    for name, mutant in every.items():
+        one = out.setdefault(mutant.target.module, {"mutants": 0, "run": 0, "killed": 0, "explained": 0, "open": []})
+        became = "explained" if found.get(name) == "open" and why(mutant, reasons) else found.get(name)
+        one["mutants"] += 1
+        one["run"] += became is not None
+        if became == "open":
+            one["open"].append(name.partition(": ")[2])
+        elif became:
+            one[became] += 1
+    return {module: one for module, one in sorted(out.items()) if one["run"] or one["mutants"]}
 
 
 def explained() -> dict[str, str]:
@@ -456,34 +580,54 @@ def main() -> int:
     """Run all mutants, or those asked for, print what survives and return 1 where something is open."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--only", default="", help="a regular expression found in `module: function: change`")
-    parser.add_argument("--again", action="store_true", help="only those that the last run left open")
+    parser.add_argument("--again", action="store_true", help="only those that are open in --out")
+    parser.add_argument("--resume", action="store_true", help="only those that are not in --out")
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--share", default="1/1", help="i/n: every n-th mutant, from the i-th on")
+    parser.add_argument("--rank", type=int, default=2, help="0: what refuses alone, 1: its conditions, 2: comparisons")
     parser.add_argument("--list", action="store_true", help="print the mutants and run none")
+    parser.add_argument("--write", action="store_true", help=f"add --out to {RESULTS.name} and run none")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "mutants.json")
     given = parser.parse_args()
-    first, step = map(int, given.share.split("/"))
-    last = set(json.loads(given.out.read_text(encoding="utf-8"))["open"]) if given.again else set()
-    every = [m for t in TARGETS for m in mutants_of(t) if re.search(given.only, str(m))]
-    chosen = [m for m in every if not given.again or str(m) in last][first - 1 :: step]
-    if given.list:
-        print(*chosen, sep="\n")
+    found = json.loads(given.out.read_text(encoding="utf-8")) if given.out.exists() else {}
+    named = [t for t in targets() if t.module.startswith(given.only) or not re.fullmatch(r"[\w.]*", given.only)]
+    every = keyed(m for t in (targets() if given.write else named) for m in mutants_of(t))
+    if given.write:
+        found = {name: became for name, became in found.items() if name in every}
+        text = json.dumps(sums(every, found), indent=1, ensure_ascii=False)
+        RESULTS.write_text(text + "\n", encoding="utf-8")
         return 0
+    first, step = map(int, given.share.split("/"))
+    names = [name for name, m in every.items() if re.search(given.only, name) and m.rank <= given.rank]
+    names.sort(key=lambda name: every[name].rank)
+    names = [
+        name
+        for name in names[first - 1 :: step]
+        if not (given.again and found.get(name) != "open") and not (given.resume and name in found)
+    ]
+    if given.list:
+        print(*names, sep="\n")
+        return 0
+    return run_mutants({name: every[name] for name in names}, found, given.minutes, given.out.resolve())
+
+
+def run_mutants(chosen: dict[str, Mutant], found: dict[str, str], minutes: float, out: Path) -> int:
+    """Run mutants, print what survives and how many of each module; return 1 where something is open or left."""
     os.chdir(ROOT)
     sys.path.insert(0, str(ROOT))
     hypothesis.settings.register_profile("mutants", deadline=None, derandomize=True, database=None)
     hypothesis.settings.load_profile("mutants")
-    runs, begun = Runs(chosen, given.minutes, given.out.resolve()), time.monotonic()
-    tests = sorted({f"tests/{name}" for m in chosen for name in m.target.tests})
+    runs, begun = Runs(chosen, found, minutes, out), time.monotonic()
+    tests = sorted({f"tests/{name}" for m in chosen.values() for name in m.target.tests})
     flags = ["-m", "not long", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--assert=plain", "--no-header"]
     pytest.main([*flags, *tests], plugins=[runs])
-    lost = Counter(m.target.module for m in runs.left)
-    for module, n in runs.tried.items():
-        known, left = runs.told[module], lost[module]
-        print(f"{module}: {n} mutants, {n - known - left} killed, {known} explained, {left} open")
-    tried, minutes = sum(runs.tried.values()), (time.monotonic() - begun) / 60
-    print(f"{tried} of {len(chosen)} mutants tried in {minutes:.1f} minutes, {len(runs.left)} open")
-    return int(bool(runs.left) or tried < len(chosen))
+    for module, one in sums({name: chosen[name] for name in runs.run}, found).items():
+        print(f"{module}: {one['run']} mutants, {one['killed']} killed, {one['explained']} explained, "
+              f"{len(one['open'])} open")  # fmt: skip
+    left = [name for name in runs.run if found[name] == "open"]
+    minutes = (time.monotonic() - begun) / 60
+    print(f"{len(runs.run)} of {len(chosen)} mutants tried in {minutes:.1f} minutes, {len(left)} open")
+    return int(bool(left) or len(runs.run) < len(chosen))
 
 
 if __name__ == "__main__":

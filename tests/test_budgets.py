@@ -29,22 +29,28 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from ortools.sat.python import cp_model
 
 import recon
 from recon.cli.app import app
 from recon.io.console.output import WHOLE, working
 from recon.learner_rule.optimal.classes import ModelClass
 from recon.learner_rule.optimal.competing_models import best_on
+from solvers.cells.clauses import sat
+from solvers.cells.clauses.gates import Clauses
+from solvers.cells.clauses.lowering import lower
 from solvers.cells.components import Component, known_presolve
 from solvers.cells.refinement import _refined
 from solvers.cells.system import system_of
 from solvers.engines.chain import answer
 from solvers.foundation.errors import Inconclusive, TooLarge
 from solvers.foundation.limits import CUT, GRACE, STAGES, Limits
-from solvers.foundation.native import threads
+from solvers.foundation.native import processes, threads
 from solvers.histograms import decision_diagram as layers
 from solvers.histograms.decision_diagram import EliminationWindow, elimination_order, layers_of
 from solvers.kernel.rup import check
+from solvers.programs import cpsat
+from solvers.programs.cpsat import state
 from solvers.programs.linear_program import by_column, whole_program
 from solvers.statements.boxes import Box
 from solvers.statements.questions.query import Count
@@ -664,6 +670,64 @@ def test_what_nobody_counted_is_counted():
     limits = Limits().at_most(0.5)
     assert whole_program(dice.random(200), entries, (sums, sums), np.full(200, 20.0), limits) is None
     assert 0.5 <= limits.meter.used < 1.5  # no branch was reached: it takes half a minute
+
+
+def spread_model(variables, constraints):
+    """Return a model that takes longer to read than to search."""
+    model = cp_model.CpModel()
+    every = [model.new_int_var(0, 20, "") for _ in range(variables)]
+    for k in range(constraints):
+        state(model, [x.index for x in every[k : k + 20]], [1] * 20, (5, 9))
+    return model, every
+
+
+def test_a_large_model_of_cp_sat_is_counted_by_its_size_too():
+    """Its own time leaves out reading, presolve and most of what goes through all variables: 20 s were .5 of it."""
+    model, _ = spread_model(4_000, 800)
+    limits = Limits().at_most(30.0)
+    _, solver = cpsat.run(model, limits)
+    terms = 4_000 + 800 * (1 + 20)
+    own = solver.response_proto.deterministic_time
+    assert limits.meter.used == pytest.approx(6e-6 * terms + (1.5 + 4_000 / 5_500) * own, abs=1e-9)
+    assert solver.parameters.max_deterministic_time == pytest.approx((30.0 - 6e-6 * terms) / (1.5 + 4_000 / 5_500))
+    assert cpsat.ModelWork.of(model).units(0.0) > 0.0  # 0 were no limit
+
+
+def test_solutions_that_are_asked_for_count_the_same_each_time():
+    """The search runs ahead of whoever asks, and no two times as far."""
+    used = []
+    for _ in range(2):
+        model, every = spread_model(40, 2)
+        limits = Limits().at_most(30.0)
+        found = cpsat.solutions(model, lambda value: [value(x) for x in every], limits)  # noqa: B023
+        assert len(list(itertools.islice(found, 50))) == 50
+        found.close()
+        used.append(limits.meter.used)
+    assert used[0] == used[1] > 0.0
+
+
+def test_clauses_and_processes_are_counted():
+    """Writing a formula, handing it over, the steps of the solver, and all of the work where a process took it."""
+    limits = Limits()
+    clauses = Clauses(limits)
+    clauses.counted(tuple(clauses.fresh() for _ in range(200)), 50, 52)
+    assert limits.meter.used > 0.9 * (len(clauses.clauses) - (1 << 13)) * 2.5e-6 > 0.0
+    limits = Limits()
+    release = recon.load(GOLDEN / "two_odd_cycles.json").statements
+    lowered = lower(release, Limits(), raw=False)
+    steps = sat.in_child({"clauses": lowered.clauses, "variables": lowered.variables, "proof": False})["steps"]
+    assert sat.satisfy(lowered, limits).status in {"sat", "unsat"}
+    assert limits.meter.used > 0.1 + steps / sat.SPEED
+    assert steps > 0
+    limits = Limits().at_most(1.0)
+    with pytest.raises(Inconclusive, match="more work than there was"):
+        processes.run("test_budgets:taking_all", None, limits)
+    assert limits.work_left() == 0.0
+
+
+def taking_all(payload):
+    """End as the system ends a process of its own that has taken its seconds of the processor."""
+    os.kill(os.getpid(), signal.SIGXCPU)
 
 
 def test_edges_of_histograms_weigh_by_the_statements_that_are_open():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import mutants
 import pytest
-from mutants import TARGETS, explained, path_of, why
+from mutants import ROOMS, TARGETS, explained, keyed, path_of, targets, why
 
 mutants_of = functools.cache(mutants.mutants_of)
 
@@ -24,8 +24,40 @@ def test_what_is_mutated_is_there(target):
 
 def test_each_explanation_is_of_some_mutant():
     """An explanation of code that is gone would hide the next survivor."""
-    every = [m for t in TARGETS for m in mutants_of(t)]
     reasons = explained()
+    named = {pattern.partition(": ")[0] for pattern in reasons}
+    every = [m for t in targets() if t.module in named for m in mutants_of(t)]
     unused = [pattern for pattern, reason in reasons.items() if not any(why(m, {pattern: reason}) for m in every)]
     assert not unused
     assert all(reasons.values())
+
+
+def test_every_module_of_a_room_has_its_guards_in_the_table():
+    """A reader, a kind or a rule that is added is mutated without being listed; what a room is tested by is there."""
+    modules = {target.module for target in targets()}
+    for room, tests in ROOMS.items():
+        assert any(module.startswith(room) for module in modules), room
+        assert all((Path(__file__).parent / name).exists() for name in tests), room
+    assert len(modules) == len({target.module for target in TARGETS}) + sum(t.guards for t in targets())
+
+
+def test_guards_are_what_refuses_and_what_it_depends_on(tmp_path, monkeypatch):
+    """A check is left out where its own lines run alone: whatever does not come there sees no difference."""
+    source = """
+def f(x, y):
+    if x > 1 and y:
+        raise ValueError("no")
+    if y:
+        x += 1
+    if x == 3:
+        return None
+    return x if x < 7 else None
+"""
+    (tmp_path / "m.py").write_text(source)
+    monkeypatch.setattr(mutants, "ROOT", tmp_path)
+    found = mutants.mutants_of(mutants.Target("m", (), guards=True))
+    assert [(m.rank, m.line, m.end, m.after) for m in found if m.rank == 0] == [
+        (0, 4, 4, "if False: pass"), (0, 8, 8, "if False: pass"), (0, 9, 9, "x"), (0, 9, 9, "None"),
+    ]  # fmt: skip
+    assert sorted(m.after for m in found if m.rank == 1) == ["x != 3", "x <= 7", "x > 1", "x >= 1", "y"]
+    assert len(keyed(found)) == len(found)

@@ -21,6 +21,7 @@ FALSE = -TRUE
 CLAUSE_BYTES = 600  # what a clause costs here, as text for the solver, and in it; measured
 MAX_PAIRWISE = 6  # groups of at most so many literals exclude each other in pairs
 LOOK = 1 << 13  # clauses between looks at the limits
+WORK = 2.5e-6  # seconds to make a clause; measured
 MAX_UNARY = 60_000  # counters with more steps than that add in binary
 
 
@@ -57,6 +58,7 @@ class Clauses:
             return
         self.clauses.append(tuple(kept) or (FALSE,))
         if len(self.clauses) % LOOK == 0:
+            self.limits.charge(LOOK * WORK)
             if self.limits.expired():
                 raise Inconclusive("the time was up while the CNF row by row was written")
             if len(self.clauses) * CLAUSE_BYTES > self.limits.memory:

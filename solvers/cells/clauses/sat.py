@@ -61,6 +61,7 @@ def satisfy(lowered: Lowered, limits: Limits, proof: bool = False) -> SatResult:
         found = _run_apart("in_child", payload, limits)
     except Inconclusive as error:
         return SatResult("unknown", reason=str(error))
+    limits.charge(found["steps"] / SPEED)
     if found["model"] is None:
         return SatResult("unsat", proof=tuple(found["proof"]) if proof else None)
     return SatResult("sat", tuple(found["model"]), _checked_rows(lowered, found["model"]))
@@ -75,15 +76,19 @@ def _run_apart(function: str, payload: dict[str, Any], limits: Limits, work: flo
 
 
 def in_child(payload: dict[str, Any]) -> dict[str, Any]:
-    """Return {"model": true variables or None, "proof": lines}; run in a process of its own."""
+    """Return {"model": true variables or None, "proof": lines, "steps": propagations}; run in a process of its own."""
     pysat = importlib.import_module("pysat.solvers")
     with pysat.Cadical195(bootstrap_with=payload["clauses"], with_proof=payload["proof"]) as solver:
-        if solver.solve():
-            return {"model": [x for x in solver.get_model() if 0 < x <= payload["variables"]], "proof": []}
+        found = solver.solve()
+        steps = solver.accum_stats()["propagations"]
+        if found:
+            model = [x for x in solver.get_model() if 0 < x <= payload["variables"]]
+            return {"model": model, "proof": [], "steps": steps}
         if not payload["proof"]:
-            return {"model": None, "proof": []}
+            return {"model": None, "proof": [], "steps": steps}
         lines = [line.strip() for line in solver.get_proof()]
-        return {"model": None, "proof": lines if "0" in lines else [*lines, "0"]}  # left out where nothing was learnt
+        proof = lines if "0" in lines else [*lines, "0"]  # left out where nothing was learnt
+        return {"model": None, "proof": proof, "steps": steps}
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsup
 from solvers.foundation.limits import Limits
 
 POLL = 0.05  # seconds between looks at the limits
+STARTED, SENT = 0.1, 5e-8  # seconds of work that a process takes, and a byte of what it is told on both sides; measured
 PATIENCE = 5.0  # seconds the pipes of an ended process get to drain
 BASE = 256 << 20  # bytes of address space for libraries imported late and what their threads reserve (64 MB each)
 TAIL = 4096  # last bytes kept of what the process writes to its standard error
@@ -43,6 +44,9 @@ def run(function: str, payload: Any, limits: Limits, *, memory: int | None = Non
     group are killed when time is up, soon after `limits.stop`, and when this process is interrupted or dies. Raises
     `Inconclusive` for time, work and stop, `TooLarge` for memory, `EngineError` where it crashes or returns nonsense;
     `Unsupported` and these three pass through from the function. Costs 0.1 s.
+
+    What that takes is counted, and all of `work` where it was taken; what the function did else is for the caller to
+    count, by steps that it tells.
     """
     if limits.expired():
         raise Inconclusive(f"{function} was not started: {_why(limits)}")
@@ -56,12 +60,15 @@ def run(function: str, payload: Any, limits: Limits, *, memory: int | None = Non
     }
     message = "\n".join((json.dumps(head), json.dumps(payload, allow_nan=False)))
     child = _Child(message.encode())
+    limits.charge(STARTED + SENT * len(message))
     try:
         while child.working():
             if limits.late():
                 raise Inconclusive(f"{function} was killed: {_why(limits)}")
     finally:
         child.end()
+    if child.overworked() and math.isfinite(most):
+        limits.charge(most)
     return child.result(function)
 
 
@@ -109,6 +116,10 @@ class _Child:
         for thread in self.threads:
             thread.join(PATIENCE)
 
+    def overworked(self) -> bool:
+        """Return whether the process was ended because it had done the work that it was given."""
+        return self.process.returncode == -getattr(signal, "SIGXCPU", 24)
+
     def result(self, function: str) -> Any:
         """Return what the function returned, or raise what became of it."""
         last = self.complaints.decode(errors="replace").strip().rpartition("\n")[2].strip()
@@ -119,7 +130,7 @@ class _Child:
                 raise ValueError(kind)
         except (ValueError, TypeError):
             how = f"returned no JSON (exit code {code})" if code >= 0 else f"ended by signal {_signal(code)}"
-            if code == -getattr(signal, "SIGXCPU", 24):
+            if self.overworked():
                 raise Inconclusive(f"{function} was ended: it took more work than there was for it") from None
             text = self.complaints.decode(errors="replace").lower()
             if code == -getattr(signal, "SIGKILL", 9) or any(phrase in text for phrase in OUT_OF_MEMORY):
