@@ -33,8 +33,8 @@ PHASE = "a model of the cells was built"
 LOOK = 0.1  # seconds between two looks at the clock while a search says nothing
 PENDING = 64  # solutions kept ahead of whoever asks for them
 FOUND = (4, 2)  # cp_model.OPTIMAL, cp_model.FEASIBLE: loading ortools takes half a second and 160 MB of disk
-# Seconds of work, measured over models of 124 to 200,000 variables: of a term or variable that is read and presolved, of
-# a unit of deterministic time, which leaves out most of what goes through all variables, of a value handed over.
+# Seconds of work, measured over models of 124 to 200,000 variables: of a term or variable that is read and presolved, a
+# unit of deterministic time, which leaves out most of what goes through all variables, a value that is handed over.
 TERM, UNIT, VARIABLE, VALUE = 6e-6, 1.5, 1 / 5_500, 1e-6
 
 
