@@ -16,7 +16,7 @@ from solvers.tables.distances import OpenCounts
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
-MAX_STATES = 300_000
+MAX_STATES, MAX_VISITED = 1_000_000, 40_000_000  # at a time, in all
 WORD, MAX_WAYS = 62, 2.0**61  # bits of a word of states; ways that are added in 64 bits
 FEW, MAX_BEGINNINGS = 12, 6  # counts; columns that orders begin with
 MAX_NESTED = 3_000  # statements of a component that are compared with each other
@@ -32,13 +32,8 @@ def differences(rows: Rows, low: Ints, high: Ints) -> Rows | None:
     for matrix, left, at in found:
         if matrix.shape[0] > MAX_NESTED:
             continue
-        sizes = np.diff(matrix.indptr)
-        meets = (matrix @ matrix.T).tocoo()
-        inside = (meets.data == sizes[meets.row]) & (sizes[meets.row] < sizes[meets.col])
-        inner, outer = meets.row[inside], meets.col[inside]
-        order = np.lexsort((-sizes[inner], outer))
-        outer, first = np.unique(outer[order], return_index=True)
-        for i, j in zip(inner[order][first].tolist(), outer.tolist(), strict=True):
+        inner, outer = _nested(matrix, np.diff(matrix.indptr))
+        for i, j in zip(inner.tolist(), outer.tolist(), strict=True):
             mine, others = (matrix.indices[matrix.indptr[r] : matrix.indptr[r + 1]] for r in (i, j))
             columns += at[np.setdiff1d(others, mine)].tolist()
             values.append(int(left[j] - left[i]))
@@ -56,6 +51,47 @@ def components(rows: Rows, low: Ints, high: Ints) -> list[tuple[sp.csr_matrix, I
         matrix = s.matrix[mine][:, columns].tocsr()
         out.append((matrix, s.left[mine] + matrix @ low[s.at[columns]], s.at[columns]))
     return out
+
+
+def telescoped(matrix: sp.csr_matrix, left: Ints) -> tuple[sp.csr_matrix, Ints, sp.csr_matrix]:
+    """Return equivalent statements with few counts each: (T A, T left, T), every statement less those that lie in it.
+
+    "Everybody" and "women" become "men" and "women". T is whole and has a whole inverse but for statements that become
+    the same, of which one stays; where these contradict each other, nothing is changed. Statements have weights of 1.
+    """
+    told = sp.identity(matrix.shape[0], np.int64, format="csr")
+    found, ways = matrix, told
+    while found.shape[0] <= MAX_NESTED:
+        kept = _first_of_each(found)
+        found, ways = found[kept], ways[kept]
+        sizes = np.diff(found.indptr)
+        inner, outer = _nested(found, sizes)
+        if not len(inner):
+            break
+        ones = np.ones(len(inner), np.int64)
+        change = told[: len(sizes), : len(sizes)] - sp.csr_matrix((ones, (outer, inner)), shape=(len(sizes),) * 2)
+        found, ways = (change @ found).tocsr(), (change @ ways).tocsr()
+        found.eliminate_zeros()
+    return found, ways @ left, ways
+
+
+def _nested(matrix: sp.csr_matrix, sizes: Ints) -> tuple[Ints, Ints]:
+    """Return, of every statement in which others lie, the largest of these: (inner, outer)."""
+    meets = (matrix @ matrix.T).tocoo()
+    inside = (meets.data == sizes[meets.row]) & (sizes[meets.row] < sizes[meets.col])
+    inner, outer = meets.row[inside], meets.col[inside]
+    order = np.lexsort((inner, -sizes[inner], outer))
+    outer, first = np.unique(outer[order], return_index=True)
+    return inner[order][first], outer
+
+
+def _first_of_each(matrix: sp.csr_matrix) -> list[int]:
+    """Return the rows of a matrix, of equal ones the first."""
+    matrix.sort_indices()
+    seen: dict[bytes, int] = {}
+    for i, (a, b) in enumerate(pairwise(matrix.indptr.tolist())):
+        seen.setdefault(matrix.indices[a:b].tobytes(), i)
+    return list(seen.values())
 
 
 def listed_solutions(matrix: sp.csr_matrix, left: Ints, low: Ints, high: Ints, most: int) -> Ints | None:

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 SECONDS = 5.0  # of a search for data sets
 WORK = 0.5  # of CP-SAT, in its own unit
-MAX_SEARCHED = 600  # counts
+MAX_SEARCHED = MAX_PAIRED = 250  # counts of a search for bounds, for pairs
+BEGINNINGS, TURNS = 6, 8  # of pairs that are found in turns
 LISTED, BEGUN, PAIRED = 24, 2_000, 200  # counts, solutions begun, solutions of which all pairs are looked at
 NONE = np.zeros(0, np.int64)
 Between = tuple[int, int]
@@ -66,8 +67,13 @@ def width(d: Distances, even: bool, around: Ints | None = None, listing: bool = 
         if (better := bound_of(d, told, around)) < high:
             high, multipliers = better, told
     high -= high % 2 if even else 0
-    x, y = _distant_pair(d, around)
-    low = int(np.abs(x - y)[d.inside].sum()) if len(x) else 0
+    low, x, y = 0, NONE, NONE
+    for one, other in _pairs(d, found.x if found.status == 0 else None, around):
+        apart = int(np.abs(one - other)[d.inside].sum()) if len(one) else 0
+        if apart > low:
+            low, x, y = apart, one, other
+        if low >= high:
+            break
     if low < high and d.matrix.shape[1] <= MAX_SEARCHED:
         closer = min(high, _searched(d, high, around))
         closer -= closer % 2 if even else 0
@@ -130,6 +136,58 @@ def _solution(cost: Any, rows: list[Any], top: Any, kinds: Any, least: Any = 0) 
 
 def _fits(d: Distances, x: Ints) -> bool:
     return bool(np.array_equal(d.matrix @ x, d.left) and (x >= 0).all() and (x <= d.room).all())
+
+
+def _pairs(d: Distances, total: NDArray[np.float64] | None, around: Ints | None) -> Iterator[tuple[Ints, Ints]]:
+    """Yield pairs of solutions far apart, the cheapest first; `total`: what a linear program says of their sum."""
+    if total is not None:
+        yield _pair_at(d, np.rint(total[: len(d.room)]).astype(np.int64), around)
+    if d.matrix.shape[1] > MAX_PAIRED and total is not None:
+        yield from _pairs_by_turns(d, total[: len(d.room)], around)
+    else:
+        yield _distant_pair(d, around)
+
+
+def _pair_at(d: Distances, total: Ints, around: Ints | None) -> tuple[Ints, Ints]:
+    """Return two solutions whose sum is `total`, as far apart as it lets them; two empty arrays where none are found.
+
+    Around a data set, the solution `total` and that. A count inside lies at one of its two ends.
+    """
+    if around is not None:
+        return (total, around) if _fits(d, total) else (NONE, NONE)
+    if not np.array_equal(d.matrix @ total, 2 * d.left):
+        return NONE, NONE
+    least, most = np.maximum(0, total - d.room), np.minimum(total, d.room)
+    step = np.where(d.inside, most - least, 1)
+    scaled, left = d.matrix.multiply(step).tocsr(), d.left - d.matrix @ least
+    top = np.where(d.inside, most > least, most - least)
+    z = _solution(np.zeros(len(total)), [(scaled, left, left)], top, np.ones(len(total), np.int64))
+    x = least + step * z if len(z) else NONE
+    return (x, total - x) if len(x) and _fits(d, x) and _fits(d, total - x) else (NONE, NONE)
+
+
+def _pairs_by_turns(d: Distances, total: NDArray[np.float64], around: Ints | None) -> Iterator[tuple[Ints, Ints]]:
+    """Yield pairs of which each is far from the other by a line between the ends of every count, in turns.
+
+    They begin with solutions drawn towards the ends of counts that `total` leaves between them.
+    """
+    room, draw = d.room, np.random.default_rng(0)
+    between = np.where(d.inside, np.minimum(total, 2 * room - total) / np.maximum(1, room), 0.0)
+    kinds, statements = np.ones(len(room), np.int64), [(d.matrix, d.left, d.left)]
+
+    def far(x: Ints) -> Ints:
+        return _solution(np.where(d.inside, 2 * x / np.maximum(1, room) - 1, 0.0), statements, room, kinds)
+
+    for _ in range(BEGINNINGS if around is None else 1):
+        x = around if around is not None else _solution(draw.choice([-1, 1], len(room)) * between, statements, room, kinds)
+        apart = -1
+        for _ in range(TURNS if around is None else 1):
+            y = far(x) if len(x) else NONE
+            if not (len(y) and _fits(d, x) and _fits(d, y)) or np.abs(x - y)[d.inside].sum() <= apart:
+                break
+            apart = int(np.abs(x - y)[d.inside].sum())
+            yield (y, x)
+            x = y
 
 
 def _distant_pair(d: Distances, around: Ints | None) -> tuple[Ints, Ints]:
