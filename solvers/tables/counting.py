@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.tables.atoms import Ints, Rows
-from solvers.tables.distances import OpenCounts
+from solvers.tables.distances import OpenCounts, nested, telescoped
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MAX_STATES, MAX_VISITED = 1_000_000, 40_000_000  # at a time, in all
 WORD, MAX_WAYS = 62, 2.0**61  # bits of a word of states; ways that are added in 64 bits
 FEW, MAX_BEGINNINGS = 12, 6  # counts; columns that orders begin with
-MAX_NESTED = 3_000  # statements of a component that are compared with each other
+MAX_MEETINGS = 100_000_000  # of two statements in a count, above which they are not compared with each other
 
 
 def differences(rows: Rows, low: Ints, high: Ints) -> Rows | None:
@@ -27,20 +27,16 @@ def differences(rows: Rows, low: Ints, high: Ints) -> Rows | None:
 
     "Everybody" minus "women" is "men", who may have been published nowhere.
     """
-    found = components(rows, low, high)
-    starts, columns, values = [0], list[int](), list[int]()
-    for matrix, left, at in found:
-        if matrix.shape[0] > MAX_NESTED:
-            continue
-        inner, outer = _nested(matrix, np.diff(matrix.indptr))
-        for i, j in zip(inner.tolist(), outer.tolist(), strict=True):
-            mine, others = (matrix.indices[matrix.indptr[r] : matrix.indptr[r + 1]] for r in (i, j))
-            columns += at[np.setdiff1d(others, mine)].tolist()
-            values.append(int(left[j] - left[i]))
-            starts.append(len(columns))
-    if not values:
+    found = OpenCounts.of(rows, low, high)
+    if float((np.bincount(found.matrix.indices).astype(float) ** 2).sum()) > MAX_MEETINGS:
         return None
-    return Rows(np.array(starts, np.int64), np.array(columns, np.int64), np.array(values, np.int64))
+    inner, outer = nested(found.matrix)
+    if not len(inner):
+        return None
+    less = (found.matrix[outer] - found.matrix[inner]).tocsr()
+    less.eliminate_zeros()
+    value = (found.left[outer] - found.left[inner]) + less @ low[found.at]
+    return Rows(less.indptr.astype(np.int64), found.at[less.indices], value.astype(np.int64))
 
 
 def components(rows: Rows, low: Ints, high: Ints) -> list[tuple[sp.csr_matrix, Ints, Ints]]:
@@ -51,47 +47,6 @@ def components(rows: Rows, low: Ints, high: Ints) -> list[tuple[sp.csr_matrix, I
         matrix = s.matrix[mine][:, columns].tocsr()
         out.append((matrix, s.left[mine] + matrix @ low[s.at[columns]], s.at[columns]))
     return out
-
-
-def telescoped(matrix: sp.csr_matrix, left: Ints) -> tuple[sp.csr_matrix, Ints, sp.csr_matrix]:
-    """Return equivalent statements with few counts each: (T A, T left, T), every statement less those that lie in it.
-
-    "Everybody" and "women" become "men" and "women". T is whole and has a whole inverse but for statements that become
-    the same, of which one stays; where these contradict each other, nothing is changed. Statements have weights of 1.
-    """
-    told = sp.identity(matrix.shape[0], np.int64, format="csr")
-    found, ways = matrix, told
-    while found.shape[0] <= MAX_NESTED:
-        kept = _first_of_each(found)
-        found, ways = found[kept], ways[kept]
-        sizes = np.diff(found.indptr)
-        inner, outer = _nested(found, sizes)
-        if not len(inner):
-            break
-        ones = np.ones(len(inner), np.int64)
-        change = told[: len(sizes), : len(sizes)] - sp.csr_matrix((ones, (outer, inner)), shape=(len(sizes),) * 2)
-        found, ways = (change @ found).tocsr(), (change @ ways).tocsr()
-        found.eliminate_zeros()
-    return found, ways @ left, ways
-
-
-def _nested(matrix: sp.csr_matrix, sizes: Ints) -> tuple[Ints, Ints]:
-    """Return, of every statement in which others lie, the largest of these: (inner, outer)."""
-    meets = (matrix @ matrix.T).tocoo()
-    inside = (meets.data == sizes[meets.row]) & (sizes[meets.row] < sizes[meets.col])
-    inner, outer = meets.row[inside], meets.col[inside]
-    order = np.lexsort((inner, -sizes[inner], outer))
-    outer, first = np.unique(outer[order], return_index=True)
-    return inner[order][first], outer
-
-
-def _first_of_each(matrix: sp.csr_matrix) -> list[int]:
-    """Return the rows of a matrix, of equal ones the first."""
-    matrix.sort_indices()
-    seen: dict[bytes, int] = {}
-    for i, (a, b) in enumerate(pairwise(matrix.indptr.tolist())):
-        seen.setdefault(matrix.indices[a:b].tobytes(), i)
-    return list(seen.values())
 
 
 def listed_solutions(matrix: sp.csr_matrix, left: Ints, low: Ints, high: Ints, most: int) -> Ints | None:
@@ -129,9 +84,15 @@ def _last(columns: sp.csc_matrix, order: list[int]) -> Ints:
 def number(matrix: sp.csr_matrix, left: Ints, low: Ints, high: Ints, states: int = MAX_STATES) -> int | None:
     """Return how many whole vectors between `low` and `high` have `matrix x = left`; None above so many states.
 
-    Counts are taken in an order that closes statements soon; equal remainders are one state.
+    Counts are taken in an order that closes statements soon; equal remainders are one state. Statements are taken less
+    those that lie in them, which gives orders with far fewer states. None, too, above `MAX_VISITED` states in all.
     """
-    left = left - matrix @ low
+    left, visited = left - matrix @ low, 0
+    if matrix.shape[1] > FEW:
+        less = telescoped(matrix, left)
+        if less is None or (less[1] < 0).any():
+            return 0
+        matrix, left = less[:2]
     columns = matrix.tocsc()
     order = _best_order(matrix, left)
     last = _last(columns, order)
@@ -161,7 +122,8 @@ def number(matrix: sp.csr_matrix, left: Ints, low: Ints, high: Ints, states: int
         for r in done:
             fits &= fields.of(r, words) == 0
         words, ways = _merged_states([w[fits] for w in words], ways[fits])
-        if len(ways) > states:
+        visited += len(ways)
+        if len(ways) > states or visited > MAX_VISITED:
             return None
         for r in done:
             fields.closed(r)

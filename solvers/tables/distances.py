@@ -9,6 +9,8 @@ multipliers are a bound: `bound_of` is all that a checker needs.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +21,52 @@ from solvers.tables.atoms import Ints, LiveCounts, Rows, connected
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
+    Telescoped = tuple[sp.csr_matrix, Ints, sp.csr_matrix]  # (T A, T left, T) of statements A x = left
+
 SCALE = 2520  # multipliers are whole parts of it
+
+
+def telescoped(matrix: sp.csr_matrix, left: Ints) -> Telescoped | None:
+    """Return equivalent statements with few counts each: every statement less the largest that lie in it.
+
+    "Everybody" and "women" become "men" and "women". Of statements that become the same one stays; None where these
+    contradict each other. T is whole. Entries are 1.
+    """
+    import scipy.sparse as sp
+
+    found, ways = matrix, sp.identity(matrix.shape[0], np.int64, format="csr")
+    while True:
+        values, kept, of = ways @ left, *_first_of_each(found)
+        if (values != values[kept][of]).any():
+            return None
+        found, ways = found[kept], ways[kept]
+        inner, outer = nested(found)
+        if not len(inner):
+            return found, values[kept], ways
+        ones, n = np.ones(len(inner), np.int64), found.shape[0]
+        change = sp.identity(n, np.int64, format="csr") - sp.csr_matrix((ones, (outer, inner)), shape=(n, n))
+        found, ways = (change @ found).tocsr(), (change @ ways).tocsr()
+        found.eliminate_zeros()
+
+
+def nested(matrix: sp.csr_matrix) -> tuple[Ints, Ints]:
+    """Return, of every statement in which others lie, the largest of these: (inner, outer)."""
+    sizes = np.diff(matrix.indptr)
+    meets = (matrix @ matrix.T).tocoo()
+    inside = (meets.data == sizes[meets.row]) & (sizes[meets.row] < sizes[meets.col])
+    inner, outer = meets.row[inside], meets.col[inside]
+    order = np.lexsort((inner, -sizes[inner], outer))
+    outer, first = np.unique(outer[order], return_index=True)
+    return inner[order][first], outer
+
+
+def _first_of_each(matrix: sp.csr_matrix) -> tuple[Ints, Ints]:
+    """Return the rows of a matrix, of equal ones the first, and for every row which of them it equals."""
+    matrix.sort_indices()
+    seen: dict[bytes, int] = {}
+    keys = [matrix.indices[a:b].tobytes() for a, b in pairwise(matrix.indptr.tolist())]
+    of = np.array([seen.setdefault(key, len(seen)) for key in keys], np.int64)
+    return np.unique(of, return_index=True)[1], of
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +74,8 @@ class Distances:
     """Counts of some components and behind them the sums of groups with several of them: `matrix x = left`, 0..`room`.
 
     `inside`: the columns whose differences are the distance. `columns`: of the open counts; `rows`: statements, behind
-    them are the definitions of the sums, of the groups `sums`. `label`: the group of every column inside.
+    them are the definitions of the sums, of the groups `sums`. `label`: the group of every column inside. `less`:
+    equivalent statements with fewer counts each, for solvers.
     """
 
     matrix: sp.csr_matrix
@@ -38,6 +86,7 @@ class Distances:
     rows: Ints
     sums: Ints
     label: Ints
+    less: Telescoped
 
 
 def bound_of(d: Distances, multipliers: Ints, around: Ints | None = None) -> int:
@@ -92,6 +141,16 @@ class OpenCounts:
         row_part = part[first]
         return cls(at, part, used, row_part, matrix, left[used], (high - low)[at], low)
 
+    @cached_property
+    def less(self) -> tuple[Telescoped, Ints]:
+        """Return the statements telescoped, and the component of each; as they are where they contradict each other."""
+        import scipy.sparse as sp
+
+        found = telescoped(self.matrix, self.left)
+        if found is None:
+            return (self.matrix, self.left, sp.identity(len(self.left), np.int64, format="csr")), self.row_part
+        return found, self.part[found[0].indices[found[0].indptr[:-1]]]
+
     def distances(self, label: Ints) -> Distances | None:
         """Return the components in which open counts have a group (`label` of every count, -1: none); None: in none."""
         import scipy.sparse as sp
@@ -102,6 +161,9 @@ class OpenCounts:
         parts = np.unique(self.part[inner])
         columns, rows = np.flatnonzero(np.isin(self.part, parts)), np.flatnonzero(np.isin(self.row_part, parts))
         matrix, left, room = self.matrix[rows][:, columns], self.left[rows], self.room[columns]
+        (lean, lean_left, ways), lean_part = self.less
+        chosen = np.flatnonzero(np.isin(lean_part, parts))
+        less = lean[chosen][:, columns], lean_left[chosen], ways[chosen][:, rows]
         own = label[self.at[columns]]
         seen, size = np.unique(own[own >= 0], return_counts=True)
         many = seen[size > 1]
@@ -116,10 +178,13 @@ class OpenCounts:
             np.minimum.at(most, meets.row[whole], left[meets.col[whole]])  # of a statement that holds all of the group
             blocks: Any = [[matrix, None], [-group, sp.identity(len(many), np.int64)]]
             matrix = sp.bmat(blocks, format="csr", dtype=np.int64)
-            left, room = np.concatenate([left, np.zeros(len(many), np.int64)]), np.concatenate([room, most])
+            none, one = np.zeros(len(many), np.int64), sp.identity(len(many), np.int64)
+            less = (sp.bmat([[less[0], None], [-group, one]], format="csr", dtype=np.int64),
+                    np.concatenate([less[1], none]), sp.block_diag((less[2], one), format="csr", dtype=np.int64))  # fmt: skip
+            left, room = np.concatenate([left, none]), np.concatenate([room, most])
             inside[member] = False
             inside, own = np.concatenate([inside, np.ones(len(many), bool)]), np.concatenate([own, many])
-        return Distances(matrix, left, room, inside, columns, self.rows[rows], many, own)
+        return Distances(matrix, left, room, inside, columns, self.rows[rows], many, own, less)
 
     def values(self, columns: Ints, x: Ints, into: Ints) -> Ints:
         """Return `into` with the open counts of some columns as they are in a solution x of these."""
@@ -147,18 +212,19 @@ def multiplied(d: Distances, rows: dict[int, int], sums: dict[int, int]) -> Ints
 
 
 def linear_program(d: Distances, around: Ints | None) -> tuple[Any, ...]:
-    """Return the greatest distance as `linprog` takes it: cost, A_ub, b_ub, A_eq, b_eq, bounds."""
+    """Return the greatest distance as `linprog` takes it: cost, A_ub, b_ub, A_eq, b_eq, bounds; equal are `d.less`."""
     import scipy.sparse as sp
 
     n, at = d.matrix.shape[1], np.flatnonzero(d.inside)
     if around is not None:
         slope = np.where(d.inside, 1 - 2 * around / np.maximum(1, d.room), 0.0)
-        return -slope, None, None, d.matrix, d.left, np.stack([0 * d.room, d.room], axis=1)
+        return -slope, None, None, *d.less[:2], np.stack([0 * d.room, d.room], axis=1)
     k = len(at)
     pick = sp.csr_matrix((np.ones(k), (np.arange(k), at)), shape=(k, n))
     eye = sp.identity(k, format="csr")
     upper = sp.vstack([sp.hstack([-pick, eye]), sp.hstack([pick, eye])], format="csr")
     ends = np.concatenate([np.zeros(k), 2 * d.room[at]])
-    equal = sp.hstack([d.matrix, sp.csr_matrix((d.matrix.shape[0], k))], format="csr")
+    matrix, left, _ = d.less
+    equal = sp.hstack([matrix, sp.csr_matrix((matrix.shape[0], k))], format="csr")
     bounds = np.stack([np.zeros(n + k), np.concatenate([2 * d.room, d.room[at]])], axis=1)
-    return np.concatenate([np.zeros(n), -np.ones(k)]), upper, ends, equal, 2 * d.left, bounds
+    return np.concatenate([np.zeros(n), -np.ones(k)]), upper, ends, equal, 2 * left, bounds

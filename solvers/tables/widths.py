@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SECONDS = 5.0  # of a search for data sets
 WORK = 0.5  # of CP-SAT, in its own unit
 MAX_SEARCHED = MAX_PAIRED = 250  # counts of a search for bounds, for pairs
-BEGINNINGS, TURNS = 6, 8  # of pairs that are found in turns
+BEGINNINGS, TURNS = 12, 8  # of pairs that are found in turns
 LISTED, BEGUN, PAIRED = 24, 2_000, 200  # counts, solutions begun, solutions of which all pairs are looked at
 NONE = np.zeros(0, np.int64)
 Between = tuple[int, int]
@@ -63,7 +63,7 @@ def width(d: Distances, even: bool, around: Ints | None = None, listing: bool = 
     multipliers = np.zeros(d.matrix.shape[0], np.int64)
     high = bound_of(d, multipliers, around)
     if found.status == 0:
-        told = np.rint(-SCALE * np.asarray(found.eqlin.marginals)).astype(np.int64)
+        told = d.less[2].T @ np.rint(-SCALE * np.asarray(found.eqlin.marginals)).astype(np.int64)
         if (better := bound_of(d, told, around)) < high:
             high, multipliers = better, told
     high -= high % 2 if even else 0
@@ -159,7 +159,7 @@ def _pair_at(d: Distances, total: Ints, around: Ints | None) -> tuple[Ints, Ints
         return NONE, NONE
     least, most = np.maximum(0, total - d.room), np.minimum(total, d.room)
     step = np.where(d.inside, most - least, 1)
-    scaled, left = d.matrix.multiply(step).tocsr(), d.left - d.matrix @ least
+    scaled, left = d.less[0].multiply(step).tocsr(), d.less[1] - d.less[0] @ least
     top = np.where(d.inside, most > least, most - least)
     z = _solution(np.zeros(len(total)), [(scaled, left, left)], top, np.ones(len(total), np.int64))
     x = least + step * z if len(z) else NONE
@@ -173,7 +173,7 @@ def _pairs_by_turns(d: Distances, total: NDArray[np.float64], around: Ints | Non
     """
     room, draw = d.room, np.random.default_rng(0)
     between = np.where(d.inside, np.minimum(total, 2 * room - total) / np.maximum(1, room), 0.0)
-    kinds, statements = np.ones(len(room), np.int64), [(d.matrix, d.left, d.left)]
+    kinds, statements = np.ones(len(room), np.int64), [(d.less[0], d.less[1], d.less[1])]
 
     def far(x: Ints) -> Ints:
         return _solution(np.where(d.inside, 2 * x / np.maximum(1, room) - 1, 0.0), statements, room, kinds)
@@ -200,10 +200,11 @@ def _distant_pair(d: Distances, around: Ints | None) -> tuple[Ints, Ints]:
     many = np.flatnonzero(room > 1)
     z = len(many)
     pick = sp.csr_matrix((np.ones(k), (np.arange(k), at)), shape=(k, n))
-    eye, wide = sp.identity(k, format="csr"), sp.csr_matrix((d.matrix.shape[0], k + z))
+    matrix, left, _ = d.less
+    eye, wide = sp.identity(k, format="csr"), sp.csr_matrix((matrix.shape[0], k + z))
     caps = sp.csr_matrix((room[many].astype(float), (np.arange(z), np.arange(z))), shape=(z, z))
     rows: list[Any] = [
-        (sp.hstack([*(d.matrix if c == i else 0 * d.matrix for c in range(copies)), wide]), d.left, d.left)
+        (sp.hstack([*(matrix if c == i else 0 * matrix for c in range(copies)), wide]), left, left)
         for i in range(copies)
     ]
     # what both have in common is the least of the two: w >= x + y - U, and above one w >= x - U z, w >= y - U (1 - z)
@@ -230,7 +231,8 @@ def one_data_set(system: OpenCounts) -> Ints | None:
     if not len(system.at):
         return system.base.copy()
     ones = np.ones(len(system.at), np.int64)
-    x = _solution(np.zeros(len(ones)), [(system.matrix, system.left, system.left)], system.room, ones)
+    matrix, left, _ = system.less[0]
+    x = _solution(np.zeros(len(ones)), [(matrix, left, left)], system.room, ones)
     ok = len(x) and np.array_equal(system.matrix @ x, system.left) and (x >= 0).all() and (x <= system.room).all()
     return system.values(np.arange(len(x)), x, system.base) if ok else None
 
@@ -408,8 +410,10 @@ class Widths:
         if not mine.any():
             return out
         parts = np.unique(system.part[mine])
-        columns, rows = np.flatnonzero(np.isin(system.part, parts)), np.flatnonzero(np.isin(system.row_part, parts))
-        matrix, left = system.matrix[rows][:, columns], system.left[rows]
+        columns = np.flatnonzero(np.isin(system.part, parts))
+        (matrix, left, _), row_part = system.less
+        rows = np.flatnonzero(np.isin(row_part, parts))
+        matrix, left = matrix[rows][:, columns], left[rows]
         least, most = np.zeros(len(columns), np.int64), system.room[columns].copy()
         least[mine[columns]] = most[mine[columns]] = rest
         x = _solution(np.zeros(len(columns)), [(matrix, left, left)], most, np.ones(len(columns), np.int64), least)
@@ -445,7 +449,7 @@ class Widths:
         if d is None:
             return 0, 0
         kinds = np.ones(d.matrix.shape[1], np.int64)
-        center = _solution(np.zeros(len(kinds)), [(d.matrix, d.left, d.left)], d.room, kinds)
+        center = _solution(np.zeros(len(kinds)), [(d.less[0], d.less[1], d.less[1])], d.room, kinds)
         if not len(center) or not _fits(d, center):
             return 0, int(2 * d.room[d.inside].sum())
         found = width(d, even, center, listing=True)
