@@ -33,8 +33,9 @@ from recon.queries.tables.tables import Cell, Tables
 from recon.queries.tables.variability import TriedNoise, variability
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.tables import solving, two_way
-from solvers.tables.distances import SCALE, Distances, bound_of
+from solvers.tables import solving, two_way, widths
+from solvers.tables.counting import number
+from solvers.tables.distances import SCALE, Distances, bound_of, telescoped
 from solvers.tables.widths import width
 
 
@@ -110,9 +111,11 @@ def test_widths_are_stored_and_a_stopped_run_goes_on(tmp_path):
     assert all(a[6] <= b[6] for a, b in zip(whole.lines, less.lines, strict=True))
 
 
-def test_multipliers_are_bounds_whatever_they_are():
+@pytest.mark.parametrize("paired", [0, widths.MAX_PAIRED])
+def test_multipliers_are_bounds_whatever_they_are(paired, monkeypatch):
     """Any whole numbers in place of the solver's multipliers bound all pairs; what the solver gave is mostly sharp."""
-    rng, sharp = random.Random(0), 0
+    monkeypatch.setattr(widths, "MAX_PAIRED", paired)  # above so many counts pairs are found in turns
+    rng, sharp, lower = random.Random(0), 0, 0
     for _ in range(80):
         n, m = rng.randint(2, 5), rng.randint(1, 3)
         matrix = np.array([[int(rng.random() < 0.6) for _ in range(n)] for _ in range(m)])
@@ -127,12 +130,15 @@ def test_multipliers_are_bounds_whatever_they_are():
             ends = fits if center is None else [center]
             far = max(np.abs(p - q)[inside].sum() for p in fits for q in ends)
             told = width(system, False, center)
-            assert told.low == far <= told.high
+            assert told.low <= far <= told.high
+            assert told.low == far or not paired
+            lower += told.low < far
             sharp += told.high == far
             for _ in range(5):
                 any_numbers = np.array([rng.randint(-3 * SCALE, 3 * SCALE) for _ in range(m)])
                 assert far <= bound_of(system, any_numbers, center)
     assert sharp > 140
+    assert lower < 8
 
 
 def test_one_table_more_never_adds_a_data_set():
@@ -538,3 +544,31 @@ def test_other_commands_and_options_say_who_answers(tmp_path):
     result = run(tmp_path, SMALL, command="worlds")
     assert "recon count" in str(result.exception)
     assert run(tmp_path, SMALL, "--learner", "optimal").exit_code == 2
+
+
+def test_statements_less_what_lies_in_them_have_the_same_solutions():
+    """Numbers, and the statements themselves, against all vectors; statements that contradict each other have none."""
+    rng = random.Random(3)
+    for seed in range(60):
+        n = rng.randint(2, 7)
+        rows = {tuple(sorted(rng.sample(range(n), rng.randint(1, n)))) for _ in range(rng.randint(1, 6))} | {
+            tuple(range(n))
+        }
+        matrix = np.array([[int(j in row) for j in range(n)] for row in rows])
+        matrix = np.concatenate([matrix, matrix[:1]])  # one twice
+        high = np.array([rng.randint(0, 2) for _ in range(n)])
+        left = matrix @ np.array([rng.randint(0, u) for u in high])
+        every = np.array(list(itertools.product(*(range(u + 1) for u in high))))
+        fits = every[(every @ matrix.T == left).all(axis=1)]
+        less, values, ways = telescoped(sparse(matrix), left)
+        assert np.array_equal((ways @ sparse(matrix)).toarray(), less.toarray()), seed
+        assert set(less.data.tolist()) <= {1}
+        assert np.array_equal(
+            (every @ less.T.toarray() == values).all(axis=1), (every @ matrix.T == left).all(axis=1)
+        ), seed
+        wide = np.concatenate([np.ones((1, n + 13), np.int64), np.pad(matrix, ((0, 0), (0, 13)))])  # beyond the few
+        some, none = np.zeros(n + 13, np.int64), np.concatenate([high, np.zeros(13, np.int64)])
+        told = np.concatenate([left[[list(rows).index(tuple(range(n)))]], left])
+        assert number(sparse(wide), told, some, none) == len(fits), seed
+        left[-1] += 1
+        assert telescoped(sparse(matrix), left) is None

@@ -179,8 +179,9 @@ class OpenCounts:
             blocks: Any = [[matrix, None], [-group, sp.identity(len(many), np.int64)]]
             matrix = sp.bmat(blocks, format="csr", dtype=np.int64)
             none, one = np.zeros(len(many), np.int64), sp.identity(len(many), np.int64)
-            less = (sp.bmat([[less[0], None], [-group, one]], format="csr", dtype=np.int64),
-                    np.concatenate([less[1], none]), sp.block_diag((less[2], one), format="csr", dtype=np.int64))  # fmt: skip
+            blocks = [[less[0], None], [-group, one]]
+            ways = sp.block_diag((less[2], one), format="csr", dtype=np.int64)
+            less = sp.bmat(blocks, format="csr", dtype=np.int64), np.concatenate([less[1], none]), ways
             left, room = np.concatenate([left, none]), np.concatenate([room, most])
             inside[member] = False
             inside, own = np.concatenate([inside, np.ones(len(many), bool)]), np.concatenate([own, many])

@@ -179,7 +179,11 @@ def _pairs_by_turns(d: Distances, total: NDArray[np.float64], around: Ints | Non
         return _solution(np.where(d.inside, 2 * x / np.maximum(1, room) - 1, 0.0), statements, room, kinds)
 
     for _ in range(BEGINNINGS if around is None else 1):
-        x = around if around is not None else _solution(draw.choice([-1, 1], len(room)) * between, statements, room, kinds)
+        x = (
+            around
+            if around is not None
+            else _solution(draw.choice([-1, 1], len(room)) * between, statements, room, kinds)
+        )
         apart = -1
         for _ in range(TURNS if around is None else 1):
             y = far(x) if len(x) else NONE
