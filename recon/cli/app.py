@@ -35,40 +35,25 @@ from recon.cli.releasing.policy import gate, policy
 from recon.cli.releasing.register import register
 from recon.cli.releasing.remedy import remedy
 from recon.cli.releasing.reporting import report
-from recon.cli.session import finish, open_release
+from recon.cli.session import ReleaseOptions, finish
 from recon.cli.studies.attack import attack_app
 from recon.cli.studies.learn import learn_app
 from recon.cli.studies.reproduce import reproduce
 from recon.io.console.guarding import GuardedTyper
 from recon.io.console.options import (
     Certificates,
-    Confidence,
-    ConventionName,
     Counter,
     Digits,
-    DomainFile,
-    Files,
-    Independent,
     Json,
-    KnownColumns,
-    KnownRows,
-    LabelName,
-    LearnerRule,
     Limit,
-    LogJson,
-    MaxCells,
-    Memory,
     Out,
     Population,
     ProfileFile,
-    Quiet,
-    RowsOf,
-    Seconds,
-    Seed,
     Truth,
     Views,
     WorldOut,
     with_limits,
+    with_options,
 )
 from recon.io.console.output import (
     DONE,
@@ -83,7 +68,6 @@ from recon.io.console.output import (
     print_json,
     print_lines,
     records,
-    working,
     write_table,
 )
 from recon.io.console.suggesting import asking
@@ -95,25 +79,17 @@ QuestionName = Annotated[
 ]
 
 
-def plan(
-    files: Files, question: QuestionName = None, domain: DomainFile = None, independent: Independent = False,
-    rows: KnownRows = None, known: KnownColumns = None, convention: ConventionName = None,
-    seconds: Seconds = None, memory: Memory = "1G",
-    max_cells: MaxCells = 200_000, confidence: Confidence = 0.95, json: Json = False, quiet: Quiet = False,
-    log_json: LogJson = False,
-) -> None:  # fmt: skip
+@with_options("rows", "known", "convention", "confidence")
+def plan(asked: ReleaseOptions, question: QuestionName = None) -> None:
     """Print which engines would be asked, in which order and why not others, and what is left to solve."""
     from recon.queries.questions.planning import QUESTIONS
     from recon.queries.questions.planning import plan as run
 
     if question is not None and question not in QUESTIONS:
         raise typer.BadParameter(f"--question is one of {', '.join(QUESTIONS)}, not '{question}'")
-    with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(
-            files, domain, independent, limits, confidence, rows, settle=False, known=known, several=True
-        )
-        found = run(release, question, convention, limits)
-    if json:
+    with asked.opened(settle=False, several=True) as (release, limits):
+        found = run(release, question, asked.convention, limits)
+    if asked.json:
         print_json(found.to_dict())
     else:
         print_lines(*found.lines())
@@ -198,27 +174,21 @@ for learner in learn_app.registered_commands:
 
 @app.command()
 @with_tables
-def count(
-    files: Files, domain: DomainFile = None, independent: Independent = False,
-    rows: KnownRows = None, known: KnownColumns = None, convention: ConventionName = None,
-    digits: Digits = 10_000, counter: Counter = None, learner: LearnerRule = "none", seconds: Seconds = None,
-    memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95, json: Json = False,
-    quiet: Quiet = False, log_json: LogJson = False,
-) -> None:  # fmt: skip
+@with_options("rows", "known", "convention", "learner", "confidence")
+def count(asked: ReleaseOptions, digits: Digits = 10_000, counter: Counter = None) -> None:
     """Count the possible worlds and measure the uncertainty left."""
     from recon.queries.measures.measures import measure
     from recon.readers.formats.drafts.suggesting import not_assessed_lines
     from recon.report.wording.headline import assumption_lines, doubts, worlds_lines
     from solvers.foundation.errors import EmptyConfidenceSet
 
-    with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence, rows, known=known, several=True)
+    with asked.opened(several=True) as (release, limits):
         try:
-            measures = measure(release, convention, limits)
+            measures = measure(release, asked.convention, limits)
         except EmptyConfidenceSet as error:
             from recon.release.auditing.auditing import emptiness
 
-            show_emptiness(emptiness(release, error, limits), json)
+            show_emptiness(emptiness(release, error, limits), asked.json)
             finish("empty")
         proved = None
         if measures.status == "unsat":
@@ -228,11 +198,11 @@ def count(
         counted = estimates_json(release, counter, digits, limits, measures.counted) if counter else []
         rule_json: dict[str, Any] = {}
         rule_lines: list[str] = []
-        if learner != "none" and measures.status != "unsat":
+        if asked.learner != "none" and measures.status != "unsat":
             from recon.cli.output.under_rule import count_rule
 
-            rule_json, rule_lines = count_rule(release, learner, limits)
-    if json:
+            rule_json, rule_lines = count_rule(release, asked.learner, limits)
+    if asked.json:
         from recon.report.wording.noise_report import count_json
 
         found = count_json(release, measures, digits)
@@ -260,49 +230,38 @@ def count(
 
 
 @app.command()
-def worlds(
-    files: Files, limit: Limit = 10, views: Views = False, domain: DomainFile = None,
-    independent: Independent = False, rows: KnownRows = None, known: KnownColumns = None,
-    convention: ConventionName = None, out: Out = None,
-    seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95,
-    json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
-) -> None:  # fmt: skip
+@with_options("rows", "known", "convention", "confidence")
+def worlds(asked: ReleaseOptions, limit: Limit = 10, views: Views = False, out: Out = None) -> None:
     """List possible worlds, each dataset once up to row order."""
     from recon.cli.output.streaming import write_worlds
     from recon.queries.questions.questions import worlds as run
 
-    with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence, rows, known=known, several=True)
-        notes, early = write_worlds(run(release, limit, convention, limits), views, out, json)
+    with asked.opened(several=True) as (release, limits):
+        notes, early = write_worlds(run(release, limit, asked.convention, limits), views, out, asked.json)
     ended_early(notes, early)
 
 
 @app.command()
+@with_options("rows", "known", "convention", "seed", "learner", "confidence")
 def sample(
-    files: Files, k: Annotated[int, typer.Option("-k", "--worlds", min=0, help="How many worlds.")] = 1,
-    seed: Seed = 0, views: Views = False, domain: DomainFile = None, independent: Independent = False,
-    rows: KnownRows = None, known: KnownColumns = None, convention: ConventionName = None, out: Out = None,
-    learner: LearnerRule = "none", seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
-    confidence: Confidence = 0.95, json: Json = False,
-    quiet: Quiet = False, log_json: LogJson = False,
+    asked: ReleaseOptions, k: Annotated[int, typer.Option("-k", "--worlds", min=0, help="How many worlds.")] = 1,
+    views: Views = False, out: Out = None,
 ) -> None:  # fmt: skip
     """Draw possible worlds, exactly uniform over the convention's worlds."""
     from recon.cli.output.streaming import write_worlds
     from recon.cli.output.under_rule import drawn_worlds
 
-    with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence, rows, known=known, several=True)
-        notes, early = write_worlds(drawn_worlds(release, k, seed, convention, learner, limits), views, out, json)
+    with asked.opened(several=True) as (release, limits):
+        drawn = drawn_worlds(release, k, asked.seed, asked.convention, asked.learner, limits)
+        notes, early = write_worlds(drawn, views, out, asked.json)
     ended_early(notes, early)
 
 
 @app.command()
+@with_options("rows", "known", "label", "seed", "confidence")
 def reconstruct(
-    files: Files, seed: Seed = 0, views: Views = False, domain: DomainFile = None, independent: Independent = False,
-    rows: KnownRows = None, known: KnownColumns = None, label: LabelName = None,
-    out: Out = None, truth: Truth = None, population: Population = None, certificates: Certificates = None,
-    seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95,
-    json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+    asked: ReleaseOptions, views: Views = False, out: Out = None, truth: Truth = None, population: Population = None,
+    certificates: Certificates = None,
 ) -> None:  # fmt: skip
     """Give back one most likely training set, and say whether it is the only one."""
     from recon.queries.certificates.certificate_format import certified_lines
@@ -313,15 +272,14 @@ def reconstruct(
     from recon.release.auditing.findings import check_truth
     from recon.report.wording.group_report import truth_json, truth_lines
 
-    with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence, rows, label, known=known, several=True)
-        real, people = (table_like(release, path, label) for path in (truth, population))
-        world = run(release, seed, limits)
+    with asked.opened(several=True) as (release, limits):
+        real, people = (table_like(release, path, asked.label) for path in (truth, population))
+        world = run(release, asked.seed, limits)
         proved = world_certificate(release, world, limits) if world.unique else None
         checked = None
         if real is not None:
-            checked = check_truth(release, real, people, measure(release, "multiset", limits), seed, limits)
-    if json:
+            checked = check_truth(release, real, people, measure(release, "multiset", limits), asked.seed, limits)
+    if asked.json:
         found: dict[str, Any] = {"unique": world.unique, "note": world.note, "rows": records(world.to_frame(views))}
         found |= {"assumptions": list(release.assumptions), **world.figures}
         (found["certificate"],) = stored_certificates([proved], certificates, out)
@@ -339,72 +297,57 @@ def reconstruct(
 
 @app.command()
 @with_tables
-def certify(
-    files: Files, profiles: ProfileFile, domain: DomainFile = None, independent: Independent = False,
-    rows: KnownRows = None, known: KnownColumns = None, label: LabelName = None, of: RowsOf = None,
-    convention: ConventionName = None, learner: LearnerRule = "none", out: Out = None,
-    certificates: Certificates = None, seconds: Seconds = None,
-    memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95,
-    json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
-) -> None:  # fmt: skip
+@with_options("rows", "known", "label", "of_rows", "convention", "learner", "confidence")
+def certify(asked: ReleaseOptions, profiles: ProfileFile, out: Out = None, certificates: Certificates = None) -> None:
     """Say for each profile whether it certainly, possibly or certainly not is among the rows."""
     from recon.queries.questions.line_proofs import line_proofs
     from recon.queries.questions.questions import certify as run
     from recon.readers.frames.naming import table_like
     from recon.readers.frames.selections import with_rows_of
 
-    with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence, rows, label, known=known, several=True)
-        people = with_rows_of(release, table_like(release, profiles, label), of)
-        if learner != "none":
+    with asked.opened(several=True) as (release, limits):
+        people = with_rows_of(release, table_like(release, profiles, asked.label), asked.of_rows)
+        if asked.learner != "none":
             from recon.cli.output.under_rule import show_under_rule
 
-            found = show_under_rule(release, people, learner, convention, limits, out, json)
+            found = show_under_rule(release, people, asked.learner, asked.convention, limits, out, asked.json)
             finish("unknown" if found["verdict"].isin(["unknown", "outside"]).any() else "exact")
-        found = run(release, people, convention, limits, certificates=True if certificates else None)
-        proofs = line_proofs(release, people, found, limits, bool(certificates)) if json else None
+        found = run(release, people, asked.convention, limits, certificates=True if certificates else None)
+        proofs = line_proofs(release, people, found, limits, bool(certificates)) if asked.json else None
     show_verdicts(found, people, out, proofs, release, certificates)
     finish("unknown" if found["verdict"].isin(["unknown", "outside"]).any() else "exact")
 
 
 @app.command()
+@with_options("rows", "known", "label", "of_rows", "convention", "confidence")
 def attribute(
-    files: Files, profiles: ProfileFile,
-    sensitive: Annotated[str, typer.Option("--sensitive", help="The attribute or column to infer.")],
-    domain: DomainFile = None, independent: Independent = False,
-    rows: KnownRows = None, known: KnownColumns = None, label: LabelName = None, of: RowsOf = None,
-    convention: ConventionName = None, out: Out = None,
-    seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
-    confidence: Confidence = 0.95, json: Json = False,
-    quiet: Quiet = False, log_json: LogJson = False,
+    asked: ReleaseOptions, profiles: ProfileFile,
+    sensitive: Annotated[str, typer.Option("--sensitive", help="The attribute or column to infer.")], out: Out = None,
 ) -> None:  # fmt: skip
     """Infer a sensitive column of people known to be in the data from partial profiles."""
     from recon.queries.questions.questions import attribute as run
     from recon.readers.frames.naming import table_like
 
-    with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence, rows, label, known=known, several=True)
-        found = run(release, table_like(release, profiles, label), sensitive, convention, limits, label, of)
-    show(found, out, json, release)
+    with asked.opened(several=True) as (release, limits):
+        people = table_like(release, profiles, asked.label)
+        found = run(release, people, sensitive, asked.convention, limits, asked.label, asked.of_rows)
+    show(found, out, asked.json, release)
     finish("unknown" if found.attrs.get("outside") else found.attrs["status"])
 
 
 @app.command()
+@with_options("rows", "known", "of_rows", "convention", "confidence")
 def bound(
-    files: Files, where: Annotated[str, typer.Option("--where", help='Condition, e.g. \'{"age": {"below": 25}}\'.')],
+    asked: ReleaseOptions,
+    where: Annotated[str, typer.Option("--where", help='Condition, e.g. \'{"age": {"below": 25}}\'.')],
     of: Annotated[
         str | None, typer.Option("--of", help="A numeric column: its mean (0/1: a share); a,b: their correlation.")
     ] = None,
     attained: Annotated[
         str | None, typer.Option("--attained", help="Write a world that attains the least (min) or greatest (max).")
     ] = None,
-    domain: DomainFile = None, independent: Independent = False,
-    rows: KnownRows = None, known: KnownColumns = None, rows_of: RowsOf = None,
-    convention: ConventionName = None, out: WorldOut = None,
-    seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
-    confidence: Confidence = 0.95, json: Json = False,
-    quiet: Quiet = False, log_json: LogJson = False,
-) -> None:  # fmt: skip
+    out: WorldOut = None,
+) -> None:
     """Bound a count, a mean, a share or a correlation of the rows that meet a condition over all worlds."""
     from recon.queries.bounds.bounding import bound as run
     from recon.readers.frames.selections import of_rows
@@ -415,12 +358,11 @@ def bound(
         raise typer.BadParameter(f"--of is one name, or two with a comma (age or age,income), not {of!r}")
     if attained not in {None, "min", "max"}:
         raise typer.BadParameter(f"--attained is min or max, not '{attained}'")
-    with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence, rows, known=known, several=True)
-        here = _parse_where(where) | ({} if rows_of is None else of_rows(release, rows_of))
-        found = run(release, here, named, convention=convention, limits=limits)
+    with asked.opened(several=True) as (release, limits):
+        here = _parse_where(where) | ({} if asked.of_rows is None else of_rows(release, asked.of_rows))
+        found = run(release, here, named, convention=asked.convention, limits=limits)
         world = None if attained is None else extreme_world(found, attained == "max")
-    if json:
+    if asked.json:
         print_json(bound_json(found))
     else:
         print_lines(*bound_line(found, of).split("\n"))
@@ -430,21 +372,14 @@ def bound(
 
 
 @app.command()
-def table(
-    files: Files, domain: DomainFile = None, independent: Independent = False, rows: KnownRows = None,
-    known: KnownColumns = None, out: Out = None,
-    seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
-    confidence: Confidence = 0.95, json: Json = False,
-    quiet: Quiet = False, log_json: LogJson = False,
-) -> None:  # fmt: skip
+@with_options("rows", "known", "confidence")
+def table(asked: ReleaseOptions, out: Out = None) -> None:
     """Print the probabilistic dataset: per training row the values each attribute can still have."""
     from recon.queries.questions.probabilistic import table as run
 
-    with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        found = run(
-            open_release(files, domain, independent, limits, confidence, rows, known=known, several=True), limits
-        )
-    if json:
+    with asked.opened(several=True) as (release, limits):
+        found = run(release, limits)
+    if asked.json:
         print_json(records(found), out, private=True)
     else:
         write_table(found, out, private=True)

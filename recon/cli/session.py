@@ -3,10 +3,27 @@
 from __future__ import annotations
 
 import gc
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from recon.io.console.options import (
+    CommonOptions,
+    Confidence,
+    ConventionName,
+    DomainFile,
+    Files,
+    Independent,
+    KnownColumns,
+    KnownRows,
+    LabelName,
+    LearnerRule,
+    RowsOf,
+    Seed,
+)
 from recon.io.console.output import ended_at_once, of_status
 
 if TYPE_CHECKING:
@@ -90,3 +107,34 @@ def open_release(
 def finish(status: str) -> None:
     """End with the exit code of a status."""
     raise typer.Exit(of_status(status))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseOptions(CommonOptions):
+    """The options of every command that asks about a release, each with its default: the files, and how to read them.
+
+    A command has those in `recon.io.console.options.COMMON` and those that it names (`with_options`).
+    """
+
+    files: Files
+    domain: DomainFile = None
+    independent: Independent = False
+    rows: KnownRows = None
+    known: KnownColumns = None
+    label: LabelName = None
+    of_rows: RowsOf = None
+    convention: ConventionName = None
+    seed: Seed = 0
+    learner: LearnerRule = "none"
+    confidence: Confidence = 0.95
+
+    def release(self, limits: Limits, **more: Any) -> EncodedRelease:
+        """Return the release of the files; `more`: of `open_release`, in place of what the options say too."""
+        asked = {"confidence": self.confidence, "rows": self.rows, "label": self.label, "known": self.known} | more
+        return open_release(self.files, self.domain, self.independent, limits, **asked)
+
+    @contextmanager
+    def opened(self, **more: Any) -> Iterator[tuple[EncodedRelease, Limits]]:
+        """Yield the release and the limits, see `release` and `working`."""
+        with self.working() as limits:
+            yield self.release(limits, **more), limits

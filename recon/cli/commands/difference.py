@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recon.cli.session import finish
-from recon.io.console.options import DomainFile, Json, LabelName, LogJson, MaxCells, Memory, Quiet, Seconds
-from recon.io.console.output import print_json, print_lines, records, working
+from recon.io.console.options import (
+    CommonOptions,
+    DomainFile,
+    LabelName,
+    with_options,
+)
+from recon.io.console.output import print_json, print_lines, records
 
 if TYPE_CHECKING:
     from recon.queries.versions.difference import Difference, RowsOfType
@@ -29,21 +34,21 @@ Added = Annotated[int | None, typer.Option("--added", min=0, help="How many rows
 Asked = Annotated[str | None, typer.Option("--profiles", help="People who are asked about: whether they left.")]
 
 
+@with_options()
 def difference(
-    before: Before, after: After, removed: Removed = None, added: Added = None, profiles: Asked = None,
-    domain: DomainFile = None, label: LabelName = None, seconds: Seconds = None, memory: Memory = "1G",
-    max_cells: MaxCells = 200_000, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+    asked: CommonOptions, before: Before, after: After, removed: Removed = None, added: Added = None,
+    profiles: Asked = None, domain: DomainFile = None, label: LabelName = None,
 ) -> None:  # fmt: skip
     """Say who left between two versions of a model, who came, and what both reveal of those who stayed."""
     from recon.queries.versions.difference import difference as run
     from recon.readers.frames.selections import read_table
     from recon.readers.loading.loading import read_domain
 
-    with working(seconds, memory, max_cells, quiet, log_json) as limits:
+    with asked.working() as limits:
         declared = None if domain is None else read_domain(domain, label, lenient=True, limits=limits)
         people = None if profiles is None else read_table(profiles, limits)
         found = run(before, after, removed, added, people, declared, limits)
-        document = _json_of(found, limits) if json else None
+        document = _json_of(found, limits) if asked.json else None
     if document is not None:
         print_json(document)
     else:

@@ -7,23 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recon.cli.session import finish, open_release
+from recon.cli.session import ReleaseOptions, finish
 from recon.io.console.options import (
-    Confidence,
-    DomainFile,
-    Files,
-    Independent,
-    Json,
-    KnownRows,
-    LabelName,
-    LogJson,
-    MaxCells,
-    Memory,
     Out,
-    Quiet,
-    Seconds,
+    with_options,
 )
-from recon.io.console.output import print_json, print_lines, records, working, write_table
+from recon.io.console.output import print_json, print_lines, records, write_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,27 +30,24 @@ Within = Annotated[
 ]
 
 
+@with_options("rows", "label", "confidence")
 def labels(
-    files: Files, known: EverybodysFeatures, truth: TrueLabels = None, within: Within = None,
-    domain: DomainFile = None, independent: Independent = False, rows: KnownRows = None, label: LabelName = None,
-    out: Out = None, seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
-    confidence: Confidence = 0.95, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
-) -> None:  # fmt: skip
+    asked: ReleaseOptions, known: EverybodysFeatures, truth: TrueLabels = None, within: Within = None, out: Out = None
+) -> None:
     """Infer the label (of a regression: the target) of everybody whose features are known."""
     from recon.queries.questions.labels import beside_truth, is_regression, target_truth, targets
     from recon.queries.questions.labels import labels as run
     from recon.readers.frames.selections import read_table
     from recon.report.wording.headline import assumption_lines
 
-    with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence, rows, label, known=known)
+    with asked.opened(known=known) as (release, limits):
         number = is_regression(release)
         if within is not None and not number:
             raise typer.BadParameter("--targets-within is for models of a number, this one has classes")
         found = targets(release, within, limits) if number else run(release, limits)
         true = None if truth is None else read_table(truth)
-        beside = None if true is None else (target_truth if number else beside_truth)(release, found, true, label)
-    if json:
+        beside = None if true is None else (target_truth if number else beside_truth)(release, found, true, asked.label)
+    if asked.json:
         said = {key: found.attrs[key] for key in ("status", "assumptions", "notes")}
         print_json({"rows": records(found), **said, **({} if beside is None else {"truth": beside})}, out, private=True)
     else:

@@ -9,25 +9,14 @@ from typing import Annotated, Any
 
 import typer
 
-from recon.cli.session import open_release
+from recon.cli.session import ReleaseOptions
 from recon.io.console.options import (
-    Confidence,
-    DomainFile,
-    Files,
-    Independent,
-    Json,
-    KnownRows,
-    LogJson,
-    MaxCells,
-    Memory,
     Out,
-    Quiet,
     ReleaseOut,
-    Seconds,
-    Seed,
     known_epsilons,
+    with_options,
 )
-from recon.io.console.output import INCONCLUSIVE, print_json, print_lines, records, working, write_table, write_text
+from recon.io.console.output import INCONCLUSIVE, print_json, print_lines, records, write_table, write_text
 
 PriorName = Annotated[str, typer.Option("--prior", help="counts or worlds: what is thought before the release.")]
 
@@ -39,12 +28,11 @@ def _known_prior(name: str) -> Any:
     return name
 
 
+@with_options("rows", "seed")
 def posterior(
-    files: Files, prior: PriorName = "counts",
+    asked: ReleaseOptions, prior: PriorName = "counts",
     draws: Annotated[int, typer.Option("--draws", min=4, help="Draws, where the posterior is sampled.")] = 2_000,
-    seed: Seed = 0, domain: DomainFile = None, independent: Independent = False, rows: KnownRows = None,
-    out: Out = None, seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
-    json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+    out: Out = None,
 ) -> None:  # fmt: skip
     """Say what noisy counts tell about the true counts: exact for one tree or rule list, else sampled."""
     from recon.queries.noisy.likely_worlds import sampled
@@ -54,13 +42,12 @@ def posterior(
     from recon.report.wording.noise_report import posterior_json, posterior_lines
 
     chosen = _known_prior(prior)
-    with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, rows=rows, settle=False)
+    with asked.opened(settle=False) as (release, limits):
         if release.noisy and not single(release):
-            _show_sampled(sampled(release, draws, seed, limits), json, out)
+            _show_sampled(sampled(release, draws, asked.seed, limits), asked.json, out)
             return
         found = run(release, chosen, limits)
-    if json:
+    if asked.json:
         counts = records(found.counts)
         print_json(posterior_json(found) | {"counts": counts, "assumptions": _law_alone(release.assumptions)}, out)
         return
@@ -96,11 +83,8 @@ def _show_sampled(found: Any, json: bool, out: str | None) -> None:
     )
 
 
-def denoise(
-    files: Files, domain: DomainFile = None, independent: Independent = False, rows: KnownRows = None,
-    out: ReleaseOut = None, confidence: Confidence = 0.95, seconds: Seconds = None, memory: Memory = "1G",
-    max_cells: MaxCells = 200_000, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
-) -> None:  # fmt: skip
+@with_options("rows", "confidence")
+def denoise(asked: ReleaseOptions, out: ReleaseOut = None) -> None:
     """Write consistent counts: whole numbers that add up and make the published noise most likely.
 
     With --json the release file stands under "release", beside its log-likelihood, the bound on it and the gap.
@@ -109,12 +93,11 @@ def denoise(
     from recon.readers.formats.release.writing import dump, not_covered, release_json
     from solvers.statements.release import RowCount
 
-    with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence, rows, settle=False)
+    with asked.opened(settle=False) as (release, limits):
         found = run(release, limits)
     written = release_json(found.domain, found.models, RowCount(found.rows, found.rows))
     figures = found.found.figures() | {"rows": found.rows, "noise_taken_out": found.moved}
-    if json:
+    if asked.json:
         print_json(figures | {"assumptions": _law_alone(release.assumptions), "release": written}, out)
     else:
         write_text(dump(written), out)
@@ -127,14 +110,13 @@ def denoise(
     print_lines("these are most likely counts, not the true ones: never audit them as exact", file=sys.stderr)
 
 
+@with_options("seed")
 def sweep(
-    files: Files,
+    asked: ReleaseOptions,
     epsilon: Annotated[str, typer.Option("--epsilon", help="Privacy budgets, with commas.")] = "0.1,0.5,1,2,5,10",
     draws: Annotated[int, typer.Option("--draws", min=20, help="Draws of the noise per epsilon.")] = 20,
     neighbours: Annotated[str, typer.Option("--neighbours", help="add_remove or replace.")] = "add_remove",
-    prior: PriorName = "counts", seed: Seed = 0, domain: DomainFile = None, independent: Independent = False,
-    out: Out = None, seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
-    json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+    prior: PriorName = "counts", out: Out = None,
 ) -> None:  # fmt: skip
     """Say what noise buys: an exact tree or rule list with noise for several epsilons, quantiles over many draws."""
     from recon.queries.measures.sweeping import sweep as run
@@ -143,10 +125,9 @@ def sweep(
     if neighbours not in {"add_remove", "replace"}:
         raise typer.BadParameter(f"neighbours are add_remove or replace, not '{neighbours}'")
     relation: Any = neighbours
-    with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, settle=False)
-        found = run(release, budgets, draws, seed, relation, chosen, limits)
-    if json:
+    with asked.opened(settle=False) as (release, limits):
+        found = run(release, budgets, draws, asked.seed, relation, chosen, limits)
+    if asked.json:
         lines = records(found)
         lines[-1]["epsilon"] = None  # no noise: JSON has no infinity
         print_json({"sweep": lines, **found.attrs}, out)

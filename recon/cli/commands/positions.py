@@ -7,26 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recon.cli.session import finish, open_release
+from recon.cli.session import ReleaseOptions, finish
 from recon.io.console.options import (
     BUDGET,
     Certificates,
-    Confidence,
-    DomainFile,
-    Independent,
-    Json,
     KnownByPosition,
-    KnownRows,
-    LabelName,
-    LogJson,
-    MaxCells,
-    Memory,
     Out,
-    Quiet,
-    Seconds,
     suffix,
+    with_options,
 )
-from recon.io.console.output import print_json, print_lines, working, write_table
+from recon.io.console.output import print_json, print_lines, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +24,6 @@ if TYPE_CHECKING:
 
     from recon.queries.located.placed_rows import PlacedRows
 
-Files = Annotated[list[str], typer.Argument(metavar="FILE...", help="Model or release file; - for standard input.")]
 Learner = Annotated[
     str, typer.Option("--learner", help="What to assume of the learner: none, or midpoints (best splits lie halfway).")
 ]
@@ -52,12 +41,10 @@ WhichColumns = Annotated[
 ]
 
 
+@with_options("rows", "label", "confidence", seconds=BUDGET)
 def positions(
-    files: Files, learner: Learner = "none", ranges: RangesFile = None, truth: TrueRows = None,
-    known: KnownByPosition = None, which: WhichColumns = False, domain: DomainFile = None,
-    independent: Independent = False, rows: KnownRows = None, label: LabelName = None, out: Out = None,
-    certificates: Certificates = None, seconds: Seconds = BUDGET, memory: Memory = "1G", max_cells: MaxCells = 200_000,
-    confidence: Confidence = 0.95, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+    asked: ReleaseOptions, learner: Learner = "none", ranges: RangesFile = None, truth: TrueRows = None,
+    known: KnownByPosition = None, which: WhichColumns = False, out: Out = None, certificates: Certificates = None,
 ) -> None:  # fmt: skip
     """Give back, row by row of the training file, what is proved: label, values, intervals."""
     from recon.cli.output.printing import stored_certificates
@@ -79,22 +66,21 @@ def positions(
 
     if learner not in LEARNERS:
         raise typer.BadParameter(f"there is no learner '{learner}': choose {' or '.join(LEARNERS)}")
-    with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence, rows, label)
-        release = release if known is None else with_known_positions(release, known, label)
-        real = table_like(release, truth, label)
+    with asked.opened() as (as_read, limits):
+        release = as_read if known is None else with_known_positions(as_read, known, asked.label)
+        real = table_like(release, truth, asked.label)
         if which and real is None:
             raise typer.BadParameter("--which-columns needs the training rows: --truth FILE")
         found = position_results(release, learner, ranges, limits)
         opens = which_columns(release, real, limits) if which and real is not None else None
         beside = None if real is None else compared(found, real)
-        proved = position_certificate(release, limits) if json or certificates else None
+        proved = position_certificate(release, limits) if asked.json or certificates else None
     frame = found.to_frame()
     frame.attrs.update(attributes(found) | ({} if beside is None else {"truth": beside}))
     (frame.attrs["certificate"],) = stored_certificates([proved], certificates, out)
     if opens is not None:
         frame.attrs["which_columns"] = [one.to_dict() for one in opens]
-    if json:
+    if asked.json:
         print_json(position_json(frame) | {"limits": limits_json(limits)}, out, private=True)
     else:
         proof = certified_lines(proved) if certificates else []

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recon.cli.output.printing import with_tables
-from recon.cli.session import open_release
+from recon.cli.session import ReleaseOptions, open_release
 from recon.io.console.options import (
-    Confidence,
     DomainFile,
     Independent,
     Json,
@@ -20,11 +19,9 @@ from recon.io.console.options import (
     KnownRows,
     LearnerRule,
     LogJson,
-    MaxCells,
-    Memory,
     Quiet,
-    Seconds,
     known_size,
+    with_options,
 )
 from recon.io.console.output import DONE, INCONCLUSIVE, VIOLATED, print_json, print_lines, working
 from solvers.foundation.displayed import quote
@@ -159,8 +156,9 @@ class _Format(StrEnum):
     GRAPHML = "graphml"
 
 
+@with_options("confidence")
 def export(
-    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Release file; - for standard input.")],
+    asked: ReleaseOptions,
     to: Annotated[
         _Format | None, typer.Option("--to", help="dimacs, opb, mps, cpsat, or graphml (the interaction graph).")
     ] = None,
@@ -178,9 +176,7 @@ def export(
         str | None, typer.Option("--solution", help="What a solver printed for an exported file: give back its rows.")
     ] = None,
     map_file: Annotated[str | None, typer.Option("--map", help="Of --solution: the map that stands beside it.")] = None,
-    domain: DomainFile = None, independent: Independent = False, seconds: Seconds = None, memory: Memory = "1G",
-    max_cells: MaxCells = 200_000, confidence: Confidence = 0.95, quiet: Quiet = False, log_json: LogJson = False,
-) -> None:  # fmt: skip
+) -> None:
     """Write the release for other solvers and counters, with the map back, or turn their solution into rows."""
     if (solution is None) != (map_file is None):
         raise typer.BadParameter(
@@ -200,8 +196,7 @@ def export(
     from recon.models.exporting import export as run
     from recon.models.exporting import restored
 
-    with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence, settle=False, several=True)
+    with asked.opened(settle=False, several=True) as (release, limits):
         if solution is not None and map_file is not None:
             from recon.cli.output.streaming import write_worlds
 

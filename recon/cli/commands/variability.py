@@ -11,19 +11,13 @@ import typer
 
 from recon.cli.session import finish
 from recon.io.console.options import (
-    Cluster,
+    CommonOptions,
     Confidence,
-    Json,
-    LogJson,
-    Memory,
     Out,
-    Quiet,
-    Seconds,
     Seed,
-    Workers,
-    within_machine,
+    with_options,
 )
-from recon.io.console.output import print_json, print_lines, working, write_table
+from recon.io.console.output import print_json, print_lines, write_table
 
 if TYPE_CHECKING:
     from recon.queries.tables.tables import Tables
@@ -67,12 +61,12 @@ Order = Annotated[
 Proofs = Annotated[bool, typer.Option("--proofs", help="With --json: certificates of widths, for recon verify.")]
 
 
+@with_options("workers", "dask", without={"max_cells": 1})
 def variability(
-    files: TableFiles, schema: OverSchema = None, by: By = None, around: Around = None, relaxed: Relaxed = False,
-    without: LeftOut = None, alone: Alone = False, count: Counted = False, proofs: Proofs = False,
-    order: Order = False, noise: Noise = None, confidence: Confidence = 0.95, seed: Seed = 0, store: Store = None,
-    out: Out = None, seconds: Seconds = None, memory: Memory = "1G", workers: Workers = 1, dask: Cluster = None,
-    json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+    asked: CommonOptions, files: TableFiles, schema: OverSchema = None, by: By = None, around: Around = None,
+    relaxed: Relaxed = False, without: LeftOut = None, alone: Alone = False, count: Counted = False,
+    proofs: Proofs = False, order: Order = False, noise: Noise = None, confidence: Confidence = 0.95, seed: Seed = 0,
+    store: Store = None, out: Out = None,
 ) -> None:  # fmt: skip
     """Say per smallest area how different two data sets with the same tables can be; 0: it is the only one."""
     from recon.queries.tables.variability import FOUND, LEFT_OUT, NOISY, TriedNoise, difference, lines_of
@@ -83,14 +77,14 @@ def variability(
                    "--count": count, "--proofs": proofs, "--noise": noise, "--store": store, "--out": out}  # fmt: skip
         if given := [name for name, value in further.items() if value]:
             raise typer.BadParameter(f"--order is about tables, {given[0]} about widths: run recon variability twice")
-        _order(files, schema, seconds, memory, json, quiet, log_json)
+        _order(files, schema, asked)
         return
     if by not in {None, "area"}:
         raise typer.BadParameter(f"--by is 'area', not '{by}'")
-    if proofs and not json:
+    if proofs and not asked.json:
         raise typer.BadParameter("--proofs adds certificates to the JSON: give --json, too")
-    with working(seconds, memory, 1, quiet, log_json) as whole:
-        limits = within_machine(whole, workers, dask)
+    with asked.working() as whole:
+        limits = asked.within_machine(whole)
         tables, names = _tables_of(files), _names(schema)
         people: Any = around
         if around not in {None, FOUND}:
@@ -99,15 +93,15 @@ def variability(
             people = read_table(around, limits)
         left_out = [] if without is None else [name.strip() for name in without.split(",")]
         tried = None if noise is None else TriedNoise.parse(noise, left_out, confidence, seed)
-        asked: dict[str, Any] = {"schema": names, "around": people, "coupled": not alone, "limits": limits}
+        about: dict[str, Any] = {"schema": names, "around": people, "coupled": not alone, "limits": limits}
         more: dict[str, Any] = {"relaxed": relaxed, "proofs": proofs, "count": count}
-        found = run(tables, store=store, **asked, **more)
+        found = run(tables, store=store, **about, **more)
         beside = noisy = None
         if tried is not None:
-            noisy = run(tables, noise=tried, store=None if store is None else f"{store}.noise", **asked)
+            noisy = run(tables, noise=tried, store=None if store is None else f"{store}.noise", **about)
         if left_out:
             kept = None if store is None else f"{store}.without"
-            beside = run(tables, without=left_out, store=kept, **asked, **more)
+            beside = run(tables, without=left_out, store=kept, **about, **more)
     summary: dict[str, Any] = {"kind": "variability", "status": found.status, "schema": names,
                                "all_tables": found.summary(), "assumptions": list(found.assumptions)}  # fmt: skip
     if beside is not None:
@@ -118,7 +112,7 @@ def variability(
                     "areas_with_noise": noisy.records()}  # fmt: skip
     if out is not None:
         write_table(found.to_frame(), out, private=True)
-    if json:
+    if asked.json:
         proved = {"certificates": [*found.proofs, *(beside.proofs if beside else ())]} if proofs else {}
         print_json(summary | {"areas": found.records()} | proved)
     else:
@@ -148,14 +142,12 @@ def _names(schema: str | None) -> list[str] | None:
     return None if schema is None else [name.strip() for name in schema.split(",") if name.strip()]
 
 
-def _order(
-    files: list[str], schema: str | None, seconds: Any, memory: str, json: bool, quiet: bool, log_json: bool
-) -> None:
+def _order(files: list[str], schema: str | None, asked: CommonOptions) -> None:
     """Print the tables in the order in which they are left out, and what that changes."""
     from recon.queries.tables.variability import order_of
     from solvers.foundation.errors import ReleaseError
 
-    with working(seconds, memory, 1, quiet, log_json) as limits:
+    with asked.working() as limits:
         tables = _tables_of(files)
         named = {c.table for c in tables.cells if c.table}
         if len(named) < 2:
@@ -164,7 +156,7 @@ def _order(
         found = list(order_of(tables, _names(schema), limits))
         whole = len(found) + 1 >= len(named)
     status = "exact" if whole else "unknown"
-    if json:
+    if asked.json:
         keys = ("table", "certain_with", "certain_without")
         print_json({"kind": "order", "status": status, "tables": [dict(zip(keys, x, strict=True)) for x in found]})
     else:

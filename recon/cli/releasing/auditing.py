@@ -3,44 +3,27 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from recon.cli.output.printing import with_other_answers, with_tables
 from recon.cli.releasing.reporting import ended, ending, policy_of
-from recon.cli.session import open_release
+from recon.cli.session import ReleaseOptions, open_release
 from recon.io.console.options import (
     BUDGET,
-    Cluster,
-    Confidence,
-    ConventionName,
     Digits,
-    DomainFile,
-    Files,
-    Independent,
-    Json,
-    KnownColumns,
-    KnownRows,
-    LabelName,
-    LearnerRule,
-    LogJson,
-    MaxCells,
-    Memory,
     PolicyFile,
     Population,
-    Quiet,
     Remedies,
     ReportOut,
-    Seconds,
-    Seed,
     Truth,
     WithoutNoise,
-    Workers,
     suffix,
-    within_machine,
+    with_options,
 )
-from recon.io.console.output import print_lines, working, write_text
+from recon.io.console.output import print_lines, write_text
 from recon.io.console.suggesting import command_line
 from recon.io.files.opening import files_opened_once
 
@@ -72,16 +55,14 @@ ShowRows = Annotated[bool, typer.Option("--show-rows", help="Values of single pe
 
 @with_tables
 @with_other_answers
+@with_options(
+    "rows", "known", "label", "convention", "seed", "learner", "confidence", "workers", "dask", seconds=BUDGET
+)
 def audit(
-    files: Files, policy: PolicyFile = None, register: Register = None, removed: Removed = None, added: Added = None,
-    profiles: Profiles = None, data: Data = None,
-    label: LabelName = None, protected: Protected = None, show_rows: ShowRows = False, remedies: Remedies = False,
-    domain: DomainFile = None, independent: Independent = False, rows: KnownRows = None, known: KnownColumns = None,
-    convention: ConventionName = None, truth: Truth = None, population: Population = None, seed: Seed = 0,
-    learner: LearnerRule = "none", digits: Digits = 10_000, out: ReportOut = None,
-    seconds: Seconds = BUDGET, memory: Memory = "1G",
-    max_cells: MaxCells = 200_000, confidence: Confidence = 0.95, without_noise: WithoutNoise = None,
-    workers: Workers = 1, dask: Cluster = None, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+    asked: ReleaseOptions, policy: PolicyFile = None, register: Register = None, removed: Removed = None,
+    added: Added = None, profiles: Profiles = None, data: Data = None, protected: Protected = None,
+    show_rows: ShowRows = False, remedies: Remedies = False, truth: Truth = None, population: Population = None, digits: Digits = 10_000, out: ReportOut = None,
+    without_noise: WithoutNoise = None,
 ) -> None:  # fmt: skip
     """Report what a release gives away, what would help, and whether it may be released under a policy."""
     from recon.readers.frames.naming import table_like
@@ -99,30 +80,33 @@ def audit(
             "--removed and --added are numbers since the last release of --register: give that too"
         )
     chosen = policy_of(policy)
-    with working(seconds, memory, max_cells, quiet, log_json) as whole, kept_open(), files_opened_once():
-        limits = within_machine(whole, workers, dask)
-        domain = domain or _registered_domain(register)
-        release = open_release(files, domain, independent, limits, confidence, rows, label, settle=False, known=known)
+    form = ".json" if asked.json else suffix(out)
+    with asked.working() as whole, kept_open(), files_opened_once():
+        limits = asked.within_machine(whole)
+        asked = replace(asked, domain=asked.domain or _registered_domain(register))
+        domain, label = asked.domain, asked.label
+        release = asked.release(limits, settle=False)
         if release.rows.high is None:  # nothing can be counted, but something is said
             stated = open_report(strengthened_release(release, limits), chosen, limits, command_line())
             violated = stated.assessment is not None and stated.assessment.outcome == "violated"
-            if violated or not json:
-                write_text(stated.written_as(".json" if json else suffix(out), digits), out, private=True)
+            if violated or not asked.json:
+                write_text(stated.written_as(form, digits), out, private=True)
             if violated:  # by what was published, whatever the number of rows is
                 raise typer.Exit(ended(stated, bool(out)))
-        real, people, asked, given = (table_like(release, path, label) for path in (truth, population, profiles, data))
+        real, people, known, given = (table_like(release, path, label) for path in (truth, population, profiles, data))
         table = domain if domain is not None and release.statements.bags and is_table(domain) else None
-        exact = None if without_noise is None else open_release([without_noise], domain, independent, limits)
-        report = run(release, chosen, convention=convention, truth=real, population=people, without_noise=exact,
-                     limits=limits, seed=seed, remedies=remedies, profiles=asked, data=given, protected=protected,
-                     show_rows=show_rows, register=register, removed=removed, added=added, learner=learner,
+        exact = None if without_noise is None else open_release([without_noise], domain, asked.independent, limits)
+        report = run(release, chosen, convention=asked.convention, truth=real, population=people, without_noise=exact,
+                     limits=limits, seed=asked.seed, remedies=remedies, profiles=known, data=given, protected=protected,
+                     show_rows=show_rows, register=register, removed=removed, added=added,
+                     learner=asked.learner,
                      domain_rows=table_like(release, table, label),
                      domain=_declared(domain, label) if register else None, command=command_line())  # fmt: skip
     with ending(ended(report, bool(out))):
-        write_text(report.written_as(".json" if json else suffix(out), digits), out, private=True)
-        if not json and out is None:
+        write_text(report.written_as(form, digits), out, private=True)
+        if not asked.json and out is None:
             print_lines(limits_line(limits), file=sys.stderr)
-        if report.findings.empty is not None and (json or out):
+        if report.findings.empty is not None and (asked.json or out):
             print_lines(f"recon: {report.findings.empty.found}", file=sys.stderr)
 
 

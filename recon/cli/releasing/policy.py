@@ -13,15 +13,12 @@ import typer
 from recon.cli.releasing.reporting import ending
 from recon.io.console.guarding import same_file
 from recon.io.console.options import (
+    CommonOptions,
     Confidence,
     DomainFile,
     Json,
-    LogJson,
-    MaxCells,
-    Memory,
-    Quiet,
-    Seconds,
     Seed,
+    with_options,
     written_as,
 )
 from recon.io.console.output import (
@@ -31,7 +28,6 @@ from recon.io.console.output import (
     print_error,
     print_json,
     print_lines,
-    working,
     write_text,
 )
 from recon.io.files.opening import files_opened_once
@@ -114,10 +110,10 @@ class Gate:
     why: str = ""
 
 
+@with_options()
 def gate(
-    files: Gated, policy: ByPolicy, domain: DomainFile = None, sarif: SarifOut = None, junit: JunitOut = None,
-    json: Json = False, seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
-    confidence: Confidence = 0.95, seed: Seed = 0, quiet: Quiet = False, log_json: LogJson = False,
+    asked: CommonOptions, files: Gated, policy: ByPolicy, domain: DomainFile = None, sarif: SarifOut = None,
+    junit: JunitOut = None, confidence: Confidence = 0.95, seed: Seed = 0,
 ) -> None:  # fmt: skip
     """Audit each model by itself against a policy; exit code 1 if one violates it, else 3, 5 or 4, 0 if all meet it."""
     from recon.release.policies.policy import read_policy
@@ -128,14 +124,14 @@ def gate(
     demanded = read_policy(policy)  # before any model is opened
     found = []
     for file in files:
-        with working(seconds, memory, max_cells, quiet, log_json) as limits, files_opened_once():
-            found.append(_gated(file, domain, demanded, limits, confidence, seed, len(files) == 1 or json))
-        if not json:
+        with asked.working() as limits, files_opened_once():
+            found.append(_gated(file, domain, demanded, limits, confidence, seed, len(files) == 1 or asked.json))
+        if not asked.json:
             print_lines(found[-1].line if len(files) == 1 else _short_line(found[-1]))
-    if not json and len(files) > 1:
+    if not asked.json and len(files) > 1:
         print_lines(*_summary(found, policy))
     with ending(gravest(one.code for one in found)):
-        if json:
+        if asked.json:
             print_json([_gate_json(one) for one in found])
         _write_results(found, sarif, junit)
 

@@ -11,8 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recon.cli.session import open_release
-from recon.io.console.options import BUDGET, DomainFile, Json, LogJson, MaxCells, Memory, Quiet, Seconds, Seed, suffix
-from recon.io.console.output import INCONCLUSIVE, VIOLATED, print_json, print_lines, working
+from recon.io.console.options import (
+    BUDGET,
+    CommonOptions,
+    DomainFile,
+    Seed,
+    suffix,
+    with_options,
+)
+from recon.io.console.output import INCONCLUSIVE, VIOLATED, print_json, print_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,10 +54,10 @@ class Result:
     proof: tuple[str, ...]
 
 
+@with_options(seconds=BUDGET)
 def remedy(
-    file: ModelFile, policy: PolicyFile, out: Better, domain: DomainFile = None, data: DataFile = None,
-    label: LabelName = None, strip: Strip = False, seed: Seed = 0, seconds: Seconds = BUDGET, memory: Memory = "1G",
-    max_cells: MaxCells = 200_000, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+    asked: CommonOptions, file: ModelFile, policy: PolicyFile, out: Better, domain: DomainFile = None,
+    data: DataFile = None, label: LabelName = None, strip: Strip = False, seed: Seed = 0,
 ) -> None:  # fmt: skip
     """Merge as few leaves as a policy needs, audit the result, and write it where it meets the policy."""
     from recon.io.files.writing import writing
@@ -64,7 +71,7 @@ def remedy(
         wanted = read_policy(policy)
     except PolicyError as error:
         raise typer.BadParameter(str(error)) from None
-    with working(seconds, memory, max_cells, quiet, log_json) as limits:
+    with asked.working() as limits:
         release = open_release([file], domain, False, limits, label=label, settle=False)
         try:
             result = _remedied(
@@ -79,7 +86,7 @@ def remedy(
                 declared=domain is not None,
             )
         except NoMerging as error:
-            if json:
+            if asked.json:
                 why = {"why": str(error), "limits": limits_json(limits)}
                 print_json({"file": file, "outcome": "violated", "written": None, **why})
             print_lines(f"recon: {error}", limits_line(limits), file=sys.stderr)
@@ -88,7 +95,7 @@ def remedy(
     if met:
         with writing(out, binary=True) as written:
             written.write(result.content)
-    if json:
+    if asked.json:
         print_json(_as_json(file, out if met else None, result) | {"limits": limits_json(limits)})
     else:
         print_lines(*_lines_of(file, out if met else None, result))

@@ -7,26 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recon.cli.session import finish, open_release
+from recon.cli.session import ReleaseOptions, finish
 from recon.io.console.guarding import GuardedTyper
 from recon.io.console.options import (
-    DomainFile,
-    Files,
-    Independent,
-    Json,
-    KnownRows,
-    LabelName,
-    LogJson,
-    MaxCells,
-    Memory,
-    Quiet,
-    ReportOut,
-    Seconds,
-    Seed,
+    FindingsOut,
     known_epsilons,
     suffix,
+    with_options,
 )
-from recon.io.console.output import print_lines, working, write_text
+from recon.io.console.output import print_lines, write_text
 
 if TYPE_CHECKING:
     from solvers.foundation.limits import Limits
@@ -67,51 +56,47 @@ def attack() -> None:
 
 
 @attack_app.command("membership")
+@with_options("rows", "label", "seed")
 def membership(
-    files: Files, data: TrainingRows = None, others: OtherRows = None, member: MemberColumn = None,
-    attacks: Attack = "all", shadow: Shadow = "all", folds: Folds = 1, limit: Asked = 2_000, domain: DomainFile = None,
-    independent: Independent = False, rows: KnownRows = None, label: LabelName = None, seed: Seed = 0,
-    out: ReportOut = None, seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
-    confidence: Level = 0.95, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+    asked: ReleaseOptions, data: TrainingRows = None, others: OtherRows = None, member: MemberColumn = None,
+    attacks: Attack = "all", shadow: Shadow = "all", folds: Folds = 1, limit: Asked = 2_000, confidence: Level = 0.95,
+    out: FindingsOut = None,
 ) -> None:  # fmt: skip
     """Guess who was trained on, prove of whom it follows, about the same rows, side by side."""
     from recon.attacks.attacking.membership import KINDS, NAMES, attack_membership
     from recon.report.membership_report import MembershipReport
 
-    asked, kinds = _known_names(attacks, NAMES, "--attack"), _known_names(shadow, KINDS, "--shadow")
-    with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence, rows, label)
+    named, kinds = _known_names(attacks, NAMES, "--attack"), _known_names(shadow, KINDS, "--shadow")
+    with asked.opened(confidence=confidence) as (release, limits):
         mine, theirs = (_table(path, limits) for path in (data, others))
         found = attack_membership(
-            release, mine, theirs, member=member, label=label, attacks=asked, shadow=kinds, folds=folds, limit=limit,
-            seed=seed, confidence=confidence, limits=limits,
+            release, mine, theirs, member=member, label=asked.label, attacks=named, shadow=kinds, folds=folds,
+            limit=limit, seed=asked.seed, confidence=confidence, limits=limits,
         )  # fmt: skip
-    _write_report(MembershipReport(found), json, out)
+    _write_report(MembershipReport(found), asked.json, out)
 
 
 @attack_app.command("correlation")
+@with_options("rows", "label", "seed")
 def correlation(
-    files: Files, data: TrainingRows = None, pairs: Pairs = None, epsilon: Epsilons = "10,1,0.1",
-    domain: DomainFile = None, independent: Independent = False, rows: KnownRows = None, label: LabelName = None,
-    seed: Seed = 0, out: ReportOut = None, seconds: Seconds = None, memory: Memory = "1G",
-    max_cells: MaxCells = 200_000, confidence: Level = 0.95, json: Json = False, quiet: Quiet = False,
-    log_json: LogJson = False,
+    asked: ReleaseOptions, data: TrainingRows = None, pairs: Pairs = None, epsilon: Epsilons = "10,1,0.1",
+    confidence: Level = 0.95, out: FindingsOut = None,
 ) -> None:  # fmt: skip
     """Bound the correlations of columns by what attackers know: labels, tables, released counts, noisy ones."""
     from recon.attacks.attacking.linear import attack_correlation, read_linear
     from recon.io.console.output import ended_at_once
     from recon.report.correlation_report import CorrelationReport
 
-    asked, levels = _pairs_of(pairs), known_epsilons(epsilon) if epsilon.strip() else []
-    with working(seconds, memory, max_cells, quiet, log_json) as limits:
+    named, levels = _pairs_of(pairs), known_epsilons(epsilon) if epsilon.strip() else []
+    with asked.working() as limits:
         with ended_at_once():
-            linear = read_linear(files[0], limits) if len(files) == 1 else None
-        model = linear or open_release(files, domain, independent, limits, confidence, rows, label)
+            linear = read_linear(asked.files[0], limits) if len(asked.files) == 1 else None
+        model = linear or asked.release(limits, confidence=confidence)
         limits.report("correlations are bounded")
-        found = attack_correlation(model, _table(data, limits), asked, levels, label=label, confidence=confidence,
-                                   seed=seed, limits=limits)  # fmt: skip
+        found = attack_correlation(model, _table(data, limits), named, levels, label=asked.label, confidence=confidence,
+                                   seed=asked.seed, limits=limits)  # fmt: skip
         ended = limits.expired()
-    _write_report(CorrelationReport(model, found, confidence, seed, ended), json, out)
+    _write_report(CorrelationReport(model, found, confidence, asked.seed, ended), asked.json, out)
 
 
 def _pairs_of(texts: list[str] | None) -> list[tuple[str, str]] | None:

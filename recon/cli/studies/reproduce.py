@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recon.io.console.options import Cluster, Json, LogJson, Memory, Quiet, Seconds, Workers, within_machine
-from recon.io.console.output import INCONCLUSIVE, print_json, print_lines, working
+from recon.io.console.options import (
+    CommonOptions,
+    with_options,
+)
+from recon.io.console.output import INCONCLUSIVE, print_json, print_lines
 
 if TYPE_CHECKING:
     from recon.experiments.experiment import Point
@@ -33,10 +36,10 @@ Figures = Annotated[
 Only = Annotated[str, typer.Option("--only", help="Only points one of whose parameters contains this, e.g. greedy.")]
 
 
+@with_options("workers", "dask", without={"max_cells": 200_000}, memory="4G")
 def reproduce(
-    name: Name = None, quick: Quick = False, out: Folder = None, data: Data = None, figure: Figures = None,
-    only: Only = "", workers: Workers = 1, dask: Cluster = None, seconds: Seconds = None, memory: Memory = "4G",
-    json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+    asked: CommonOptions, name: Name = None, quick: Quick = False, out: Folder = None, data: Data = None,
+    figure: Figures = None, only: Only = "",
 ) -> None:  # fmt: skip
     """Run a paper's experiments on real data: tables, figures and every run stored; stopped, it goes on from there."""
     from recon.experiments.experiment import NAMES, Size, experiment
@@ -48,7 +51,7 @@ def reproduce(
         return
     if name not in NAMES:
         raise typer.BadParameter(f"there is no experiment '{name}': choose one of {', '.join(NAMES)}")
-    with working(seconds, memory, 200_000, quiet, log_json) as limits:
+    with asked.working() as limits:
         size: Size = "quick" if quick else "full"
         of = experiment(name)
         try:
@@ -60,9 +63,9 @@ def reproduce(
         points = of.selected(of.points(size), figures, datasets, only)
         if not points:
             raise typer.BadParameter(f"no point of {name} is left by --figure, --data and --only")
-        within = within_machine(limits, workers, dask)
+        within = asked.within_machine(limits)
         outcome = run(name, out or f"reproduced/{name}", size, folder, within, points, figures)
-    if json:
+    if asked.json:
         print_json(_as_json(name, outcome))
     else:
         print_lines(*outcome.findings.sentences)

@@ -10,6 +10,7 @@ import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations, takewhile
+from operator import itemgetter
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -23,34 +24,16 @@ WIDTH = 100  # columns of a help page
 # Where the help shows an option that several commands have, by parameter; all others stand first, as "Options".
 PANELS = {
     "Input": (
-        "domain",
-        "independent",
-        "rows",
-        "known_columns",
-        "known",
-        "without_noise",
-        "learner",
-        "convention",
-        "seed",
+        "domain", "independent", "rows", "known_columns", "known", "without_noise", "convention", "learner", "seed",
         "raw",
     ),
     "Policy": ("policy", "register", "removed", "added", "remedies", "strict"),
-    "People": ("profiles", "data", "label", "protected", "truth", "population", "show_rows"),
-    "Limits": ("time", "seconds", "memory", "max_cells", "workers", "dask", "confidence", "counter"),
+    "People": ("profiles", "of_rows", "data", "label", "protected", "show_rows", "truth", "population"),
+    "Limits": ("time", "seconds", "memory", "max_cells", "confidence", "workers", "dask", "counter"),
     "Output": (
-        "out",
-        "json",
-        "digits",
-        "limit",
-        "views",
-        "certificates",
-        "sarif",
-        "junit",
-        "quiet",
-        "log_json",
-        "help",
+        "out", "certificates", "sarif", "junit", "digits", "limit", "views", "json", "quiet", "log_json", "help",
     ),
-}
+}  # fmt: skip
 METAVARS = {
     "domain": "FILE", "known_columns": "FILE", "known": "FILE", "profiles": "FILE", "data": "FILE", "truth": "FILE",
     "population": "FILE", "out": "FILE", "sarif": "FILE", "junit": "FILE", "without_noise": "FILE", "policy": "POLICY",
@@ -89,8 +72,8 @@ class OnceCommand(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, the command's own options, and the panels that commands share."""
-        panels: dict[str, list[tuple[str, str]]] = {name: [] for name in ("Arguments", "Options", *PANELS)}
-        places = {option: panel for panel, options in PANELS.items() for option in options}
+        places = {option: (panel, at) for panel, names in PANELS.items() for at, option in enumerate(names)}
+        panels: dict[str, list[tuple[int, tuple[str, str]]]] = {name: [] for name in ("Arguments", "Options", *PANELS)}
         for one in self.get_params(ctx):
             argument = one.param_type_name == "argument"
             if not argument and one.metavar is None and one.name in METAVARS:
@@ -99,11 +82,12 @@ class OnceCommand(TyperCommand):
                 name, text = record
                 for kind, word in KINDS.items():
                     name = name.replace(f" <{kind}>", word)
-                panels["Arguments" if argument else places.get(one.name or "", "Options")].append((name, text))
+                panel, at = ("Arguments", 0) if argument else places.get(one.name or "", ("Options", 0))
+                panels[panel].append((at, (name, text)))
         for name, lines in panels.items():
             if lines:
                 with formatter.section(name):
-                    formatter.write_dl(lines)
+                    formatter.write_dl([line for _, line in sorted(lines, key=itemgetter(0))])
 
     def make_parser(self, ctx: Any) -> Any:
         """Return the parser of this command, which refuses as wrong usage what is said twice or in two ways."""

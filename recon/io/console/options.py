@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import MISSING, dataclass, fields, replace
 from functools import wraps
 from inspect import Parameter, signature
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -109,15 +110,6 @@ def with_limits(command: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def within_machine(limits: Limits, workers: int, dask: str | None) -> Limits:
-    """Return the limits with these workers; wrong usage: both local processes and a cluster, or one without address."""
-    if dask is not None and not dask.strip():
-        raise typer.BadParameter("--dask has an empty address: give the scheduler's, e.g. tcp://10.0.0.1:8786")
-    if dask and workers > 1:
-        raise typer.BadParameter("choose --workers (local processes) or --dask (a cluster), not both")
-    return replace(limits, workers=workers, cluster=dask)
-
-
 def suffix(path: str | None) -> str:
     """Return how a path ends, in small letters: ".json", or "" without a suffix."""
     return os.path.splitext(path or "")[1].lower()
@@ -145,6 +137,7 @@ def written_as(*known: str, json: bool = True) -> Callable[[typer.Context, str |
 
 
 TABLES = (".csv", ".parquet", ".json")
+COMMON = {"files", "domain", "independent", "seconds", "memory", "max_cells", "json", "quiet", "log_json"}
 BUDGET = 60.0  # seconds of audit, positions and remedy, where no --time is given
 Files = Annotated[list[str], typer.Argument(metavar="FILE...", help="Release file; - for standard input.")]
 KnownRows = Annotated[
@@ -213,6 +206,13 @@ ReportOut = Annotated[
         callback=written_as(".html", ".md", ".json", ".txt", ".sarif", ".xml"),
     ),
 ]
+FindingsOut = Annotated[
+    str | None,
+    typer.Option(
+        "--out", help="Write to this file (.html, .md, .json, .txt).",
+        callback=written_as(".html", ".md", ".json", ".txt"),
+    ),
+]  # fmt: skip
 ReleaseOut = Annotated[
     str | None,
     typer.Option("--out", help="Write to this file (.json).", callback=written_as(".json", json=False)),
@@ -261,3 +261,67 @@ LearnerRule = Annotated[
         callback=_known_learner,
     ),
 ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommonOptions:
+    """The options of every command that computes, each with its default: limits, and how it prints.
+
+    `workers` and `dask` are those of commands that say so (`with_options`).
+    """
+
+    seconds: Seconds = None
+    memory: Memory = "1G"
+    max_cells: MaxCells = 200_000
+    workers: Workers = 1
+    dask: Cluster = None
+    json: Json = False
+    quiet: Quiet = False
+    log_json: LogJson = False
+
+    def working(self) -> AbstractContextManager[Limits]:
+        """Return the limits as a context: progress is shown in it, the first Ctrl-C ends the work; see `working`."""
+        return working(self.seconds, self.memory, self.max_cells, self.quiet, self.log_json)
+
+    def within_machine(self, limits: Limits) -> Limits:
+        """Return the limits with these workers; wrong usage: processes and a cluster, or one without an address."""
+        if self.dask is not None and not self.dask.strip():
+            raise typer.BadParameter("--dask has an empty address: give the scheduler's, e.g. tcp://10.0.0.1:8786")
+        if self.dask and self.workers > 1:
+            raise typer.BadParameter("choose --workers (local processes) or --dask (a cluster), not both")
+        return replace(limits, workers=self.workers, cluster=self.dask)
+
+
+def with_options(
+    *more: str, without: Mapping[str, Any] | None = None, **defaults: Any
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return the decorator of a command whose first parameter is `CommonOptions`, or derived from it.
+
+    The command line sees its fields beside the command's own parameters: those in `COMMON`, and of the others the ones
+    in `more`. `without`: fields that it does not see, with their values. `defaults`: where this command's are other
+    than the fields'.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        first, *own = signature(command, eval_str=True).parameters.values()
+        kinds = get_type_hints(first.annotation, include_extras=True)
+        hidden = dict(without or {})
+        names = (COMMON | set(more)) - hidden.keys()
+        every = [one for one in fields(first.annotation) if one.name in names]
+        given_defaults = {one.name: Parameter.empty if one.default is MISSING else one.default for one in every}
+        shared = [
+            Parameter(name, Parameter.KEYWORD_ONLY, default=defaults.get(name, default), annotation=kinds[name])
+            for name, default in given_defaults.items()
+        ]
+
+        @wraps(command)
+        def run(**given: Any) -> None:
+            command(first.annotation(**{one.name: given.pop(one.name) for one in shared}, **hidden), **given)
+
+        seen = [*(one.replace(kind=Parameter.KEYWORD_ONLY) for one in own), *shared]
+        seen.sort(key=lambda one: one.name != "files")
+        run.__signature__ = signature(command).replace(parameters=seen)  # type: ignore[attr-defined]
+        run.__annotations__ = {one.name: one.annotation for one in seen}
+        return run
+
+    return decorate
