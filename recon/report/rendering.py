@@ -79,4 +79,5 @@ class PartReport(Rendered):
 
         if form == "json":
             return json_text(self.to_dict(digits))
-        return {"html": as_page, "md": as_markdown}.get(form, as_text)(self.title, self.parts())
+        title, parts = self.title, self.parts()
+        return as_page(title, parts) if form == "html" else (as_markdown if form == "md" else as_text)(title, parts)

@@ -287,21 +287,21 @@ def _added_part(document: Document) -> PagePart | None:
     if not adds:
         return None
     blocks: list[Block] = [SentenceBlock("", [sentence_of(one) for one in adds.get("sentences") or ()])]
-    columns = [("Earlier releases", adds.get("before")), ("With this one", adds.get("after")),
-               ("This one alone", adds.get("alone"))]  # fmt: skip
+    parts = [("Earlier releases", adds.get("before")), ("With this one", adds.get("after")),
+             ("This one alone", adds.get("alone"))]  # fmt: skip
     figures = [
         ("People pinned down", "pinned", 0), ("Bits left per person", "bits_left_per_person", 2),
         ("Bits left, most exposed person", "least_bits_left", 2), ("Smallest group", "smallest_group", 0),
         ("Training sets left (log2)", "log2_datasets", 1),
     ]  # fmt: skip
     rows: Rows = [
-        (label, *(NOT_KNOWN if one is None else span_of(one.get(key), places) for _, one in columns))
+        (label, *(NOT_KNOWN if one is None else span_of(one.get(key), places) for _, one in parts))
         for label, key, places in figures
     ]
-    rows.append(("Status", *("-" if one is None else name_of(one.get("status"), 30) for _, one in columns)))
-    head = ("Figure", *(title for title, _ in columns))
+    rows.append(("Status", *("-" if one is None else name_of(one.get("status"), 30) for _, one in parts)))
+    head = ("Figure", *(title for title, _ in parts))
     blocks.append(TableBlock("What is known before and after this release", head, rows, frozenset({1, 2, 3})))
-    notes = [f"{title}: {sentence_of(one['note'])}" for title, one in columns if one and one.get("note")]
+    notes = [f"{title}: {sentence_of(one['note'])}" for title, one in parts if one and one.get("note")]
     blocks += [SentenceBlock("", notes)] if notes else []
     if found := adds.get("differences") or []:
         caption = "Small groups that only the releases together single out"
