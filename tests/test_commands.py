@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import gzip
+import inspect
 import json
 import signal
 import struct
@@ -344,3 +345,32 @@ def test_options_that_commands_share_stand_in_panels(capsys):
     places = [out.index(f"\n{name}:\n") for name in ("Input", "Policy", "People", "Limits", "Output")]
     assert places == sorted(places)
     assert places[3] < out.index("--time SECONDS") < places[4] < out.index("--json")
+
+
+def test_options_stand_in_the_order_of_their_table_and_show_defaults(capsys):
+    """Whatever order a command declares them in: one page reads like the next."""
+    for command in ("audit", "count", "certify", "variability"):
+        with pytest.raises(SystemExit):
+            app([command, "--help"])
+        out = capsys.readouterr().out
+        shared = [name for name in ("--time", "--memory", "--max-cells", "--confidence", "--workers") if name in out]
+        places = [out.index(f"\n  {name} ") for name in shared]
+        assert places == sorted(places), command
+        assert f"[default: {60.0 if command == 'audit' else 'none'}]" in out
+
+
+def test_a_command_has_the_common_options_that_it_names():
+    """Fields that a command does not name stay at their defaults and are no options of it."""
+    from recon.io.console.options import CommonOptions, with_options
+
+    seen = []
+
+    @with_options("workers", without={"max_cells": 7}, memory="2G")
+    def command(asked: CommonOptions, name: str = "") -> None:
+        seen.append((asked, name))
+
+    assert list(inspect.signature(command).parameters) == [
+        "name", "seconds", "memory", "workers", "json", "quiet", "log_json",
+    ]  # fmt: skip
+    command(name="x", seconds=1.0, memory="2G", workers=3, json=True, quiet=False, log_json=False)
+    assert seen == [(CommonOptions(seconds=1.0, memory="2G", max_cells=7, workers=3, json=True), "x")]

@@ -82,6 +82,7 @@ class OnceCommand(TyperCommand):
                 name, text = record
                 for kind, word in KINDS.items():
                     name = name.replace(f" <{kind}>", word)
+                text += "  [default: none]" if name.startswith("--time ") and one.default is None else ""
                 panel, at = ("Arguments", 0) if argument else places.get(one.name or "", ("Options", 0))
                 panels[panel].append((at, (name, text)))
         for name, lines in panels.items():
