@@ -22,6 +22,7 @@ from test_bad_input import RULES, TREE
 
 import recon
 from recon.cli.app import app
+from recon.io.console.options import CommonOptions, with_options
 
 RELEASES = Path(__file__).parents[1] / "examples" / "releases"
 
@@ -361,8 +362,6 @@ def test_options_stand_in_the_order_of_their_table_and_show_defaults(capsys):
 
 def test_a_command_has_the_common_options_that_it_names():
     """Fields that a command does not name stay at their defaults and are no options of it."""
-    from recon.io.console.options import CommonOptions, with_options
-
     seen = []
 
     @with_options("workers", without={"max_cells": 7}, memory="2G")

@@ -61,8 +61,8 @@ ShowRows = Annotated[bool, typer.Option("--show-rows", help="Values of single pe
 def audit(
     asked: ReleaseOptions, policy: PolicyFile = None, register: Register = None, removed: Removed = None,
     added: Added = None, profiles: Profiles = None, data: Data = None, protected: Protected = None,
-    show_rows: ShowRows = False, remedies: Remedies = False, truth: Truth = None, population: Population = None, digits: Digits = 10_000, out: ReportOut = None,
-    without_noise: WithoutNoise = None,
+    show_rows: ShowRows = False, remedies: Remedies = False, truth: Truth = None, population: Population = None,
+    digits: Digits = 10_000, out: ReportOut = None, without_noise: WithoutNoise = None,
 ) -> None:  # fmt: skip
     """Report what a release gives away, what would help, and whether it may be released under a policy."""
     from recon.readers.frames.naming import table_like

@@ -24,10 +24,10 @@ WIDTH = 100  # columns of a help page
 # Where the help shows an option that several commands have, by parameter; all others stand first, as "Options".
 PANELS = {
     "Input": (
-        "domain", "independent", "rows", "known_columns", "known", "without_noise", "convention", "learner", "seed",
+        "domain", "independent", "rows", "removed", "added", "known_columns", "known", "without_noise", "convention", "learner", "seed",
         "raw",
     ),
-    "Policy": ("policy", "register", "removed", "added", "remedies", "strict"),
+    "Policy": ("policy", "register", "remedies", "strict"),
     "People": ("profiles", "of_rows", "data", "label", "protected", "show_rows", "truth", "population"),
     "Limits": ("time", "seconds", "memory", "max_cells", "confidence", "workers", "dask", "counter"),
     "Output": (
