@@ -24,8 +24,8 @@ WIDTH = 100  # columns of a help page
 # Where the help shows an option that several commands have, by parameter; all others stand first, as "Options".
 PANELS = {
     "Input": (
-        "domain", "independent", "rows", "removed", "added", "known_columns", "known", "without_noise", "convention", "learner", "seed",
-        "raw",
+        "domain", "independent", "rows", "removed", "added", "known_columns", "known", "without_noise", "convention",
+        "learner", "seed", "raw",
     ),
     "Policy": ("policy", "register", "remedies", "strict"),
     "People": ("profiles", "of_rows", "data", "label", "protected", "show_rows", "truth", "population"),
