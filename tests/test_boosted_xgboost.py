@@ -24,7 +24,6 @@ from recon.readers.formats.boosters.xgboost.file import _below_single, json_boos
 from recon.readers.formats.boosters.xgboost.model import (
     MADE,
     XGBoostRates,
-    _depths,
     _rates_of,
     _single_log,
     _start,
@@ -176,7 +175,7 @@ def test_intervals_hold_the_files_rounding_and_the_sums():
         assert step <= said.high[i] - said.low[i] < 3 * step
     leaves = [w for w in said.what if w == "value"]
     assert len(leaves) == len(said.step) == len(tree.grown.leaves)
-    assert _depths(tree).max() == 3
+    assert tree.grown.links.depths.max() == 3
 
 
 def test_float32_figures_are_read_as_float32():

@@ -37,6 +37,7 @@ from recon.readers.inspection.inspecting import inspect, inspect_bytes
 from recon.readers.inspection.objects.traversal import traverse
 from recon.readers.inspection.stripping import strip, stripped_bytes
 from recon.readers.stored.binary.rds import read_rds
+from recon.readers.stored.objects.node_tables import leaf_of, points_of
 from recon.readers.stored.objects.things import Thing
 from recon.readers.stored.rewriting import open_stored
 from solvers.foundation.errors import EngineError, ReleaseError, Unsupported
@@ -610,11 +611,11 @@ def test_trees_that_would_never_end_are_refused(tmp_path):
 def test_trees_walk_as_the_library_does():
     model = fitted("tree.DecisionTreeClassifier", np.where(BITS, X, np.nan), max_depth=5)
     tree = opened(model).get("tree_")
-    points = stripping._points(tree, 4_000, np.random.default_rng(1))
+    points = points_of(tree.get("nodes"), 1_000, 1_000, np.random.default_rng(1))
     points = np.hstack([points, np.zeros((len(points), 4 - points.shape[1]), np.float32)])
     true = model.tree_.predict(points)
     assert np.isnan(points).any()
-    assert np.array_equal(stripping._values(tree, points).reshape(true.shape), true)
+    assert np.array_equal(tree.get("values")[leaf_of(tree.get("nodes"), points)].reshape(true.shape), true)
 
 
 # ------------------------------------------------------------------ files without objects

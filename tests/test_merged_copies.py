@@ -22,14 +22,12 @@ import recon
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
 from recon.readers.loading.loading import load
+from recon.readers.stored.objects.node_tables import leaf_of, links_of, points_of
 from recon.readers.stored.rewriting import open_stored, write_pickle
 from recon.release.remediation import copies
 from recon.release.remediation.copies import (
     Copied,
-    _landed,
     _owners,
-    _points_for,
-    _stored_links,
     _tree_things,
     merged_copy,
 )
@@ -290,8 +288,8 @@ def test_the_walker_is_scikit_learns() -> None:
     stored = open_stored(pickle.dumps(model))
     assert stored is not None
     nodes = _tree_things(stored.root)[0].get("nodes")
-    points = _points_for(nodes, np.random.default_rng(1))
+    points = points_of(nodes, 20_000, len(nodes), np.random.default_rng(1))
     points = np.pad(points, ((0, 0), (0, 4 - points.shape[1])))
-    assert np.array_equal(_landed(nodes, points), model.tree_.apply(points))
-    used = set(nodes["threshold"][_stored_links(nodes)[:, 0] >= 0].astype(np.float32).tolist())
+    assert np.array_equal(leaf_of(nodes, points), model.tree_.apply(points))
+    used = set(nodes["threshold"][links_of(nodes).inner].astype(np.float32).tolist())
     assert used <= set(points.ravel().tolist())

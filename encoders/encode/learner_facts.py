@@ -18,10 +18,11 @@ from encoders.domain.values import Continuous
 from encoders.encode.encoder import CONFIDENCE, EncodedRelease, Origin, assemble
 from encoders.kinds.open_leaves import ROUNDED, Features, always_kept, open_leaves, why_closed
 from encoders.kinds.split_midpoints import Midpoints, NodeRegion, node_regions
-from encoders.kinds.tree import TreeLinks, shape
+from encoders.kinds.tree import shape
 from encoders.models.learner_facts import FactLimits, Learner, LearnerFact, LearnerFacts
 from encoders.models.models import Forest, Tree
 from encoders.parts.base import CutDomain, Resolutions
+from solvers.foundation.binary_trees import BinaryTree
 from solvers.foundation.errors import ContradictionError, EngineError, Unsupported
 from solvers.positions.midpoints.splits import TreeSplits
 from solvers.statements.release import RowCount
@@ -112,7 +113,7 @@ class CollectedSplits:
         left_first[inner] = below
         self.add_paths(found, nodes.leaves, number, left_first)
 
-    def add_paths(self, found: TreeLinks, leaves: Ints, number: Ints, left_first: NDArray[np.bool_]) -> None:
+    def add_paths(self, found: BinaryTree, leaves: Ints, number: Ints, left_first: NDArray[np.bool_]) -> None:
         """Add the nodes on the path to every leaf, in file order; `number`: of a node among the splits, or -1."""
         parent = np.full(len(found.inner), -1, dtype=np.int64)
         on_left = np.zeros(len(found.inner), dtype=bool)

@@ -28,6 +28,7 @@ from encoders.parts.base import (
     fits,
     partition,
 )
+from solvers.foundation.binary_trees import BinaryTree
 from solvers.foundation.errors import EngineError, ReleaseError
 from solvers.statements.boxes import Boxes, RunMasks
 from solvers.statements.release import Block, Partition, RowCount
@@ -59,31 +60,9 @@ class TreeEncoder(Encoder[Tree]):
         return unused_counts(model, model.name)
 
 
-@dataclass(frozen=True, eq=False)
-class TreeLinks:
-    """The links of a tree as arrays: `inner` (nodes,), `children` (nodes, 2) then and else, nodes by level."""
-
-    inner: NDArray[np.bool_]
-    children: NDArray[np.int64]
-    levels: tuple[NDArray[np.int64], ...]
-
-
-def shape(nodes: Nodes) -> TreeLinks | None:
+def shape(nodes: Nodes) -> BinaryTree | None:
     """Return the links by level, None where they do not make one tree with node 0 as its root."""
-    inner, children = nodes.inner, nodes.children
-    linked = children[inner].ravel()
-    if len(linked) and (linked.min() < 0 or linked.max() >= len(nodes)):
-        return None
-    linked = linked.astype(np.int64)
-    parents = np.bincount(linked, minlength=len(nodes))
-    if parents[0] or (parents[1:] != 1).any():
-        return None
-    levels, level, seen = [], np.zeros(1, dtype=np.int64), 0
-    while len(level):  # ends: no node has two parents, and the root has none
-        levels.append(level)
-        seen += len(level)
-        level = children[level[inner[level]]].astype(np.int64).ravel()
-    return TreeLinks(inner, children, tuple(levels)) if seen == len(nodes) else None
+    return BinaryTree.of(nodes.children, nodes.inner)
 
 
 def check_tree(model: Tree, domain: Domain, place: str, repeated: bool = False) -> None:
@@ -183,7 +162,7 @@ def _check_split(condition: Condition, domain: Domain, place: str) -> None:
         raise ReleaseError(message, place=f"{place}.if")
 
 
-def _check_inner_counts(model: Tree, found: TreeLinks, place: str) -> None:
+def _check_inner_counts(model: Tree, found: BinaryTree, place: str) -> None:
     """Refuse an inner node whose counts are not the sum of its leaves', and a tree of more than 2^53 rows."""
     table = model.nodes.counts
     if (rows := tree_total(model)) > MAX_ROWS:
@@ -210,7 +189,7 @@ def _check_inner_counts(model: Tree, found: TreeLinks, place: str) -> None:
         raise ReleaseError(f"the node says {total[i]}, its leaves sum to {totals[i]}", place=f"{place}.nodes[{i}]")
 
 
-def _check_distinct(model: Tree, found: TreeLinks, place: str, repeated: bool) -> None:
+def _check_distinct(model: Tree, found: BinaryTree, place: str, repeated: bool) -> None:
     """Refuse numbers of different rows that no rows can have, and of an inner node those that its leaves contradict."""
     table = model.nodes.counts
     different, published = table.different, table.published
@@ -316,7 +295,7 @@ def leaf_boxes(model: Tree, cut: CutDomain, resolved: Resolutions) -> Boxes:
     return Boxes(start, np.concatenate(attributes)[order], np.concatenate(masks)[order])
 
 
-def _by_leaf(tree: TreeLinks, found: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _by_leaf(tree: BinaryTree, found: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return where the literals of each leaf begin, and their order; `found`: (2, literals) node and column."""
     leaves, (nodes, columns) = np.flatnonzero(~tree.inner), found
     start = np.zeros(len(leaves) + 1, dtype=np.int64)
@@ -354,7 +333,7 @@ def _run_splits(model: Tree, cut: CutDomain, resolved: Resolutions) -> RunSplits
     return RunSplits(attributes, parts, column[of_node], sides[of_node])
 
 
-def _run_boxes(tree: TreeLinks, split: RunSplits) -> Boxes:
+def _run_boxes(tree: BinaryTree, split: RunSplits) -> Boxes:
     """Return the boxes of the leaves in file order, as `leaf_boxes`; cost: nodes times attributes, no more.
 
     A tree of n thresholds has boxes of n parts: as bits they would take n^2 of memory and time.

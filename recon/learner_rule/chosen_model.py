@@ -21,6 +21,7 @@ from encoders.models.learner_facts import Learner, LearnerName
 from encoders.models.models import AnyModel, Forest, RuleList, Tree, kinds_of
 from encoders.models.nodes import CountTable
 from recon.io.console.learner_option import EXAMPLE, LearnerSettings, asked_of
+from solvers.foundation.binary_trees import BinaryTree
 from solvers.foundation.displayed import many, quote
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.greedy.gains import ChosenTree, GreedyRule
@@ -194,9 +195,8 @@ def chosen_tree(release: EncodedRelease, model: AnyModel, learner: Learner) -> C
         column[at] = k
         if not one:
             then[at], otherwise[at] = otherwise[at], then[at].copy()
-    for node in reversed(_order(then, otherwise)):
-        if then[node] >= 0:
-            counts[node] = counts[then[node]] + counts[otherwise[node]]
+    for node in BinaryTree.of_sides(otherwise, then).upwards:
+        counts[node] = counts[then[node]] + counts[otherwise[node]]
     tree = ChosenTree(then, otherwise, column, _with_rows(counts), np.zeros(len(nodes), dtype=bool))
     stored = model.origin is not None and model.origin.format.startswith("scikit-learn")
     check_limits(learner, tree, quote(model.name), [quote(c) for c in columns], stored)
@@ -285,7 +285,7 @@ def limits_of(learner: Learner, tree: ChosenTree) -> Bools:
     rows = tree.counts.sum(axis=1)
     impure = (tree.counts > 0).sum(axis=1) > 1
     large = rows >= max(learner.min_samples_split, 2 * least_rows(learner, int(rows[0])))
-    shallow = depths(tree) < (math.inf if learner.max_depth is None else learner.max_depth)
+    shallow = tree.links.depths < (math.inf if learner.max_depth is None else learner.max_depth)
     return np.asarray(leaf & impure & large & shallow)
 
 
@@ -306,12 +306,12 @@ def check_limits(learner: Learner, tree: ChosenTree, name: str, columns: list[st
 
     `in_order`: nodes are numbered as scikit-learn numbered them, which tells in which order a best-first tree grew.
     """
-    inner, rows, depth = tree.then >= 0, tree.counts.sum(axis=1), depths(tree)
+    inner, rows, depth = tree.then >= 0, tree.counts.sum(axis=1), tree.links.depths
     least = least_rows(learner, int(rows[0]))
     smallest = max(learner.min_samples_split, 2 * least)
     deepest = math.inf if learner.max_depth is None else learner.max_depth
     gain = _improvements(tree, learner.criterion or "gini")
-    order = _order(tree.then, tree.otherwise)
+    order = tree.links.downwards
     for node in order[1:]:
         if rows[node] < least:
             source = "min_samples_leaf" if least == learner.min_samples_leaf else "min_weight_fraction_leaf"
@@ -395,24 +395,6 @@ def _improvements(tree: ChosenTree, criterion: str) -> NDArray[np.float64]:
     after = (rows[right] * impurity[right] + rows[left] * impurity[left]) / rows[inner]
     out[inner] = rows[inner] / rows[0] * (impurity[inner] - after)
     return out
-
-
-def depths(tree: ChosenTree) -> Ints:
-    """Return (nodes,) how many splits stand above each node."""
-    found = np.zeros(len(tree.then), dtype=np.int64)
-    for node in _order(tree.then, tree.otherwise):
-        if tree.then[node] >= 0:
-            found[tree.then[node]] = found[tree.otherwise[node]] = found[node] + 1
-    return found
-
-
-def _order(then: Ints, otherwise: Ints) -> list[int]:
-    """Return the nodes, each before those below it, level by level."""
-    found, level = [], [0]
-    while level:
-        found += level
-        level = [int(child) for node in level for child in (otherwise[node], then[node]) if child >= 0]
-    return found
 
 
 def _contradiction(learner: Learner, name: str, line: str) -> ContradictionError:

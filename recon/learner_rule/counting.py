@@ -24,7 +24,6 @@ from recon.learner_rule.chosen_model import (
     chosen_list,
     chosen_tree,
     columns_of,
-    depths,
     exact_refusals,
     greedy_rule,
     learner_of,
@@ -194,7 +193,7 @@ def _of_tree(chosen: ChosenModel, limits: Limits) -> LearnerRule:
     if not further:
         strict = _otherwise(lambda: tree_share(tree, columns, rule, limits, strict=True).log2)
     leaves = np.flatnonzero(tree.column < 0)
-    left = columns - depths(tree)[leaves]  # no column is tested twice on a path
+    left = columns - tree.links.depths[leaves]  # no column is tested twice on a path
     bits = int((tree.counts[leaves].sum(axis=1) * left).sum())
     found = _figures(chosen, share, bits, tree.counts[leaves].ravel().tolist())
     strict = None if strict is None else _no_world(bits, strict)
@@ -259,7 +258,7 @@ def _figures(chosen: ChosenModel, share: RuleShare, bits: int, counts: Sequence[
 
 def _tree_parts(chosen: ChosenModel, tree: ChosenTree, by_node: Sequence[Bits]) -> tuple[RuleContribution, ...]:
     """Return what every split and every open leaf removes, in words, most first."""
-    out, depth = [], depths(tree)
+    out, depth = [], tree.links.depths
     for node, box in enumerate(_boxes(tree)):
         where, column = condition_text(chosen.release.cut, box), int(tree.column[node])
         counted = " / ".join(f"{c:,}" for c in tree.counts[node].tolist())

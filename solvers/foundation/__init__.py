@@ -1,3 +1,14 @@
 """What everything stands on: errors, limits, exact whole numbers, array types, what is remembered."""
 
-__all__ = ["array_types", "derived", "displayed", "errors", "exact", "limits", "native", "parallel", "plots"]
+__all__ = [
+    "array_types",
+    "binary_trees",
+    "derived",
+    "displayed",
+    "errors",
+    "exact",
+    "limits",
+    "native",
+    "parallel",
+    "plots",
+]

@@ -14,11 +14,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.foundation.binary_trees import BinaryTree
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
 
 
@@ -38,6 +40,11 @@ class ChosenTree:
     column: NDArray[np.int64]
     counts: NDArray[np.int64]
     open_leaf: NDArray[np.bool_]
+
+    @cached_property
+    def links(self) -> BinaryTree:
+        """Return the links alone."""
+        return BinaryTree.of_sides(self.otherwise, self.then)
 
 
 @dataclass(frozen=True)

@@ -285,15 +285,6 @@ def _share(tree: ChosenTree, columns: list[_TreeColumn], exact: bool) -> RuleSha
         (low - slack * abs(low) if bad == [] else -np.inf, min(0.0, high + slack * abs(high)) if not bad else -np.inf),
         [c.log2 for c in columns],
         lost,
-        max(bad, key=lambda at: _depth(tree, at[0])) if bad else None,
+        max(bad, key=lambda at: tree.links.depths[at[0]]) if bad else None,
         exact,
     )
-
-
-def _depth(tree: ChosenTree, node: int) -> int:
-    depth = {0: 0}
-    for parent in downwards(tree, ()):
-        for child in (tree.then[parent], tree.otherwise[parent]):
-            if child >= 0:
-                depth[int(child)] = depth[parent] + 1
-    return depth[node]

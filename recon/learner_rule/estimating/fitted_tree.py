@@ -23,6 +23,7 @@ from encoders.models.learner_facts import Learner
 from encoders.models.models import AnyModel, Tree
 from recon.learner_rule.chosen_model import check_limits, exact_refusals, least_rows, limits_of
 from recon.learner_rule.figures import Bits, bits_text, interval
+from solvers.foundation.binary_trees import BinaryTree
 from solvers.foundation.displayed import Displayed, DisplayFacts, quote
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.greedy.gains import ChosenTree
@@ -307,13 +308,7 @@ class FittedTree:
 
     def order(self) -> list[int]:
         """Return the nodes, each before those below it."""
-        found, waiting = [], [0]
-        while waiting:
-            node = waiting.pop()
-            found.append(node)
-            if self.left[node] >= 0:
-                waiting += [int(self.left[node]), int(self.right[node])]
-        return found
+        return BinaryTree.of_sides(self.left, self.right).downwards
 
     def reaching(self, attribute: int) -> list[Bools]:
         """Return, by node, which values of an attribute rows of the node can have."""

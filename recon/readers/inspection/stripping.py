@@ -27,6 +27,7 @@ from recon.readers.inspection.graphs import matches
 from recon.readers.inspection.inspecting import Inspection, inspect_stored, read_file
 from recon.readers.inspection.objects.traversal import GraphPlace, replace_value, seed_findings, traverse
 from recon.readers.stored.objects.arrays import padding_bytes, resolve, without_padding
+from recon.readers.stored.objects.node_tables import CHILDREN, is_tree, leaf_of, points_of
 from recon.readers.stored.objects.things import Thing
 from recon.readers.stored.rewriting import StoredFile, open_stored, write_pickle, write_skops
 from solvers.foundation.displayed import many
@@ -246,9 +247,12 @@ def _trees_agree(original: Any, copy: Any) -> tuple[str, ...]:
     for a, b in pairs:
         if a is None or b is None:
             raise EngineError("the copy has not the same trees: nothing was written")
-        points = _points(a, max(24, POINTS // len(pairs)), generator)
+        own, copied = _nodes(a), _nodes(b)
+        some = max(24, POINTS // len(pairs)) // 4
+        points = points_of(own, some, some, generator)
         walked += len(points)
-        if not np.array_equal(_values(a, points), _values(b, points), equal_nan=True):
+        values = (a.get("values")[leaf_of(own, points)], b.get("values")[leaf_of(copied, points)])
+        if not np.array_equal(*values, equal_nan=True):
             raise EngineError("a tree of the copy predicts something else: nothing was written")
     return (
         f"{len(pairs):,} trees were walked from both files: {walked:,} random points and points at thresholds agree",
@@ -256,9 +260,7 @@ def _trees_agree(original: Any, copy: Any) -> tuple[str, ...]:
 
 
 def _trees(root: Any) -> Iterator[Thing]:
-    for place in traverse(root):
-        if isinstance(place.value, Thing) and place.value.kind.startswith("sklearn.tree.") and place.value.has("nodes"):
-            yield place.value
+    yield from (place.value for place in traverse(root) if is_tree(place.value))
 
 
 def _nodes(tree: Thing) -> npt.NDArray[Any]:
@@ -270,54 +272,10 @@ def _nodes(tree: Thing) -> npt.NDArray[Any]:
         raise EngineError("a tree has no table of nodes: nothing was written")
     inner = nodes["left_child"] != -1
     place = np.flatnonzero(inner)
-    for side in ("left_child", "right_child"):
+    for side in CHILDREN:
         child = nodes[side][inner]
         if (child <= place).any() or (child >= len(nodes)).any():  # children follow their parents: no cycle
             raise EngineError("a tree's nodes are not in order: nothing was written")
     if (nodes["feature"][inner] < 0).any() or (nodes["feature"][inner] > 1_000_000).any():
         raise EngineError("a tree's nodes name columns that cannot be: nothing was written")
     return nodes
-
-
-def _points(tree: Thing, maximum: int, generator: np.random.Generator) -> npt.NDArray[np.float32]:
-    """Return random points in the range of the thresholds, and for each threshold points below, on and above it."""
-    nodes = _nodes(tree)
-    inner = np.flatnonzero(nodes["left_child"] != -1)
-    if not len(inner):
-        return np.zeros((1, 1), np.float32)
-    features = nodes["feature"][inner].astype(int)
-    columns = int(features.max()) + 1
-    maximum = max(24, min(maximum, 20_000_000 // columns))
-    with np.errstate(over="ignore"):
-        thresholds = nodes["threshold"][inner].astype(np.float32)
-    finite = thresholds[np.isfinite(thresholds)]
-    low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
-    chosen = generator.permutation(len(inner))[: maximum // 4]
-    found = generator.uniform(low - 1, high + 1, (maximum // 4 + 3 * len(chosen), columns)).astype(np.float32)
-    at = maximum // 4
-    for side in (-np.inf, 0.0, np.inf):
-        near = thresholds[chosen]
-        near = near if side == 0.0 else np.nextafter(near, np.float32(side), dtype=np.float32)
-        found[np.arange(at, at + len(chosen)), features[chosen]] = near
-        at += len(chosen)
-    if "missing_go_to_left" in (nodes.dtype.names or ()):
-        found[: maximum // 20][generator.random((maximum // 20, columns)) < 0.3] = np.nan
-    return found
-
-
-def _values(tree: Thing, points: npt.NDArray[np.float32]) -> npt.NDArray[Any]:
-    """Return the value of the leaf that each point falls into, as scikit-learn walks: x <= threshold goes left."""
-    nodes = _nodes(tree)
-    at = np.zeros(len(points), dtype=np.int64)
-    missing = nodes["missing_go_to_left"] != 0 if "missing_go_to_left" in (nodes.dtype.names or ()) else None
-    active = np.flatnonzero(nodes["left_child"][at] != -1)
-    while len(active):
-        here = nodes[at[active]]
-        value = points[active, here["feature"]]
-        left = value <= here["threshold"]
-        if missing is not None:
-            left |= np.isnan(value) & missing[at[active]]
-        at[active] = np.where(left, here["left_child"], here["right_child"])
-        active = active[nodes["left_child"][at[active]] != -1]
-    found: npt.NDArray[Any] = tree.get("values")[at]
-    return found

@@ -38,9 +38,10 @@ from recon.release.policies.assessing import assess
 from recon.release.policies.policy import Policy
 from recon.release.policies.rules import RULES
 from recon.release.remediation.merging import merge_leaves
-from recon.release.remediation.pruning import bottom_up, links_of, pruned, shortened, with_models
+from recon.release.remediation.pruning import links_of, pruned, shortened, with_models
 from recon.release.remediation.thresholds import Demands, demands_of, figures_of, shown_facts
 from solvers.engines.figures.partition import PartitionFigures
+from solvers.foundation.binary_trees import BinaryTree
 from solvers.foundation.errors import Inconclusive, ReconError, Unsupported
 from solvers.foundation.limits import STAGES, Limits
 from solvers.statements.noise.laws import NoiseLaw
@@ -54,26 +55,23 @@ Ints = NDArray[np.int64]
 SENSITIVITY = Fraction(1)  # of a count, where one row more or less is told apart
 
 
-def _depths(children: Ints) -> Ints:
+def _depths(model: Tree) -> Ints:
     """Return the depth of every node, 0 for the root."""
-    out = np.zeros(len(children), dtype=np.int64)
-    for v in reversed(bottom_up(children)):
-        out[children[v]] = out[v] + 1
-    return out
+    children = links_of(model)
+    return BinaryTree(children, children[:, 0] >= 0).depths
 
 
 def _depth_of(model: AnyModel) -> int:
     """Return the greatest depth of a model's trees; of a rule list the rules before its default."""
     trees = model.members()
-    return max(int(_depths(links_of(tree)).max()) for tree in trees) if trees else max(0, model.size() - 1)
+    return max(int(_depths(tree).max()) for tree in trees) if trees else max(0, model.size() - 1)
 
 
 def _at_depth(release: EncodedRelease, depth: int) -> EncodedRelease:
     """Return the release with every inner node at a depth (of a list: every later rule) merged into a leaf."""
 
     def cut(model: Tree) -> Tree:
-        children = links_of(model)
-        at = np.flatnonzero((_depths(children) == depth) & (children[:, 0] >= 0)).tolist()
+        at = np.flatnonzero((_depths(model) == depth) & model.nodes.inner).tolist()
         return pruned(model, at)[0] if at else model
 
     return _changed_release(

@@ -18,16 +18,17 @@ from numpy.typing import NDArray
 from encoders.models.models import AnyModel, Tree
 from recon.readers.inspection.objects.traversal import GraphPlace, traverse
 from recon.readers.inspection.stripping import equal
+from recon.readers.stored.objects.node_tables import CHILDREN, LEAF, is_tree, leaf_of, points_of
+from recon.readers.stored.objects.node_tables import links_of as stored_links
 from recon.readers.stored.objects.things import Thing
 from recon.readers.stored.rewriting import StoredFile, open_stored, write_pickle
-from recon.release.remediation.pruning import bottom_up, links_of
+from recon.release.remediation.pruning import links_of
+from solvers.foundation.binary_trees import BinaryTree
 from solvers.foundation.errors import EngineError, Unsupported
 
 REPLACED = ("nodes", "values", "node_count", "max_depth")
-CHILDREN = ("left_child", "right_child")
-LEAF, UNDEFINED = -1, -2  # what scikit-learn writes for the children of a leaf, and for its feature and threshold
+UNDEFINED = -2  # what scikit-learn writes for the feature and the threshold of a leaf
 POINTS = 20_000  # random points walked through each tree
-WIDEST = 4_000_000  # numbers in the points of one tree
 Ints = NDArray[np.int64]
 
 
@@ -93,8 +94,7 @@ def _trees_of(models: Sequence[AnyModel]) -> tuple[Tree, ...]:
 
 def _tree_things(root: Any) -> list[Thing]:
     """Return the node tables of scikit-learn in a graph, in the order of a walk."""
-    values = (place.value for place in traverse(root))
-    return [v for v in values if isinstance(v, Thing) and v.kind.startswith("sklearn.tree.") and v.has("nodes")]
+    return [place.value for place in traverse(root) if is_tree(place.value)]
 
 
 def _matched(root: Any, trees: Sequence[Tree]) -> list[Thing]:
@@ -116,32 +116,25 @@ def _same_links(thing: Thing, tree: Tree) -> bool:
         return False
     if nodes.dtype.names is None or len(nodes) != len(tree.nodes):
         return False
-    stored = np.stack([nodes[side] for side in CHILDREN], axis=1).astype(np.int64)
-    stored[stored < 0] = LEAF
+    stored = stored_links(nodes).children
     return bool(np.array_equal(np.sort(stored, axis=1), np.sort(links_of(tree), axis=1)))
 
 
 def _owners(children: Ints, collapsed: Sequence[int]) -> Ints:
     """Return per node itself where it is kept, else the merged leaf that it went into."""
-    own = np.arange(len(children))
-    chosen = set(collapsed)
-    for v in reversed(bottom_up(children)):
-        if own[v] != v or v in chosen:
-            own[children[v]] = own[v]
+    own, tree = np.arange(len(children)), BinaryTree(children, children[:, 0] >= 0)
+    merged = np.isin(own, list(collapsed))
+    for level in tree.levels:
+        parents = level[tree.inner[level]]
+        gone = parents[merged[parents] | (own[parents] != parents)]
+        own[children[gone]] = own[gone][:, None]
     return own
-
-
-def _stored_links(nodes: NDArray[Any]) -> Ints:
-    """Return (nodes, 2) children of a node table, -1 for leaves."""
-    found = np.stack([nodes[side] for side in CHILDREN], axis=1).astype(np.int64)
-    found[found < 0] = LEAF
-    return found
 
 
 def _replace_tables(thing: Thing, collapsed: Sequence[int]) -> None:
     """Put shorter tables into a stored tree."""
     nodes, values = thing.get("nodes"), thing.get("values")
-    children = _stored_links(nodes)
+    children = stored_links(nodes).children
     own = _owners(children, collapsed)
     kept = np.flatnonzero(own == np.arange(len(own)))
     number = np.full(len(own), LEAF, dtype=np.int64)
@@ -158,15 +151,7 @@ def _replace_tables(thing: Thing, collapsed: Sequence[int]) -> None:
     if "missing_go_to_left" in nodes.dtype.names:
         new["missing_go_to_left"][merged] = 0
     tables = {"nodes": new, "values": np.ascontiguousarray(values[kept])}
-    _set_state(thing, tables | {"node_count": len(kept), "max_depth": _depth(_stored_links(new))})
-
-
-def _depth(children: Ints) -> int:
-    """Return the greatest depth of a tree, 0 for one leaf."""
-    out = np.zeros(len(children), dtype=np.int64)
-    for v in reversed(bottom_up(children)):
-        out[children[v]] = out[v] + 1
-    return int(out.max())
+    _set_state(thing, tables | {"node_count": len(kept), "max_depth": int(stored_links(new).depths.max())})
 
 
 def _set_state(thing: Thing, values: dict[str, Any]) -> None:
@@ -181,7 +166,7 @@ def _set_state(thing: Thing, values: dict[str, Any]) -> None:
 def _compare_predictions(old: Thing, new: Thing, collapsed: Sequence[int], generator: np.random.Generator) -> int:
     """Return how many points were walked through both trees; `EngineError` where one predicts something else."""
     before, after = old.get("nodes"), new.get("nodes")
-    children = _stored_links(before)
+    children = stored_links(before).children
     own = _owners(children, collapsed)
     kept = np.flatnonzero(own == np.arange(len(own)))
     number = np.full(len(own), LEAF, dtype=np.int64)
@@ -189,59 +174,17 @@ def _compare_predictions(old: Thing, new: Thing, collapsed: Sequence[int], gener
     same = len(after) == len(kept) == new.get("node_count") and after.dtype == before.dtype
     if not same or old.get("values")[kept].tobytes() != new.get("values").tobytes():
         raise EngineError("a tree of the copy has other values: nothing was written")
-    inner = _stored_links(after)[:, 0] >= 0
+    inner = stored_links(after).inner
     if set(kept[~inner].tolist()) != set(own[children[:, 0] < 0].tolist()):
         raise EngineError("a tree of the copy has other leaves: nothing was written")
     for name in before.dtype.names:
         at = inner if name in {"feature", "threshold", "missing_go_to_left"} else slice(None)
         if name not in CHILDREN and before[name][kept][at].tobytes() != after[name][at].tobytes():
             raise EngineError(f"a tree of the copy has another {name}: nothing was written")
-    points = _points_for(before, generator)
-    if not np.array_equal(number[own[_landed(before, points)]], _landed(after, points)):
+    points = points_of(before, POINTS, len(before), generator)
+    if not np.array_equal(number[own[leaf_of(before, points)]], leaf_of(after, points)):
         raise EngineError("a tree of the copy sends a point elsewhere: nothing was written")
     return len(points)
-
-
-def _points_for(nodes: NDArray[Any], generator: np.random.Generator) -> NDArray[np.float32]:
-    """Return random points in the range of the thresholds, and points on, below and above each of them."""
-    inner = np.flatnonzero(nodes["left_child"] >= 0)
-    if not len(inner):
-        return np.zeros((1, 1), np.float32)
-    features = nodes["feature"][inner].astype(np.int64)
-    columns = int(features.max()) + 1
-    with np.errstate(over="ignore"):
-        cuts = nodes["threshold"][inner].astype(np.float32)
-    finite = cuts[np.isfinite(cuts)]
-    low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
-    most = max(1, WIDEST // columns)
-    chosen = generator.permutation(len(inner))[: max(1, most // 3)]
-    many = min(POINTS, max(24, most))
-    found = generator.uniform(low - 1, high + 1, (many + 3 * len(chosen), columns)).astype(np.float32)
-    for k, side in enumerate((-np.inf, 0.0, np.inf)):
-        near = cuts[chosen]
-        near = near if side == 0.0 else np.nextafter(near, np.float32(side), dtype=np.float32)
-        at = many + k * len(chosen)
-        found[np.arange(at, at + len(chosen)), features[chosen]] = near
-    if "missing_go_to_left" in (nodes.dtype.names or ()):
-        gone = many // 5
-        found[:gone][generator.random((gone, columns)) < 0.3] = np.nan
-    return found
-
-
-def _landed(nodes: NDArray[Any], points: NDArray[np.float32]) -> Ints:
-    """Return the leaf that each point reaches, as scikit-learn walks: x <= threshold goes left."""
-    at = np.zeros(len(points), dtype=np.int64)
-    missing = nodes["missing_go_to_left"] != 0 if "missing_go_to_left" in (nodes.dtype.names or ()) else None
-    active = np.flatnonzero(nodes["left_child"][at] >= 0)
-    while len(active):
-        here = nodes[at[active]]
-        value = points[active, here["feature"]]
-        left = value <= here["threshold"]
-        if missing is not None:
-            left |= np.isnan(value) & missing[at[active]]
-        at[active] = np.where(left, here["left_child"], here["right_child"])
-        active = active[nodes["left_child"][at[active]] >= 0]
-    return at
 
 
 def _compared(before: Any, after: Any) -> int:
@@ -261,6 +204,5 @@ def _others(root: Any) -> Iterator[GraphPlace]:
     """Yield all values of a graph but the tables of trees."""
     for place in traverse(root):
         owner = place.owner
-        table = owner is not None and owner.kind.startswith("sklearn.tree.") and owner.has("nodes")
-        if not (table and place.attribute in REPLACED):
+        if not (is_tree(owner) and place.attribute in REPLACED):
             yield place

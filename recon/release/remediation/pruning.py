@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import singledispatch
+from functools import cached_property, singledispatch
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from encoders.encode.encoder import EncodedRelease, encode, with_known_rows
 from encoders.models.models import AnyModel, Forest, PublishedModel, Rule, RuleList, Tree, unsupported
 from encoders.models.nodes import CountTable, Nodes, Support
 from solvers.engines.figures.partition import PartitionFigures
+from solvers.foundation.binary_trees import BinaryTree
 from solvers.foundation.displayed import quote
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
@@ -57,8 +58,7 @@ class GroupTree:
     any class (`by_class` False).
     """
 
-    children: Ints
-    order: tuple[int, ...]
+    tree: BinaryTree
     leaves: tuple[int, ...]
     rows: tuple[int, ...]
     cells: tuple[tuple[tuple[int, int], ...], ...]
@@ -67,14 +67,19 @@ class GroupTree:
     def __len__(self) -> int:
         return len(self.leaves)
 
+    @property
+    def children(self) -> Ints:
+        """Return (nodes, 2) children, -1 for leaves."""
+        return self.tree.children
+
+    @cached_property
+    def order(self) -> list[int]:
+        """Return the inner nodes, children before their parents."""
+        return self.tree.upwards
+
     def below(self, collapsed: Collection[int]) -> NDArray[np.bool_]:
         """Return which nodes go where these become leaves: those below one of them."""
-        gone = np.zeros(len(self), dtype=bool)
-        chosen = np.zeros(len(self), dtype=bool)
-        chosen[list(collapsed)] = True
-        for v in reversed(self.order):
-            gone[self.children[v]] = gone[v] or chosen[v]
-        return gone
+        return self.tree.below(collapsed)
 
 
 @singledispatch
@@ -108,17 +113,6 @@ def _(model: RuleList) -> Ints:
     return children
 
 
-def bottom_up(children: Ints) -> tuple[int, ...]:
-    """Return the inner nodes, children before their parents."""
-    order, stack = [], [0]
-    while stack:
-        v = stack.pop()
-        if children[v, 0] >= 0:
-            order.append(v)
-            stack += children[v].tolist()
-    return tuple(reversed(order))
-
-
 def groups_of(model: Tree | RuleList, domain: Domain, limits: Limits, sized: bool = True) -> GroupTree:
     """Return the groups of a tree or rule list with exact counts, their sizes as the audit knows them.
 
@@ -140,9 +134,9 @@ def groups_of(model: Tree | RuleList, domain: Domain, limits: Limits, sized: boo
     by_class = [False] * len(children)
     for region, (own, classes) in enumerate(_joined_cells(counts, sizes, vector, len(place))):
         cells[int(place[region])], by_class[int(place[region])] = own, classes
-    order = bottom_up(children)
+    tree = BinaryTree(children, children[:, 0] >= 0)
     leaves = [1] * len(children)
-    for i, v in enumerate(order):
+    for i, v in enumerate(tree.upwards):
         if i % 1024 == 0:
             limits.check("groups were added up")
         a, b = children[v].tolist()
@@ -151,7 +145,7 @@ def groups_of(model: Tree | RuleList, domain: Domain, limits: Limits, sized: boo
         pairs: list[Any] = [cells[c] if by_class[v] else (_class_totals(cells[c]),) for c in (a, b)]
         cells[v] = tuple((c + d, s + t) for (c, s), (d, t) in zip(*pairs, strict=True))
     rows = tuple(_class_totals(one)[0] for one in cells)
-    return GroupTree(children, order, tuple(leaves), rows, tuple(cells), tuple(by_class))
+    return GroupTree(tree, tuple(leaves), rows, tuple(cells), tuple(by_class))
 
 
 def _rule_places(rules: int) -> Ints:
@@ -187,13 +181,10 @@ def pruned(model: Tree, collapsed: Sequence[int]) -> tuple[Tree, Ints]:
     """
     nodes = model.nodes
     children = links_of(model)
-    order = bottom_up(children)
-    gone = np.zeros(len(children), dtype=bool)
+    tree = BinaryTree(children, children[:, 0] >= 0)
     chosen = np.zeros(len(children), dtype=bool)
     chosen[list(collapsed)] = True
-    for v in reversed(order):
-        gone[children[v]] = gone[v] or chosen[v]
-    kept = np.flatnonzero(~gone)
+    kept = np.flatnonzero(~tree.below(collapsed))
     number = np.full(len(children), -1, dtype=np.int64)
     number[kept] = np.arange(len(kept))
     now_leaf = chosen[kept]
@@ -202,7 +193,7 @@ def pruned(model: Tree, collapsed: Sequence[int]) -> tuple[Tree, Ints]:
     links[now_leaf] = -1
     supports = list(nodes.counts.take(kept))
     for i in np.flatnonzero(now_leaf).tolist():
-        supports[i] = _summed([nodes.counts[v] for v in _leaves_below(children, int(kept[i]))])
+        supports[i] = _summed([nodes.counts[v] for v in tree.leaves_below(int(kept[i]))])
     names = tuple(nodes.names[i] for i in kept.tolist()) if nodes.names else ()
     learnt = nodes.learnt
     if learnt is not None:
@@ -210,18 +201,6 @@ def pruned(model: Tree, collapsed: Sequence[int]) -> tuple[Tree, Ints]:
         learnt = replace(learnt, feature=np.where(now_leaf, -1, learnt.feature[kept]), threshold=threshold)
     found = Nodes(nodes.conditions, condition.astype(np.int64), links, CountTable.of(supports), names, learnt)
     return replace(model, nodes=found.translated(lambda same: same)), kept
-
-
-def _leaves_below(children: Ints, node: int) -> list[int]:
-    """Return the leaves below a node (itself, if it is one)."""
-    found, stack = [], [node]
-    while stack:
-        v = stack.pop()
-        if children[v, 0] < 0:
-            found.append(v)
-        else:
-            stack += children[v].tolist()
-    return found
 
 
 def _summed(found: Sequence[Support]) -> Support:

@@ -20,6 +20,7 @@ from encoders.domain.domain import Condition
 from encoders.domain.values import Test, Value, equals
 from encoders.models.models import PublishedFigure, Tree
 from encoders.models.nodes import ModelNode, Nodes, Support
+from solvers.foundation.binary_trees import BinaryTree
 from solvers.foundation.errors import ReleaseError
 
 MAX_NODES = 2_000_000  # in one tree
@@ -49,6 +50,12 @@ class BoosterTree:
     def leaves(self) -> list[int]:
         """Return the leaves in the order of the nodes."""
         return [i for i, split in enumerate(self.splits) if split is None]
+
+    @property
+    def links(self) -> BinaryTree:
+        """Return the links alone."""
+        left, right = np.array(self.children, dtype=np.int64).reshape(-1, 2).T
+        return BinaryTree.of_sides(left, right)
 
     def tree(self, supports: Sequence[Support], name: str) -> Tree:
         """Return the published tree; equal conditions become one object."""

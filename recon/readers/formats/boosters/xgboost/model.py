@@ -237,20 +237,11 @@ def _single(value: float) -> float:
     return float(np.float32(value))
 
 
-def _depths(tree: StoredXGBoostTree) -> NDArray[np.int64]:
-    """Return how many splits stand above every node. Children stand behind their parents."""
-    out = np.zeros(len(tree.grown.splits), dtype=np.int64)
-    for i, split in enumerate(tree.grown.splits):
-        if split is not None:
-            out[list(tree.grown.children[i])] = out[i] + 1
-    return out
-
-
 def _tree_sums(tree: StoredXGBoostTree, t: int, rates: XGBoostRates, rows: int) -> TreeSums:
     """Return what the figures of one tree say: cover and weight of every node, in the order of the nodes."""
     cover, weight = np.array(tree.cover), np.array(tree.weight)
     leaf = np.array([split is None for split in tree.grown.splits])
-    each = (1 + 3 * _depths(tree)) * (rows + 8) * UNIT * 1.01
+    each = (1 + 3 * tree.grown.links.depths) * (rows + 8) * UNIT * 1.01
     in_h, in_g = each * float(cover[0]) * (1 + 2 * SUMS_HALF), each * float(rows)
     high = cover * (1 + 1.001 * SUMS_HALF) + in_h
     low = np.maximum(cover * (1 - 1.001 * SUMS_HALF) - in_h, 0.0)

@@ -51,6 +51,7 @@ from recon.readers.formats.sklearn.boosting.draft import (
 from recon.readers.formats.sklearn.trees.arrays import TreeArrays
 from recon.readers.formats.sklearn.trees.draft import CategorySplit
 from recon.readers.stored.objects.things import Thing
+from solvers.foundation.binary_trees import BinaryTree
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.gradients.boosted import Gradients
 
@@ -236,7 +237,7 @@ def _means(tree: TreeArrays, step: Floats, round_: int, rate: float, ridge: floa
 
 def _off_per_gradient(tree: TreeArrays) -> Floats:
     """Return how far sums of gradients over every node may be off, per unit of the greatest gradient."""
-    d, rows = _depths(tree) + 1.0, float(tree.rows[0])
+    d, rows = BinaryTree.of_sides(tree.left, tree.right).depths + 1.0, float(tree.rows[0])
     return d * (d * (rows + 2) + BINS) * UNIT * rows * OWN
 
 
@@ -340,14 +341,3 @@ def _exact_sums(rows: float, share: float) -> bool:
     """Return whether sums over so many rows with shares of at least `share` are exact in double."""
     least = share * (1 - share) * 0.999  # of h; |g| is at least `share`
     return least > 1e-30 and rows * 2.0 ** (23 - math.floor(math.log2(least))) <= 2.0**53
-
-
-def _depths(tree: TreeArrays) -> NDArray[np.int64]:
-    """Return the depth of every node, 0 for the root."""
-    found = np.zeros(len(tree.left), dtype=np.int64)
-    level, d = np.zeros(1, dtype=np.int64), 0
-    while len(level):
-        found[level] = d
-        inner = level[~tree.leaf[level]]
-        level, d = np.concatenate([tree.left[inner], tree.right[inner]]), d + 1
-    return found
