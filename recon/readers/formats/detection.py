@@ -164,6 +164,7 @@ OBJECTS = (
     "boosters.pickled",
     "statistics.additive_models",
     "statistics.naive_bayes",
+    "statistics.target_encoders",
 )
 # Readers of text: module, looks_like(head), read(text); the first that recognises the head reads it.
 TEXTS = (
@@ -232,13 +233,16 @@ def _binary_draft(data: bytes, memory: int) -> Draft | bytes:
     from recon.readers.formats.boosters.catboost_file import looks_like_cbm
     from recon.readers.formats.boosters.xgboost.model import looks_like_xgboost_ubj, read_xgboost_ubj
     from recon.readers.formats.printed.rpart_rds import read_rpart_rds
-    from recon.readers.stored.binary.rds import is_rds
+    from recon.readers.formats.statistics.naive_bayes_rds import bayes_object, read_bayes_rds
+    from recon.readers.stored.binary.rds import is_rds, read_rds
 
     stored = open_stored(data, memory)
     if stored is not None:
         return draft_of_object(stored.root, stored.format)
     if is_rds(data):
-        return read_rpart_rds(data, memory)
+        root = read_rds(data, memory)
+        bayes = bayes_object(root)
+        return read_rpart_rds(data, memory, root) if bayes is None else read_bayes_rds(bayes)
     data = gunzip(data, memory)
     _refuse_foreign(data)
     if looks_like_xgboost_ubj(data[:HEAD]):

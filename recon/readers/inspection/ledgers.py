@@ -52,7 +52,7 @@ def _r_ledger(data: bytes, memory: int) -> FileLedger:
         key: tuple[str, Status, str, About, str]
         name = one.top.removeprefix("m$").partition("$")[0]
         if finding is not None:
-            counts = finding.rule == "r-frame"
+            counts = finding.rule in {"r-frame", "r-apriori", "r-tables"}
             key = one.path, "used" if counts else "unused", "counts" if counts else "", about(finding), finding.follows
         elif status == "unknown":
             key = one.top, "unknown", "", "", ""

@@ -65,14 +65,16 @@ class Model:
     holder: RObject = field(default_factory=lambda: NOTHING)
 
 
-def read_rpart_rds(data: bytes, memory: int) -> Draft:
+def read_rpart_rds(data: bytes, memory: int, root: RObject | None = None) -> Draft:
     """Return what the rpart model in an .rds file publishes; `memory` (bytes) limits the unpacked file.
+
+    `root`: the object in it, where it was read before.
 
     Raises `ReleaseError` naming the place of what is broken, `Unsupported` for other objects and for trees whose rows
     or columns were changed before the fit. Cost: linear in the file.
     """
     try:
-        top, notes = _open_model(data, memory)
+        top, notes = _open_model(read_rds(data, memory) if root is None else root)
     except ReleaseError:
         raise
     except (TypeError, ValueError) as error:  # a broken file has parts of any type anywhere: texts that are arrays, ...
@@ -82,11 +84,10 @@ def read_rpart_rds(data: bytes, memory: int) -> Draft:
     return replace(draft, origin=origin, reader_notes=(*draft.reader_notes, *notes))
 
 
-def _open_model(data: bytes, memory: int) -> tuple[dict[str, object], list[str]]:
-    """Return the rpart model in an .rds file as `read_rpart_json` wants it, and what to say about it."""
-    root = read_rds(data, memory)
+def _open_model(root: RObject) -> tuple[dict[str, object], list[str]]:
+    """Return the rpart model in an object as `read_rpart_json` wants it, and what to say about it."""
     found = _the_tree(root)
-    tree, holder = _named_parts(found.value), _named_parts(found.holder)
+    tree, holder = named_parts(found.value), named_parts(found.holder)
     _check_holder(holder, found.path)
     notes = [] if found.value is root else [f"only {found.path} is read, an rpart model"]
     if holder.get("contrasts", NOTHING).kind == "list":
@@ -98,7 +99,7 @@ def _open_model(data: bytes, memory: int) -> tuple[dict[str, object], list[str]]
 
 def _the_tree(root: RObject) -> Model:
     """Return the only rpart model in the object; `Unsupported` naming what is there instead."""
-    models = _models_in(root)
+    models = models_in(root)
     trees = [m for m in models if "rpart" in m.value.classes]
     if len(trees) == 1:
         return trees[0]
@@ -116,7 +117,7 @@ def _the_tree(root: RObject) -> Model:
     raise Unsupported(f"R objects of class '{first.value.classes[0][:60]}'{held} are not read, {advice}")
 
 
-def _models_in(root: RObject) -> list[Model]:
+def models_in(root: RObject) -> list[Model]:
     """Return the objects with a class, in file order: inside lists and environments that have none, and holders.
 
     Other objects are not entered: a tree inside a bagged or boosted one counts a resample of the rows.
@@ -126,12 +127,12 @@ def _models_in(root: RObject) -> list[Model]:
     seen: set[int] = set()  # environments refer to each other
     while stack:
         model = stack.pop()
-        value = _resolved(model.value)
+        value = resolved(model.value)
         if id(value) in seen:
             continue
         seen.add(id(value))
         wanted = next((HOLDERS[c] for c in value.classes if c in HOLDERS), None)
-        inner = NOTHING if wanted is None else _named_parts(value).get(wanted, NOTHING)
+        inner = NOTHING if wanted is None else named_parts(value).get(wanted, NOTHING)
         if inner.classes:
             stack.append(Model(f"{model.path}${wanted}", inner, value))
         elif value.classes:
@@ -155,7 +156,7 @@ def _check_holder(holder: Parts, path: str) -> None:
             f"caret changed the columns before the fit ({train}$preProcess), the tree's thresholds are not theirs: fit"
             " without preProcess, or save finalModel alone and declare a domain of the changed columns"
         )
-    if _named_parts(holder.get("control", NOTHING)).get("sampling", NOTHING).kind != "nothing":
+    if named_parts(holder.get("control", NOTHING)).get("sampling", NOTHING).kind != "nothing":
         raise Unsupported(
             f"caret sampled the rows before the fit ({train}$control$sampling), the tree's counts are not of the"
             " training data: fit without sampling"
@@ -165,26 +166,26 @@ def _check_holder(holder: Parts, path: str) -> None:
 def _as_json(whole: RObject, tree: Parts, holder: Parts) -> dict[str, object]:
     """Return a tree as `read_rpart_json` wants it; `holder`: the parts of the object that it was taken out of."""
     stored = tree.get("frame", NOTHING)
-    columns = _named_parts(stored)
-    frame: dict[str, object] = {name: _vector(columns[name], f"frame${name}") for name in FRAME if name in columns}
-    variables = _vector(columns.get("var", NOTHING), "frame$var")
-    levels = _levels_of(_attribute(whole, "xlevels"), set(map(str, variables)))
+    columns = named_parts(stored)
+    frame: dict[str, object] = {name: vector(columns[name], f"frame${name}") for name in FRAME if name in columns}
+    variables = vector(columns.get("var", NOTHING), "frame$var")
+    levels = _levels_of(attribute(whole, "xlevels"), set(map(str, variables)))
     if sum(len(levels.get(str(name), ())) for name in variables) > MAX_VALUES:
         raise ReleaseError(f"splits on factors compare more than {MAX_VALUES:,} levels", place="frame$var")
-    splits = _matrix(tree.get("splits", NOTHING), "splits")
+    splits = matrix(tree.get("splits", NOTHING), "splits")
     top: dict[str, object] = {
         "frame": frame,
-        "node": _node_numbers(_attribute(stored, "row.names"), len(variables)),
+        "node": _node_numbers(attribute(stored, "row.names"), len(variables)),
         "splits": splits,
         "cuts": [f"{line[3]:.17g}" if len(line) > 3 else "" for line in splits],
-        "csplit": _matrix(tree.get("csplit", NOTHING), "csplit"),
+        "csplit": matrix(tree.get("csplit", NOTHING), "csplit"),
         "xlevels": levels,
         "label": _response(holder.get("terms", NOTHING)) or _response(tree.get("terms", NOTHING)) or "label",
         "na": left_out(tree) or left_out(holder),
     }
-    if _vector(tree.get("method", NOTHING), "method")[:1] == ["class"]:
-        classes = _vector(_attribute(whole, "ylevels"), "ylevels")
-        counts = _matrix(columns.get("yval2", NOTHING), "frame$yval2")
+    if vector(tree.get("method", NOTHING), "method")[:1] == ["class"]:
+        classes = vector(attribute(whole, "ylevels"), "ylevels")
+        counts = matrix(columns.get("yval2", NOTHING), "frame$yval2")
         top["method"] = "class"
         top["ylevels"], frame["yval2"] = _counted_classes(classes, counts, "frame$yval2")
     return top
@@ -192,9 +193,7 @@ def _as_json(whole: RObject, tree: Parts, holder: Parts) -> dict[str, object]:
 
 def _levels_of(value: RObject, used: set[str]) -> dict[str, list[object]]:
     """Return the levels of the factors that the tree tests; `Unsupported` where NA is a level."""
-    found = {
-        name: _vector(below, f"xlevels${name[:60]}") for name, below in _named_parts(value).items() if name in used
-    }
+    found = {name: vector(below, f"xlevels${name[:60]}") for name, below in named_parts(value).items() if name in used}
     for name, levels in found.items():
         if None in levels:
             raise Unsupported(f"NA is a level of the factor '{name[:60]}' (addNA): give it a name before the fit")
@@ -216,22 +215,22 @@ def _counted_classes(
     return [names[k] for k in kept], [[line[c] for c in columns] for line in table]
 
 
-def _resolved(value: RObject) -> RObject:
+def resolved(value: RObject) -> RObject:
     """Return the object that a reference means."""
     return value.values if value.kind == "reference" and isinstance(value.values, RObject) else value
 
 
-def _named_parts(value: RObject) -> Parts:
+def named_parts(value: RObject) -> Parts:
     """Return the parts of a list or environment as R's `$` gives them: the first of every name."""
-    return {name: _resolved(below) for name, below in reversed(value.parts)}
+    return {name: resolved(below) for name, below in reversed(value.parts)}
 
 
-def _attribute(value: RObject, name: str) -> RObject:
+def attribute(value: RObject, name: str) -> RObject:
     """Return an attribute, or nothing."""
-    return _resolved(value.attributes.get(name, NOTHING))
+    return resolved(value.attributes.get(name, NOTHING))
 
 
-def _vector(value: RObject, place: str) -> list[object]:
+def vector(value: RObject, place: str) -> list[object]:
     """Return the numbers or texts of a vector, a factor's levels; `ReleaseError` where it is none or too long."""
     if value.kind not in NUMBERS | {"character"}:
         raise ReleaseError(f"is of R's type '{value.kind}', neither numbers nor texts", place=place)
@@ -242,7 +241,7 @@ def _vector(value: RObject, place: str) -> list[object]:
         found = value.values.tolist()
     elif not all(isinstance(v, (str, type(None))) for v in found):
         raise ReleaseError("has a part that is no text", place=place)
-    levels = _attribute(value, "levels")
+    levels = attribute(value, "levels")
     if value.kind != "integer" or levels.kind != "character":
         return found
     if not all(isinstance(v, int) and 1 <= v <= len(levels.values) for v in found):
@@ -250,11 +249,11 @@ def _vector(value: RObject, place: str) -> list[object]:
     return [levels.values[int(str(v)) - 1] for v in found]
 
 
-def _matrix(value: RObject, place: str) -> list[list[float]]:
+def matrix(value: RObject, place: str) -> list[list[float]]:
     """Return the rows of a matrix of numbers, none where there is nothing."""
     if value.kind == "nothing":
         return []
-    dim = _attribute(value, "dim")
+    dim = attribute(value, "dim")
     if value.kind not in NUMBERS or dim.kind not in {"integer", "double"} or len(dim.values) != 2:
         raise ReleaseError("is no matrix of numbers", place=place)
     high, wide = (int(v) if 0 <= v <= MAX_VALUES else -1 for v in dim.values.tolist())
@@ -266,7 +265,7 @@ def _matrix(value: RObject, place: str) -> list[list[float]]:
 
 def _node_numbers(value: RObject, size: int) -> list[object]:
     """Return the numbers of the nodes: the frame's row names, which R writes as (NA, n) where they are 1 to n."""
-    found = _vector(value, "row.names(frame)")
+    found = vector(value, "row.names(frame)")
     if len(found) == 2 and found[0] == MISSING and value.kind == "integer":
         if found[1] not in {size, -size}:
             raise ReleaseError(f"names {found[1]} rows, the frame has {size}", place="row.names(frame)")
@@ -286,12 +285,12 @@ def left_out(fitted: Parts) -> int:
 
 def _response(terms: RObject) -> str | None:
     """Return the column that a formula explains: y of `y ~ .`, `factor(y) ~ .` and `data$y ~ .`, else None."""
-    inside = [_resolved(below) for _, below in terms.parts]
+    inside = [resolved(below) for _, below in terms.parts]
     if terms.kind != "call" or len(inside) != 3 or _word(inside[0]) != "~":
         return None
     left = inside[1]
     if left.kind == "call":
-        inside = [_resolved(below) for _, below in left.parts]
+        inside = [resolved(below) for _, below in left.parts]
         head = _word(inside[0]) if inside else None
         if head in FACTORS and len(inside) == 2:
             left = inside[1]

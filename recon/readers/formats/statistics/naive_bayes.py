@@ -10,25 +10,38 @@ Source: scikit-learn, sklearn/naive_bayes.py, versions 1.2 to 1.9 (`_count` of e
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.domain.values import Categorical, Test, Value, equals
-from encoders.models.models import AnyModel, Forest, Provenance, PublishedFigure, Statistic, Table, Tree
+from encoders.domain.values import Categorical, Continuous, Test, Value, equals
+from encoders.models.models import (
+    AnyModel,
+    Forest,
+    Provenance,
+    PublishedFigure,
+    Table,
+    Tree,
+    UnusedPublication,
+)
 from encoders.models.nodes import ModelNode, Nodes, Support
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.drafts.facts import Feature
 from recon.readers.formats.sklearn.trees.trees import class_values, feature_names
+from recon.readers.formats.statistics.column_tables import DOUBLE, SINGLE, ColumnMean, MeansDraft
 from recon.readers.stored.objects.arrays import resolve
 from recon.readers.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.release import RowCount
 
-KINDS = ("CategoricalNB", "BernoulliNB", "MultinomialNB", "ComplementNB")
+KINDS = ("CategoricalNB", "BernoulliNB", "MultinomialNB", "ComplementNB", "GaussianNB")
 LARGEST = 1 << 53
 NOT_WEIGHTED = "the rows were fitted without weights: weights that are all whole numbers look like counts of rows"
+SQUARES = UnusedPublication(
+    "var_, epsilon_", "sums of squares: no statement carries them", labels=True, about="columns"
+)
 GIVEN = "the columns are whole numbers from 0 on, as the model was given them"
 
 
@@ -49,6 +62,7 @@ def read(thing: Thing, form: str) -> Draft:
     hints: dict[str, Any] = {}
     notes: tuple[str, ...] = (NOT_WEIGHTED,)
     models: tuple[AnyModel, ...]
+    means: tuple[ColumnMean, ...] = ()
     if thing.class_name == "CategoricalNB":
         models = (_of_categories(thing, names, totals),)
         tables = resolve(thing.get("category_count_"))
@@ -56,11 +70,18 @@ def read(thing: Thing, form: str) -> Draft:
         notes = (*notes, GIVEN)
     elif thing.class_name == "BernoulliNB":
         models = (_of_bits(thing, names, totals),)
+    elif thing.class_name == "GaussianNB":
+        models = (Table(_class_counts(totals, classes, label), "rows of classes"),)
+        means = _of_means(thing, names, totals, classes, label)
+        hints = {name: Continuous(name) for name in names}
     else:
-        models = (_of_sums(thing, names, totals, classes, label),)
+        models = (Table(_class_counts(totals, classes, label), "rows of classes"),)
+        means = _of_sums(thing, names, totals, classes, label)
+        hints = {name: Continuous(name, Fraction(0)) for name in names}
     rows = int(totals.sum())
-    return Draft(
-        Provenance(f"scikit-learn {thing.class_name} ({form})", ("exact",), notes),
+    unused = (SQUARES,) if thing.class_name == "GaussianNB" else ()
+    return MeansDraft(
+        Provenance(f"scikit-learn {thing.class_name} ({form})", ("exact",), notes, unused=unused),
         tuple(Feature(name, name) for name in names),
         models,
         classes,
@@ -68,6 +89,7 @@ def read(thing: Thing, form: str) -> Draft:
         RowCount(rows, rows),
         hints,
         named=named,
+        means=means,
     )
 
 
@@ -139,22 +161,50 @@ def _of_bits(thing: Thing, names: Sequence[str], totals: NDArray[np.int64]) -> F
 
 def _of_sums(
     thing: Thing, names: Sequence[str], totals: NDArray[np.int64], classes: Sequence[Value], label: str
-) -> Table:
-    """Return the rows of every class, and the sum of every column in each."""
+) -> tuple[ColumnMean, ...]:
+    """Return the sum of every column in every class."""
     sums = _integer_counts(thing.get("feature_count_"), (len(totals), len(names)), "feature_count_")
-    figures = [PublishedFigure((), count=int(totals.sum()), name="all rows")]
-    for value, rows, mine in zip(classes, totals.tolist(), sums.tolist(), strict=True):
-        here = ((label, equals(value)),)
-        figures.append(PublishedFigure(here, count=rows, name=f"class {value}"))
-        figures += [
-            PublishedFigure(here, statistic=Statistic("total", name, total), name=f"{name} in class {value}")
-            for name, total in zip(names, mine, strict=True)
-        ]
     if thing.class_name == "ComplementNB":
         _check_sums(
             sums.sum(axis=0), _integer_counts(thing.get("feature_all_"), (len(names),), "feature_all_"), "feature_all_"
         )
-    return Table(tuple(figures), "sums of columns")
+    return tuple(
+        ColumnMean(
+            name, total / max(1, n), n, n, ((label, equals(value)),), name=f"{name} in class {value}", total=total
+        )
+        for value, n, mine in zip(classes, totals.tolist(), sums.tolist(), strict=True)
+        for name, total in zip(names, mine, strict=True)
+    )
+
+
+def _class_counts(totals: NDArray[np.int64], classes: Sequence[Value], label: str) -> tuple[PublishedFigure, ...]:
+    """Return the rows of all, and of every class."""
+    each = zip(classes, totals.tolist(), strict=True)
+    return (
+        PublishedFigure((), count=int(totals.sum()), name="all rows"),
+        *(PublishedFigure(((label, equals(value)),), count=rows, name=f"class {value}") for value, rows in each),
+    )
+
+
+def _of_means(
+    thing: Thing, names: Sequence[str], totals: NDArray[np.int64], classes: Sequence[Value], label: str
+) -> tuple[ColumnMean, ...]:
+    """Return the mean of every column in every class that has rows (GaussianNB).
+
+    Means that are all numbers of 32 bits may be of columns of 32 bits, whose sums are rounded to as many.
+    """
+    found = resolve(thing.get("theta_", thing.get("sigma_")))
+    if not isinstance(found, np.ndarray) or found.shape != (len(totals), len(names)) or found.dtype.kind != "f":
+        raise ReleaseError("has not one mean per class and column: the model is not fitted", place="theta_")
+    if not np.isfinite(found).all():
+        raise ReleaseError(f"has the mean {float(found[~np.isfinite(found)][0])}", place="theta_")
+    unit = SINGLE if bool((found == found.astype(np.float32)).all()) else DOUBLE
+    return tuple(
+        ColumnMean(name, float(found[k, i]), rows, rows, ((label, equals(value)),), unit, f"{name} in class {value}")
+        for k, (value, rows) in enumerate(zip(classes, totals.tolist(), strict=True))
+        for i, name in enumerate(names)
+        if rows
+    )
 
 
 def _check_sums(found: NDArray[np.int64], wanted: NDArray[np.int64], place: str) -> None:

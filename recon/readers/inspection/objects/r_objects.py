@@ -260,7 +260,7 @@ def _notes(told: Vector) -> Iterator[Vector]:
 def _is_form(name: str, value: RObject, part: RObject) -> bool:
     """Return whether an attribute says the form of a vector or list, and no more than that."""
     size = len(part.values) if hasattr(part.values, "__len__") else 0
-    if value.attributes or name not in _FORM:
+    if (value.attributes and not (name == "dimnames" and _has_titles(value))) or name not in _FORM:
         return False
     if name == "dimnames":
         dim = part.attributes.get("dim")
@@ -278,6 +278,14 @@ def _is_form(name: str, value: RObject, part: RObject) -> bool:
         most = max(most, 2)
     named = value.kind != "character" or _are_names(value.values)
     return entries <= most and value.kind in kinds and named
+
+
+def _has_titles(dimnames: RObject) -> bool:
+    """Return whether the sides of a table have names, and nothing else is noted there."""
+    titles = dimnames.attributes.get("names")
+    if titles is None or len(dimnames.attributes) > 1 or titles.kind != "character" or titles.attributes:
+        return False
+    return len(titles.values) <= len(dimnames.parts) and _are_names(titles.values)
 
 
 def _are_names(texts: list[str | None]) -> bool:

@@ -46,7 +46,7 @@ class Categories:
         return [v for i, v in enumerate(self.values) if self.group[i] == number and i != self.gap]
 
 
-def _categories_of(thing: Thing, columns: Sequence[StepColumn], place: str) -> list[Categories]:
+def categories_of(thing: Thing, columns: Sequence[StepColumn], place: str) -> list[Categories]:
     """Return the categories of every column; `ReleaseError` unless there is one set for each."""
     stored = thing.get("categories_")
     if not isinstance(stored, list) or len(stored) != len(columns):
@@ -135,7 +135,7 @@ def _state(thing: Thing, columns: Sequence[StepColumn], found: Sequence[Categori
 
 def one_hot(thing: Thing, columns: Sequence[StepColumn], hints: Hints, place: str) -> list[StepColumn]:
     """Return the columns of a OneHotEncoder: one per category (or group of rare ones) that was not dropped."""
-    found, unknown = _categories_of(thing, columns, place), _handling(thing, place)
+    found, unknown = categories_of(thing, columns, place), _handling(thing, place)
     dropped = _dropped_numbers(thing, found, place)
     _state(thing, columns, found, hints, place)
     out = []
@@ -173,7 +173,7 @@ def _dropped_numbers(thing: Thing, found: Sequence[Categories], place: str) -> l
 
 def ordinal_codes(thing: Thing, columns: Sequence[StepColumn], hints: Hints, place: str) -> list[StepColumn]:
     """Return the columns of an OrdinalEncoder: the number of the category."""
-    found, unknown = _categories_of(thing, columns, place), _handling(thing, place)
+    found, unknown = categories_of(thing, columns, place), _handling(thing, place)
     other = _code_of(thing.get("unknown_value"), place) if unknown == "use_encoded_value" else -1.0
     missing = _code_of(thing.get("encoded_missing_value", math.nan), place)
     _state(thing, columns, found, hints, place)

@@ -1,0 +1,156 @@
+"""Columns by themselves: a leaf per category, and sums of a column's values as intervals of what rounding leaves.
+
+A mean times its number of rows is a sum. It was worked out in floats: of n numbers of size at most m, added one by one
+and divided, it is off by less than n (n + 8) u m, with u half the last digit of a number of size 1; means of batches that
+were joined cost less than 8 times that. Over a grid few sums lie that near, mostly one.
+
+Source: Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed. 2002, section 4.2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from encoders.domain.domain import Condition
+from encoders.domain.values import AnyAttribute, Categorical, Continuous, Grid, Test, Value, exact, plain_number
+from encoders.models.models import AnyModel, PublishedFigure, Statistic, Table, Tree, UnusedPublication
+from encoders.models.nodes import ModelNode, Nodes, Support
+from recon.readers.formats.drafts.binding import Binder
+from recon.readers.formats.drafts.drafts import Draft
+from recon.readers.formats.statistics.additive_models import span_of
+
+DOUBLE, SINGLE = Fraction(1, 1 << 53), Fraction(1, 1 << 24)
+JOINED = 8
+DIGITS = 14  # of means, so that sums of deviations from them stay in 62 bits
+
+
+def category_tree(name: str, groups: Sequence[tuple[Test, tuple[int, ...]]]) -> Tree:
+    """Return a tree with a leaf of counts per class for each test, and one without rows for what passes none."""
+    nodes: list[ModelNode] = []
+    for test, counts in groups:
+        nodes += [ModelNode(Support(), ((name, test),), len(nodes) + 1, len(nodes) + 2), ModelNode(Support(counts))]
+    nodes.append(ModelNode(Support((0,) * len(groups[0][1])), name="others"))
+    return Tree(Nodes.of(nodes), name)
+
+
+@dataclass(frozen=True)
+class ColumnMean:
+    """The mean of a feature over the rows that meet a condition and have a value: so many (None: not known).
+
+    `most`: rows at most. `unit`: how far numbers were rounded. `total`: the sum of its values, where that was published.
+    """
+
+    feature: str
+    mean: float
+    rows: int | None
+    most: int
+    where: Condition = ()
+    unit: Fraction = DOUBLE
+    name: str = ""
+    total: int | None = None
+
+    def statistic(self, attribute: AnyAttribute | None, of: str) -> Statistic | str:
+        """Return the total (the mean, where the rows are not known) of an attribute or column, or why there is none.
+
+        `attribute` None: a column of 0 and 1.
+        """
+        if isinstance(attribute, Continuous):
+            return "the domain gives it no 'resolution', so that its values cannot be summed"
+        if isinstance(attribute, Categorical) and not attribute.numeric:
+            return "its values in the domain are no numbers"
+        if self.total is not None:
+            return Statistic("total", of, self.total)
+        base, unit, largest = _lattice(attribute)
+        each = JOINED * (self.most + 8) * self.unit * largest
+        value = Fraction(self.mean)
+        if self.rows is None:
+            decimals = max(0, DIGITS - math.ceil(math.log10(float(self.most * largest)) + 1))
+            near = round(self.mean, decimals)
+            return Statistic("mean", of, near, round(_above(each) + 2 * 10.0**-decimals, decimals + 1))
+        total, off = self.rows * value, self.rows * each
+        first = math.ceil((total - off - self.rows * base) / unit)
+        last = math.floor((total + off - self.rows * base) / unit)
+        if first > last:
+            return (
+                f"no sum of values of the domain is as near to {self.rows:,} times {self.mean:.10g} as rounding leaves"
+            )
+        only = plain_number(self.rows * base + unit * first)
+        if first == last and exact(only) == self.rows * base + unit * first:
+            return Statistic("total", of, only)
+        near = float(total)
+        return Statistic("total", of, near, _above(off + abs(exact(near) - total)))
+
+
+def _lattice(attribute: AnyAttribute | None) -> tuple[Fraction, Fraction, Fraction]:
+    """Return a value, of which multiple all values differ from it, and the greatest size of one."""
+    if attribute is None:
+        return Fraction(0), Fraction(1), Fraction(1)
+    assert isinstance(attribute, Categorical | Grid)
+    low, high = span_of(attribute)
+    largest = max(abs(low), abs(high), Fraction(1))
+    if isinstance(attribute, Grid):
+        return attribute.minimum, attribute.step, largest
+    gaps = [number - attribute.numbers[0] for number in attribute.numbers[1:]]
+    scale = math.lcm(1, *(gap.denominator for gap in gaps))
+    return attribute.numbers[0], Fraction(math.gcd(*(int(gap * scale) for gap in gaps)) or 1, scale), largest
+
+
+def _above(value: Fraction) -> float:
+    """Return a float that is no less than a number."""
+    return float(value) * (1 + 1e-12) if value else 0.0
+
+
+@dataclass(frozen=True)
+class MeansDraft(Draft):
+    """A model with means of columns: totals where the domain has values to sum."""
+
+    means: tuple[ColumnMean, ...] = ()
+
+    def bound(self, binder: Binder) -> tuple[AnyModel, ...]:
+        """Return the models over a domain with a table of totals; what cannot be summed is named as unused."""
+        figures, left = [], list[UnusedPublication]()
+        for one in self.means:
+            of = binder.features[one.feature].attribute
+            place = binder.domain.place.get(of)
+            attribute = None if place is None else binder.domain.all[place]
+            gap = attribute is not None and attribute.missing
+            mean = replace(one, rows=one.most) if one.rows is None and not gap else one
+            known_name = place is not None or of in binder.domain.columns
+            found = mean.statistic(attribute, of) if known_name else "the domain has no column of this name"
+            if isinstance(found, str):
+                left.append(
+                    UnusedPublication(
+                        f"the {'means' if one.total is None else 'sums'} of '{one.feature}'",
+                        found,
+                        labels=bool(one.where),
+                        about="columns",
+                    )
+                )
+                continue
+            known = ((one.feature, Test()),) if gap else ()
+            where = binder.translate((*one.where, *known))
+            figures.append(PublishedFigure(where, statistic=found, name=one.name))
+            if known and one.rows is not None:
+                figures.append(PublishedFigure(where, count=one.rows, name=f"{one.name}, rows with a value"))
+        origin = replace(self.origin, unused=(*self.origin.unused, *dict.fromkeys(left)))
+        mine = self.tables(binder)
+        if figures:
+            mine = (*mine, Table(tuple(figures), "sums of columns"))
+        return tuple(replace(model, origin=origin) for model in mine)
+
+    def tables(self, binder: Binder) -> tuple[AnyModel, ...]:
+        """Return the models beside the means over a domain."""
+        return super().bound(binder)
+
+
+def texts_or_numbers(texts: Sequence[str]) -> tuple[Value, ...]:
+    """Return texts as numbers where all of them are different ones, R's TRUE and FALSE as 1 and 0."""
+    from recon.readers.formats.statistics.additive_models import number_of
+
+    if set(texts) <= {"TRUE", "FALSE"}:
+        return tuple(int(text == "TRUE") for text in texts)
+    found = [number_of(text) for text in texts]
+    return tuple(texts) if None in found or len(set(found)) < len(found) else tuple(v for v in found if v is not None)
