@@ -48,8 +48,9 @@ def test_the_true_rows_are_never_excluded(seed, smooth, tmp_path):
     for rows in (None, len(frame)):
         try:
             release = recon.load(path, domain=domain, rows=rows)
-        except recon.ReconError as error:
-            assert "say how many there were" in str(error)  # multiples of shares alone, or classes that are pure
+        except recon.ReconError as error:  # multiples of shares alone, or classes that are pure
+            if "say how many there were" not in str(error):
+                raise
             continue
         assert release.rows.low == release.rows.high == len(frame)
         assert violations(release, frame) == []

@@ -1,8 +1,8 @@
 """Columns by themselves: a leaf per category, and sums of a column's values as intervals of what rounding leaves.
 
 A mean times its number of rows is a sum. It was worked out in floats: of n numbers of size at most m, added one by one
-and divided, it is off by less than n (n + 8) u m, with u half the last digit of a number of size 1; means of batches that
-were joined cost less than 8 times that. Over a grid few sums lie that near, mostly one.
+and divided, it is off by less than n (n + 8) u m, with u half the last digit of a number of size 1; means of batches
+that were joined cost less than 8 times that. Over a grid few sums lie that near, mostly one.
 
 Source: Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed. 2002, section 4.2.
 """
@@ -40,7 +40,7 @@ def category_tree(name: str, groups: Sequence[tuple[Test, tuple[int, ...]]]) -> 
 class ColumnMean:
     """The mean of a feature over the rows that meet a condition and have a value: so many (None: not known).
 
-    `most`: rows at most. `unit`: how far numbers were rounded. `total`: the sum of its values, where that was published.
+    `most`: rows at most. `unit`: how far numbers were rounded. `total`: the sum of its values, where it was published.
     """
 
     feature: str

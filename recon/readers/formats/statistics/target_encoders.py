@@ -1,7 +1,7 @@
 """Target encoders of scikit-learn and category_encoders: rows and events of every category, solved from its code.
 
-A code is the share k / n of events among the n rows of a category, drawn towards the share of all: a function of (n, k).
-With two classes both are whole numbers, and few pairs give a double to its last digits: `TargetEncoder` of scikit-learn
+A code is the share k / n of events among the n rows of a category, drawn towards the share of all: a function of n and
+k. With two classes both are whole numbers, and few pairs give a double to its last digits: `TargetEncoder` of scikit-learn
 with smooth=s codes (k + s p) / (n + s), with "auto" a weighted mean of k / n and p whose weight rests on n and the
 variance within the category; category_encoders weighs k / n by a sigmoid of n. For each n, k is the root of a linear or
 quadratic equation. Categories of one column have all rows together, and each column the same number of them: where one
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.domain.values import Categorical, Test, Value, equals
+from encoders.domain.values import Categorical, Value, equals
 from encoders.models.models import AnyModel, Provenance, UnusedPublication
 from recon.io.files.opening import current
 from recon.readers.formats.drafts.binding import Binder
@@ -82,7 +82,7 @@ def smooth_encoding(smooth: float, p: float) -> Encoding:
 
 
 def empirical_encoding(p: float) -> Encoding:
-    """Return scikit-learn's encoding with smooth="auto": the weight of k / n is v n / (v n + m (1 - m)), v = p (1 - p)."""
+    """Return scikit-learn's encoding with smooth="auto": k / n = m weighs v n / (v n + m (1 - m)), v = p (1 - p)."""
     v = p * (1 - p)
 
     def events(code: float, n: Counts) -> list[Counts]:
@@ -267,7 +267,7 @@ Solved = tuple[list[EncodedColumn], Encoding, float, tuple[Value, ...], bool]
 
 
 def _of_sklearn(thing: Thing) -> Solved:
-    """Return columns, encoding, share of events, classes of scikit-learn's encoder, and whether its columns have names."""
+    """Return columns, encoding, share of events and classes of scikit-learn's, and whether its columns have names."""
     from recon.readers.formats.sklearn.pipelines.encoders import categories_of
 
     kind = thing.get("target_type_")
