@@ -1,11 +1,11 @@
 """Target encoders of scikit-learn and category_encoders: rows and events of every category, solved from its code.
 
-A code is the share k / n of events among the n rows of a category, drawn towards the share of all: a function of n and
-k. With two classes both are whole numbers, and few pairs give a double to its last digits: scikit-learn's
-`TargetEncoder` with smooth=s codes (k + s p) / (n + s), with "auto" a weighted mean of k / n and p whose weight rests on
-n and the variance within the category; category_encoders weighs k / n by a sigmoid of n. For each n, k is the root of a linear or
-quadratic equation. Categories of one column have all rows together, and each column the same number of them: where one
-choice of pairs alone adds up, the counts are solved. What is solved gives the code again.
+A code is the share k / n of events among the n rows of a category, drawn towards the share of all: a function of n
+and k. With two classes both are whole numbers, and few pairs give a double to its last digits: scikit-learn's
+`TargetEncoder` with smooth=s codes (k + s p) / (n + s), with "auto" a weighted mean of k / n and p whose weight rests
+on n and the variance within the category; category_encoders weighs k / n by a sigmoid of n. For each n, k is the root
+of a linear or quadratic equation. Categories of one column have all rows together, and each column the same number of
+them: where one choice of pairs alone adds up, the counts are solved. What is solved gives the code again.
 
 Source: Micci-Barreca, "A preprocessing scheme for high-cardinality categorical attributes in classification and
 prediction problems", SIGKDD Explorations 3, 2001, eqs. 3 to 7; scikit-learn 1.3 to 1.9, _target_encoder_fast.pyx;
