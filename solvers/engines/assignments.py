@@ -125,6 +125,8 @@ def _by_slots(release: Release, state: Assigned, query: Query, limits: Limits) -
     if state.contradicted:
         return refuted(query)
     if (state.domains.sizes() > 1).any() and not isinstance(query, MostLikely):
+        if isinstance(query, Decide):
+            return decide_placed(release, state, query, limits)
         raise Unsupported(SEVERAL)
     seed = getattr(query, "seed", 0)
     found = known_world(state, limits, seed)

@@ -140,7 +140,7 @@ def _draft(value: RObject) -> Draft:
     parts = named_parts(value)
     apriori, tables = parts["apriori"], named_parts(parts["tables"])
     label, texts = _dimension(apriori, 0)
-    rows = [_whole(n, f"apriori['{text[:40]}']") for n, text in zip(vector(apriori, "apriori"), texts, strict=True)]
+    rows = [_row_number(n, f"apriori['{text[:40]}']") for n, text in zip(vector(apriori, "apriori"), texts, strict=True)]
     if not sum(rows) or sum(rows) > MAX_ROWS:
         raise ReleaseError(f"counts {sum(rows):,} rows, not 1 to {MAX_ROWS:,}", place="apriori")
     classes = texts_or_numbers(texts)
@@ -194,7 +194,7 @@ def _dimension(value: RObject, axis: int) -> tuple[str, list[str]]:
     return titles[axis] if len(titles) > axis else "", texts
 
 
-def _whole(value: object, place: str) -> int:
+def _row_number(value: object, place: str) -> int:
     """Return a number of rows."""
     if not isinstance(value, (int, float)) or not 0 <= value <= MAX_ROWS or value != int(value):
         raise ReleaseError(f"{value} is no number of rows", place=place)
