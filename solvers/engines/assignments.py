@@ -121,12 +121,12 @@ def _has_few_cells(release: Release, limits: Limits) -> bool:
 
 
 def _by_slots(release: Release, state: Assigned, query: Query, limits: Limits) -> Answer:
-    """Return what follows where a tree or table tells rows apart: a world; everything where it is the only one."""
+    """Return what follows where a tree or table tells rows apart: verdicts, a world; a count where it is the only one."""
     if state.contradicted:
         return refuted(query)
+    if isinstance(query, Decide):  # what is left for every row holds in all worlds, be they one or many
+        return decide_placed(release, state, query, limits)
     if (state.domains.sizes() > 1).any() and not isinstance(query, MostLikely):
-        if isinstance(query, Decide):
-            return decide_placed(release, state, query, limits)
         raise Unsupported(SEVERAL)
     seed = getattr(query, "seed", 0)
     found = known_world(state, limits, seed)
