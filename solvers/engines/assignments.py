@@ -121,7 +121,7 @@ def _has_few_cells(release: Release, limits: Limits) -> bool:
 
 
 def _by_slots(release: Release, state: Assigned, query: Query, limits: Limits) -> Answer:
-    """Return what follows where a tree or table tells rows apart: verdicts, a world; a count where it is the only one."""
+    """Return what follows where a tree or table tells rows apart: verdicts, a world, a count where it is alone."""
     if state.contradicted:
         return refuted(query)
     if isinstance(query, Decide):  # what is left for every row holds in all worlds, be they one or many
