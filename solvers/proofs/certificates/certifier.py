@@ -21,7 +21,7 @@ import numpy as np
 from solvers.cells.bit_boxes import WordLayout, padded
 from solvers.cells.cutting import AnyCut, PartitionCut, labels_of
 from solvers.foundation.errors import CertificateError, EngineError, Inconclusive, Unsupported
-from solvers.foundation.limits import STAGES, Limits
+from solvers.foundation.limits import STAGES, STEPS, Limits
 from solvers.kernel.cells import cuts_of, live_cells, start_of
 from solvers.kernel.checker import Verifier, negated, pieces_outside, possible_rows
 from solvers.kernel.claims import (
@@ -461,8 +461,8 @@ def _within_one(certifier: Certifier, box: Box, rows: int) -> RegionProof | None
     """Return a statement that counts enough rows and whose region, earlier rules left out, lies inside a box."""
     facts = certifier.facts
     candidates = np.flatnonzero(facts.unconditional & (facts.low >= rows))
-    for s in candidates[candidates < facts.rows][:MAX_COUNTED].tolist():
-        if certifier.limits.expired():
+    for i, s in enumerate(candidates[candidates < facts.rows][:MAX_COUNTED].tolist()):
+        if i % STEPS == STEPS - 1 and certifier.limits.expired():
             return None
         if (region := facts.statement(s).region) is not None and _lies_inside(facts, region, box):
             return RegionProof((s,))
