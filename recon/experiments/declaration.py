@@ -85,7 +85,7 @@ class Declaration:
         `panels`: of figures that are drawn otherwise than by layers; `more`: what sentences name beside frames.
         """
         tables = [
-            ResultTable(name, frame.reset_index(drop=True), self._filled(spec["about"], spec))
+            ResultTable(name, frame, self._filled(spec["about"], spec))
             for name, spec in self._parts.get("tables", {}).items()
             if len(frame := frames.get(spec.get("frame", name), pd.DataFrame())) or "always" in spec
         ]  # fmt: skip
@@ -111,9 +111,9 @@ class Declaration:
         """Return the sentences that the results allow."""
         from jinja2 import Environment, StrictUndefined
 
-        template = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+        template = Environment(undefined=StrictUndefined, lstrip_blocks=True)
         template.filters.update({"f": format, "each": _joined_texts, "lines": records, "where": where, "at": _first})
-        template.globals.update({"groups": _groups, "int": int, "float": float, "len": len})
+        template.globals.update({"grouped": _groups, "int": int, "float": float, "len": len})
         text = template.from_string(self._parts.get("sentences", "")).render({**self.values, **known})
         return [_closed_up(part) for part in re.split(r"(?m)^[ \t]*- ", text)[1:]]
 
@@ -167,12 +167,11 @@ def _values(part: pd.DataFrame, name: str) -> list[float] | None:
 def _reference(label: str, layer: Spec, part: pd.DataFrame, like: str) -> Iterator[PlotLine]:
     """Yield a dashed line: one value, if it is there, over places, or both axes the same.
 
-    `level`: a number, a column (its first value), or a column and an aggregate of it.
-
-    `over`: numbers, or a column: its ends, with `each` all its values.
+    `over`: numbers, or a column or several: their ends, or with `each` all values. `level`: a number, a column (its
+    first value), or a column and an aggregate of it.
     """
     over = layer["over"]
-    if isinstance(over, str):
+    if isinstance(over, str) or isinstance(over[0], str):
         over = sorted(part[over].unique().tolist()) if "each" in layer else spanned(part[over])
     value = layer.get("level")
     if isinstance(value, str):
@@ -259,7 +258,7 @@ def named_lines(
 ) -> pd.DataFrame:
     """Return the lines whose key has a name, in the order of the names and with them in a column."""
     if not len(frame):
-        return frame
+        return frame.assign(**{title: None})
     some = frame[frame[key].isin(list(names))]
     place = some[key].map({name: k for k, name in enumerate(names)}).to_numpy()
     return some.assign(**{title: some[key].map(dict(names))}).iloc[np.argsort(place, kind="stable")]

@@ -18,7 +18,7 @@ import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease, encode
 from encoders.models.models import Noise
-from recon.experiments.beyond.findings import findings
+from recon.experiments.beyond.findings import DECLARED, findings
 from recon.experiments.beyond.groups import (
     attributes,
     by_group,
@@ -29,7 +29,7 @@ from recon.experiments.beyond.groups import (
     released,
     widths,
 )
-from recon.experiments.experiment import Experiment, Point, Row, Scalar, Size
+from recon.experiments.experiment import Point, Row, Scalar, Size
 from recon.experiments.ferry2024.fits import FITS, least_rows
 from recon.experiments.splits import TrainTestSplit, train_test_sample
 from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
@@ -218,15 +218,4 @@ def _run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
     return QUESTIONS[point["question"]](point, train_test_sample(point.dataset, frame, point["seed"]), limits)
 
 
-EXPERIMENT = Experiment(
-    "beyond",
-    "what the SaTML 2024 paper left open",
-    "Questions beyond Ferry, Aïvodji, Gambs, Huguet, Siala, Probabilistic Dataset Reconstruction from Interpretable "
-    "Models, SaTML 2024; same data, splits and learners.",
-    _points,
-    _run,
-    findings,
-    version=2,
-    needs={"sklearn": "sklearn"},
-    figures={question.replace(" ", "-"): {"question": (question,)} for question in QUESTIONS},
-)
+EXPERIMENT = DECLARED.experiment(_points, _run, findings)

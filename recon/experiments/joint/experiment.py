@@ -27,8 +27,8 @@ from recon.attacks.correlation.model_less import bin_of, decided, in_one_bin
 from recon.attacks.evaluation import Evaluation, both_sides, duplicates, evaluated, unique_rows
 from recon.attacks.membership.attacks import attack, attacked
 from recon.attacks.membership.shadow_data import knowledge
-from recon.experiments.experiment import Experiment, Point, Row, Scalar, Size
-from recon.experiments.joint.findings import findings
+from recon.experiments.experiment import Point, Row, Scalar, Size
+from recon.experiments.joint.findings import DECLARED, findings
 from recon.experiments.joint.releases import COUNTED, LEARNERS, domain_of, explained, leaves, published, shuffled_rows
 from recon.experiments.splits import train_test_sample
 from recon.learners.rule_lists.vulnerability import vulnerability_of
@@ -413,15 +413,4 @@ def _run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
     return QUESTIONS[point["question"]](point, frame, limits)
 
 
-EXPERIMENT = Experiment(
-    "joint",
-    "what statistical attacks guess beside what constraints prove, on the same releases and rows",
-    "Naretto, Monreale, Giannotti 2025 (REVEAL) and Cretu, Guepin, de Montjoye 2021 (correlation inference), beside "
-    "possible worlds (Ferry, Aïvodji, Gambs, Huguet, Siala, SaTML 2024).",
-    _points,
-    _run,
-    findings,
-    version=2,
-    needs={"sklearn": "sklearn"},
-    figures={question: {"question": (question,)} for question in QUESTIONS},
-)
+EXPERIMENT = DECLARED.experiment(_points, _run, findings)

@@ -32,8 +32,9 @@ def _findings(results: pd.DataFrame) -> ExperimentFindings:
     columns = ["dataset", "used_rows", "trees", "depth", "size", "accuracy"]
     bits = ["dataset", "used_rows", "depth", "size", "world_bits", "removed_at_least", "estimate", "events"]
     frames = {
-        "bits": _bits_table(exact), "trees": trees, "lists": lists, "asked": asked, "limits": limits[kept],
-        "persons": asked[["dataset", "used_rows", "depth", *names]] if len(asked) else asked,
+        "bits": _bits_table(exact), "trees": trees, "lists": lists, "asked": asked,
+        "limits": limits[kept].reset_index(drop=True),
+        "persons": asked.reset_index(drop=True)[["dataset", "used_rows", "depth", *names]] if len(asked) else asked,
         "forest": _with_intervals(where(done, question="forest"), columns, counts="counts", extra="extra"),
         "groups": _with_intervals(where(done, question="groups"), bits, interval="extra"),
         "drawn": named_lines(drawn, DECLARED["TITLES"]),
@@ -80,7 +81,7 @@ def _with_intervals(some: pd.DataFrame, columns: list[str], **intervals: str) ->
         return some
     found = {name: [_interval(a, b) for a, b in zip(some[f"{of}_low"], some[f"{of}_high"], strict=True)]
              for name, of in intervals.items()}  # fmt: skip
-    return some[columns].assign(**found)
+    return some[columns].assign(**found).reset_index(drop=True)
 
 
 def _interval(low: float, high: float) -> str:

@@ -16,8 +16,8 @@ from recon.attacks.explainers.lore import Explanation, lores, merged_tree
 from recon.attacks.explainers.sampling import diverse_rows
 from recon.attacks.membership.attacks import CHEAP, attack
 from recon.attacks.membership.shadow_data import Attack, MembershipGuess, Rule, ensemble
-from recon.experiments.experiment import Experiment, Point, Row, Scalar, Size
-from recon.experiments.reveal.findings import findings
+from recon.experiments.experiment import Point, Row, Size
+from recon.experiments.reveal.findings import DECLARED, findings
 from recon.experiments.reveal.measuring import (
     FOLDS,
     Judge,
@@ -150,23 +150,4 @@ def quick(point: Point) -> bool:
     return bool(point["part"] != "local" or point["shadow"] == "noise")
 
 
-FIGURES: dict[str, dict[str, tuple[Scalar, ...]]] = {
-    "recall-by-fpr": {"part": ("global", "local")},
-    "gain-and-auc": {"part": ("global", "local")},
-    "curves": {"part": ("global", "reference"), "target": ("RF",)},
-    "local": {"part": ("local",), "target": ("LORE-RF",)},
-    "ranks": {"part": ("global",)},
-}
-
-
-EXPERIMENT = Experiment(
-    "reveal",
-    "what membership attacks find out from black boxes and from their explainers, and what recall does not say",
-    "Naretto, Monreale, Giannotti, Evaluating the Privacy Exposure of Interpretable Global and Local Explainers, "
-    "Transactions on Data Privacy 18 (2025): Tables 1 to 5 with the columns that they leave out.",
-    _points,
-    _run,
-    findings,
-    needs={"sklearn": "sklearn", "scikit_posthocs": "attacks"},
-    figures=FIGURES,
-)
+EXPERIMENT = DECLARED.experiment(_points, _run, findings)
