@@ -63,10 +63,10 @@ def test_every_part_gives_findings(results):
     }
     for figure in found.figures:
         assert svg(figure).startswith("<?xml")
-    for one in published.GRID:
-        assert sum(f"published {one.accuracy:.3f}" in text for text in found.sentences) >= 1
+    for accuracy in published.GRID["published"]:
+        assert sum(f"published {accuracy:.3f}" in text for text in found.sentences) >= 1
     assert any("0.5630" in text and "published 0.560" in text for text in found.sentences)
-    assert found.sentences[-1] == published.NOT_RUN
+    assert found.sentences[-1] == published.DECLARED["NOT_RUN"]
     assert not any("nan" in text for text in found.sentences)
 
 

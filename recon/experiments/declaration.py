@@ -156,7 +156,8 @@ class Declaration:
                 low, high = (_values(some, name) for name in layer.get("band", ("", "")))
                 hollow = [bool(one) for one in some[layer["hollow"]]] if "hollow" in layer else None
                 x, y = some[layer["x"]].tolist(), some[layer["y"]].tolist()
-                yield PlotLine(label, x, y, low, high, hollow, layer.get("style", "line"), like)
+                style: Any = layer.get("style", "line").format_map(first)
+                yield PlotLine(label, x, y, low, high, hollow, style, like)
 
 
 def _values(part: pd.DataFrame, name: str) -> list[float] | None:

@@ -41,8 +41,8 @@ from recon.attacks.correlation.shadow_models import (
     of_matrices,
     shadows,
 )
-from recon.experiments.correlation.findings import findings
-from recon.experiments.experiment import Experiment, Point, Row, Scalar, Size, in_chunks
+from recon.experiments.correlation.findings import DECLARED, findings
+from recon.experiments.experiment import Point, Row, Scalar, Size, in_chunks
 from recon.queries.inputs import Floats, Ints
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
@@ -371,23 +371,4 @@ def _run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
     return PARTS[point["part"]](point, limits)
 
 
-FIGURES: dict[str, dict[str, tuple[Scalar, ...]]] = {
-    "by-variables": {"part": ("targets", "model-less, variables")},
-    "grid": {"part": ("grid",)},
-    "by-correlation": {"part": ("grid",)},
-    "linear-intervals": {"part": ("linear intervals",)},
-    "model-less": {"part": ("model-less, exact",)},
-}
-
-
-EXPERIMENT = Experiment(
-    "correlation",
-    "how well correlations of training columns are inferred, without a model, from its predictions and its weights",
-    "Crețu, Guépin, de Montjoye, Correlation Inference Attacks against Machine Learning Models, arXiv:2112.08806 "
-    "(2021).",
-    _points,
-    _run,
-    findings,
-    needs={"sklearn": "sklearn"},
-    figures=FIGURES,
-)
+EXPERIMENT = DECLARED.experiment(_points, _run, findings)
