@@ -1,4 +1,8 @@
-"""A tiny experiment of a module of its own, so that other processes find it: squares, and points that fail."""
+"""A tiny experiment of a module of its own, so that other processes find it: squares, and points that fail.
+
+Also the template of an experiment: what it is, shows and says is declared (here in a text, else in a file of
+`recon/experiments/papers`), points and what one gives are functions, and so are the frames that all of them make.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,33 @@ import time
 
 import pandas as pd
 
-from recon.experiments.drawing import Panel, PanelFigure, PlotLine
-from recon.experiments.experiment import Experiment, ExperimentFindings, Point, ResultTable
+from recon.experiments.declaration import Declaration
+from recon.experiments.experiment import ExperimentFindings, Point
 from solvers.foundation.errors import ReleaseError
+
+DECLARED = Declaration(
+    "squares",
+    """
+sentences = '''
+- the largest square is {{ squares.square.max() }}
+'''
+
+[experiment]
+about = "squares of small numbers"
+source = "Euclid"
+
+[tables.squares]
+about = "A number and its square."
+
+[figures.squares]
+about = "Squares grow."
+frame = "drawn"
+title = "squares"
+x = "x"
+y = "x squared"
+layers = [{ x = "x", y = "square", label = "squares", hollow = "odd" }]
+""",
+)
 
 
 def points(size):
@@ -36,14 +64,8 @@ def run(point, frame, limits):
 
 def findings(results: pd.DataFrame) -> ExperimentFindings:
     """Return a table, a figure and a sentence."""
-    line = PlotLine(
-        "squares", results["x"].tolist(), results["square"].tolist(), hollow=[x % 2 == 1 for x in results["x"]]
-    )
-    return ExperimentFindings(
-        [ResultTable("squares", results[["x", "square"]], "A number and its square.")],
-        [PanelFigure("squares", "Squares grow.", [Panel("squares", "x", "x squared", [line])])],
-        [f"the largest square is {results['square'].max()}"],
-    )
+    drawn = results.assign(odd=results["x"] % 2 == 1)
+    return DECLARED.findings({"squares": results[["x", "square"]], "drawn": drawn})
 
 
-EXPERIMENT = Experiment("squares", "squares of small numbers", "Euclid", points, run, findings)
+EXPERIMENT = DECLARED.experiment(points, run, findings)

@@ -34,10 +34,10 @@ LIMITS_OF_SPACE = ((re.compile(r"\s+([,;)]|[.:](?=\s|$))"), r"\1"), (re.compile(
 
 
 class Declaration:
-    """What is declared of an experiment, with values that all of its texts may name."""
+    """What is declared of an experiment (in `papers/`, or in a text), with values that all of its texts may name."""
 
-    def __init__(self, name: str, **values: object) -> None:
-        text = (resources.files("recon.experiments") / "papers" / f"{name}.toml").read_text(encoding="utf-8")
+    def __init__(self, name: str, text: str = "", /, **values: object) -> None:
+        text = text or (resources.files("recon.experiments") / "papers" / f"{name}.toml").read_text(encoding="utf-8")
         self.name, self._parts = name, tomllib.loads(text)
         self.values: dict[str, Any] = {**self._parts.get("values", {}), **values}
         for key, value in self.values.items():

@@ -1,0 +1,165 @@
+"""Experiments as data: groups, layers and sentences of small declarations by hand; the keys of all declarations."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import jinja2
+import numpy as np
+import pandas as pd
+import pytest
+
+import recon.experiments
+from recon.experiments.declaration import Declaration, named_lines, where
+from recon.experiments.experiment import NAMES, experiment
+
+PAPERS = Path(recon.experiments.__file__).parent / "papers"
+LAYER = {"frame", "where", "sort", "x", "y", "label", "like", "band", "hollow", "style", "over", "level", "each"}
+PANEL = {"title", "x", "y", "x_scale", "y_scale", "unit", "names", "layers", "by"}
+FIGURE = {"about", "points", "frame", "where", "sort", "facet", "panels", "like", "what", *PANEL}
+
+
+def declared(text):
+    """Return what is declared of an experiment that is not there."""
+    return Declaration("small", '[experiment]\nabout = "a"\nsource = "b"\n' + text)
+
+
+def test_published_columns_are_numbers_where_all_their_texts_are():
+    text = "[published]\none = '''\nname, n, share, none, mixed\n, 1, 0.1, , 1\nb, 2, , , x\n'''"
+    found = declared(text).published("one")
+    assert found["name"].tolist() == ["", "b"]
+    assert found["n"].tolist() == [1, 2]
+    assert found["n"].dtype.kind == "i"
+    assert found["share"].iloc[0] == 0.1
+    assert np.isnan(found["share"].iloc[1])
+    assert found["none"].tolist() == ["", ""]
+    assert found["mixed"].tolist() == ["1", "x"]
+
+
+def test_groups_keep_missing_keys_their_order_and_columns_that_are_not_there():
+    text = '[aggregates.m]\nby = ["k"]\nvalues = """\nn: v size\nv w: mean\nwide: v spread\n"""'
+    frame = pd.DataFrame({"k": ["b", None, "b", "a"], "v": [1.0, 2.0, 3.0, 4.0]})
+    found = declared(text).aggregate("m", frame, spread=lambda values: values.max() - values.min())
+    assert list(found) == ["k", "n", "v", "w", "wide"]
+    assert found["k"].isna().tolist() == [False, True, False]
+    assert found["v"].tolist() == [2.0, 2.0, 4.0]
+    assert found["w"].isna().all()
+    assert found["wide"].tolist() == [2.0, 0.0, 0.0]
+
+
+FIGURES = """
+[values]
+MOST = 3
+[figures.one]
+about = "about {MOST}"
+facet = ["d"]
+title = "{name}"
+x = "x"
+y = "y of {name}"
+where = "x <= @MOST"
+layers = [
+    { x = "x", y = "y", label = "{l}", band = ["low", "high"], hollow = "open" },
+    { frame = "theirs", x = "x", y = "y", label = "theirs, {l}", style = "points", like = "{l}" },
+    { over = "x", level = "y mean", label = "mean" },
+    { over = ["x", "y"], label = "same" },
+]
+[figures.two]
+like = "one"
+about = "other"
+layers = [{ over = "x", each = true, level = "none", label = "never" }, { x = "x", y = "none", label = "empty" }]
+[figures.three]
+like = "one"
+[[figures.three.panels]]
+x = "a"
+y = "b"
+by = ["l"]
+layers = [{ x = "x", y = "y", label = "{l}" }, { x = "x", y = "y", label = "{l} again" }]
+"""
+
+
+@pytest.fixture
+def frame():
+    """Return lines of two facets; the last one is left out, and one facet has no ends of intervals."""
+    lines = [("a", "A", "p", 1, 1.0, 0.5, 1.5, True), ("b", "B", "p", 2, 5.0, None, None, False),
+             ("a", "A", "q", 3, 2.0, 1.0, 3.0, False), ("a", "A", "p", 2, 4.0, 3.0, 5.0, False),
+             ("a", "A", "p", 9, 9.0, 9.0, 9.0, False)]  # fmt: skip
+    return pd.DataFrame(lines, columns=["d", "name", "l", "x", "y", "low", "high", "open"]).assign(none=np.nan)
+
+
+def test_layers_are_lines_per_label_in_the_panel_of_their_facet(frame):
+    theirs = pd.DataFrame({"d": ["b", "a"], "l": ["p", "q"], "x": [1, 2], "y": [3.0, 4.0]})
+    found = {one.name: one for one in declared(FIGURES).findings({"one": frame, "theirs": theirs}).figures}
+    assert found["one"].about == "about 3"
+    first, second = found["one"].panels
+    assert (first.title, first.x, first.y, second.title) == ("A", "x", "y of A", "B")
+    assert [line.label for line in first.lines] == ["p", "q", "theirs, q", "mean", "same"]
+    p, q, other, mean, same = first.lines
+    assert (p.x, p.y, p.low, p.high, p.hollow) == ([1, 2], [1.0, 4.0], [0.5, 3.0], [1.5, 5.0], [True, False])
+    assert (q.x, q.style, other.like, other.style) == ([3], "line", "q", "points")
+    assert (mean.x, mean.style) == ([1.0, 3.0], "dashed")
+    assert mean.y == pytest.approx([7 / 3] * 2)
+    assert same.x == same.y == [1.0, 4.0]
+    assert second.lines[0].low is None
+
+
+def test_lines_without_values_and_panels_without_lines_are_not_drawn(frame):
+    found = declared(FIGURES).findings({"one": frame, "two": frame})
+    assert [figure.name for figure in found.figures] == ["one"]
+    assert declared(FIGURES).findings({}).figures == []
+
+
+def test_lines_of_one_group_stand_together(frame):
+    (figure,) = (one for one in declared(FIGURES).findings({"three": frame}).figures if one.name == "three")
+    assert [line.label for line in figure.panels[0].lines] == ["p", "p again", "q", "q again"]
+
+
+def test_sentences_are_one_line_each_and_name_only_what_is_there(frame):
+    text = """sentences = '''
+{% for (d,), part in grouped(one, 'd') %}
+- In {{ d }} {% if len(part) > 1 %}( {{ part|each('{x}', ', ') }} ){% endif %}
+  : {{ part.y.max()|f('.2f') }} at most ,
+  .5 {{ (part|at(l='q') or {'y': 'no q'}).y }} .
+{% endfor %}
+'''
+"""
+    said = Declaration("small", text).findings({"one": frame}).sentences
+    assert said == ["In a (1, 3, 2, 9): 9.00 at most, .5 2.0.", "In b: 5.00 at most, .5 no q."]
+    with pytest.raises(jinja2.UndefinedError):
+        Declaration("small", "sentences = '- {{ nothing }}'").findings({})
+
+
+def test_missing_values_are_chosen_by_none_and_names_order_lines():
+    frame = pd.DataFrame({"k": ["b", "a", "c"], "e": [1.0, np.nan, 2.0]})
+    assert where(frame, e=None)["k"].tolist() == where(frame, e=np.nan)["k"].tolist() == ["a"]
+    assert where(frame, k=("a", "c"), e=2.0)["k"].tolist() == ["c"]
+    assert where(pd.DataFrame(), k="a").empty
+    assert named_lines(frame, {"c": "C", "b": "B"}, "k")["title"].tolist() == ["C", "B"]
+    assert "title" in named_lines(pd.DataFrame(), {"c": "C"})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_only_keys_that_the_engine_knows_are_declared(name):
+    """A key that is misspelt would be left out in silence."""
+    parts = tomllib.loads((PAPERS / f"{name}.toml").read_text(encoding="utf-8"))
+    assert set(parts) <= {"sentences", "experiment", "values", "published", "aggregates", "tables", "figures"}
+    assert set(parts["experiment"]) <= {"about", "source", "version", "needs"}
+    for spec in parts.get("aggregates", {}).values():
+        assert set(spec) <= {"by", "values", "sort"}
+    for spec in parts.get("tables", {}).values():
+        assert {"about"} <= set(spec) <= {"about", "frame", "always"}
+    for spec in parts["figures"].values():
+        assert set(spec) <= FIGURE
+        assert spec.get("like", "") in {"", *parts["figures"]}
+        for plot in spec.get("panels", [spec]):
+            assert set(plot) <= (PANEL if plot is not spec else FIGURE)
+            for layer in plot.get("layers", []):
+                assert {"label"} < set(layer) <= LAYER
+                assert "over" in layer or {"x", "y"} < set(layer)
+    assert set(experiment(name).figures) == {
+        one for one, spec in parts["figures"].items() if "points" in spec or "like" in spec
+    }
+
+
+def test_every_declaration_is_of_an_experiment():
+    assert {path.stem for path in PAPERS.iterdir()} == set(NAMES)
