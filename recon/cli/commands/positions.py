@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from recon.queries.located.placed_rows import PlacedRows
+    from recon.queries.versions.difference import Difference
+    from recon.queries.versions.positions import AlignedRows
+    from solvers.foundation.limits import Limits
 
 Learner = Annotated[
     str, typer.Option("--learner", help="What to assume of the learner: none, or midpoints (best splits lie halfway).")
@@ -40,13 +43,22 @@ WhichColumns = Annotated[
     bool, typer.Option("--which-columns", help="Which few columns of --truth, known of everybody, open the labels.")
 ]
 
+Removed = Annotated[
+    int | None, typer.Option("--removed", min=0, help="Of two versions, BEFORE AFTER: how many rows left.")
+]
+Added = Annotated[int | None, typer.Option("--added", min=0, help="Of two versions: how many rows came.")]
+
 
 @with_options("rows", "label", "confidence", seconds=BUDGET)
 def positions(
     asked: ReleaseOptions, learner: Learner = "none", ranges: RangesFile = None, truth: TrueRows = None,
-    known: KnownByPosition = None, which: WhichColumns = False, out: Out = None, certificates: Certificates = None,
+    known: KnownByPosition = None, which: WhichColumns = False, removed: Removed = None, added: Added = None,
+    out: Out = None, certificates: Certificates = None,
 ) -> None:  # fmt: skip
-    """Give back, row by row of the training file, what is proved: label, values, intervals."""
+    """Give back, row by row of the training file, what is proved: label, values, intervals.
+
+    Two forests of different numbers of rows are two versions, BEFORE AFTER: which row left, and what both say of all.
+    """
     from recon.cli.output.printing import stored_certificates
     from recon.queries.certificates.certificate_format import certified_lines
     from recon.queries.certificates.issuing import position_certificate
@@ -66,7 +78,15 @@ def positions(
 
     if learner not in LEARNERS:
         raise typer.BadParameter(f"there is no learner '{learner}': choose {' or '.join(LEARNERS)}")
-    with asked.opened() as (as_read, limits):
+    beside_them = (truth, known, which, certificates, asked.rows, ranges, learner, asked.independent)
+    alone = beside_them == (None, None, False, None, None, None, "none", False) and len(asked.files) == 2
+    if (removed, added) != (None, None) and not alone:
+        raise typer.BadParameter("--removed and --added compare two versions, BEFORE AFTER, with nothing beside")
+    with asked.working() as limits:
+        pair = _two_versions(asked, removed, added, limits) if alone else None
+        if pair is not None:
+            finish(_printed_versions(pair, limits, asked.json, out))
+        as_read = asked.release(limits)
         release = as_read if known is None else with_known_positions(as_read, known, asked.label)
         real = table_like(release, truth, asked.label)
         if which and real is None:
@@ -89,6 +109,48 @@ def positions(
         if out is not None:
             write_table(without_infinity(frame) if suffix(out) == ".json" else frame_as_text(frame), out, private=True)
     finish("unknown" if not found.complete or found.status == "unknown" else "exact")
+
+
+def _two_versions(
+    asked: ReleaseOptions, removed: int | None, added: int | None, limits: Limits
+) -> AlignedRows | Difference | None:
+    """Return what two versions say of every row; None of files of as many rows: those are asked as one release."""
+    from recon.queries.versions.difference import names_of
+    from recon.queries.versions.positions import aligned_rows
+    from recon.readers.loading.loading import load, read_domain
+
+    if "-" in asked.files:
+        return None
+    declared = None if asked.domain is None else read_domain(asked.domain, asked.label, lenient=True)
+    before, after = (load(file, domain=declared, limits=limits) for file in asked.files)
+    if before.rows == after.rows and (removed, added) == (None, None):
+        return None
+    return aligned_rows(before, after, removed, added, limits=limits, names=names_of(asked.files[0], asked.files[1]))
+
+
+def _printed_versions(found: AlignedRows | Difference, limits: Limits, json: bool, out: str | None) -> str:
+    """Print what two versions say of every row, or of rows without an order; return the status."""
+    from recon.queries.located.positions import frame_as_text, position_json, without_infinity
+    from recon.queries.versions.difference import Difference
+    from recon.queries.versions.positions import OTHERWISE
+    from recon.report.document.metadata import limits_json, limits_line
+
+    placed = not isinstance(found, Difference)
+    head = {"kind": "positions", "aligned": placed, "sentences": found.sentences(),
+            "notes": [] if placed else [OTHERWISE], "assumptions": list(found.assumptions), "limits": limits_json(limits)}  # fmt: skip
+    if json and isinstance(found, Difference):
+        print_json(head, out, private=True)
+    elif json and not isinstance(found, Difference):
+        print_json(head | found.figures() | position_json(found.to_frame()), out, private=True)
+    else:
+        print_lines(*head["notes"], *found.sentences(), "assuming: " + "; ".join(found.assumptions))
+        print_lines(limits_line(limits), file=sys.stderr)
+        if out is not None and not isinstance(found, Difference):
+            frame = found.to_frame()
+            write_table(without_infinity(frame) if suffix(out) == ".json" else frame_as_text(frame), out, private=True)
+    if isinstance(found, Difference):
+        return "exact" if found.removed.exact and found.kept.exact else "bounds"
+    return "exact" if found.found.complete else "unknown"
 
 
 def _summary(found: PlacedRows, beside: Mapping[str, Any] | None) -> list[str]:

@@ -228,9 +228,9 @@ def difference(
     <Difference: 1 row left: 1 known with all values, 1 row is possible>
     """
     limits = limits or Limits()
-    called = names or _names_of(before, after)
-    first, second = (_version_release(one, domain, limits) for one in (before, after))
-    relation = _relation(first, second, called, removed, added)
+    called = names or names_of(before, after)
+    first, second = (version_release(one, domain, limits) for one in (before, after))
+    relation = relation_between(first, second, called, removed, added)
     paths = [os.fspath(one) for one in (before, after) if isinstance(one, str | os.PathLike)]
     joined = (
         load(*paths, domain=domain, related=relation, limits=limits)
@@ -281,14 +281,14 @@ def _contradiction(release: EncodedRelease, conflict: Sequence[str], limits: Lim
     return ContradictionError("no data sets that are related in this way fit both models", (*clash, *lines))
 
 
-def _names_of(before: Released, after: Released) -> tuple[str, str]:
+def names_of(before: Released, after: Released) -> tuple[str, str]:
     """Return what two versions are called: their files without folder and ending, where these differ."""
     paths = [os.fspath(one) if isinstance(one, str | os.PathLike) else "" for one in (before, after)]
     found = [os.path.basename(path).partition(".")[0] for path in paths]
     return (found[0], found[1]) if all(found) and found[0] != found[1] else (BEFORE, AFTER)
 
 
-def _version_release(one: Released, domain: Any, limits: Limits) -> EncodedRelease:
+def version_release(one: Released, domain: Any, limits: Limits) -> EncodedRelease:
     """Return one version by itself."""
     if isinstance(one, EncodedRelease):
         return one
@@ -301,7 +301,7 @@ def _version_release(one: Released, domain: Any, limits: Limits) -> EncodedRelea
     return encode(one, domain)
 
 
-def _relation(
+def relation_between(
     first: EncodedRelease, second: EncodedRelease, names: tuple[str, str], removed: int | None, added: int | None
 ) -> RelatedDataSets:
     """Return how two versions are related; `ReleaseError` where the numbers of rows leave that open."""
