@@ -142,14 +142,15 @@ def test_both_files_say_more_than_either(tmp_path: Path, run: Any) -> None:
     assert "with nothing beside" in run("positions", *paths, "--removed", 1, "--which-columns", code=2).stderr
 
 
-def test_shuffled_rows_are_compared_without_an_order(tmp_path: Path, run: Any) -> None:
+def test_shuffled_rows_are_compared_without_an_order() -> None:
     people = _people(40, 5)
     after = people.drop(index=11).sample(frac=1, random_state=0)
-    found = aligned_rows(_forest(people, 1, max_depth=2), _forest(after, 2, max_depth=2), 1, domain=DOMAIN,
-                         limits=recon.Limits(seconds=5))  # fmt: skip
-    assert isinstance(found, AlignedRows | Difference)
-    deep = aligned_rows(_forest(people, 1), _forest(after, 2), 1, domain=DOMAIN, limits=recon.Limits(seconds=5))
-    assert isinstance(deep, Difference)
+    try:
+        found = aligned_rows(_forest(people, 1), _forest(after, 2), 1, domain=DOMAIN, limits=recon.Limits(seconds=5))
+    except Inconclusive as error:
+        assert str(error).startswith(OTHERWISE)
+    else:
+        assert isinstance(found, Difference)
     assert "shuffled" in OTHERWISE
 
 

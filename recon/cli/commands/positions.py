@@ -136,8 +136,10 @@ def _printed_versions(found: AlignedRows | Difference, limits: Limits, json: boo
     from recon.report.document.metadata import limits_json, limits_line
 
     placed = not isinstance(found, Difference)
-    head = {"kind": "positions", "aligned": placed, "sentences": found.sentences(),
-            "notes": [] if placed else [OTHERWISE], "assumptions": list(found.assumptions), "limits": limits_json(limits)}  # fmt: skip
+    head: dict[str, Any] = {
+        "kind": "positions", "aligned": placed, "sentences": found.sentences(),
+        "notes": [] if placed else [OTHERWISE], "assumptions": list(found.assumptions), "limits": limits_json(limits),
+    }  # fmt: skip
     if json and isinstance(found, Difference):
         print_json(head, out, private=True)
     elif json and not isinstance(found, Difference):

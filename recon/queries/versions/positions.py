@@ -157,7 +157,10 @@ def aligned_rows(
     both = _BothFiles(domain_without_types(joined.domain, joined.related), forests, pair[0].file)
     found = _aligned(both, change.removed.low, change.added.low, limits)
     if found is None:
-        return difference(before, after, removed, added, domain=domain, limits=limits, names=called)
+        try:
+            return difference(*pair, removed, added, limits=limits, names=called)
+        except Inconclusive as error:
+            raise Inconclusive(f"{OTHERWISE}; {error}") from None
     (release, left_from, came_to), paths = found
     return AlignedRows(
         position_results(release, limits=limits), left_from, came_to, np.flatnonzero(paths.left),
