@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import recon
-from recon.queries.versions.difference import Difference
+from recon.queries.versions import positions as module
 from recon.queries.versions.positions import OTHERWISE, AlignedRows, aligned_rows
 from solvers.foundation.errors import Inconclusive
 from solvers.positions.alignment import align
@@ -142,16 +143,21 @@ def test_both_files_say_more_than_either(tmp_path: Path, run: Any) -> None:
     assert "with nothing beside" in run("positions", *paths, "--removed", 1, "--which-columns", code=2).stderr
 
 
-def test_shuffled_rows_are_compared_without_an_order() -> None:
+def test_shuffled_rows_are_compared_without_an_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No alignment is left: the question goes to unordered rows, and what they leave open is said beside the reason."""
     people = _people(40, 5)
-    after = people.drop(index=11).sample(frac=1, random_state=0)
-    try:
-        found = aligned_rows(_forest(people, 1), _forest(after, 2), 1, domain=DOMAIN, limits=recon.Limits(seconds=5))
-    except Inconclusive as error:
-        assert str(error).startswith(OTHERWISE)
-    else:
-        assert isinstance(found, Difference)
-    assert "shuffled" in OTHERWISE
+    pair = _forest(people, 1), _forest(people.drop(index=11).sample(frac=1, random_state=0), 2)
+    asked = dict[str, Any]()
+    monkeypatch.setattr(module, "difference", lambda *_, **more: asked.update(more) or "unordered")
+    assert aligned_rows(*pair, removed=1, domain=DOMAIN) == "unordered"
+    assert asked["names"] == ("before", "after")
+
+    def cut_short(*_: Any, **__: Any) -> None:
+        raise Inconclusive("the time was up")
+
+    monkeypatch.setattr(module, "difference", cut_short)
+    with pytest.raises(Inconclusive, match=f"^{re.escape(OTHERWISE)}; the time was up"):
+        aligned_rows(*pair, removed=1, domain=DOMAIN)
 
 
 def test_positions_without_bags_are_refused() -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from encoders.encode.encoder import EncodedRelease
     from recon.queries.located.placed_rows import PlacedRows
     from recon.queries.versions.difference import Difference
     from recon.queries.versions.positions import AlignedRows
@@ -83,10 +84,9 @@ def positions(
     if (removed, added) != (None, None) and not alone:
         raise typer.BadParameter("--removed and --added compare two versions, BEFORE AFTER, with nothing beside")
     with asked.working() as limits:
-        pair = _two_versions(asked, removed, added, limits) if alone else None
-        if pair is not None:
-            finish(_printed_versions(pair, limits, asked.json, out))
-        as_read = asked.release(limits)
+        as_read = None if (removed, added) != (None, None) else _of_the_same_rows(asked, limits, alone)
+        if as_read is None:
+            finish(_printed_versions(_two_versions(asked, removed, added, limits), limits, asked.json, out))
         release = as_read if known is None else with_known_positions(as_read, known, asked.label)
         real = table_like(release, truth, asked.label)
         if which and real is None:
@@ -111,20 +111,28 @@ def positions(
     finish("unknown" if not found.complete or found.status == "unknown" else "exact")
 
 
+def _of_the_same_rows(asked: ReleaseOptions, limits: Limits, alone: bool) -> EncodedRelease | None:
+    """Return the release that all files make, None where two of them are of different numbers of rows."""
+    from solvers.foundation.errors import ContradictionError
+
+    try:
+        return asked.release(limits)
+    except ContradictionError:
+        if not alone or "-" in asked.files:
+            raise
+        return None
+
+
 def _two_versions(
     asked: ReleaseOptions, removed: int | None, added: int | None, limits: Limits
-) -> AlignedRows | Difference | None:
-    """Return what two versions say of every row; None of files of as many rows: those are asked as one release."""
+) -> AlignedRows | Difference:
+    """Return what two versions say of every row."""
     from recon.queries.versions.difference import names_of
     from recon.queries.versions.positions import aligned_rows
     from recon.readers.loading.loading import load, read_domain
 
-    if "-" in asked.files:
-        return None
     declared = None if asked.domain is None else read_domain(asked.domain, asked.label, lenient=True)
     before, after = (load(file, domain=declared, limits=limits) for file in asked.files)
-    if before.rows == after.rows and (removed, added) == (None, None):
-        return None
     return aligned_rows(before, after, removed, added, limits=limits, names=names_of(asked.files[0], asked.files[1]))
 
 
