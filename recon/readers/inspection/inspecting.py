@@ -26,7 +26,7 @@ from recon.readers.inspection.findings.findings import (
 from recon.readers.inspection.findings.severity import boosted, graded
 from recon.readers.inspection.graphs import inspect_graph
 from recon.readers.inspection.ledger.entries import FileLedger
-from recon.readers.inspection.ledger.lines import PRINTED
+from recon.readers.inspection.ledger.lines import is_printed
 from recon.readers.stored.pickled.joblib_files import header_bytes
 from recon.readers.stored.rewriting import StoredFile, gunzip, open_stored
 from solvers.foundation.displayed import LINES, NAME, Displayed, DisplayFacts, many, quote, shown_lines
@@ -208,7 +208,7 @@ def _as_read(content: bytes, memory: int) -> tuple[str, int | None, list[Finding
             odd = [not_understood("", len(content), draft.origin.format)]  # what its reader leaves out is not known
             if draft.origin.format.startswith(TABLES):  # read whole: columns that are not used are unused figures
                 odd = []
-            if draft.origin.format in PRINTED:
+            if is_printed(draft.origin.format):
                 odd = text_leftovers(draft.origin.format, content.decode("utf-8", "replace"))
             return draft.origin.format, rows_of(draft), graded([*draft_findings(draft), *odd])
     except ReleaseError as error:

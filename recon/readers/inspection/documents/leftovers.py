@@ -29,7 +29,7 @@ from recon.readers.inspection.ledger.forms import (
     sentences,
     size_of_json,
 )
-from recon.readers.inspection.ledger.lines import LINES, NAME, NUMBER, PRINTED, odd_spelling
+from recon.readers.inspection.ledger.lines import LINES, NAME, NUMBER, is_printed, odd_spelling
 from recon.readers.stored.binary.ubjson import read_ubjson
 
 _VALUE = r'(?:"(?:[^"\\]|\\.)*"|<(?:[^<>]|<br ?/?>|</?[biu]>)*>|[\w.#+-]{1,40})'
@@ -163,7 +163,7 @@ def text_leftovers(kind: str, text: str) -> list[Finding]:
     fits = [known.fullmatch(line) for line in lines]
     lists = {i: len(one["list"].split()) for i, one in enumerate(fits) if one and one.groupdict().get("list")}
     odd = [i for i, one in enumerate(fits) if one is None or lists.get(i, 0) > _most_common(lists.values())]
-    odd += [i for i, one in enumerate(fits) if one is not None and kind in PRINTED
+    odd += [i for i, one in enumerate(fits) if one is not None and is_printed(kind)
             and len(LISTED.findall(_line_without(one, lines[i]))) >= _MANY]  # fmt: skip
     odd = sorted(set(odd))
     if kind.startswith("LightGBM"):

@@ -229,7 +229,7 @@ LINES: dict[str, tuple[str, ...]] = {
     ),
 }
 DRAWING = "tree as DOT"
-PRINTED = frozenset(LINES) - {"XGBoost dump as text", "LightGBM model as text"}  # no line lists numbers but in groups
+_LISTING = frozenset(["XGBoost dump as text", "LightGBM model as text"])  # lines that list numbers outside of groups
 # Per kind: what in a line is numbers of rows, and what is which split at which value and gain.
 _ROWS = {
     "tree as text": r"weights: \[[^\[\]]*\]|value: \[{1,2}[^\[\]]*\]",
@@ -251,6 +251,11 @@ _DRAWN = re.compile(
     rf"(?P<name>gini|entropy|log_loss) = (?P<given>{NUMBER})(?:\\n|<br ?/?>)samples = {NUMBER}%?(?:\\n|<br ?/?>)"
     r"value = \[(?P<value>[^\[\]]*)\]"
 )
+
+
+def is_printed(kind: str) -> bool:
+    """Return whether texts of a kind have lines of known forms, none of which lists numbers but in groups."""
+    return kind in LINES and kind not in _LISTING
 
 
 def text_ledger(kind: str, text: str, odd: int) -> FileLedger:
