@@ -272,3 +272,14 @@ def test_every_public_name_has_an_example_that_runs():
     """They are run above; a text such as the version has no docstring, the package's own stands for it."""
     named = {name: getattr(recon, name) for name in recon.__all__ if name != "__version__"}
     assert [name for name, value in named.items() if ">>> import recon" not in (value.__doc__ or "")] == []
+
+
+def test_kinds_of_models_are_asked_by_what_they_publish():
+    """Functions that differ by kind dispatch (`functools.singledispatch`); few places ask for a class."""
+    kinds, found = {"Tree", "RuleList", "RuleSet", "Forest", "Table", "Boosting"}, []
+    for path in SOURCES:
+        for node in nodes_of(path):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance" and len(node.args) == 2:
+                named = {getattr(one, "id", getattr(one, "attr", "")) for one in ast.walk(node.args[1])}
+                found += [f"{path.relative_to(ROOT)}:{node.lineno}"] if named & kinds else []
+    assert len(found) < 20, found
