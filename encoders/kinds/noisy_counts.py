@@ -18,6 +18,7 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Position
 from encoders.kinds.table import source_of
 from encoders.kinds.tree import splits
+from encoders.models.linear_figures import LinearFigure
 from encoders.models.models import (
     AnyModel,
     Noise,
@@ -28,6 +29,7 @@ from encoders.models.models import (
 )
 from encoders.models.nodes import UNPUBLISHED, Support
 from encoders.parts.base import CutDomain, Encoder, Resolutions, label_texts
+from encoders.parts.linear import noisy_sum
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.boxes import Box, Region
 from solvers.statements.noise.laws import NoiseLaw
@@ -64,16 +66,18 @@ class NoisyEncoder(Encoder[AnyModel]):
         if isinstance(model, Table) and model.complete:
             message = "which combinations hold no row is exact: put it into a table of its own that has no 'noise'"
             raise ReleaseError(message, place=f"{place}.complete")
-        for i, exact in enumerate(model.figures()):
-            _refuse_exact(exact, f"{place}.statements[{i}]")
         law = _noise_of(model).law
-        figures = list(published(model, place))
-        for figure, at in figures:
-            if (reason := law.impossible(Fraction(figure))) is not None:
-                raise ReleaseError(f"the noisy count {float(figure):.12g}: {reason}", place=at)
-        if law.discrete or law.rounded or law.clamped or all(Fraction(f).denominator == 1 for f, _ in figures):
+        for i, figure in enumerate(model.figures()):
+            _refuse_exact(figure, f"{place}.statements[{i}]")
+            if figure.linear is not None:
+                _check_noisy_sum(figure.linear, law, f"{place}.statements[{i}]")
+        counts = [(count, at) for count, at in published(model, place) if not at.endswith(".value")]
+        for count, at in counts:
+            if (reason := law.impossible(Fraction(count))) is not None:
+                raise ReleaseError(f"the noisy count {float(count):.12g}: {reason}", place=at)
+        if law.discrete or law.rounded or law.clamped or all(Fraction(f).denominator == 1 for f, _ in counts):
             return
-        if zero := next((at for figure, at in figures if figure == 0), None):
+        if zero := next((at for count, at in counts if count == 0), None):
             message = (
                 f"a count of exactly 0 has probability 0 under {law.name} noise: say 'clamped' if 0 stands for less"
             )
@@ -153,9 +157,10 @@ class NoisyEncoder(Encoder[AnyModel]):
     def _table(
         self, model: Table, cut: CutDomain, resolved: Resolutions, rows: RowCount, place: str
     ) -> list[tuple[Block, Observed | None]]:
-        """Return the noisy counts of a table as one block, and its suppressed figures, which say nothing."""
+        """Return the noisy counts of a table as one block, one block per noisy sum, and suppressed figures."""
         counted = [i for i, f in enumerate(model.statements) if f.count is not None]
-        rest = replace(model, noise=None, statements=tuple(f for f in model.statements if f.count is None))
+        silent = (f for f in model.statements if f.count is None and f.linear is None)
+        rest = replace(model, noise=None, statements=tuple(silent))
         out: list[tuple[Block, Observed | None]] = []
         if counted:
             boxes = [cut.box(resolved[model.statements[i].condition]) for i in counted]
@@ -163,14 +168,19 @@ class NoisyEncoder(Encoder[AnyModel]):
             loose = Loose(tuple(Statement.count(Region(b), 0, UNBOUNDED, source_of(model, i)) for b, i in every))
             figures = [f.count for f in model.statements if f.count is not None]
             out.append(self._filled(loose, _noise_of(model).law, figures, rows))
+        for i, figure in enumerate(model.statements):
+            if figure.linear is not None and figure.linear.value is not None:
+                law, source = _noise_of(model).law, source_of(model, i)
+                found = noisy_sum(figure.linear, (law.discrete or law.rounded), cut, resolved, rows, source)
+                scaled, most = law.divided(found.unit), RowCount(0, found.most)
+                value = figure.linear.value / found.unit + found.shift
+                out.append(self._filled(Loose((found.statement,)), scaled, [value], most))
         return out + [(b, None) for b in self.inner.blocks(rest, cut, resolved, rows, place)]
 
 
 def _refuse_exact(figure: PublishedFigure, place: str) -> None:
     """Refuse a figure of a noisy table that is no count: the law is one of counts, and nothing says it is exact."""
     interval = figure.low is not None or figure.high is not None
-    if figure.linear is not None:
-        raise ReleaseError("noise on linear figures is not read yet", place=place)
     if figure.statistic is None and not interval:
         return
     what = f"a {figure.statistic.kind}" if figure.statistic is not None else "an interval of counts"
@@ -179,6 +189,18 @@ def _refuse_exact(figure: PublishedFigure, place: str) -> None:
         "a table of its own that has no 'noise'; with noise of its own it cannot be used"
     )
     raise ReleaseError(message, place=place)
+
+
+def _check_noisy_sum(linear: LinearFigure, law: NoiseLaw, place: str) -> None:
+    """Refuse a sum in a noisy table that has no `value`, or one that the law cannot give."""
+    if linear.value is None or linear.within:
+        message = "a sum with noise is published as 'value': 'at_least', 'at_most' and 'within' are of exact tables"
+        raise ReleaseError(message, place=place)
+    if (reason := law.malformed(linear.value)) is not None:
+        raise ReleaseError(f"the noisy sum {float(linear.value):.12g}: {reason}", place=f"{place}.value")
+    if law.clamped and any(term.times < 0 or term.of for term in linear.terms):
+        message = "where negative results were published as 0, only sums of counts with positive 'times' are read"
+        raise ReleaseError(message, place=f"{place}.linear")
 
 
 def _trees_of(model: AnyModel, place: str) -> list[tuple[Tree, str]]:
@@ -220,6 +242,9 @@ def published(model: AnyModel, place: str) -> Iterator[tuple[Published, str]]:
         key = ".count" if model.unit == "figure" else ""
         for part in model.parts():
             yield from ((f, f"{place}.{part.path}{key}") for f in _numbers(part.support or Support()))
+        for i, figure in enumerate(model.figures()):
+            if figure.linear is not None and figure.linear.value is not None:
+                yield figure.linear.value, f"{place}.statements[{i}].value"
 
 
 def _inner_figures(tree: Tree) -> int:

@@ -200,6 +200,47 @@ def linear_statements(
     return [replace(one, coarse=True) for one in out]
 
 
+@dataclass(frozen=True, eq=False)
+class NoisySum:
+    """A sum that noise was added to: it is `unit` times (what the statement sums - `shift`), which is 0 to `most`."""
+
+    statement: Statement
+    unit: Fraction
+    shift: int
+    most: int | None
+
+
+def noisy_sum(
+    figure: LinearFigure, whole: bool, cut: CutDomain, resolved: Resolutions, rows: RowCount, source: str
+) -> NoisySum:
+    """Return the statement of a sum with noise, without bounds; `whole`: the noise is made of whole numbers.
+
+    What rows take away is added for every row where their number is known, so that no sum is negative. Raises
+    `Unsupported` where it is not, for coarse attributes, and for whole noise on sums that are not whole.
+    """
+    numbers: dict[str, PartNumbers] = {}
+    products = [p for term in figure.terms for p in _products(term, cut, resolved, numbers, source)]
+    if any(p.coarse for p in products):
+        raise Unsupported(
+            f"{source}: noise on sums of an attribute with more than {MAX_VALUES:,} values is not encoded"
+        )
+    every = _added_up([(*p.end(True, source)[:1], p.region, p.end(True, source)[1]) for p in products])
+    unit = _unit_of(every)
+    if whole and unit.denominator != 1:
+        raise Unsupported(f"{source}: its noise is whole, and its coefficients are not")
+    unit = Fraction(1) if whole else unit
+    summands = _summands_of(every, unit)
+    under = sum(min(0, one.extremes[0]) for one in summands)
+    if under and not rows.exact:
+        raise Unsupported(f"{source}: noise on a sum that may be negative is encoded only where 'rows' is known")
+    if under:
+        summands = (*summands, Summand(Region(Box()), -under))
+    most = None if rows.high is None else rows.high * sum(one.extremes[1] for one in summands)
+    if (most or 0) >= LARGEST:
+        raise Unsupported(f"{source}: the sum over the rows may be beyond 2^62")
+    return NoisySum(Statement(summands, 0, UNBOUNDED, source), unit, -under * rows.low if under else 0, most)
+
+
 def _between(every: Weighted, low: Fraction | None, high: Fraction | None, rows: int, source: str) -> Statement:
     """Return that terms add up to low..high, in the smallest whole numbers."""
     unit = _unit_of(every)

@@ -113,7 +113,11 @@ def _table_cells(release: EncodedRelease) -> list[tuple[str, PublishedFigure]]:
     """Return the figures of exact tables that are suppressed or intervals, each with its name in words."""
     exact = [model for model in release.models if model.noise is None]
     every = ((source_of(model, i), figure) for model in exact for i, figure in enumerate(model.figures()))
-    return [(name, f) for name, f in every if f.suppressed or (f.count is None and f.statistic is None and _open_(f))]
+    return [
+        (name, f)
+        for name, f in every
+        if f.suppressed or (f.count is None and f.statistic is None and f.linear is None and _open_(f))
+    ]
 
 
 def _open_(figure: PublishedFigure) -> bool:

@@ -210,12 +210,9 @@ def most_likely_counts(
 
 def gains_of(system: CellSystem, seen: Sequence[Observation]) -> list[ConcaveTerm]:
     """Return the log-likelihood of every noisy figure as a function of its count."""
-    minimum, maximum = reach(system)
+    minimum, maximum = reach(system, seen)
     out = []
     for o in seen:
-        span = slice(int(system.linear.start[o.statement]), int(system.linear.start[o.statement + 1]))
-        if bool((system.linear.coef[span] != 1).any()):
-            raise Unsupported(f"{o.source}: the likelihood of noise on a total is not computed, only on counts")
         low, high = int(minimum[o.statement]), int(maximum[o.statement])
         if o.law.bounded and o.law.bound is not None:
             first, last = o.law.interval(o.published, o.law.bound)
@@ -257,9 +254,15 @@ def _gain(
     return ConcaveTerm(seen.statement, value, low, high, int(tried[at]), float(values[at]), *denominator)
 
 
-def reach(system: CellSystem) -> tuple[Ints, Ints]:
-    """Return the least and greatest count that cells, statements and number of rows leave every statement of counts."""
+def reach(system: CellSystem, seen: Sequence[Observation] = ()) -> tuple[Ints, Ints]:
+    """Return the least and greatest count that cells, statements and number of rows leave every statement of counts.
+
+    Raises `Unsupported` where some of the noisy figures is no count.
+    """
     linear, bounds, rows = system.linear, system.bounds, system.release.rows
+    for o in seen:
+        if bool((linear.coef[int(linear.start[o.statement]) : int(linear.start[o.statement + 1])] != 1).any()):
+            raise Unsupported(f"{o.source}: the likelihood of noise on a sum is not computed, only on counts")
     if rows.high is None:
         raise Unsupported(NO_END)
     if bounds.conflict is not None:
@@ -298,7 +301,7 @@ def least_noise(system: CellSystem, seen: Sequence[Observation], limits: Limits)
 
     Raises like `likeliest`, and `Inconclusive` where the optimum was not proved in time.
     """
-    minimum, maximum = reach(system)
+    minimum, maximum = reach(system, seen)
 
     def away(published: Fraction) -> Callable[[Ints], Floats]:
         return lambda counts: -np.abs(float(published) - counts)
@@ -458,7 +461,7 @@ class ConfidenceSearch:
 
     def __init__(self, system: CellSystem, seen: Sequence[Observation]) -> None:
         self.system, self.seen = system, seen
-        self.minimum, self.maximum = reach(system)
+        self.minimum, self.maximum = reach(system, seen)
         self.tails: dict[tuple[NoiseLaw, Fraction], Fraction] = {}
         self.radii: dict[tuple[NoiseLaw, Fraction], Fraction] = {}
 

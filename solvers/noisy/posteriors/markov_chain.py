@@ -154,7 +154,7 @@ class ChainState:
 
     def __init__(self, system: CellSystem, seen: Sequence[Observation]) -> None:
         linear, self.system = system.linear, system
-        reach(system)  # refuses an unbounded number of rows
+        reach(system, seen)  # refuses an unbounded number of rows
         self.bounds = system.release.rows
         self.maximum = int(self.bounds.high or 0)
         self.cells = np.flatnonzero(system.bounds.upper > 0).tolist()

@@ -12,7 +12,7 @@ Laplace, "geometric"); Canonne, Kamath, Steinke, NeurIPS 2020 (discrete Gaussian
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Literal, get_args
@@ -74,6 +74,14 @@ class NoiseLaw:
             raise ReleaseError(f"the noise law {self.name} {wrong} bound")
         if self.bound is not None:
             object.__setattr__(self, "bound", _size(self.bound, "bound"))
+
+    def divided(self, unit: Fraction) -> NoiseLaw:
+        """Return the law of the noise over a positive number; of whole or rounded noise over 1 only."""
+        if unit == 1:
+            return self
+        if self.discrete or self.rounded:
+            raise ValueError("whole noise over another number is no law")
+        return replace(self, scale=self.scale / unit, bound=None if self.bound is None else self.bound / unit)
 
     @property
     def discrete(self) -> bool:
