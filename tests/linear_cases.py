@@ -138,7 +138,7 @@ def failures(seed: int) -> tuple[list[str], dict[str, int]]:
 
 
 def _told_of_none(got: Any, path: Path, asked: dict[str, int]) -> list[str]:
-    """Return what is wrong of a release without a world: its contradiction is named, and proved where it is certified."""
+    """Return what is wrong of a release without a world: where it is proved."""
     certificate = contradiction_certificate(got, None)
     if certificate is None:
         return []
@@ -156,10 +156,9 @@ def _told_of_rows(
         counts = [_meeting(space, dict(frame.loc[i]), list(world)) for world in worlds]
         right = "certain" if min(counts) else "possible" if max(counts) else "impossible"
         asked["verdicts"] += 1
-        if (line.verdict, line.min_count, line.max_count) != (right, min(counts), max(counts)):
-            told.append(
-                f"verdict: {line.verdict} {line.min_count} to {line.max_count} for {right} {min(counts)} to {max(counts)}"
-            )
+        ends = min(counts), max(counts)
+        if (line.verdict, line.min_count, line.max_count) != (right, *ends):
+            told.append(f"verdict: {line.verdict} {line.min_count} to {line.max_count} for {right} {ends}")
         if line.certificate:
             asked["certificates"] += 1
             if not recon.verify(line.certificate, path).verified:

@@ -15,6 +15,9 @@ by cells, by rows, as clauses and relaxed; it writes tests/safety_models.json.
 (known_cases.py): no true value or leaf is ever excluded, knowing more proves no less, proofs hold with the table and
 not without it; it writes tests/safety_positions.json.
 
+`--part linear` tries tiny releases with linear statements against every data set (linear_cases.py): counts, verdicts,
+least and greatest counts, means, certificates; it writes tests/safety_linear.json.
+
 `--part areas` holds widths and radii of tiny areas against all pairs of data sets (area_cases.py): with all tables,
 one left out, and noise on some; it writes tests/safety_areas.json.
 """
@@ -91,8 +94,19 @@ def paired(job: tuple[int, tuple[str, ...]]) -> dict[str, Any]:
             "seconds": time.process_time() - begun}  # fmt: skip
 
 
-_CASES = ("safety_cases", "model_cases", "known_cases", "area_cases", "plain_groups", "oracle", "oracle_coupled",
-          "oracle_noisy", "position_oracle", "forests_with_bags")  # fmt: skip
+def added_up(job: tuple[int, tuple[str, ...]]) -> dict[str, Any]:
+    """Return what was found of the linear statements of a seed, against all data sets."""
+    import linear_cases
+
+    warnings.simplefilter("ignore")
+    seed, begun = job[0], time.process_time()
+    told, figures = linear_cases.failures(seed)
+    return {"seed": seed, "kind": "linear statements", "figures": figures, "failures": told,
+            "seconds": time.process_time() - begun}  # fmt: skip
+
+
+_CASES = ("safety_cases", "model_cases", "known_cases", "area_cases", "linear_cases", "plain_groups", "oracle",
+          "oracle_coupled", "oracle_noisy", "position_oracle", "forests_with_bags")  # fmt: skip
 
 
 def state() -> str:
@@ -159,6 +173,7 @@ PARTS: dict[str, tuple[Any, Any, tuple[str, ...], Path]] = {
     "gate": (tried, summary, safety_cases.KINDS, RESULT),
     "models": (modelled, models_summary, model_cases.KINDS, MODELS),
     "positions": (placed, summary, ("forest by position",), RESULT.with_name("safety_positions.json")),
+    "linear": (added_up, areas_summary, ("linear statements",), RESULT.with_name("safety_linear.json")),
     "areas": (paired, areas_summary, ("tables of areas",), RESULT.with_name("safety_areas.json")),
 }
 

@@ -431,7 +431,7 @@ def test_moves_find_their_way_into_the_support_of_bounded_noise():
 
 def test_moves_keep_totals():
     """Rows are exchanged only between cells that other statements, such as a total, count alike."""
-    total = Statement.count(Region(Box.of(((0, 3),))), 2, 2, "the total of b", of=1, coefs=(0, 3))
+    total = Statement.sum(Region(Box.of(((0, 3),))), 2, 2, "the total of b", of=1, coefs=(0, 3))
     rng = random.Random(5)
     release = noisy_release(rng, [by_a(), by_b()], [LAWS[1], LAWS[1]], RowCount(4, 4), 4)[0]
     release = replace(

@@ -113,15 +113,13 @@ def _table_cells(release: EncodedRelease) -> list[tuple[str, PublishedFigure]]:
     """Return the figures of exact tables that are suppressed or intervals, each with its name in words."""
     exact = [model for model in release.models if model.noise is None]
     every = ((source_of(model, i), figure) for model in exact for i, figure in enumerate(model.figures()))
-    return [
-        (name, f)
-        for name, f in every
-        if f.suppressed or (f.count is None and f.statistic is None and f.linear is None and _open_(f))
-    ]
+    return [(name, f) for name, f in every if f.suppressed or (f.count is None and _open_(f))]
 
 
 def _open_(figure: PublishedFigure) -> bool:
-    """Return whether an interval is more than one count."""
+    """Return whether a figure is an interval of more than one count."""
+    if figure.statistic is not None or figure.linear is not None:
+        return False
     return figure.low is None or figure.low != figure.high
 
 
