@@ -10,68 +10,22 @@ from __future__ import annotations
 import json
 import random
 import tempfile
+from collections import Counter
 from fractions import Fraction
+from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import Any
 
 import oracle
 import pandas as pd
+import plain_checker
+from linear_figures import condition, linear_figure, plain
 
 import recon
+from recon.queries.certificates.certificate_format import with_seal
 from recon.queries.certificates.issuing import contradiction_certificate
 
 Release = dict[str, Any]
-NUMBERS = (2, -1, -3, "1/3", "-2/7", 0.5, "37/100", "-1.25", 0, "123456789/1000000", 1e-3)
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as it stands in a file."""
-    return float(value) if isinstance(value, Fraction) else value
-
-
-def _condition(rng: random.Random, space: oracle._Space) -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for name, values in space.values.items():
-        if rng.random() < 0.35:
-            one = rng.random() < 0.6
-            chosen = [_plain(v) for v in (rng.sample(values, 1 if one else rng.randint(1, len(values))))]
-            out[name] = chosen[0] if one else {"in": chosen}
-    return out
-
-
-def _term(rng: random.Random, space: oracle._Space, numeric: list[str]) -> dict[str, Any]:
-    term: dict[str, Any] = {}
-    kind = rng.random()
-    if kind < 0.5:
-        term["where"] = _condition(rng, space)
-    elif kind < 0.75:
-        term["any"] = [_condition(rng, space) for _ in range(rng.randint(1, 3))]
-    kind = rng.random()
-    if kind < 0.35:
-        term["of"] = rng.choice(numeric)
-    elif kind < 0.65:
-        term["of"] = [rng.choice(numeric) for _ in range(rng.randint(1, 3))]
-    if rng.random() < 0.7:
-        term["times"] = rng.choice(NUMBERS)
-    return term
-
-
-def linear_figure(rng: random.Random, space: oracle._Space, truth: list[Any], wrong: bool) -> dict[str, Any]:
-    """Draw a linear statement that the rows meet; where `wrong`, one that they surely do not."""
-    numeric = [name for name, values in space.values.items() if all(map(oracle._is_number, values))]
-    said: dict[str, Any] = {"linear": [_term(rng, space, numeric) for _ in range(rng.randint(1, 3))]}
-    weights = oracle.linear_weights(space, said)
-    total = sum((weights[space.number[row]] for row in truth), Fraction(0))
-    kind, off = rng.random(), Fraction(rng.randint(0, 4), 4)
-    if wrong:
-        return said | {"value": str(total + Fraction(1, 3))}
-    if kind < 0.4:
-        return said | {"value": str(total)}
-    if kind < 0.55:
-        return said | {"value": str(total + off / 4), "within": rng.choice(["1/1", 1.25, 1])}
-    if kind < 0.7:
-        return said | {"at_least": str(total - off), "at_most": str(total + 1)}
-    return said | ({"at_least": str(total - off)} if kind < 0.85 else {"at_most": str(total + off)})
 
 
 def drawn(seed: int) -> Release:
@@ -91,7 +45,7 @@ def drawn(seed: int) -> Release:
     truth = [rng.choice(space.rows) for _ in range(rng.choice([1, 2, 3, 3, 4]))]
     some = [linear_figure(rng, space, truth, rng.random() < 0.05) for _ in range(rng.randint(1, 3))]
     if rng.random() < 0.4:
-        where = _condition(rng, space)
+        where = condition(rng, space)
         some.append({"where": where, "count": sum(space.holds(where, row) for row in truth)})
     models: list[Release] = [{"kind": "table", "statements": some}]
     if rng.random() < 0.25:
@@ -108,7 +62,7 @@ def drawn(seed: int) -> Release:
 def _profiles(rng: random.Random, space: oracle._Space) -> pd.DataFrame:
     lines = []
     for _ in range(4):
-        row = zip(space.values, map(_plain, rng.choice(space.rows)), strict=True)
+        row = zip(space.values, map(plain, rng.choice(space.rows)), strict=True)
         lines.append({name: v if rng.random() < 0.7 else None for name, v in row})
     return pd.DataFrame(lines, columns=list(space.values), dtype=object)
 
@@ -122,7 +76,7 @@ def _meeting(space: oracle._Space, profile: dict[str, Any], rows: list[Any]) -> 
 def failures(seed: int) -> tuple[list[str], dict[str, int]]:
     """Return what the engine says that is not right of the release of a seed, and how much was asked."""
     release, rng, told = drawn(seed), random.Random(seed + 1), list[str]()
-    space, asked = oracle._space(release), {"counts": 0, "verdicts": 0, "bounds": 0, "certificates": 0}
+    asked = {"counts": 0, "verdicts": 0, "bounds": 0, "certificates": 0, "forged": 0}
     worlds = [rows for rows, _ in oracle.worlds(release, "multiset")[release["rows"]]]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "release.json"
@@ -133,23 +87,47 @@ def failures(seed: int) -> tuple[list[str], dict[str, int]]:
             asked["counts"] += 1
             if found.value != right:
                 told.append(f"count: {convention} {found.value} ({found.status}) for {right}")
-        told += _told_of_rows(got, path, space, worlds, rng, asked) if worlds else _told_of_none(got, path, asked)
+    checker = plain_checker.Checker(release, plain_checker.starts_of(got))
+    told += _told_of_rows(got, checker, worlds, rng, asked) if worlds else _told_of_none(got, checker, asked)
     return told, asked
 
 
-def _told_of_none(got: Any, path: Path, asked: dict[str, int]) -> list[str]:
-    """Return what is wrong of a release without a world: where it is proved."""
-    certificate = contradiction_certificate(got, None)
-    if certificate is None:
-        return []
+def _told_of_proof(got: Any, checker: Any, certificate: dict[str, Any], asked: dict[str, int]) -> list[str]:
+    """Return what is wrong of a true certificate: both checkers accept it, and none whose claim says one row more."""
     asked["certificates"] += 1
-    return [] if recon.verify(certificate, path).verified else ["certificate: a contradiction is not verified"]
+    told = [] if recon.verify(certificate, got).verified else ["certificate: it is not verified"]
+    kind = certificate["proof"]["kind"]
+    if kind != "drat":
+        try:
+            checker.check(json.loads(json.dumps(certificate)))
+        except plain_checker.Rejected as error:
+            told.append(f"certificate: the plain checker rejects {kind}: {error}")
+    for side, more in (("at_least", 1), ("at_most", -1)):
+        if side in certificate["claim"]:
+            claim = certificate["claim"] | {side: certificate["claim"][side] + more}
+            asked["forged"] += 1
+            if recon.verify(with_seal(certificate | {"claim": claim}), got).verified and not _holds(checker, claim):
+                told.append(f"forged: {claim} is verified")
+    return told
 
 
-def _told_of_rows(
-    got: Any, path: Path, space: oracle._Space, worlds: list[Any], rng: random.Random, asked: dict[str, int]
-) -> list[str]:
+def _holds(checker: Any, said: dict[str, Any]) -> bool:
+    """Return whether a claim about rows holds in every data set."""
+    claim = plain_checker.read_claim(checker.facts, said)
+    every = combinations_with_replacement(range(len(checker.facts.rows)), checker.facts.most)
+    fits = (sum(claim.fits[i] for i in rows) for rows in every if plain_checker.agrees(checker.facts, Counter(rows)))
+    return all(n <= claim.k if claim.kind == "at_most" else n >= claim.k for n in fits)
+
+
+def _told_of_none(got: Any, checker: Any, asked: dict[str, int]) -> list[str]:
+    """Return what is wrong of the proof, if there is one, that a release has no world."""
+    certificate = contradiction_certificate(got, None)
+    return [] if certificate is None else _told_of_proof(got, checker, certificate, asked)
+
+
+def _told_of_rows(got: Any, checker: Any, worlds: list[Any], rng: random.Random, asked: dict[str, int]) -> list[str]:
     """Return what is wrong of verdicts, least and greatest counts, means, and certificates."""
+    space = checker.facts.space
     told, frame = list[str](), _profiles(rng, space)
     verdicts = recon.certify(got, frame, certificates=True)
     for i, line in verdicts.iterrows():
@@ -160,9 +138,7 @@ def _told_of_rows(
         if (line.verdict, line.min_count, line.max_count) != (right, *ends):
             told.append(f"verdict: {line.verdict} {line.min_count} to {line.max_count} for {right} {ends}")
         if line.certificate:
-            asked["certificates"] += 1
-            if not recon.verify(line.certificate, path).verified:
-                told.append(f"certificate: {line.verdict} is not verified")
+            told += _told_of_proof(got, checker, line.certificate, asked)
     name = next(n for n in space.values if n.startswith("a"))
     means = [Fraction(sum(row[0] for row in world)) / len(world) for world in worlds]
     found = recon.bound(got, {}, name)

@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import Any
 
 import oracle
+from linear_figures import linear_figure
 from oracle import Number, Row
 
 KINDS = ("tree", "forest", "rule_list", "rule_set", "table")
@@ -175,6 +176,8 @@ def _model(rng: random.Random, kind: str, space: oracle._Space, truth: list[Row]
         return _rule_set(rng, space, truth)
     if kind == "table":
         return {"kind": "table", "statements": [_statement(rng, space, truth) for _ in range(rng.randint(1, 5))]}
+    if kind == "linear":  # only where it is asked for
+        return {"kind": "table", "statements": [linear_figure(rng, space, truth) for _ in range(rng.randint(1, 3))]}
     model = {"kind": "rule_list", "rules": oracle._random_rules(rng, space)}
     oracle._fill_counts(rng, space, model, truth)
     return model

@@ -62,9 +62,12 @@ class Said:
     high: int | None
     counts: bool = True  # counts the rows of its region, does not add up values
     within: tuple[bool, ...] = ()  # the rows of its region; left out where the coefficients say it
+    marks: tuple[Any, ...] = ()  # of a sum of several terms: what each tells of every row
 
-    def sees(self, i: int) -> tuple[bool, int]:
+    def sees(self, i: int) -> Any:
         """What the statement tells of a row: whether it is in the region, and what it adds there."""
+        if self.marks:
+            return self.marks[i]
         return (self.within[i] if self.within else bool(self.coefs[i])), self.coefs[i]
 
 
@@ -172,6 +175,9 @@ class Facts:
                 if set(figure) & {"count", "at_least", "at_most"}:
                     loose.append(Said(ones, int(low), None if high == math.inf else int(high)))
                 continue
+            if kind == "linear":
+                loose.append(self.added_up(figure))
+                continue
             if kind != "total":
                 loose.append(Said(ones, 1, None))
             odd = bool(counts.get(box, 0) % 2)
@@ -193,6 +199,59 @@ class Facts:
         for alternatives in choices:
             self.add("choice", alternatives)
 
+    def added_up(self, figure: dict) -> Said:
+        """A linear statement in the smallest whole numbers; terms over one region and attribute are one."""
+        found: dict[Any, tuple[list[bool], list[Fraction], list[list[int]]]] = {}
+        for term in figure["linear"]:
+            earlier: list[Any] = []
+            for where in term.get("any", [term.get("where", {})]):
+                box = self.allowed(where)
+                inside = [
+                    all(v in some for v, some in zip(row, box, strict=True))
+                    and not any(all(v in s for v, s in zip(row, b, strict=True)) for b in earlier)
+                    for row in self.rows
+                ]
+                key = (box, tuple(earlier))
+                earlier.append(box)
+                self.add_term(found, term, box, (key, inside))
+        terms = [(inside, t[0], f) for inside, t, f in found.values() if t[0] and all(any(c) for c in f)]
+        unit = _common([t * (math.gcd(*f[0]) if len(f) == 1 else 1) for _, t, f in terms])
+        sums = [sum(i[r] * t * math.prod(c[r] for c in f) for i, t, f in terms) / unit for r in range(len(self.rows))]
+        marks = [tuple((i[r], *(c[r] if i[r] else 0 for c in f)) for i, _, f in terms) for r in range(len(self.rows))]
+        low, high = oracle.linear_limits(figure)
+        greatest = [abs(t) * math.prod(max(map(abs, c)) for c in f) for _, t, f in terms]
+        most = int(sum(greatest, Fraction(0)) / unit) * max(1, self.most or 1)
+        ends = (None if low is None else math.ceil(low / unit), None if high is None else math.floor(high / unit))
+        ends = tuple(None if end is None else max(-most - 1, min(end, most + 1)) for end in ends)
+        plain = len(terms) == 1 and not terms[0][2] and terms[0][1] > 0
+        return Said(tuple(map(int, sums)), *ends, counts=plain, marks=tuple(marks) if terms else ((),) * len(marks))
+
+    def add_term(self, found: dict, term: dict, box: Any, region: Any) -> None:
+        """Add what a term says of the rows of a region: whole numbers per attribute, and how often these are added."""
+        (key, inside), space, times = region, self.space, Fraction(str(term.get("times", 1)))
+        by_attribute: dict[int, list[Any]] = {}
+        names = term.get("of", [])
+        for name in [names] if isinstance(names, str) else names:
+            view = dict(space.columns.get(name, {}))
+            attribute = view.pop("attribute", name)
+            k, values = space.position[attribute], space.values[attribute]
+            number = {v: Fraction(int(oracle._passes(view, v, values)) if view else v) for v in values}
+            before = by_attribute.get(k, [{v: Fraction(1) for v in box[k]}])[0]
+            by_attribute[k] = [{v: before[v] * number[v] for v in box[k]}]
+        factors = []
+        for k, (numbers,) in by_attribute.items():
+            unit = _common([x for x in numbers.values() if x])
+            times *= unit
+            factors.append([int(numbers[row[k]] / unit) if row[k] in numbers else 0 for row in self.rows])
+        one = tuple(by_attribute) if len(factors) == 1 else (tuple(by_attribute), tuple(map(tuple, factors)))
+        if (key, one) in found and len(factors) == 1:
+            _, old, (coefs,) = found[key, one]
+            sums = [old[0] * a + times * b for a, b in zip(coefs, factors[0], strict=True)]
+            unit = _common([x for x in sums if x])
+            found[key, one] = (inside, [unit], [[int(x / unit) for x in sums]])
+        else:
+            found[key, one] = (inside, [times + (found[key, one][1][0] if (key, one) in found else 0)], factors)
+
     def allowed(self, condition: dict) -> tuple[frozenset, ...]:
         """The values that each attribute may have, tests of binary columns included."""
         out = {name: list(values) for name, values in self.space.values.items()}
@@ -205,6 +264,12 @@ class Facts:
                 if not oracle._passes(test, seen, self.space.values_of(name)):
                     out[attribute].remove(v)
         return tuple(map(frozenset, out.values()))
+
+
+def _common(numbers: Sequence[Fraction]) -> Fraction:
+    """The greatest number of which all are multiples (1 of none)."""
+    scale = math.lcm(*(x.denominator for x in numbers))
+    return Fraction(math.gcd(*(int(x * scale) for x in numbers)) or 1, scale)
 
 
 class Statistic:

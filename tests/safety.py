@@ -105,8 +105,9 @@ def added_up(job: tuple[int, tuple[str, ...]]) -> dict[str, Any]:
             "seconds": time.process_time() - begun}  # fmt: skip
 
 
-_CASES = ("safety_cases", "model_cases", "known_cases", "area_cases", "linear_cases", "plain_groups", "oracle",
-          "oracle_coupled", "oracle_noisy", "position_oracle", "forests_with_bags")  # fmt: skip
+_CASES = ("safety_cases", "model_cases", "known_cases", "area_cases", "linear_cases", "linear_figures", "plain_groups",
+          "plain_checker", "oracle", "oracle_coupled", "oracle_noisy", "position_oracle",
+          "forests_with_bags")  # fmt: skip
 
 
 def state() -> str:
