@@ -33,7 +33,7 @@ def _term(rng: random.Random, space: oracle._Space, numeric: list[str]) -> dict[
         term["where"] = condition(rng, space)
     elif kind < 0.75:
         term["any"] = [condition(rng, space) for _ in range(rng.randint(1, 3))]
-    kind = rng.random()
+    kind = rng.random() if numeric else 1
     if kind < 0.35:
         term["of"] = rng.choice(numeric)
     elif kind < 0.65:

@@ -235,7 +235,7 @@ def noisy_sum(
         raise Unsupported(f"{source}: noise on a sum that may be negative is encoded only where 'rows' is known")
     if under:
         summands = (*summands, Summand(Region(Box()), -under))
-    most = None if rows.high is None else rows.high * sum(one.extremes[1] for one in summands)
+    most = None if rows.high is None else rows.high * sum(max(0, one.extremes[1]) for one in summands)
     if (most or 0) >= LARGEST:
         raise Unsupported(f"{source}: the sum over the rows may be beyond 2^62")
     return NoisySum(Statement(summands, 0, UNBOUNDED, source), unit, -under * rows.low if under else 0, most)

@@ -1,0 +1,267 @@
+"""Linear statements: any exact coefficients, products of attributes, unions of conditions, in release files.
+
+Against every data set listed (tests/linear_cases.py, 3,000 of them by `tests/safety.py --part linear`), in every engine
+through tests/golden/linear_sums.json (tests/test_engines.py); here what is read, refused, loosened and written back.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+
+import linear_cases
+import model_cases
+import oracle
+import oracle_coupled
+import pytest
+from extras import encoded, run
+from test_certificates import MUTATORS, accepted, case_of, judge, read_back
+
+import recon
+from recon.queries.certificates.certificate_format import with_seal
+from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.kernel.facts import NumberedStatements
+from solvers.statements.noise.laws import NoiseLaw, per_statement
+
+GOLDEN = Path(__file__).parent / "golden" / "linear_sums.json"
+DOMAIN = {
+    "attributes": [
+        {"name": "age", "min": 20, "max": 23},
+        {"name": "income", "min": -1, "max": 1, "resolution": 0.5},
+        {"name": "sex", "values": ["F", "M"]},
+        {"name": "height", "min": 0, "max": 5, "resolution": None},
+        {"name": "weight", "min": 0, "max": 5000},
+    ],
+    "label": {"name": "ill", "values": [0, 1]},
+}
+AGES = {"attributes": [DOMAIN["attributes"][0], DOMAIN["attributes"][2]], "label": DOMAIN["label"]}
+
+
+def table(*statements, domain=AGES, rows=3, **more):
+    return {
+        "recon": 1,
+        "domain": domain,
+        "rows": rows,
+        "models": [{"kind": "table", "statements": [*statements], **more}],
+    }
+
+
+def told(capsys, *arguments):
+    """The exit code of a command, and all that it prints."""
+    code, out, err = run(capsys, *arguments)
+    return code, " ".join((out + err).split())
+
+
+def said(release):
+    return [s for block in encoded(release).statements.blocks for s in block]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_counts_verdicts_bounds_and_certificates_are_those_of_all_data_sets(seed):
+    wrong, asked = linear_cases.failures(39_000 + seed)
+    assert not wrong
+    assert asked["counts"] == 2
+
+
+@pytest.mark.slow
+def test_counts_verdicts_bounds_and_certificates_of_more_releases():
+    asked = Counter()
+    for seed in range(39_100, 39_160):
+        wrong, figures = linear_cases.failures(seed)
+        assert not wrong, seed
+        asked.update(figures)
+    assert min(asked["certificates"], asked["forged"]) > 50, asked
+
+
+def test_a_statement_is_in_the_smallest_whole_numbers():
+    (one,) = said(table({"linear": [{"of": "age", "times": "1/3"}, {"times": -0.5}], "at_least": "1/7", "at_most": 2}))
+    total, rows = one.summands
+    # 1/3 age - 1/2 is 1/6 (2 age - 3): 6/7 rounded up, 12
+    assert (total.times, total.factors) == (1, ((0, (40, 42, 44, 46)),))
+    assert (rows.times, rows.factors, one.low, one.high) == (-3, (), 1, 12)
+    assert one.region is None
+
+
+def test_counts_and_totals_are_cases_of_it():
+    where = {"sex": "F"}
+    (count,) = said(table({"linear": [{"where": where, "times": "3/7"}], "value": "6/7"}))
+    assert (count.region, count.low, count.high) == (said(table({"where": where, "count": 2}))[0].region, 2, 2)
+    (total,) = said(table({"linear": [{"where": where, "of": "age"}], "value": 43, "within": 1}))
+    (stated,) = said(table({"where": where, "total": {"of": "age", "value": 43, "within": 1}}))
+    assert (total.summands, total.low, total.high) == (stated.summands, stated.low, stated.high)
+
+
+def test_values_are_cut_only_where_they_are_summed():
+    wide = {"attributes": [{"name": "age", "min": 0, "max": 99}], "label": DOMAIN["label"]}
+    where = {"age": {"at_least": 90}}
+    got = encoded(table({"linear": [{"where": where, "of": ["age", "age"]}], "at_most": 9000}, domain=wide))
+    assert len(got.statements.domain.attributes[0].sizes) == 11
+
+
+def test_terms_over_the_same_rows_are_one_and_may_cancel():
+    (one,) = said(table({"linear": [{"of": "age"}, {"of": "age", "times": -1}, {"where": {"sex": "F"}}], "value": 1}))
+    assert [len(s.factors) for s in one.summands] == [0]
+    got = encoded(table({"linear": [{"times": 0}], "value": 0}))
+    assert recon.count(got, convention="multiset").value == oracle.count(table({"count": 3}), "multiset")
+
+
+def test_what_contradicts_itself_exits_5_and_is_named(tmp_path, capsys):
+    path = tmp_path / "release.json"
+    path.write_text(json.dumps(table({"name": "score", "linear": [{"of": "age", "times": "1/3"}], "at_most": 19})))
+    code, output = told(capsys, "count", path)
+    assert code == 5
+    assert "table, score (1/3 × age, at most 19)" in output
+
+
+BAD = {
+    "an unknown attribute": ({"linear": [{"of": "hight"}], "value": 1}, "linear[0].of: 'hight' is neither"),
+    "words": ({"linear": [{"of": ["age", "sex"]}], "value": 1}, "'sex' is not numeric"),
+    "a continuous one": ({"linear": [{"of": "height"}], "value": 1}, "no grid"),
+    "a zero denominator": ({"linear": [{"times": "1/0"}], "value": 1}, "times: '1/0' is no number: it divides by 0"),
+    "no number": ({"linear": [{"times": "one"}], "value": 1}, "'one' is no number"),
+    "NaN": ({"linear": [{"times": "nan"}], "value": 1}, "'nan' is no number"),
+    "infinity": ({"linear": [{}], "at_most": "inf"}, "at_most: 'inf' is no number"),
+    "too many digits": ({"linear": [{"times": "0." + "3" * 120}], "value": 1}, "more than 100 digits"),
+    "far too many digits": ({"linear": [{"times": "1e-99999"}], "value": 1}, "more than 1,000 digits"),
+    "no term": ({"linear": [], "value": 1}, "linear: there is no term to add up"),
+    "no attribute": ({"linear": [{"of": []}], "value": 1}, "linear[0].of: the list is empty: leave 'of' out"),
+    "two conditions": ({"linear": [{"where": {}, "any": [{}]}], "value": 1}, "give 'where' or 'any', not both"),
+    "no bound": ({"linear": [{}]}, "what do the terms add up to?"),
+    "both": ({"linear": [{}], "value": 1, "at_least": 1}, "'value', not both"),
+    "ends exchanged": ({"linear": [{}], "at_least": "2/3", "at_most": 0.5}, "at_most 1/2 is below at_least 2/3"),
+    "a negative width": ({"linear": [{}], "value": 1, "within": -1}, "within: -1 is negative"),
+    "a width of no value": ({"linear": [{}], "at_most": 1, "within": 1}, "'within' stands beside 'value' only"),
+    "a condition of its own": ({"linear": [{}], "value": 1, "where": {"sex": "F"}}, "its conditions in its terms"),
+    "a count beside it": ({"linear": [{}], "value": 1, "count": 2}, "no other figure beside"),
+    "text for a count": ({"at_least": "2"}, "at_least: '2' is no whole number"),
+    "a fraction of rows": ({"at_most": 2.5}, "at_most: 2.5 is no whole number"),
+    "a value alone": ({"value": 3}, "'value' stands beside 'linear'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_bad_statements_are_refused_in_one_sentence(what, tmp_path, capsys):
+    statement, reason = BAD[what]
+    path = tmp_path / "release.json"
+    path.write_text(json.dumps(table(statement, domain=DOMAIN)))
+    code, output = told(capsys, "count", path)
+    assert code == 3
+    assert reason in output
+    assert "release.json: models[0].statements[0]" in output
+    assert "Traceback" not in output
+
+
+def test_numbers_that_json_does_not_have_are_refused(tmp_path, capsys):
+    path = tmp_path / "release.json"
+    path.write_text(json.dumps(table({"linear": [{}], "value": 12345})).replace("12345", "NaN"))
+    code, output = told(capsys, "count", path)
+    assert code == 3
+    assert "Traceback" not in output
+
+
+def test_an_attribute_of_many_values_and_long_coefficients_are_bounded_from_both_sides():
+    heavy = {"where": {"sex": "F"}, "of": "weight", "times": -1}
+    low, high = said(table({"linear": [heavy], "value": -7000}, domain=DOMAIN, rows=2))
+    assert [low.coarse, high.coarse] == [True, True]
+    domain = {"attributes": [{"name": "a", "min": 1, "max": 3}], "label": DOMAIN["label"]}
+    digits = "0.12345678901234567890123"
+    terms = [{"of": "a", "times": digits}, {"where": {"ill": 1}, "times": "-1/3"}]
+    total = Fraction(digits) * (1 + 3 + 2) - Fraction(1, 3)
+    release = table({"linear": terms, "value": str(total)}, domain=domain)
+    got = encoded(release)
+    assert got.statements.coarse
+    worlds = oracle.datasets(release)
+    found = recon.certify(got, [{"a": a, "ill": y} for a in (1, 2, 3) for y in (0, 1)])
+    for line, (a, y) in zip(found.itertuples(), ((a, y) for a in (1, 2, 3) for y in (0, 1)), strict=True):
+        counts = [sum(row == (a, y) for row in world) for world in worlds]
+        assert line.min_count <= min(counts) <= max(counts) <= line.max_count
+
+
+def test_a_product_that_is_not_encoded_is_refused():
+    terms = [{"of": ["weight", "income"]}]
+    with pytest.raises(Unsupported, match="more than 2,000 values and one with negative numbers"):
+        encoded(table({"linear": terms, "value": 1}, domain=DOMAIN))
+
+
+def test_it_is_written_back_as_it_was_read(tmp_path, capsys):
+    path, out = tmp_path / "release.json", tmp_path / "out.json"
+    release = json.loads(GOLDEN.read_text())
+    path.write_text(json.dumps(release))
+    assert told(capsys, "convert", path, "--out", out)[0] == 0
+    before, after = (NumberedStatements(recon.load(p).statements).fingerprint for p in (path, out))
+    assert before == after
+    assert json.loads(out.read_text())["models"][0]["statements"][0]["linear"][0]["times"] == "37/100"
+
+
+@pytest.mark.slow
+def test_proofs_are_accepted_by_both_checkers_and_forgeries_are_refused():
+    rng, kinds, tally = random.Random(39), Counter(), Counter()
+    while kinds.total() < 60:
+        release, truth = oracle_coupled.random_coupled(rng, ("linear", "linear", "tree", "table"))
+        if not truth or not any("linear" in s for m in release["models"] for s in m.get("statements", ())):
+            continue
+        case = case_of(release)
+        space = oracle._space(release)
+        names = [*space.values]
+        profiles = [dict(zip(names, map(oracle._json_number, rng.choice(space.rows)), strict=True)) for _ in range(2)]
+        for certificate in recon.certify(case.got, profiles, certificates=True)["certificate"]:
+            if not certificate or "possible" in certificate["claim"]:
+                continue
+            kinds += accepted(case, certificate)
+            for _ in range(4):
+                changed = json.loads(json.dumps(certificate))
+                part = {k: changed[k] for k in ("claim", "proof")}
+                try:
+                    rng.choice(MUTATORS)(rng, part, case)
+                except (KeyError, TypeError, IndexError, AttributeError, ValueError):
+                    continue
+                changed.update(part)
+                if repr(changed) != repr(certificate) and (found := read_back(changed)) is not None:
+                    judge(case, with_seal(found), tally)
+    assert tally["rejected"] > 60, tally
+
+
+LAW = {"law": "laplace", "scale": 0.4}
+
+
+@pytest.mark.parametrize("value", [9, 10.25, "65/3", -11.5])
+def test_noise_leaves_the_sums_within_its_radius(value):
+    """Each figure holds at the level of its share; the sum may be negative and fractional."""
+    terms = [{"where": {"sex": "F"}, "of": "age", "times": "1/3"}, {"any": [{"ill": 1}, {"sex": "M"}], "times": -4}]
+    noisy = table({"linear": terms, "value": value}, noise=LAW)
+    radius = NoiseLaw("laplace", Fraction(2, 5)).radius(per_statement(Fraction(1, 20), 1))
+    centre = Fraction(str(value))
+    exact = table({"linear": terms, "at_least": str(centre - radius), "at_most": str(centre + radius)})
+    assert recon.count(encoded(noisy), convention="multiset").value == oracle.count(exact, "multiset")
+
+
+def test_whole_noise_and_other_figures_of_noisy_tables():
+    whole = {"law": "discrete_laplace", "scale": 1}
+    got = encoded(table({"linear": [{"of": "age", "times": 2}], "value": 121}, noise=whole))
+    (one,) = got.statements.blocks[0]
+    assert one.summands[0].factors[0][1] == (40, 42, 44, 46)  # noise is added to whole sums, not to halves
+    for statement, reason in (
+        ({"linear": [{"times": "1/2"}], "value": 3}, "its noise is whole, and its coefficients are not"),
+        ({"linear": [{}], "value": 2.5}, "fractional, but the noise is discrete"),
+        ({"linear": [{}], "at_most": 2}, "a sum with noise is published as 'value'"),
+    ):
+        with pytest.raises((ReleaseError, Unsupported), match=reason):
+            encoded(table(statement, noise=whole))
+    with pytest.raises(ReleaseError, match="only sums of counts with positive 'times'"):
+        encoded(table({"linear": [{"times": -1}], "value": 0}, noise={**LAW, "clamped": True}))
+
+
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)])
+def test_programs_of_other_solvers_have_the_same_worlds(seed):
+    """By cells, by rows, as clauses and relaxed: solved by ortools, python-sat and highspy alone."""
+    rng = random.Random(seed)
+    while True:
+        release, truth = oracle_coupled.random_coupled(rng, ("linear",))
+        worlds = oracle.datasets(release)
+        if truth and len(worlds) > 1:
+            break
+    counts = {"ordered": model_cases.orders(worlds), "multiset": len(worlds)}
+    assert not model_cases.failures(model_cases.ModelCase(seed, "coupled", release, worlds, counts))
