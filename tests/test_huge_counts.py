@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import subprocess
 import sys
+from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import recon
+from recon.queries.measures.attribute_bits import _all_several
 from recon.queries.noisy.denoising import denoise
+from recon.release.remediation.thresholds import shown_threshold
+from solvers.engines.figures.partition import dist_of_mixture
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
+from solvers.statements.boxes import Attribute, Box, RowSpace
 from solvers.statements.observations import observations, widened
 
 
@@ -125,3 +132,22 @@ def test_noise_of_whole_numbers_beyond_all_floats_is_refused_in_a_sentence(tmp_p
     path.write_text(json.dumps(file))
     with pytest.raises(ReleaseError, match=r"10000.* is beyond the range of doubles"):
         recon.load(path)
+
+
+def test_sizes_ends_and_thresholds_beyond_floats():
+    """Quotients and logarithms are floats, not what they are made of; a sentence says the power of ten."""
+    space = RowSpace((Attribute("x", (10**400, 10**400)),))
+    assert dist_of_mixture(space, [(3, [Box(())])]) == pytest.approx(1.0)
+    assert dist_of_mixture(space, [(3, [Box(((0, 1),))])]) == pytest.approx(1.0 - 1.0 / math.log2(2 * 10**400))
+    assert _all_several([(Fraction(0), 0), (Fraction(10**400), 0), (math.inf, 0)])
+    assert not _all_several([(Fraction(10**400), 0), (Fraction(10**400 + 1), 0)])
+    assert [shown_threshold(x) for x in (10, 10**400, 0.05)] == ["10", "about 10^400", "0.05"]
+
+
+def test_a_threshold_beyond_floats_is_no_internal_error(tmp_path, run):
+    """A policy that asks for groups of 10^400 people: violated, and no merging repairs it."""
+    policy = tmp_path / "policy.toml"
+    policy.write_text(f"smallest_group = {10**400}\n", encoding="utf-8")
+    tree = Path(__file__).parent / "golden" / "tree_classes.json"
+    said = run("audit", tree, "--policy", policy, "--remedies", code=1)
+    assert "10^400" in said.stdout

@@ -8,6 +8,7 @@ import io
 import json
 import pickle
 import re
+import tracemalloc
 import warnings
 import zipfile
 from array import array
@@ -605,6 +606,16 @@ def test_ways_in_which_libraries_write_json_are_told_apart_from_marks():
         assert _json_spaces(json.dumps([values] * 40, **many).encode()) == 0
     marked = re.sub(r", ", lambda m: ", " if m.start() % 3 else ",", json.dumps([values] * 40))
     assert _json_spaces(marked.encode()) > 64
+
+
+def test_a_long_string_is_passed_over_in_little_memory():
+    """A pattern that keeps a way back for each character took 120 bytes of memory for it: 1.2 GB for 10 MB."""
+    data = b'{"a": "' + b"x" * 2_000_000 + b'", "b":  1}'
+    tracemalloc.start()
+    assert _json_spaces(data) <= 64
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 4 * len(data)
 
 
 def test_leaves_and_unreached_nodes_hold_nothing():

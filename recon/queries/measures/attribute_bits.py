@@ -192,16 +192,21 @@ def interval_left(release: EncodedRelease) -> str:
 
 def _all_several(edges: Sequence[tuple[Any, int]]) -> bool:
     """Return whether between each edge and the next lie at least two values as fine as the edges are."""
-    numbers = [2 * Fraction(x) for x, _ in edges if math.isfinite(x)]
+    numbers = [2 * Fraction(x) for x, _ in edges if _is_finite(x)]
     digits = next((d for d in range(DIGITS) if all((x * 10**d).denominator == 1 for x in numbers)), DIGITS)
-    grid = [x if not math.isfinite(x) else Fraction(x) * 10**digits for x, _ in edges]
+    grid = [Fraction(x) * 10**digits if _is_finite(x) else x for x, _ in edges]
     for (low, high), (after, until) in zip(pairwise(grid), pairwise(side for _, side in edges), strict=True):
-        if math.isfinite(low) and math.isfinite(high):
+        if _is_finite(low) and _is_finite(high):
             first = math.floor(low) + 1 if after else math.ceil(low)  # side 1 stands just above a number
             last = math.floor(high) if until else math.ceil(high) - 1
             if last <= first:
                 return False
     return True
+
+
+def _is_finite(x: Any) -> bool:
+    """Return whether a number is finite; whole numbers and fractions are, also those beyond every float."""
+    return not isinstance(x, float) or math.isfinite(x)
 
 
 def least_bits(release: EncodedRelease, found: Measures, system: SystemFigures | None) -> Interval | None:

@@ -62,6 +62,7 @@ from recon.release.remediation.thresholds import (
     demands_of,
     figures_of,
     outcomes,
+    shown_threshold,
     unmet,
 )
 from solvers.foundation.displayed import quote
@@ -300,7 +301,7 @@ def _first(tree: Tree, groups: GroupTree, single: Demands, limits: Limits) -> tu
     """Return the fewest merges of one tree for rules about single groups; `NoMerging` where one leaf violates them."""
     for _, at in prunings(groups, single, limits):
         return tuple(at)
-    rules = "; ".join(f"{rule} = {value:g}" for rule, value in single.named)
+    rules = "; ".join(f"{rule} = {shown_threshold(value)}" for rule, value in single.named)
     raise NoMerging(
         f"no merging meets the policy: one leaf for everybody in '{quote(tree.name, 80)}' violates it ({rules})"
     )

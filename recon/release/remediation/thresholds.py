@@ -21,6 +21,7 @@ from recon.release.auditing.together import judged_together
 from recon.release.policies.checks import Outcome, all_of
 from recon.release.policies.facts import FactTable, KnownFigure
 from recon.release.policies.rules import RULES
+from solvers.foundation.displayed import text
 from solvers.foundation.errors import EmptyConfidenceSet, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.statements.questions.answers import CountAnswer
@@ -92,10 +93,15 @@ def unmet(found: Mapping[str, Meets], demands: Demands) -> list[str]:
     """Return the rules that are not met, in words with their thresholds."""
     wanted = dict(demands.named)
     return [
-        f"{MERGED[key].merged}: {MERGED[key].direction} {wanted[key]:g} wanted ({key})"
+        f"{MERGED[key].merged}: {MERGED[key].direction} {shown_threshold(wanted[key])} wanted ({key})"
         for key, outcome in found.items()
         if outcome != "met"
     ]
+
+
+def shown_threshold(threshold: float) -> str:
+    """Return a threshold in words: a whole number in its digits, however many, so far as a sentence has room."""
+    return text(threshold) if isinstance(threshold, int) else f"{threshold:g}"
 
 
 def figures_of(release: EncodedRelease, limits: Limits, demands: Demands, placed: bool = True) -> Figures:

@@ -94,13 +94,14 @@ def dist_of_mixture(domain: RowSpace, cells: Iterable[tuple[int, Sequence[Box]]]
             named, inside = dict(box.literals), rows / everybody * (size / sum(sizes))
             for k, a in enumerate(domain.attributes):
                 mask = named.get(k, (1 << len(a.sizes)) - 1)
-                weight = np.array([w if mask >> p & 1 else 0 for p, w in enumerate(a.sizes)], dtype=np.float64)
-                share[k] += inside * weight / weight.sum()
+                weight = [w if mask >> p & 1 else 0 for p, w in enumerate(a.sizes)]
+                total = sum(weight)  # of any size: quotients alone are floats
+                share[k] += inside * np.array([w / total for w in weight])
     terms = []
     for mass, a in zip(share, domain.attributes, strict=True):
         if a.total > 1:
-            known, sizes_of = mass > 0, np.array(a.sizes, dtype=np.float64)
-            left = mass[known] * (np.log2(sizes_of[known]) - np.log2(mass[known]))
+            known, bits = mass > 0, np.array([math.log2(size) if size else 0.0 for size in a.sizes])
+            left = mass[known] * (bits[known] - np.log2(mass[known]))
             terms.append(min(1.0, max(0.0, float(left.sum()) / math.log2(a.total))))
     return mean(terms) if terms else None
 

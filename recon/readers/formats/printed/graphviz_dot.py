@@ -42,9 +42,11 @@ from solvers.foundation.exact import exact_number
 FORMAT = "scikit-learn, export_graphviz"
 PLOTTED = "scikit-learn, plot_tree"
 NODE = re.compile(
-    r'(\d{1,9})\s*\[\s*label=(?:"((?:[^"\\]|\\.)*)"|<(.*)>)\s*(?:,\s*(?:fillcolor|shape)="[^"]*"\s*)*\]\s*;?'
+    r'(\d{1,9})\s*\[\s*label=(?:"((?:[^"\\]++|\\.)*+)"|<(.*)>)\s*(?:,\s*(?:fillcolor|shape)="[^"]*"\s*)*\]\s*;?'
 )
-PLOT = re.compile(r"""\s*Text\([-\d.e]+,\s*[-\d.e]+,\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")\)\s*(?:,|\]\s*\Z)""")
+PLOT = re.compile(
+    r"""\s*Text\([-\d.e]+,\s*[-\d.e]+,\s*(?:'((?:[^'\\]++|\\.)*+)'|"((?:[^"\\]++|\\.)*+)")\)\s*(?:,|\]\s*\Z)"""
+)
 EDGE = re.compile(r'(\d{1,9})\s*->\s*(\d{1,9})(?:\s*\[[^\]]*?(?:headlabel="(\w*)"\s*)?\])?(?:\s*;)?\s*')
 OTHER = re.compile(
     r"(?:strict )?digraph\b.*\{|\}|(?:node|edge|graph)\s*\[.*\]\s*;?|rankdir=\w+\s*;?|\{rank=same.*\}\s*;?"
@@ -70,7 +72,7 @@ VALUE = re.compile(r"(?:value = )?\[.*\]")
 SAMPLES = re.compile(r"\d{1,15}|\d{1,3}(?:\.\d{1,20})?%")
 TINY = Fraction(1, 10**12)  # what rounding a double may be off beyond half a digit
 PERCENT = Fraction(6, 100)  # percentages are rounded to one decimal
-OPEN = re.compile(r'\d{1,9}\s*\[\s*label="(?:[^"\\]|\\.)*\Z')
+OPEN = re.compile(r'\d{1,9}\s*\[\s*label="(?:[^"\\]++|\\.)*+\Z')
 CUT = "(...)"
 LONGEST = 100_000  # signs of a label: versions before 0.17 break a long list of counts into lines
 RESAMPLED = (

@@ -199,7 +199,7 @@ def _column_of(text: str, place: str) -> tuple[str, Test]:
 def _categories(text: str) -> tuple[Value, ...]:
     """Return printed categories: quoted text, or numbers; none where the text is no list of them."""
     out: list[Value] = []
-    item = re.compile(r"(?:'((?:[^'\\]|\\.)*)'|(-?\d+(?:\.\d+)?))(?:,|$)")
+    item = re.compile(r"(?:'((?:[^'\\]++|\\.)*+)'|(-?\d+(?:\.\d+)?))(?:,|$)")
     at = 0
     while at < len(text):
         found = item.match(text, at)

@@ -32,7 +32,7 @@ from recon.readers.inspection.ledger.forms import (
 from recon.readers.inspection.ledger.lines import LINES, NAME, NUMBER, is_printed, odd_spelling
 from recon.readers.stored.binary.ubjson import read_ubjson
 
-_VALUE = r'(?:"(?:[^"\\]|\\.)*"|<(?:[^<>]|<br ?/?>|</?[biu]>)*>|[\w.#+-]{1,40})'
+_VALUE = r'(?:"(?:[^"\\]++|\\.)*+"|<(?:[^<>]|<br ?/?>|</?[biu]>)*>|[\w.#+-]{1,40})'
 _SET = rf"[a-z]{{4,20}}\s*=\s*{_VALUE}"
 _ID = r'(?:\w{1,64}|"[^"\n]{1,64}")'
 _DRAWN = re.compile(

@@ -27,7 +27,7 @@ _NUMBERS = re.compile(rb"(?<![\w.])[\d.]{20,}")
 _POWERS = re.compile(rb"[eE](?<=[\d.][eE])[+-]?(?:0*\d{4,}|000+\d*)")
 _DIGITS = bytes(ord({"e": "e", "E": "e", "+": "-", "-": "-"}.get(chr(c), "0" if chr(c) in "0123456789." else " "))
                 for c in range(256))  # fmt: skip
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"')  # possessive: a way back would keep 100 bytes per character
 _FIRST = re.compile(rb"(?!\xef|\xbb|\xbf)\S")
 _MARKS = re.compile(rb"[\[\]{}]|\s+|(?<=[,:])(?=\S)")
 _TAG = re.compile(rb"<(/?)([^<>]*?)(/?)>(\s*)")
