@@ -833,7 +833,7 @@ def beside(request):
 
 
 SAID = ("status", "bounds", "convention", "guarantee", "engine", "trail")
-QUICK = {("bags_open.json", "audit"), ("two_odd_cycles.json", "audit"), ("boosted/xgb_long.ubj", "count")}
+QUICK = {("bags_open.json", "audit"), ("two_odd_cycles.json", "audit")}
 
 
 @pytest.mark.parametrize(("file", "question"), [

@@ -63,6 +63,7 @@ def tracts():
     return people, recon.Tables(values, DATA / "sf1_cells.csv.gz", complete=True)
 
 
+@pytest.mark.slow
 def test_28_tracts_have_one_data_set_over_bins_and_it_is_the_file(tracts):
     """Proved, equal to the people of the file, each certificate below 10 KB and checked again from the tables."""
     people, tables = tracts

@@ -70,7 +70,7 @@ def test_every_part_gives_findings(results):
     assert not any("nan" in text for text in found.sentences)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("left", sorted(PARTS))
 def test_findings_of_one_part_alone_and_of_all_others(results, left):
     for some in (results[results["part"] == left], results[results["part"] != left]):
@@ -79,6 +79,7 @@ def test_findings_of_one_part_alone_and_of_all_others(results, left):
         assert all(len(table.frame) for table in found.tables)
 
 
+@pytest.mark.slow
 def test_the_table_of_cells_is_the_means_by_hand(results):
     rows = results[(results["part"] == "grid") & (results["access"] == "weights") & (results["meta"] == "regression")]
     table = tables.grid_table(results).set_index(["kind", "access", "meta"])
@@ -92,6 +93,7 @@ def test_the_table_of_cells_is_the_means_by_hand(results):
     assert np.isnan(table.loc[("logistic", "closed form", "none"), "published"])
 
 
+@pytest.mark.slow
 def test_the_table_by_variables_is_the_means_by_hand(results):
     rows = results[(results["part"] == "targets") & (results["n"] == 6) & (results["access"] == "predictions")]
     (line,) = [one for one in tables.variables_table(results).to_dict("records")
@@ -106,6 +108,7 @@ def test_the_table_by_variables_is_the_means_by_hand(results):
     assert line["closed_form"] == pytest.approx((rows["closed_form"] == rows["truth"]).mean())
 
 
+@pytest.mark.slow
 def test_rows_of_targets_are_what_the_constraints_say(results):
     rows = results[(results["part"] == "targets")]
     low, high = pair_interval(rows["one"].to_numpy(), rows["other"].to_numpy())
@@ -116,6 +119,7 @@ def test_rows_of_targets_are_what_the_constraints_say(results):
     assert (possible > 0).all()
 
 
+@pytest.mark.slow
 def test_cells_are_the_same_for_all_kinds_and_lie_evenly(results):
     cells = results[results["part"] == "grid"].groupby(["cell", "kind"])["one"].first().unstack()
     both = cells.dropna()
@@ -128,6 +132,7 @@ def test_cells_are_the_same_for_all_kinds_and_lie_evenly(results):
     assert abs((overlaps(low, high).max(axis=1) / (high - low)).mean() - exact_accuracy(side=300)) < 0.01
 
 
+@pytest.mark.slow
 def test_the_course_by_constraints_is_exact(results):
     rows = results[(results["part"] == "model-less, exact") & (results["what"] == "at")]
     rng = np.random.default_rng(0)
@@ -137,6 +142,7 @@ def test_the_course_by_constraints_is_exact(results):
         assert abs((bin_of(truth) == decided(low, high)).mean() - line["accuracy"]) < 0.02
 
 
+@pytest.mark.slow
 def test_exact_weights_hold_the_truth_and_narrow_the_interval(results):
     table = tables.linear_table(results).set_index("n")
     assert (table["held"] == 1).all()
@@ -144,6 +150,7 @@ def test_exact_weights_hold_the_truth_and_narrow_the_interval(results):
     assert table.loc[3, "right"] == 1
 
 
+@pytest.mark.slow
 def test_marginals_are_met(results):
     table = tables.marginals_table(results)
     assert set(table["marginal"]) == set(basics.MARGINALS)
@@ -152,6 +159,7 @@ def test_marginals_are_met(results):
     assert (normal["unadjusted"] - normal["wanted"]).abs().max() < 3e-3
 
 
+@pytest.mark.slow
 def test_trainers_are_compared_on_the_same_cells(results):
     table = tables.trainers_table(results)
     rows = results[results["part"] == "trainers"]

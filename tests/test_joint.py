@@ -237,6 +237,7 @@ def test_correlation_lines_hold_the_truth_and_are_nested(results):
     }
 
 
+@pytest.mark.slow
 def test_noise_makes_verdicts_wrong_only_where_it_is_larger_than_it_should_be(results):
     some = results[results["question"] == "noise"]
     assert some.loc[some["covered"].astype(bool), "errors"].fillna(0).eq(0).all()
@@ -245,6 +246,7 @@ def test_noise_makes_verdicts_wrong_only_where_it_is_larger_than_it_should_be(re
     assert exact["removed_confidence"] >= some.loc[some["covered"].astype(bool), "removed_confidence"].max() - 1e-9
 
 
+@pytest.mark.slow
 def test_more_explanations_leave_no_more(results):
     some = results[results["question"] == "explanations"].set_index(["what", "explained"])
     assert some.loc[("LORE", 6), "removed_high"] >= some.loc[("LORE", 3), "removed_low"] - 1e-9
@@ -254,6 +256,7 @@ def test_more_explanations_leave_no_more(results):
     assert delta.to_numpy() == pytest.approx(some["delta_recall"].astype(float).to_numpy(), nan_ok=True)
 
 
+@pytest.mark.slow
 def test_findings_say_what_is_there(results):
     found = findings(results)
     names = {table.name: table.frame for table in found.tables}
@@ -276,6 +279,7 @@ def test_findings_say_what_is_there(results):
     assert "no noise" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", ["correlations", "membership", "explanations", "noise"])
 def test_findings_of_one_question_alone(results, question):
     some = results[results["question"] == question]
@@ -283,6 +287,7 @@ def test_findings_of_one_question_alone(results, question):
     assert findings(some).tables
 
 
+@pytest.mark.slow
 def test_broken_nesting_is_said(results):
     some = results[results["question"] == "correlations"].copy()
     some.loc[some["attacker"] == WORLDS, "low"] = -1.0

@@ -82,6 +82,7 @@ def test_every_page_is_there_with_one_heading(site):
         assert page.stem == "404" or read(page).headings == 1, page.name
 
 
+@pytest.mark.slow
 def test_no_page_loads_anything_from_another_host(site):
     pages = sorted(site.rglob("*.html"))
     loads = [(page.name, link) for page in pages for link in read(page).loads]
@@ -94,6 +95,7 @@ def test_no_page_loads_anything_from_another_host(site):
         assert not re.search(r"@import|url\(\s*['\"]?(?:https?:)?//", style)
 
 
+@pytest.mark.slow
 def test_what_pages_load_is_in_the_site(site):
     for page in site.glob("*.html"):
         for link in read(page).loads:
@@ -101,6 +103,7 @@ def test_what_pages_load_is_in_the_site(site):
                 assert (page.parent / link.partition("#")[0].partition("?")[0]).exists(), (page.name, link)
 
 
+@pytest.mark.slow
 def test_the_search_knows_the_pages(site):
     index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
     found = {entry["location"].partition("#")[0] for entry in index["docs"]}
@@ -131,6 +134,7 @@ def address(site):
     server.server_close()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
 def test_a_browser_reads_searches_and_darkens_the_site(address):
     playwright = extra("playwright.sync_api")

@@ -79,17 +79,18 @@ def test_brute_force_over_tiny_areas():
     assert split > 25
 
 
-def test_widths_and_radii_of_tiny_areas_against_all_pairs_of_data_sets():
+@pytest.mark.parametrize("seeds", [30, pytest.param(110, marks=pytest.mark.slow)])
+def test_widths_and_radii_of_tiny_areas_against_all_pairs_of_data_sets(seeds):
     """By own tables and by all, with tables left out or noisy: bounds hold, are mostly exact, certificates hold."""
     told = Counter()
-    for seed in range(110):  # `make safety` tries 1,000
+    for seed in range(seeds):  # `make safety` tries 1,000
         failures, figures = area_cases.tried(seed)
         assert not failures, seed
         told.update(figures)
     for name in ("width", "radius", "noisy", "less"):
-        assert told[name] > 80
+        assert told[name] > 0.7 * seeds
         assert told[f"{name} exact"] == told[name]
-    assert told["proofs"] > 300
+    assert told["proofs"] > 2.5 * seeds
 
 
 def test_widths_are_stored_and_a_stopped_run_goes_on(tmp_path):
