@@ -153,6 +153,11 @@ DATASETS: list[tuple[list[dict[str, Any]], list[dict[str, Any]], str]] = [
     ([{"name": "a", "from": "b"}, {"name": "b", "from": "a"}], [], "'a' and 'b' are each made from the other"),
     ([{"name": "a", "rows": 2}, {"name": "b", "from": "a", "removed": 3}], [], "cannot hold together"),
     ([{"name": "a", "rows": 2}, {"name": "b", "within": "a", "rows": 1}], [{"disjoint": ["a", "b"]}], "b has 1 row"),
+    (
+        [{"name": "a", "rows": 9}, {"name": "b", "within": "a", "rows": 2}, {"name": "c", "within": "a", "rows": 3}],
+        [{"parts": ["b", "c"], "of": "a"}],
+        "a has 9 rows",
+    ),
     ([{"name": "a", "from": "c"}], [], "no data set 'c'"),
     ([{"name": "a"}, {"name": "a"}], [], "declared twice"),
     ([{"name": "a", "removed": 1}], [], "give 'from'"),
