@@ -143,6 +143,20 @@ def test_both_files_say_more_than_either(tmp_path: Path, run: Any) -> None:
     assert "with nothing beside" in run("positions", *paths, "--removed", 1, "--which-columns", code=2).stderr
 
 
+def test_one_of_twins_is_known_by_its_values() -> None:
+    """Which of two equal rows left no file says; what its values are both say."""
+    people = _people(30, 4)
+    people.iloc[12] = people.iloc[11]
+    found = aligned_rows(_forest(people, 1), _forest(people.drop(index=11), 2), removed=1, domain=DOMAIN)
+    assert isinstance(found, AlignedRows)
+    assert found.left.tolist() == [11, 12]
+    assert found.figures()["removed_known"] == 1
+    assert "2 positions of before are possible (11, 12); these rows are alike" in found.sentences()[0]
+    lone = aligned_rows(_forest(people, 1, max_depth=1), _forest(people.drop(index=11), 2, max_depth=1), 1, 0, DOMAIN)
+    assert isinstance(lone, AlignedRows)
+    assert lone.figures()["removed_known"] == 0
+
+
 def test_shuffled_rows_are_compared_without_an_order(monkeypatch: pytest.MonkeyPatch) -> None:
     """No alignment is left: the question goes to unordered rows, and what they leave open is said beside the reason."""
     people = _people(40, 5)

@@ -99,12 +99,20 @@ class AlignedRows:
         return {
             "removed": self.removed, "added": self.added, "removed_positions": self.left.tolist(),
             "added_positions": self.came.tolist(), "rows_aligned": int(both.sum()),
-            "kept_known": int(known[both].sum()), "removed_known": self._people_known("removed"),
-            "added_known": self._people_known("added"),
+            "kept_known": int(known[both].sum()),
+            "removed_known": self._people_known("removed", self.removed, self.before, self.left),
+            "added_known": self._people_known("added", self.added, self.after, self.came),
         }  # fmt: skip
 
-    def _people_known(self, word: str) -> int:
-        """Return how many of those who left or came are known with every value and by their position."""
+    def _people_known(self, word: str, number: int, place: Ints, candidates: Ints) -> int:
+        """Return how many of those who left or came are known with every value.
+
+        By their position; or one, whose positions are several of rows that are known and all alike.
+        """
+        if number == 1 < len(candidates):
+            lines = np.flatnonzero(np.isin(place, candidates))
+            first = self.found.answer.start[lines]
+            return int(bool(self.known[lines].all() and (first == first[0]).all()))
         return int(sum(k for k, group in zip(self.known.tolist(), self.groups(), strict=True) if group == word))
 
     def sentences(self) -> list[str]:
@@ -123,7 +131,8 @@ class AlignedRows:
                 whole = "its values are all known" if number == known == 1 else f"{known:,} of {number:,} known wholly"
                 out.append(f"{people} {word}: position{'' if number == 1 else 's'} {listed} of {name}; {whole}")
             else:
-                out.append(f"{people} {word}: {len(places):,} positions of {name} are possible ({listed})")
+                alike = "; these rows are alike, and all values known" if known else ""
+                out.append(f"{people} {word}: {len(places):,} positions of {name} are possible ({listed}){alike}")
         both = int(self.kept.sum())
         whole = figures["kept_known"]
         out.append(f"{both:,} rows that stayed are found in both files; {whole:,} of them are known wholly")
