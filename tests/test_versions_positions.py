@@ -152,9 +152,6 @@ def test_one_of_twins_is_known_by_its_values() -> None:
     assert found.left.tolist() == [11, 12]
     assert found.figures()["removed_known"] == 1
     assert "2 positions of before are possible (11, 12); these rows are alike" in found.sentences()[0]
-    lone = aligned_rows(_forest(people, 1, max_depth=1), _forest(people.drop(index=11), 2, max_depth=1), 1, 0, DOMAIN)
-    assert isinstance(lone, AlignedRows)
-    assert lone.figures()["removed_known"] == 0
 
 
 def test_shuffled_rows_are_compared_without_an_order(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -94,6 +94,51 @@ def pairs(name: str, file: str, rows: int | None, learner: Callable[[], Any], ti
     ]  # fmt: skip
 
 
+def placed_pairs(name: str, rows: int, trees: int, times: int) -> list[Line]:
+    """Return the line of some pairs of default forests whose seeds are stored, others after: one row left."""
+    import numpy as np
+    import pandas as pd
+    from sklearn.ensemble import RandomForestClassifier
+
+    import recon
+    from recon.queries.versions.positions import AlignedRows, aligned_rows
+
+    whole = pd.read_csv(DATA / COMPAS)
+    label = str(whole.columns[-1])
+    domain = recon.Domain.from_frame(whole, label=label)
+    fits, asked, hits, single, known, kept, alone = [], [], 0, 0, 0, [], []
+    for seed in range(times):
+        draw = np.random.default_rng(seed)
+        some = whole.iloc[draw.choice(len(whole), rows, replace=False)]
+        gone = int(draw.integers(rows))
+        pairs = ((seed, some), (1_000 + seed, some.drop(index=some.index[gone])))
+        begun = time.process_time()
+        models = [RandomForestClassifier(trees, random_state=s).fit(x.drop(columns=label), x[label]) for s, x in pairs]
+        fits.append(time.process_time() - begun)
+        begun = time.process_time()
+        found = aligned_rows(*models, removed=1, added=0, domain=domain)
+        asked.append(time.process_time() - begun)
+        assert isinstance(found, AlignedRows)
+        figures = found.figures()
+        hits += gone in found.left
+        single += len(found.left) == 1
+        known += figures["removed_known"]
+        kept.append(figures["kept_known"] / (rows - 1))
+        alone.append(recon.positions(recon.encode(models[0], domain)).attrs["share_rows_known"])
+    now, peak = memory()
+    return [
+        Line(
+            name,
+            Spent(statistics.median(asked), sum(asked), times, now, peak, None),
+            FIT,
+            Spent(statistics.median(fits), sum(fits), times, now, now, None),
+            more={"possible": f"{hits} of {times}", "one position": single, "person known": known,
+                  "share of the others known": round(statistics.mean(kept), 3)},
+            said={"by the earlier file alone": round(statistics.mean(alone), 3), "slowest": round(max(asked), 2)},
+        )
+    ]  # fmt: skip
+
+
 COMPAS, ADULT = "compas14.csv.gz", "adult19.csv.gz"
 CASES: dict[str, tuple[Any, ...]] = {
     "compas14 1,000, tree of depth 3": (COMPAS, 1_000, partial(tree, 3), 50, 1),
@@ -114,6 +159,11 @@ JOBS = {
     name: Job(pairs, (name, *rest), quick=not any(word in name for word in SLOW),
               needs=("lightgbm",) if "LightGBM" in name else ())
     for name, rest in CASES.items()
+} | {
+    f"positions, {rows:,} rows, {trees} trees": Job(
+        placed_pairs, (f"positions, {rows:,} rows, {trees} trees", rows, trees, times), quick=rows < 500
+    )
+    for rows, trees, times in ((100, 10, 20), (100, 30, 20), (500, 100, 2))
 }  # fmt: skip
 
 if __name__ == "__main__":

@@ -51,9 +51,7 @@ KINDS = ThresholdValues(list[CountKind], "a list of " + ", ".join(f'"{kind}"' fo
 LEVELS = ThresholdValues(Level, '"none", "low", "medium", "high" or "critical"')
 VERDICTS = ThresholdValues(list[Verdict], 'a list of "certain", "possible", "impossible", "outside", "unknown"')
 PROFILES = ThresholdValues(Rows, "a whole number of profiles from 1 up")
-LATER = (
-    "Retrain on a schedule, with several changes at once, or merge leaves; recon audit --register --remedies tries both"
-)
+LATER = "Retrain on a schedule, with several changes at once, or publish larger groups; then audit against it again"
 REMEDY = "recon remedy FILE --policy POLICY --out OUT"
 SEEDS = "Take out the seeds that give the bags away: recon inspect FILE --strip OUT"
 
