@@ -294,8 +294,9 @@ class Certifier:
             if self.removals is not None:
                 yield self.removals
             return
-        first = bool(self.release.bags) and self.base is None and isinstance(claim, AtMost)
-        if first and self.removals is not None:  # of bags no region says from above how many rows it has
+        # of bags no region says from above how many rows it has; of slots few say so from below
+        first = self.base is None and isinstance(claim, AtMost if self.release.bags else AtMost | AtLeast)
+        if first and self.removals is not None:
             yield self.removals
         if (by_regions := self.regions(claim)) is not None:
             yield by_regions

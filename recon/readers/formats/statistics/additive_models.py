@@ -152,7 +152,7 @@ class AdditiveDraft(Draft):
                 places[column.name] = binder.domain.all[place]
                 if places[column.name].missing:
                     may.add(column.name)
-        forest = bind(_forest(self.terms, may), binder)
+        forest = bind(self.models[0] if may == self.gaps else _forest(self.terms, may), binder)
         figures = [
             replace(one, condition=binder.translate(one.condition))
             for column in self.columns
