@@ -261,12 +261,12 @@ def _of_additive(content: dict[str, Any]) -> _Extra:
             yield f"{_ADDITIVE}{key}", _scalars(term.get(key)) - size * most
     yield from ((f"{_ADDITIVE}{key}{'.*' * depth}", 0) for key in _OF_BINS for depth in range(1, 6))
     for one in columns:
-        name, at = one.get("name"), ".ebm.features.*"
-        yield f"{at}.cuts", len(_list(one, "cuts")) - widest[name]
-        yield f"{at}.categories", len(_list(one, "categories")) - widest[name]
+        title, at = one.get("name"), ".ebm.features.*"
+        yield f"{at}.cuts", len(_list(one, "cuts")) - widest[title]
+        yield f"{at}.categories", len(_list(one, "categories")) - widest[title]
         values = _nonnegative_integer(one.get("num_unique_vals"))
-        for level in levels.get(name, ()) if "num_unique_vals" in one else ():
-            yield f"{at}.cuts", len(level) - values if isinstance(level, list) and name in numbers else 0
+        for level in levels.get(title, ()) if "num_unique_vals" in one else ():
+            yield f"{at}.cuts", len(level) - values if isinstance(level, list) and title in numbers else 0
         yield f"{at}.histogram_weights", len(_list(one, "histogram_weights")) - min(LEVELS, max(values, WORDS) + 3)
     yield from ((f".ebm.features.*.{key}", 0) for key in ("cuts.*", "cuts.*.*", "categories.*", "categories.*.*"))
     yield ".ebm.terms", len(terms) - len({tuple(map(str, _list(term, "term_features"))) for term in terms})

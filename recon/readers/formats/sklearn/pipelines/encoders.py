@@ -46,7 +46,7 @@ class Categories:
         return [v for i, v in enumerate(self.values) if self.group[i] == number and i != self.gap]
 
 
-def categories_of(thing: Thing, columns: Sequence[StepColumn], place: str) -> list[Categories]:
+def categories_of(thing: Thing, columns: Sequence[object], place: str) -> list[Categories]:
     """Return the categories of every column; `ReleaseError` unless there is one set for each."""
     stored = thing.get("categories_")
     if not isinstance(stored, list) or len(stored) != len(columns):
