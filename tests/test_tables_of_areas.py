@@ -573,3 +573,55 @@ def test_statements_less_what_lies_in_them_have_the_same_solutions():
         assert number(sparse(wide), told, some, none) == len(fits), seed
         left[-1] += 1
         assert telescoped(sparse(matrix), left) is None
+
+
+def test_counts_on_disk_say_the_same(tmp_path, monkeypatch):
+    """Counts that are too many for memory, in any order: the same areas, answers, people around and tables left out."""
+    rng = random.Random(5)
+    cells = [Cell("all", ((),)), Cell("x", ((("a", Test(values=("x",))),),), "T"),
+             *(Cell(f"b{v}", ((("b", Test(values=(v,))),),)) for v in B)]  # fmt: skip
+    counts, people = [], []
+    for k in range(40):
+        for leaf in range(rng.randint(1, 3)):
+            mine = [rng.choice(TUPLES) for _ in range(rng.randint(1, 4))]
+            name = f"t{k}:{leaf}"
+            people += [{"area": name, "a": t[0], "b": t[1]} for t in mine]
+            told = [len(mine), sum(t[0] == "x" for t in mine), *(sum(t[1] == v for t in mine) for v in B)]
+            counts += [(name, cell.name, n) for cell, n in zip(cells, told, strict=True)]
+        counts.append((f"t{k}", "all", sum(p["area"].startswith(f"t{k}:") for p in people)))
+    rng.shuffle(counts)
+    held = Tables(counts, cells, domain=DOMAIN)
+    monkeypatch.setattr("recon.queries.tables.counts.MAX_HELD", 20)
+    monkeypatch.setattr("recon.queries.tables.counts.PIECE", 15)
+    monkeypatch.setattr("recon.queries.tables.kept.MAX_LINES", 10)
+    monkeypatch.setattr("recon.queries.tables.variability.MAX_LINES", 10)
+    monkeypatch.setattr("recon.queries.tables.answering.MAX_LINES", 10)
+    frame, everybody = pd.DataFrame(counts, columns=["area", "cell", "value"]), pd.DataFrame(people)
+    frame.to_csv(tmp_path / "counts.csv", index=False)
+    frame.to_parquet(tmp_path / "counts.parquet", index=False)
+    for file in ("counts.csv", "counts.parquet"):
+        told = Tables(str(tmp_path / file), cells, domain=DOMAIN)
+        assert told.counts.files
+        assert not held.counts.files
+        assert sorted(told.top_names) == sorted(held.top_names)
+        assert all(told.top_names[told.top_names.index(name)] == name for name in held.top_names)
+        assert "t1:0" not in told.top_names
+        for asked in ({}, {"around": everybody}, {"without": ["T"], "count": True}):
+            one, two = (variability(t, **asked) for t in (held, told))
+            assert sorted(one.lines) == sorted(two.lines)
+            assert len(two.lines) == len(one.lines)
+            assert two.lines[3] == list(two.lines)[3]
+            assert one.summary() == two.summary()
+            assert sum(map(len, two.frames())) == len(two.lines)
+        first, second = count_areas(held), count_areas(told)
+        assert (first.people, first.certain, first.multiset) == (second.people, second.certain, second.multiset)
+        assert first.ordered == second.ordered
+        assert second.log2_ordered[0] == pytest.approx(np.log2(float(first.ordered[0])))
+        assert sorted(first.areas, key=str) == sorted(second.areas, key=str)
+        chosen = everybody.iloc[:5]
+        assert certified(held, chosen).equals(certified(told, chosen))
+        assert held.without(["T"]).counts.number == told.without(["T"]).counts.number
+        with pytest.raises(ReleaseError, match="is no smallest area"):
+            variability(told, around=everybody.assign(area="t1"))
+    with pytest.raises(ContradictionError, match="given twice"):
+        Tables([*counts, ("t0", "all", 99)], cells, domain=DOMAIN)

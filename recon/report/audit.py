@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from heapq import nlargest
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -205,14 +206,17 @@ class TablesReport(PartReport):
 
     def _given_back(self) -> Iterator[str]:
         answer = self.answer
-        every = [x for a in answer.areas for x in a.leaves if x[1]]
-        settled = [x for x in every if x[3]]
+        every = settled = alone = 0
+        first: tuple[str, int] | None = None
+        for x in (x for a in answer.areas for x in a.leaves if x[1]):
+            every, settled, alone = every + 1, settled + x[3], alone + x[2]
+            if x[3] and (first is None or x[1] < first[1]):
+                first = x[:2]
         hit = sum(a.certain > 0 for a in answer.areas)
         yield (f"{at_least(answer)} of {number_text(answer.people)} people are given back for certain, in {hit:,} of "
                f"{len(answer.areas):,} areas")  # fmt: skip
-        yield (f"smallest areas with people: {len(every):,}; in {len(settled):,} of them every person's cell follows "
-               f"({sum(x[2] for x in every):,} from their own tables alone)")  # fmt: skip
-        first = min(settled, key=lambda x: x[1], default=None)
+        yield (f"smallest areas with people: {every:,}; in {settled:,} of them every person's cell follows "
+               f"({alone:,} from their own tables alone)")  # fmt: skip
         yield (
             "there is no area where nothing is protected"
             if first is None
@@ -250,22 +254,25 @@ class TablesReport(PartReport):
 
     def _areas(self) -> Iterator[str]:
         every = self.answer.areas
-        for a in sorted(every, key=lambda a: -a.certain)[:NAMED]:
+        for a in nlargest(NAMED, every, key=lambda a: a.certain):
             yield (f"{a.name}: {a.certain:,} of {number_text(a.people)} people certain; data sets: "
                    f"{number_text(a.multiset)}")  # fmt: skip
         if len(every) > NAMED:
             yield f"... and {len(every) - NAMED:,} more (the JSON has all)"
 
 
-def audit_tables(tables: Tables, policy: Policy | None, limits: Limits) -> TablesReport:
-    """Return the report on tables of areas; raises `ContradictionError` where nothing fits them."""
+def audit_tables(tables: Tables, policy: Policy | None, limits: Limits, proofs: bool = True) -> TablesReport:
+    """Return the report on tables of areas; raises `ContradictionError` where nothing fits them.
+
+    `proofs`: with the certificates that its JSON has.
+    """
     asked = {} if policy is None else policy.values
     small = SmallAreaGroups(
         max([asked.get(key, 1) for key in ("smallest_group", "smallest_cell") if key in asked] or [SMALL])
     )
-    answer, proofs = counted_with_proofs(tables, limits, small)
+    answer, certificates = counted_with_proofs(tables, limits, small, proofs)
     facts = _facts(answer, small)
-    return TablesReport(tables, answer, small, None if policy is None else assess(facts, policy), proofs)
+    return TablesReport(tables, answer, small, None if policy is None else assess(facts, policy), certificates)
 
 
 def _facts(answer: TablesAnswer, small: SmallAreaGroups) -> FactTable:

@@ -17,7 +17,7 @@ from recon.io.console.options import (
     Seed,
     with_options,
 )
-from recon.io.console.output import print_json, print_lines, write_table
+from recon.io.console.output import print_json, print_lines, write_tables
 
 if TYPE_CHECKING:
     from recon.queries.tables.tables import Tables
@@ -105,18 +105,19 @@ def variability(
     summary: dict[str, Any] = {"kind": "variability", "status": found.status, "schema": names,
                                "all_tables": found.summary(), "assumptions": list(found.assumptions)}  # fmt: skip
     if beside is not None:
-        summary |= {"without": left_out, "without_them": beside.summary(),
-                    "areas_without": beside.records()}  # fmt: skip
+        summary |= {"without": left_out, "without_them": beside.summary()}
     if noisy is not None:
-        summary |= {"noise": noise, "confidence": confidence, "seed": seed, "with_noise": noisy.summary(),
-                    "areas_with_noise": noisy.records()}  # fmt: skip
+        summary |= {"noise": noise, "confidence": confidence, "seed": seed, "with_noise": noisy.summary()}
     if out is not None:
-        write_table(found.to_frame(), out, private=True)
+        write_tables(found.frames(), out, private=True)
     if asked.json:
         proved = {"certificates": [*found.proofs, *(beside.proofs if beside else ())]} if proofs else {}
+        summary |= {} if beside is None else {"areas_without": beside.records()}
+        summary |= {} if noisy is None else {"areas_with_noise": noisy.records()}
         print_json(summary | {"areas": found.records()} | proved)
     else:
-        print_lines(*lines_of(found, "all tables", by == "area"))
+        for line in lines_of(found, "all tables", by == "area"):
+            print_lines(line)
         for other, title, ways in ((noisy, f"noise {noise} on {', '.join(left_out) or 'all tables'}", NOISY),
                                    (beside, f"without {', '.join(left_out)}", LEFT_OUT)):  # fmt: skip
             if other is not None:

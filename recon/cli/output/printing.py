@@ -83,7 +83,7 @@ def _count(tables: Tables, given: dict[str, Any], limits: Limits) -> None:
     from recon.io.console.output import print_json, print_lines
     from recon.queries.tables.answering import answer_json, count_lines, counted_with_proofs
 
-    found, proofs = counted_with_proofs(tables, limits)
+    found, proofs = counted_with_proofs(tables, limits, wanted=bool(given["json"]))
     if given["json"]:
         print_json(answer_json(found, given["digits"], proofs))
     else:
@@ -101,8 +101,9 @@ def _audit(tables: Tables, given: dict[str, Any], limits: Limits) -> None:
     if out is not None and suffix(out) not in {".json", ".txt", ".md", ".html"}:
         raise typer.BadParameter(f"reports on tables of areas are text (.txt, .md, .html) or .json, not '{out}'")
     policy = None if given["policy"] is None else read_policy(given["policy"])
-    report = audit_tables(tables, policy, limits)
-    write_text(report.written_as(".json" if given["json"] else suffix(out), given["digits"]), out, private=True)
+    ending = ".json" if given["json"] else suffix(out)
+    report = audit_tables(tables, policy, limits, proofs=ending == ".json")
+    write_text(report.written_as(ending, given["digits"]), out, private=True)
     told = report.assessment
     if told is not None and out is not None:
         print_lines(f"{told.verdict}: {told.sentence}", file=sys.stderr)

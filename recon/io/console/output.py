@@ -13,6 +13,7 @@ import codecs
 import contextlib
 import errno
 import io
+import itertools
 import json
 import math
 import os
@@ -359,6 +360,30 @@ def write_table(frame: pd.DataFrame, out: str | None, private: bool = False) -> 
     else:
         with writing(out, private=private) as file:
             write_csv(frame, file)
+
+
+def write_tables(frames: Iterator[pd.DataFrame], out: str, private: bool = False) -> None:
+    """Write frames with the same columns as one table to a file, as `write_table`; CSV and Parquet one by one."""
+    import pandas as pd
+
+    first, rest = next(frames), list(itertools.islice(frames, 1))
+    kind = out.lower().rpartition(".")[2]
+    if not rest or kind == "json":
+        write_table(pd.concat([first, *rest, *frames]) if rest else first, out, private)
+        return
+    parts = itertools.chain([first], rest, frames)
+    with writing(out, private=private, binary=kind == "parquet") as file:
+        if kind == "parquet":
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+
+            schema = pa.Schema.from_pandas(first, preserve_index=False)
+            with pq.ParquetWriter(file, schema) as into:
+                for part in parts:
+                    into.write_table(pa.Table.from_pandas(part, schema, preserve_index=False))
+            return
+        for i, part in enumerate(parts):
+            write_csv(part, file, header=not i)
 
 
 def write_text(text: str, out: str | None, private: bool = False) -> None:

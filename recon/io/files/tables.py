@@ -15,6 +15,7 @@ import gzip
 import io
 import os
 import re
+import shutil
 import sys
 import tempfile
 import zlib
@@ -84,10 +85,13 @@ CHILD = "recon.io.files.tables:unpack_frame"
 
 
 class Metered(io.RawIOBase):
-    """A stream whose bytes are taken from the running budget as they come: a stream may unpack to anything."""
+    """A stream whose bytes are taken from the running budget as they come: a stream may unpack to anything.
 
-    def __init__(self, inner: Any) -> None:
-        self.inner, self.budget = inner, current()
+    `held` False: what is read is not kept, only time is counted.
+    """
+
+    def __init__(self, inner: Any, held: bool = True) -> None:
+        self.inner, self.budget, self.held = inner, current(), held
 
     def readable(self) -> bool:
         """Return that it can be read."""
@@ -98,15 +102,19 @@ class Metered(io.RawIOBase):
         if self.inner is sys.stdin.buffer:
             waited(self.inner)
         part = (self.inner.read1 if hasattr(self.inner, "read1") else self.inner.read)(len(into))
-        self.budget.bytes(len(part), "the table")
+        if self.held:
+            self.budget.bytes(len(part), "the table")
         self.budget.check()
         into[: len(part)] = part
         return len(part)
 
 
 @contextlib.contextmanager
-def table_text(path: str) -> Iterator[IO[str]]:
-    """Yield the text of a table ("-": standard input; .gz: unpacked), UTF-8; only regular files are opened."""
+def table_text(path: str, held: bool = True) -> Iterator[IO[str]]:
+    """Yield the text of a table ("-": standard input; .gz: unpacked), UTF-8; only regular files are opened.
+
+    `held` False: it is not kept, so that no memory is counted.
+    """
     with contextlib.ExitStack() as stack:
         if path == "-":
             raw: Any = sys.stdin.buffer
@@ -116,7 +124,7 @@ def table_text(path: str) -> Iterator[IO[str]]:
                 raw = io.BytesIO()
             elif path.lower().endswith(".gz"):
                 raw = stack.enter_context(gzip.GzipFile(fileobj=raw))
-        yield io.TextIOWrapper(io.BufferedReader(Metered(raw)), encoding="utf-8-sig", newline="")
+        yield io.TextIOWrapper(io.BufferedReader(Metered(raw, held)), encoding="utf-8-sig", newline="")
 
 
 def metered(lines: Iterable[list[str]]) -> Iterator[list[str]]:
@@ -136,29 +144,44 @@ def read_parquet(path: str) -> pd.DataFrame:
     as plain columns (Arrow's stream format), and says what the whole table takes; this process reads these columns
     alone.
     """
+    (frame,) = _parquet_frames(path, whole=True)
+    return frame
+
+
+def parquet_frames(path: str) -> Iterator[pd.DataFrame]:
+    """Yield a Parquet file in frames of at most `BATCH` rows; raises as `read_parquet`, but for its size as a whole."""
+    yield from _parquet_frames(path, whole=False)
+
+
+def _parquet_frames(path: str, whole: bool) -> Iterator[pd.DataFrame]:
     import pyarrow.ipc  # missing, it is named before a process is started
 
     from solvers.foundation.native.processes import run
 
     budget = current()
     with open_regular(path) as (_, size):
-        budget.bytes(size)
+        budget.bytes(size if whole else 0)
     left = budget.seconds_left()
     limits = Limits(None if left == float("inf") else max(0.0, left), budget.left)
     with tempfile.TemporaryDirectory() as folder:
         plain = os.path.join(folder, "columns")
+        most = budget.left if whole else shutil.disk_usage(folder).free // 2
         try:
-            kind, found = run(CHILD, {"path": path, "most": budget.left, "to": plain}, limits)
+            kind, found = run(CHILD, {"path": path, "most": most, "to": plain}, limits)
         except TooLarge:
             kind, found = "large", 0
         except EngineError as error:
             raise ReleaseError(f"is no table: reading it ended its process ({str(error)[:100]})") from None
         if kind == "broken":
             raise ReleaseError(f"is no table: {found}")
-        budget.bytes(budget.left + 1 if kind == "large" else found, "the table")
+        if whole or kind == "large":
+            budget.bytes(budget.left + 1 if kind == "large" else found, "the table")
         with open_regular(plain) as (file, _):
             try:
-                frame: pd.DataFrame = pyarrow.ipc.open_stream(file).read_all().to_pandas()
+                stream = pyarrow.ipc.open_stream(file)
+                parts = [stream.read_all()] if whole else stream
+                for part in parts:
+                    yield part.to_pandas()
             except (
                 pyarrow.ArrowException,
                 LookupError,
@@ -166,7 +189,6 @@ def read_parquet(path: str) -> pd.DataFrame:
                 AttributeError,
             ) as error:  # what says how pandas held it may be anything
                 raise ReleaseError(f"is no table: {_first_line(error)}") from None
-    return frame
 
 
 def unpack_frame(asked: dict[str, Any]) -> tuple[str, Any]:
@@ -266,7 +288,16 @@ def csv_columns(path: str) -> dict[str, list[str]]:
     return out
 
 
-__all__ = ["csv_columns", "csv_lines", "metered", "read_parquet", "reading", "table_text", "unpack_frame"]
+__all__ = [
+    "csv_columns",
+    "csv_lines",
+    "metered",
+    "parquet_frames",
+    "read_parquet",
+    "reading",
+    "table_text",
+    "unpack_frame",
+]
 
 
 NUMBERED = {"", "Unnamed: 0", "index", "rownames", "row.names"}  # how row numbers are called where they are

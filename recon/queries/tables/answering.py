@@ -5,9 +5,10 @@ Answers about tables in words and as JSON.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from recon.queries.tables.kept import MAX_LINES, StoredSequence
 from recon.queries.tables.proofs import certificate
 from recon.queries.tables.tables import Tables
 from solvers.foundation.errors import Inconclusive, ReleaseError
@@ -60,7 +62,7 @@ class AreaFigures:
 class TablesAnswer:
     """What is proved of all areas: see `AreaFigures`; numbers of data sets are products over the top areas."""
 
-    areas: tuple[AreaFigures, ...]
+    areas: Sequence[AreaFigures]
     assumptions: tuple[str, ...]
     not_solved: tuple[str, ...] = field(default=())
 
@@ -77,7 +79,7 @@ class TablesAnswer:
     @cached_property
     def multiset(self) -> Range:
         """Return the number of unordered data sets, or what it lies between."""
-        return _product([a.multiset[0] for a in self.areas]), _product([a.multiset[1] for a in self.areas])
+        return _product(a.multiset[0] for a in self.areas), _product(a.multiset[1] for a in self.areas)
 
     @cached_property
     def ordered(self) -> Range:
@@ -89,7 +91,20 @@ class TablesAnswer:
             mixed = factorial(self.people[end])
             for a in self.areas:
                 mixed //= factorial(a.people[end])
-            out.append(mixed * _product([a.ordered[end] for a in self.areas]))
+            out.append(mixed * _product(a.ordered[end] for a in self.areas))
+        return out[0], out[1]
+
+    @cached_property
+    def log2_ordered(self) -> tuple[float | None, float | None]:
+        """Return log2 of both ends of `ordered` without the numbers themselves; None of 0."""
+        out = []
+        for end in (0, 1):
+            total: float | None = math.lgamma(self.people[end] + 1) / math.log(2)
+            for a in self.areas:
+                own = _log2(a.ordered[end])
+                mixed = math.lgamma(a.people[end] + 1) / math.log(2)
+                total = None if own is None or total is None else total - mixed + own
+            out.append(total)
         return out[0], out[1]
 
     @property
@@ -100,8 +115,11 @@ class TablesAnswer:
         return "exact" if all(a.exact for a in self.areas) else "bounds"
 
 
-def _product(numbers: list[int]) -> int:
-    return int(tree_product(numbers)) if numbers else 1
+def _product(numbers: Iterable[int]) -> int:
+    found, rest = list[int](), (n for n in numbers if n != 1)
+    while piece := list(itertools.islice(rest, 1_000)):
+        found.append(int(tree_product(piece)))
+    return int(tree_product(found)) if found else 1
 
 
 def _log2(n: int) -> float | None:
@@ -112,11 +130,11 @@ def _log2(n: int) -> float | None:
 def _solutions(tables: Tables, limits: Limits) -> Iterator[SolvedArea]:
     """Yield every top area solved; `Inconclusive` where the time is up."""
     designs = Designs(tables.system)
-    for k, name in enumerate(tables.top_names):
+    for k, top in enumerate(tables.tops()):
         if limits.expired():
-            raise Inconclusive(f"the time was up after {k:,} of {len(tables.top_names):,} areas")
-        limits.report(f"area {name}: {k:,} of {len(tables.top_names):,}")
-        yield solve_area(designs, tables.top(k))
+            raise Inconclusive(f"the time was up after {k:,} of {tables.counts.tops:,} areas")
+        limits.report(f"area {top.names[0]}: {k:,} of {tables.counts.tops:,}")
+        yield solve_area(designs, top)
 
 
 def _figures(one: SolvedArea) -> AreaFigures:
@@ -137,7 +155,7 @@ def count_areas(
     none fit.
     """
     limits = limits or Limits()
-    found, left = list[AreaFigures](), tuple[str, ...]()
+    found, left = StoredSequence(), tuple[str, ...]()
     try:
         for one in _solutions(tables, limits):
             found.append(_figures(one))
@@ -146,7 +164,7 @@ def count_areas(
         if not limits.expired():
             raise
         left = tables.top_names[len(found) :]
-    return TablesAnswer(tuple(found), tables.assumptions, left)
+    return TablesAnswer(found if len(found) > MAX_LINES else tuple(found), tables.assumptions, left)
 
 
 PUBLISHED, BETWEEN, FOLLOWING = "published", "by differencing between areas", "by all counts together"
@@ -245,12 +263,11 @@ def _profile_tuples(tables: Tables, profiles: pd.DataFrame) -> ProfileTuples:
     """
     from recon.readers.frames.selections import frame_ranges, missing
 
-    known = set(tables.areas.names)
     areas: list[str | None] = [None] * len(profiles)
     if tables.area in profiles.columns:
         areas = [None if missing(a) or a == "" else str(a) for a in profiles[tables.area]]
     for i, a in enumerate(areas):
-        if a is not None and a not in known:
+        if a is not None and tables.counts.of_name(a)[2] < 0:
             raise ReleaseError(f"'{a}' is no area of the tables", place=f"row {i + 1}, column '{tables.area}'")
     rest = profiles.drop(columns=[tables.area], errors="ignore")
     rest.attrs = profiles.attrs
@@ -369,6 +386,23 @@ def number_text(n: Range, digits: int = DIGITS) -> str:
     return f"{n[0]:,}" if bits is None or bits < 3.3 * digits else f"about 10^{bits * 0.30102999566398120:,.2f}"
 
 
+MAX_EXACT = 200_000  # people: above, the number of sequences is not made, only its logarithm
+
+
+def _ordered_text(answer: TablesAnswer) -> str:
+    if answer.people[1] <= MAX_EXACT:
+        return number_text(answer.ordered)
+    low, high = ("0" if b is None else f"about 10^{b * 0.30102999566398120:,.2f}" for b in answer.log2_ordered)
+    return low if answer.log2_ordered[0] == answer.log2_ordered[1] else f"between {low} and {high}"
+
+
+def _ordered_json(answer: TablesAnswer, digits: int) -> dict[str, Any]:
+    if answer.people[1] <= MAX_EXACT:
+        return _number_json(answer.ordered, digits)
+    low, high = answer.log2_ordered
+    return {"value": None, "exact": all(a.ordered[0] == a.ordered[1] for a in answer.areas), "log2": [low, high]}
+
+
 def _number_json(n: Range, digits: int) -> dict[str, Any]:
     """Return a number of data sets for JSON: its value where exact and short, and log2 of both bounds."""
     ends = [_log2(n[0]), _log2(n[1])]
@@ -379,14 +413,16 @@ def _number_json(n: Range, digits: int) -> dict[str, Any]:
 
 def by_size(answer: TablesAnswer) -> list[dict[str, Any]]:
     """Return per size of the smallest areas: how many there are, and how many of them their tables settle."""
-    leaves = [leaf for a in answer.areas for leaf in a.leaves if leaf[1]]
+    keys = ("areas", "people", "people_certain", "settled_alone", "settled")
+    sums = np.zeros((len(SIZES), len(keys)), np.int64)
+    for a in answer.areas:
+        for leaf in a.leaves:
+            if leaf[1]:
+                sums[int(np.searchsorted(SIZES, leaf[1], side="right")) - 1] += (1, leaf[1], leaf[4], leaf[2], leaf[3])
     out = []
     for i, least in enumerate(SIZES):
         below = SIZES[i + 1] if i + 1 < len(SIZES) else None
-        mine = [x for x in leaves if x[1] >= least and (below is None or x[1] < below)]
-        out.append({"people_least": least, "people_below": below, "areas": len(mine),
-                    "people": sum(x[1] for x in mine), "people_certain": sum(x[4] for x in mine),
-                    "settled_alone": sum(x[2] for x in mine), "settled": sum(x[3] for x in mine)})  # fmt: skip
+        out.append({"people_least": least, "people_below": below} | dict(zip(keys, sums[i].tolist(), strict=True)))
     return out
 
 
@@ -397,7 +433,7 @@ def count_lines(answer: TablesAnswer) -> list[str]:
     lines = [
         f"data sets that agree with the tables: {number_text(answer.multiset)}"
         f"   [convention: multiset; {'exact' if exact else 'bounds'}]",
-        f"with the order of rows: {number_text(answer.ordered)}   [ordered]",
+        f"with the order of rows: {_ordered_text(answer)}   [ordered]",
         f"people: {number_text(people)}, of them the same in every data set: {at_least(answer)}",
         f"areas that lie in no other: {len(answer.areas):,}; one data set only over the cells that their smallest areas"
         f" tell apart, in {unique:,}",
@@ -418,7 +454,7 @@ def answer_json(answer: TablesAnswer, digits: int, certificates: dict[str, Any] 
     return {
         "kind": "tables", "status": answer.status, "people": list(answer.people), "people_certain": answer.certain,
         "people_certain_exact": all(a.unique is True for a in answer.areas) and not answer.not_solved,
-        "multiset": _number_json(answer.multiset, digits), "ordered": _number_json(answer.ordered, digits),
+        "multiset": _number_json(answer.multiset, digits), "ordered": _ordered_json(answer, digits),
         "by_size": by_size(answer), "areas": [_area_json(a, digits, certificates or {}) for a in answer.areas],
         "not_solved": list(answer.not_solved), "assumptions": list(answer.assumptions),
     }  # fmt: skip
@@ -437,15 +473,18 @@ def _area_json(a: AreaFigures, digits: int, certificates: dict[str, Any]) -> dic
 
 
 def counted_with_proofs(
-    tables: Tables, limits: Limits, small: SmallAreaGroups | None = None
+    tables: Tables, limits: Limits, small: SmallAreaGroups | None = None, wanted: bool = True
 ) -> tuple[TablesAnswer, dict[str, Any]]:
-    """Return what is proved of every top area, and the certificates by area; `small` groups are looked for."""
+    """Return what is proved of every top area, and the certificates by area; `small` groups are looked for.
+
+    `wanted` False: without certificates.
+    """
     proofs: dict[str, Any] = {}
 
     def proved(one: SolvedArea) -> None:
         if small is not None:
             small.add(tables, one)
-        if not len(one.open):
+        if wanted and not len(one.open):
             proofs[one.live.top.names[0]] = certificate(tables, one)
 
     return count_areas(tables, limits, proved), proofs

@@ -270,14 +270,13 @@ def _certificates_in(data: Any) -> Iterator[Mapping[str, Any]]:
 def verify_areas(data: Any, tables: Tables, limits: Limits) -> list[CheckedArea]:
     """Return what the check of every certificate in a result found; those that time left out say so."""
     designs, out = Designs(tables.system), []
-    place = {name: k for k, name in enumerate(tables.top_names)}
     checkers: dict[str, Checker] = {}
     for found in _certificates_in(data):
         area = f"{found.get('area')!s:.200}"
         if WIDTH in found:
             error, said = _width_error(found, tables, checkers), _width_text(found)
         else:
-            error = _error(found, tables, designs, place)
+            error = _error(found, tables, designs)
             said = f"{found.get('claim')!s:.80} ({found.get('people')!s:.20} people)"
         if limits.expired():
             error = "not verified: the time was up"
@@ -312,15 +311,15 @@ def _width_error(found: Mapping[str, Any], tables: Tables, checkers: dict[str, C
     return ""
 
 
-def _error(found: Mapping[str, Any], tables: Tables, designs: Designs, place: dict[str, int]) -> str:
+def _error(found: Mapping[str, Any], tables: Tables, designs: Designs) -> str:
     try:
         if set(found) != KEYS or found[KEY] != 1 or isinstance(found[KEY], bool) or found["claim"] != CLAIM:
             raise CertificateError("it is no certificate of this format")
         if found["release"] != list(tables.hashes):
             raise CertificateError("it is about another release")
-        if found["area"] not in place:
+        if found["area"] not in tables.top_names:
             raise CertificateError("there is no such area that lies in no other")
-        top = tables.top(place[found["area"]])
+        top = tables.top(tables.top_names.index(found["area"]))
         x = replayed(live(tables.system, top, designs.of(top)), np.cumsum(_unpack_integers(found["steps"])).tolist())
         if (int(x.sum()), int((x > 0).sum())) != (found["people"], found["cells"]):
             raise CertificateError("it says another number of people or cells than follows")

@@ -6,11 +6,10 @@ import hashlib
 import os
 from collections.abc import Sequence
 
-import numpy as np
-
 from encoders.domain.domain import Domain
 from recon.io.files.opening import current
-from recon.queries.tables.tables import Cell, Counts, Tables, coded, defined, definitions
+from recon.queries.tables.counts import GroupedCounts, coded
+from recon.queries.tables.tables import Cell, Tables, defined, definitions
 from recon.readers.formats.release import reading
 from recon.readers.formats.release.reading import may_have_tables
 from recon.readers.formats.release.schema import CellPart, ConditionPart, FilePart, ReleasePart, TablesPart
@@ -52,7 +51,7 @@ def _part(path: str) -> tuple[str, ReleasePart] | None:
 
 def _join_tables(parts: Sequence[tuple[str, str, ReleasePart]]) -> Tables:
     cells: dict[str, Cell] = {}
-    counts: list[Counts] = []
+    counts = GroupedCounts(any(getattr(m, "areas", ()) for _, _, part in parts for m in part.models))
     parents: dict[str, str | None] = {}
     complete: set[str] = set()
     domain: Domain | None = None
@@ -89,28 +88,19 @@ def _join_tables(parts: Sequence[tuple[str, str, ReleasePart]]) -> Tables:
             complete |= chosen
             _areas(model, parents, place, path)
             given = _path_beside(path, model.values, hashes) if isinstance(model.values, FilePart) else model.values
+            number = {name: k for k, name in enumerate(cells)}
             try:
-                told = coded(given, {c.name: k for k, c in enumerate(found)})
+                coded(given, {c.name: number[c.name] for c in found}, counts)
             except ReleaseError as error:
                 raise error.at(place=f"{place}.values", file=path) from None
-            number = {name: k for k, name in enumerate(cells)}
-            counts.append(told._replace(cell=np.array([number[c.name] for c in found], np.int64)[told.cell]))
     if len(names) > 1:
         raise ReleaseError(f"the area is called {' and '.join(sorted(names))}: give one name", file=parts[-1][0])
     try:
-        return Tables(_join_counts(counts), list(cells.values()), parents or None, sorted(complete), domain,
+        return Tables(counts, list(cells.values()), parents or None, sorted(complete), domain,
                       names.pop(),
                       [p for p, _, _ in parts], hashes, schema)  # fmt: skip
     except ReleaseError as error:
         raise error.at(file=parts[0][0]) from None
-
-
-def _join_counts(counts: Sequence[Counts]) -> Counts:
-    """Return the counts of several models as those of one."""
-    names = {name: k for k, name in enumerate(dict.fromkeys(n for one in counts for n in one.names))}
-    area = [np.array([names[n] for n in one.names], np.int64)[one.area] for one in counts]
-    cell, value = ([getattr(one, key) for one in counts] for key in ("cell", "value"))
-    return Counts(list(names), *(np.concatenate(x) for x in (area, cell, value)))
 
 
 def _refuse(model: TablesPart, place: str, path: str) -> None:

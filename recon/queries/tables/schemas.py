@@ -23,10 +23,7 @@ if TYPE_CHECKING:
 
 def _lower_cells(tables: Tables) -> Ints:
     """Return the cells that are known of areas which lie in others, or are top areas without parts."""
-    parent = tables.areas.parent
-    lower = parent >= 0
-    lower |= ~np.isin(np.arange(len(parent)), parent)
-    cells = np.unique(tables.of_cell[lower[tables.of_area]])
+    cells = tables.counts.lower_cells
     levels, complete = tables.levels
     return np.union1d(cells, np.flatnonzero(complete & np.isin(levels, levels[cells])))
 
@@ -143,7 +140,10 @@ def labels(tables: Tables, live: LiveCounts, cells: Ints | None, schema: Sequenc
     return out
 
 
-def people_in(tables: Tables, people: pd.DataFrame) -> tuple[Ints, Ints]:
+People = tuple[tuple[str, ...], Ints, Ints]  # names of areas; of everybody the number of one, and a tuple
+
+
+def people_in(tables: Tables, people: pd.DataFrame) -> People:
     """Return the area and the tuple of everybody in a frame of whole rows.
 
     Raises `ReleaseError` naming row and column for what is no smallest area, no value, or nobody that can exist.
@@ -152,14 +152,13 @@ def people_in(tables: Tables, people: pd.DataFrame) -> tuple[Ints, Ints]:
     wanted = [tables.area, *(a.name for a in tables.domain.all)]
     if lacking := [n for n in wanted if n not in people.columns]:
         raise ReleaseError(f"there is no column '{lacking[0]}': whole rows have {', '.join(wanted[:20])}", file=file)
-    place = {name: i for i, name in enumerate(tables.areas.names)}
-    leaf = ~np.isin(np.arange(len(place)), tables.areas.parent)
+    place: dict[str, int] = {}
 
     def area_of(cell: Any) -> int:
-        i = place.get(str(cell), -1)
-        if i < 0 or not leaf[i]:
+        part, _, i = tables.counts.of_name(str(cell))
+        if i < 0 or not part.smallest[i]:
             raise ReleaseError(f"'{cell}' is no smallest area of the tables")
-        return i
+        return place.setdefault(str(cell), len(place))
 
     codes = []
     for k, name in enumerate(wanted):
@@ -186,19 +185,19 @@ def people_in(tables: Tables, people: pd.DataFrame) -> tuple[Ints, Ints]:
     if len(bad):
         raise ReleaseError("nobody like this exists: the domain says that it is impossible", place=f"row {bad[0] + 1}",
                            file=file)  # fmt: skip
-    return codes[0], found
+    return tuple(place), codes[0], found
 
 
-def counts_of(tables: Tables, live: LiveCounts, people: tuple[Ints, Ints]) -> Ints:
+def counts_of(tables: Tables, live: LiveCounts, people: People) -> Ints:
     """Return the people of a top area as a value for each of its counts.
 
     Raises `ReleaseError` naming a count where they do not agree with the tables.
     """
     design, names = live.design, live.top.names
     local = {name: i for i, name in enumerate(names)}
-    of = np.array([local.get(name, -1) for name in tables.areas.names], np.int64)[people[0]]
+    of = np.array([local.get(name, -1) for name in people[0]], np.int64)[people[1]]
     inner = of >= 0
-    leaf, tuples, width = of[inner], people[1][inner], len(live.atom_b)
+    leaf, tuples, width = of[inner], people[2][inner], len(live.atom_b)
     keys, key = live.leaf * width + live.atom, leaf * width + _atoms(live)[tuples]
     order = np.argsort(keys)
     at = np.minimum(np.searchsorted(keys[order], key), max(0, len(keys) - 1))

@@ -1,7 +1,5 @@
 """Published tables of many areas as users hold them: cells, areas in areas, counts.
 
-Counts by area and cell from a long table, read piece by piece: each name is kept once, each count as a number.
-
 Published cells from a table of definitions, one a line: who each of them counts.
 
 Columns: `cell` (its name), `table`, `level`; then, per attribute, a column with its name (the value that the cell
@@ -17,7 +15,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +23,10 @@ from numpy.typing import NDArray
 from encoders.domain.cuts import AttributeCuts
 from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Categorical, Grid, Position, Ranges, Test, from_text, intersection
-from recon.io.files.opening import current
-from recon.io.files.tables import counts_rows, csv_columns, csv_lines, read_parquet, reading, table_text
-from solvers.foundation.errors import ContradictionError, ReleaseError, TooLarge
-from solvers.tables.atoms import Cells, Top
+from recon.io.files.tables import counts_rows, csv_columns, reading
+from recon.queries.tables.counts import GroupedCounts, TopNames, coded, empty
+from solvers.foundation.errors import ReleaseError, TooLarge
+from solvers.tables.atoms import Cells, Ints, Top
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -142,120 +140,6 @@ def _domain(
     return Domain(tuple(attributes), None, {}, impossible, "declared", notes)
 
 
-PIECE = 50_000  # lines
-LARGEST = 1 << 36
-Triples = tuple[list[Any], list[Any], list[Any]]  # areas, cells and values of some lines
-
-
-class Counts(NamedTuple):
-    """The names of areas, and of every count its area, cell and value, as numbers."""
-
-    names: list[str]
-    area: Ints
-    cell: Ints
-    value: Ints
-
-
-def coded(values: Any, cells: Mapping[str, int]) -> Counts:
-    """Return every count by the numbers of its area and cell.
-
-    `values`: a frame, triples, or the path of a CSV or Parquet file with the columns area, cell and value. Raises
-    `ReleaseError` naming the line, or entry, for an unknown cell, and for what is no whole number of people. Cost: a
-    piece of the file at a time, and 24 bytes a count.
-    """
-    names: dict[str, int] = {}
-    parts: list[tuple[Ints, Ints, Ints]] = []
-    file = os.fspath(values) if isinstance(values, (str, os.PathLike)) else ""
-    first = 2
-    for piece in _pieces(values):
-        parts.append(_codes(piece, names, cells, first, file))
-        current().bytes(24 * len(piece[0]), "the counts")
-        first += len(piece[0])
-    if not sum(len(part[0]) for part in parts):
-        raise ReleaseError("there is no count in the tables", place="values", file=file)
-    area, cell, value = (np.concatenate(x) for x in zip(*parts, strict=True))
-    return Counts(list(names), area, cell, value)
-
-
-def _pieces(values: Any) -> Iterator[Triples]:
-    if hasattr(values, "columns"):
-        at = _three(list(values.columns))
-        for i in range(0, len(values), PIECE):
-            area, cell, value = (values.iloc[i : i + PIECE, k].tolist() for k in at)
-            yield area, cell, value
-        return
-    if not isinstance(values, (str, os.PathLike)):
-        lines = [tuple(line) for line in values]
-        if any(len(line) != 3 for line in lines):
-            raise ReleaseError("every count is an area, a cell and a value", place="values")
-        if lines:
-            area, cell, value = map(list, zip(*lines, strict=True))
-            yield area, cell, value
-        return
-    path = os.fspath(values)
-    with reading(path):
-        if path.lower().endswith(".parquet"):
-            yield from _pieces(read_parquet(path))
-            return
-        with table_text(path) as text:
-            told = csv_lines(text)
-            i, j, k = _three(next(told))
-            while piece := list(itertools.islice(told, PIECE)):
-                yield [x[i] for x in piece], [x[j] for x in piece], [x[k] for x in piece]
-
-
-def _three(names: list[str]) -> list[int]:
-    if missing := [c for c in ("area", "cell", "value") if c not in names]:
-        raise ReleaseError(f"the counts have no column '{missing[0]}'")
-    return [names.index(c) for c in ("area", "cell", "value")]
-
-
-def _codes(
-    piece: Triples, names: dict[str, int], cells: Mapping[str, int], first: int, file: str
-) -> tuple[Ints, Ints, Ints]:
-    def refuse(bad: NDArray[np.bool_], why: str, column: int) -> None:
-        at = int(np.flatnonzero(bad)[0])
-        place = f"line {first + at}" if file else f"values[{first + at - 2}]"  # a file's first line names the columns
-        raise ReleaseError(f"{str(piece[column][at])[:60]!r} {why}", place=place, file=file)
-
-    areas, asked, told = piece
-    number = _numbers(told)
-    if (bad := ~np.isfinite(number)).any():
-        refuse(bad, "is no count", 2)
-    if (bad := number < 0).any():
-        refuse(bad, "is negative: nothing counts fewer than 0 people", 2)
-    if (bad := number != np.floor(number)).any():
-        refuse(bad, "is no whole number of people: noisy tables are not read here", 2)
-    if (bad := number >= LARGEST).any():
-        refuse(bad, "is more people than there are", 2)
-    place = {a: -1 if _empty(a) else names.setdefault(str(a), len(names)) for a in dict.fromkeys(areas)}
-    area = np.fromiter(map(place.__getitem__, areas), np.int64, len(areas))
-    known = {c: -2 if _empty(c) else cells.get(str(c), -1) for c in dict.fromkeys(asked)}
-    cell = np.fromiter(map(known.__getitem__, asked), np.int64, len(asked))
-    if (bad := (area < 0) | (cell < -1)).any():
-        refuse(bad, "stands without an area or a cell", 2)
-    if (bad := cell < 0).any():
-        refuse(bad, "is no published cell of the definitions", 1)
-    return area, cell, number.astype(np.int64)
-
-
-def _numbers(told: list[Any]) -> NDArray[Any]:
-    """Return values as numbers, NaN for what is none."""
-    if all(isinstance(x, str) for x in told):
-        digits = "".join(told)
-        if digits.isascii() and digits.isdigit() and all(0 < len(x) < 18 for x in told):
-            return np.fromiter(map(int, told), np.int64, len(told))
-    if all(type(x) is int and abs(x) < 1 << 62 for x in told):
-        return np.array(told, np.int64)
-    import pandas as pd
-
-    return np.asarray(pd.to_numeric(pd.Series(told, dtype=object), errors="coerce"), float)
-
-
-def _empty(name: Any) -> bool:
-    return name is None or name == "" or name != name  # noqa: PLR0124 - NaN
-
-
 def _parents_of(areas: Any) -> dict[str, str | None] | None:
     """Return area -> the area that it lies in; `ReleaseError` for an area in two others. None: nothing was said."""
     if areas is None or isinstance(areas, dict):
@@ -264,13 +148,12 @@ def _parents_of(areas: Any) -> dict[str, str | None] | None:
         areas = list(zip(areas["area"], areas["parent"], strict=True))
     out: dict[str, str | None] = {}
     for name, parent in areas:
-        above = None if _empty(parent) else str(parent)
+        above = None if empty(parent) else str(parent)
         if out.setdefault(str(name), above) != above:
             raise ReleaseError(f"area '{name}' lies in '{out[str(name)]}' and in '{above}'", place="areas")
     return out or None
 
 
-Ints = NDArray[np.int64]
 MAX_DENSE = 200_000_000  # areas times cells of one top area
 NO_NOISE = "all tables count the same people, each once, without noise"
 ASSUMED = (
@@ -278,39 +161,6 @@ ASSUMED = (
     "everybody in an area that has parts lives in one of the parts listed",
     NO_NOISE,
 )
-
-
-@dataclass(frozen=True, eq=False)
-class Areas:
-    """Areas by name, the area that each lies in (-1: none), and the top area of each."""
-
-    names: tuple[str, ...]
-    parent: Ints
-    top: Ints
-
-    @classmethod
-    def of(cls, names: Sequence[str], parents: Mapping[str, str | None] | None) -> Areas:
-        """Return the areas; without parents, "a:b" lies in "a" where that is an area too.
-
-        Raises `ReleaseError` for a parent that is no area, and for areas that lie in themselves.
-        """
-        place = {name: i for i, name in enumerate(names)}
-        parent = np.full(len(names), -1, np.int64)
-        for i, name in enumerate(names):
-            above = name.rpartition(":")[0] if parents is None else parents.get(name)
-            if above is not None and above in place:
-                parent[i] = place[above]
-            elif above is not None and parents is not None:
-                raise ReleaseError(f"area '{name}' lies in '{above}', which is no area", place="areas")
-        top = np.arange(len(names))
-        for _ in range(len(names) + 1):
-            up = parent[top]
-            if (up < 0).all():
-                return cls(tuple(names), parent, top)
-            top = np.where(up >= 0, up, top)
-            if _ > 64:
-                break
-        raise ReleaseError("areas lie in each other in a circle, or more than 64 deep", place="areas")
 
 
 @dataclass(frozen=True, eq=False)
@@ -334,10 +184,7 @@ class Tables:
     """
 
     cells: tuple[Cell, ...]
-    areas: Areas
-    of_area: Ints
-    of_cell: Ints
-    value: Ints
+    counts: GroupedCounts
     complete: frozenset[str]
     domain: Domain
     area: str = "area"
@@ -361,24 +208,18 @@ class Tables:
         if domain is None:
             raise ReleaseError("the cells are conditions on a domain: give domain=")
         place = _numbered(cells)
-        names, of_area, of_cell, value = values if isinstance(values, Counts) else coded(values, place)
         parents = _parents_of(areas)
-        every = tuple(dict.fromkeys((*(parents or {}), *names))) if parents else tuple(names)
-        if parents and (unlisted := [n for n in names if n not in parents]):
-            raise ReleaseError(f"area '{unlisted[0]}' has counts and is not listed among the areas", place="values")
+        counts = values
+        if not isinstance(values, GroupedCounts):
+            counts = GroupedCounts(held=parents is not None)
+            coded(values, place, counts)
         tables = {cell.table for cell in cells}
         chosen = frozenset(tables if complete is True else complete or ())
         if unknown := sorted(chosen - tables):
             raise ReleaseError(f"'{unknown[0]}' is the table of no cell", place="complete")
-        at = {n: i for i, n in enumerate(every)}
-        codes = np.array([at[n] for n in names], np.int64)
         store = object.__setattr__
         store(self, "cells", tuple(cells))
-        store(self, "areas", Areas.of(every, parents))
-        order, kept = _unique_counts(codes[of_area], of_cell, value, every, self.cells)
-        store(self, "of_area", codes[of_area][order][kept])
-        store(self, "of_cell", of_cell[order][kept])
-        store(self, "value", value[order][kept])
+        store(self, "counts", counts.finished(parents, [cell.name for cell in cells]))
         store(self, "complete", chosen)
         store(self, "domain", domain)
         store(self, "area", area)
@@ -436,59 +277,46 @@ class Tables:
         regions = [[box(r) for r in cell] for cell in self._resolved]
         return Cells.of([c.name for c in self.cells], shape, regions, [box(r) for r in self._impossible])
 
-    @cached_property
-    def _by_top(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """Return values in the order of their top areas, where each begins, and the same of areas."""
-        top = self.areas.top
-        values = np.argsort(top[self.of_area], kind="stable")
-        areas = np.lexsort((np.arange(len(top)), self.areas.parent >= 0, top))
-        tops = np.unique(top)
-        return values, np.searchsorted(top[self.of_area][values], tops), areas, np.searchsorted(top[areas], tops)
+    def uncounted(self) -> Tables:
+        """Return the same tables without their counts: what every process needs that is given top areas."""
+        out = object.__new__(Tables)
+        out.__dict__.update(self.__dict__ | {"counts": GroupedCounts(), "system": self.system})
+        return out
 
-    @cached_property
-    def top_names(self) -> tuple[str, ...]:
+    @property
+    def top_names(self) -> TopNames:
         """Return the names of the areas that lie in no other."""
-        return tuple(self.areas.names[i] for i in np.unique(self.areas.top))
+        return TopNames(self.counts)
 
     def tops(self) -> Iterator[Top]:
         """Yield every top area with the areas in it and what is known of them."""
-        for k in range(len(self.top_names)):
+        for k in range(self.counts.tops):
             yield self.top(k)
 
     def top(self, k: int) -> Top:
         """Return top area k."""
-        values, value_starts, areas, area_starts = self._by_top
-        mine = areas[area_starts[k] : area_starts[k + 1] if k + 1 < len(area_starts) else None]
-        mine = self._parents_first(mine)
-        at = values[value_starts[k] : value_starts[k + 1] if k + 1 < len(value_starts) else None]
+        part, local = self.counts.of_top(k)
+        mine, rows, cell, value = part.top(local)
+        names = tuple(part.areas.names[i] for i in mine)
         if len(mine) * len(self.cells) > MAX_DENSE:
-            raise TooLarge(f"area '{self.areas.names[mine[0]]}' has {len(mine):,} areas in it: too many for one")
-        place = {int(a): i for i, a in enumerate(mine)}
-        rows = np.array([place[int(a)] for a in self.of_area[at]], np.int64)
+            raise TooLarge(f"area '{names[0]}' has {len(mine):,} areas in it: too many for one")
         dense = np.full((len(mine), len(self.cells)), -1, np.int64)
-        dense[rows, self.of_cell[at]] = self.value[at]
+        dense[rows, cell] = value
         levels, complete = self.levels
         for level in np.unique(levels[complete]):
             cells = np.flatnonzero(levels == level)
             publishes = np.flatnonzero((dense[:, cells] >= 0).any(axis=1))
             zero = np.ix_(publishes, np.flatnonzero((levels == level) & complete))
-            part = dense[zero]
-            dense[zero] = np.where(part < 0, 0, part)
-        parent = np.array([place.get(int(p), -1) for p in self.areas.parent[mine]], np.int64)
+            listed = dense[zero]
+            dense[zero] = np.where(listed < 0, 0, listed)
+        place = {int(a): i for i, a in enumerate(mine)}
+        parent = np.array([place.get(int(p), -1) for p in part.areas.parent[mine]], np.int64)
         parted, told = len(mine) > 1, dense[:, self.silent] >= 0
         below, above = (self.silent[told[i:].any(axis=0)] for i in (int(parted), len(mine)))
         if self.noisy and parted:
             above = self.silent[told[0]]
         dense[:, self.silent] = -1
-        return Top(tuple(self.areas.names[i] for i in mine), parent, dense, below, above)
-
-    def _parents_first(self, mine: Ints) -> Ints:
-        depth, at = np.zeros(len(mine), np.int64), mine
-        while (at >= 0).any():
-            up = np.where(at >= 0, self.areas.parent[at], -1)
-            depth += up >= 0
-            at = up
-        return mine[np.lexsort((mine, depth))]
+        return Top(names, parent, dense, below, above)
 
     @cached_property
     def levels(self) -> tuple[Ints, NDArray[np.bool_]]:
@@ -524,16 +352,14 @@ class Tables:
         if not left_out:
             return self
         kept = self._kept_cells(left_out)
-        number = np.cumsum(kept) - 1
-        told = kept[self.of_cell]
+        number = np.where(kept, np.cumsum(kept) - 1, -1)
         out = object.__new__(Tables)
         changed = {
             "cells": tuple(c for c, k in zip(self.cells, kept, strict=True) if k),
-            "of_cell": number[self.of_cell[told]],
-            "of_area": self.of_area[told], "value": self.value[told], "complete": self.complete - set(left_out),
+            "counts": self.counts.of_cells(number), "complete": self.complete - set(left_out),
             "derived": {}, "silent": self.silent[:0], "noisy": False,
         }  # fmt: skip
-        for name in ("areas", "domain", "area", "files", "hashes", "schema", *changed):
+        for name in ("domain", "area", "files", "hashes", "schema", *changed):
             object.__setattr__(out, name, changed.get(name, getattr(self, name)))
         whole = self.system  # cuts that the others do not need stay: tuples that nothing tells apart are one class
         cells = Cells(tuple(c.name for c in out.cells), whole.shape, whole.tuples, whole.matrix[np.flatnonzero(kept)])
@@ -548,7 +374,7 @@ class Tables:
 
     def __repr__(self) -> str:
         """Return the sizes in a line."""
-        return f"Tables({len(self.cells):,} cells, {len(self.areas.names):,} areas, {len(self.value):,} counts)"
+        return f"Tables({len(self.cells):,} cells, {self.counts.tops:,} top areas, {self.counts.number:,} counts)"
 
 
 def _numbered(cells: Sequence[Cell]) -> dict[str, int]:
@@ -557,17 +383,3 @@ def _numbered(cells: Sequence[Cell]) -> dict[str, int]:
         if place.setdefault(cell.name, i) != i:
             raise ReleaseError(f"the cell '{cell.name}' is defined twice", place="cells")
     return place
-
-
-def _unique_counts(
-    area: Ints, cell: Ints, value: Ints, names: Sequence[str], cells: Sequence[Cell]
-) -> tuple[Ints, NDArray[np.bool_]]:
-    """Return an order of the counts, and which stay so that each stands once; `ContradictionError` where two differ."""
-    order = np.lexsort((cell, area))
-    same = (np.diff(area[order]) == 0) & (np.diff(cell[order]) == 0)
-    bad = np.flatnonzero(same & (np.diff(value[order]) != 0))
-    if len(bad):
-        i, j = order[bad[0]], order[bad[0] + 1]
-        what = f"{names[area[i]]}: {cells[cell[i]].name}"
-        raise ContradictionError("a count is given twice", (f"{what} = {value[i]:,}", f"{what} = {value[j]:,}"))
-    return order, np.concatenate([np.ones(min(1, len(order)), bool), ~same])

@@ -7,20 +7,19 @@ tables; `coupled`: with all tables of its top area. Lower bounds are two data se
 
 from __future__ import annotations
 
-import json
-import os
+import itertools
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil, floor, log2
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from recon.queries.tables.kept import MAX_LINES, AreaLines, AreaResults
 from recon.queries.tables.proofs import Checker
-from recon.queries.tables.schemas import counts_of, histogram_cells, inside_one, labels, people_in, told_apart
+from recon.queries.tables.schemas import People, counts_of, histogram_cells, inside_one, labels, people_in, told_apart
 from recon.queries.tables.tables import NO_NOISE, Tables
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
@@ -51,7 +50,7 @@ class Variability:
     `proofs`: certificates of widths (`recon verify`), where they were asked for.
     """
 
-    lines: tuple[tuple[Any, ...], ...]
+    lines: Sequence[tuple[Any, ...]]
     not_solved: tuple[str, ...]
     assumptions: tuple[str, ...]
     columns: tuple[str, ...] = COLUMNS
@@ -64,6 +63,16 @@ class Variability:
         import pandas as pd
 
         return pd.DataFrame(list(self.lines), columns=list(self.columns))
+
+    def frames(self) -> Iterator[pd.DataFrame]:
+        """Yield the same in frames of at most `MAX_LINES` lines: one at least."""
+        import pandas as pd
+
+        lines, some = iter(self.lines), True
+        while some:
+            piece = list(itertools.islice(lines, MAX_LINES))
+            yield pd.DataFrame(piece, columns=list(self.columns))
+            some = len(piece) == MAX_LINES
 
     def records(self) -> list[dict[str, Any]]:
         """Return the same for JSON, by the names of the columns."""
@@ -83,24 +92,22 @@ class Variability:
 
     def summary(self) -> dict[str, Any]:
         """Return areas, people, how many widths are 0 and exact, by size, and percentiles over areas and people."""
-        people = np.array([line[2] for line in self.lines], np.int64)
-        out: dict[str, Any] = {"areas": len(people), "people": int(people.sum()), "not_solved": len(self.not_solved)}
-        if "certain" in self.columns:
-            k = self.columns.index("certain")
-            sets = [(line[k + 1], line[k + 2]) for line in self.lines]
-            out["people_certain"] = sum(line[k] for line in self.lines)
-            out["data_sets_exact"] = sum(low == high for low, high in sets)
-        for name in self.kinds:
-            k = self.columns.index(f"{name}_low")
-            low, high = (np.array([np.nan if x[i] is None else x[i] for x in self.lines], float) for i in (k, k + 1))
-            part: dict[str, Any] = {"exact": int((low == high).sum()), "zero": int((high == 0).sum()),
-                    "people_zero": int(people[high == 0].sum()), "not_zero": int((low > 0).sum())}  # fmt: skip
-            part["people_may_differ"] = round(float(np.nansum(people * high)) / 100, 2)
-            part["by_size"] = [_size(i, people, high) for i in range(len(SIZES))]
-            part["percentiles_of_areas"] = _percentiles(high, np.ones(len(people)))
-            part["percentiles_of_people"] = _percentiles(high, people)
-            out[name] = part
-        return out
+        people = areas = sure = exact = 0
+        kinds = {name: _KindOfDistance(self.columns.index(f"{name}_low")) for name in self.kinds}
+        certain = self.columns.index("certain") if "certain" in self.columns else None
+        lines = iter(self.lines)
+        while piece := list(itertools.islice(lines, MAX_LINES)):
+            n = np.array([line[2] for line in piece], np.int64)
+            areas, people = areas + len(piece), people + int(n.sum())
+            for one in kinds.values():
+                one.add(piece, n)
+            if certain is not None:
+                sure += sum(line[certain] for line in piece)
+                exact += sum(line[certain + 1] == line[certain + 2] for line in piece)
+        out: dict[str, Any] = {"areas": areas, "people": people, "not_solved": len(self.not_solved)}
+        if certain is not None:
+            out |= {"people_certain": sure, "data_sets_exact": exact}
+        return out | {name: one.summary() for name, one in kinds.items()}
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the share of the smallest areas, by size, in which there is one data set only."""
@@ -117,25 +124,53 @@ def _size_text(size: dict[str, Any]) -> str:
     return f"{size['people_least']:,}{'+' if most is None else f'-{most - 1:,}'}"
 
 
-def _size(i: int, people: NDArray[np.int64], high: NDArray[np.float64]) -> dict[str, Any]:
-    below = SIZES[i + 1] if i + 1 < len(SIZES) else None
-    mine = (people >= SIZES[i]) & (people < (below or np.inf))
-    return {
-        "people_least": SIZES[i],
-        "people_below": below,
-        "areas": int(mine.sum()),
-        "zero": int((high[mine] == 0).sum()),
-    }
+@dataclass
+class _KindOfDistance:
+    """One kind of distance over all areas, added up: `at` is the column of its lower bound."""
 
+    at: int
+    exact: int = 0
+    not_zero: int = 0
+    may_differ: float = 0.0
+    areas: Ints = field(default_factory=lambda: np.zeros(len(SIZES), np.int64))
+    zero: Ints = field(default_factory=lambda: np.zeros(len(SIZES), np.int64))
+    highs: dict[float, Ints] = field(default_factory=dict)  # upper bound -> areas and people
 
-def _percentiles(high: NDArray[np.float64], weight: NDArray[Any]) -> dict[str, float | None]:
-    """Return upper bounds of the percentiles: of what is proved at most; an open width counts as 100."""
-    if not len(high):
-        return {str(s): None for s in SHARES}
-    values = np.where(np.isnan(high), 100.0, high)
-    order = np.argsort(values)
-    reached = np.cumsum(weight[order]) / weight.sum()
-    return {str(s): round(float(values[order][np.searchsorted(reached, s / 100 - 1e-12)]), 4) for s in SHARES}
+    def add(self, lines: list[Any], people: Ints) -> None:
+        """Add lines of areas with so many people."""
+        low, high = (np.array([np.nan if x[i] is None else x[i] for x in lines], float) for i in (self.at, self.at + 1))
+        self.exact += int((low == high).sum())
+        self.not_zero += int((low > 0).sum())
+        self.may_differ += float(np.nansum(people * high))
+        size = np.searchsorted(SIZES, people, side="right") - 1
+        self.areas += np.bincount(size[size >= 0], minlength=len(SIZES))
+        self.zero += np.bincount(size[(size >= 0) & (high == 0)], minlength=len(SIZES))
+        seen, of = np.unique(np.where(np.isnan(high), np.inf, high), return_inverse=True)
+        told = np.stack([np.bincount(of), np.bincount(of, people).astype(np.int64)], axis=1)
+        for value, both in zip(seen.tolist(), told, strict=True):
+            self.highs[value] = self.highs.get(value, 0) + both
+
+    def summary(self) -> dict[str, Any]:
+        """Return how many are exact and 0, by size, and percentiles over areas and people."""
+        zero = self.highs.get(0.0, (0, 0))
+        ends = [*SIZES[1:], None]
+        return {
+            "exact": self.exact, "zero": int(zero[0]), "people_zero": int(zero[1]), "not_zero": self.not_zero,
+            "people_may_differ": round(self.may_differ / 100, 2),
+            "by_size": [{"people_least": least, "people_below": below, "areas": n, "zero": z} for least, below, n, z
+                        in zip(SIZES, ends, self.areas.tolist(), self.zero.tolist(), strict=True)],
+            "percentiles_of_areas": self._percentiles(0), "percentiles_of_people": self._percentiles(1),
+        }  # fmt: skip
+
+    def _percentiles(self, by: int) -> dict[str, float | None]:
+        """Return upper bounds of the percentiles: of what is proved at most; an open width counts as 100."""
+        if not self.highs:
+            return {str(s): None for s in SHARES}
+        values = np.array([100.0 if x == np.inf else x for x in self.highs])
+        weight = np.array([both[by] for both in self.highs.values()])
+        order = np.argsort(values, kind="stable")
+        reached = np.cumsum(weight[order]) / weight.sum()
+        return {str(s): round(float(values[order][np.searchsorted(reached, s / 100 - 1e-12)]), 4) for s in SHARES}
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,11 +178,10 @@ class _AreaQuestion:
     """What is asked of every top area."""
 
     tables: Tables
-    whole: Tables  # without any left out
     cells: Ints | None
     schema: tuple[str, ...] | None
     without: tuple[str, ...]
-    people: tuple[Ints, Ints] | None
+    people: People | None
     around: bool
     coupled: bool
     relaxed: bool
@@ -247,52 +281,65 @@ def variability(
                           "certificates and numbers of data sets")  # fmt: skip
     noisy = () if noise is None else noise.tables or tuple(dict.fromkeys(c.table for c in tables.cells))
     chosen = tables.without_counts(without or noisy, noisy=noise is not None)
-    done: dict[int, dict[str, Any]] = {}
     named = None if schema is None else tuple(schema)
     cells = None if named is None else histogram_cells(chosen, named)
     center = isinstance(around, str) and around == FOUND
     people = None if around is None or center else people_in(chosen, around)
     columns = (*COLUMNS, *(RADII if around is not None else ()), *(RELAXED if relaxed else ()),
                *(COUNTED if count else ()))  # fmt: skip
-    if store is not None:
-        told = None if people is None else [zlib.crc32(x.tobytes()) for x in people]
-        head = {"recon_variability": 2, "release": list(tables.hashes), "without": sorted(without), "coupled": coupled,
-                "schema": None if named is None else [*named], "around": FOUND if center else told, "relaxed": relaxed,
-                "proofs": proofs, "count": count, "areas": len(tables.top_names)}  # fmt: skip
-        head |= {} if noise is None else {"noise": [str(noise.law), *noisy, str(noise.confidence), noise.seed]}
-        done = _read_store(store, head)
-    todo = [k for k in range(len(chosen.top_names)) if k not in done]
-    asked = _AreaQuestion(chosen, tables, cells, named, tuple(without), people, around is not None, coupled, relaxed,
-                          proofs, count, noise)  # fmt: skip
-    for i, found in completed_with(asked, _top_area_lines, todo, limits, what="areas", alone=1.5):
-        done[todo[i]] = found
-        if store is not None:
-            _append(store, {"top": todo[i], **found})
-    every = tuple(tuple(line) for k in sorted(done) for line in done[k]["lines"])
-    left = tuple(name for k, name in enumerate(chosen.top_names) if k not in done)
-    proved = tuple(one for k in sorted(done) for one in done[k]["proofs"])
+    told = None if people is None else [zlib.crc32(x.tobytes()) for x in people[1:]]
+    head = {"recon_variability": 2, "release": list(tables.hashes), "without": sorted(without), "coupled": coupled,
+            "schema": None if named is None else [*named], "around": FOUND if center else told, "relaxed": relaxed,
+            "proofs": proofs, "count": count, "areas": len(tables.top_names)}  # fmt: skip
+    head |= {} if noise is None else {"noise": [str(noise.law), *noisy, str(noise.confidence), noise.seed]}
+    results = AreaResults(store, head, chosen.counts.tops)
+    todo = results.missing
+    asked = _AreaQuestion(chosen.uncounted(), cells, named, tuple(without), people, around is not None, coupled,
+                          relaxed, proofs, count, noise)  # fmt: skip
+    pieces = _TopPieces(chosen, None if noise is None else tables, todo)
+    for i, found in completed_with(asked, _top_area_lines, pieces, limits, what="areas", alone=1.5):
+        results.add(int(todo[i]), found)
+    left = tuple(chosen.top_names[k] for k in results.missing.tolist())
+    proved = tuple(one for found in results for one in found["proofs"]) if proofs else ()
     assumed = chosen.assumptions if noise is None else noise.assumed(chosen.assumptions)
-    return Variability(every, left, assumed, columns, named, proved, coupled)
+    return Variability(AreaLines.of(results), left, assumed, columns, named, proved, coupled)
 
 
-def _top_area_lines(asked: _AreaQuestion, k: int, limits: Limits) -> dict[str, Any]:
+@dataclass(frozen=True)
+class _TopPieces(Sequence[tuple[Top, Top | None]]):
+    """Top areas as pieces of work: what is known of each, made when it is its turn; with noise beside it the counts."""
+
+    tables: Tables
+    whole: Tables | None
+    chosen: Ints
+
+    def __len__(self) -> int:
+        return len(self.chosen)
+
+    def __getitem__(self, i: Any) -> Any:
+        k = int(self.chosen[i])
+        return self.tables.top(k), None if self.whole is None else self.whole.top(k)
+
+
+def _top_area_lines(asked: _AreaQuestion, piece: tuple[Top, Top | None], limits: Limits) -> dict[str, Any]:
     """Return the lines of the smallest areas in a top area, and the certificates of their widths."""
     tables = asked.tables
     if "designs" not in tables.derived:
         tables.derived["designs"] = Designs(tables.system)
     designs, within, exact = tables.derived["designs"], None, None
-    if asked.noise is None:
-        one = solve_area(designs, tables.top(k))
+    top, whole = piece
+    if asked.noise is None or whole is None:
+        one = solve_area(designs, top)
     else:
-        exact = solve_area(designs, asked.whole.top(k))
-        within = solve_area_within(designs, tables.top(k), *asked.noise.intervals(exact.live.top, tables.silent))
+        exact = solve_area(designs, whole)
+        within = solve_area_within(designs, top, *asked.noise.intervals(exact.live.top, tables.silent))
         one = within.one
     names = one.live.top.names
     label = labels(tables, one.live, asked.cells, asked.schema or ())
     people = None if asked.people is None else counts_of(tables, one.live, asked.people)
     widths = Widths(one, label, people, asked.coupled, asked.relaxed, asked.around, asked.proofs,
                     within)  # fmt: skip
-    checker = Checker(asked.whole, asked.without, asked.schema)
+    checker = Checker(tables, asked.without, asked.schema)
     if asked.proofs:
         checker.adopted(one, label)
     out, proved = [], list[dict[str, Any]]()
@@ -355,36 +402,6 @@ def _certain(tables: Tables, cells: Ints) -> int:
             continue
         total += int(one.low[inside_one(one.live, cells)].sum())
     return total
-
-
-def _read_store(path: str, head: dict[str, Any]) -> dict[int, dict[str, Any]]:
-    """Return what a store holds; a last line that was not written to its end is cut off."""
-    if not os.path.exists(path):
-        _append(path, head)
-        return {}
-    from recon.io.files.opening import read_whole
-
-    data = read_whole(path)
-    whole = data[: data.rfind(b"\n") + 1]
-    if len(whole) < len(data):
-        os.truncate(path, len(whole))
-    other = ReleaseError("is no store of widths: give another file", file=path)
-    try:
-        lines = [json.loads(line) for line in whole.splitlines()]
-        done = {int(line["top"]): {key: line[key] for key in ("lines", "proofs")} for line in lines[1:]}
-    except (ValueError, KeyError, TypeError):
-        raise other from None
-    if not lines:
-        _append(path, head)
-    elif lines[0] != head:
-        raise ReleaseError("it stores the widths of other tables or options: give another file", file=path)
-    return done
-
-
-def _append(path: str, line: dict[str, Any]) -> None:
-    from recon.io.files.writing import appended
-
-    appended(path, json.dumps(line) + "\n")
 
 
 def lines_of(found: Variability, title: str, by_area: bool = False) -> Iterator[str]:

@@ -7,7 +7,7 @@ died is done again. What is yielded depends on function and pieces alone, not on
 from __future__ import annotations
 
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -64,7 +64,7 @@ def _distributed(
     Where some may be done elsewhere, each may take the work that was left before the first, wherever it is done and
     whatever others took by then: work is counted when all are done.
     """
-    todo, worked = deque(range(len(pieces))), 0.0
+    todo, worked = _Queue(len(pieces)), 0.0
     alike = limits.workers > 1 or bool(limits.cluster)
     tally, each = Meter(), limits
     if alike:
@@ -73,7 +73,7 @@ def _distributed(
         while todo and not limits.late():
             if _worth_sending(limits, len(todo), len(pieces) - len(todo), worked, alone):
                 break
-            k, begun = todo.popleft(), time.monotonic()
+            k, begun = todo.pop(), time.monotonic()
             limits.report(f"{what}: {k + 1} of {len(pieces)}")
             own = replace(each, workers=1, cluster=None, meter=Meter(limits.meter.paused) if alike else limits.meter)
             result = here(pieces[k], own)
@@ -93,6 +93,24 @@ def _distributed(
         limits.meter.add(tally.used, (*tally.cut, *each.meter.cut))
 
 
+class _Queue:
+    """The numbers of pieces that are left; those that are to be done again first."""
+
+    def __init__(self, number: int) -> None:
+        self.next, self.number = 0, number
+        self.again: list[int] = []
+
+    def __len__(self) -> int:
+        return self.number - self.next + len(self.again)
+
+    def pop(self) -> int:
+        """Take the next one."""
+        if self.again:
+            return self.again.pop()
+        self.next += 1
+        return self.next - 1
+
+
 def _worth_sending(limits: Limits, left: int, done: int, worked: float, alone: float) -> bool:
     """Return whether pieces left are to be done elsewhere, after so many took so many seconds here."""
     if not limits.cluster and (limits.workers <= 1 or left <= 1):
@@ -103,7 +121,7 @@ def _worth_sending(limits: Limits, left: int, done: int, worked: float, alone: f
 
 
 def _handed_out(
-    hands: Pool, function: Callable[..., R], shared: Any, pieces: Sequence[P], todo: deque[int], limits: Limits,
+    hands: Pool, function: Callable[..., R], shared: Any, pieces: Sequence[P], todo: _Queue, limits: Limits,
     tally: Meter, what: str,
 ) -> Iterator[tuple[int, R]]:  # fmt: skip
     """Yield the numbers and results of pieces done by a pool; those of processes that died are handed out anew.
@@ -116,7 +134,7 @@ def _handed_out(
     deadline, told = Deadline(limits, PATIENCE), False
     while (todo and not deadline.met()) or (begun and not deadline.over()):
         while todo and not deadline.met() and hands.free(len(begun)) > 0:
-            k = todo.popleft()
+            k = todo.pop()
             begun[hands.begin(hands.job(pack_call(function, pieces[k]), name, limits))] = k
         if deadline.met() and not told and limits.stop.is_set():
             hands.stop()
@@ -130,7 +148,7 @@ def _handed_out(
                         f"{TRIES} processes that worked on one of the {what} died ({reply}), most likely for want of "
                         f"memory: use fewer workers; {len(todo) + len(begun) + 1} of {len(pieces)} were left"
                     )
-                todo.appendleft(k)
+                todo.again.append(k)
                 continue
             result: R = unpack_reply(reply, tally)
             limits.report(f"{what}: {len(pieces) - len(todo) - len(begun)} of {len(pieces)}")
