@@ -265,7 +265,6 @@ class GroupedCounts:
         self.names: dict[str, int] = {}
         self.held, self.number = held, 0
         self.pieces: list[tuple[Ints, Ints, Ints]] = []
-        self.folder: str | None = None
         self.files: list[IO[bytes]] = []
         self.parts: list[AreaCounts] = []
         self.starts = np.zeros(1, np.int64)  # of the top areas of every part
@@ -286,12 +285,12 @@ class GroupedCounts:
 
     def _written(self) -> None:
         """Write what is in memory to the files of its groups."""
-        if self.folder is None:
-            self.folder = tempfile.mkdtemp(prefix="recon-counts-")
-            weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
-            self.files = [open(os.path.join(self.folder, str(g)), "wb") for g in range(PARTS)]  # noqa: SIM115
-        if shutil.disk_usage(self.folder).free < SPARE:
-            raise TooLarge(f"the counts do not fit into '{self.folder}': set TMPDIR to a folder with more space")
+        if not self.files:
+            self.files = [tempfile.TemporaryFile() for _ in range(PARTS)]  # they end with the counts
+            for file in self.files:
+                weakref.finalize(self, file.close)
+        if shutil.disk_usage(tempfile.gettempdir()).free < SPARE:
+            raise TooLarge(f"the counts do not fit into '{tempfile.gettempdir()}': set TMPDIR to a larger folder")
         area, cell, value = (np.concatenate(x) for x in zip(*self.pieces, strict=True))
         names = list(self.names)
         group = np.array([_group(name) for name in names], np.int64)
@@ -313,8 +312,6 @@ class GroupedCounts:
         elif self.pieces:
             self._written()
         self.names, self.pieces = {}, []
-        for file in self.files:
-            file.close()
         ends, seen, self.number, lower = [0], 0, 0, self.lower_cells
         for part in self:
             seen, self.number = seen + len(part.tops), self.number + len(part.value)
@@ -339,11 +336,13 @@ class GroupedCounts:
     def _read(self, i: int) -> AreaCounts:
         names: dict[str, int] = {}
         pieces: list[tuple[Any, Any, Any]] = [(np.zeros(0, np.int64),) * 3]
-        with open(self.files[i].name, "rb") as file:
-            while file.peek(1):
-                told, area, cell, value = pickle.load(file)  # our own, in a folder of our own
-                code = np.array([names.setdefault(n, len(names)) for n in told], np.int64)
-                pieces.append((code[area], cell.astype(np.int64), value))
+        file = self.files[i]
+        end = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        while file.tell() < end:
+            told, area, cell, value = pickle.load(file)  # what this process wrote
+            code = np.array([names.setdefault(n, len(names)) for n in told], np.int64)
+            pieces.append((code[area], cell.astype(np.int64), value))
         counts = Counts(list(names), *(np.concatenate(x) for x in zip(*pieces, strict=True)))
         found = AreaCounts.of(counts, None, self.cells)
         return found if self.renumbered is None else found.of_cells(self.renumbered)

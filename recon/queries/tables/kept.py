@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
 import os
@@ -64,7 +65,7 @@ class AreaResults:
         if not os.path.exists(path):
             appended(path, json.dumps(head) + "\n")
         self._end = self._read(path, head)
-        self._file = open(path, "rb")  # noqa: SIM115
+        self._file = io.BufferedReader(io.FileIO(path))  # it is a regular file, as was seen
         weakref.finalize(self, self._file.close)
 
     def _read(self, path: str, head: Mapping[str, Any]) -> int:
