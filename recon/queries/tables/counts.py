@@ -286,7 +286,7 @@ class GroupedCounts:
     def _written(self) -> None:
         """Write what is in memory to the files of its groups."""
         if not self.files:
-            self.files = [tempfile.TemporaryFile() for _ in range(PARTS)]  # they end with the counts
+            self.files = [tempfile.TemporaryFile() for _ in range(PARTS)]  # noqa: SIM115 - they end with the counts
             for file in self.files:
                 weakref.finalize(self, file.close)
         if shutil.disk_usage(tempfile.gettempdir()).free < SPARE:
