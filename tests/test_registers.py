@@ -24,7 +24,7 @@ import recon
 from recon.cli import app as cli
 from recon.cli.releasing.register import register as command
 from recon.readers.loading.loading import load
-from recon.release.registers.adding import _named_by_file, adds, joined_release
+from recon.release.registers.adding import _gained, _named_by_file, adds, joined_release
 from recon.release.registers.differences import SMALL
 from recon.release.registers.figures import RemainingUncertainty, mutual_bounds
 from recon.release.registers.index import HEAD, INDEX, RegisterEntry, _quoted, appended, parse_index
@@ -864,3 +864,9 @@ def test_the_page_says_what_happens(tmp_path, monkeypatch, capsys):
     assert Register.read("released").entries[1].origin == "march"
     (toml,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     assert parse_index(toml, "page").entries[0].sha256 == sha256("released/march.json")
+
+
+def test_what_is_not_bounded_above_is_no_gain():
+    """Bits that all releases leave may have no bound: then nothing is known to be taken away."""
+    before, after = (RemainingUncertainty("bounds", ends) for ends in ((10.0, 20.0), (5.0, None)))
+    assert _gained(before, after, noisy=False)[0].endswith("is not decided: these are bounds.")
