@@ -99,7 +99,12 @@ def transformed(payload: list[list[str]]) -> list[list[str]]:
 
 
 def _scaled_integers(values: Floats, digits: int) -> list[int]:
-    """Return doubles times 2^digits without what is behind the point, which is less than 1."""
+    """Return doubles times 2^digits without what is behind the point, which is less than 1.
+
+    Raises `TooLarge` where these are no doubles.
+    """
+    if not np.abs(values).max(initial=0.0) < 2.0 ** (1023 - digits):
+        raise TooLarge("the leaf values are too large to be scaled to whole numbers")
     return [int(v) for v in np.ldexp(values, digits).ravel().tolist()]
 
 
