@@ -173,7 +173,8 @@ def _reference(label: str, layer: Spec, part: pd.DataFrame, like: str) -> Iterat
     """
     over = layer["over"]
     if isinstance(over, str) or isinstance(over[0], str):
-        over = sorted(part[over].unique().tolist()) if "each" in layer else spanned(part[over])
+        some: Any = part[over]
+        over = sorted(some.unique().tolist()) if "each" in layer else spanned(some)
     value = layer.get("level")
     if isinstance(value, str):
         column, _, aggregate = value.partition(" ")

@@ -290,7 +290,7 @@ def _trace_frames(traces: pd.DataFrame) -> dict[str, pd.DataFrame]:
             value = split_r_hat([chain[:end] for chain in chains])
             if value is not None:
                 mixing.append({"title": name, "told": told, "steps": end * EACH, "r_hat": value})
-    seconds = traces.groupby(["title", "told", "step"], as_index=False, sort=False)["seconds"].mean()
+    seconds = traces.groupby(["title", "told", "step"], as_index=False, sort=False)[["seconds"]].mean()
     return {"traces": traces, "convergence": pd.DataFrame(mixing), "run-time": seconds}
 
 

@@ -108,19 +108,17 @@ def _nearly_best(some: pd.DataFrame) -> dict[str, pd.DataFrame]:
     grid = np.arange(0.0, max(TOLERANCES) + STEP / 2, STEP).tolist()
     for (dataset, name), part in named_lines(some, NAMES).groupby(["dataset", "title"], sort=False):
         minimal = part["minimal"].astype(bool)
-        for depth, deep in part[minimal].groupby("depth"):
-            curves = _curves_of(deep)
+        for _, deep in part[minimal].groupby("depth"):
+            curves, depth = _curves_of(deep), int(deep["depth"].iloc[0])
             best = float(np.mean([_at_tolerance(curve, 0.0)["accuracy"] for curve in curves]))
             for t in grid:
                 at = [_at_tolerance(curve, t) for curve in curves]
                 ends = {end: float(np.mean([one[end] for one in at])) for end in ("most", "least")}
-                drawn.append(
-                    {"dataset": dataset, "depth": int(depth), "given_up": t, "at_least": best - t / 100, **ends}
-                )
+                drawn.append({"dataset": dataset, "depth": depth, "given_up": t, "at_least": best - t / 100, **ends})
             for tolerance in TOLERANCES:
-                lines.append(_tolerated(name, int(depth), tolerance, curves, part[~minimal]))
+                lines.append(_tolerated(str(name), depth, tolerance, curves, part[~minimal]))
                 first = _at_tolerance(curves[0], tolerance)
-                trees.append({"data": name, "depth": int(depth), "tolerance": tolerance,
+                trees.append({"data": name, "depth": depth, "tolerance": tolerance,
                               "errors": first["choice_errors"], "dist_g": first["most"],
                               "tree": first["choice"]})  # fmt: skip
     table = pd.DataFrame(lines)
@@ -229,8 +227,8 @@ def _joined_models(some: pd.DataFrame) -> dict[str, pd.DataFrame]:
     means = means.assign(size=means["models"].str.count(r"\+")).sort_values([*keys[:3], "size"]).drop(columns="size")
     shown = named_lines(where(alone, convention="multiset"), NAMES).astype({"n": int})
     shown = shown.sort_values("rows", kind="stable").assign(spot=range(len(shown)))
-    spans = pd.concat([shown.assign(removed=value, part=k) for k, value in
-                       enumerate((shown["removed_low"], shown["removed_high"], np.nan))])  # fmt: skip
+    ends = (shown["removed_low"], shown["removed_high"], pd.Series(np.nan, shown.index))
+    spans = pd.concat([shown.assign(removed=value, part=k) for k, value in enumerate(ends)])
     spans = named_lines(spans.sort_values(["spot", "part"]), NAMES)
     most = spans.groupby(["dataset", "rows"])["added"].transform("max")
     spans = spans.assign(from_zero=np.where(spans.groupby(["dataset", "rows"]).cumcount() == 0, 0.0, most))
@@ -266,8 +264,8 @@ def _noise(some: pd.DataFrame) -> dict[str, pd.DataFrame]:
     means = lines.groupby([*keys, "released"], as_index=False)[[v for v in values if v in lines]].mean()
     drawn = _in_words(means).astype({"rows": int})
     sized = drawn["sized"].where(drawn["rows"] == 0, drawn["rows"].map("{:,} rows".format))
-    words = {"sized": sized, "sized_words": [f"{rows:,}" if rows else "all" for rows in drawn["rows"]]}
-    drawn = drawn.assign(noisy=np.isfinite(drawn["released"]), **words)
+    words = [f"{rows:,}" if rows else "all" for rows in drawn["rows"]]
+    drawn = drawn.assign(noisy=np.isfinite(drawn["released"]), sized=sized, sized_words=words)
     true, noisy = where(drawn, noisy=False), where(drawn, noisy=True)
     ends = noisy.groupby(keys)["released"].agg(["min", "max"]).reset_index()
     ends = true.merge(ends, on=keys, how="left").fillna({"min": 0.1, "max": 10.0})

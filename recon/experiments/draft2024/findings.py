@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recon.experiments.declaration import Declaration, named_lines, records, where
+from recon.experiments.declaration import Declaration, Line, named_lines, records, where
 from recon.experiments.draft2024.questions import BASELINES, GROUPS, KNOWN, NAMES, NONE, UNKNOWN, ZEROS, run
 from recon.experiments.experiment import ExperimentFindings, Point, Scalar, Size
 
@@ -59,9 +59,10 @@ def _averaged(results: pd.DataFrame) -> pd.DataFrame:
 
 def _published_comparison(results: pd.DataFrame) -> pd.DataFrame:
     """Return a line per published run and kind of bags that was run here: both errors, and whether forests agree."""
-    out, mine = [], {}
+    out: list[Line] = []
+    mine: dict[Any, Line] = {}
     for line in records(where(results, rows=ROWS)):
-        depth = None if pd.isna(line["depth"]) else int(line["depth"])
+        depth: int | None = None if pd.isna(line["depth"]) else int(line["depth"])
         mine[line["dataset"], line["bags"], line["trees"], depth, line["seed"]] = line
     for one in records(PUBLISHED):
         depth = None if pd.isna(one["depth"]) else int(one["depth"])
@@ -130,16 +131,16 @@ def _worlds(results: pd.DataFrame) -> pd.DataFrame:
 def _by_rows(grown: pd.DataFrame) -> pd.DataFrame:
     """Return mean errors by rows, of data sets that have several numbers of them."""
     some = grown[grown.groupby(["bags", "dataset"])["rows"].transform("nunique") > 1]
-    return some.groupby(["bags", "dataset", "rows"], as_index=False, sort=False)["error"].mean()
+    return some.groupby(["bags", "dataset", "rows"], as_index=False, sort=False)[["error"]].mean()
 
 
 def _completed(results: pd.DataFrame, simple: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
     """Return what it is worth to take for 0 what one tree leaves open."""
-    out = []
+    out: list[Line] = []
     one_tree = where(results, bags=NONE, trees=1, grown=True)
     for dataset, part in simple.groupby("dataset", sort=False):
-        even = where(one_tree, dataset=dataset)
-        even = even[even["seed"].isin(part["seed"])]["error"]
+        same = where(one_tree, dataset=dataset)
+        even = same[same["seed"].isin(part["seed"])]["error"]
         theirs = where(pairs, dataset=dataset, trees=1, bags=NONE)
         if even.notna().any():
             out.append({"dataset": dataset, "ones": part["ones"].mean(), "error": part["error"].mean(),
@@ -150,7 +151,7 @@ def _completed(results: pd.DataFrame, simple: pd.DataFrame, pairs: pd.DataFrame)
 
 def _unfinished(results: pd.DataFrame) -> pd.DataFrame:
     """Return where no world was found."""
-    out: list[dict[str, Any]] = []
+    out: list[Line] = []
     for bags, some in results.groupby("bags", sort=False):
         without = some[some["error"].isna()]["cap_seconds"]
         if len(without):

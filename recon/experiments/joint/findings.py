@@ -124,7 +124,7 @@ def _correlations(some: pd.DataFrame) -> dict[str, Any]:
         budgets = drawn.dropna(subset=["epsilon"]).sort_values("backwards")[[*MODEL, "epsilon"]]
         sure = where(drawn, attacker=EXACT).drop(columns="epsilon").merge(budgets, on=MODEL)
         lists = used[used["model"].str.contains("list")]
-        lists = lists.groupby(["dataset", "counted", "attacker"], as_index=False, sort=False)["width"].mean()
+        lists = lists.groupby(["dataset", "counted", "attacker"], as_index=False, sort=False)[["width"]].mean()
         lists = named_lines(lists, {name: name for name in ATTACKERS}, "attacker")
         order = used.drop_duplicates(["dataset", "counted"])[["dataset", "counted"]]
         found |= {"widths": drawn, "sure-widths": sure, "lists": order.merge(lists, on=["dataset", "counted"])}

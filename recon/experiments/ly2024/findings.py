@@ -119,7 +119,7 @@ def _attack_frames(attacks: pd.DataFrame) -> dict[str, pd.DataFrame]:
     attacks = attacks.assign(**{word: name.where(~greedy, GREEDY) for word, name in names.items()},
                              splits=attacks.groupby("title")["seed"].transform("nunique"))  # fmt: skip
     order = attacks.groupby(["title", "label"], sort=False).ngroup()
-    curves = attacks.assign(order=order).groupby(["order", "title", "label", "fpr"], as_index=False)["tpr"].mean()
+    curves = attacks.assign(order=order).groupby(["order", "title", "label", "fpr"], as_index=False)[["tpr"]].mean()
     return {"attacks": attacks, "curves": curves[curves["tpr"] > 0]}
 
 

@@ -142,7 +142,8 @@ def _attack_table(results: pd.DataFrame, average: pd.DataFrame, part: str, shado
     if not len(some) and not len(refused):
         return pd.DataFrame()
     reasons = refused.groupby(keys, sort=False)["reason"].first().reset_index()
-    absent = ~reasons[keys].apply(tuple, axis=1).isin(some[keys].apply(tuple, axis=1)) if len(reasons) else []
+    there = set(some[keys].itertuples(index=False, name=None))
+    absent = [key not in there for key in reasons[keys].itertuples(index=False, name=None)]
     gone = reasons[np.array(absent, dtype=bool)]
     gone = gone.assign(note="does not apply: " + gone["reason"].astype(str))
     always = where(of, shadow="none").drop_duplicates("dataset").assign(model="any")
@@ -273,7 +274,7 @@ def _curve_means(curves: pd.DataFrame) -> pd.DataFrame:
     if not len(curves):
         return curves
     order = curves.groupby(["dataset", "attack"], sort=False).ngroup()
-    found = curves.assign(order=order).groupby(["order", "dataset", "attack", "fpr"], as_index=False)["recall"].mean()
+    found = curves.assign(order=order).groupby(["order", "dataset", "attack", "fpr"], as_index=False)[["recall"]].mean()
     return found[found["recall"] > 0]
 
 
