@@ -87,6 +87,7 @@ def positions(
         as_read = None if (removed, added) != (None, None) else _of_the_same_rows(asked, limits, alone)
         if as_read is None:
             finish(_printed_versions(_two_versions(asked, removed, added, limits), limits, asked.json, out))
+            return
         release = as_read if known is None else with_known_positions(as_read, known, asked.label)
         real = table_like(release, truth, asked.label)
         if which and real is None:

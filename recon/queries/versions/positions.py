@@ -59,7 +59,8 @@ class AlignedRows:
     @property
     def kept(self) -> Bits:
         """Return which lines of `found` are rows that surely stayed."""
-        return (self.before != NOBODY) & (self.after != NOBODY)
+        both: Bits = (self.before != NOBODY) & (self.after != NOBODY)
+        return both
 
     @property
     def known(self) -> Bits:
@@ -167,7 +168,7 @@ def aligned_rows(
     found = _aligned(both, change.removed.low, change.added.low, limits)
     if found is None:
         try:
-            return difference(*pair, removed, added, limits=limits, names=called)
+            return difference(pair[0], pair[1], removed, added, limits=limits, names=called)
         except Inconclusive as error:
             raise Inconclusive(f"{OTHERWISE}; {error}") from None
     (release, left_from, came_to), paths = found
@@ -208,9 +209,10 @@ class _BothFiles:
             held = place != NOBODY
             whole[first : first + len(table), held] = table[:, place[held]]
         trees = tuple(tree for one in self.forests for tree in one.trees)
-        flags = {"bootstrap": any(one.bootstrap for one in self.forests),
-                 "subsample": all(one.subsample for one in self.forests)}  # fmt: skip
-        forest = Forest(trees, "both forests", origin=self.forests[0].origin, multiplicities=whole, **flags)
+        forest = Forest(
+            trees, "both forests", origin=self.forests[0].origin, multiplicities=whole,
+            bootstrap=any(one.bootstrap for one in self.forests), subsample=all(one.subsample for one in self.forests),
+        )  # fmt: skip
         return replace(encode(self.domain, [forest]), file=self.file), before, after
 
 
