@@ -69,3 +69,10 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[Any, st
     out, err = capsys.readouterr()
     assert "Traceback" not in out + err
     return stop.value.code, out, err
+
+
+def with_seal(content):
+    """Return a certificate with its seal put on again: what a forger does."""
+    from recon.queries.certificates.certificate_format import seal_of
+
+    return {**content, "seal": seal_of(content)}

@@ -19,10 +19,9 @@ from unittest import mock
 import numpy as np
 import oracle
 import plain_checker
-from extras import encoded
+from extras import encoded, with_seal
 
 import recon
-from recon.queries.certificates.certificate_format import with_seal
 from recon.queries.certificates.issuing import contradiction_certificate, world_certificate
 from recon.queries.certificates.verifying import verify
 from recon.readers.frames.world import parts_of

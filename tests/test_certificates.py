@@ -22,11 +22,11 @@ import oracle
 import oracle_coupled
 import plain_checker
 import pytest
-from extras import encoded, extra, run
+from extras import encoded, extra, run, with_seal
 from test_against_oracle import random_profile
 
 import recon
-from recon.queries.certificates.certificate_format import claim_of, with_seal
+from recon.queries.certificates.certificate_format import claim_of
 from recon.queries.certificates.issuing import certificate_json, contradiction_certificate, world_certificate
 from recon.queries.certificates.verifying import verify
 from recon.readers.formats.release.reading import strict_json

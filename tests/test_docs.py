@@ -56,3 +56,19 @@ def test_links_lead_somewhere(page):
         assert file.exists(), link
         if part:
             assert part in [anchor(heading) for heading in headings(file)], link
+
+
+def test_every_option_is_named_on_a_page():
+    """Which options there are a page says, not their help alone."""
+    import typer.main
+
+    from recon.cli.app import app
+
+    pages = "\n".join(path.read_text("utf-8") for path in (ROOT / "docs").rglob("*.md"))
+    stack, found = [typer.main.get_command(app)], set()
+    while stack:
+        one = stack.pop()
+        stack += getattr(one, "commands", {}).values()
+        found |= {name for part in one.params for name in getattr(part, "opts", ()) if name.startswith("--")}
+    assert len(found) > 100
+    assert sorted(name for name in found if not re.search(rf"{re.escape(name)}(?![\w-])", pages)) == []

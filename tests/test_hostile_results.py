@@ -13,12 +13,12 @@ import oracle_coupled
 import pandas as pd
 import plain_checker
 import pytest
-from extras import encoded, run
+from extras import encoded, run, with_seal
 from test_against_oracle import random_profile
 
 import recon
 from encoders.domain.patterns import span
-from recon.queries.certificates.certificate_format import claim_of, with_seal
+from recon.queries.certificates.certificate_format import claim_of
 from recon.queries.certificates.issuing import contradiction_certificate
 from recon.queries.certificates.verifying import verify
 from recon.queries.questions.line_proofs import line_proofs

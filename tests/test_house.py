@@ -198,8 +198,6 @@ UNREACHED = {
     "recon.release.registers.adding.AddedDisclosure.contradicts",  # of results
     "recon.report.rendering.Rendered.to_html", "recon.report.rendering.Rendered.to_markdown",  # called by users
     "recon.report.page.blocks.TableBlock.folded", "solvers.statements.questions.answers.CountAnswer.log2_value",
-    "recon.queries.certificates.certificate_format.with_seal",  # what a forger does: tests are forgers
-    "recon.release.auditing.matching._against_baselines",  # for tests/bench/forests.py
 }  # fmt: skip
 
 

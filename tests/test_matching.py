@@ -7,6 +7,7 @@ from itertools import permutations
 import numpy as np
 import pandas as pd
 import pytest
+from baselines import against_baselines
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -60,12 +61,12 @@ def test_too_large_a_matching_says_so(monkeypatch):
 def test_baselines_on_real_rows(data):
     """Two halves of COMPAS14 share 87 % of their rows (shared/design): whoever claims more must beat that."""
     rows = pd.read_csv(data("compas14.csv.gz")).to_numpy()
-    found = matching._against_baselines(rows, rows, [2] * rows.shape[1], repeats=3)
+    found = against_baselines(rows, rows, [2] * rows.shape[1], repeats=3)
     assert found.match.share_right == found.match.cells_right == 1
     share = {b.name: b.share_right for b in found.baselines}
     assert share["one half of the truth against the other"] == pytest.approx(0.87, abs=0.015)
     assert share["uniform rows"] < share["product of marginals"] < 0.8
-    with_people = matching._against_baselines(rows[:3000], rows[:3000], [2] * rows.shape[1], rows[3000:], repeats=1)
+    with_people = against_baselines(rows[:3000], rows[:3000], [2] * rows.shape[1], rows[3000:], repeats=1)
     assert [b.name for b in with_people.baselines][2] == "fresh sample of the population"
 
 
@@ -86,7 +87,7 @@ def test_large_indices_of_two_kinds_stay_apart():
 def test_a_population_smaller_than_the_truth_is_no_lower_bar():
     rng = np.random.default_rng(0)
     truth, people = rng.integers(0, 2, (1000, 3)), rng.integers(0, 2, (100, 3))
-    found = matching._against_baselines(truth, truth, [2] * 3, people)
+    found = against_baselines(truth, truth, [2] * 3, people)
     assert found.baselines[2].share_right > 0.75  # rows are one of 8: samples of 100 share most of them
 
 
@@ -96,7 +97,7 @@ def test_tables_of_other_attributes_are_refused():
     truth = np.zeros((3, 2), int)
     for refused in ({"totals": [2]}, {"repeats": 0}, {"population": truth[:0]}):
         with pytest.raises(ReleaseError):
-            matching._against_baselines(**{"truth": truth, "guess": truth, "totals": [2, 2], **refused})
+            against_baselines(**{"truth": truth, "guess": truth, "totals": [2, 2], **refused})
 
 
 def test_the_flow_is_used_where_rows_are_many(monkeypatch):

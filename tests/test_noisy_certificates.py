@@ -10,12 +10,13 @@ from pathlib import Path
 import oracle_noisy
 import pandas as pd
 import pytest
+from extras import with_seal
 from oracle_noisy import Enumerated
 from test_noisy_commands import NOISY, tree, write  # noqa: F401 - fixtures
 from test_noisy_oracle import profiles, range_of
 
 import recon
-from recon.queries.certificates.certificate_format import level_of, with_seal
+from recon.queries.certificates.certificate_format import level_of
 from recon.queries.certificates.issuing import contradiction_certificate
 from recon.queries.certificates.verifying import verify
 

@@ -15,13 +15,14 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from extras import with_seal
 from test_refusals import raised, unreached
 
 import recon
 from encoders.models.models import Provenance
 from recon.io.files.named_files import MAX_NAME, read_regular
 from recon.io.files.named_files import named_file as located
-from recon.queries.certificates.certificate_format import claim_of, digest, level_of, with_seal
+from recon.queries.certificates.certificate_format import claim_of, digest, level_of
 from recon.queries.certificates.verifying import Readings, _check, open_certificate
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import Possible

@@ -14,7 +14,7 @@ import plain_removals
 import position_oracle
 import pytest
 import removal_forgeries
-from extras import batches, encoded, run
+from extras import batches, encoded, run, with_seal
 from removal_forgeries import (
     ACCEPTED,
     BAGGED,
@@ -28,7 +28,7 @@ from removal_forgeries import (
     TORN,
 )
 
-from recon.queries.certificates.certificate_format import digest, naming_steps, seal_of, sharing_steps, with_seal
+from recon.queries.certificates.certificate_format import digest, naming_steps, seal_of, sharing_steps
 from recon.queries.certificates.issuing import position_certificate, profile_certificates
 from recon.queries.certificates.verifying import verify
 from recon.readers.formats.release.writing import dump

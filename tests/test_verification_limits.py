@@ -8,11 +8,11 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
+from extras import with_seal
 
 import recon
 from encoders.encode.encoder import encode
 from recon.cli.app import _run_app
-from recon.queries.certificates.certificate_format import with_seal
 from recon.queries.certificates.verifying import verify
 from recon.readers.formats.release.parts import to_domain, to_models, to_rows
 from recon.readers.formats.release.reading import parse

@@ -10,10 +10,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from extras import with_seal
 from versions_oracle import compare, expected, make
 
 import recon
-from recon.queries.certificates.certificate_format import with_seal
 
 NAMES = ["smoker", "old", "site"]
 

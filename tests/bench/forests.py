@@ -306,9 +306,10 @@ def rates(job: str, name: str, n: int, trees: int) -> list[Line]:
     A column that no tree splits on says nothing of the rows, and is drawn at random. Where there are such columns,
     "split" compares the others alone.
     """
+    from baselines import against_baselines
+
     import recon
     from recon.readers.frames.selections import raw_indices
-    from recon.release.auditing.matching import _against_baselines
 
     rows, rest, domain, fit = trained(name, n, trees)
     people = rest if len(rest) >= len(rows) else None
@@ -325,7 +326,7 @@ def rates(job: str, name: str, n: int, trees: int) -> list[Line]:
         guess = recon.reconstruct(release).indices()
         totals = [release.cut.solver.attributes[k].total for k in named]
         others = None if people is None else raw_indices(domain, people)[:, named]
-        compared = _against_baselines(raw_indices(domain, rows)[:, named], guess[:, named], totals, population=others)
+        compared = against_baselines(raw_indices(domain, rows)[:, named], guess[:, named], totals, population=others)
         own, others_said = shares(compared)
         more |= {f"split: {k}": v for k, v in own.items()}
         said |= {f"split: {k}": v for k, v in others_said.items()}

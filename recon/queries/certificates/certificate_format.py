@@ -30,11 +30,6 @@ SHARING = ("removals", "leaf_values")  # kinds of proofs whose steps several cer
 VALUES = ("rows", "profile_values", "regions", "truth")  # keys below which attributes, not results, have names
 
 
-def with_seal(content: Json) -> Json:
-    """Return a certificate with its seal: a checksum over everything else, against damage, not against fraud."""
-    return {**content, "seal": seal_of(content)}
-
-
 def seal_of(content: Json) -> str:
     """Return the SHA-256 of a certificate without its seal, written as JSON with sorted keys and no spaces.
 

@@ -237,25 +237,3 @@ class Chance:
             mean = sum(cells) / self.repeats if len(cells) == self.repeats else None
             out.append(Baseline(name, sum(m.share_right for m in found) / self.repeats, mean))
         return tuple(out)
-
-
-def _against_baselines(
-    truth: Rows,
-    guess: Rows,
-    totals: Sequence[int],
-    population: Rows | None = None,
-    repeats: int = 3,
-    seed: int = 0,
-) -> Comparison:
-    """Return the guess's match beside three baselines, each the mean of `repeats` draws.
-
-    `uniform rows`; `product of marginals` of the truth (which an adversary would have to know); a fresh sample
-    of the same size from `population`, or, without one, what one random half of the truth shares with the other.
-    The population is assumed to be other people of the same kind, or a superset of the truth: then about n²/N of the
-    n rows drawn from N are true rows themselves, and the baseline is higher by them. Where it has fewer rows than
-    the truth, all of it is compared with a random part of the truth of that size (like the halves, a low figure:
-    smaller samples share less).
-    """
-    chance = Chance(truth, totals, population, repeats, seed)
-    baselines = chance.baselines([compare(*made()) for made in chance.draws()])
-    return Comparison(compare(truth, guess), baselines)
