@@ -60,6 +60,12 @@ class LevelShares:
     shares: tuple[tuple[float, ...], ...]
     rows: tuple[int, ...]
     laplace: float = 0.0
+    others: tuple[float, ...] = ()
+
+    def options(self, k: int) -> list[tuple[int, ...]]:
+        """Return the counts that class k may have: of every pseudocount and number of rows with a value that fit."""
+        each = [replace(self, laplace=one) for one in dict.fromkeys((self.laplace, *self.others))]
+        return list(dict.fromkeys(one.counts(k, n) for one in each for n in one.sizes(k)))
 
     def sizes(self, k: int) -> list[int]:
         """Return how many rows of class k may have had a value: those numbers that make all counts whole."""
@@ -82,11 +88,11 @@ class LevelShares:
 
         `missing`: rows may have had no value. Raises `ReleaseError` where they must not, and some had none.
         """
-        sizes = [self.sizes(k) if missing else [n] for k, n in enumerate(self.rows)]
         if not missing and any(n not in self.sizes(k) for k, n in enumerate(self.rows)):
             raise ReleaseError(f"some rows had no value of '{self.name[:60]}': declare it with \"missing\": true")
-        if all(len(one) == 1 for one in sizes):
-            known = [self.counts(k, one[0]) for k, one in enumerate(sizes)]
+        every = [self.options(k) if missing else [self.counts(k, n)] for k, n in enumerate(self.rows)]
+        if all(len(one) == 1 for one in every):
+            known = [one[0] for one in every]
             groups = [(equals(v), tuple(c[i] for c in known)) for i, v in enumerate(self.values)]
             gap = tuple(n - sum(c) for n, c in zip(self.rows, known, strict=True))
             return [category_tree(self.name, [*([(IS_MISSING, gap)] if missing else []), *groups])]
@@ -96,7 +102,7 @@ class LevelShares:
         """Return the least and the most rows of every level and class, by the numbers of rows that may have a value."""
         out = []
         for k, value in enumerate(classes):
-            every = np.array([self.counts(k, n) for n in self.sizes(k)])
+            every = np.array(self.options(k))
             for i, level in enumerate(self.values):
                 here = ((self.name, equals(level)), (label, equals(value)))
                 least, most = int(every[:, i].min()), int(every[:, i].max())
@@ -160,7 +166,7 @@ def _draft(value: RObject) -> Draft:
         else:
             means += _means(name, found, rows, label, classes)
     laplace = _laplace(columns)
-    columns = [replace(one, laplace=laplace) for one in columns]
+    columns = [replace(one, laplace=laplace, others=LAPLACE) for one in columns]
     gaps = {one.name for one in columns if any(n not in one.sizes(k) for k, n in enumerate(one.rows))}
     each = zip(classes, rows, strict=True)
     counted = Table(
