@@ -6,7 +6,7 @@ import copy
 from pathlib import Path
 
 import recon
-from recon.queries.certificates.certificate_format import with_seal
+from recon.queries.certificates.certificate_format import seal_of
 from recon.queries.certificates.issuing import world_certificate
 
 # Two trees about the same three people; docs/certificates.md checks these proofs by hand.
@@ -27,5 +27,5 @@ print(f"{len(checked.checked) - len(checked.rejected)} of {len(checked.checked)}
 # A forged claim is rejected, even with the forger's own seal on it.
 forged = copy.deepcopy(found["certificate"][0])
 forged["claim"]["profile"]["age"] = "old"
-for attempt in (forged, with_seal(forged)):
+for attempt in (forged, {**forged, "seal": seal_of(forged)}):
     print("forged:", recon.verify([attempt], release).rejected[0].error)

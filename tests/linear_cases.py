@@ -19,10 +19,10 @@ from typing import Any
 import oracle
 import pandas as pd
 import plain_checker
+from extras import with_seal
 from linear_figures import condition, linear_figure, plain
 
 import recon
-from recon.queries.certificates.certificate_format import with_seal
 from recon.queries.certificates.issuing import contradiction_certificate
 
 Release = dict[str, Any]

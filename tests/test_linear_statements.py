@@ -17,11 +17,10 @@ import model_cases
 import oracle
 import oracle_coupled
 import pytest
-from extras import encoded, run
+from extras import encoded, run, with_seal
 from test_certificates import MUTATORS, accepted, case_of, judge, read_back
 
 import recon
-from recon.queries.certificates.certificate_format import with_seal
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.kernel.facts import NumberedStatements
 from solvers.statements.noise.laws import NoiseLaw, per_statement

@@ -34,7 +34,8 @@ def telescoped(matrix: sp.csr_matrix, left: Ints) -> Telescoped | None:
     """
     import scipy.sparse as sp
 
-    found, ways = matrix, sp.identity(matrix.shape[0], np.int64, format="csr")
+    found: Any = matrix
+    ways: Any = sp.identity(matrix.shape[0], np.int64, format="csr")
     while True:
         values, kept, of = ways @ left, *_first_of_each(found)
         if (values != values[kept][of]).any():
@@ -181,7 +182,8 @@ class OpenCounts:
             none, one = np.zeros(len(many), np.int64), sp.identity(len(many), np.int64)
             blocks = [[less[0], None], [-group, one]]
             ways = sp.block_diag((less[2], one), format="csr", dtype=np.int64)
-            less = sp.bmat(blocks, format="csr", dtype=np.int64), np.concatenate([less[1], none]), ways
+            stacked: Any = sp.bmat(blocks, format="csr", dtype=np.int64)
+            less = stacked, np.concatenate([less[1], none]), ways
             left, room = np.concatenate([left, none]), np.concatenate([room, most])
             inside[member] = False
             inside, own = np.concatenate([inside, np.ones(len(many), bool)]), np.concatenate([own, many])

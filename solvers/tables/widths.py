@@ -157,9 +157,11 @@ def _pair_at(d: Distances, total: Ints, around: Ints | None) -> tuple[Ints, Ints
         return (total, around) if _fits(d, total) else (NONE, NONE)
     if not np.array_equal(d.matrix @ total, 2 * d.left):
         return NONE, NONE
+    from scipy.sparse import csr_array
+
     least, most = np.maximum(0, total - d.room), np.minimum(total, d.room)
     step = np.where(d.inside, most - least, 1)
-    scaled, left = d.less[0].multiply(step).tocsr(), d.less[1] - d.less[0] @ least
+    scaled, left = csr_array(d.less[0].multiply(step)), d.less[1] - d.less[0] @ least
     top = np.where(d.inside, most > least, most - least)
     z = _solution(np.zeros(len(total)), [(scaled, left, left)], top, np.ones(len(total), np.int64))
     x = least + step * z if len(z) else NONE
