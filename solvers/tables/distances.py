@@ -181,7 +181,7 @@ class OpenCounts:
             matrix = sp.bmat(blocks, format="csr", dtype=np.int64)
             none, one = np.zeros(len(many), np.int64), sp.identity(len(many), np.int64)
             blocks = [[less[0], None], [-group, one]]
-            ways = sp.block_diag((less[2], one), format="csr", dtype=np.int64)
+            ways = sp.block_diag((less[2], one), format="csr", dtype=np.int64)  # type: ignore[assignment]
             stacked: Any = sp.bmat(blocks, format="csr", dtype=np.int64)
             less = stacked, np.concatenate([less[1], none]), ways
             left, room = np.concatenate([left, none]), np.concatenate([room, most])
