@@ -171,7 +171,7 @@ def _open_counts(release: EncodedRelease, limits: Limits) -> list[UnpublishedCel
                 minimum, maximum, tight = _of_statement(release, b, s, limits)
                 published = None if int(block.high[s]) == UNBOUNDED else int(block.high[s])
                 out.append(
-                    UnpublishedCell(block.source(s), (int(block.low[s]), published), None, (minimum, maximum), tight)
+                    UnpublishedCell(block.source(s), (int(block.low[s]), published), "", (minimum, maximum), tight)
                 )
     return out
 
