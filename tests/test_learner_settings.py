@@ -56,7 +56,7 @@ from recon.learner_rule.chosen_model import (
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
 from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
 from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
-from recon.readers.formats.release.schema import LearnerPart, part_json
+from recon.readers.formats.release.schema import learner_json
 from recon.readers.formats.release.writing import dump, release_json
 from recon.readers.loading.loading import models_of
 from recon.report.wording.headline import provenance_json, provenance_lines
@@ -224,7 +224,7 @@ def test_release_files_hold_settings_exactly(learner):
     model = Tree(Nodes.of(TREE.nodes), "tree", origin=Provenance("", (), learner=learner))
     text = dump(release_json(BITS, [model], None))
     (part,) = json.loads(text)["models"]
-    assert part["learner"] == part_json(learner, LearnerPart)
+    assert part["learner"] == learner_json(learner)
     assert "read_from" not in part
     back = recon.readers.formats.release.reading.parse(text.encode(), "a")
     (found,) = recon.readers.formats.release.reading.to_models(back)

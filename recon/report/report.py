@@ -23,12 +23,10 @@ from recon.queries.leaf_values.wording import audit_lines as leaf_value_lines
 from recon.queries.located.positions import audit_json, audit_lines
 from recon.queries.measures.attribute_bits import curve_points, exposed_groups, exposed_in_all
 from recon.readers.formats.drafts.suggesting import not_assessed_json, not_assessed_lines
-from recon.readers.formats.release.schema import part_json
 from recon.readers.frames.describe import condition_text
 from recon.release.auditing.facts import facts_of
 from recon.release.auditing.findings import AuditFindings
 from recon.report.document.metadata import Context, audited, how
-from recon.report.document.parts import Audited, IntervalCell
 from recon.report.rendering import DIGITS, Sections
 from recon.report.stored_report import AuditReport
 from recon.report.wording.group_report import (
@@ -307,7 +305,7 @@ class Report(Displayed, AuditReport):
         found = found.with_groups("smallest_group", together) if together else found
         return (found if self.context.versions is None else self.context.versions.with_figures(found)).to_json()
 
-    def audited(self) -> Audited:
+    def audited(self) -> dict[str, Any]:
         """Return what was audited: files, hashes, kinds, rows, attributes."""
         return audited(self.findings.release)
 
@@ -365,7 +363,7 @@ class Report(Displayed, AuditReport):
             "not_assessed": not_assessed_json(found.release),
             **count_json(found.release, found.measures, digits),
             "group_disclosure": group_json(found.groups),
-            "interval_cells": [part_json(cell, IntervalCell) for cell in found.intervals.cells],
+            "interval_cells": [cell.to_json() for cell in found.intervals.cells],
             "interval_cells_recovered": found.intervals.recovered,
             "interval_cells_left_out": found.intervals.left_out,
         }

@@ -42,7 +42,6 @@ from recon.report.document.metadata import (
     limits_json,
     plain_json,
 )
-from recon.report.document.parts import Audited
 from recon.report.rendering import DIGITS, Rendered, Sections
 from recon.report.wording.headline import provenance_json, provenance_lines, stored_lines
 from solvers.foundation.errors import ReconError, ReleaseError, Unsupported
@@ -73,7 +72,7 @@ class AuditReport(Rendered):
         """Return the findings in words as titles and lines; one that begins with a blank belongs to the one before."""
 
     @abstractmethod
-    def audited(self) -> Audited:
+    def audited(self) -> dict[str, Any]:
         """Return what was audited: files, hashes, kinds, rows, attributes."""
 
     @property
@@ -92,7 +91,7 @@ class AuditReport(Rendered):
         common = {
             "audit": VERSION,
             "title": self.title,
-            "made": self.context.made,
+            "made": dict(self.context.made),
             "audited": self.audited(),
             "facts": dict(self.facts),
             "assessment": None if told is None else told.to_json(),
@@ -165,7 +164,7 @@ class StoredReport(AuditReport):
         """Return what policies look at: what the files store."""
         return nothing_known(self.inspected, f"worlds were not counted: {self.why}").to_json()
 
-    def audited(self) -> Audited:
+    def audited(self) -> dict[str, Any]:
         """Return what was audited: files, hashes, formats."""
         return audited_files(self.inspected)
 
@@ -309,7 +308,7 @@ class ReleaseFacts(AuditReport):
         """Return what policies look at: groups that were counted; nothing else can be."""
         return open_facts(self.release, self.stored, self.unknown, self.together).to_json()
 
-    def audited(self) -> Audited:
+    def audited(self) -> dict[str, Any]:
         """Return what was audited: files, hashes, kinds, rows, attributes."""
         return audited(self.release)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,14 +39,14 @@ MAX_CELLS = 10_000  # that are asked about
 class UnpublishedCell:
     """A cell whose count was not published: the interval that was, and the one that is left over all worlds.
 
-    `published`: least and greatest count as published (None: no such end). `suppressed`: which rule hid it (None: it
-    was published as an interval, or left open by the number of rows). `feasible`: proved outer bounds on its rows,
-    `tight`: both ends are those of some world.
+    `published`: least and greatest count as published (None: no such end). `suppressed`: which rule hid it ("": it was
+    published as an interval, or left open by the number of rows). `feasible`: proved outer bounds on its rows, `tight`:
+    both ends are those of some world.
     """
 
     name: str
     published: tuple[int | None, int | None]
-    suppressed: str | None
+    suppressed: str
     feasible: tuple[int, int]
     tight: bool
 
@@ -58,6 +59,18 @@ class UnpublishedCell:
     def recovered(self) -> bool:
         """Return whether one count is left."""
         return not self.width
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the cell as an object ready for JSON."""
+        return {
+            "name": self.name,
+            "suppressed": self.suppressed or None,
+            "published": list(self.published),
+            "feasible": list(self.feasible),
+            "width": self.width,
+            "recovered": self.recovered,
+            "tight": self.tight,
+        }
 
 
 @dataclass(frozen=True)
@@ -89,7 +102,7 @@ def interval_cells(release: EncodedRelease, limits: Limits) -> IntervalCells:
     feasible = _ranges(release, conditions, limits) if kept else []
     cells = [
         UnpublishedCell(
-            name, (figure.low, figure.high), figure.suppressed, *_feasible_interval(figure.low, figure.high, ends)
+            name, (figure.low, figure.high), figure.suppressed or "", *_feasible_interval(figure.low, figure.high, ends)
         )
         for (name, figure), ends in zip(kept, feasible, strict=True)
     ]

@@ -10,9 +10,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-from msgspec import Struct
-
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import kinds_of
 from recon.io.console.suggesting import suggestion
@@ -20,7 +17,6 @@ from recon.io.console.version import VERSION as PROGRAM
 from recon.readers.inspection.inspecting import Inspection
 from recon.release.auditing.findings import AuditFindings
 from recon.release.auditing.together import proofs
-from recon.report.document.parts import Audited, CertificateOf, File, How, Made
 from solvers.foundation.limits import CUT, Limits
 
 if TYPE_CHECKING:
@@ -39,12 +35,12 @@ CONVENTIONS = {
 class Context:
     """What stands around the findings of an audit: when and how it was made, and what was asked beside it.
 
-    `made`: see `build_metadata`. `assessment`: the policy's answer (None: there was no policy). `remedies`: what would
-    help, `adds`: what the release adds to earlier ones (None: not asked), `versions`: what it and those of another
-    version of its data say of who left and came (None: there are none). `limits` and `seed` are those of the audit.
+    `made`: see `made`. `assessment`: the policy's answer (None: there was no policy). `remedies`: what would help,
+    `adds`: what the release adds to earlier ones (None: not asked), `versions`: what it and those of another version of
+    its data say of who left and came (None: there are none). `limits` and `seed` are those of the audit.
     """
 
-    made: Made = field(default_factory=lambda: Made(recon=PROGRAM))
+    made: Mapping[str, Any] = field(default_factory=dict)
     assessment: PolicyAssessment | None = None
     remedies: Sequence[Mapping[str, Any]] | None = None
     adds: Mapping[str, Any] | None = None
@@ -53,7 +49,7 @@ class Context:
     versions: VersionComparison | None = None
 
 
-def build_metadata(command: str | None, seconds: float) -> Made:
+def build_metadata(command: str | None, seconds: float) -> dict[str, Any]:
     """Return when, with which version and command a report was made, in how many seconds.
 
     The date is UTC to the second; `SOURCE_DATE_EPOCH` (seconds since 1970) stands in for the clock where it is set, so
@@ -61,8 +57,13 @@ def build_metadata(command: str | None, seconds: float) -> Made:
     """
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
-    date, python = now.strftime("%Y-%m-%dT%H:%M:%SZ"), platform.python_version()
-    return Made(recon=PROGRAM, date=date, command=command, seconds=round(seconds, 3), python=python)
+    return {
+        "recon": PROGRAM,
+        "date": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "command": command,
+        "seconds": round(seconds, 3),
+        "python": platform.python_version(),
+    }
 
 
 def limits_json(limits: Limits) -> dict[str, Any]:
@@ -86,32 +87,41 @@ def limits_line(limits: Limits) -> str:
     return "; ".join((f"limits: {time}, {limits.memory >> 20:,} MB (--memory)", *limits.cut_short()))
 
 
-def audited(release: EncodedRelease) -> Audited:
+def audited(release: EncodedRelease) -> dict[str, Any]:
     """Return what was audited: every file with its hash, the kinds of its models, rows, attributes, the label."""
     files = release.files or ((release.file,) if release.file else ())
     hashes = release.hashes or ((release.sha256,) if len(files) == 1 else (None,) * len(files))
     kinds = list(dict.fromkeys(model.kind.replace("_", " ") for model in release.models))
     formats = list(dict.fromkeys(m.origin.format for m in release.models if m.origin is not None and m.origin.format))
-    kind, form = ", ".join(kinds), ", ".join(formats) or "release file"
-    pairs = zip(files, hashes, strict=False)
-    return Audited(
-        files=[File(file=file, sha256=sha256 or None, kind=kind, format=form) for file, sha256 in pairs],
-        rows=(release.rows.low, release.rows.high),
-        attributes=len(release.domain.all),
-        columns=len(release.domain.attributes),
-        label=None if release.domain.label is None else release.domain.label.name,
-        kinds_of_counts=list(dict.fromkeys(kind for model in release.models for kind in kinds_of(model))),
-    )
+    same = {"kind": ", ".join(kinds), "format": ", ".join(formats) or "release file"}
+    return {
+        "files": [{"file": f, "sha256": h or None, **same} for f, h in zip(files, hashes, strict=False)],
+        "rows": [release.rows.low, release.rows.high],
+        "attributes": len(release.domain.all),
+        "columns": len(release.domain.attributes),
+        "label": None if release.domain.label is None else release.domain.label.name,
+        "kinds_of_counts": list(dict.fromkeys(kind for model in release.models for kind in kinds_of(model))),
+    }
 
 
-def audited_files(found: Sequence[Inspection]) -> Audited:
+def audited_files(found: Sequence[Inspection]) -> dict[str, Any]:
     """Return what was audited where no counts could be read: files with their hashes and formats."""
-    files = [File(file=x.file, sha256=x.sha256 or None, kind="not counted", format=x.format) for x in found]
+    files = [
+        {"file": one.file, "sha256": one.sha256 or None, "kind": "not counted", "format": one.format} for one in found
+    ]
     rows = next((one.rows for one in found if one.rows is not None), None)
-    return Audited(files=files, rows=None if rows is None else (rows, rows))
+    everybody = None if rows is None else [rows, rows]
+    return {
+        "files": files,
+        "rows": everybody,
+        "attributes": None,
+        "columns": None,
+        "label": None,
+        "kinds_of_counts": [],
+    }
 
 
-def how(found: AuditFindings, context: Context) -> How:
+def how(found: AuditFindings, context: Context) -> dict[str, Any]:
     """Return how the figures were computed: conventions, what is exact and by which engine, limits, certificates."""
     m = found.measures
     used = list(dict.fromkeys(("multiset", m.convention)))
@@ -127,30 +137,32 @@ def how(found: AuditFindings, context: Context) -> How:
         numbers.append(["feasible intervals of suppressed cells", "exact" if tight else "bounds", m.counted.engine])
     if found.together is not None:
         numbers += [[what, status, "groups of cells"] for what, status in proofs(found.release, found.together)]
-    trail = (line.partition(": ")[::2] for line in m.counted.trail if not line.startswith(CUT))
-    return How(
-        conventions=[(name, CONVENTIONS[name]) for name in used],
-        numbers=[(what, status, engine or "by hand") for what, status, engine in numbers],
-        engines=[(engine, said) for engine, said in trail],
-        limits=dict(context.limits),
-        seed=context.seed,
-        certificates=_certificates(found),
-        seconds=context.made.seconds,
-    )
+    engines = [list(line.partition(": ")[::2]) for line in m.counted.trail if not line.startswith(CUT)]
+    return {
+        "conventions": [[name, CONVENTIONS[name]] for name in used],
+        "numbers": [[what, status, engine or "by hand"] for what, status, engine in numbers],
+        "engines": engines,
+        "limits": dict(context.limits),
+        "seed": context.seed,
+        "certificates": _certificates(found),
+        "seconds": context.made.get("seconds"),
+    }
 
 
-def _certificates(found: AuditFindings) -> list[CertificateOf]:
+def _certificates(found: AuditFindings) -> list[dict[str, Any]]:
     """Return the certificates in the document: what each is about, its seal, and the command that re-checks it."""
     files = [one for one in (found.release.files or (found.release.file,)) if one]
     command = suggestion("verify", ["RESULT.json", *files])
-    proved = []
+    out = []
     if found.certificate is not None:
-        other = "" if found.measures.status == "unsat" else "other "
-        proved.append((f"there is no {other}possible world", found.certificate.get("seal")))
-    for one in [] if found.profiles is None else found.profiles["rows"]:
+        about = "there is no possible world" if found.measures.status == "unsat" else "there is no other possible world"
+        out.append({"about": about, "certificate": found.certificate.get("seal"), "command": command})
+    rows = [] if found.profiles is None else found.profiles["rows"]
+    for one in rows:
         if one.get("certificate"):
-            proved.append((f"profile {one['position']}: {one['verdict']}", one["certificate"]))
-    return [CertificateOf(about=about, certificate=seal, command=command) for about, seal in proved]
+            about = f"profile {one['position']}: {one['verdict']}"
+            out.append({"about": about, "certificate": one["certificate"], "command": command})
+    return out
 
 
 def confidential(facts: Mapping[str, Any], found: AuditFindings | None) -> str | None:
@@ -181,7 +193,5 @@ def plain_json(value: Any) -> Any:
         return {str(key): plain_json(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return [plain_json(one) for one in value]
-    if isinstance(value, Struct):
-        return plain_json(msgspec.to_builtins(value, enc_hook=lambda one: one.item()))
     value = value.item() if hasattr(value, "item") else value
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -208,8 +208,7 @@ def interval_lines(cells: IntervalCells) -> list[str]:
     for one in sorted(cells.cells, key=lambda one: one.width)[:LISTED]:
         low, high = one.published
         text = f"{low or 0:,} or more" if high is None else f"{low or 0:,} to {high:,}"
-        if (low, high) == (None, None):
-            text = "nothing" if one.suppressed is None else f"nothing ({one.suppressed} suppression)"
+        text = f"nothing ({one.suppressed} suppression)" if (low, high) == (None, None) else text
         minimum, maximum = one.feasible
         left = f"RECOVERED: {_rows_text(minimum)} in every world"
         if not one.recovered:

@@ -505,10 +505,8 @@ def to_learner(part: LearnerPart, kind: str, place: str) -> Learner:
     return Learner(**given, source=SOURCE)
 
 
-def part_json(value: object, kind: type[Struct]) -> dict[str, Any]:
-    """Return a value as a part of a document whose fields it has by name: what stands in JSON, as `kind` publishes it.
-
-    Raises what `msgspec` does where a field is not of its type. Cost: linear.
-    """
-    found: dict[str, Any] = msgspec.to_builtins(msgspec.convert(value, kind, from_attributes=True))
-    return found
+def learner_json(learner: Learner) -> dict[str, Any]:
+    """Return the settings as they stand in a file: the name, and what is not at its default."""
+    shown = (f for f in fields(Learner) if f.name not in {"name", "source"})
+    found = {f.name: getattr(learner, f.name) for f in shown if getattr(learner, f.name) != f.default}
+    return {"name": learner.name, **found}

@@ -48,13 +48,10 @@ from recon.readers.formats.release.schema import (
     BoostedNodePart,
     BoostedTreePart,
     BoostingPart,
-    GradientsPart,
-    LearnerPart,
     LedgerPart,
     NoisePart,
     SumPart,
-    UnusedPart,
-    part_json,
+    learner_json,
 )
 from solvers.foundation.displayed import json_shown
 from solvers.foundation.errors import ReleaseError
@@ -249,7 +246,7 @@ def _figure(one: SumPart, place: str) -> tuple[float, ...]:
 
 def _boosting_json(model: Boosting, nodes: Sequence[list[dict[str, Any]]]) -> dict[str, Any]:
     """Return what stands in a file of a boosted model; `nodes`: those of each tree, with their counts."""
-    out: dict[str, Any] = {"gradients": part_json(model.gradients, GradientsPart), "start": list(model.start)}
+    out: dict[str, Any] = {"gradients": _gradients_json(model.gradients), "start": list(model.start)}
     if model.base != model.start:
         out["base"] = list(model.base)
     if model.labels:
@@ -259,6 +256,11 @@ def _boosting_json(model: Boosting, nodes: Sequence[list[dict[str, Any]]]) -> di
         for tree, sums, one in zip(model.trees, model.sums, nodes, strict=True)
     ]
     return out
+
+
+def _gradients_json(law: Gradients) -> dict[str, Any]:
+    """Return how gradients are computed as it stands in a file: the loss, and what is not at its default."""
+    return {f.name: value for f in fields(law) if (value := getattr(law, f.name)) != f.default}
 
 
 def _with_sums(tree: Tree, sums: TreeSums, nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -420,6 +422,12 @@ def _linear_json(linear: LinearFigure) -> dict[str, Any]:
     return {"linear": terms, **{word: _exact_json(number) for word, number in numbers.items() if number is not None}}
 
 
+def _unused_json(unused: UnusedPublication) -> dict[str, Any]:
+    """Return figures that no statement carries as they stand in a file."""
+    labels = {"labels": True} if unused.labels else {}
+    return {"what": unused.what, "why": unused.why, **labels, **({"about": unused.about} if unused.about else {})}
+
+
 def left_out(origin: Provenance) -> list[UnusedPublication]:
     """Return what a release file says that it leaves out: what no statement carries, and figures of single columns."""
     sources = dict.fromkeys(one.source for one in origin.columns)
@@ -438,9 +446,9 @@ def _model_json(model: AnyModel) -> dict[str, Any]:
         if found.format:
             out["read_from"] = {"format": found.format, "counts": list(found.counts), "notes": list(found.notes)}
         if found.format or found.unused:
-            out["unused"] = [part_json(one, UnusedPart) for one in left_out(found)]
+            out["unused"] = [_unused_json(one) for one in left_out(found)]
         if found.learner is not None and model.mergeable:
-            out["learner"] = part_json(found.learner, LearnerPart)
+            out["learner"] = learner_json(found.learner)
     if model.noise is not None:
         out["noise"] = noise_json(model.noise)
     return {**out, **_own_json(model)}
