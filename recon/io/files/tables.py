@@ -311,7 +311,7 @@ def counts_rows(name: str, cells: list[str]) -> bool:
 
 def without_row_numbers(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a frame without a first column that only counts the rows, from 0 or 1; `attrs` then have a note."""
-    if len(frame.columns) < 2 or len(frame) < 2:
+    if len(frame.columns) < 2 or len(frame) < 2 or str(frame.columns[0]) not in NUMBERED:
         return frame
     if not counts_rows(str(frame.columns[0]), list(map(str, frame.iloc[:, 0].tolist()))):
         return frame

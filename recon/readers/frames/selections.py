@@ -321,7 +321,11 @@ def _whole_numbers(column: pd.Series[Any], attribute: AnyAttribute, text: bool) 
 
 def distinct_cells(frame: pd.DataFrame, i: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """Return a code per row (-1: missing) and the distinct cells; `ReleaseError` for lists and tests."""
-    cells = frame.iloc[:, i].to_numpy(dtype=object)
+    column = frame.iloc[:, i]
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":  # no object per row
+        codes, values = pd.factorize(column.to_numpy(), use_na_sentinel=True)
+        return codes, values.astype(object)
+    cells = column.to_numpy(dtype=object)
     try:
         codes, values = pd.factorize(cells, use_na_sentinel=True)
     except TypeError:
