@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import recon
@@ -151,3 +152,15 @@ def test_a_threshold_beyond_floats_is_no_internal_error(tmp_path, run):
     tree = Path(__file__).parent / "golden" / "tree_classes.json"
     said = run("audit", tree, "--policy", policy, "--remedies", code=1)
     assert "10^400" in said.stdout
+
+
+@pytest.mark.parametrize("command", ["audit", "certify"])
+def test_millions_of_profiles_are_refused_before_memory_is_taken(tmp_path, run, command):
+    """A Parquet file of some kilobytes with 1.5 million profiles: one sentence, not 700 MB under --memory 512M."""
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "people.parquet"
+    pd.DataFrame({"smoker": np.zeros(1_500_000, dtype=np.int8)}).to_parquet(path)
+    release = Path(__file__).parents[1] / "examples" / "releases" / "two_trees.json"
+    said = run(command, release, "--profiles", path, "--memory", "512M", code=3)
+    assert "1,500,000 profiles" in said.stderr
+    assert "needs more than the 512 MB of memory allowed (--memory)" in said.stderr

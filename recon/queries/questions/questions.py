@@ -15,6 +15,7 @@ from encoders.domain.cuts import narrow
 from encoders.domain.domain import GUESSED
 from encoders.domain.values import MISSING, Categorical, Continuous, Value, intersection
 from encoders.encode.encoder import EncodedRelease
+from recon.io.files.opening import current
 from recon.queries.answers.counting import convention_of, tables_of
 from recon.queries.answers.exact import Profiles, as_frame, certify_exact, maximum_rows, select_with, settled_only
 from recon.queries.answers.undecided import decide, leave_one_out, share, why_open
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from recon.queries.tables.tables import Tables
 
 
+VERDICT = 400  # bytes of a profile with its verdict
 VALUE_BYTES = 56  # of a world: an index, the value, and copies on the way into the table and its text, measured
 PROGRESS_STEP = 64  # worlds between two lines of progress
 NAMES_SHOWN = 3
@@ -284,6 +286,9 @@ def certify(
     frame, notes = named_like(as_frame(profiles), release.domain, label)
     frame = with_rows_of(release, frame, of)
     chosen = convention_of(release, convention)
+
+    with current().lent():  # verdicts stand beside the profiles while all are worked out
+        current().bytes(VERDICT * len(frame), f"asking about {len(frame):,} profiles at once")
 
     def answer(inside: pd.DataFrame) -> pd.DataFrame:
         if release.noisy:

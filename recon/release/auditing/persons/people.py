@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from encoders.encode.encoder import EncodedRelease
+from recon.io.files.opening import current
 from recon.queries.certificates.certificate_format import Json, sharing_steps
 from recon.queries.certificates.issuing import profiles_json
 from recon.queries.questions.line_proofs import line_proofs
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PLACES = 100  # positions that are listed of every verdict, however many there are of graver ones
+PROFILE = 1_000  # bytes of one with its verdict, before the most exposed are listed
 LISTED = 10_000  # people in one report, the gravest verdicts first
 GRAVITY = ("certain", "unknown", "possible", "outside", "impossible")
 OWN_NAMES = ("name", "id")  # columns by which an officer knows people; no attribute of the model
@@ -48,11 +50,13 @@ def people(
     no part of their profile. `show_rows`: with names, `profile_values`, and in `certificates` the certificates, so that
     `recon verify` can re-check the document; they repeat the profiles, so without it only seals are given.
     `label`: the profiles' name for the domain's label. Nothing is drawn at random: `seed` changes no figure.
-    Raises `ReleaseError` for unknown columns. Cost: that of `recon.certify`.
+    Raises `ReleaseError` for unknown columns, and where so many profiles need more memory than is allowed.
+    Cost: that of `recon.certify`.
     """
     limits = limits or Limits()
     asked, own = without_names(profiles, release)  # before columns are taken in order
     asked = named_like(asked, release.domain, label)[0]
+    current().bytes(PROFILE * len(asked), f"an audit of {len(asked):,} profiles with a line each")
     found = certify(release, asked, limits=limits)
     lines: list[Json] = [dict(zip(found.columns, one, strict=True)) for one in found.itertuples(index=False, name=None)]
     prior = found["prior"].tolist() if "prior" in found else [None] * len(lines)
