@@ -205,8 +205,9 @@ def test_the_chain_answers_where_cells_are_too_many():
         profiles = [random_profile(rng, release, truth) for _ in range(3)]
         query = Decide(select_frame(got, as_frame(profiles)), "ordered")
         found = ask(fresh(got), query, DecideAnswer, Limits(cells=FEW))
-        assert found.engine == "columns"
-        assert any(f"more than {FEW} live cells" in line for line in found.trail)
+        assert found.engine in {"columns", "assignments"}  # the second where a table tells the rows apart
+        if found.engine == "columns":
+            assert any(f"more than {FEW} live cells" in line for line in found.trail)
         for i, profile in enumerate(profiles):
             expected = oracle.membership(release, profile, "ordered")
             assert found.low[i] <= expected["min_count"], (release, profile)

@@ -320,7 +320,7 @@ def test_the_examples_of_the_documentation_are_read():
     assert encoded(whole).rows.low == 4
     more = [{"name": "sex", "values": ["F", "M"]}, {"name": "income", "min": 0, "max": 10**6}]
     domain = {**whole["domain"], "attributes": whole["domain"]["attributes"] + more}
-    assert [model["kind"] for model in models] == ["rule_set", "forest", "forest", "boosting", "table"]
+    assert [model["kind"] for model in models] == ["rule_set", "forest", "forest", "boosting", "table", "table"]
     for model in models:
         assert encoded(release_of(model, domain=domain)).statements.blocks
     part = msgspec.convert(areas, TablesPart)

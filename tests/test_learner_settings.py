@@ -45,7 +45,6 @@ from recon.learner_rule.chosen_model import (
     chosen_list,
     chosen_tree,
     columns_of,
-    depths,
     exact_refusals,
     greedy_rule,
     learner_of,
@@ -504,7 +503,7 @@ def test_fitted_trees_keep_their_limits_and_open_leaves_have_no_split(options, s
     if options["max_leaf_nodes"] is None and not options["ccp_alpha"]:  # all others were stopped, or are pure
         large = np.maximum(options["min_samples_split"], 2 * least_rows(found.origin.learner, rows))
         for node in np.flatnonzero(~inner & ~tree.open_leaf & (stored.impurity > 0)):
-            assert stored.n_node_samples[node] < large or depths(tree)[node] == options["max_depth"]
+            assert stored.n_node_samples[node] < large or tree.links.depths[node] == options["max_depth"]
 
 
 def recon_bits(columns):

@@ -30,7 +30,7 @@ Line = dict[str, Any]
 Spec = dict[str, Any]
 Frames = Mapping[str, pd.DataFrame]
 SHARED = ("x", "y", "x_scale", "y_scale", "unit")  # of a panel, as drawing has them
-LIMITS_OF_SPACE = ((re.compile(r"\s+([,;)]|[.:](?=\s|$))"), r"\1"), (re.compile(r"\(\s+"), "("))
+LIMITS_OF_SPACE = ((re.compile(r"(?<!\s)\s+([,;)]|[.:](?=\s|$))"), r"\1"), (re.compile(r"\(\s+"), "("))
 
 
 class Declaration:

@@ -57,6 +57,6 @@ class LocalSearchEngine(Engine):
         seed = query.seed if isinstance(query, MostLikely) else 0
         rows = known_rows(release, seed, share)
         if isinstance(query, Count):
-            return world_bounds(release, query.convention, rows, "", limits)
+            return world_bounds(release, query.convention, rows, "", limits, True)
         note = MANY if release.domain.relative else NOTE
         return WorldsAnswer("exact", worlds=iter([world_of(release, rows, RandomSource(seed), note)]))

@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,9 +37,6 @@ from solvers.programs.cell_model import CellModel
 from solvers.programs.cpsat import FOUND, run, state
 from solvers.programs.linear_program import CellProgram, LinearProgram, by_column
 from solvers.statements.release import UNBOUNDED, Release
-
-if TYPE_CHECKING:
-    pass
 
 CHOOSING_COSTS = 1_000
 FREED = (2, 6, 20, 60)  # boxes that are chosen anew in whole numbers beside those that the program splits

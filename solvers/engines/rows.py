@@ -56,7 +56,7 @@ class RowsEngine(Engine):
         if status == "none":
             return refuted(query)
         if isinstance(query, Count):
-            return world_bounds(release, query.convention, rows, note, limits)
+            return world_bounds(release, query.convention, rows, note, limits, status == "found")
         if rows is None:
             return Answer("unknown", trail=(note,))
         return WorldsAnswer("exact", worlds=iter([world_of(release, rows, RandomSource(seed), NOTE)]))

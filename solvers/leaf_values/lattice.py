@@ -16,7 +16,7 @@ import contextlib
 import importlib.util
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +25,6 @@ from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, insta
 from solvers.foundation.limits import Limits
 from solvers.foundation.native.processes import run
 from solvers.leaf_values.combining import TINY, UNIT, IntegerStatements
-
-if TYPE_CHECKING:
-    pass
 
 Floats = NDArray[np.float64]
 MAX_LATTICE_COLUMNS = 400  # columns

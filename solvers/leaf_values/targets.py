@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -31,9 +31,6 @@ from solvers.statements.gradients.boosted import Boosted
 from solvers.statements.questions.answers import Status, TargetsAnswer
 from solvers.statements.questions.query import Targets
 from solvers.statements.release import ANY_LABEL, Partition, Release
-
-if TYPE_CHECKING:
-    pass
 
 POINT = 90  # binary digits behind the point of scores and targets, in exact sums
 ROUNDS = 6  # with the same weights, each with the intervals of the one before

@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -42,9 +42,6 @@ from solvers.statements.observations import StatementIndex
 from solvers.statements.questions.answers import Answer, WorldsAnswer
 from solvers.statements.questions.query import MostLikely
 from solvers.statements.release import Release, RowWorld
-
-if TYPE_CHECKING:
-    pass
 
 ENTRIES = 4_000_000  # of coefficients that a program over rows takes
 DIGITS = 20  # binary digits of a figure's half width in a program

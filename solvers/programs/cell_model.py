@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,6 @@ from solvers.foundation.errors import EngineError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.branches import HistogramBranch
 from solvers.programs.cpsat import CellVariables, refuse, rounded_bound, run, solutions
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,7 @@ from solvers.tables.atoms import Ints, LiveCounts, Rows, propagated
 from solvers.tables.distances import SCALE, Distances, OpenCounts, bound_of, distance, linear_program, total_of
 from solvers.tables.solving import MAX_COMPONENT, AreaWithin, SolvedArea
 
-if TYPE_CHECKING:
-    pass
-
-SECONDS = 5.0  # of a search for data sets
+NODES = 500  # of a search for data sets
 WORK = 0.5  # of CP-SAT, in its own unit
 MAX_SEARCHED = MAX_PAIRED = 250  # counts of a search for bounds, for pairs
 BEGINNINGS, TURNS = 12, 8  # of pairs that are found in turns
@@ -125,12 +122,12 @@ def _searched(d: Distances, high: int, around: Ints | None) -> int:
 
 
 def _solution(cost: Any, rows: list[Any], top: Any, kinds: Any, least: Any = 0) -> NDArray[np.int64]:
-    """Return a whole solution that HiGHS finds in so many seconds, rounded; empty where it finds none."""
+    """Return a whole solution that HiGHS finds within so many nodes, rounded; empty where it finds none."""
     from scipy.optimize import Bounds, LinearConstraint, milp
 
     limits = [LinearConstraint(*row) for row in rows]
     found = milp(cost, constraints=limits, bounds=Bounds(least, top), integrality=kinds,
-                 options={"time_limit": SECONDS})  # fmt: skip
+                 options={"node_limit": NODES})  # fmt: skip
     return NONE if found.x is None else np.rint(found.x).astype(np.int64)
 
 

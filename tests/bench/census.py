@@ -231,6 +231,8 @@ JOBS = {
     "alone, 1 x 100": Job(synthetic, (1, False)),
     "tables of tracts, 1 x 100": Job(synthetic, (1, True), quick=False),
     "tables of tracts, 4 x 100": Job(synthetic, (4, True), quick=False),
+    "alone, 100 x 100": Job(synthetic, (100, False), quick=False),
+    "tables of tracts, 100 x 100": Job(synthetic, (100, True), quick=False),
     **{
         f"formulation {name}": Job(formulation, (name,), quick=name != "200 people")
         for name in ("b", "c", "200 people")

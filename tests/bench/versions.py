@@ -86,7 +86,7 @@ def pairs(name: str, file: str, rows: int | None, learner: Callable[[], Any], ti
             work,
             FIT,
             beside,
-            more={"kept": f"{kept} of {times}", "found": found, "exact": f"{exact} of {times}"},
+            more={"kept": kept, "found": found, "exact": exact},
             less={"candidates": statistics.median(candidates)},
             said={"people": removed * times, "most candidates": max(candidates), "slowest": round(max(asked), 2),
                   "mean attributes sure": round(sure / times, 1)},
@@ -132,7 +132,7 @@ def placed_pairs(name: str, rows: int, trees: int, times: int) -> list[Line]:
             Spent(statistics.median(asked), sum(asked), times, now, peak, None),
             FIT,
             Spent(statistics.median(fits), sum(fits), times, now, now, None),
-            more={"possible": f"{hits} of {times}", "one position": single, "person known": known,
+            more={"possible": hits, "one position": single, "person known": known,
                   "share of the others known": round(statistics.mean(kept), 3)},
             said={"by the earlier file alone": round(statistics.mean(alone), 3), "slowest": round(max(asked), 2)},
         )

@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,9 +37,6 @@ from solvers.programs.cpsat import FOUND, rounded_bound
 from solvers.programs.linear_program import Relaxation
 from solvers.statements.boxes import Box, Region
 from solvers.statements.release import UNBOUNDED, Partition, Release
-
-if TYPE_CHECKING:
-    pass
 
 WORLDS = 8  # asked for
 PINNED_STARTS = 1  # vertices whose cells are enough for a world, before each

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import ceil, floor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -27,9 +27,6 @@ from solvers.programs.cell_model import CellModel
 from solvers.programs.cpsat import state
 from solvers.statements.gradients.boosted import Boosted
 from solvers.statements.release import UNBOUNDED, Partition
-
-if TYPE_CHECKING:
-    pass
 
 MAX_OPEN_CELLS = 200  # open cells: a lattice of more takes too long
 PROGRAMS = 80  # linear programs of one search, the first of them towards random vertices

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -36,9 +35,6 @@ from solvers.statements.boxes import Box, spans
 from solvers.statements.meetings import WORD, Meetings, Words
 from solvers.statements.release import UNPUBLISHED
 from solvers.statements.row_problem import RowProblem
-
-if TYPE_CHECKING:
-    pass
 
 FIRST, LONGER = 100, 1.3  # contradictions before the first restart, and by how much more before every next one
 

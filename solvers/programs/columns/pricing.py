@@ -21,7 +21,7 @@ import copy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise, product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,9 +36,6 @@ from solvers.programs.row_model import RowLiterals
 from solvers.statements.boxes import Box, Boxes
 from solvers.statements.observations import StatementIndex
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Partition, Release, Statement
-
-if TYPE_CHECKING:
-    pass
 
 LARGEST = 1 << 20  # statements with larger coefficients are left out, which only loosens
 EVERYWHERE, UNLIMITED = Box(), Limits()

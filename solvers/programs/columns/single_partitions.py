@@ -96,9 +96,12 @@ def world_of(release: Release, rows: NDArray[np.int64], random: RandomSource, no
 
 
 def world_bounds(
-    release: Release, convention: Convention, rows: NDArray[np.int64] | None, note: str, limits: Limits
+    release: Release, convention: Convention, rows: NDArray[np.int64] | None, note: str, limits: Limits, found: bool
 ) -> CountAnswer:
-    """Return bounds on log2 of the number of worlds: no more than any partition alone allows, no less than one."""
+    """Return bounds on log2 of the number of worlds: no more than any partition alone allows.
+
+    No less than one where one was `found`, and than the orders of its rows where they are known.
+    """
     n = release.rows.low
     upper = n * math.log2(max(1, Space.of(release, limits).size))
     for done, one in enumerate(partition_releases(release)):
@@ -109,9 +112,11 @@ def world_bounds(
     if upper == -math.inf:  # a partition counts rows where none can be
         return CountAnswer("unsat", convention=convention)
     lower = -math.inf
-    if rows is not None and not release.coarse:
+    if found and not release.coarse:
         lower = 0.0
-        if convention == "ordered":  # the orders of one dataset of distinct rows, or of equal ones where they must be
+        if (
+            rows is not None and convention == "ordered"
+        ):  # the orders of one dataset of distinct rows, or of equal ones where they must be
             groups = Counter(map(tuple, rows.tolist()))
             lower = log2_multinomial(list(groups.values()))
     return CountAnswer(

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,6 @@ from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.limits import Limits
 from solvers.programs.concave.terms import ConcaveTerm, Gains, binding
 from solvers.statements.release import UNBOUNDED
-
-if TYPE_CHECKING:
-    pass
 
 REACH = 100  # counts on both sides of the present one whose values are kept
 CANDIDATES = 8_000  # cells that rows may move to: those worth most by the relaxation

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +19,6 @@ from solvers.foundation.limits import Limits
 from solvers.programs.cell_model import CellModel
 from solvers.programs.concave.terms import ConcaveTerm
 from solvers.programs.cpsat import refuse, run
-
-if TYPE_CHECKING:
-    pass
 
 GAP = 1e-4  # nats between a histogram and the bound that count as proved
 FINE = 100_000  # units of the objective per nat and per noisy statement

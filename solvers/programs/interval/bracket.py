@@ -20,7 +20,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,9 +39,6 @@ from solvers.programs.interval.lagrangian_dual import DualProblem, Mixture, Tabl
 from solvers.programs.interval.neighbourhoods import Blocks, HistogramNeighbourhood, log2_ratio, moves_of
 from solvers.programs.linear_program import by_column, whole_point, whole_program
 from solvers.statements.questions.query import Convention
-
-if TYPE_CHECKING:
-    pass
 
 UNIT = 1_000  # a nat in the objective
 CHORDS = 14  # breakpoints per cell

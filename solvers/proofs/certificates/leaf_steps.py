@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,9 +33,6 @@ from solvers.kernel.leaf_values.cutting import LeafCells
 from solvers.kernel.leaf_values.replay import UNITS, LeafValueReplay, ProvedSum
 from solvers.statements.boxes import Box
 from solvers.statements.gradients.enclosed import BITS
-
-if TYPE_CHECKING:
-    pass
 
 FEW_MULTIPLIERS = 4  # multipliers of a form that is cheap to keep
 ROUND = 0.2  # of what a sum leaves, given up for multipliers of fewer digits

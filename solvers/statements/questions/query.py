@@ -71,8 +71,8 @@ class Query:
     def example(cls, convention: Convention) -> Self:
         """Return a question of the kind about nothing in particular: engines refuse kinds and conventions."""
         blank = {"Selections": NOTHING, "NDArray[np.int64]": NO_SUMS, "Convention": convention, "int": 1, "bool": True}
-        asked = (f for f in fields(cls) if f.default is MISSING or f.type == "Convention")
-        return cls(**{f.name: blank[f.type] for f in asked})  # type: ignore[arg-type, index]
+        asked = (f for f in fields(cls) if f.default is MISSING or f.type == "Convention")  # type: ignore[arg-type]
+        return cls(**{f.name: blank[f.type] for f in asked})  # type: ignore[index]
 
 
 NOTHING = Selections(np.zeros((0, 0), dtype=np.int32), ())

@@ -9,17 +9,12 @@ Source: Régin, "Generalized arc consistency for global cardinality constraint",
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from solvers.foundation.array_types import Bits, Ints
 from solvers.kernel.claims import Hall, Removal
 from solvers.positions.assignments.propagation.tables import DomainState, ProblemTables
 from solvers.positions.assignments.propagation.vectorised import bounds, of_tree, store_domains
-
-if TYPE_CHECKING:
-    pass
 
 
 def flow(tables: ProblemTables, state: DomainState, t: int) -> tuple[list[Removal], bool]:

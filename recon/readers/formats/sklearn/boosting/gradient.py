@@ -42,7 +42,7 @@ log loss, (Q + H)² = A² <= n Q by Cauchy and Schwarz.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,9 +62,6 @@ from recon.readers.formats.sklearn.boosting.draft import (
 from recon.readers.formats.sklearn.trees.arrays import TreeArrays
 from recon.readers.stored.objects.things import Thing
 from solvers.statements.gradients.boosted import Gradients
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, eq=False)
