@@ -205,6 +205,7 @@ def _quantiles(found: Sequence[dict[str, float]]) -> dict[str, Any]:
         values = np.array([one[name] for one in found])
         known = values[~np.isnan(values)]
         for q in QUANTILES:
-            out[f"{name}_q{round(100 * q)}"] = float(np.quantile(known, q)) if len(known) else math.nan
+            with np.errstate(invalid="ignore"):  # between two infinite ones lies none
+                out[f"{name}_q{round(100 * q)}"] = float(np.quantile(known, q)) if len(known) else math.nan
     out["empty_sets"] = sum(math.isnan(one["nearest"]) for one in found)
     return out
