@@ -45,6 +45,10 @@ def term_cuts(domain: Domain, terms: Iterable[LinearTerm]) -> dict[int, set[Posi
     return out
 
 
+WeightedTerm = tuple[Fraction, Region, tuple[tuple[int, tuple[int, ...]], ...]]  # times, where, numbers by attribute
+Weighted = list[WeightedTerm]
+
+
 @dataclass(frozen=True, eq=False)
 class _Product:
     """Rows of a region add `times` the product of numbers: per attribute the least and the greatest of each part."""
@@ -58,15 +62,15 @@ class _Product:
         """Return whether some part holds several numbers."""
         return any(least != greatest for _, least, greatest in self.factors)
 
-    def end(self, greatest: bool, source: str) -> tuple[Fraction, tuple[tuple[int, tuple[int, ...]], ...]]:
-        """Return `times` and factors that are at most (or at least) what rows add."""
+    def end(self, greatest: bool, source: str) -> WeightedTerm:
+        """Return `times`, the region, and factors that are at most (or at least) what rows add."""
         upper = greatest == (self.times > 0)
         if not self.coarse:
-            return self.times, tuple((k, least) for k, least, _ in self.factors)
+            return self.times, self.region, tuple((k, least) for k, least, _ in self.factors)
         if len(self.factors) > 1 and any(min(least) < 0 for _, least, _ in self.factors):
             message = f"a product of attributes, one of more than {MAX_VALUES:,} values and one with negative numbers"
             raise Unsupported(f"{source}: {message}, is not encoded")
-        return self.times, tuple((k, high if upper else low) for k, low, high in self.factors)
+        return self.times, self.region, tuple((k, high if upper else low) for k, low, high in self.factors)
 
 
 def _products(
@@ -106,12 +110,9 @@ def _multiplied(several: Sequence[PartNumbers], mask: int) -> tuple[list[int], l
     return least, greatest
 
 
-Weighted = list[tuple[Fraction, Region, tuple[tuple[int, tuple[int, ...]], ...]]]
-
-
 def _added_up(every: Weighted) -> Weighted:
     """Return terms of which those over the same region and attribute (or numbers) are one; none that adds nothing."""
-    found: dict[object, tuple[Fraction, Region, tuple[tuple[int, tuple[int, ...]], ...]]] = {}
+    found: dict[object, WeightedTerm] = {}
     for times, region, factors in every:
         key = (region, tuple(k for k, _ in factors) if len(factors) == 1 else factors)
         if key in found and len(factors) == 1:
@@ -180,10 +181,7 @@ def linear_statements(
     numbers: dict[str, PartNumbers] = {}
     products = [p for term in figure.terms for p in _products(term, cut, resolved, numbers, source)]
     coarse = any(p.coarse for p in products)
-    ends = [
-        _added_up([(*p.end(up, source)[:1], p.region, p.end(up, source)[1]) for p in products])
-        for up in ((False, True) if coarse else (True,))
-    ]
+    ends = [_added_up([p.end(up, source) for p in products]) for up in ((False, True) if coarse else (True,))]
     most = max(1, rows.high or 1)
     largest = max(map(_largest, ends))
     if largest / _unit_of(ends[-1]) * most >= ROUNDED_FROM and largest:
@@ -224,7 +222,7 @@ def noisy_sum(
         raise Unsupported(
             f"{source}: noise on sums of an attribute with more than {MAX_VALUES:,} values is not encoded"
         )
-    every = _added_up([(*p.end(True, source)[:1], p.region, p.end(True, source)[1]) for p in products])
+    every = _added_up([p.end(True, source) for p in products])
     unit = _unit_of(every)
     if whole and unit.denominator != 1:
         raise Unsupported(f"{source}: its noise is whole, and its coefficients are not")

@@ -139,8 +139,6 @@ def _by_slots(release: Release, state: Assigned, query: Query, limits: Limits) -
         return WorldsAnswer("exact", worlds=iter([replace(world, unique=True if alone else None)]))
     if not alone:
         raise Unsupported(SEVERAL)
-    if isinstance(query, Decide):
-        return decide_placed(release, state, query, limits)
     if isinstance(query, Count):
         return _orders(query.convention, parts)
     raise unanswered(query, AssignmentsEngine.name)

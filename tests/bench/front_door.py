@@ -12,40 +12,29 @@ processor's seconds of both; the baseline is loading the program (`recon --versi
 from __future__ import annotations
 
 import json
-import os
 import pickle
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from harness import ROOT, Job, Line, main
+from harness import ROOT, Job, Line, main, outcome
 from records import Spent
 
 POLICY = ("--policy", "preset:minimum-cell-10")
 
 
-def spent(*commands: list[str]) -> tuple[Spent, str]:
+def together(*commands: list[str]) -> tuple[Spent, str]:
     """Return what some commands take together, and the verdict that the last one prints as JSON."""
-    cpu, peak, clock, text = 0.0, 0, time.perf_counter(), ""
-    for words in commands:
-        with tempfile.TemporaryFile() as out:
-            process = subprocess.Popen([sys.executable, "-m", "recon", *words], stdout=out, stderr=subprocess.DEVNULL,
-                                       env={**os.environ, "PYTHONPATH": str(ROOT)})  # fmt: skip
-            _, status, used = os.wait4(process.pid, 0)
-            out.seek(0)
-            text = out.read().decode()
-        cpu, peak = cpu + used.ru_utime + used.ru_stime, max(peak, used.ru_maxrss >> 10)
-        process.returncode = os.waitstatus_to_exitcode(status)
+    runs = [outcome(words) for words in commands]
+    code, text = runs[-1].found
     try:
         found: Any = json.loads(text)
         verdict = str((found[0] if isinstance(found, list) else found).get("verdict"))
     except (ValueError, AttributeError, IndexError):
-        verdict = f"none, exit code {process.returncode}"
-    return Spent(cpu, time.perf_counter() - clock, 1, 0, peak), verdict
+        verdict = f"none, exit code {code}"
+    cpu, wall = sum(one.cpu for one in runs), sum(one.wall for one in runs)
+    return Spent(cpu, wall, 1, 0, max(one.peak for one in runs)), verdict
 
 
 def fitted(folder: Path, make: Callable[[], Any]) -> tuple[str, str]:
@@ -103,8 +92,8 @@ def versions_path(name: str) -> list[Line]:
 
 def line(name: str, look: list[str], gate: list[str]) -> Line:
     """Return what two commands take beside loading the program twice, and the verdict."""
-    base, _ = spent(["--version"], ["--version"])
-    work, verdict = spent(look, [*gate, *POLICY, "--json"])
+    base, _ = together(["--version"], ["--version"])
+    work, verdict = together(look, [*gate, *POLICY, "--json"])
     settled = verdict in {"release", "do not release", "release with changes"}
     return Line(name, work, "recon --version, twice", base, {"verdict in 180 s": int(settled and work.cpu <= 180)}, {},
                 {}, {"verdict": verdict})  # fmt: skip

@@ -13,16 +13,13 @@ scikit-learn and the data folder (RECON_DATA). What a line says: harness.py.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 import tempfile
-import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
-from harness import ROOT, Job, Line, main
+from harness import ROOT, Job, Line, main, outcome
 from records import Spent
 
 sys.path[:0] = [str(ROOT / "tests")]
@@ -34,27 +31,12 @@ WALL = 90.0  # what the gate is given, on a machine that others use too
 RIGHT = ROOT / "tests" / "golden" / "honest" / "verdicts.json"
 
 
-def spent(arguments: list[str]) -> Spent:
-    """Return what a command takes; its result is its exit code and what it prints."""
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with tempfile.TemporaryFile() as out:
-        clock = time.perf_counter()
-        process = subprocess.Popen([sys.executable, "-m", "recon", *arguments], env=env, stdout=out,
-                                   stderr=subprocess.DEVNULL)  # fmt: skip
-        _, status, used = os.wait4(process.pid, 0)
-        wall = time.perf_counter() - clock
-        out.seek(0)
-        text = out.read().decode()
-    cpu = used.ru_utime + used.ru_stime
-    return Spent(cpu, wall, 1, 0, used.ru_maxrss >> 10, (os.waitstatus_to_exitcode(status), text))
-
-
 def judged(model: honest_models.Honest, folder: Path) -> tuple[Spent, str, dict[str, str]]:
     """Return what the gate takes, its verdict, and the sentence of every check that is not met."""
     junit = folder / "out.xml"
     junit.unlink(missing_ok=True)
     domain = [] if model.domain is None else ["--domain", str(model.domain)]
-    work = spent(["gate", *map(str, model.files), *domain, "--policy", str(folder / "policy.toml"), "--json",
+    work = outcome(["gate", *map(str, model.files), *domain, "--policy", str(folder / "policy.toml"), "--json",
                   "--junit", str(junit), "--time", str(WALL), "--quiet"])  # fmt: skip
     try:
         (found,) = json.loads(work.found[1])
@@ -74,7 +56,7 @@ def gates(sort: str) -> list[Line]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for model in honest_models.built(folder, sort):
-            beside = spent(["inspect", *map(str, model.files)])
+            beside = outcome(["inspect", *map(str, model.files)])
             work, verdict, why = judged(model, folder)
             known = right.get(model.name, {}).get("verdict", "open")
             settled = verdict in ("release", "do not release", "release with changes")

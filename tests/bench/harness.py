@@ -119,25 +119,43 @@ def unsettled(wall: list[float]) -> bool:
 
 ASIDE = """import json, resource, subprocess, sys, time
 begun = time.perf_counter()
-done = subprocess.run(sys.argv[1:], stdout=subprocess.PIPE, check=True)
+done = subprocess.run(sys.argv[1:], stdout=subprocess.PIPE)
 wall, used = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
-print(json.dumps([used.ru_utime + used.ru_stime, wall, used.ru_maxrss >> 10, done.stdout.decode()]))"""
+print(json.dumps([used.ru_utime + used.ru_stime, wall, used.ru_maxrss >> 10, done.stdout.decode(), done.returncode]))"""
+
+
+def from_aside(arguments: list[str], cwd: Path, environment: dict[str, str], stderr: int | None = None) -> list[Any]:
+    """Return seconds of the processor and of the clock, MB, output and exit code of a command.
+
+    It is started by a small process, because a child begins with the peak memory of its parent.
+    """
+    env = {**os.environ, "PYTHONPATH": str(cwd), **environment}
+    out = subprocess.run([sys.executable, "-S", "-c", ASIDE, *arguments], cwd=cwd, env=env, check=True,
+                         stdout=subprocess.PIPE, stderr=stderr)  # fmt: skip
+    found: list[Any] = json.loads(out.stdout)
+    return found
 
 
 def command(arguments: list[str], repeats: int = 1, cwd: Path = ROOT, **environment: str) -> Spent:
     """Measure a command (its first words for a Python: `sys.executable`); the result is what it prints.
 
-    It is started by a small process, because a child begins with the peak memory of its parent.
+    Raises `CalledProcessError` where it fails.
     """
-    env = {**os.environ, "PYTHONPATH": str(cwd), **environment}
     runs = []
     for _ in range(repeats):
-        out = subprocess.run(
-            [sys.executable, "-S", "-c", ASIDE, *arguments], cwd=cwd, env=env, check=True, stdout=subprocess.PIPE
-        )
-        runs.append(json.loads(out.stdout))
+        runs.append(from_aside(arguments, cwd, environment))
+        if runs[-1][4]:
+            raise subprocess.CalledProcessError(runs[-1][4], arguments)
     cpu, wall, peak = (statistics.median(run[k] for run in runs) for k in range(3))
     return Spent(cpu, wall, repeats, 0, round(peak), runs[-1][3])
+
+
+def outcome(words: list[str]) -> Spent:
+    """Measure a command of recon, whatever its exit code: the result is that code and what it prints."""
+    cpu, wall, peak, text, code = from_aside(
+        [sys.executable, "-m", "recon", *words], ROOT, {}, stderr=subprocess.DEVNULL
+    )
+    return Spent(cpu, wall, 1, 0, peak, (code, text))
 
 
 def aside(to: Any, job: Job) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from encoders.encode.encoder import EncodedRelease
 from solvers.engines.chain import ask
-from solvers.foundation.errors import EmptyConfidenceSet, Inconclusive
+from solvers.foundation.errors import EXTRAS, EmptyConfidenceSet, Inconclusive
 from solvers.foundation.limits import Limits, ended
 from solvers.foundation.parallel.pieces import STARTING, completed_with
 from solvers.statements.questions.answers import Answer, DecideAnswer, LeaveOneOutAnswer, ShareAnswer
@@ -24,6 +24,7 @@ from solvers.statements.questions.query import Convention, Decide, LeaveOneOut, 
 from solvers.statements.release import UNBOUNDED, Release
 
 TIME = "the time was up (--time)"
+SOLVERS = "|".join(package for package, extra in EXTRAS.items() if extra == "solvers")
 # What engines say, and what it means to somebody who does not know them; the first that is found comes first.
 MEANINGS: tuple[tuple[str, str], ...] = (
     (
@@ -38,7 +39,7 @@ MEANINGS: tuple[tuple[str, str], ...] = (
         r"continuous attribute has no 'resolution'",
         "a continuous attribute has no resolution, so worlds are not countable",
     ),
-    (r"((?:scipy|ortools|highspy|pysat|networkx) is not installed: [^;]+)", "{}"),
+    (rf"((?:{SOLVERS}) is not installed: [^;]+)", "{}"),
     (r"too many values to cut at each", "an attribute that is summed has too many values to tell them all apart"),
     (r"(the clock \(--time\) cut short: [^;]+)", "{}"),
     (r"the time was up|time ran out|out of time|found in time|settled in time", TIME),

@@ -13,12 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recon.io.files.writing import appended
+from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import ReleaseError
 
-Ints = NDArray[np.int64]
 MAX_LINES = 100_000  # that are held
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal
@@ -12,6 +12,13 @@ from encoders.models.models import AnyModel, Provenance
 from solvers.statements.release import RowCount
 
 IS_MISSING = Test(values=(), missing=True)
+
+
+def free_label(names: Container[str], label: str = "label") -> str:
+    """Return a name for the label that no feature has."""
+    while label in names:
+        label += "_"
+    return label
 
 
 @dataclass(frozen=True)

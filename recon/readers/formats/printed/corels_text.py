@@ -23,7 +23,7 @@ from encoders.models.models import AnyModel, Provenance, PublishedFigure, Rule, 
 from encoders.models.nodes import Support
 from encoders.parts.base import MAX_ROWS
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.drafts.facts import Feature
+from recon.readers.formats.drafts.facts import Feature, free_label
 from recon.readers.formats.printed.printed_trees import column_names, values_of
 from recon.readers.formats.rules.plain_values import NO_COUNTS, SkeletonDraft
 from solvers.foundation.errors import ReleaseError
@@ -93,10 +93,7 @@ def _features_of(rules: Sequence[CorelsRule]) -> tuple[Feature, ...]:
 
 def _label_of(rules: Sequence[CorelsRule], features: Sequence[Feature]) -> str:
     """Return the name of the label, told from the columns where it is one."""
-    label, taken = rules[0].label, {f.name for f in features}
-    while label in taken:
-        label += "_"
-    return label
+    return free_label({f.name for f in features}, rules[0].label)
 
 
 def _counted_draft(rules: Sequence[CorelsRule]) -> Draft:

@@ -22,7 +22,7 @@ from encoders.models.nodes import ModelNode, Nodes, Support
 from encoders.parts.base import MAX_ROWS
 from recon.readers.formats.drafts.binding import Binder, border, comparison
 from recon.readers.formats.drafts.drafts import Draft, bind, copies_note, divided
-from recon.readers.formats.drafts.facts import Feature
+from recon.readers.formats.drafts.facts import Feature, free_label
 from solvers.foundation.errors import ReleaseError, TooLarge, Unsupported
 from solvers.statements.release import RowCount
 
@@ -298,8 +298,7 @@ def draft_of(
     if low > MAX_ROWS:
         raise ReleaseError("the leaves hold more than 2^53 rows")
     features = tuple(dict.fromkeys(n.feature for n in nodes if n.feature is not None))
-    while label in features:
-        label += "_"
+    label = free_label(features, label)
     # Without all names, counts of the named classes would deny the others wherever a label is guessed.
     limited = any(f.shares or any(end is not None for _, (_, end) in f.classes) for f in leaves)
     known = tuple(n for n in names if n is not None)

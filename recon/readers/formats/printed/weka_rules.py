@@ -23,7 +23,7 @@ from encoders.models.models import AnyModel, Provenance, PublishedFigure, Rule, 
 from encoders.models.nodes import Support
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.drafts.facts import Feature
+from recon.readers.formats.drafts.facts import Feature, free_label
 from recon.readers.formats.printed.printed_trees import NO_MISSING, bind_counts, slack_of, values_of
 from recon.readers.formats.printed.weka_text import (
     AS_PRINTED,
@@ -91,9 +91,7 @@ def read_rules(text: str) -> Draft:
     if not tests:
         raise Unsupported("the only rule has no test: it says how many rows there are and no more")
     names = values_of(rule.name for rule in rules)
-    label = "label"
-    while label in {name for name, _ in tests}:
-        label += "_"
+    label = free_label({name for name, _ in tests})
     exact = ordered and all(not rule.wrong for rule in rules)
     alone = not exact and len(names) == 1  # rows of other classes than the only one that the text names
     order = {name: k for k, name in enumerate(names)}

@@ -17,13 +17,13 @@ from encoders.domain.values import Categorical, Value, equals
 from encoders.models.models import Provenance, PublishedFigure, Rule, RuleList, Table
 from encoders.models.nodes import Support
 from recon.readers.formats.drafts.drafts import Draft
+from recon.readers.formats.drafts.facts import free_label
 from recon.readers.formats.rules.plain_values import (
     NO_COUNTS,
     SkeletonDraft,
     as_features,
     commonest,
     count,
-    free_label,
     number,
     parts,
     texts,

@@ -18,6 +18,7 @@ from encoders.domain.values import Categorical, Test, Value, equals
 from encoders.models.models import Provenance, PublishedFigure, Table, Tree
 from encoders.models.nodes import ModelNode, Nodes, Support
 from recon.readers.formats.drafts.drafts import Draft
+from recon.readers.formats.drafts.facts import free_label
 from recon.readers.formats.rules.plain_values import (
     MAX_PARTS,
     NO_COUNTS,
@@ -25,7 +26,6 @@ from recon.readers.formats.rules.plain_values import (
     as_features,
     commonest,
     count,
-    free_label,
     leaf_paths,
     parts,
     short_text,

@@ -17,12 +17,12 @@ from encoders.domain.values import Test, Value
 from encoders.models.models import CountKind, Forest, Provenance, Tree, UnusedPublication
 from encoders.models.nodes import ModelNode, Nodes, Support
 from recon.readers.formats.drafts.drafts import Draft
+from recon.readers.formats.drafts.facts import free_label
 from recon.readers.formats.rules.plain_values import (
     MAX_PARTS,
     WHOLE_TOLERANCE,
     as_features,
     count,
-    free_label,
     index,
     model_features,
     number,

@@ -18,13 +18,13 @@ from encoders.domain.values import Categorical, Test, equals
 from encoders.models.models import CountKind, Provenance, Rule, RuleList, Table
 from encoders.models.nodes import Support
 from recon.readers.formats.drafts.drafts import Draft
+from recon.readers.formats.drafts.facts import free_label
 from recon.readers.formats.rules.plain_values import (
     MAX_ROWS,
     NO_COUNTS,
     as_features,
     commonest,
     count,
-    free_label,
     index,
     model_features,
     number,

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from encoders.domain.values import Value
 from encoders.models.models import CountKind, Provenance
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.rules.plain_values import as_features, free_label, model_features, number, parts
+from recon.readers.formats.drafts.facts import free_label
+from recon.readers.formats.rules.plain_values import as_features, model_features, number, parts
 from recon.readers.formats.sklearn.trees import trees as sklearn_trees
 from recon.readers.formats.sklearn.trees.arrays import TreeArrays, impurities
 from recon.readers.formats.sklearn.trees.counts import NodeCounts, only_sizes, row_counts

@@ -183,10 +183,3 @@ def two_classes(thing: Thing) -> tuple[Value, Value]:
     if len(found) != 2:
         raise ReleaseError(f"has {len(found)} classes, not two", place="classes_")
     return found[0], found[1]
-
-
-def free_label(names: Sequence[str], label: str = "label") -> str:
-    """Return a name for the label that no feature has."""
-    while label in names:
-        label += "_"
-    return label

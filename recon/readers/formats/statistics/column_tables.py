@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from encoders.domain.domain import Condition
-from encoders.domain.values import AnyAttribute, Categorical, Continuous, Grid, Test, Value, exact, plain_number
+from encoders.domain.values import AnyAttribute, Categorical, Continuous, Grid, Test, Value, equals, exact, plain_number
 from encoders.models.models import AnyModel, PublishedFigure, Statistic, Table, Tree, UnusedPublication
 from encoders.models.nodes import ModelNode, Nodes, Support
 from recon.readers.formats.drafts.binding import Binder
@@ -34,6 +34,13 @@ def category_tree(name: str, groups: Sequence[tuple[Test, tuple[int, ...]]]) -> 
         nodes += [ModelNode(Support(), ((name, test),), len(nodes) + 1, len(nodes) + 2), ModelNode(Support(counts))]
     nodes.append(ModelNode(Support((0,) * len(groups[0][1])), name="others"))
     return Tree(Nodes.of(nodes), name)
+
+
+def class_rows(rows: Sequence[int], classes: Sequence[Value], label: str) -> Table:
+    """Return the table of the rows of all, and of every class."""
+    each = zip(classes, rows, strict=True)
+    counts = (PublishedFigure(((label, equals(value)),), count=n, name=f"class {value}") for value, n in each)
+    return Table((PublishedFigure((), count=sum(rows), name="all rows"), *counts), "rows of classes")
 
 
 @dataclass(frozen=True)

@@ -21,16 +21,14 @@ from encoders.models.models import (
     AnyModel,
     Forest,
     Provenance,
-    PublishedFigure,
-    Table,
     Tree,
     UnusedPublication,
 )
 from encoders.models.nodes import ModelNode, Nodes, Support
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.drafts.facts import Feature
+from recon.readers.formats.drafts.facts import Feature, free_label
 from recon.readers.formats.sklearn.trees.trees import class_values, feature_names
-from recon.readers.formats.statistics.column_tables import DOUBLE, SINGLE, ColumnMean, MeansDraft
+from recon.readers.formats.statistics.column_tables import DOUBLE, SINGLE, ColumnMean, MeansDraft, class_rows
 from recon.readers.stored.objects.arrays import resolve
 from recon.readers.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError
@@ -56,9 +54,7 @@ def read(thing: Thing, form: str) -> Draft:
     totals = _integer_counts(thing.get("class_count_"), (len(classes),), "class_count_")
     if not totals.any():
         raise ReleaseError("counts no row", place="class_count_")
-    label = "label"
-    while label in names:
-        label += "_"
+    label = free_label(names)
     hints: dict[str, Any] = {}
     notes: tuple[str, ...] = (NOT_WEIGHTED,)
     models: tuple[AnyModel, ...]
@@ -71,11 +67,11 @@ def read(thing: Thing, form: str) -> Draft:
     elif thing.class_name == "BernoulliNB":
         models = (_of_bits(thing, names, totals),)
     elif thing.class_name == "GaussianNB":
-        models = (Table(_class_counts(totals, classes, label), "rows of classes"),)
+        models = (class_rows(totals.tolist(), classes, label),)
         means = _of_means(thing, names, totals, classes, label)
         hints = {name: Continuous(name) for name in names}
     else:
-        models = (Table(_class_counts(totals, classes, label), "rows of classes"),)
+        models = (class_rows(totals.tolist(), classes, label),)
         means = _of_sums(thing, names, totals, classes, label)
         hints = {name: Continuous(name, Fraction(0)) for name in names}
     rows = int(totals.sum())
@@ -174,15 +170,6 @@ def _of_sums(
         )
         for value, n, mine in zip(classes, totals.tolist(), sums.tolist(), strict=True)
         for name, total in zip(names, mine, strict=True)
-    )
-
-
-def _class_counts(totals: NDArray[np.int64], classes: Sequence[Value], label: str) -> tuple[PublishedFigure, ...]:
-    """Return the rows of all, and of every class."""
-    each = zip(classes, totals.tolist(), strict=True)
-    return (
-        PublishedFigure((), count=int(totals.sum()), name="all rows"),
-        *(PublishedFigure(((label, equals(value)),), count=rows, name=f"class {value}") for value, rows in each),
     )
 
 

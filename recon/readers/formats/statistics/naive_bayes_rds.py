@@ -21,12 +21,13 @@ from encoders.domain.values import AnyAttribute, Categorical, Continuous, Value,
 from encoders.models.models import AnyModel, Provenance, PublishedFigure, Table, UnusedPublication
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.drafts.facts import IS_MISSING, Feature
+from recon.readers.formats.drafts.facts import IS_MISSING, Feature, free_label
 from recon.readers.formats.printed.rpart_rds import attribute, matrix, models_in, named_parts, vector
 from recon.readers.formats.statistics.column_tables import (
     ColumnMean,
     MeansDraft,
     category_tree,
+    class_rows,
     texts_or_numbers,
 )
 from recon.readers.stored.binary.rds import RObject
@@ -152,9 +153,8 @@ def _draft(value: RObject) -> Draft:
     if not sum(rows) or sum(rows) > MAX_ROWS:
         raise ReleaseError(f"counts {sum(rows):,} rows, not 1 to {MAX_ROWS:,}", place="apriori")
     classes = texts_or_numbers(texts)
-    label = label.rpartition("$")[2] if label.rpartition("$")[2] not in GENERATED else "label"
-    while label in tables:
-        label += "_"
+    given = label.rpartition("$")[2]
+    label = free_label(tables, "label" if given in GENERATED else given)
     columns, means = list[LevelShares](), list[ColumnMean]()
     for name, table in tables.items():
         found = matrix(table, f"tables${name[:60]}")
@@ -168,11 +168,6 @@ def _draft(value: RObject) -> Draft:
     laplace = _laplace(columns)
     columns = [replace(one, laplace=laplace, others=LAPLACE) for one in columns]
     gaps = {one.name for one in columns if any(n not in one.sizes(k) for k, n in enumerate(one.rows))}
-    each = zip(classes, rows, strict=True)
-    counted = Table(
-        (PublishedFigure((), count=sum(rows), name="all rows"),
-         *(PublishedFigure(((label, equals(v)),), count=n, name=f"class {v}") for v, n in each)), "rows of classes",
-    )  # fmt: skip
     trees = [tree for one in columns for tree in one.models(one.name in gaps)]
     hints: dict[str, AnyAttribute] = {one.feature: Continuous(one.feature) for one in means}
     hints |= {
@@ -181,7 +176,7 @@ def _draft(value: RObject) -> Draft:
     return BayesDraft(
         Provenance(FORMAT, ("exact",), (), unused=(SQUARES,) if means else ()),
         tuple(Feature(name, name) for name in tables),
-        (counted, *trees),
+        (class_rows(rows, classes, label), *trees),
         classes,
         label,
         RowCount(sum(rows), sum(rows)),

@@ -27,7 +27,7 @@ from encoders.models.models import AnyModel, Provenance, UnusedPublication
 from recon.io.files.opening import current
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.drafts.facts import IS_MISSING, Feature
+from recon.readers.formats.drafts.facts import IS_MISSING, Feature, free_label
 from recon.readers.formats.sklearn.trees.trees import class_values, feature_names
 from recon.readers.formats.statistics.column_tables import category_tree
 from recon.readers.stored.objects.arrays import resolve
@@ -237,9 +237,6 @@ def read(thing: Thing, form: str) -> Draft:
     if not 0 < share < 1:
         raise Unsupported(f"the target's mean is {share:.10g}: codes are solved where the target is one of two classes")
     names = [one.name for one in columns]
-    label = "label"
-    while label in names:
-        label += "_"
     gaps = frozenset(one.name for one in columns if None in one.values)
     hints = {
         one.name: Categorical(one.name, tuple(v for v in one.values if v is not None), missing=one.name in gaps)
@@ -251,7 +248,7 @@ def read(thing: Thing, form: str) -> Draft:
         tuple(Feature(name, name) for name in names),
         (),
         classes,
-        label,
+        free_label(names),
         None,
         hints,
         named=named,
