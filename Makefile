@@ -28,7 +28,7 @@ docs: .venv/dev
 
 # What README and docs say of speed and memory, beside named baselines (docs/measured.md): `bench` what ends within 15
 # minutes in all, `bench-all` everything; `bench-check` says what got worse than the committed results, writing nothing.
-BENCHES := main_job start captures forests readers optimal orders unknown_bags midpoints noise leaf_values curve scale_out report learner_rule gate published_tables balance census
+BENCHES := main_job start front_door captures forests readers optimal orders unknown_bags midpoints noise leaf_values curve scale_out report learner_rule gate published_tables balance census
 
 bench: .venv/dev
 	@status=0; for name in $(BENCHES); do $(BIN)/python tests/bench/$$name.py --quick || status=1; done; exit $$status

@@ -122,3 +122,10 @@ def test_a_column_with_gaps_that_have_no_code_is_named_as_unused():
     release = recon.load(str(CORPUS / "target_encoder.pkl"), domain=gaps)
     assert [model.name for model in release.models] == ["rooms"]
     assert [one.what for one in release.models[0].origin.unused] == ["the codes of 'town'"]
+
+
+def test_no_rows_are_refused_in_a_sentence(tmp_path):
+    """`--rows 0` ended with a division by zero."""
+    path = fitted(tmp_path, drawn(1), smooth=5.0, target_type="binary")
+    with pytest.raises(recon.ReleaseError, match=r"codes are of one row or more, not of 0 \(--rows\)"):
+        recon.load(path, rows=0)

@@ -162,6 +162,8 @@ class EncodedDraft(Draft):
         """
         assert self.encoding is not None
         most = LARGEST if rows is None else rows
+        if not most:
+            raise ReleaseError("codes are of one row or more, not of 0 (--rows)")
         pairs = {}
         for one in self.columns:
             current().check()
