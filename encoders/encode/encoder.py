@@ -477,6 +477,7 @@ def assemble(
         certain,
         tuple(bags),
         tuple(boosted),
+        relations=() if related is None else tuple(related.lines()),
     )
     return EncodedRelease(
         domain, tuple(published), cut, release, file, declared=known, known=beside, facts=facts, typed=typed

@@ -195,7 +195,7 @@ class TypedRows:
         dataset = getattr(model, "dataset", "")
         if not dataset:
             return own, tuple(values), []
-        blocks = [(self._cut_down(block, dataset), seen) for block, seen in own]
+        blocks = [(_of_dataset(self._cut_down(block, dataset), dataset), seen) for block, seen in own]
         left = [bags.left_out for bags in placed]
         if self.related.within(dataset) == self.related.everybody:
             return blocks, tuple(values), left
@@ -236,6 +236,19 @@ class TypedRows:
         """Return what every answer assumes of how data sets are related."""
         sizes = (f"{one.name} has {number_words(self.of_dataset(one.name))}" for one in self.related.datasets)
         return [*self.related.lines(), "; ".join(sizes)]
+
+
+def _of_dataset(block: Block, dataset: str) -> Block:
+    """Return a block whose statements say which data set they are of."""
+
+    def named(source: str) -> str:
+        return source if dataset in source else f"{dataset}: {source}"
+
+    if isinstance(block, Partition):
+        return replace(block, kind=named(block.kind))
+    if isinstance(block, Loose):
+        return Loose(tuple(replace(one, source=named(one.source)) for one in block))
+    return block
 
 
 def _with_rest_leaf(values: Boosted) -> Boosted:

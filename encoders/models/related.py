@@ -8,7 +8,7 @@ sequence of data sets is such a set of rows, and nothing is excluded.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -200,7 +200,8 @@ class RelatedDataSets:
                 if all(rule(kind | more) for need, rule in rules if need == known):
                     stack.append((kind | more, known + 1))
         if not out:
-            raise ReleaseError("the relations leave no data set that a row can be in", place="datasets")
+            lines = "; ".join(self._relations_of(set(self.number)))
+            raise ReleaseError(f"these leave no data set that a row can be in: {lines}", place="datasets")
         return tuple(sorted(out))
 
     def _rules(self) -> list[tuple[int, Any]]:
@@ -276,7 +277,7 @@ class RelatedDataSets:
         """Return the relations in words, as an assumption each."""
         out = [line for one in self.datasets for line in one.lines()]
         out += [f"no row is in two of {', '.join(group)}" for group in self.disjoint]
-        out += [f"every row of {whole} is in exactly one of {', '.join(some)}" for some, whole in self.parts]
+        out += [_parts_line(some, whole) for some, whole in self.parts]
         known = {name for one in self.datasets if one.names for name in (one.name, *one.names)}
         known |= {name for group in self._groups for name in group}
         free = [one.name for one in self.datasets if one.name not in known]
@@ -318,7 +319,9 @@ class RelatedDataSets:
                 most = None if None in tops else sum(h for h in tops if h is not None)
                 over = one.rows.high is not None and least > one.rows.high
                 if over or (most is not None and most < one.rows.low):
-                    raise NumbersError(tuple(dict.fromkeys([*(w for t in at for w in why[t]), one.source])))
+                    clash = list(dict.fromkeys([*(w for t in at for w in why[t]), one.source]))
+                    about = {other.dataset for other in stated if other.source in clash}
+                    raise NumbersError((*clash, *self._relations_of(about)))
                 for t in at:
                     if one.rows.high is not None:
                         top = one.rows.high - (least - low[t])
@@ -334,6 +337,17 @@ class RelatedDataSets:
                 break
         return [RowCount(a, b) for a, b in zip(low, high, strict=True)]
 
+    def _relations_of(self, some: Set[str]) -> list[str]:
+        """Return the relations of some data sets in words, but for numbers of who left or came."""
+        out = [
+            line
+            for one in self.datasets
+            if some & {one.name, *one.names}
+            for line in replace(one, origin=one.origin if one.without is not None else None).lines()
+        ]
+        out += [f"no row is in two of {', '.join(group)}" for group in self.disjoint if some & set(group)]
+        return out + [_parts_line(own, whole) for own, whole in self.parts if some & {*own, whole}]
+
     def with_rows(self, rows: Mapping[str, RowCount]) -> RelatedDataSets:
         """Return the data sets with numbers of rows that files declare, where they have none."""
         known = (replace(one, rows=rows.get(one.name)) if one.rows is None else one for one in self.datasets)
@@ -344,6 +358,10 @@ class RelatedDataSets:
         relations: list[dict[str, Any]] = [{"disjoint": list(group)} for group in self.disjoint]
         relations += [{"parts": list(some), "of": whole} for some, whole in self.parts]
         return {"datasets": [one.to_json() for one in self.datasets]} | ({"relations": relations} if relations else {})
+
+
+def _parts_line(some: Sequence[str], whole: str) -> str:
+    return f"every row of {whole} is in exactly one of {', '.join(some)}"
 
 
 def total(numbers: Sequence[RowCount], types: int) -> RowCount:

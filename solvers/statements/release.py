@@ -477,7 +477,8 @@ class Release:
     `bags`: what trees on known resamples count, by position of the training file; `blocks` has what follows from them
     for unordered rows, which is less (`unstated`).
     `boosted`: what trees of boosted models publish beside counts; blocks have their counts. `settled`: what the last
-    block was proved from, where it is not published.
+    block was proved from, where it is not published. `relations`: how the data sets of the rows are related, in words
+    (where they are several); statements that clash do so under these.
     `derived` keeps what was worked out about it (cells, systems) as long as the release itself lives, no longer: it is
     not a field that `dataclasses.replace` carries along, so that no release ever answers from another one's cells.
     """
@@ -494,6 +495,7 @@ class Release:
     bags: tuple[TreeBags, ...] = ()
     boosted: tuple[Boosted, ...] = ()
     settled: AddedBlocks | None = None
+    relations: tuple[str, ...] = ()
     derived: Derived = field(init=False, default_factory=Derived, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -39,7 +39,6 @@ from solvers.engines.figures.system import SystemFigures
 from solvers.foundation.displayed import Displayed, DisplayFacts, many
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.noisy.likelihood.most_likely import known_conflict
 from solvers.statements.boxes import Box
 from solvers.statements.questions.answers import PerCellAnswer
 from solvers.statements.questions.query import PerCell, Selections
@@ -47,6 +46,7 @@ from solvers.statements.release import RowCount, RowWorld
 
 LISTED = 1_000  # candidates listed with their values; more are counted only
 BEFORE, AFTER = "before", "after"
+NO_PAIR = "no data sets that are related in this way fit both models"
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,9 +261,9 @@ def of_release(
     try:
         cells, counted = _TypedCells.of(settled, limits), count(settled, "multiset", limits)
     except ContradictionError as error:
-        raise _contradiction(settled, error.conflict, limits) from None
+        raise ContradictionError(NO_PAIR, error.conflict) from None
     if counted.status == "unsat":
-        raise _contradiction(settled, counted.conflict, limits)
+        raise ContradictionError(NO_PAIR, counted.conflict)
     types = {"left": LEFT, "came": CAME, "stayed": STAYED}
     suffix = f":{later}" if later else ""
     groups = {of: _group(settled, cells, word, of + suffix, limits) for word, of in types.items()}
@@ -272,13 +272,6 @@ def of_release(
     people = None if profiles is None else as_frame(profiles)
     asked = None if people is None else certify(settled, people, "multiset", limits, of=LEFT + suffix)
     return Difference(groups[LEFT], groups[CAME], groups[STAYED], each, bits, settled, asked, people, names)
-
-
-def _contradiction(release: EncodedRelease, conflict: Sequence[str], limits: Limits) -> ContradictionError:
-    """Return that no data sets fit, with the statements that clash and the relation that they clash under."""
-    clash = tuple(conflict) or known_conflict(release.statements, limits)
-    lines = () if release.related is None else release.related.lines()
-    return ContradictionError("no data sets that are related in this way fit both models", (*clash, *lines))
 
 
 def names_of(before: Released, after: Released) -> tuple[str, str]:

@@ -32,7 +32,7 @@ from recon.readers.formats.sklearn.pipelines.pipeline import Folds
 from recon.readers.inspection.ledger.entries import FigureKind, Use
 from recon.readers.stored.rewriting import gunzip, open_stored
 from solvers.foundation.displayed import quote
-from solvers.foundation.errors import Inconclusive, ReconError, ReleaseError, Unsupported
+from solvers.foundation.errors import ContradictionError, Inconclusive, ReconError, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits, collector_paused
 from solvers.foundation.parallel.pieces import STARTING, completed
 from solvers.statements.observations import StatementIndex
@@ -164,6 +164,8 @@ def _loaded(
         release = encode_models(part.domain, part.models, part.rows, part.file, confidence, part.related)
     except ReleaseError as error:
         raise error.at(file=part.file) from None
+    except ContradictionError as error:
+        raise ContradictionError(f"{part.file}: {error}", error.conflict) from None
     return replace(release, sha256=part.sha256, files=(part.file,), hashes=(part.sha256,), reader_notes=notes)
 
 

@@ -573,10 +573,11 @@ def clash_of(release: Release, conflict: tuple[str, ...], limits: Limits) -> tup
     """Return the statements that clash whatever the noise, of a release without a dataset at its confidence.
 
     Raises `EmptyConfidenceSet` where only this confidence leaves none: which statements clash at it, and beyond which
-    confidence there is a dataset. `conflict`: what is known to clash here. Looked for once per release.
+    confidence there is a dataset. `conflict`: what is known to clash here. Looked for once per release. How data sets
+    are related stands behind them.
     """
     if release.confidence in {None, 1}:
-        return conflict
+        return tuple(dict.fromkeys((*conflict, *release.relations)))
     known = release.derived.part(Clash)
     if known.beyond_noise is None:
         known.beyond_noise = _beyond_noise(release, conflict, limits)
