@@ -7,11 +7,12 @@ Source: Ganta, Kasiviswanathan, Smith, "Composition attacks and auxiliary inform
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from encoders.domain.domain import DECLARED, Domain
+from encoders.domain.domain import DECLARED, GUESSED, Domain
 from encoders.domain.values import AnyAttribute, Categorical, Continuous, Grid, View, plain_number
 from encoders.encode.encoder import CONFIDENCE, EncodedRelease, Origin, assemble, check, encoder_of, total_rows
 from encoders.encode.typed_rows import typed_domain
@@ -52,7 +53,7 @@ def join(
     `ContradictionError` where no number of rows fits all files.
     """
     related = related if related is not None else _file_relations(parts)
-    united = domain if domain is not None else _unite(parts if related is None else _with_united_values(parts))
+    united = domain if domain is not None else _unite(_with_united_values(parts, guessed=related is None))
     models = [model for part in parts for model in part.models]
     origins = [origin for part in parts for origin in part.origins]
     if not models:
@@ -89,12 +90,18 @@ def _file_relations(parts: Sequence[PublishedFile]) -> RelatedDataSets | None:
     return RelatedDataSets(tuple(one for one, _ in datasets.values()), disjoint, pieces)
 
 
-def _with_united_values(parts: Sequence[PublishedFile]) -> list[PublishedFile]:
-    """Return files of different data sets with the values of each other: domains of versions may differ in values."""
+def _with_united_values(parts: Sequence[PublishedFile], guessed: bool = False) -> list[PublishedFile]:
+    """Return files with the values of each other: domains of versions of the data may differ in values.
+
+    `guessed`: of one data set, only of numeric attributes that no file declares, one a range: each file says what it
+    publishes of the attribute, none says where it ends.
+    """
     out = list(parts)
     names = dict.fromkeys(a.name for part in parts for a in part.domain.attributes)
     for name in names:
         held = [(i, a) for i, part in enumerate(out) for a in part.domain.attributes if a.name == name]
+        if guessed and not _ranges_guessed([(parts[i].domain, a) for i, a in held]):
+            continue
         wide = held[0][1]
         for _, one in held[1:]:
             wide = _united_attribute(wide, one)
@@ -103,9 +110,16 @@ def _with_united_values(parts: Sequence[PublishedFile]) -> list[PublishedFile]:
                 domain = out[i].domain
                 some = tuple(wide if a.name == name else a for a in domain.attributes)
                 here, every = one.describe(), wide.describe()
-                note = f"'{name}' has {here} in {out[i].file}, with those of the other versions {every}"
+                who = "the other files" if guessed else "the other versions"
+                note = f"'{name}' has {here} in {out[i].file}, with those of {who} {every}"
                 out[i] = replace(out[i], domain=replace(domain, attributes=some, notes=(*domain.notes, note)))
     return out
+
+
+def _ranges_guessed(held: Sequence[tuple[Domain, AnyAttribute]]) -> bool:
+    """Return whether nobody declared an attribute, all its values are numbers, and some file has a range of them."""
+    numbers = all(isinstance(a, Grid) or (isinstance(a, Categorical) and a.numeric) for _, a in held)
+    return numbers and all(d.source == GUESSED for d, _ in held) and any(isinstance(a, Grid) for _, a in held)
 
 
 def _united_attribute(a: AnyAttribute, b: AnyAttribute) -> AnyAttribute:
@@ -115,14 +129,25 @@ def _united_attribute(a: AnyAttribute, b: AnyAttribute) -> AnyAttribute:
         values = (*a.values, *(v for v in b.values if v not in a.values))
         numeric = a.numeric and b.numeric
         return Categorical(a.name, tuple(sorted(values)) if numeric else values, missing=missing)
-    if isinstance(a, Grid) and isinstance(b, Grid) and a.step == b.step and not (a.minimum - b.minimum) % a.step:
-        low, high = plain_number(min(a.minimum, b.minimum)), plain_number(max(a.maximum, b.maximum))
-        return Grid.between(a.name, low, high, plain_number(a.step), missing)
+    if isinstance(a, Grid | Categorical) and isinstance(b, Grid | Categorical) and (_steps(a) and _steps(b)):
+        places = [*_steps(a), *_steps(b)]
+        low, high = min(places), max(places)
+        spans = [p - low for p in places] + [one.step for one in (a, b) if isinstance(one, Grid)]
+        whole = math.lcm(*(x.denominator for x in spans))
+        step = Fraction(math.gcd(*(int(x * whole) for x in spans)), whole)
+        return Grid.between(a.name, plain_number(low), plain_number(high), plain_number(step), missing)
     if isinstance(a, Continuous) and isinstance(b, Continuous):
         least = None if a.minimum is None or b.minimum is None else min(a.minimum, b.minimum)
         most = None if a.maximum is None or b.maximum is None else max(a.maximum, b.maximum)
         return Continuous(a.name, least, most, missing=missing)
     return a
+
+
+def _steps(a: Grid | Categorical) -> list[Fraction]:
+    """Return the ends of a grid, or the numbers that are listed; none of an attribute that has other values."""
+    if isinstance(a, Grid):
+        return [a.minimum, a.maximum]
+    return a.numbers if a.numeric else []
 
 
 def _name_of(parts: Sequence[PublishedFile]) -> str:

@@ -118,6 +118,8 @@ class Binder:
             test = replace(test, missing=False)
         if feature.make is None and (test.values is not None or test.bare):
             return _matched(attribute, test)
+        if self.draft.groups and not isinstance(attribute, Continuous) and attribute.ranges(test) == (attribute.span,):
+            return test
         if isinstance(attribute, Continuous):
             return _continuous_test(attribute, feature, test, self.draft.single and feature.make is None)
         missing = test.missing

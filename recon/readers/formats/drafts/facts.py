@@ -46,7 +46,8 @@ class DraftFacts:
     compared as float32(value). `occurring`: each of the classes has a training row and no other has one ("each"), no
     other has one ("only"), or nothing is said (""). `slack`: thresholds were printed with few digits and may be off by
     so much. `reader_notes`: sentences for the reader of the file, not assumptions. `gaps`: features of which the file
-    shows that some training rows had no value.
+    shows that some training rows had no value. `groups`: conditions name groups of people, which may be everybody, and
+    are no splits.
     """
 
     origin: Provenance
@@ -63,6 +64,7 @@ class DraftFacts:
     slack: Callable[[Value], Fraction] | None = None
     reader_notes: tuple[str, ...] = ()
     gaps: frozenset[str] = frozenset()
+    groups: bool = False
 
     def __post_init__(self) -> None:
         """Have the models' origin say it, too, that numbers of 32 bits are compared."""

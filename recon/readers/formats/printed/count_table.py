@@ -2,6 +2,7 @@
 
 An attribute's cell that is empty or says total, all, any, sum or * leaves the attribute free, so that margins can stand
 among the cells. Counts may be hidden: `<10`, `5-9`, or a mark such as `*` or `..` (nothing is known then).
+Categories that are ranges of numbers (`65-69`, `under 65`) are tests on a numeric attribute (`encoders.domain.bands`).
 
 Source: Hundepool et al., "Statistical Disclosure Control", 2012, ch. 4 (margins, primary suppression).
 """
@@ -12,10 +13,11 @@ import csv
 import io
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from encoders.domain.bands import banded, bands_of, finest
 from encoders.domain.domain import Condition
 from encoders.domain.values import AnyAttribute, Categorical, Test, Value, equals, exact
 from encoders.models.models import Provenance, PublishedFigure, Table, UnusedPublication
@@ -43,6 +45,7 @@ FIGURE_NAMES = re.compile(
     r"|weights?|weighted|wt|(?:mean|avg|average|median|sd|std|se|var|variance|sum|min|max)(?:[ _.].*)?"
     r"|.*[ _.](?:mean|avg|average|median|sd|std|se|variance|percent|pct|weight)"
 )
+FinestTests = tuple[list[Test], bool]  # of an attribute: those that hold no other, and whether they are everybody
 ALL_CELLS = "the table has a line for every combination of its values, so all rows are in it"
 
 
@@ -68,19 +71,27 @@ def read_count_table(text: str) -> Draft:
     Raises `ReleaseError` naming the line for cells that are no counts, `TooLarge` beyond 1,000,000 lines.
     """
     names, lines, beside = _without_figures(*_lines_of(text))
-    columns = [_column(names[k], [line.cells[k] for line in lines]) for k in range(len(names))]
+    columns, hints, notes = {}, {}, []
+    for k, name in enumerate(names):
+        column = _column([line.cells[k] for line in lines])
+        hint, assumed = _hint_of(name, column)
+        if hint is not None:
+            hints[name], columns[name] = hint, [_told(test, hint) for test in column]
+            notes += [assumed] if assumed else []
     figures = []
     for i, line in enumerate(lines):
-        cells = ((name, values[i]) for name, values in zip(names, columns, strict=True))
-        condition = tuple((name, equals(value)) for name, value in cells if value is not None)
+        condition = tuple((name, test) for name, tests in columns.items() if (test := tests[i]) is not None)
         figures.append(_figure_of(condition, line))
-    hints = {n: hint for n, values in zip(names, columns, strict=True) if (hint := _hint_of(n, values)) is not None}
     if not hints:
         raise ReleaseError("no line of the table is about an attribute's value")
-    hints, notes = _with_further_values(figures, hints)
-    rows, complete = _rows_of(figures, hints)
+    parts = {name: finest(hint, [t for t in columns[name] if t is not None]) for name, hint in hints.items()}
+    hints, further = _with_further_values(figures, hints, parts)
+    rows, complete = _rows_of(figures, parts)
     unused = [name for name in names if name not in hints]
-    notes += [f"'{name}' holds figures of the lines, no value of an attribute: it is set apart" for name in beside]
+    assumptions = (ONLY_THESE, *notes, *((ALL_CELLS,) if complete else ()))
+    notes = further + [
+        f"'{name}' holds figures of the lines, no value of an attribute: it is set apart" for name in beside
+    ]
     notes += [f"'{name}' is free in every line, so that the table says nothing about it" for name in unused]
     if any(f.suppressed for f in figures):
         notes.append(f"{sum(f.suppressed is not None for f in figures):,} counts are hidden")
@@ -88,7 +99,7 @@ def read_count_table(text: str) -> Draft:
         Provenance(
             FORMAT,
             ("exact",),
-            (ONLY_THESE, *((ALL_CELLS,) if complete else ())),
+            assumptions,
             unused=tuple(
                 UnusedPublication(f"the column '{name}'", "figures beside counts")
                 for name, implied in beside.items()
@@ -99,6 +110,7 @@ def read_count_table(text: str) -> Draft:
         (Table(tuple(figures)),),
         rows=rows,
         hints=hints,
+        groups=True,
         reader_notes=tuple(notes),
     )
 
@@ -186,8 +198,11 @@ def _count_column(names: Sequence[str]) -> int:
     return found[0]
 
 
-def _column(name: str, cells: Sequence[str]) -> list[Value | None]:
-    """Return the values of an attribute's cells, None where it is free; numbers or booleans where all cells are."""
+def _column(cells: Sequence[str]) -> list[Test | None]:
+    """Return what an attribute's cells ask for, None where it is free.
+
+    Numbers or booleans where all cells are, ranges of numbers where some are and the others are numbers.
+    """
     given = {cell for cell in cells if cell.lower() not in ANYTHING}
     values: dict[str, Value] = {cell: cell for cell in given}
     if all(INTEGER.fullmatch(cell) for cell in given):
@@ -196,19 +211,32 @@ def _column(name: str, cells: Sequence[str]) -> list[Value | None]:
         values = {cell: int(cell) if INTEGER.fullmatch(cell) else float(cell) for cell in given}
     elif given <= {"True", "False"}:
         values = {cell: cell == "True" for cell in given}
-    return [values.get(cell) for cell in cells]
+    elif (bands := bands_of(given)) is not None:
+        return [bands.get(cell) for cell in cells]
+    return [equals(values[cell]) if cell in values else None for cell in cells]
 
 
-def _hint_of(name: str, values: Sequence[Value | None]) -> AnyAttribute | None:
-    """Return the attribute of the values that occur, None where none does; numbers ascend, text as it appears."""
-    seen = list(dict.fromkeys(v for v in values if v is not None))
+def _hint_of(name: str, tests: Sequence[Test | None]) -> tuple[AnyAttribute | None, str]:
+    """Return the attribute of the values that occur, None where none does, and what it assumes ("").
+
+    Numbers ascend, text stands as it appears.
+    """
+    seen = [test for test in dict.fromkeys(tests) if test is not None]
     if not seen:
-        return None
-    return Categorical(name, tuple(seen if isinstance(seen[0], str) else sorted(seen, key=exact)))
+        return None, ""
+    if any(test.values is None for test in seen):
+        return banded(name, seen)
+    values = list(dict.fromkeys(value for test in seen for value in test.values or ()))
+    return Categorical(name, tuple(values if isinstance(values[0], str) else sorted(values, key=exact))), ""
+
+
+def _told(test: Test | None, hint: AnyAttribute) -> Test | None:
+    """Return a test, None where every value passes it: "0 and over" says nothing."""
+    return None if test is None or (hint.ranges(test) == (hint.span,) and not isinstance(hint, Categorical)) else test
 
 
 def _with_further_values(
-    figures: Sequence[PublishedFigure], hints: dict[str, AnyAttribute]
+    figures: Sequence[PublishedFigure], hints: dict[str, AnyAttribute], finest_tests: Mapping[str, FinestTests]
 ) -> tuple[dict[str, AnyAttribute], list[str]]:
     """Return the attributes with a value more where a total exceeds the values listed beside it, and a note on each.
 
@@ -220,7 +248,8 @@ def _with_further_values(
     for condition, count in counts.items():
         for one in condition:
             parts.setdefault((condition - {one}, one[0]), []).append(count)
-    sums = {key: sum(each) for key, each in parts.items() if len(each) == hints[key[1]].span[1]}
+    listed = {name: len(tests) for name, (tests, _) in finest_tests.items() if isinstance(hints[name], Categorical)}
+    sums = {key: sum(each) for key, each in parts.items() if len(each) == listed.get(key[1])}
     out, notes = dict(hints), []
     for (rest, name), total in sums.items():
         missing = counts.get(rest, total) - total
@@ -269,7 +298,7 @@ def _figure_of(condition: Condition, line: TableLine) -> PublishedFigure:
     raise ReleaseError(message, place=place)
 
 
-def _rows_of(figures: Sequence[PublishedFigure], hints: dict[str, AnyAttribute]) -> tuple[RowCount | None, bool]:
+def _rows_of(figures: Sequence[PublishedFigure], parts: Mapping[str, FinestTests]) -> tuple[RowCount | None, bool]:
     """Return how many rows there are, and whether that is because every combination of values has a line.
 
     A line about everybody says it; else the lines about single combinations bound it from below.
@@ -277,43 +306,44 @@ def _rows_of(figures: Sequence[PublishedFigure], hints: dict[str, AnyAttribute])
     everybody = next((f.count for f in figures if not f.condition and f.count is not None), None)
     if everybody is not None:
         return RowCount(int(everybody), int(everybody)), False
-    if (total := _total_of_parts(figures, hints)) is not None:
+    if (total := _total_of_parts(figures, parts)) is not None:
         return RowCount(total, total), True
-    cells = {f.condition: f for f in figures if len(f.condition) == len(hints)}
+    of_parts = {(name, test) for name, (tests, _) in parts.items() for test in tests}
+    cells = {f.condition: f for f in figures if len(f.condition) == len(parts) and of_parts.issuperset(f.condition)}
     low = sum(int(f.count or f.low or 0) for f in cells.values())
     if low > MAX_ROWS:
         raise ReleaseError("the counts sum to more than 2^53 rows")
-    product = math.prod(h.span[1] for h in hints.values())
-    if len(cells) < product:
+    product = math.prod(len(tests) for tests, _ in parts.values())
+    if len(cells) < product or not all(whole for _, whole in parts.values()):
         return (RowCount(low, None) if low else None), False
     highs = [f.count if f.count is not None else f.high for f in cells.values()]
     high = None if None in highs else sum(int(h) for h in highs if h is not None)
     return RowCount(low, high), True
 
 
-def _total_of_parts(figures: Sequence[PublishedFigure], hints: dict[str, AnyAttribute]) -> int | None:
+def _total_of_parts(figures: Sequence[PublishedFigure], parts: Mapping[str, FinestTests]) -> int | None:
     """Return the rows of everybody as a sum of counts of all values of attributes, None where some are not counted.
 
     Raises `ReleaseError` where two such sums of single attributes differ.
     """
     counts = {frozenset(f.condition): int(f.count) for f in figures if f.count is not None}
     known: dict[frozenset[tuple[str, Test]], int | None] = dict(counts)
-    parts = {name: [(name, equals(v)) for v in _values_of(hint)] for name, hint in hints.items()}
-    if math.prod(1 + len(each) for each in parts.values()) > MAX_LINES:
+    each_of = {name: [(name, test) for test in tests] for name, (tests, whole) in parts.items() if whole}
+    if math.prod(1 + len(each) for each in each_of.values()) > MAX_LINES:
         return None
 
     def rows(fixed: frozenset[tuple[str, Test]]) -> int | None:
         if fixed not in known:
             known[fixed] = None
             taken = {name for name, _ in fixed}
-            for name in (one for one in parts if one not in taken):
-                found = [rows(fixed | {one}) for one in parts[name]]
+            for name in (one for one in each_of if one not in taken):
+                found = [rows(fixed | {one}) for one in each_of[name]]
                 if None not in found:
                     known[fixed] = sum(n for n in found if n is not None)
                     break
         return known[fixed]
 
-    margins = {n: [counts.get(frozenset([one])) for one in each] for n, each in parts.items()}
+    margins = {n: [counts.get(frozenset([one])) for one in each] for n, each in each_of.items()}
     sums = {n: sum(filter(None, each)) for n, each in margins.items() if None not in each}
     if len(set(sums.values())) > 1:
         (first, a), (second, b) = sorted(sums.items(), key=lambda one: one[1])[:: len(sums) - 1]
