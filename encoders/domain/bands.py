@@ -64,17 +64,12 @@ OLDEST = 120  # years: where an open class of ages ends
 _AGE = re.compile(r"(?:.*[ _.-])?(?:ages?|alter|âge|edad|età|leeftijd)(?:[ _.-].*)?|age[a-z]*|alters[a-zü]*")
 
 
-def band_of(text: str) -> Test | None:
-    """Return the test that a category asks of a number, None where its text is no range and no number.
+def band_of(text: str) -> tuple[Test | None, frozenset[str]]:
+    """Return the test that a category asks of a number, None where it is no range and no number; and its units.
 
-    >>> str(band_of("65 years and over")), str(band_of("20 and under 25")), str(band_of("Y15-24"))
-    ('>= 65', '>= 20 and < 25', '>= 15 and <= 24')
+    >>> [str(band_of(text)[0]) for text in ("65 years and over", "20 and under 25", "Y15-24")]
+    ['>= 65', '>= 20 and < 25', '>= 15 and <= 24']
     """
-    return _read(text)[0]
-
-
-def _read(text: str) -> tuple[Test | None, frozenset[str]]:
-    """Return the test of a category, and the units that its text names."""
     plain = " ".join(text.replace("\u00a0", " ").lower().split())
     if code := _CODE.fullmatch(plain):
         sign, number, low, high = code.groups()
@@ -127,7 +122,7 @@ def bands_of(categories: Iterable[str]) -> dict[str, Test] | None:
         if text.strip().lower() in UNKNOWN:
             found[text] = Test(values=(), missing=True)
             continue
-        test, named = _read(text)
+        test, named = band_of(text)
         if test is None:
             return None
         found[text] = test

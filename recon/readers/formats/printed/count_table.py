@@ -76,7 +76,7 @@ def read_count_table(text: str) -> Draft:
         column = _column([line.cells[k] for line in lines])
         hint, assumed = _hint_of(name, column)
         if hint is not None:
-            hints[name], columns[name] = hint, [_told(test, hint) for test in column]
+            hints[name], columns[name] = hint, [_narrowing(test, hint) for test in column]
             notes += [assumed] if assumed else []
     figures = []
     for i, line in enumerate(lines):
@@ -230,7 +230,7 @@ def _hint_of(name: str, tests: Sequence[Test | None]) -> tuple[AnyAttribute | No
     return Categorical(name, tuple(values if isinstance(values[0], str) else sorted(values, key=exact))), ""
 
 
-def _told(test: Test | None, hint: AnyAttribute) -> Test | None:
+def _narrowing(test: Test | None, hint: AnyAttribute) -> Test | None:
     """Return a test, None where every value passes it: "0 and over" says nothing."""
     return None if test is None or (hint.ranges(test) == (hint.span,) and not isinstance(hint, Categorical)) else test
 
