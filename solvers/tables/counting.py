@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.tables.atoms import Ints, Rows
-from solvers.tables.distances import OpenCounts, nested, telescoped
+from solvers.tables.distances import MAX_MEETINGS, OpenCounts, nested, telescoped
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 MAX_STATES, MAX_VISITED = 1_000_000, 40_000_000  # at a time, in all
 WORD, MAX_WAYS = 62, 2.0**61  # bits of a word of states; ways that are added in 64 bits
 FEW, MAX_BEGINNINGS = 12, 6  # counts; columns that orders begin with
-MAX_MEETINGS = 100_000_000  # of two statements in a count, above which they are not compared with each other
 
 
 def differences(rows: Rows, low: Ints, high: Ints) -> Rows | None:
@@ -44,8 +43,8 @@ def components(rows: Rows, low: Ints, high: Ints) -> list[tuple[sp.csr_matrix, I
     s, out = OpenCounts.of(rows, low, high), []
     for k in range(int(s.part.max(initial=-1)) + 1):
         columns, mine = np.flatnonzero(s.part == k), s.row_part == k
-        matrix = s.matrix[mine][:, columns].tocsr()
-        out.append((matrix, s.left[mine] + matrix @ low[s.at[columns]], s.at[columns]))
+        matrix = s.less[0][mine][:, columns].tocsr()
+        out.append((matrix, s.less[1][mine] + matrix @ low[s.at[columns]], s.at[columns]))
     return out
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     Telescoped = tuple[sp.csr_matrix, Ints, sp.csr_matrix]  # (T A, T left, T) of statements A x = left
 
 SCALE = 2520  # multipliers are whole parts of it
+MAX_MEETINGS = 100_000_000  # of two statements in a count, above which they are not compared with each other
 
 
 def telescoped(matrix: sp.csr_matrix, left: Ints) -> Telescoped | None:
@@ -74,9 +75,9 @@ def _first_of_each(matrix: sp.csr_matrix) -> tuple[Ints, Ints]:
 class Distances:
     """Counts of some components and behind them the sums of groups with several of them: `matrix x = left`, 0..`room`.
 
-    `inside`: the columns whose differences are the distance. `columns`: of the open counts; `rows`: statements, behind
-    them are the definitions of the sums, of the groups `sums`. `label`: the group of every column inside. `less`:
-    equivalent statements with fewer counts each, for solvers.
+    `inside`: the columns whose differences are the distance. `columns`: of the open counts. Rows: statements, made of
+    those that were published by `ways` (None: they are these), behind them the definitions of the sums of the groups
+    `sums`.
     """
 
     matrix: sp.csr_matrix
@@ -84,10 +85,43 @@ class Distances:
     room: Ints
     inside: NDArray[np.bool_]
     columns: Ints
-    rows: Ints
     sums: Ints
-    label: Ints
-    less: Telescoped
+    ways: sp.csr_matrix | None = None
+
+    @cached_property
+    def even(self) -> bool:
+        """Return whether the distance of any two solutions surely is even.
+
+        It is where the counts inside are a sum of statements modulo 2: then their differences add up to an even number.
+        """
+        odd = (self.matrix.data % 2).astype(bool)
+        owner = np.repeat(np.arange(self.matrix.shape[0]), np.diff(self.matrix.indptr))[odd]
+        columns, pivots = self.matrix.indices[odd], dict[int, int]()
+        ends = np.searchsorted(owner, np.arange(self.matrix.shape[0] + 1)).tolist()
+        whole = [sum(1 << j for j in columns[a:b].tolist()) for a, b in pairwise(ends)]
+        for bits in [*whole, sum(1 << j for j in np.flatnonzero(self.inside).tolist())]:
+            rest = bits
+            while rest and (top := rest.bit_length()) in pivots:
+                rest ^= pivots[top]
+            pivots[rest.bit_length()] = rest
+        return not rest
+
+    def rounded(self, bound: int) -> int:
+        """Return a bound on distances, less one where it is odd and they are even."""
+        return bound - bound % 2 if bound % 2 and self.even else bound
+
+    @cached_property
+    def components(self) -> list[tuple[Ints, Ints, Distances]]:
+        """Return the parts that share no statement: rows, columns, and the system of these."""
+        entries = self.matrix.tocoo()
+        m, n = entries.shape
+        of = connected(entries.row.astype(np.int64), m + entries.col.astype(np.int64), m + n)
+        out, k = list[tuple[Ints, Ints, Distances]](), len(self.columns)
+        for one in np.unique(of[m:]).tolist():
+            rows, at = np.flatnonzero(of[:m] == one), np.flatnonzero(of[m:] == one)
+            mine = (self.matrix[rows][:, at], self.left[rows], self.room[at], self.inside[at])
+            out.append((rows, at, Distances(*mine, self.columns[at[at < k]], self.sums[at[at >= k] - k])))
+        return out
 
 
 def bound_of(d: Distances, multipliers: Ints, around: Ints | None = None) -> int:
@@ -108,15 +142,13 @@ def bound_of(d: Distances, multipliers: Ints, around: Ints | None = None) -> int
 
 @dataclass(frozen=True, eq=False)
 class OpenCounts:
-    """The counts `at` that bounds leave open, their component, and what statements (`rows`) leave for them.
+    """The counts `at` that bounds leave open, and what statements (`rows`) leave for them.
 
     Counts are told from their least value, `base`: `matrix x = left` with x from 0 to `room`.
     """
 
     at: Ints
-    part: Ints
     rows: Ints
-    row_part: Ints
     matrix: sp.csr_matrix
     left: Ints
     room: Ints
@@ -135,59 +167,81 @@ class OpenCounts:
         entries = (owner[inner], number[rows.columns[inner]])
         matrix = sp.csr_matrix((np.ones(len(entries[0]), np.int64), entries), shape=(len(rows), len(at)))
         used = np.flatnonzero(np.diff(matrix.indptr))
-        matrix = matrix[used]
-        inner_columns = matrix.indices.astype(np.int64)
-        first = inner_columns[matrix.indptr[:-1]]
-        part = connected(np.repeat(first, np.diff(matrix.indptr)), inner_columns, len(at))
-        row_part = part[first]
-        return cls(at, part, used, row_part, matrix, left[used], (high - low)[at], low)
+        return cls(at, used, matrix[used], left[used], (high - low)[at], low)
 
     @cached_property
-    def less(self) -> tuple[Telescoped, Ints]:
-        """Return the statements telescoped, and the component of each; as they are where they contradict each other."""
+    def less(self) -> Telescoped:
+        """Return the statements telescoped; as they are where they contradict each other or are too many."""
         import scipy.sparse as sp
 
-        found = telescoped(self.matrix, self.left)
-        if found is None:
-            return (self.matrix, self.left, sp.identity(len(self.left), np.int64, format="csr")), self.row_part
-        return found, self.part[found[0].indices[found[0].indptr[:-1]]]
+        meetings = float((np.bincount(self.matrix.indices).astype(float) ** 2).sum())
+        found = None if meetings > MAX_MEETINGS else telescoped(self.matrix, self.left)
+        return found or (self.matrix, self.left, sp.identity(len(self.left), np.int64, format="csr"))
 
-    def distances(self, label: Ints) -> Distances | None:
-        """Return the components in which open counts have a group (`label` of every count, -1: none); None: in none."""
+    @cached_property
+    def part(self) -> Ints:
+        """Return the component of every open count: of counts that share statements, these telescoped."""
+        matrix = self.less[0]
+        columns = matrix.indices.astype(np.int64)
+        first = columns[matrix.indptr[:-1]]
+        return connected(np.repeat(first, np.diff(matrix.indptr)), columns, len(self.at))
+
+    @cached_property
+    def row_part(self) -> Ints:
+        """Return the component of every statement, these telescoped."""
+        matrix = self.less[0]
+        return self.part[matrix.indices[matrix.indptr[:-1]]]
+
+    def beside(self, columns: Ints) -> tuple[Ints, Ints]:
+        """Return the rows of `less` and the columns of the components that some columns are in."""
+        parts = np.unique(self.part[columns])
+        return np.flatnonzero(np.isin(self.row_part, parts)), np.flatnonzero(np.isin(self.part, parts))
+
+    def distances(self, label: Ints, published: bool = False) -> Distances | None:
+        """Return the components in which open counts have a group (`label` of every count, -1: none); None: in none.
+
+        `published`: all open counts and statements as they are, for a checker.
+        """
         import scipy.sparse as sp
 
         inner = label[self.at] >= 0
         if not inner.any():
             return None
-        parts = np.unique(self.part[inner])
-        columns, rows = np.flatnonzero(np.isin(self.part, parts)), np.flatnonzero(np.isin(self.row_part, parts))
-        matrix, left, room = self.matrix[rows][:, columns], self.left[rows], self.room[columns]
-        (lean, lean_left, ways), lean_part = self.less
-        chosen = np.flatnonzero(np.isin(lean_part, parts))
-        less = lean[chosen][:, columns], lean_left[chosen], ways[chosen][:, rows]
-        own = label[self.at[columns]]
+        matrix, left, columns, ways = self.matrix, self.left, np.arange(len(self.at)), None
+        if not published:
+            rows, columns = self.beside(np.flatnonzero(inner))
+            matrix, left, ways = self.less[0][rows][:, columns], self.less[1][rows], self.less[2][rows]
+        own, room = label[self.at[columns]], self.room[columns]
         seen, size = np.unique(own[own >= 0], return_counts=True)
         many = seen[size > 1]
         member = np.flatnonzero(np.isin(own, many))
         inside = own >= 0
         if len(many):
             ones = np.ones(len(member), np.int64)
-            place = (np.searchsorted(many, own[member]), member)
-            group = sp.csr_matrix((ones, place), shape=(len(many), len(columns)))
-            meets = (group @ matrix.T).tocoo()
+            group = sp.csr_matrix((ones, (np.searchsorted(many, own[member]), member)), shape=(len(many), len(columns)))
+            meets = (group @ self.matrix[:, columns].T).tocoo()
             most, whole = np.asarray(group @ room), meets.data == size[size > 1][meets.row]
-            np.minimum.at(most, meets.row[whole], left[meets.col[whole]])  # of a statement that holds all of the group
+            np.minimum.at(most, meets.row[whole], self.left[meets.col[whole]])  # a statement holds all of the group
             blocks: Any = [[matrix, None], [-group, sp.identity(len(many), np.int64)]]
             matrix = sp.bmat(blocks, format="csr", dtype=np.int64)
-            none, one = np.zeros(len(many), np.int64), sp.identity(len(many), np.int64)
-            blocks = [[less[0], None], [-group, one]]
-            ways = sp.block_diag((less[2], one), format="csr", dtype=np.int64)  # type: ignore[assignment]
-            stacked: Any = sp.bmat(blocks, format="csr", dtype=np.int64)
-            less = stacked, np.concatenate([less[1], none]), ways
-            left, room = np.concatenate([left, none]), np.concatenate([room, most])
+            left, room = np.concatenate([left, np.zeros(len(many), np.int64)]), np.concatenate([room, most])
             inside[member] = False
-            inside, own = np.concatenate([inside, np.ones(len(many), bool)]), np.concatenate([own, many])
-        return Distances(matrix, left, room, inside, columns, self.rows[rows], many, own, less)
+            inside = np.concatenate([inside, np.ones(len(many), bool)])
+        return Distances(matrix, left, room, inside, columns, many, ways)
+
+    def multipliers(self, d: Distances, told: Ints) -> tuple[dict[int, int], dict[int, int]]:
+        """Return multipliers of published statements, and of the sums of groups, from those of a system's rows."""
+        assert d.ways is not None
+        k = d.ways.shape[0]
+        rows, sums = d.ways.T @ told[:k], told[k:]
+        of_rows = dict(zip(self.rows.tolist(), rows.tolist(), strict=True))
+        of_sums = dict(zip(d.sums.tolist(), sums.tolist(), strict=True))
+        return {r: m for r, m in of_rows.items() if m}, {g: m for g, m in of_sums.items() if m}
+
+    def multiplied(self, d: Distances, rows: dict[int, int], sums: dict[int, int]) -> Ints:
+        """Return multipliers for the rows of a system of published statements from those of these and of sums."""
+        told = [rows.get(r, 0) for r in self.rows.tolist()] + [sums.get(g, 0) for g in d.sums.tolist()]
+        return np.array(told, np.int64)
 
     def values(self, columns: Ints, x: Ints, into: Ints) -> Ints:
         """Return `into` with the open counts of some columns as they are in a solution x of these."""
@@ -208,26 +262,19 @@ def total_of(live: LiveCounts, leaf: int, mine: NDArray[np.bool_]) -> int | None
     return int(live.rows.value[at[0]]) if len(at) else None
 
 
-def multiplied(d: Distances, rows: dict[int, int], sums: dict[int, int]) -> Ints:
-    """Return multipliers for the rows of a system from those of statements and of sums of groups."""
-    told = [rows.get(r, 0) for r in d.rows.tolist()] + [sums.get(g, 0) for g in d.sums.tolist()]
-    return np.array(told, np.int64)
-
-
 def linear_program(d: Distances, around: Ints | None) -> tuple[Any, ...]:
-    """Return the greatest distance as `linprog` takes it: cost, A_ub, b_ub, A_eq, b_eq, bounds; equal are `d.less`."""
+    """Return the greatest distance as `linprog` takes it: cost, A_ub, b_ub, A_eq, b_eq, bounds."""
     import scipy.sparse as sp
 
     n, at = d.matrix.shape[1], np.flatnonzero(d.inside)
     if around is not None:
         slope = np.where(d.inside, 1 - 2 * around / np.maximum(1, d.room), 0.0)
-        return -slope, None, None, *d.less[:2], np.stack([0 * d.room, d.room], axis=1)
+        return -slope, None, None, d.matrix, d.left, np.stack([0 * d.room, d.room], axis=1)
     k = len(at)
     pick = sp.csr_matrix((np.ones(k), (np.arange(k), at)), shape=(k, n))
     eye = sp.identity(k, format="csr")
     upper = sp.vstack([sp.hstack([-pick, eye]), sp.hstack([pick, eye])], format="csr")
     ends = np.concatenate([np.zeros(k), 2 * d.room[at]])
-    matrix, left, _ = d.less
-    equal = sp.hstack([matrix, sp.csr_matrix((matrix.shape[0], k))], format="csr")
+    equal = sp.hstack([d.matrix, sp.csr_matrix((d.matrix.shape[0], k))], format="csr")
     bounds = np.stack([np.zeros(n + k), np.concatenate([2 * d.room, d.room[at]])], axis=1)
-    return np.concatenate([np.zeros(n), -np.ones(k)]), upper, ends, equal, 2 * left, bounds
+    return np.concatenate([np.zeros(n), -np.ones(k)]), upper, ends, equal, 2 * d.left, bounds

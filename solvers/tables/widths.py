@@ -40,47 +40,93 @@ class Width:
     multipliers: Ints = field(default_factory=lambda: NONE)
     by_multipliers: bool = True
 
+    def with_pair(self, d: Distances, x: Ints, y: Ints) -> Width:
+        """Return the same with these two solutions, checked in whole numbers, where they lie further apart."""
+        if not (len(x) and _fits(d, x) and _fits(d, y)):
+            return self
+        apart = int(np.abs(x - y)[d.inside].sum())
+        return replace(self, low=apart, x=x, y=y) if apart > self.low or not len(self.x) else self
 
-def width(d: Distances, even: bool, around: Ints | None = None, listing: bool = False) -> Width:
+
+def width(d: Distances, around: Ints | None = None, listing: bool = False) -> Width:
     """Return bounds on the greatest distance of two solutions, or of one from the solution `around`.
 
-    `even`: all have the same sum inside, so that distances are even. `listing`: few solutions are looked at one by one,
-    which gives no multipliers. Data sets are checked in whole numbers.
+    `listing`: few solutions are looked at one by one, which gives no multipliers. Data sets are checked in whole
+    numbers. What one linear program over all does not close is closed component by component.
     """
-    if listing and len(d.columns) <= LISTED and (few := _all_solutions(d)) is not None:
-        ends = few if around is None else around[None, :]
-        apart = np.abs(few[:, None, d.inside] - ends[None, :, d.inside]).sum(axis=2)
-        i, j = np.unravel_index(int(apart.argmax()), apart.shape)
-        return Width(int(apart[i, j]), int(apart[i, j]), few[i], ends[j])
+    if listing and (found := _listed_width(d, around)) is not None:
+        return found
     from scipy.optimize import linprog
 
     program: Any = linprog
     cost, upper, ends, equal, sums, bounds = linear_program(d, around)
-    found = program(cost, A_ub=upper, b_ub=ends, A_eq=equal, b_eq=sums, bounds=bounds, method="highs")
-    multipliers = np.zeros(d.matrix.shape[0], np.int64)
+    solved = program(cost, A_ub=upper, b_ub=ends, A_eq=equal, b_eq=sums, bounds=bounds, method="highs")
+    multipliers, total = np.zeros(d.matrix.shape[0], np.int64), None
     high = bound_of(d, multipliers, around)
-    if found.status == 0:
-        told = d.less[2].T @ np.rint(-SCALE * np.asarray(found.eqlin.marginals)).astype(np.int64)
+    if solved.status == 0:
+        told, total = np.rint(-SCALE * np.asarray(solved.eqlin.marginals)).astype(np.int64), solved.x[: len(d.room)]
         if (better := bound_of(d, told, around)) < high:
             high, multipliers = better, told
-    high -= high % 2 if even else 0
-    low, x, y = 0, NONE, NONE
-    for one, other in _pairs(d, found.x if found.status == 0 else None, around):
-        apart = int(np.abs(one - other)[d.inside].sum()) if len(one) else 0
-        if apart > low:
-            low, x, y = apart, one, other
-        if low >= high:
+    high = d.rounded(high)
+    first = Width(0, high, multipliers=multipliers)
+    if total is not None:
+        first = first.with_pair(d, *_pair_at(d, np.rint(total).astype(np.int64), around))
+    return first if first.low == high else _width_by_components(d, first, total, around, listing)
+
+
+def _width_by_components(
+    d: Distances, first: Width, total: NDArray[np.float64] | None, around: Ints | None, listing: bool
+) -> Width:
+    """Return the width as the sum of those of components that share no statement."""
+    low, high, parts = 0, 0, []
+    for rows, at, one in d.components:
+        center = None if around is None else around[at]
+        found = _listed_width(one, center) if listing else None
+        if found is None:
+            told = first.multipliers[rows]
+            found = Width(0, one.rounded(min(bound_of(one, m, center) for m in (told, 0 * told))))
+            if len(first.x):
+                found = found.with_pair(one, first.x[at], first.y[at])
+            found = _closed_width(one, found, None if total is None else total[at], center)
+        low, high = low + found.low, high + found.high
+        parts.append((at, found))
+    high = min(high, first.high)
+    found = replace(first, high=high, by_multipliers=high == first.high)
+    if low <= first.low or not all(len(one.x) for _, one in parts):
+        return found
+    x, y = np.zeros((2, len(d.room)), np.int64)
+    for at, one in parts:
+        x[at], y[at] = one.x, one.y
+    return found.with_pair(d, x, y)
+
+
+def _closed_width(d: Distances, found: Width, total: NDArray[np.float64] | None, around: Ints | None) -> Width:
+    """Return a width of one component with closer bounds."""
+    for pair in _pairs(d, total, around):
+        if found.low == found.high and len(found.x):
             break
-    if low < high and d.matrix.shape[1] <= MAX_SEARCHED:
-        closer = min(high, _searched(d, high, around))
-        closer -= closer % 2 if even else 0
-        return Width(low, closer, x, y, multipliers, closer == high)
-    return Width(low, high, x, y, multipliers)
+        found = found.with_pair(d, *pair)
+    if found.low < found.high and d.matrix.shape[1] <= MAX_SEARCHED:
+        high, pair = _searched(d, found, around)
+        found = replace(found.with_pair(d, *pair), high=d.rounded(min(high, found.high)))
+    return found
+
+
+def _listed_width(d: Distances, around: Ints | None) -> Width | None:
+    """Return the width by all solutions where they are few, else None."""
+    few = _all_solutions(d) if len(d.columns) <= LISTED else None
+    if few is None:
+        return None
+    ends = few if around is None else around[None, :]
+    apart = np.abs(few[:, None, d.inside] - ends[None, :, d.inside]).sum(axis=2)
+    i, j = np.unravel_index(int(apart.argmax()), apart.shape)
+    most = int(apart[i, j])
+    return Width(most, most, few[i], ends[j], np.zeros(d.matrix.shape[0], np.int64))
 
 
 def _all_solutions(d: Distances) -> NDArray[np.int64] | None:
     """Return all solutions where they are few, else None."""
-    n, k = len(d.columns), len(d.rows)
+    n, k = len(d.columns), len(d.left) - len(d.sums)
     room = d.room[:n]
     x = counting.listed_solutions(d.matrix[:k, :n], d.left[:k], 0 * room, room, BEGUN)
     if x is None or not 0 < len(x) <= PAIRED:
@@ -88,8 +134,8 @@ def _all_solutions(d: Distances) -> NDArray[np.int64] | None:
     return np.concatenate([x, -(d.matrix[k:, :n] @ x.T).T], axis=1)
 
 
-def _searched(d: Distances, high: int, around: Ints | None) -> int:
-    """Return CP-SAT's upper bound on the distance, within so much work; the solver is believed."""
+def _searched(d: Distances, known: Width, around: Ints | None) -> tuple[int, tuple[Ints, Ints]]:
+    """Return CP-SAT's upper bound on the distance, within so much work (the solver is believed), and its solutions."""
     from ortools.sat.python import cp_model
 
     model = cp_model.CpModel()
@@ -112,13 +158,18 @@ def _searched(d: Distances, high: int, around: Ints | None) -> int:
         if u > 1:
             model.add_min_equality(both, [x, y])
         apart.append(x + y - 2 * both)
-    model.add(sum(apart) <= high)
+    model.add(sum(apart) <= known.high)
+    model.add(sum(apart) >= known.low)
     model.maximize(sum(apart))
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     solver.parameters.max_deterministic_time = WORK
     status = solver.solve(model)
-    return high if status == cp_model.UNKNOWN else int(np.floor(solver.best_objective_bound + 1e-6))
+    high = known.high if status == cp_model.UNKNOWN else int(np.floor(solver.best_objective_bound + 1e-6))
+    if status not in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
+        return high, (NONE, NONE)
+    x, y = (np.array([v if isinstance(v, int) else solver.value(v) for v in copy], np.int64) for copy in copies)
+    return high, (x, y)
 
 
 def _solution(cost: Any, rows: list[Any], top: Any, kinds: Any, least: Any = 0) -> NDArray[np.int64]:
@@ -138,9 +189,9 @@ def _fits(d: Distances, x: Ints) -> bool:
 def _pairs(d: Distances, total: NDArray[np.float64] | None, around: Ints | None) -> Iterator[tuple[Ints, Ints]]:
     """Yield pairs of solutions far apart, the cheapest first; `total`: what a linear program says of their sum."""
     if total is not None:
-        yield _pair_at(d, np.rint(total[: len(d.room)]).astype(np.int64), around)
+        yield _pair_at(d, np.rint(total).astype(np.int64), around)
     if d.matrix.shape[1] > MAX_PAIRED and total is not None:
-        yield from _pairs_by_turns(d, total[: len(d.room)], around)
+        yield from _pairs_by_turns(d, total, around)
     else:
         yield _distant_pair(d, around)
 
@@ -148,21 +199,20 @@ def _pairs(d: Distances, total: NDArray[np.float64] | None, around: Ints | None)
 def _pair_at(d: Distances, total: Ints, around: Ints | None) -> tuple[Ints, Ints]:
     """Return two solutions whose sum is `total`, as far apart as it lets them; two empty arrays where none are found.
 
-    Around a data set, the solution `total` and that. A count inside lies at one of its two ends.
+    Around a data set, `total` and that. A count inside lies at one of its two ends.
     """
     if around is not None:
-        return (total, around) if _fits(d, total) else (NONE, NONE)
+        return total, around
     if not np.array_equal(d.matrix @ total, 2 * d.left):
         return NONE, NONE
     from scipy.sparse import csr_array
 
     least, most = np.maximum(0, total - d.room), np.minimum(total, d.room)
     step = np.where(d.inside, most - least, 1)
-    scaled, left = csr_array(d.less[0].multiply(step)), d.less[1] - d.less[0] @ least
+    scaled, left = csr_array(d.matrix.multiply(step)), d.left - d.matrix @ least
     top = np.where(d.inside, most > least, most - least)
     z = _solution(np.zeros(len(total)), [(scaled, left, left)], top, np.ones(len(total), np.int64))
-    x = least + step * z if len(z) else NONE
-    return (x, total - x) if len(x) and _fits(d, x) and _fits(d, total - x) else (NONE, NONE)
+    return (least + step * z, total - least - step * z) if len(z) else (NONE, NONE)
 
 
 def _pairs_by_turns(d: Distances, total: NDArray[np.float64], around: Ints | None) -> Iterator[tuple[Ints, Ints]]:
@@ -172,7 +222,7 @@ def _pairs_by_turns(d: Distances, total: NDArray[np.float64], around: Ints | Non
     """
     room, draw = d.room, np.random.default_rng(0)
     between = np.where(d.inside, np.minimum(total, 2 * room - total) / np.maximum(1, room), 0.0)
-    kinds, statements = np.ones(len(room), np.int64), [(d.less[0], d.less[1], d.less[1])]
+    kinds, statements = np.ones(len(room), np.int64), [(d.matrix, d.left, d.left)]
 
     def far(x: Ints) -> Ints:
         return _solution(np.where(d.inside, 2 * x / np.maximum(1, room) - 1, 0.0), statements, room, kinds)
@@ -194,7 +244,7 @@ def _pairs_by_turns(d: Distances, total: NDArray[np.float64], around: Ints | Non
 
 
 def _distant_pair(d: Distances, around: Ints | None) -> tuple[Ints, Ints]:
-    """Return two solutions far apart, checked in whole numbers; two empty arrays where none were found."""
+    """Return two solutions far apart; two empty arrays where none were found."""
     import scipy.sparse as sp
 
     n, at = d.matrix.shape[1], np.flatnonzero(d.inside)
@@ -203,7 +253,7 @@ def _distant_pair(d: Distances, around: Ints | None) -> tuple[Ints, Ints]:
     many = np.flatnonzero(room > 1)
     z = len(many)
     pick = sp.csr_matrix((np.ones(k), (np.arange(k), at)), shape=(k, n))
-    matrix, left, _ = d.less
+    matrix, left = d.matrix, d.left
     eye, wide = sp.identity(k, format="csr"), sp.csr_matrix((matrix.shape[0], k + z))
     caps = sp.csr_matrix((room[many].astype(float), (np.arange(z), np.arange(z))), shape=(z, z))
     rows: list[Any] = [
@@ -225,8 +275,7 @@ def _distant_pair(d: Distances, around: Ints | None) -> tuple[Ints, Ints]:
     top = np.concatenate([*(d.room for _ in range(copies)), room, np.ones(z)])
     kinds = np.concatenate([np.ones(copies * n), np.zeros(k), np.ones(z)]).astype(np.int64)
     found = _solution(cost, rows, top, kinds)
-    x, y = found[:n], found[n : 2 * n] if around is None else around
-    return (x, y) if len(found) and _fits(d, x) and _fits(d, y) else (NONE, NONE)
+    return found[:n], found[n : 2 * n] if around is None else around
 
 
 def one_data_set(system: OpenCounts) -> Ints | None:
@@ -234,7 +283,7 @@ def one_data_set(system: OpenCounts) -> Ints | None:
     if not len(system.at):
         return system.base.copy()
     ones = np.ones(len(system.at), np.int64)
-    matrix, left, _ = system.less[0]
+    matrix, left, _ = system.less
     x = _solution(np.zeros(len(ones)), [(matrix, left, left)], system.room, ones)
     ok = len(x) and np.array_equal(system.matrix @ x, system.left) and (x >= 0).all() and (x <= system.room).all()
     return system.values(np.arange(len(x)), x, system.base) if ok else None
@@ -360,37 +409,35 @@ class Widths:
         n = least if settled else total_of(live, leaf, mine)
         further = len(self._all.alone[0]) - len(mine)
         label = np.concatenate([np.where(mine, self.label, -1), np.full(further, -1)])
-        alone = self._proved(self._alone, label, n is not None, None)
+        alone = self._proved(self._alone, label, None)
         closed = alone.bounds[1] == 0 or not self.coupled
-        coupled = alone if closed else self._coupled(label, alone, n is not None)
+        coupled = alone if closed else self._coupled(label, alone)
         radius_alone = radius = bounded = None
         if self.radii:
-            radius_alone, radius = self._radii(label, alone, coupled, n is not None)
+            radius_alone, radius = self._radii(label, alone, coupled)
         if self.relaxed:
-            bounded = (0, 0) if alone.bounds[1] == 0 else self._relaxed(label, n is not None)
+            bounded = (0, 0) if alone.bounds[1] == 0 else self._relaxed(label)
         return AreaWidth(leaf, n, least, alone, coupled, radius_alone, radius, bounded)
 
-    def _proved(self, system: OpenCounts, label: Ints, even: bool, around: Ints | None) -> ProvedDistance:
+    def _proved(self, system: OpenCounts, label: Ints, around: Ints | None) -> ProvedDistance:
         """Return the width by some statements (the radius `around` a data set)."""
         d = system.distances(label)
         if d is None:
             return ZERO
-        found = width(d, even, None if around is None else _distance_solution(system, d, around), not self.multipliers)
+        found = width(d, None if around is None else _distance_solution(system, d, around), not self.multipliers)
         base = self._some if system is self._whole else system.base
         x, y = (system.values(d.columns, v, base) if len(v) else None for v in (found.x, found.y))
-        rows = dict(zip(d.rows.tolist(), found.multipliers.tolist(), strict=False))
-        sums = dict(zip(d.sums.tolist(), found.multipliers[len(d.rows) :].tolist(), strict=False))
-        return ProvedDistance((found.low, found.high), x, y, {r: m for r, m in rows.items() if m},
-                      {g: m for g, m in sums.items() if m}, found.by_multipliers)  # fmt: skip
+        told = system.multipliers(d, found.multipliers)
+        return ProvedDistance((found.low, found.high), x, y, *told, found.by_multipliers)
 
-    def _coupled(self, label: Ints, alone: ProvedDistance, even: bool) -> ProvedDistance:
+    def _coupled(self, label: Ints, alone: ProvedDistance) -> ProvedDistance:
         """Return the width by all tables: by the area's own, where the pair that these have is part of data sets."""
         x = self._extended(label, alone.x)
         y = None if x is None else self._extended(label, alone.y)
         low = 0 if y is None else alone.bounds[0]
         if y is not None and low == alone.bounds[1]:
             return replace(alone, x=x, y=y)
-        second = self._proved(self._whole, label, even, None)
+        second = self._proved(self._whole, label, None)
         by = second if second.bounds[1] <= alone.bounds[1] else alone
         if second.bounds[0] >= low:
             low, x, y = second.bounds[0], second.x, second.y
@@ -412,11 +459,8 @@ class Widths:
         out = np.where(inner, values, some)
         if not mine.any():
             return out
-        parts = np.unique(system.part[mine])
-        columns = np.flatnonzero(np.isin(system.part, parts))
-        (matrix, left, _), row_part = system.less
-        rows = np.flatnonzero(np.isin(row_part, parts))
-        matrix, left = matrix[rows][:, columns], left[rows]
+        rows, columns = system.beside(np.flatnonzero(mine))
+        matrix, left = system.less[0][rows][:, columns], system.less[1][rows]
         least, most = np.zeros(len(columns), np.int64), system.room[columns].copy()
         least[mine[columns]] = most[mine[columns]] = rest
         x = _solution(np.zeros(len(columns)), [(matrix, left, left)], most, np.ones(len(columns), np.int64), least)
@@ -424,14 +468,12 @@ class Widths:
             return None
         return system.values(columns, x, out)
 
-    def _radii(
-        self, label: Ints, alone: ProvedDistance, coupled: ProvedDistance, even: bool
-    ) -> tuple[Between, Between]:
+    def _radii(self, label: Ints, alone: ProvedDistance, coupled: ProvedDistance) -> tuple[Between, Between]:
         """Return the radii from `around`, alone and coupled: bounds of widths bound them too."""
         center = self._found
         if center is None:
             return (0, alone.bounds[1]), (0, coupled.bounds[1])
-        first = self._proved(self._alone, label, even, center)
+        first = self._proved(self._alone, label, center)
         low = max([first.bounds[0], *(distance(center, v, label) for v in (alone.x, alone.y) if v is not None)])
         radius_alone = low, min(first.bounds[1], alone.bounds[1])
         if not self.coupled:
@@ -441,21 +483,21 @@ class Widths:
         if low < high and first.x is not None and self._extended(label, first.x) is not None:
             low = max(low, first.bounds[0])
         if low < high:
-            second = self._proved(self._whole, label, even, center)
+            second = self._proved(self._whole, label, center)
             low, high = max(low, second.bounds[0]), min(high, second.bounds[1])
         return radius_alone, (low, high)
 
-    def _relaxed(self, label: Ints, even: bool) -> Between:
+    def _relaxed(self, label: Ints) -> Between:
         system = self._bounded
         told = np.concatenate([label, np.full(len(system.base) - len(label), -1)])
         d = system.distances(told)
         if d is None:
             return 0, 0
         kinds = np.ones(d.matrix.shape[1], np.int64)
-        center = _solution(np.zeros(len(kinds)), [(d.less[0], d.less[1], d.less[1])], d.room, kinds)
+        center = _solution(np.zeros(len(kinds)), [(d.matrix, d.left, d.left)], d.room, kinds)
         if not len(center) or not _fits(d, center):
             return 0, int(2 * d.room[d.inside].sum())
-        found = width(d, even, center, listing=True)
+        found = width(d, center, listing=True)
         return found.low, found.high
 
 
@@ -463,8 +505,7 @@ def _distance_solution(system: OpenCounts, d: Distances, values: Ints) -> Ints:
     """Return a data set as a solution of a system of distances."""
     at = system.at[d.columns]
     x = values[at] - system.base[at]
-    k = len(d.rows)
-    sums = -(d.matrix[k:][:, : len(x)] @ x)
+    sums = -(d.matrix[len(d.left) - len(d.sums) :][:, : len(x)] @ x)
     return np.concatenate([x, sums])
 
 

@@ -25,7 +25,7 @@ from recon.queries.tables.tables import Tables
 from solvers.foundation.errors import CertificateError, ContradictionError, ReconError
 from solvers.foundation.limits import Limits
 from solvers.tables.atoms import ClashError, Ints, LiveCounts, live, propagated
-from solvers.tables.distances import OpenCounts, bound_of, distance, multiplied, total_of
+from solvers.tables.distances import OpenCounts, bound_of, distance, total_of
 from solvers.tables.replay import replayed
 from solvers.tables.solving import ANY, Designs, SolvedArea, steps_for
 from solvers.tables.widths import AreaWidth, ProvedDistance
@@ -137,15 +137,14 @@ class _CheckedSystem:
     def at_most(self, leaf: int, rows: dict[int, int], sums: dict[int, int]) -> int:
         """Return a bound on the distance of two data sets in a leaf by these multipliers, or by none."""
         label = np.where(self.live.leaf == leaf, self.label, -1)
-        d = self.open.distances(label)
+        d = self.open.distances(label, published=True)
         if d is None:
             return 0
-        told = multiplied(d, rows, sums)
+        told = self.open.multiplied(d, rows, sums)
         size = float(np.abs(told).sum()) * float(d.room.max() + d.left.max(initial=0) + 1) * (1 + len(d.room))
         if size >= MOST_SIZE or float(d.room.sum()) >= ANY:
             raise CertificateError("its multipliers are too large, or a count is bounded by nothing")
-        bound = min(bound_of(d, told), bound_of(d, 0 * told))
-        return bound - (bound % 2 if self.people(leaf) is not None else 0)
+        return d.rounded(min(bound_of(d, told), bound_of(d, 0 * told)))
 
     def apart(self, leaf: int, x: Sequence[int], y: Sequence[int]) -> int:
         """Return how far two data sets lie apart in a leaf; `CertificateError` where they do not fit the statements."""
