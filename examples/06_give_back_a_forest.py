@@ -19,5 +19,5 @@ for name, one in (("all 30 trees", release), ("the first 20 trees", few)):
     # A row counts as certain as often as it is in every dataset that agrees with the trees.
     certain = recon.certify(one, frame.drop_duplicates())["min_count"].sum() / len(frame)
     print(f"{name}: datasets that agree, row order aside: {recon.count(one, 'multiset').value:,}")
-    print(f"{len(frame)} rows given back, the only possible ones: {world.unique}; {certain:.0%} of them certain")
+    print(f"{len(frame)} rows reconstructed, the only possible ones: {world.unique}; {certain:.0%} of them certain")
     print(frame.head(4).to_string(index=False), end="\n\n")

@@ -21,7 +21,7 @@ for what, domain in (("the file alone", None), ("and a codebook", codebook)):
         print(
             f"{what}, learner {learner}: {found['labels_known']} of {found['labels']} labels, "
             f"{found['share_values_known']:.0%} of values, mean width {found['mean_width']:.3f} ({found['width_of']}), "
-            f"rows known wholly: {found['rows_known']}"
+            f"rows fully known: {found['rows_known']}"
         )
 
 # The last table beside the truth: every true value is among those left.

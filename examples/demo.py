@@ -61,7 +61,7 @@ def forest(release: recon.EncodedRelease) -> None:
     world = recon.reconstruct(release)
     found = recon.certify(release, world.to_frame())
     print(f"  datasets that agree with every leaf of every tree: {recon.count(release, 'multiset').value}")
-    print(f"  rows given back: {world.rows}, the only possible ones: {'yes' if world.unique else 'no'}")
+    print(f"  rows reconstructed: {world.rows}, the only possible ones: {'yes' if world.unique else 'no'}")
     checked = recon.verify(found["certificate"].tolist(), release)
     good = len(checked.checked) - len(checked.rejected)
     print(

@@ -92,7 +92,7 @@ def tried(seed):
     wrong, told = [], Counter()
     try:
         found = variability(tables, schema=schema, around=given, relaxed=True, proofs=True, count=True)
-    except Unsupported:  # the tables do not tell apart what the schema does
+    except Unsupported:  # the tables do not distinguish what the schema does
         return wrong, told
     lower = [cells[c][0] for a, c in listed if areas[a] is not None or len(areas) == 1]
     every = {"": (found, listed)}
@@ -166,7 +166,7 @@ def _wrong(area, far, near, way, told):
 def histogram_cell(schema, person, lower):
     """Return the cell of the histogram that a person is in, worked out from the words of the schema.
 
-    An attribute without bins has those that the cells of smaller areas, `lower` (sets of tuples), tell apart.
+    An attribute without bins has those that the cells of smaller areas, `lower` (sets of tuples), distinguish.
     """
     if schema is None:
         return zlib.crc32(str([person in held for held in lower]).encode()) % 2000

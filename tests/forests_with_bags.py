@@ -179,7 +179,7 @@ def _bags(rng: random.Random, n: int, trees: int) -> tuple[list[list[int]], str,
         bags[-1] = list(bags[0])
         tags.add("same bag twice")
     if n > 1 and rng.random() < 0.15:
-        for bag in bags:  # two positions that no bag tells apart
+        for bag in bags:  # two positions that no bag distinguishes
             if (together := bag[0] + bag[1]) % 2 == 0 and how == "with":
                 bag[0] = bag[1] = together // 2
     if n > 1 and how == "with" and rng.random() < 0.12:

@@ -254,7 +254,7 @@ def proved(model: honest_models.Honest, seconds: float = 120) -> dict[str, Any]:
     release = published(model)
     kinds = [one for one in release["models"] if one.get("multiplicities")]
     if kinds:
-        return {"verdict": "open", "proof": "rows are told apart by position: not looked at"}
+        return {"verdict": "open", "proof": "rows are distinguished by position: not looked at"}
     try:
         worlds = Worlds(release, slack=1e-4)
     except TooMany as error:
@@ -281,7 +281,7 @@ def proved(model: honest_models.Honest, seconds: float = 120) -> dict[str, Any]:
     if good is None and not any(one.get("bootstrap") for one in release["models"]):
         good, how = clean_world(worlds, seconds), "a world found by a program"
     if good is not None and not never_pinned(worlds, [good, world]):
-        return {"verdict": "open", "proof": f"{size}: {how}, but people may be pinned down"}
+        return {"verdict": "open", "proof": f"{size}: {how}, but people may be fully known"}
     if good is not None:
         return {"verdict": "release", "proof": f"{size}: {how}"}
     end = time.process_time() + seconds

@@ -1,7 +1,7 @@
 """Groups and classes that a release gives away, decided apart from the engine: plain Python, brute force, and HiGHS.
 
 A *group* is a set of possible rows that in every world has at least one row; it is smaller than k where in every world
-it has fewer than k. It suffices to look at unions of *atoms*: rows that no statement tells apart (from a part of an
+it has fewer than k. It suffices to look at unions of *atoms*: rows that no statement distinguishes (from a part of an
 atom all rows can move to the rest of it). For groups the label is left out (`labelled=False`), for cells it is kept.
 
 `Worlds` has the atoms of a release file (dict) and what it says about how many rows of each class they hold, as linear

@@ -1,7 +1,7 @@
 """A second checker of proofs by removals, for tiny domains: sets of values, everything anew at every step.
 
-Source: docs/certificates.md, "Removals: rows told apart", and docs/release-file.md for what a release says. Shares no
-code with the project; conditions are read as tests/oracle.py and tests/position_oracle.py read them.
+Source: docs/certificates.md, "Removals: rows distinguished", and docs/release-file.md for what a release says. Shares
+no code with the project; conditions are read as tests/oracle.py and tests/position_oracle.py read them.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Rows:
         for leaves in self.exact_blocks(release):
             self.add_tree(leaves, [1] * self.n)
         self.trees = len(self.times)
-        demand(bool(known) or bool(self.trees), "rows cannot be told apart")
+        demand(bool(known) or bool(self.trees), "rows cannot be distinguished")
         if not known:
             self.slots = self.slots_of()
         self.with_sets = [any(not self.is_run(k, v.box[k]) for v in self.values) for k in range(len(self.orders))]

@@ -9,7 +9,7 @@ oracle.py says. Nothing here shares code with the encoders, the engines or the r
 
 Two things make thousands of cases affordable, and neither is clever: positions are filled one after the other, and a
 beginning is dropped as soon as a count is exceeded or can no longer be reached; rows that no count of a position
-tells apart are filled in together and written out at the end.
+distinguishes are filled in together and written out at the end.
 
 Attributes that oracle.py does not know are rewritten first (`finite`): the values of a continuous one are the gaps
 between the thresholds of the release, and a missing value is one more value.
@@ -255,7 +255,7 @@ def _filled(counted: np.ndarray, weights: np.ndarray, wanted: np.ndarray, most: 
     n = len(weights)
     later = np.concatenate([np.cumsum(weights[::-1], axis=0)[::-1], np.zeros((1, len(wanted)), dtype=np.int64)])
     states, left = np.zeros((1, 0), dtype=np.int32), wanted[None, :].astype(np.int64)
-    groups: list[list[np.ndarray]] = []  # per position, the rows that its counts do not tell apart
+    groups: list[list[np.ndarray]] = []  # per position, the rows that its counts do not distinguish
     for i in range(n):
         gains, group = np.unique(counted * weights[i], axis=0, return_inverse=True)
         groups.append([np.flatnonzero(group.ravel() == g) for g in range(len(gains))])

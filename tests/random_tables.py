@@ -3,8 +3,8 @@
 Cross-tables that overlap, with zeros, totals equal to the sum of their listed parts, combinations left out (in
 `complete` tables: empty), and figures that contradict each other. Of every table: its number of data sets (`ordered`
 and `multiset`), the least and most rows of profiles, that no bound is worse than a published figure around or inside a
-profile, what its cross-tables say as partitions and prove of rows told apart by one, and certificates, which the second
-checker (`plain_checker`) must accept where they are true of every data set, and refuse where the claim is not.
+profile, what its cross-tables say as partitions and prove of rows distinguished by one, and certificates, which the
+second checker (`plain_checker`) must accept where they are true of every data set, and refuse where the claim is not.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def check_partitions(release: dict, got: recon.EncodedRelease, worlds: list[tupl
 
 
 def check_told_apart(rng: random.Random, release: dict, worlds: list[dict]) -> None:
-    """Check what rows told apart by a table alone prove, where one does: bounds, a data set, the only one."""
+    """Check what rows distinguished by a table alone prove, where one does: bounds, a data set, the only one."""
     got, only = encoded(release), [("assignments", "AssignmentsEngine")]
     with (
         mock.patch.object(chain, "ENGINES", only),

@@ -150,8 +150,8 @@ FORGERIES = {
     "a weight of what": ("is no weight", claimed(HERE, removals(["labelled", [0], [0], 1, [[0, 0, 0, 1]]]))),
     "a weight that is none": (r"\[4\]\[0\] is no weight", claimed(HERE, removals(["labelled", [0], [0], 1, [7]]))),
     "assumptions too deep": ("has more than 20 assumptions below each other", claimed(HERE, deep(21))),
-    "no rows told apart": (
-        "the rows of this release cannot be told apart",
+    "no rows distinguished": (
+        "the rows of this release cannot be distinguished",
         claimed(HERE, removals(), replace(BAGGED, bags=())),
     ),
     "other rows than the bags": (

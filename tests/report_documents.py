@@ -253,7 +253,7 @@ def adds() -> dict[str, Any]:
         "differences_in_all": 3,
         "conflict": [],
         "sentences": [
-            "Together with the release of 2026-03-02 this one pins down at least 3 people; neither does alone."
+            "Together with the release of 2026-03-02 this one fully reveals at least 3 people; neither does alone."
         ],
     }
 
@@ -404,7 +404,7 @@ def full() -> dict[str, Any]:
         "interval_cells_left_out": 0,
         "how": {
             "conventions": [["multiset", "the order of rows does not matter"]],
-            "numbers": [["people pinned down", "exact", "regions"], ["bits left per person", "exact", "closed_form"]],
+            "numbers": [["people fully known", "exact", "regions"], ["bits left per person", "exact", "closed_form"]],
             "engines": [["closed_form", "one partition of exact counts"]],
             "limits": {"time": None, "memory": "2G"},
             "seed": 0,
@@ -422,7 +422,7 @@ def full() -> dict[str, Any]:
             "exactly 150 rows",
             "counts are of raw training rows",
         ],
-        "confidential": "1 person is pinned down exactly, and the row is in this report.",
+        "confidential": "1 person is fully known, and the row is in this report.",
     }
 
 
@@ -489,7 +489,7 @@ def stored_only() -> dict[str, Any]:
         "remedy": "release a model that does not keep rows",
         "removable": False,
     }
-    line = "knn.pkl: 150 training rows stand in the file as they are: _fit_X"
+    line = "knn.pkl: 150 training rows are stored in the file unchanged: _fit_X"
     why = "a model of neighbours publishes no counts"
     return minimal() | {
         "file": "knn.pkl",
@@ -508,7 +508,7 @@ def stored_only() -> dict[str, Any]:
             "stored_inspected": True,
             "not_known": {"pinned": why, "bits_left_per_person": why, "smallest_group": why},
         },
-        "confidential": "training rows stand in the file itself.",
+        "confidential": "training rows are stored in the file itself.",
     }
 
 

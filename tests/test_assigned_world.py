@@ -1,4 +1,4 @@
-"""One world of rows told apart by bags: against brute force over all datasets by position, and checked exactly."""
+"""One world of rows distinguished by bags: against brute force over all datasets by position, and checked exactly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Propagation over rows told apart: no world loses a row, every removal is replayed, all loops end alike."""
+"""Propagation over rows distinguished: no world loses a row, every removal is replayed, all loops end alike."""
 
 from __future__ import annotations
 

@@ -399,7 +399,7 @@ def test_remedies_stand_beside_the_release_as_published():
     ]
     assert {"meets the policy", "not decided", "14.25", "10 to 18.5", "at least 0", "was 9", "was 12"} <= set(said)
     tips = [tip for *_, tip in boxes(chart)]
-    assert "merged: pinned down 0, as published 12" in tips
+    assert "merged: fully known 0, as published 12" in tips
     widths = [(width, tip) for _, _, width, _, tip in boxes(chart) if tip.startswith("merged: bits left")]
     assert widths[0][0] / widths[1][0] == pytest.approx(14.25 / 9.0, rel=0.01)
 

@@ -255,43 +255,43 @@ SMALL = {"smallest_group": [3, 3], **groups_of((3, 3), (4, 4))}
 LATE_PINNED = {"pinned": [0, 3], "why_open": {"pinned": "late."}}
 SENTENCES = [
     (({"most_pinned": 0}, {}), ("release", "The policy ours is met.",
-     ["0 people are pinned down exactly, the policy asks for at most 0 people (set in p.toml)."])),
+     ["0 people are fully known, the policy asks for at most 0 people (set in p.toml)."])),
     (({"smallest_group": 10, "most_pinned": 0}, {"assumed": {"pinned": "x has several values"}}),
      ("release", "All 2 thresholds of the policy ours are met.",
       ["The smallest group has 30 rows, the policy asks for at least 10 rows (set in p.toml).",
-       "0 people are pinned down exactly, the policy asks for at most 0 people (set in p.toml); this "
+       "0 people are fully known, the policy asks for at most 0 people (set in p.toml); this "
        "assumes that x has "
        "several values."])),
     (({"smallest_group": 10}, {"pinned": [1, 1], "labels_by_position": [2, 2]}),
-     ("release", "The policy ours is met, but the file gives people away: 1 person is pinned down exactly. "
+     ("release", "The policy ours is met, but the file gives people away: 1 person is fully known. "
       "(and 1 more)",
       ["The smallest group has 30 rows, the policy asks for at least 10 rows (set in p.toml)."])),
     (({"smallest_group": 10}, {"pinned": [1, 1]}),
-     ("release", "The policy ours is met, but the file gives people away: 1 person is pinned down exactly.",
+     ("release", "The policy ours is met, but the file gives people away: 1 person is fully known.",
       ["The smallest group has 30 rows, the policy asks for at least 10 rows (set in p.toml)."])),
     (({"smallest_group": 10, "most_pinned": 0}, SMALL),
      ("do not release", "The release violates 1 of 2 thresholds of the policy ours (smallest group): the "
       "smallest group "
       "has 3 rows (g0, 3 rows; 1 more), the policy asks for at least 10 rows.",
       ["The smallest group has 3 rows (g0, 3 rows; 1 more), the policy asks for at least 10 rows (set in p.toml).",
-       "0 people are pinned down exactly, the policy asks for at most 0 people (set in p.toml)."])),
+       "0 people are fully known, the policy asks for at most 0 people (set in p.toml)."])),
     (({"most_pinned": 0, "least_bits_left": 9}, {"pinned": [1, 1]}),
      ("do not release", "The release violates all 2 thresholds of the policy ours (people pinned down "
       "exactly, bits left "
-      "about the most exposed person): 1 person is pinned down exactly, the policy asks for at most 0 people.",
-      ["1 person is pinned down exactly, the policy asks for at most 0 people (set in p.toml).",
+      "about the most exposed person): 1 person is fully known, the policy asks for at most 0 people.",
+      ["1 person is fully known, the policy asks for at most 0 people (set in p.toml).",
        "About the most exposed person 8 bits are left, the policy asks for at least 9 bits (set in p.toml)."])),
     (({"smallest_group": 10, "most_pinned": 0}, LATE_PINNED),
-     ("not assessed", "1 of 2 thresholds of the policy ours is open (people pinned down exactly): late.",
+     ("not assessed", "1 of 2 thresholds of the policy ours is open (people fully known): late.",
       ["The smallest group has 30 rows, the policy asks for at least 10 rows (set in p.toml).",
-       "At most 3 people are pinned down exactly, the policy asks for at most 0 people (set in p.toml); this is open: "
+       "At most 3 people are fully known, the policy asks for at most 0 people (set in p.toml); this is open: "
        "late."])),
     (({"most_pinned": 0, "mean_bits_left": 13}, {"pinned": [0, 3], "bits_left_per_person": [12, 14], "why_open": {
         "bits_left_per_person": "why"}}),
-     ("not assessed", "All 2 thresholds of the policy ours are open (people pinned down exactly, bits left "
+     ("not assessed", "All 2 thresholds of the policy ours are open (people fully known, bits left "
       "per person): "
       "why.",
-      ["At most 3 people are pinned down exactly, the policy asks for at most 0 people (set in p.toml); this is open.",
+      ["At most 3 people are fully known, the policy asks for at most 0 people (set in p.toml); this is open.",
        "Per person between 12 and 14 bits are left on average, the policy asks for at least 13 bits (set in p.toml); "
        "this is open: why."])),
     (({"class_disclosure": "forbidden"}, {"class_disclosure": None, "not_applicable": {"class_disclosure": "no label"},
@@ -300,11 +300,11 @@ SENTENCES = [
       ["Rows in groups of one class only: does not apply (no label), the policy asks for no row (set in p.toml)."])),
     (({"most_pinned": 0, "stored": "medium"}, {"confidence": 0.9}),
      ("release", "All 2 thresholds of the policy ours are met.",
-      ["At confidence 0.9: 0 people are pinned down exactly, the policy asks for at most 0 people (set in p.toml).",
+      ["At confidence 0.9: 0 people are fully known, the policy asks for at most 0 people (set in p.toml).",
        "Beside the model, the file stores nothing, the policy asks for nothing graver than medium (set in p.toml)."])),
     (({"most_pinned": 0}, {"confidence": 0.9, "pinned": None, "not_known": {"pinned": "late"}}),
-     ("not assessed", "The one threshold of the policy ours is open (people pinned down exactly): late.",
-      ["People pinned down exactly: not known, the policy asks for at most 0 people (set in p.toml); this is open: "
+     ("not assessed", "The one threshold of the policy ours is open (people fully known): late.",
+      ["People fully known: not known, the policy asks for at most 0 people (set in p.toml); this is open: "
        "late."])),
     (({"stored": "medium"}, {"stored": [finding("high", "m.X_"), finding("high", "m.y_")]}),
      ("do not release", "The release violates the one threshold of the policy ours (stored training data): beside the "
@@ -325,11 +325,11 @@ def test_sentences(case, expected):
 @pytest.mark.parametrize(
     ("policy", "facts", "sentence"),
     [
-        ({"most_pinned": 0}, {"confidence": None}, "0 people are pinned down exactly, the policy asks for at "
+        ({"most_pinned": 0}, {"confidence": None}, "0 people are fully known, the policy asks for at "
          "most 0 people"),
         ({"smallest_group": 10}, {"smallest_group": [3, 3], **groups_of((3, 3))},
          "The smallest group has 3 rows (g0, 3 rows), the policy asks for at least 10 rows"),
-        ({"class_disclosure": 0}, classes([1, None]), "At least 1 row stands in groups of one class only, so "
+        ({"class_disclosure": 0}, classes([1, None]), "At least 1 row is in groups of one class only, so "
          "that belonging "
          "to the group tells the class, the policy asks for no row"),
     ],
@@ -393,8 +393,8 @@ def test_what_is_given_away():
     assert [(one["fact"], one["place"], one["rows"]) for one in away] == [
         ("stored", "", None), ("stored", "m.X_", None), ("labels_by_position", "", [2, 9]),
     ]  # fmt: skip
-    assert away[0]["sentence"] == "Training rows, or their labels, stand in the file: critical data."
-    assert away[1]["sentence"] == "Training rows, or their labels, stand in the file at m.X_: critical data."
+    assert away[0]["sentence"] == "Training rows, or their labels, are stored in the file: critical data."
+    assert away[1]["sentence"] == "Training rows, or their labels, are stored in the file at m.X_: critical data."
     assert not assess(facts_of(stored=None, pinned=None), policy_of(smallest_group=10)).gives_away
 
 

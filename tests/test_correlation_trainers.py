@@ -30,7 +30,7 @@ def data(count, n, rows, seed):
 def test_logistic_regressions_are_those_of_liblinear(n, c):
     x, y = data(12, n, 300, 1)
     x[0] *= 30  # scales that differ by far
-    y[1] = (x[1, :, 0] > 0).astype(int)  # told apart wholly
+    y[1] = (x[1, :, 0] > 0).astype(int)  # distinguished wholly
     found = trainers._logistic(x, y, c)
     for one, rows, labels in zip(found, x, y, strict=True):
         theirs = LogisticRegression(solver="liblinear", C=c, tol=1e-12, max_iter=10_000).fit(rows, labels)

@@ -1,4 +1,4 @@
-"""What is wrong in the papers (docs/errata.md): each claim beside what is right, so that they are told apart.
+"""What is wrong in the papers (docs/errata.md): each claim beside what is right, so that they are distinguished.
 
 Lines of the page that have a test elsewhere name it; the page names no test that does not exist.
 """

@@ -441,7 +441,7 @@ def test_rows_that_leaf_values_give_back_are_pinned():
     again = strengthened_release(recon.load("tests/golden/boosted_log.json"))
     bare = exposed_rows(again, measure(again, limits=few), data, None, limits=few)
     assert all(one["pinned"] and one["worlds_per_row"] == "1" for one in bare["most_exposed"])
-    assert any("leaf values give back 5 of the rows" in note for note in bare["notes"])
+    assert any("leaf values reveal 5 of the rows" in note for note in bare["notes"])
 
 
 def test_rows_are_told_by_position_where_bags_are_known():

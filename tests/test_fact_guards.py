@@ -228,7 +228,7 @@ def test_seeds_whose_bags_were_not_used_count_as_stored():
 @pytest.mark.parametrize(
     ("facts", "first"),
     [
-        ({"pinned": [3, 3]}, "3 people are pinned down exactly."),
+        ({"pinned": [3, 3]}, "3 people are fully known."),
         ({"labels_by_position": [1, 100]}, "Between 1 and 100 rows have their label proved"),
         ({"values_by_position": [7, 7]}, "7 values are proved by where their row stood"),
         (

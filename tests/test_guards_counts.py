@@ -196,7 +196,7 @@ def test_shares_of_a_mixture_are_exact_whatever_the_weights():
 
 
 def test_columns_are_independent_in_whole_numbers_too():
-    """Columns that floats cannot tell apart, or that only look independent, are told exactly."""
+    """Columns that floats cannot distinguish, or that only look independent, are told exactly."""
     big = 1 << 26
     matrix = np.array([[big, big + 1, 1], [big - 1, big, 1], [1, 1, 0]], dtype=np.int64)
     table = Tableau(matrix, np.array([3.0, 2.0, 1.0]), never)

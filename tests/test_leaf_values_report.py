@@ -1,4 +1,4 @@
-"""What leaf values give back, in an audit, beside the truth, and published otherwise: rounded, or fewer trees."""
+"""What leaf values reveal, in an audit, beside the truth, and published otherwise: rounded, or fewer trees."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_all_rows_are_given_back_and_the_report_opens_with_it(releases, kind):
     assert 0 <= found.worst <= 1
     text = report.to_text()
     first = f"this boosted model determines {ROWS} of {ROWS} rows (all of them with their label)"
-    assert after_verdict(text)[2:4] == ["What the leaf values give back", f"  {first}"]
+    assert after_verdict(text)[2:4] == ["What the leaf values reveal", f"  {first}"]
     said = report.to_dict()["leaf_values"]["models"][0]
     assert said["summary"] == first
     assert said["truth"]["right"] == ROWS

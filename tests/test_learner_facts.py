@@ -104,7 +104,7 @@ def midpoint_holds(rows, column, theta):
 
 
 def alike(rows, columns):
-    """Whether no feature of rows has two consecutive values that the learner tells apart."""
+    """Whether no feature of rows has two consecutive values that the learner distinguishes."""
     for c in range(columns):
         values = sorted(np.float32(r[c]) for r in rows)
         if any(b > a + np.float32(1e-7) for a, b in itertools.pairwise(values)):

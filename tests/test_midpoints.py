@@ -354,7 +354,7 @@ def test_other_learners_are_refused_in_one_sentence(tmp_path, model):
     encoded = fitted(model, X, y, tmp_path)
     problem = _row_problem(encoded.statements)
     if problem is None:
-        pytest.skip("rows cannot be told apart")
+        pytest.skip("rows cannot be distinguished")
     with pytest.raises(Unsupported, match="halfway between two training values"):
         learnt_splits(encoded, problem)
 

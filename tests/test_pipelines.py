@@ -85,7 +85,7 @@ def test_without_a_policy_there_are_notes():
     run = log_of(sarif(document_of(LEAKY | {"pinned": [3, 5], "stored": stored}, None)))
     assert {one["level"] for one in run["results"]} == {"note"}
     assert [one["ruleId"] for one in run["results"]] == ["pinned", "one_row", "stored_data", "stored_data"]
-    assert "Between 3 and 5 people pinned down" in run["results"][0]["message"]["text"]
+    assert "Between 3 and 5 people fully known" in run["results"][0]["message"]["text"]
     assert "1 group of one row: leaf 5: age = 90" in run["results"][1]["message"]["text"]
     assert len({one["partialFingerprints"]["reconCheck/v1"] for one in run["results"]}) == 4
     assert log_of(sarif(document_of(facts_of(), None)))["results"] == []
@@ -155,7 +155,7 @@ def test_junit_has_a_suite_per_release_and_a_case_per_check():
     failure = cases["Smallest group"].find("failure")
     assert failure.get("message").startswith("The smallest group has 1 row (leaf 5: age = 90, 1 row; 30 more)")
     assert "leaf 10, 2 rows\n" in failure.text
-    assert cases["People pinned down exactly"].find("error").get("type") == "inconclusive"
+    assert cases["People fully known"].find("error").get("type") == "inconclusive"
     assert cases["Rows whose numeric target is published exactly"].find("skipped") is not None
     assert cases["Stored training data"].find("system-out").text.startswith("Beside the model, the file stores nothing")
 

@@ -520,9 +520,9 @@ def test_sentences_name_the_worst_place_and_singulars():
     assert check.sentence == f"{expected} (set in p.toml)."
     assert [p["name"] for p in check.said.places] == ["leaf 5", "leaf 7"]
     (check,) = verdict(facts_of(pinned=[1, 1]), most_pinned=0).checks
-    assert check.sentence.startswith("1 person is pinned down exactly, the policy asks for at most 0 people")
+    assert check.sentence.startswith("1 person is fully known, the policy asks for at most 0 people")
     (check,) = verdict(facts_of(pinned=[2, 9]), most_pinned=1).checks
-    assert check.sentence.startswith("Between 2 and 9 people are pinned down exactly")
+    assert check.sentence.startswith("Between 2 and 9 people are fully known")
 
 
 def test_places_are_capped_and_counted():

@@ -157,8 +157,8 @@ def test_the_command(files, capsys, tmp_path):
     code, out, _ = run(capsys, "positions", files["forest"], "--truth", files["truth"])
     assert code == 0
     lines = out.splitlines()
-    assert lines[0].startswith("this file gives back ")
-    assert f"of {ROWS} labels by position, and boxes of mean width 0." in lines[0]
+    assert lines[0].startswith("this file reveals ")
+    assert f"of {ROWS} labels by position, and narrows values to " in lines[0]
     assert "position 0: label" in out
     assert "every true value is among those left" in out
     table = tmp_path / "rows.csv"
@@ -202,7 +202,7 @@ def test_the_worst_off_class_stands_first(tmp_path, capsys):
     assert every == pytest.approx(found.attrs["share_leaves_known"], abs=0.01)  # rows are drawn about equally often
     code, out, _ = run(capsys, "positions", path)
     assert code == 0
-    assert "; worst off is class 1: 12 of 12 labels" in out.splitlines()[0]
+    assert "; most exposed is class 1: 12 of 12 labels" in out.splitlines()[0]
     policy = tmp_path / "policy.toml"
     policy.write_text('name = "p"\nmost_labels_by_position = 100\nmost_pinned = 0\n')
     code, out, _ = run(capsys, "audit", path, "--policy", str(policy), "--json")
@@ -211,7 +211,7 @@ def test_the_worst_off_class_stands_first(tmp_path, capsys):
     assert told["facts"]["classes_by_position"][0]["name"] == "class 1"
     by_rule = {one["rule"]: one for one in told["assessment"]["checks"]}
     assert by_rule["most_labels_by_position"]["places"][0]["name"] == "class 1"
-    assert "worst off is class 1" in by_rule["most_pinned"]["sentence"]
+    assert "most exposed is class 1" in by_rule["most_pinned"]["sentence"]
 
 
 @pytest.mark.slow
@@ -324,20 +324,20 @@ def test_reports_open_with_what_is_given_back(files, tmp_path, capsys):
     code, out, _ = run(capsys, "audit", files["forest"], "--time", "4")
     first = after_verdict(out)[2:]
     assert code == 4
-    assert first[0] == "What this file gives back, by position in the training file"
-    assert first[1].strip().startswith("this file gives back ")
+    assert first[0] == "What this file reveals, by position in the training file"
+    assert first[1].strip().startswith("this file reveals ")
     assert "remedy: without the stored seeds 0 of 40 labels and no boxes" in out
-    for ending, opening in ((".md", "What this file gives back"), (".html", "What this file gives back")):
+    for ending, opening in ((".md", "What this file reveals"), (".html", "What this file reveals")):
         page = tmp_path / f"report{ending}"
         run(capsys, "audit", files["forest"], "--time", "3", "--out", str(page))
         text = page.read_text()
         assert text.index(opening) < text.index("Who is most exposed", text.index(opening))
     code, out, _ = run(capsys, "audit", files["forest"], "--json", "--time", "3", "--truth", files["truth"])
     found = json.loads(out)["positions"]
-    assert found["summary"].startswith("this file gives back")
+    assert found["summary"].startswith("this file reveals")
     assert found["truth"]["inside"]
     code, out, _ = run(capsys, "audit", files["stripped"], "--time", "3")
-    assert "What this file gives back" not in out
+    assert "What this file reveals" not in out
     out = run(capsys, "inspect", files["forest"])[1]
     assert "recon positions says what is proved of every one" in out
     assert "without it nothing follows by position" in out

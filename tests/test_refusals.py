@@ -452,7 +452,7 @@ CELLS: dict[str, tuple[str, Forgery]] = {
     "room below": ("leaves room", claimed(ONLY, over([0], [(0,), (1,)], steps=FIXED[:3]), EXACT)),
     "an only world by a sum": ("the proof shows", claimed(ONLY, over([0], sums=[(1, [])], sum=0), EXACT)),
     "a branch below": (
-        "a branch at -1 rows leaves nothing to tell apart",
+        "a branch at -1 rows leaves nothing to distinguish",
         claimed(AtMost(box(a=1), 1), over([0], [(0, 0)], branch=[0, -1], cases=[{"steps": []}, ONE])),
     ),
     "a branch above": (

@@ -553,8 +553,8 @@ def test_differencing_of_nested_groups(tmp_path):
     assert found.after.pinned == (2, 2)
     assert found.before.pinned == found.alone.pinned == (0, 0)
     assert found.sentences[0] == (
-        f"Together with march.json (released {DAY}) the new release pins down 2 people; alone it pins down nobody, "
-        "and the earlier release without it nobody."
+        f"Together with march.json (released {DAY}) the new release fully reveals 2 people; alone it fully reveals "
+        "nobody, and the earlier release without it nobody."
     )
 
 

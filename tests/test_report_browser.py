@@ -256,7 +256,7 @@ def test_the_first_sheet_can_be_signed(browser, folder, scheme):
     text = re.sub(r"\s", "", text_of(first))
     for said in (
         "Release with changes",
-        "People pinned down exactly",
+        "People fully known",
         "Bits left per person",
         "7.90",
         "of 13.40 before",

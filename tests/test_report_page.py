@@ -186,20 +186,20 @@ def test_without_a_policy_it_is_said_how_to_give_one():
 
 def test_without_a_policy_what_stands_out_is_said():
     texts = [text for _, text in first_page(documents.stored_only()).reasons]
-    assert texts == ["knn.pkl: 150 training rows stand in the file as they are: _fit_X"]
+    assert texts == ["knn.pkl: 150 training rows are stored in the file unchanged: _fit_X"]
     document = documents.without_policy() | {
-        "positions": {"summary": "this file gives back 100 of 100 labels by position"}
+        "positions": {"summary": "this file reveals 100 of 100 labels by position"}
     }
     document["facts"]["stored"] = [
         {"level": "high", "what": "100 seeds", "path": f"estimators_[{k}]"} for k in range(9)
     ]
     texts = [text for _, text in first_page(document).reasons]
     assert texts[0].startswith("The file stores something about single training rows: estimators_[0], estimators_[1]")
-    assert texts[1] == "This file gives back 100 of 100 labels by position."
+    assert texts[1] == "This file reveals 100 of 100 labels by position."
     document["leaf_values"] = {"models": [{"summary": "this boosted model determines 60 of 60 rows"}, 3]}
     texts = [text for _, text in first_page(document).reasons]
     assert texts[2] == "This boosted model determines 60 of 60 rows."
-    assert "1 of the people in the data can be pinned down exactly." in texts
+    assert "1 of the people in the data are fully known." in texts
     assert first_page(documents.minimal()).reasons == []
 
 
@@ -238,7 +238,7 @@ def numbers(**facts):
     ],
 )
 def test_people_pinned_down(ends, rows, value, beside):
-    assert numbers(pinned=ends, rows=rows)["People pinned down exactly"][:2] == (value, beside)
+    assert numbers(pinned=ends, rows=rows)["People fully known"][:2] == (value, beside)
 
 
 def test_bits_beside_those_before_and_what_they_mean():
@@ -257,7 +257,7 @@ def test_bits_beside_those_before_and_what_they_mean():
 
 def test_an_unknown_number_gives_its_reason():
     found = numbers(not_known={"pinned": "worlds were not counted"}, not_applicable={"smallest_group": "no groups"})
-    assert found["People pinned down exactly"] == ("not known", "", "Worlds were not counted")
+    assert found["People fully known"] == ("not known", "", "Worlds were not counted")
     assert found["Smallest group"] == ("not known", "", "No groups")
     assert found["Bits left per person"][2], "a reason is always said"
 

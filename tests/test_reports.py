@@ -320,7 +320,7 @@ def test_why_there_is_no_reconstruction():
     release["domain"]["attributes"].append({"name": "bmi", "min": 10, "max": 60, "resolution": None})
     truth = pd.DataFrame({"a": [0, 1, 2], "bmi": [20.0, 30.5, 40.25], "y": [55, 30, 30]})
     lines = sections(encoded(release), truth=truth)["The true rows"]
-    said = "no reconstruction: the attribute 'bmi' is continuous, without single values to give back"
+    said = "no reconstruction: the attribute 'bmi' is continuous, without single values to reconstruct"
     assert any(line.startswith(said) for line in lines)
     trail = ("closed_form: 60 blocks of statements instead of one partition", "likeliest: no noisy counts")
     late = "no possible world was found in time, and none was excluded: what is said holds if there is one"

@@ -1,4 +1,4 @@
-"""The problem on rows told apart (`solvers.statements.row_problem`) against all datasets by position of tiny releases.
+"""The problem on rows by position (`solvers.statements.row_problem`) against all datasets by position of tiny releases.
 
 Every world keeps every weight and every bound; where no statement is left out, nothing else does.
 """

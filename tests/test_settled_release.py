@@ -89,7 +89,7 @@ def test_every_question_starts_from_what_is_proved_and_pays_once(says):
     report = recon.audit(release)
     (said,) = report.to_dict()["leaf_values"]["models"]
     assert [said[k] for k in ("name", "rows", "with_label", "surplus", "worst")] == ["boosting", 5, 5, 7, 0.5]
-    assert "What the leaf values give back" in str(report.written_as(""))
+    assert "What the leaf values reveal" in str(report.written_as(""))
     (line,) = [x for x in verdicts.attrs["assumptions"] if "leaf values:" in x]
     assert line == "boosting: leaf values: 5 of 5 rows are known, with their label; 7 surplus figures hold"
 

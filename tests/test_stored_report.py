@@ -25,7 +25,7 @@ from solvers.foundation.limits import Limits
 
 MODELS = Path(__file__).parent / "golden" / "models"
 LEAKY = MODELS / "leaky"
-# How many of the 20 training rows stand in the file, computed from the pickle itself where scikit-learn is there.
+# How many of the 20 training rows are stored in the file, computed from the pickle itself where scikit-learn is there.
 EVERY = (
     "KNeighborsClassifier", "KNeighborsClassifier_brute", "RadiusNeighborsClassifier", "NearestNeighbors",
     "GaussianProcessClassifier", "GaussianProcessRegressor", "KernelRidge", "KernelPCA", "LabelSpreading",
@@ -52,7 +52,7 @@ def test_the_worst_files_get_a_report(name):
     lines = after_verdict(done.output)
     assert lines[0] == f"Audit of {path}"
     assert lines[2] == "The training data is stored outright"
-    assert f"{STORED[name]} of 20 training rows stand in the file as they are" in lines[3]
+    assert f"{STORED[name]} of 20 training rows are stored in the file unchanged" in lines[3]
     assert "worlds were not counted" in done.output
     assert rows_stored(inspect(path)) == STORED[name]
 
@@ -69,7 +69,7 @@ def test_every_form_of_the_report(tmp_path):
         assert (done.exit_code, done.stdout) == (0, "")
         text = out.read_text(encoding="utf-8")
         assert text.startswith(begins)
-        assert "15 of 20 training rows stand in the file" in text
+        assert "15 of 20 training rows are stored in the file" in text
 
 
 def test_a_report_names_what_is_beside_the_rows():
@@ -103,7 +103,7 @@ def test_rows_in_pmml_get_a_report(tmp_path):
     )
     done = run(path)
     assert done.exit_code == 0, done.output
-    assert "7 training rows stand in the file" in done.output
+    assert "7 training rows are stored in the file" in done.output
 
 
 # ------------------------------------------------------------------ folds

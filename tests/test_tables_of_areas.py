@@ -229,7 +229,7 @@ def test_commands_answer_and_forged_certificates_are_refused(tmp_path):
     people.write_text("area,a,b\nlane,y,1\nstreet,x,2\nstreet,x,\n,y,1\n")
     verdicts = run(tmp_path, SMALL, "--profiles", str(people), "--json", command="certify")
     assert [line["verdict"] for line in json.loads(verdicts.stdout)] == ["certain", "impossible", "certain", "certain"]
-    assert "3 of 3 people are given back" in run(tmp_path, SMALL, command="audit").stdout
+    assert "3 of 3 people are reconstructed" in run(tmp_path, SMALL, command="audit").stdout
 
 
 def conditions(cell):
@@ -313,7 +313,7 @@ def test_variability_prints_per_area_and_refuses_what_it_cannot_answer(tmp_path)
             variability(opened(tmp_path), around=frame.assign(**change))
     with pytest.raises(ReleaseError, match="no column 'b'"):
         variability(opened(tmp_path), around=frame.drop(columns="b"))
-    with pytest.raises(Unsupported, match="do not tell apart all values of b"):
+    with pytest.raises(Unsupported, match="do not distinguish all values of b"):
         variability(opened(tmp_path), schema=["b:3"])
 
 

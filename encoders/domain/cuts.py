@@ -1,4 +1,4 @@
-"""An attribute cut into parts where conditions need it: the values of a part are told apart by no statement.
+"""An attribute cut into parts where conditions need it: the values of a part are distinguished by no statement.
 
 One number for every part of a continuous attribute: what stands for its numbers where a single one is wanted.
 
@@ -88,7 +88,7 @@ class AttributeCuts:
 
     @property
     def unsized(self) -> bool:
-        """Return whether the numbers of a range without an end are told apart: none of its parts has a share of it."""
+        """Return whether the numbers of a range without an end are distinguished: no part has a share of it."""
         a = self.attribute
         return isinstance(a, Continuous) and not a.bounded and any(p < a.known[1] for p in self.inner)
 
@@ -107,7 +107,7 @@ class AttributeCuts:
 
         The units leave room between one number (one unit) and the shortest part. Raises `ReleaseError` where
         two thresholds differ by a single number, because such a part has no length. A range without an end has no
-        lengths: its parts weigh alike, to be told apart and no more (`unsized`).
+        lengths: its parts weigh alike, to be distinguished and no more (`unsized`).
         """
         if not isinstance(self.attribute, Continuous):
             return tuple(b - a for a, b in pairwise(self.edges))

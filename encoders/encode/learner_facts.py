@@ -271,7 +271,7 @@ def _facts_of(
     features = Features.of(trees, release.domain)
     closed = why_closed(learner, sampled)
     if not closed and learner.max_features is not None and not features.told:
-        closed = "not every feature was tried, and some may have values that are not told apart"
+        closed = "not every feature was tried, and some may have values that are not distinguished"
     found: list[LearnerFact] = []
     for tree in trees:
         name = f"{model.name}, {tree.name}" if tree is not model else model.name

@@ -87,7 +87,7 @@ class BoostingEncoder(Encoder[Boosting]):
         last = 0
         for t, (tree, sums) in enumerate(zip(model.trees, model.sums, strict=True)):
             if sums.round < last:
-                message = f"round {sums.round} after round {last}: trees stand in the order of their rounds"
+                message = f"round {sums.round} after round {last}: trees must be in the order of their rounds"
                 raise ReleaseError(message, place=f"{place}.trees[{t}].round")
             last = sums.round
             _check_sums(model, tree, sums, f"{place}.trees[{t}]")

@@ -234,7 +234,7 @@ def _sums_of_classes(found: Leaves, boxes: Boxes, names: list[str], cut: CutDoma
 def _known_line(forest: Forest) -> str:
     """Return what answers assume where the bags are known."""
     return (
-        f"{forest.name}: the bags are known (multiplicities), so that rows are told apart by their position in the "
+        f"{forest.name}: the bags are known (multiplicities), so that rows are distinguished by their position in the "
         "training file; engines over unordered rows, and exports, use what follows from them"
     )
 

@@ -164,7 +164,7 @@ def _masks_of(model: KnownRows, cut: CutDomain, k: int, columns: list[int]) -> t
     every = list(dict.fromkeys(masks))
     if sum(m.bit_count() for m in every) > reduce(int.__or__, every).bit_count():
         names = ", ".join(f"'{model.columns[j]}'" for j in columns)
-        message = f"{names} leave '{cuts.attribute.name}' open where the release tells its values apart"
+        message = f"{names} leave '{cuts.attribute.name}' open where the release distinguishes its values"
         raise ReleaseError(f"{message}: give its values")
     number = {mask: i for i, mask in enumerate(every)}
     return np.array([number[m] for m in masks], dtype=np.int64)[of_row.reshape(-1)], every

@@ -185,7 +185,7 @@ def _refuse_exact(figure: PublishedFigure, place: str) -> None:
         return
     what = f"a {figure.statistic.kind}" if figure.statistic is not None else "an interval of counts"
     message = (
-        f"{what} stands in a table whose 'noise' is a law of counts: if it was published without noise, put it into "
+        f"{what} is in a table whose 'noise' is a law of counts: if it was published without noise, put it into "
         "a table of its own that has no 'noise'; with noise of its own it cannot be used"
     )
     raise ReleaseError(message, place=place)

@@ -190,7 +190,7 @@ class Features:
         return (values, bits) if seen or values is not None else None
 
     def fact(self, leaf: NodeRegion, k: int, name: str, most: int) -> LearnerFact | None:
-        """Return that all rows of an open leaf have one of the values of attribute k that are told apart."""
+        """Return that all rows of an open leaf have one of the values of attribute k that are distinguished."""
         found, attribute = self.signature(k), self.domain.all[k]
         at = positions_in(leaf.within(k, self.domain), attribute) if not isinstance(attribute, Continuous) else None
         if found is None or at is None:

@@ -112,7 +112,7 @@ def _check_linear(figure: PublishedFigure, domain: Domain, place: str) -> None:
     if linear.low is not None and linear.high is not None and linear.high < linear.low:
         raise ReleaseError(f"at_most {linear.high} is below at_least {linear.low}", place=place)
     if linear.within < 0 or (linear.within and linear.value is None):
-        what = f"{linear.within} is negative" if linear.within < 0 else "'within' stands beside 'value' only"
+        what = f"{linear.within} is negative" if linear.within < 0 else "'within' goes with 'value' only"
         raise ReleaseError(what, place=f"{place}.within")
     for j, term in enumerate(linear.terms):
         if not term.conditions:

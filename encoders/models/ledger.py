@@ -35,7 +35,7 @@ class PrivacyStep:
 
 @dataclass(frozen=True)
 class PrivacyLedger:
-    """All steps of one fit; `neighbours` says which datasets are told apart, `assumes` what is taken as public."""
+    """All steps of one fit; `neighbours` says which datasets are distinguished, `assumes` what is taken as public."""
 
     neighbours: Neighbours
     assumes: tuple[str, ...]

@@ -160,7 +160,7 @@ class CutDomain:
 
     @property
     def unsized(self) -> tuple[str, ...]:
-        """Return the attributes that are told apart and have no end: no region has a share of the row space.
+        """Return the attributes that are distinguished and have no end: no region has a share of the row space.
 
         Their parts weigh alike in `sizes`, so that no figure that depends on sizes may be given.
         """

@@ -83,7 +83,7 @@ def chains(values: Singles) -> Positions:
 def threshold_ranges(low: Singles, high: Singles, threshold: float) -> list[tuple[np.float32, np.float32]]:
     """Return the pairs of a lower and a higher value that give the threshold, nearest first.
 
-    `low` and `high`: distinct values at most, and above, the threshold, ascending. Each pair is told apart by the
+    `low` and `high`: distinct values at most, and above, the threshold, ascending. Each pair is distinguished by the
     learner, and has lo/2 + hi/2 == threshold in double precision. Cost: linear in `low`, up to a logarithm.
     """
     if not len(low) or not len(high):

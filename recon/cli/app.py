@@ -96,7 +96,9 @@ def plan(asked: ReleaseOptions, question: QuestionName = None) -> None:
     finish(found.status)
 
 
-Described = Annotated[str, typer.Argument(metavar="[release|report|policy]", help="Of which file.")]
+Described = Annotated[
+    str, typer.Argument(metavar="[release|report|policy]", help="Which file: release, report or policy.")
+]
 
 
 def schema(of: Described = "release") -> None:

@@ -119,7 +119,7 @@ def _of_either_rule(release: EncodedRelease, known: Learner, learner: str, limit
 
 
 def _of_known_rule(release: EncodedRelease, known: Learner, learner: str, limits: Limits) -> LearnerRule:
-    """Return the figures under a greedy rule that is wholly known; see `learner_rule`."""
+    """Return the figures under a greedy rule that is fully known; see `learner_rule`."""
     try:
         chosen = chosen_of(release, known)
     except Unsupported as error:

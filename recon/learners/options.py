@@ -11,7 +11,7 @@ Label = Annotated[str | None, typer.Option("--label", help="Label column; by def
 Width = Annotated[int, typer.Option("--width", min=1, max=4, help="Literals per rule at most.")]
 Ties = Annotated[
     Any,
-    typer.Option("--ties", metavar="RULE", help="Of equally good rules: authors (the purer part) or fewest (rows)."),
+    typer.Option("--ties", metavar="RULE", help="Among equally good rules: authors (the purer part) or fewest (rows)."),
 ]
 Support = Annotated[
     str, typer.Option("--min-support", help="Share of rows needed (0.05, 1.0), or a number of them (20).")
@@ -33,9 +33,9 @@ Mechanism = Annotated[
     ),
 ]
 Delta = Annotated[
-    float | None, typer.Option("--delta", help="Of the mechanisms that need one; 1 / rows^2 where rows are public.")
+    float | None, typer.Option("--delta", help="Delta of mechanisms that need one; 1 / rows^2 where rows are public.")
 ]
-Confidence = Annotated[float, typer.Option("--confidence", help="Of the paper's support test.")]
+Confidence = Annotated[float, typer.Option("--confidence", help="Confidence of the paper's support test.")]
 Repaired = Annotated[bool, typer.Option("--repaired", help="Mend what is cheap to mend in the paper's mechanisms.")]
 Classes = Annotated[
     str | None, typer.Option("--classes", help="The label's values, with commas; by default those of the domain.")
@@ -80,7 +80,9 @@ MostItems = Annotated[
 Depth = Annotated[int, typer.Option("--max-depth", min=1, max=20, help="Tests on a path at most.")]
 LeafRows = Annotated[str, typer.Option("--min-support", help="Rows of every leaf: a share (0.05) or a number (20).")]
 TreeSolver = Annotated[str, typer.Option("--solver", help="streed (extra learn), own (no extra) or dl85 (pydl8.5).")]
-SolverSeconds = Annotated[float, typer.Option("--seconds", min=0.001, help="Of the solver, and of counting ties.")]
+SolverSeconds = Annotated[
+    float, typer.Option("--seconds", min=0.001, help="Time limit of the solver, and of counting ties.")
+]
 TiesToo = Annotated[
     bool, typer.Option("--ties", help="Count all trees that are as good: between which Dist_G they lie.")
 ]

@@ -355,4 +355,4 @@ def _map_line(out: str) -> str:
     """Return the header's line on the map."""
     if out == "-":
         return "without a map: it is written beside files only"
-    return "the map, what variables and constraints mean, stands beside this file: its name and .map.json"
+    return "the map, what variables and constraints mean, is beside this file: its name and .map.json"

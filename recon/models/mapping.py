@@ -52,7 +52,7 @@ def _outer(unstated: tuple[str, ...]) -> Iterator[str]:
 def _about_level(release: EncodedRelease) -> Iterator[str]:
     """Yield at which confidence the statements of noisy counts hold."""
     if not release.certain:
-        yield f"noisy counts stand in their joint intervals at confidence {level_text(release.confidence)}"
+        yield f"noisy counts are taken as their joint intervals at confidence {level_text(release.confidence)}"
 
 
 def about_cells(release: EncodedRelease, program: IntegerProgram, *, relaxed: bool = False) -> Iterator[str]:

@@ -158,7 +158,7 @@ def _helping(
 NAMED = 20  # areas and groups that are listed for people
 SMALL = 10  # people: groups of fewer are listed where no policy says how many are too few
 NOT_OF_TABLES = UnknownFigure("it is not worked out for tables of areas")
-ASSUMES = "values that no published cell tells apart count as one"
+ASSUMES = "values that no published cell distinguishes count as one"
 UNDECIDED = "of some areas not all data sets were looked at"
 
 
@@ -213,8 +213,8 @@ class TablesReport(PartReport):
             if x[3] and (first is None or x[1] < first[1]):
                 first = x[:2]
         hit = sum(a.certain > 0 for a in answer.areas)
-        yield (f"{at_least(answer)} of {number_text(answer.people)} people are given back for certain, in {hit:,} of "
-               f"{len(answer.areas):,} areas")  # fmt: skip
+        yield (f"{at_least(answer)} of {number_text(answer.people)} people are reconstructed with certainty, in "
+               f"{hit:,} of {len(answer.areas):,} areas")  # fmt: skip
         yield (f"smallest areas with people: {every:,}; in {settled:,} of them every person's cell follows "
                f"({alone:,} from their own tables alone)")  # fmt: skip
         yield (

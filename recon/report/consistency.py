@@ -105,7 +105,7 @@ def _of_the_pinned(document: Mapping[str, Any]) -> Iterator[str]:
                     yield (
                         f"{pinned.place} is {_figure_text(pinned)} and {left.place} is {_figure_text(left)}, "
                         f"{NOT_BOTH}: "
-                        "nothing is left about whoever is pinned down"
+                        "no bit is left about a person who is fully known"
                     )
 
 

@@ -408,8 +408,8 @@ class Report(Displayed, AuditReport):
         leaves = leaf_value_lines(found.determined, found.determined_truth, found.remedies)
         located = _position_lines(found)
         out = [
-            *([("What this file gives back, by position in the training file", located)] if located else []),
-            *([("What the leaf values give back", leaves)] if leaves else []),
+            *([("What this file reveals, by position in the training file", located)] if located else []),
+            *([("What the leaf values reveal", leaves)] if leaves else []),
             *([("NOT ASSESSED", unassessed)] if unassessed else []),
             *([("What the file stores outright, without any attack", stored)] if stored else []),
             ("What an adversary is left with" + at, [*first, *certified_lines(found.certificate)]),

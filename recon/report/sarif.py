@@ -30,7 +30,7 @@ NOTES = {
         "What is proved to be given away of single people, whatever the policy asks for.",
     ),
     "pinned": (
-        "People pinned down",
+        "People fully known",
         "People whose every attribute is the same in every dataset that agrees with the release.",
     ),
     "one_row": (
@@ -171,7 +171,7 @@ def _notes(document: Document) -> Iterator[Json]:
     facts = document.get("facts") or {}
     pinned = facts.get("pinned")
     if pinned and interval_bounds(pinned)[0] > 0:
-        text = f"{interval_text(pinned, 'person')} pinned down: every attribute follows from the release."
+        text = f"{interval_text(pinned, 'person')} fully known: every attribute follows from the release."
         yield _result("pinned", "note", text[:1].upper() + text[1:], ())
     ones = [one for one in facts.get("groups") or () if list(one["rows"]) == [1, 1]]
     if ones:

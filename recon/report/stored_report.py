@@ -202,13 +202,15 @@ def _verdict_lines(one: Inspection) -> list[str]:
     if held:
         places = ", ".join(dict.fromkeys(f.path for f in held[:4]))
         count = "training rows" if rows is None else f"{rows:,}{of} training rows"
-        lines.append(f"{one.file}: {count} stand in the file as they are: {places}")
+        lines.append(f"{one.file}: {count} are stored in the file unchanged: {places}")
     if labels:
         places = ", ".join(dict.fromkeys(f.path for f in labels[:4]))
-        lines.append(f"{one.file}: labels of training rows stand in the file: {places}")
+        lines.append(f"{one.file}: labels of training rows are stored in the file: {places}")
     if not lines:
         places = ", ".join(dict.fromkeys(f.path for f in one.findings if f.level == "high"))
-        text = f"figures on single training rows stand in the file: {places}" if places else "nothing of single rows"
+        text = (
+            f"figures on single training rows are stored in the file: {places}" if places else "nothing of single rows"
+        )
         lines.append(f"{one.file}: {text}")
     return lines if not held else [*lines, f"{one.file}: do not hand it on: release a model that does not keep rows"]
 

@@ -1,4 +1,4 @@
-"""Rows told apart: what their leaves in all trees prove by position, where the bags of the trees are known.
+"""Rows distinguished: what their leaves in all trees prove by position, where the bags of the trees are known.
 
 What every tree counts of a known resample says for each position which leaves it can lie in; leaves of one row must
 share a point. Propagation over both to its end leaves places, from which verdicts, bounds and worlds follow. Without
@@ -40,9 +40,9 @@ from solvers.statements.questions.query import (
 from solvers.statements.release import Release
 from solvers.statements.row_problem import anchored, bags_with_most
 
-UNKNOWN = "the bags are not known (multiplicities), so that rows cannot be told apart by position"
-ALIKE = "without bootstrap rows cannot be told apart by position"
-ANCHORED = "found row by row, the rows told apart by a tree or table whose leaves hold one each; one of many perhaps"
+UNKNOWN = "the bags are not known (multiplicities), so that rows cannot be distinguished by position"
+ALIKE = "without bootstrap rows cannot be distinguished by position"
+ANCHORED = "found row by row, rows distinguished by a tree or table whose leaves hold one each; one of many perhaps"
 SEVERAL = "a tree or table tells rows apart, but leaves more than one data set: other engines say how many"
 CELLS = 20_000  # where no more are found in time, engines over cells are asked first
 UNSETTLED = "the leaves of some rows are not known, so that its worlds are not all datasets that fit the places of rows"

@@ -25,7 +25,7 @@ class LocalSearchEngine(Engine):
 
     name = "local_search"
     answers = (Count, MostLikely)
-    about = "one world where rows cannot be told apart: rows moved between leaves until all counts hold"
+    about = "one world where rows cannot be distinguished: rows moved between leaves until all counts hold"
 
     def refuses(self, release: Release, query: Query) -> str | None:
         """Return why no world is searched for, or None."""

@@ -1,4 +1,4 @@
-"""People pinned down beside figures of single columns: worlds that have all counts and all these figures.
+"""People fully known beside figures of single columns: worlds that have all counts and all these figures.
 
 Rows are first laid out over a few boxes, by programs that know of every attribute how many rows have which value in
 boxes that allow the same values; then the values of one attribute after the other are chosen, box by box; then they are
@@ -147,7 +147,7 @@ COSTS, AVOIDED = 1_000, 10_000
 REACH = (2, 8, 40)  # rows by which a box may differ from what a program laid out
 FILLED = 0.05  # rows: boxes with less stay empty
 MAX_ROWS, MAX_TOTAL = 2_000_000, 1 << 62
-OPEN = "more people than those in every world that was found may be pinned down"
+OPEN = "more people than those in every world that was found may be fully known"
 NONE = "no world with the figures of single columns was found"
 
 

@@ -72,7 +72,7 @@ def _over_cells(release: Release, limits: Limits) -> tuple[str, None, str]:
 
 
 def _first_world(release: Release, seed: int, limits: Limits) -> tuple[str, NDArray[np.int64] | None, str]:
-    """Return a world by the parts of its rows, told apart where a tree or table does that, and why there is none.
+    """Return a world by the parts of its rows, distinguished where a tree or table does that, and why there is none.
 
     The status is "found", "none" (there is none) or "unknown".
     """

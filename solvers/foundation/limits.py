@@ -113,7 +113,7 @@ STAGES = {
         "draws: rows that most likely were drawn, where other engines look for a world too", share=0.4
     ),
     "positions of a tree": BudgetStage(
-        "assignments: rows that a tree tells apart, where other engines look for a world too", share=0.2
+        "assignments: rows that a tree distinguishes, where other engines look for a world too", share=0.2
     ),
     "cells of positions": BudgetStage("assignments: whether few cells are left, so that others answer", share=0.1),
     "graphs": BudgetStage("histogram: graphs of the components", share=0.4),
@@ -168,7 +168,7 @@ STAGES = {
     "lesser end": BudgetStage("of one, the lesser end", share=0.5),
     "domain alone": BudgetStage("bounds: the same asked of the domain alone", cap=5.0),
     "groups together": BudgetStage("what all counts say together: groups, cells, classes", share=0.3, cap=60.0),
-    "pinned together": BudgetStage("what all counts say together: people pinned down", share=0.6, cap=60.0),
+    "pinned together": BudgetStage("what all counts say together: people fully known", share=0.6, cap=60.0),
     "audit before remedies": BudgetStage("audit: the audit itself, where remedies are worked out as well", share=0.6),
     "worlds beside positions": BudgetStage(
         "audit: worlds over attributes of any numbers, where positions are known", cap=5.0

@@ -264,7 +264,7 @@ class CellReplay:
         if isinstance(end, CaseSplit):
             cell = self._cell(end.cell)
             if not 0 <= end.value <= int(self.facts.release.rows.high or 0):
-                raise CertificateError(f"a branch at {end.value} rows leaves nothing to tell apart")
+                raise CertificateError(f"a branch at {end.value} rows leaves nothing to distinguish")
             for below, inner in ((True, end.below), (False, end.above)):
                 saved = self.lower.copy(), self.upper.copy()
                 if below:

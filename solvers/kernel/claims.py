@@ -221,7 +221,7 @@ Removal = Revised | CountRevision | Hall | Labelled | ValueRemoval
 
 @dataclass(frozen=True, slots=True)
 class Removals:
-    """Values removed step by step from rows told apart by bags (`solvers.statements.row_problem`), in this order."""
+    """Values removed step by step from rows distinguished by bags (`solvers.statements.row_problem`), in this order."""
 
     steps: tuple[Removal, ...] = field(repr=False)
 

@@ -1,6 +1,6 @@
-"""What values left for rows told apart settle: where rows are, how many can be in a box, and whether any world is left.
+"""What the values left for rows by position settle: where rows are, how many a box can hold, whether a world is left.
 
-Source: docs/certificates.md, "Removals: rows told apart".
+Source: docs/certificates.md, "Removals: rows distinguished".
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def replayed(release: Release, proof: Removals, limits: Limits) -> LocatedValues
     """Return what is left after the steps of a proof; `CertificateError` where one of them does not hold."""
     problem = problem_of(release)
     if problem is None:
-        raise CertificateError("the rows of this release cannot be told apart")
+        raise CertificateError("the rows of this release cannot be distinguished")
     if not release.rows.low == release.rows.high == problem.rows:
         raise CertificateError(f"the bags are of {problem.rows} rows, the release is of another number")
     if problem.slot is not None and len(problem.slot) != problem.rows:

@@ -1,12 +1,12 @@
-"""Replays removals: values that rows told apart cannot have, taken away step by step, and what the rest settles.
+"""Replays removals: values that rows distinguished cannot have, taken away step by step, and what the rest settles.
 
 Every step is repeated on our own record of the values left, from the release alone: whole numbers, no search, no flow.
 Whoever wrote the steps only says where to look. A step can take away more here than where it was written, never less
 is right: what is left only shrinks, and each rule holds for whatever is left.
 
-Source: docs/certificates.md, "Removals: rows told apart"; Mackworth, "Consistency in networks of relations", Artificial
-Intelligence 8, 1977 (arc consistency); Harvey, Stuckey, "Improving linear constraint propagation", Constraints 8, 2003
-(bounds of sums); Regin, "Generalized arc consistency for global cardinality constraint", AAAI 1996 (filled sets).
+Source: docs/certificates.md, "Removals: rows distinguished"; Mackworth, "Consistency in networks of relations",
+Artificial Intelligence 8, 1977 (arc consistency); Harvey, Stuckey, "Improving linear constraint propagation",
+Constraints 8, 2003 (bounds of sums); Regin, "Generalized arc consistency for global cardinality constraint", AAAI 1996 (filled sets).
 """
 
 from __future__ import annotations

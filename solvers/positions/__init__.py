@@ -1,4 +1,4 @@
-"""What is left for rows told apart, asked about: verdicts on profiles, bounds on the number of worlds, worlds.
+"""What is left for rows distinguished, asked about: verdicts on profiles, bounds on the number of worlds, worlds.
 
 >>> from solvers.positions.sizes import log2_whole
 >>> log2_whole(2**70)

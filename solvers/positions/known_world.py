@@ -1,8 +1,8 @@
-"""One world of rows told apart, searched for once and remembered with the release: the leaves of its rows, and its box.
+"""One world of rows by position, searched for once and remembered with the release: leaves of its rows, and its box.
 
 Whatever a row of it is, another of the same leaves may stand in its place where nothing but the trees was published.
 
-How many worlds there are where rows are told apart: exactly where the leaves of all rows are known, else bounds.
+How many worlds there are where rows are distinguished: exactly where the leaves of all rows are known, else bounds.
 
 Where every row i takes a known value in every tree, the worlds are the products of one raw row from each box B_i, the
 points that its values share: |B_1| ... |B_n| datasets by position. From one choice of values that meets every count
@@ -13,7 +13,7 @@ at most Π k! of those with the same rows (k: rows of a group), as every raw row
 from the union of the group's boxes, of U raw rows: at most Π C(U + k - 1, k), which is exact where a group's boxes are
 equal. Any dataset has at least one order and none more than n!.
 
-Worlds of rows told apart, one row per position in the order of the training file.
+Worlds of rows distinguished, one row per position in the order of the training file.
 """
 
 from __future__ import annotations

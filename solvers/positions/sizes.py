@@ -1,4 +1,4 @@
-"""How many raw rows are left for rows told apart: exactly where a row's place is known, bounds from above elsewhere.
+"""How many raw rows are left for rows distinguished: exactly where a row's place is known, bounds from above elsewhere.
 
 Rows whose leaves are all known: whether they meet every count, and the box of raw rows that each is in.
 """

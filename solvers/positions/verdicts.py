@@ -1,4 +1,4 @@
-"""In how many rows a profile can be, and must be, from what is left for every row told apart.
+"""In how many rows a profile can be, and must be, from what is left for every row distinguished.
 
 A row of a world lies in one of the values left for it in every tree that saw it, and in its place, which all of them
 leave. So it is in a box only where some value left in every such tree meets the box and the place does; and it surely

@@ -1,4 +1,4 @@
-"""Which values of rows told apart meet: packed bits for what each row can have, and for what goes with what.
+"""Which values of rows distinguished meet: packed bits for what each row can have, and for what goes with what.
 
 Two values of different trees meet where their boxes share a part of every attribute; the label is an attribute, into
 whose parts each class is cut, so that values of different classes do not meet.

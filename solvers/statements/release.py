@@ -8,7 +8,7 @@ arrays, so that a forest with hundreds of thousands of statements costs no more 
 Source: Ferry et al., "Probabilistic Dataset Reconstruction from Interpretable Models", SaTML 2024 (possible
 worlds, captured rows); Suciu et al., "Probabilistic Databases", 2011.
 
-What trees on known resamples (bags) count: rows told apart by their position in the training file.
+What trees on known resamples (bags) count: rows distinguished by their position in the training file.
 
 Position i stands `times[t, i]` times in the bag of tree t. Leaf j of tree t then says, for every class k that it
 counts, that the multiplicities of the positions in it with that class add up to the published count, and where

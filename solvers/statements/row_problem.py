@@ -1,4 +1,4 @@
-"""A release as a problem on rows that can be told apart: which leaf of every tree each row lies in.
+"""A release as a problem on rows that can be distinguished: which leaf of every tree each row lies in.
 
 A row is a position of the training file, known by how often each tree drew it (`Release.bags`), or, where there are no
 bags, a slot: a row of one leaf of the tree whose leaves tell most rows apart. A *value* of a row in a tree is a leaf

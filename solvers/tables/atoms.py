@@ -134,7 +134,7 @@ def _classes_of(matrix: sp.csr_matrix) -> Ints:
     offset = np.arange(len(columns.indices)) - np.repeat(starts, lengths)
     like = np.repeat(starts[first[group]], lengths) + offset
     if not np.array_equal(columns.indices, columns.indices[like]):
-        raise TooLarge("two combinations that the tables tell apart have the same random sum")
+        raise TooLarge("two combinations that the tables distinguish have the same random sum")
     order = np.argsort(np.argsort(first))
     return order[group].astype(np.int64)
 

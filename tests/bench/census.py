@@ -27,7 +27,7 @@ TRACTS, BLOCKS = 73_000, 6_207_027  # of the United States in 2010, with people
 
 
 def opened(path: Path) -> Any:
-    """Return the tables of a release file, with what their cells tell apart."""
+    """Return the tables of a release file, with what their cells distinguish."""
     from recon.queries.tables.reading import opened_tables
 
     tables = opened_tables([str(path)])

@@ -1,4 +1,4 @@
-"""Where rows can be told apart: shares proved of default forests, over rows and trees; and a picture of them.
+"""Where rows can be distinguished: shares proved of default forests, over rows and trees; and a picture of them.
 
     python tests/bench/curve.py [--quick | --lines BEGINNING ...] [--check]
     python tests/bench/curve.py --draw > docs/positions-curve.svg

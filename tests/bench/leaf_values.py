@@ -1,4 +1,4 @@
-"""Boosted models: rows and labels that leaf values give back, beside the fit of the model, and what would be guessed.
+"""Boosted models: rows and labels that leaf values reveal, beside the fit of the model, and what would be guessed.
 
     python tests/bench/leaf_values.py [--quick | --lines BEGINNING ...] [--check]
 

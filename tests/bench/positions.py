@@ -1,4 +1,4 @@
-"""Rows told apart: what propagation proves of default forests whose bags are known; beside the fit of the forest.
+"""Rows distinguished: what propagation proves of default forests whose bags are known; beside the fit of the forest.
 
     python tests/bench/positions.py [--quick | --lines BEGINNING ...] [--check]
 
@@ -225,7 +225,7 @@ def plain(job: str, name: str, n: int, trees: int) -> list[Line]:
 
 
 def slots(job: str, name: str, n: int, trees: int) -> list[Line]:
-    """Work out what is left for the rows of a forest without bootstrap, told apart by the leaves of one tree."""
+    """Work out what is left for the rows of a forest without bootstrap, distinguished by the leaves of one tree."""
     from solvers.foundation.limits import Limits
     from solvers.positions.assignments.world import assigned
 

@@ -108,11 +108,11 @@ def _fitted(release: EncodedRelease, frame: pd.DataFrame, inside: Bits, label: s
     columns = attack_columns(x, inputs)
     constant = constant_columns(columns, x)
     if len(constant) == x.shape[1]:
-        raise ReleaseError(f"every column is constant ({name_list(constant)}): rows cannot be told apart, by no attack")
+        raise ReleaseError(f"every column is constant ({name_list(constant)}): no attack can distinguish rows")
     if constant:
         notes = [
             *notes,
-            f"constant in all rows, so that it tells nobody apart and is never perturbed: {name_list(constant)}",
+            f"constant in all rows, so that it distinguishes nobody and is never perturbed: {name_list(constant)}",
         ]
     whole = all(speaks_of(release, frame, a.name) for a in release.domain.all)
     label_of = release.domain.label

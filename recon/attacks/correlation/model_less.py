@@ -26,7 +26,7 @@ CHUNK = 1 << 21
 def _edges(bins: int = BINS) -> Floats:
     """Return (bins + 1,) where [-1, 1] is cut evenly."""
     if bins < 2:
-        raise ReleaseError(f"correlations are told apart by 2 bins at least, not by {bins}")
+        raise ReleaseError(f"correlations are distinguished by at least 2 bins, not by {bins}")
     return np.linspace(-1.0, 1.0, bins + 1)
 
 

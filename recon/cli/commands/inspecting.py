@@ -42,13 +42,13 @@ Data = Annotated[
 ]
 Grids = Annotated[
     bool,
-    typer.Option("--grid", help="Of columns of few numbers, far apart: all numbers between, too."),
+    typer.Option("--grid", help="For columns of few numbers, far apart: include all numbers between."),
 ]
 Suggest = Annotated[
     bool,
     typer.Option(
         "--suggest",
-        help="Of a model file: what looks like a bit or a whole number by its thresholds, to check and edit.",
+        help="For a model file: a draft by its thresholds (bits, whole numbers), to check and edit.",
     ),
 ]
 Label = Annotated[str | None, typer.Option("--label", help="Label column of the data; by default the last.")]
@@ -291,7 +291,7 @@ def _left_advice(done: Stripped) -> str:
 
     if any(is_counting(f.rule) for f in done.after.findings):
         return (
-            "its counts are as they were, and can still give rows back, all of them: run "
+            "its counts are unchanged, and can still reveal rows, even all of them: run "
             f"{suggestion('audit', [done.after.file])}"
         )
-    return "what is left was not made safe by what was taken out"
+    return "taking this out does not make the rest safe"

@@ -26,7 +26,7 @@ TrueLabels = Annotated[
 ]
 Within = Annotated[
     tuple[float, float] | None,
-    typer.Option("--targets-within", help="Of a regression: every target lies between these two numbers."),
+    typer.Option("--targets-within", help="Regression: every target lies between these two numbers."),
 ]
 
 

@@ -45,9 +45,11 @@ WhichColumns = Annotated[
 ]
 
 Removed = Annotated[
-    int | None, typer.Option("--removed", min=0, help="Of two versions, BEFORE AFTER: how many rows left.")
+    int | None, typer.Option("--removed", min=0, help="With BEFORE AFTER: how many rows left between them.")
 ]
-Added = Annotated[int | None, typer.Option("--added", min=0, help="Of two versions: how many rows came.")]
+Added = Annotated[
+    int | None, typer.Option("--added", min=0, help="With BEFORE AFTER: how many rows came between them.")
+]
 
 
 @with_options("rows", "label", "confidence", seconds=BUDGET)

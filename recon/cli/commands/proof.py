@@ -51,7 +51,7 @@ def verify(
     result: ResultFile, files: ReleaseFiles = None, domain: DomainFile = None, independent: Independent = False,
     rows: KnownRows = None, known: KnownColumns = None, beside: KnownByPosition = None,
     certificates: Annotated[
-        str | None, typer.Option("--certificates", help="Folder that certificates and releases named may stand in.")
+        str | None, typer.Option("--certificates", help="Folder of the certificates and releases that RESULT names.")
     ] = None,
     steps: Annotated[bool, typer.Option("--steps", help="Print every step of every proof in words.")] = False,
     learner: LearnerRule = "none", seconds: CheckSeconds = None, memory: CheckMemory = "1G", json: Json = False,
@@ -164,18 +164,20 @@ def export(
     ] = None,
     out: Annotated[
         str | None,
-        typer.Option("--out", help="File to write; the map back is written beside it. Of --solution: its rows."),
+        typer.Option("--out", help="File to write, with the map back beside it; with --solution, the file of rows."),
     ] = None,
     nodes: Annotated[
-        str | None, typer.Option("--nodes", help="Of graphml: attributes (default), or cells and their statements.")
+        str | None, typer.Option("--nodes", help="For graphml: attributes (default), or cells and their statements.")
     ] = None,
     convention: Annotated[
-        str | None, typer.Option("--convention", help="Of dimacs: ordered (default), multiset or assigned.")
+        str | None, typer.Option("--convention", help="For dimacs: ordered (default), multiset or assigned.")
     ] = None,
     solution: Annotated[
-        str | None, typer.Option("--solution", help="What a solver printed for an exported file: give back its rows.")
+        str | None, typer.Option("--solution", help="What a solver printed for an exported file, to turn into rows.")
     ] = None,
-    map_file: Annotated[str | None, typer.Option("--map", help="Of --solution: the map that stands beside it.")] = None,
+    map_file: Annotated[
+        str | None, typer.Option("--map", help="With --solution: the map that was written beside the exported file.")
+    ] = None,
 ) -> None:
     """Write the release for other solvers and counters, with the map back, or turn their solution into rows."""
     if (solution is None) != (map_file is None):

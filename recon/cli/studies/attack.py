@@ -40,11 +40,12 @@ Shadow = Annotated[str, typer.Option("--shadow", help="Shadow data: random, stat
 Folds = Annotated[int, typer.Option("--folds", min=1, help="Ask about each of so many parts once; 1: half the others.")]
 Asked = Annotated[int, typer.Option("--limit", min=1, help="Ask about so many rows of each side at most.")]
 Level = Annotated[
-    float, typer.Option("--confidence", help="Of intervals around rates and noisy counts.", callback=_known_level)
+    float,
+    typer.Option("--confidence", help="Confidence of intervals around rates and noisy counts.", callback=_known_level),
 ]
 
 Pairs = Annotated[list[str] | None, typer.Option("--pair", help="Two columns, a,b; may be repeated. Else all pairs.")]
-Epsilons = Annotated[str, typer.Option("--epsilon", help="Of noise on the counts, with commas; '' for none.")]
+Epsilons = Annotated[str, typer.Option("--epsilon", help="Epsilons of noise on the counts, with commas; '' for none.")]
 
 attack_app = GuardedTyper(help="Attack a released model, and say beside it what is proved.", no_args_is_help=True,
                       rich_markup_mode=None)  # fmt: skip

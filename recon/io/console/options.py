@@ -241,7 +241,7 @@ Population = Annotated[
 ]
 Certificates = Annotated[
     str | None,
-    typer.Option("--certificates", help="Folder for certificates; by default they stand in the --json result."),
+    typer.Option("--certificates", help="Folder for certificates; by default they are in the --json result."),
 ]
 LabelName = Annotated[
     str | None,
@@ -249,7 +249,7 @@ LabelName = Annotated[
 ]
 RowsOf = Annotated[
     str | None,
-    typer.Option("--of-rows", help="Of related data sets: removed, added, kept, or the name of a data set."),
+    typer.Option("--of-rows", help="With related data sets: removed, added, kept, or the name of a data set."),
 ]
 ProfileFile = Annotated[str, typer.Option("--profiles", help="Profiles, one per line; empty cells are unknown.")]
 LearnerRule = Annotated[

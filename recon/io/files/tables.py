@@ -61,7 +61,7 @@ def _texts_in(column: pd.Series[Any]) -> list[Any]:
         return []
     try:
         return list(column.unique())
-    except TypeError:  # cells that cannot be told apart by hashing
+    except TypeError:  # cells that cannot be distinguished by hashing
         return column.tolist()
 
 

@@ -28,7 +28,7 @@ from solvers.foundation.displayed import Displayed, DisplayFacts, quote
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.greedy.gains import ChosenTree
 
-GAP = np.float32(1e-7)  # scikit-learn's FEATURE_THRESHOLD: closer values are not told apart
+GAP = np.float32(1e-7)  # scikit-learn's FEATURE_THRESHOLD: closer values are not distinguished
 MOST_VALUES = 1 << 14
 Floats = NDArray[np.float64]
 
@@ -143,7 +143,7 @@ def _numbers_of(domain: Domain, name: str, attribute: AnyAttribute) -> Floats:
     single = np.array(values, dtype=np.float64).astype(np.float32)
     gaps = np.diff(np.unique(single))
     if len(np.unique(single)) < len(values) or (gaps <= GAP).any():
-        raise Unsupported(f"{quote(name)} has values that scikit-learn does not tell apart: declare it coarser")
+        raise Unsupported(f"{quote(name)} has values that scikit-learn does not distinguish: declare it coarser")
     return single.astype(np.float64)
 
 

@@ -1,4 +1,4 @@
-"""Bounds on a mean where rows are told apart by their position: from the place that is proved for each of them.
+"""Bounds on a mean where rows are distinguished by their position: from the place that is proved for each of them.
 
 A row whose place lies inside the group is in it in every world, one whose place meets the group may be. The greatest
 mean takes of every sure row its greatest number, and of the others the greatest as long as they raise it.

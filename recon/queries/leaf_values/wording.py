@@ -1,4 +1,4 @@
-"""What leaf values give back, in words and as JSON: the lines that a report opens with, and the table of remedies."""
+"""What leaf values reveal, in words and as JSON: the lines that a report opens with, and the table of remedies."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _remedy_lines(table: pd.DataFrame) -> list[str]:
 def audit_json(
     found: Sequence[Determined], truths: Sequence[Mapping[str, Any] | None], table: pd.DataFrame | None
 ) -> dict[str, Any]:
-    """Return what leaf values give back as an object ready for JSON: `models`, and `remedies` where they were asked."""
+    """Return what leaf values reveal as an object ready for JSON: `models`, and `remedies` where they were asked."""
     models = [
         {"summary": _opening(one), **asdict(one), **({} if truth is None else {"truth": dict(truth)})}
         for one, truth in zip(found, truths, strict=True)

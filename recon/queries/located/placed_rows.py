@@ -263,7 +263,7 @@ class ClassFigures:
 
     `share_leaves_known`: of the trees that drew any row which can be in the class, at least. `mean_width`: of the boxes
     of the proved rows, None without one. `boxes_whole`: of how many the leaf is known in every tree that drew them, so
-    that the file says no more; `rows_known`: how many are known wholly.
+    that the file says no more; `rows_known`: how many are fully known.
     """
 
     value: Value
@@ -347,7 +347,7 @@ class PlacedRows:
 
     @cached_property
     def rows_known(self) -> int:
-        """Return how many rows are known wholly: every value, the label among them."""
+        """Return how manyrows are fully known: every value, the label among them."""
         return int(np.logical_and.reduce([c.exact for c in self.columns]).sum())
 
     @cached_property

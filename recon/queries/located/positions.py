@@ -38,6 +38,7 @@ from recon.queries.located.placed_rows import (
 from recon.readers.loading.known_positions import Table, contradicting, with_known_positions
 from recon.readers.loading.loading import Released, single_release_of
 from solvers.engines.chain import ask
+from solvers.foundation.displayed import many
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.positions.assignments.world import assigned
@@ -75,29 +76,29 @@ def _percent(share: float | None) -> str:
 
 def _gives_back(found: PlacedRows) -> str:
     """Return the one line on what the file gives back by position."""
-    boxes = f"boxes of mean width {_width_text(found.width)}"
+    narrowed = f"values to {_width_text(found.width)} of their range on average"
     if found.status == "unknown":
         return f"nothing is proved by position about the {found.rows:,} training rows"
     if found.label is None and not found.rows_known:
-        return f"this file gives back by position {boxes}, for each of {found.rows:,} training rows"
-    rows = f" {found.rows_known:,} of {found.rows:,} rows whole" if found.rows_known else ""
+        return f"this file narrows, by position, {narrowed}, for each of {found.rows:,} training rows"
+    rows = f" {found.rows_known:,} of {found.rows:,} whole rows" if found.rows_known else ""
     labels = _labels_text(found, ", " if rows else " ")
-    return f"this file gives back{rows}{labels} by position, and {boxes}{_worst_off(found)}"
+    return f"this file reveals{rows}{labels} by position, and narrows {narrowed}{_worst_off(found)}"
 
 
 def _worst_off(found: PlacedRows) -> str:
-    """Return which class is worst off, and what is proved of its rows; "" where no row has a proved label."""
+    """Return which class is most exposed, and what is proved of its rows; "" where no row has a proved label."""
     told = [one for one in found.classes if one.labels_known]
     if len(found.classes) < 2 or not told:
         return ""
-    return f"; worst off is {class_text(told[0])}"
+    return f"; most exposed is {class_text(told[0])}"
 
 
 def class_text(one: ClassFigures) -> str:
     """Return what is proved of the rows of one class, in words."""
     most = f"{one.rows_most:,}" if one.labels_known == one.rows_most else f"at most {one.rows_most:,}"
-    width = "" if one.mean_width is None else f", boxes of mean width {_width_text(one.mean_width)}"
-    whole = f", {one.boxes_whole:,} of them whole" if one.mean_width is not None else ""
+    width = "" if one.mean_width is None else f", values narrowed to {_width_text(one.mean_width)}"
+    whole = f", every leaf known of {many(one.boxes_whole, 'row')}" if one.mean_width is not None else ""
     leaves = f"{_percent(one.share_leaves_known)} of leaves"
     return f"class {cell_text(one.value)}: {one.labels_known:,} of {most} labels, {leaves}{width}{whole}"
 
@@ -110,7 +111,7 @@ def _class_lines(found: PlacedRows) -> list[str]:
     more = len(found.classes) - len(shown)
     rest = [f"  and {more:,} more classes"] if more else []
     return [
-        "by class, the worst-off first (a box is whole where its row's leaf in every tree is known):",
+        "by class, the most exposed first:",
         *shown,
         *rest,
     ]
@@ -137,13 +138,11 @@ def why_open(found: PlacedRows) -> str:
     text = (
         f"{open_rows:,} labels are open: they have about {labels:,.0f} bits, the class totals of {len(totals):,} trees "
     )
-    text += f"tell about {told:,.0f} at most"
+    text += f"publish at most about {told:,.0f} bits"
     if told < labels:
-        text += ": from these alone no method can tell them all, the trees would have to be more or something be known"
+        text += ": no method can find them all from these alone; that would take more trees, or known values"
     elif found.complete:
-        text += (
-            ": they might be told, but not by propagation and linear programs; more trees, or values known, would help"
-        )
+        text += ": they may follow, but not by propagation and linear programs; more trees, or known values, would help"
     time = "more time changes nothing" if found.complete else "more time (--time) may prove more"
     return f"{text}; {time}"
 
@@ -158,9 +157,9 @@ def _labels_text(found: PlacedRows, before: str) -> str:
 
 
 def _width_text(width: float) -> str:
-    """Return a width with two digits, three below 0.1, rounded up: never less than what is proved."""
+    """Return a width as a percentage, with one digit below 10 %, rounded up: never less than what is proved."""
     digits = 2 if width >= 0.1 else 3
-    return f"{math.ceil(width * 10**digits - 1e-9) / 10**digits:.{digits}f}"
+    return f"{math.ceil(width * 10**digits - 1e-9) / 10 ** (digits - 2):.{digits - 2}f} %"
 
 
 def _figure_lines(found: PlacedRows) -> list[str]:
@@ -168,9 +167,9 @@ def _figure_lines(found: PlacedRows) -> list[str]:
     assumed = "" if found.learner == "none" else f", learner: {found.learner}"
     lines = [
         f"leaves proved: {_percent(found.answer.leaves_proved)}; values proved: {_percent(found.values_known)}; rows "
-        f"wholly known: {found.rows_known:,} of {found.rows:,}{assumed}",
-        f"mean width of what is left: {_width_text(found.width)} {WIDTHS[found.width_of]} (0: known; 1: the domain "
-        f"alone)",
+        f"fully known: {found.rows_known:,} of {found.rows:,}{assumed}",
+        f"on average each value is narrowed to {_width_text(found.width)} {WIDTHS[found.width_of]} (0 %: known; "
+        "100 %: no narrower than the domain)",
     ]
     if not found.complete:
         why = found.answer.trail[-1] if found.answer.trail else "the time was up"
@@ -227,7 +226,7 @@ def truth_position_lines(truth: Mapping[str, Any]) -> list[str]:
         first = truth["first_outside"]
         left = first["values"] if first["values"] is not None else f"{first['low']} to {first['high']}"
         lines = [
-            f"the true rows are NOT inside ({truth['outside']:,} values are not among those left): another file, or "
+            f"the true rows are NOT inside ({truth['outside']:,} values are outside their ranges): another file, or "
             f"other rows or another order than fit got? first at position {first['position']}: {first['attribute']} is "
             f"{first['value']}, left is {left}"
         ]
@@ -237,15 +236,15 @@ def truth_position_lines(truth: Mapping[str, Any]) -> list[str]:
         beside = f"{_width_text(one['mean_width'])} (true leaves {_width_text(one['mean_width_true_leaves'])})"
         lines.append(
             f"  class {cell_text(one['class'])}, {one['rows']:,} rows: {one['labels_right']:,} labels, "
-            f"mean width {beside}, boxes as tight as the truth allows: {one['boxes_as_tight']:,}"
+            f"values narrowed to {beside}, rows as narrow as the truth allows: {one['boxes_as_tight']:,}"
         )
     lines.append(
-        f"mean width, of the true columns' ranges: {_width_text(truth['mean_width'])} proved, "
-        f"{_width_text(truth['mean_width_true_leaves'])} if every true leaf were known, 1 from the marginals alone"
+        f"of the true columns' ranges, values are narrowed to {_width_text(truth['mean_width'])} on average, to "
+        f"{_width_text(truth['mean_width_true_leaves'])} if every true leaf were known; the marginals alone leave 100 %"
     )
     lines.append(
-        f"values right by the middle of what is left (numbers within 1 %): {_percent(truth['values_right'])}; by rows "
-        f"drawn from the true marginals: {_percent(truth['values_right_marginals'])}"
+        f"values right if the middle of each range is taken (numbers within 1 %): {_percent(truth['values_right'])}; "
+        f"by rows drawn from the true marginals: {_percent(truth['values_right_marginals'])}"
     )
     if truth["mean_error"] is not None:
         lines.append(
@@ -262,13 +261,11 @@ def _remedy(found: PlacedRows) -> str:
         return ""
     after = "" if found.label is None else f"0 of {found.rows:,} labels and "
     if all(model.origin is None or not model.origin.format for model in release.models):
-        return (
-            f"remedy: without multiplicities (recon convert --without-bags) {after}no boxes are given back by position"
-        )
+        return f"remedy: without multiplicities (recon convert --without-bags) {after}no values follow by position"
     file = release.file or "FILE"
     strip = f"{suggestion('inspect', [file], {'--strip': stripped_name(file)})} writes such a copy"
     return (
-        f"remedy: without the stored seeds {after}no boxes are given back by position: {strip}; who guesses the seed "
+        f"remedy: without the stored seeds {after}no values follow by position: {strip}; a guessed seed "
         "(random_state=0, 42) draws the same bags again: fit without one"
     )
 
@@ -500,7 +497,7 @@ def no_positions_reason(release: EncodedRelease) -> str:
         why = f" ({said[0].removeprefix(UNKNOWN).strip()})" if said else ""
         return (
             f"nothing is proved by position: which rows each tree drew is not known{why}: without the bags "
-            f"(multiplicities) rows cannot be told apart; {INSTEAD}"
+            f"(multiplicities) rows cannot be distinguished; {INSTEAD}"
         )
     return (
         "nothing is proved by position: no model was fitted on resamples, each saw all rows alike, so that nothing "

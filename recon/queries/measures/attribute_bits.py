@@ -102,7 +102,7 @@ def exposed_groups(measures: Measures, most: int = 1000) -> list[dict[str, Any]]
     """Return the most exposed groups, worst first, as objects ready for JSON: one per leaf, rule or cell and class.
 
     Keys: name, where (in words), class (None: any), rows (least and most), worlds_per_row (a decimal text), bits_left,
-    bits_removed, share_left (0: known wholly, 1: nothing learnt), share_of_rows_at_most; None where not defined. `most`
+    bits_removed, share_left (0: fully known, 1: nothing learnt), share_of_rows_at_most; None where not defined. `most`
     groups at most; `exposed_in_all` says how many there are. Cost: sorting.
     """
     return [
@@ -179,7 +179,7 @@ def pinned(release: EncodedRelease, found: Measures, system: SystemFigures | Non
 def interval_left(release: EncodedRelease) -> str:
     """Return an attribute of which every part that the models tell apart holds several values; "" where there is none.
 
-    Then nobody is known wholly: whoever has one value of a part can have another, and every statement stays true.
+    Then nobody is fully known: whoever has one value of a part can have another, and every statement stays true.
     Values are taken to be as fine as the thresholds and ends: multiples of 1 where thresholds lie halfway between whole
     numbers, of 0.1 where they are 4.95, and so on. Cost: linear in thresholds.
     """

@@ -152,7 +152,7 @@ def refuse_continuous(release: EncodedRelease, why: str = "") -> None:
     shown = ", ".join(f"'{name}'" for name in names[:NAMES_SHOWN]) + (", ..." if len(names) > NAMES_SHOWN else "")
     guessed = release.domain.source == GUESSED
     remedy = "give --domain (the model file does not say which values there are)" if guessed else "give a 'resolution'"
-    text = f"{remedy}: there are no single rows to give back while {shown} can be any number of a range"
+    text = f"{remedy}: single rows cannot be reconstructed while {shown} can be any number of a range"
     raise Unsupported("; ".join(filter(None, (text, why))))
 
 
@@ -208,7 +208,7 @@ def _reconstruct_in_order(release: EncodedRelease, seed: int, limits: Limits | N
     except Unsupported as error:
         said = re.search(r"assignments: ([^;]+)", str(error))
         raise Unsupported(f"no data set was found ({said[1] if said else error}); {BY_POSITION}") from None
-    except Inconclusive as error:  # others than the engine for rows told apart only say that they cannot
+    except Inconclusive as error:  # others than the engine for rows distinguished only say that they cannot
         if (said := re.search(r"assignments: ([^;]+)", str(error))) is None:
             raise
         raise Inconclusive(f"no data set was found ({said[1]}); {BY_POSITION}") from None

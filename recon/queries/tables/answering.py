@@ -73,7 +73,7 @@ class TablesAnswer:
 
     @cached_property
     def certain(self) -> int:
-        """Return how many people are given back for certain."""
+        """Return how many people are reconstructed for certain."""
         return sum(a.certain for a in self.areas)
 
     @cached_property

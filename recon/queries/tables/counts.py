@@ -113,7 +113,7 @@ def _codes(
     known = {c: -2 if empty(c) else cells.get(str(c), -1) for c in dict.fromkeys(asked)}
     cell = np.fromiter(map(known.__getitem__, asked), np.int64, len(asked))
     if (bad := (area < 0) | (cell < -1)).any():
-        refuse(bad, "stands without an area or a cell", 2)
+        refuse(bad, "has no area or cell beside it", 2)
     if (bad := cell < 0).any():
         refuse(bad, "is no published cell of the definitions", 1)
     return area, cell, number.astype(np.int64)

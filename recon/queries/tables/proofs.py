@@ -32,7 +32,7 @@ from solvers.tables.widths import AreaWidth, ProvedDistance
 
 KEY = "recon_tables_certificate"
 KEYS = {KEY, "area", "claim", "people", "cells", "release", "steps"}
-CLAIM = "one data set only over the cells that the tables of its smallest areas tell apart"
+CLAIM = "one data set only over the cells that the tables of its smallest areas distinguish"
 MOST_STEPS = 50_000_000
 WIDTH = "recon_width_certificate"
 WIDTH_KEYS = {WIDTH, "area", "top", "tables", "people", "distance", "schema", "without", "release", "x", "y", "rows",

@@ -76,7 +76,7 @@ def _join_tables(parts: Sequence[tuple[str, str, ReleasePart]]) -> Tables:
             names.add(model.area)
             for name, parts_of in model.schema.items():
                 if schema.setdefault(name, parts_of) != parts_of:
-                    raise ReleaseError(f"'{name}' stands for two schemas", place=f"{place}.schema", file=path)
+                    raise ReleaseError(f"'{name}' is the name of two schemas", place=f"{place}.schema", file=path)
             found = _cells(model, own, place, path, hashes)
             for cell in found:
                 if cells.setdefault(cell.name, cell) != cell:

@@ -133,7 +133,7 @@ def labels(tables: Tables, live: LiveCounts, cells: Ints | None, schema: Sequenc
         parts = np.unravel_index(tables.system.tuples[[first, other]], tables.system.shape)
         differ = [a.name for a, (p, q) in zip(tables.domain.all, parts, strict=True) if p != q]
         raise Unsupported(
-            f"the tables of area '{live.top.names[0]}' do not tell apart all values of {', '.join(differ)} that the "
+            f"the tables of area '{live.top.names[0]}' do not distinguish all values of {', '.join(differ)} that the "
             f"schema {','.join(schema)} does: give wider bins (NAME:5/18/65), or leave the attribute out"
         )
     out: Ints = least[live.atom]

@@ -326,7 +326,7 @@ class Tables:
         return np.array([numbers[k] for k in keys]), np.array([c.table in self.complete for c in self.cells])
 
     def without_counts(self, left_out: Collection[str], noisy: bool = False) -> Tables:
-        """Return the same tables, of which the counts of some are not used: what they tell apart stays told apart.
+        """Return the same tables, of which the counts of some are not used: what they tell apart stays distinguished.
 
         `noisy`: bounds are known in place of them. `ReleaseError` for a name that none has, and, unless noisy, where
         none is left.

@@ -407,7 +407,7 @@ def _certain(tables: Tables, cells: Ints) -> int:
 def lines_of(found: Variability, title: str, by_area: bool = False) -> Iterator[str]:
     """Yield what is printed for people."""
     told = found.summary()
-    over = "all that the tables of the smallest areas tell apart" if found.schema is None else ", ".join(found.schema)
+    over = "all that the tables of the smallest areas distinguish" if found.schema is None else ", ".join(found.schema)
     yield f"{title}: {told['areas']:,} smallest areas with people, {told['people']:,} people; over {over}"
     if "people_certain" in told:
         yield (

@@ -34,7 +34,7 @@ from solvers.statements.questions.answers import LocatedAnswer
 ROUNDS = 4  # of aligning again with the boxes that the trees of both files leave
 TRIED = 8  # positions that are left for one that is gone: each is tried with the trees of both files
 LISTED = 10  # positions in a sentence
-ORDER = "rows that stayed stand in the same order in both training files"
+ORDER = "rows that stayed are in the same order in both training files"
 OTHERWISE = "no rows of the two files can be aligned in their order (shuffled?): rows are compared without one"
 
 
@@ -129,14 +129,14 @@ class AlignedRows:
             listed = ", ".join(f"{p:,}" for p in places[:LISTED].tolist()) + (", ..." if len(places) > LISTED else "")
             known = figures["removed_known" if word == "left" else "added_known"]
             if len(places) == number:
-                whole = "its values are all known" if number == known == 1 else f"{known:,} of {number:,} known wholly"
+                whole = "its values are all known" if number == known == 1 else f"{known:,} of {number:,} fully known"
                 out.append(f"{people} {word}: position{'' if number == 1 else 's'} {listed} of {name}; {whole}")
             else:
                 alike = "; these rows are alike, and all values known" if known else ""
                 out.append(f"{people} {word}: {len(places):,} positions of {name} are possible ({listed}){alike}")
         both = int(self.kept.sum())
         whole = figures["kept_known"]
-        out.append(f"{both:,} rows that stayed are found in both files; {whole:,} of them are known wholly")
+        out.append(f"{both:,} rows that stayed are found in both files; {whole:,} of them are fully known")
         return out
 
 

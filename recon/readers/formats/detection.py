@@ -1,4 +1,4 @@
-"""Any file to what it publishes: told apart by content, not by name, read by one module per format.
+"""Any file to what it publishes: distinguished by content, not by name, read by one module per format.
 
 Containers of Python objects are opened without importing or running anything (`recon.readers.stored`); the class name
 of the object then says which reader it is. Text is looked at from its first characters on.
@@ -98,7 +98,7 @@ FOREIGN = (
             "give the model that it was converted from", rb"\x08", within=b"onnx"),
     Foreign("a Core ML model", "no counts of rows: leaf values", "give the model that it was converted from",
             rb"\x08[\x01-\x0a]\x12[\x80-\xff]{1,3}[\0-\x7f]\x0a"),
-    Foreign("Spark ML metadata", "statistics of nodes stand beside it, in Parquet",
+    Foreign("Spark ML metadata", "statistics of nodes are beside it, in Parquet",
             f"write impurityStats of the leaves {_LEAVES}, or PMML by jpmml-sparkml",
             within=b'"class":"org.apache.spark.ml'),
     Foreign("a model of YDF or TensorFlow Decision Forests", "distributions of labels in its node files, of drawn rows "

@@ -365,7 +365,7 @@ class World(Displayed):
         """Return for how many worlds of its convention a listed world stands; over all listed, the number of worlds.
 
         `multiset`: 1; `ordered`: the orders of its rows; `assigned`: those leaf by leaf. None where the world was not
-        listed, or rows told apart by position share too many values. Cost: linear in rows, for `assigned` times leaves.
+        listed, or rows distinguished by position share too many values. Cost: linear in rows; `assigned`: times leaves.
         """
         return None if self.weigh is None else self.weigh(self.inner)
 

@@ -47,7 +47,7 @@ from solvers.statements.release import RowCount
 
 COUNTED = "class counts were counted on the given X and y, through the model's conditions, not read off the model"
 OTHER_ROWS = "the model itself says otherwise about its rows: X and y are not (all) those it was fitted on"
-SUMS = UnusedPublication("its leaf values", "the counts of the given rows stand in their place")
+SUMS = UnusedPublication("its leaf values", "the counts of the given rows replace them")
 EMPTY = Support(count=0)
 NO_REGIONS = "it has no rows of its own to count"
 

@@ -422,7 +422,7 @@ def run_audit(release: EncodedRelease, beside: AuditInputs, limits: Limits) -> A
     release = strengthened_release(release, limits)
     rows = by_position(release, limits)
     opens = _opening_columns(release, rows, beside, limits)  # before worlds, which take whatever time is left
-    # Single values are told apart by position there; to count worlds of any numbers has nothing to add.
+    # Single values are distinguished by position there; to count worlds of any numbers has nothing to add.
     some = limits if rows is None or not release.domain.fine else limits.stage("worlds beside positions")
     try:
         first = measure(release, beside.convention, some)

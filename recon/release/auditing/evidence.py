@@ -167,7 +167,7 @@ def _of_files(stored: Sequence[Inspection]) -> Iterator[UnusedFigure]:
     for file in stored:
         for one in file.findings:
             if one.beside:
-                yield UnusedFigure(f"another model stands in the file ({one.path}), and was not audited", EVERY_FIGURE)
+                yield UnusedFigure(f"another model is in the file ({one.path}), and was not audited", EVERY_FIGURE)
 
 
 def with_unused_of_files(release: EncodedRelease, limits: Limits) -> tuple[AnyModel, ...]:

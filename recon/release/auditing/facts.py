@@ -211,7 +211,7 @@ def _with_counts(facts: FactTable, release: EncodedRelease, unknown: UnknownFigu
 
 
 def _known_wholly(found: AuditFindings) -> Figure:
-    """Return how many people are known wholly: by counts, by position, or by leaf values, whichever proves most."""
+    """Return how many people are fully known: by counts, by position, or by leaf values, whichever proves most."""
     m, elsewhere = found.measures, [0, *(one.whole for one in found.determined)]
     if found.positions is not None:
         elsewhere.append(found.positions.rows_known)

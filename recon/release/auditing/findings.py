@@ -335,7 +335,9 @@ def _no_guess(release: EncodedRelease, measures: Measures) -> str:
     if names := release.domain.continuous:
         named = ", ".join(f"'{name}'" for name in names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
         which = f"attribute {named} is" if len(names) == 1 else f"attributes {named} are"
-        return f"no reconstruction: the {which} continuous, without single values to give back (declare a 'resolution')"
+        return (
+            f"no reconstruction: the {which} continuous, without single values to reconstruct (declare a 'resolution')"
+        )
     if measures.status != "exact" and not measures.of_cells:
         why = plain_reasons(measures.counted.trail)
         return f"no reconstruction: the sizes of the regions are only known between bounds ({why})"

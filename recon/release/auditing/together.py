@@ -264,7 +264,7 @@ def proofs(release: EncodedRelease, found: JointDisclosure) -> list[tuple[str, s
     if (pinned := found.pinned) is not None and pinned.worlds and not pinned.why:
         text = f"{pinned.worlds:,} possible worlds have {pinned.high:,} people in common whose every value is known"
         text += ", and the published figures of single columns" if figures_of(release) else ""
-        out.append((f"people pinned down: {text}", "proved"))
+        out.append((f"people fully known: {text}", "proved"))
     return out
 
 

@@ -29,7 +29,7 @@ ONE = {
     " have their ": " has its ",
     "where they stood": "where it stood",
 }  # of one row, person or bit
-NO_PERMISSION = "an open question is no permission"
+NO_PERMISSION = "an open question does not permit a release"
 MERGING = "recon remedy"
 RETRAIN = "Train again with larger groups, or fewer of them, and audit that: groups are not merged, for {why}."
 HELPS = {
@@ -129,7 +129,7 @@ def _given_away(facts: FactTable) -> Iterator[Mapping[str, Any]]:
     """Yield what is proved to be given away of single people: rows or labels in the file, people pinned, positions."""
     for one in [each for each in facts.others.get("stored") or () if each["level"] == "critical"][:PLACES]:
         where = f" at {quote(one['path'])}" if one.get("path") else ""
-        text = f"Training rows, or their labels, stand in the file{where}: {quote(one['what'])}."
+        text = f"Training rows, or their labels, are stored in the file{where}: {quote(one['what'])}."
         yield {"fact": "stored", "place": one.get("path") or "", "rows": None, "sentence": text}
     for key in ("most_pinned", "most_labels_by_position", "most_values_by_position"):
         rule, figure = RULES[key], facts[RULES[key].fact]

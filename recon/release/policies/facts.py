@@ -91,7 +91,7 @@ FIGURES: dict[str, FigureShape] = {
         people=True, about="Rows whose label is proved by where they stood in the training file."
     ),
     "values_by_position": FigureShape(
-        about="Values of attributes that are proved by where their row stood in the training file."
+        about="Values of attributes that are proved by the position of their row in the training file."
     ),
     "removed_pinned": FigureShape(about="People who left since an earlier version, known with every value."),
     "removed_candidates": FigureShape(

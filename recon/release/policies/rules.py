@@ -74,11 +74,11 @@ EVERY = (
     ),
     PolicyRule(
         "most_pinned", "pinned", of_interval, PEOPLE,
-        title="People pinned down exactly",
-        subject="{found} are pinned down exactly",
+        title="People fully known",
+        subject="{found} are fully known",
         help="people whose every attribute is certain, at most",
         remedy="Publish fewer or larger groups, fewer trees, or noisy counts; recon audit --remedies tries them.",
-        example=0, unit="person", merged="people pinned down exactly", column="pinned",
+        example=0, unit="person", merged="people fully known", column="pinned",
     ),
     PolicyRule(
         "least_bits_left", "least_bits_left", of_interval, BITS,
@@ -101,7 +101,7 @@ EVERY = (
     PolicyRule(
         "class_disclosure", "class_disclosure", disclosed, DISCLOSED,
         title="Rows in groups of one class only",
-        subject="{found} stand in groups of one class only, so that belonging to the group tells the class",
+        subject="{found} are in groups of one class only, so that belonging to the group reveals the class",
         help="rows in groups of one class only, at most",
         remedy=f"Merge groups of one class with others, or publish no counts per class: {REMEDY}.",
         example="forbidden", unit="row", merged="rows in groups of one class only", column="class_disclosed_rows",
@@ -117,7 +117,7 @@ EVERY = (
     PolicyRule(
         "most_labels_by_position", "labels_by_position", of_interval, PEOPLE,
         title="Labels proved by position in the training file",
-        subject="{found} have their label proved by where they stood in the training file",
+        subject="{found} have a label proved by their position in the training file",
         help="rows whose label is proved by their position in the training file, at most",
         remedy=f"{SEEDS}; or train without resampling.",
         example=0, unit="row",
@@ -125,7 +125,7 @@ EVERY = (
     PolicyRule(
         "most_values_by_position", "values_by_position", of_interval, VALUES,
         title="Values proved by position in the training file",
-        subject="{found} are proved by where their row stood in the training file",
+        subject="{found} are proved by the position of their row in the training file",
         help="values of attributes that are proved by the position of their row in the training file, at most",
         remedy=f"{SEEDS}; or train without resampling.",
         example=0, unit="value",
@@ -165,7 +165,7 @@ EVERY = (
     PolicyRule(
         "profiles", "profiles", profiles, VERDICTS,
         title="Verdicts on the given profiles",
-        subject="Of the given profiles: {found}",
+        subject="Verdicts on the given profiles: {found}",
         help="verdicts that no given profile may have",
         remedy="Publish less about these people, or train without them, and audit again.",
         example=["certain"],

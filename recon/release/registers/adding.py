@@ -110,9 +110,9 @@ def _pinned(
     """Return how many people are pinned down together, alone and before."""
     if after.pinned is None:
         return []
-    text = f"Together with {_earlier(known)} the new release pins down {_people(after.pinned)}"
+    text = f"Together with {_earlier(known)} the new release fully reveals {_people(after.pinned)}"
     if alone.pinned is not None:
-        text += f"; alone it pins down {_people(alone.pinned)}"
+        text += f"; alone it fully reveals {_people(alone.pinned)}"
     if before.pinned is not None:
         text += f", and the earlier {_release_word(known)} without it {_people(before.pinned)}"
     return [f"{text}."]
@@ -376,7 +376,7 @@ def _left_out_of(register: Register, new: EncodedRelease) -> tuple[RegisterEntry
 
 def _itself(register: Register, new: EncodedRelease) -> list[str]:
     return [
-        f"The release stands in the register itself, as {_dated(one)}: it is compared with the others."
+        f"The release is in the register itself, as {_dated(one)}: it is compared with the others."
         for one in register.entries
         if one.sha256 in new.hashes
     ]

@@ -67,7 +67,7 @@ def version_relation(
     rest = tuple(one for one in entries if one is not own)
     if said and own is not None and own.dataset:
         raise ReleaseError(
-            f"stands in the register as of the data set '{quote(own.dataset)}': leave out --removed and --added",
+            f"is in the register as of the data set '{quote(own.dataset)}': leave out --removed and --added",
             file=new.file,
         )
     known = related_data_sets(rest if said else entries)
@@ -199,7 +199,7 @@ def _identified_words(word: str, group: RowsOfType) -> str:
 
 
 def _about_the_others(found: Difference) -> list[str]:
-    """Return how much more both say than the earlier model alone, of who stayed where that can be told apart."""
+    """Return how much more both say than the earlier model alone, of who stayed where that can be distinguished."""
     bits = found.bits
     for first, second, about in (
         ("kept_before", "kept_both", "the people who stayed"),

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Ints = NDArray[np.int64]
-SENSITIVITY = Fraction(1)  # of a count, where one row more or less is told apart
+SENSITIVITY = Fraction(1)  # of a count, where one row more or less is distinguished
 
 
 def _depths(model: Tree) -> Ints:

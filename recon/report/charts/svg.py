@@ -181,7 +181,7 @@ def line(x1: float, y1: float, x2: float, y2: float, *, stroke: str = "--line", 
 def hatches(prefix: str) -> str:
     """Return the patterns of the five levels of exposure, `url(#PREFIX-e0)` to `url(#PREFIX-e4)`.
 
-    They are told apart without colour too: dots, one way, the other way, both ways, full.
+    They are distinguished without colour too: dots, one way, the other way, both ways, full.
     """
     strokes = (
         "",
@@ -266,7 +266,7 @@ def remedy_bars(remedies: Sequence[Mapping[str, Any]] | None) -> str:
     if len(new) > SHOWN:
         parts.append(label(MARGIN, y + 12, f"and {len(new) - SHOWN:,} more remedies", fill="--muted", size=12.5))
         y += 20
-    title = "What would help: bits left per person and people pinned down, after and before"
+    title = "What would help: bits left per person and people fully known, after and before"
     return framed("chart-remedies", NARROW, y + 2, title, _described(old, new), parts, 600)
 
 
@@ -344,7 +344,7 @@ def _described(old: Mapping[str, Any], new: Sequence[Mapping[str, Any]]) -> str:
 
     def both(one: Mapping[str, Any]) -> str:
         left, pinned = (_figure(one.get(key), key) for _, key, _ in ROWS)
-        return f"{left} bits left per person, {pinned} people pinned down"
+        return f"{left} bits left per person, {pinned} people fully known"
 
     some = "; ".join(f"{clipped(one['remedy'], 60)}: {both(one)}" for one in new[:4])
     return f"{count(len(new), 'remedy', 'remedies')} beside the release as published ({both(old)}). {some}."

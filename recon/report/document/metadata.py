@@ -128,10 +128,10 @@ def how(found: AuditFindings, context: Context) -> dict[str, Any]:
     numbers = [[f"training sets that agree ({m.convention})", m.status, m.counted.engine]]
     if m.datasets is not None and m.convention != "multiset":
         numbers.append(["the same without the order of rows (multiset)", m.datasets.status, m.datasets.engine])
-    numbers.append(["people pinned down, bits left of the most exposed", m.figures, m.counted.engine])
+    numbers.append(["people fully known, bits left of the most exposed", m.figures, m.counted.engine])
     if found.positions is not None:
         numbers.append(["what is proved by position", found.positions.status, "assignments"])
-    numbers += [[f"what leaf values give back: {one.name}", one.status, "leaf values"] for one in found.determined]
+    numbers += [[f"what leaf values reveal: {one.name}", one.status, "leaf values"] for one in found.determined]
     if found.intervals.cells:
         tight = all(cell.tight for cell in found.intervals.cells)
         numbers.append(["feasible intervals of suppressed cells", "exact" if tight else "bounds", m.counted.engine])
@@ -174,7 +174,7 @@ def confidential(facts: Mapping[str, Any], found: AuditFindings | None) -> str |
     if smallest is not None and smallest[0] == 1:
         reasons.append("it describes groups of one person")
     if any(one["level"] in {"critical", "high"} for one in facts.get("stored") or ()):
-        reasons.append("it says where single training rows stand in the file")
+        reasons.append("it says where single training rows are stored in the file")
     if found is not None and (found.profiles is not None or found.persons is not None):
         reasons.append("it has verdicts or figures on single people")
     if found is not None and (found.positions is not None or found.truth is not None):

@@ -212,7 +212,7 @@ class Counted(Struct, kw_only=True):
     dist_g_mentioned: Annotated[Maybe, Meta(description="Dist_G over the attributes that the models name.")] = None
     dist: Annotated[Maybe, Meta(description="Dist, of independent cells.")] = None
     bits_due_to_order: Annotated[Maybe, Meta(description="Bits due to the order of rules.")] = None
-    bits_of_row_order: Annotated[Maybe, Meta(description="Of the bits left, those of the order of rows.")] = None
+    bits_of_row_order: Annotated[Maybe, Meta(description="Part of the bits left that is the order of rows.")] = None
     bits_of_row_order_bounds: Annotated[Bounds, Meta(description="Bounds on them.")] = None
     figures: Annotated[str | None, Meta(description="exact, or bounds.")] = None
     why_bounds: Annotated[str | None, Meta(description="Why there are bounds only.")] = None
@@ -220,7 +220,7 @@ class Counted(Struct, kw_only=True):
     smallest_region: Annotated[str | None, Meta(description="Fewest raw rows that fit a published row.")] = None
     smallest_group: Annotated[int | None, Meta(description="Rows of the smallest published group.")] = None
     regions: Annotated[list[Loose], Meta(description="One object per leaf or rule, in the file's order.")] = []
-    confidence: Annotated[Maybe, Meta(description="Of noisy counts: that of all figures.")] = None
+    confidence: Annotated[Maybe, Meta(description="Confidence of all figures, for noisy counts.")] = None
     improbability: Annotated[Maybe, Meta(description="Where nothing fits: a p-value of the noise.")] = None
     posterior_entropy_bits: Annotated[Maybe, Meta(description="Bits left under the prior.")] = None
     posterior_uninformed_bits: Annotated[Maybe, Meta(description="Bits before, under the prior.")] = None
@@ -291,8 +291,8 @@ class Document(Counted, Struct, kw_only=True):
     ] = None
 
     # What was there before version 2, whose insides are not listed here.
-    positions: Annotated[Loose | None, Meta(description="What the file gives back by position in the file.")] = None
-    leaf_values: Annotated[Any, Meta(description="What leaf values of boosted models give back.")] = None
+    positions: Annotated[Loose | None, Meta(description="What the file reveals by position in the file.")] = None
+    leaf_values: Annotated[Any, Meta(description="What leaf values of boosted models reveal.")] = None
     learner_rule: Annotated[
         Loose | None, Meta(description="What knowing the learner adds; null: not asked (--learner).")
     ] = None
@@ -308,10 +308,10 @@ class Document(Counted, Struct, kw_only=True):
     truth: Annotated[Loose | None, Meta(description="Comparison with the true rows.")] = None
     without_noise: Annotated[Loose | None, Meta(description="What the noise bought.")] = None
     certificate: Annotated[Any, Meta(description="The certificate of the audit's main claim.")] = None
-    verdict: Annotated[list[str], Meta(description="Of files that store rows: that they do, and where.")] = []
-    rows_stored: Annotated[list[int | None], Meta(description="Of such files: how many rows each stores.")] = []
-    labels_stored: Annotated[list[bool], Meta(description="Of such files: whether each stores labels.")] = []
-    not_counted: Annotated[str | None, Meta(description="Of such files: why nothing was counted.")] = None
+    verdict: Annotated[list[str], Meta(description="Set for files that store rows: that they do, and where.")] = []
+    rows_stored: Annotated[list[int | None], Meta(description="Set for such files: how many rows each stores.")] = []
+    labels_stored: Annotated[list[bool], Meta(description="Set for such files: whether each stores labels.")] = []
+    not_counted: Annotated[str | None, Meta(description="Set for such files: why nothing was counted.")] = None
 
 
 def json_schema() -> dict[str, Any]:

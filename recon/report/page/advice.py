@@ -230,7 +230,7 @@ def _gains(document: Document, best: Document) -> list[str]:
     if best.get("smallest_group"):
         out.append(f"smallest group {rows_of(best['smallest_group'])}")
     if best.get("pinned") and (text := ends_of(best["pinned"])) != NOT_KNOWN:
-        out.append(f"pinned down {text}")
+        out.append(f"fully known {text}")
     if best.get("bits_left_per_person"):
         out.append(f"{ends_of(best['bits_left_per_person'], 2)} bits left per person")
     now = (document.get("remedies") or [{}])[0].get("accuracy")

@@ -106,7 +106,7 @@ def _curve_in_words(curve: list[list[float]]) -> str:
     for bound in (0.1, 0.25, 0.5):
         reached = max((share for left, share in curve if left <= bound + 1e-12), default=0.0)
         said.append(f"{percent(reached)} have {percent(bound)} or less of their bits left")
-    return f"Of the people in the data, {'; '.join(said)}."
+    return f"About the people in the data:  {'; '.join(said)}."
 
 
 def _attributes(document: Document) -> list[Block]:
@@ -290,7 +290,7 @@ def _added_part(document: Document) -> PagePart | None:
     parts = [("Earlier releases", adds.get("before")), ("With this one", adds.get("after")),
              ("This one alone", adds.get("alone"))]  # fmt: skip
     figures = [
-        ("People pinned down", "pinned", 0), ("Bits left per person", "bits_left_per_person", 2),
+        ("People fully known", "pinned", 0), ("Bits left per person", "bits_left_per_person", 2),
         ("Bits left, most exposed person", "least_bits_left", 2), ("Smallest group", "smallest_group", 0),
         ("Training sets left (log2)", "log2_datasets", 1),
     ]  # fmt: skip
@@ -357,12 +357,12 @@ GLOSSARY: tuple[tuple[str, str], ...] = (
     ("At least, at most",
      "A bound that was proved. The true figure is not known exactly, but it is on that side for certain."),
     ("Certain, possible, impossible",
-     "Of a given person. Certain: somebody with exactly these values is in the training data, in every possible world. "
-     "Impossible: in none. Possible: in some. Outside: a value is none that the attributes allow."),
+     "About a given person. Certain: somebody with exactly these values is in the training data, in every possible "
+     "world. Impossible: in none. Possible: in some. Outside: a value is none that the attributes allow."),
     ("Certificate",
      "A proof of a statement that a small, separate program checks again. It does not have to trust what searched."),
     ("Confidence",
-     "Of noisy counts. At confidence 0.95, the figures hold unless the noise was among the 5 % largest."),
+     "For noisy counts. At confidence 0.95, the figures hold unless the noise was among the 5 % largest."),
     ("Kind of counts",
      "Exact counts say how many rows there are. Weighted, resampled or noisy ones say less, in ways that the report "
      "names."),

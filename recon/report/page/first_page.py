@@ -33,7 +33,7 @@ TONES = {
     "release": "good", "release with changes": "changes", "do not release": "bad", "not assessed": "open",
 }  # fmt: skip
 STANDING = {
-    "critical": "Training data stands in the file outright",
+    "critical": "Training data is stored in the file outright",
     "high": "The file stores something about single training rows",
 }
 ORDER = ("violated", "inconclusive", "met", "not applicable")
@@ -116,7 +116,7 @@ def _standing_out(document: Document) -> list[str]:
     lines += _outright(document)
     pinned, group, disclosed = facts.get("pinned"), facts.get("smallest_group"), facts.get("class_disclosure")
     if pinned is not None and pinned[0] > 0:
-        lines.append(f"{_sentence_case(ends_of(pinned))} of the people in the data can be pinned down exactly.")
+        lines.append(f"{_sentence_case(ends_of(pinned))} of the people in the data are fully known.")
     if group is not None and group[1] is not None and 0 < group[1] < 10:
         lines.append(f"A group of {people(group)} was published.")
     if disclosed is not None and disclosed.get("rows") and disclosed["rows"][0] > 0:
@@ -160,8 +160,8 @@ def _figure_of(ends: Ends, places: int = 0, ceiling: float | None = None) -> str
 
 
 def _pinned(facts: Document) -> Number:
-    """Return how many people are pinned down exactly."""
-    label, found, rows = "People pinned down exactly", facts.get("pinned"), facts.get("rows")
+    """Return how many people are fully known."""
+    label, found, rows = "People fully known", facts.get("pinned"), facts.get("rows")
     exact = None if rows is None or rows[1] is None or rows[0] != rows[1] else rows[1]
     value = _figure_of(found, 0, exact)
     beside = f"of {rows_of(rows)}" if rows is not None and value != NOT_KNOWN else ""

@@ -90,7 +90,7 @@ def _what_is_left(m: Measures, line: dict[Hashable, Any], of_region: pd.DataFram
         f"one of {_power_of(line['worlds_per_row'])}",
         f"{number(left, 2)} of {number(left + removed, 2)} bits left",
         f"{100 * ratio:.0f} % left",
-        f"{100 * line['share_of_rows_at_most']:.1f} % of rows so exposed",
+        f"{100 * line['share_of_rows_at_most']:.1f}% of rows at least as exposed",
     ]
 
 
@@ -346,7 +346,7 @@ def truth_lines(check: TruthCheck) -> list[str]:
     lines += [match.note] if match.note else []
     proved = "not decided" if check.proved is None else f"{check.proved:,}"
     lines.append(
-        f"rows that occur once in the truth: {match.unique_rows:,}; given back: {match.unique_right:,}; "
+        f"rows that occur once in the truth: {match.unique_rows:,}; reconstructed: {match.unique_right:,}; "
         f"in every possible world: {proved}"
     )
     return lines

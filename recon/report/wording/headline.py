@@ -94,7 +94,7 @@ LEGEND: dict[Convention, str] = {
 }
 
 NO_DIST: dict[Convention, str] = {  # why there is none of an exact count
-    "multiset": "not defined (there are no rows to tell apart)",
+    "multiset": "not defined (there are no rows to distinguish)",
     "ordered": "not known (how rows spread over cells differs between worlds)",
     "assigned": "not defined (the rows of a leaf or rule are no product of values)",
 }

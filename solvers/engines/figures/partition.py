@@ -277,7 +277,7 @@ class PartitionFigures:
     def dist(self, convention: Convention) -> float | None:
         """Return Dist of the first count vector: see `dist` and, of rows in no known order, `dist_of_mixture`.
 
-        None in the convention `multiset`: there are no rows to tell apart.
+        None in the convention `multiset`: there are no rows to distinguish.
         """
         if convention == "ordered":
             cells, counts = self._cells, self.vectors[0].tolist()

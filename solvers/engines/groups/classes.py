@@ -9,7 +9,7 @@ One world that proves much at once: every item has no row in it, or at least k o
 
 It leaves no group and no cell of less than k rows, and nobody whose class follows.
 
-People pinned down: rows that are in every world, in cells of one possible row.
+People fully known: rows that are in every world, in cells of one possible row.
 
 Of a cell of one possible row as many people are pinned down as it has rows in every world. Worlds in which these cells
 have as few rows as can be found bound the figure from above: two that share none of them prove that it is 0.
@@ -40,7 +40,7 @@ from solvers.statements.release import UNBOUNDED, Partition, Release
 
 WORLDS = 8  # asked for
 PINNED_STARTS = 1  # vertices whose cells are enough for a world, before each
-OPEN = "more people than those in every world that was found may be pinned down"
+OPEN = "more people than those in every world that was found may be fully known"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""One dataset that the rows told apart allow: a value for every open row and tree, then a point of their boxes.
+"""One dataset that the rows distinguished allow: a value for every open row and tree, then a point of their boxes.
 
 Whatever found it, a world is one only once every statement of the release has been evaluated on its rows
 (`check_rows`). What is fixed is substituted first, what is open goes to CP-SAT
@@ -7,7 +7,7 @@ Whatever found it, a world is one only once every statement of the release has b
 Source: docs/mathematics.md, "Possible worlds and their conventions"; boxes that meet pairwise share a point (Helly's
 theorem for axis-parallel boxes), which fails for sets of parts and impossible boxes, so that every row has a witness.
 
-What follows for every row of a release whose rows can be told apart: propagation to its end, remembered.
+What follows for every row of a release whose rows can be distinguished: propagation to its end, remembered.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Remembered:
 
 
 def _row_problem(release: Release) -> RowProblem | None:
-    """Return a release as a problem on rows, remembered; None where rows cannot be told apart."""
+    """Return a release as a problem on rows, remembered; None where rows cannot be distinguished."""
     known = release.derived.part(Remembered)
     if known.problem is None:
         known.problem = problem_of(release)
@@ -95,7 +95,7 @@ def _bounds_of(bags: TreeBags) -> int:
 
 
 def assigned(release: Release, limits: Limits) -> Assigned | None:
-    """Return what follows for every row, None where rows cannot be told apart, or all that is left outgrows the memory.
+    """Return what follows for every row, None where no bags are known, or all that is left outgrows the memory.
 
     Remembered with the release: where a run met its limits, the next call goes on from the state that it reached.
     """

@@ -234,7 +234,7 @@ class Certifier:
 
     @cached_property
     def removals(self) -> Removals | None:
-        """Return the steps of propagation over rows told apart; None where they cannot be, or nobody asked for them.
+        """Return the steps of propagation over rows distinguished; None where they cannot be, or nobody asked for them.
 
         Slots without known bags are not propagated for a proof alone.
         """

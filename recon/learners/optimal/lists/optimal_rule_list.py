@@ -123,7 +123,7 @@ class OptimalRuleListClassifier(RuleListClassifier):
         """Return of the lists as good as the fitted one, by length, how many there are and their Dist_G; `tied_lists`.
 
         The list is fitted to the same rows. Raises `Unsupported` for wider rules and a price per rule, `Inconclusive`
-        where a length is not proved or the ties are too many to be told apart in time.
+        where a length is not proved or the ties are too many to be distinguished in time.
         """
         self._check_fitted()
         if self.width > 1 or self.regularisation:

@@ -74,9 +74,9 @@ class Lattice:
 def tree_lattice(rows: DistinctRows, depth: int, least: int, limits: Limits, *, prune: bool) -> Lattice:
     """Return the lattice of trees of at most so many tests on a path and at least so many training rows in a leaf.
 
-    `prune`: nodes in which no split makes fewer errors (all of a class, or told apart no further) are not split. Where
-    time or memory is up, the levels found so far. Cost: nodes x distinct rows x columns, a million nodes of COMPAS
-    (depth 10, leaves of 57 rows) in 17 s and 1 GB.
+    `prune`: nodes in which no split makes fewer errors (all of a class, or distinguished no further) are not split.
+    Where time or memory is up: the levels found so far. Cost: nodes x distinct rows x columns, a million nodes of
+    COMPAS (depth 10, leaves of 57 rows) in 17 s and 1 GB.
     """
     top = unpack_sets(pack_sets(np.ones((1, len(rows.points.group)), dtype=bool)), len(rows.points.group))
     counts = rows.weight.sum(axis=0, keepdims=True).astype(np.int32)

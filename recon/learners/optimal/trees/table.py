@@ -1,4 +1,4 @@
-"""The rows that a tree is learned from, told apart as far as they can be, and the boxes that its nodes stand for.
+"""The rows that a tree is learned from, distinguished as far as they can be, and the boxes that its nodes stand for.
 
 A node of a tree is a box: the points that pass all tests on its path. Points are the distinct training rows themselves
 where a leaf matters by its rows alone, or the values of the attributes behind the columns where its size matters too.

@@ -276,7 +276,7 @@ def not_assessed_lines(release: EncodedRelease) -> list[str]:
     found, run = _suggested(release), _commands(release)
     lines = [
         f"not assessed: {why}",
-        "this does not mean that little is given away: with its domain the same file may give back every row",
+        "this does not mean that little is disclosed: with its domain the same file may reveal every row",
     ]
     if release.domain.source != GUESSED:
         how = "in the domain's file (recon domain DATA.csv --out domain.json writes one of data) give them values, or a"

@@ -175,7 +175,7 @@ def tree_answer(tree: PmmlReading) -> PmmlAnswer:
             raise ReleaseError(f"its leaves have {n} rows, it has {sum(total)}", place=tree.nodes[0].place)
         return PmmlAnswer((found.grown.tree(supports, "tree"),), kinds, (), RowCount(n, n), classes, notes)
     if total is None:
-        raise Unsupported("the PMML tree does not say how many rows its root has, and leaves stand at several places")
+        raise Unsupported("the PMML tree does not say how many rows its root has, and leaves are at several places")
     table = Table(tuple(_bounds(tree, found, total, every)), "leaves")
     n = sum(total)
     return PmmlAnswer((table,), kinds, (), RowCount(n, n), classes, (*notes, SPREAD))

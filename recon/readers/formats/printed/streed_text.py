@@ -58,7 +58,7 @@ def read_streed_dot(text: str) -> Draft:
     for found in NODE.finditer(text):
         number = int(found[1])
         if number in boxes:
-            raise ReleaseError("stands there twice", place=f"node {number}")
+            raise ReleaseError("is there twice", place=f"node {number}")
         boxes[number] = _box_of(found[2], f"node {number}")
         if len(boxes) > MAX_PARTS:
             raise ReleaseError(f"has more than {MAX_PARTS:,} nodes", place="digraph Tree")

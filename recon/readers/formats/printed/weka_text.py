@@ -232,7 +232,7 @@ def _joined_branches(roots: dict[str, list[_PrintedBranch]]) -> list[_PrintedBra
         one = todo.pop()
         if one.apart:
             if one.apart in used or not roots.get(one.apart):
-                raise ReleaseError(f"SubTree [{one.apart}] is missing or stands at two places", place=one.place)
+                raise ReleaseError(f"SubTree [{one.apart}] is missing, or is at two places", place=one.place)
             used.add(one.apart)
             one.below = roots[one.apart]
         elif one.name is None and not one.below:
@@ -328,7 +328,7 @@ def _grow(branches: list[_PrintedBranch], nodes: list[PrintedBranch], place: dic
         if first.test.bare and not rest[0].test.bare:
             first, rest = rest[0], [first]
         if any(b.feature != first.feature for b in rest) or (first.test.values is None and len(rest) > 1):
-            raise ReleaseError("stands beside a test of another attribute", place=first.place)
+            raise ReleaseError("is beside a test of another attribute", place=first.place)
         if parent < 0 and len(branches) == 1:
             raise ReleaseError("is the only branch: the other side is missing", place=first.place)
         values: tuple[Value, ...] = tuple(v for b in rest for v in b.test.values or ())

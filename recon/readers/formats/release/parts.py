@@ -272,7 +272,7 @@ def _to_exact(value: float | str, place: str) -> Fraction:
             raise ReleaseError(f"{value!r} is no finite number")
         found = exact_number(value) if isinstance(value, str) else exact(value)
         if max(abs(found.numerator), found.denominator) >= 10**MAX_EXACT_DIGITS:
-            raise ReleaseError(f"a number of more than {MAX_EXACT_DIGITS} digits stands there")
+            raise ReleaseError(f"a number of more than {MAX_EXACT_DIGITS} digits is given")
     except ReleaseError as error:
         raise error.at(place=place) from None
     return found
@@ -296,7 +296,7 @@ def _to_linear(part: StatementPart, place: str) -> LinearFigure | None:
     if part.linear is None:
         for word, given in numbers.items():
             if word in ("value", "within") and given is not None:
-                raise ReleaseError(f"'{word}' stands beside 'linear', or in a mean, total or median", place=place)
+                raise ReleaseError(f"'{word}' is not taken beside 'linear', or in a mean, total or median", place=place)
             if given is not None and not isinstance(given, int):
                 raise ReleaseError(f"{given!r} is no whole number", place=f"{place}.{word}")
         return None

@@ -473,7 +473,7 @@ def _variable(
         raise ReleaseError(f"the bins of '{name}' are ranges and categories at once", place=lines[0].place)
     values = [v for one in bins for v in one.values]
     if len(set(values)) != len(values):
-        raise ReleaseError(f"a category of '{name}' stands in two bins", place=lines[0].place)
+        raise ReleaseError(f"a category of '{name}' is in two bins", place=lines[0].place)
     numbers = {v: number_of(str(v)) for v in values}
     if values and all(v is not None for v in numbers.values()) and len(set(numbers.values())) == len(values):
         bins = [replace(one, values=tuple(numbers[v] for v in one.values)) for one in bins]  # type: ignore[misc]

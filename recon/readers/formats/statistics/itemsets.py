@@ -295,7 +295,7 @@ def _sets_of(line: TableCells, kinds: Mapping[str, int]) -> tuple[Items, ...]:
     else:
         sides = (_items(by_kind[1], line.place), _items(by_kind[2], line.place))
     if sides[0] & sides[1]:
-        raise ReleaseError(f"{set_text(sides[0] & sides[1])} stands on both sides of the rule", place=line.place)
+        raise ReleaseError(f"{set_text(sides[0] & sides[1])} is on both sides of the rule", place=line.place)
     return sides
 
 

@@ -42,7 +42,7 @@ _TAKE_OUT = "look at what it holds, and take it out before saving if predictions
 Level = Literal["critical", "high", "unknown", "medium", "info"]
 
 LEVELS: dict[Level, str] = {
-    "critical": "training data: values or labels of training rows stand in the file",
+    "critical": "training data: values or labels of training rows are stored in the file",
     "high": (
         "rows: something about single training rows, by their position in the training file or because counts single "
         "them out (a group of fewer than 10 rows, several models of the same rows)"

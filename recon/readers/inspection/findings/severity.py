@@ -33,7 +33,7 @@ MAX_DECIMALS = 17  # decimals of a double
 FEW_DECIMALS = 3  # decimals that say little, as long as trees are few
 _REMEDY = (
     "round them before publishing, leave out what predictions do not need (counts, inner values, gains), or publish "
-    "fewer trees: recon audit --remedies says what is given back then"
+    "fewer trees: recon audit --remedies says what is revealed then"
 )
 
 

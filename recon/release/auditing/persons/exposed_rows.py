@@ -247,7 +247,7 @@ def _equal_rows(frame: pd.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.int6
 Floats = NDArray[np.float64]
 IN_ORDER = (
     "the file tells the rows apart by position: bits left are what is left of the row at each position, at most; "
-    "{known:,} of {rows:,} rows are known wholly"
+    "{known:,} of {rows:,}rows are fully known"
 )
 OUT_OF_ORDER = (
     "the file tells rows apart by position, but the data are not in the order in which the model was fitted: "
@@ -434,7 +434,7 @@ def _figure_notes(found: RowGroups, measures: Measures) -> list[str]:
         notes.append(f"{int(without.sum()):,} of {len(found):,} rows have no figure: {_no_figure(found, measures)}")
     given = int(found.given_back.sum())
     if given:
-        notes.append(f"leaf values give back {given:,} of the rows")
+        notes.append(f"leaf values reveal {given:,} of the rows")
     return notes
 
 

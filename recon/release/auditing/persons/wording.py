@@ -91,7 +91,7 @@ def _row_text(one: Mapping[str, Any]) -> str:
     size = "" if held is None else f" ({_rows_text(*held)})"
     bits = one["bits_left"]
     open_ = "no figure" if bits is None else f"{bits:,.2f} bits left"
-    left = "known wholly" if one["pinned"] else open_
+    left = "fully known" if one["pinned"] else open_
     return f"position {one['position']}{where}{size}: {left}{_values(one.get('row'))}"
 
 
@@ -117,7 +117,7 @@ def _group_text(one: Mapping[str, Any]) -> str:
         if mean is None
         else f"{mean:,.2f} bits left per person on average, {least:,.2f} of the most exposed"
     )
-    return f"{quote(one['value'])}: {_rows_text(one['rows'], one['rows'])}, {left}, {one['pinned']:,} known wholly"
+    return f"{quote(one['value'])}: {_rows_text(one['rows'], one['rows'])}, {left}, {one['pinned']:,} fully known"
 
 
 def widest_gap(groups: list[Mapping[str, Any]]) -> str:

@@ -409,7 +409,7 @@ class Propagation:
             self.note = str(error)
             return
         if settled is None:
-            self.note = f"{ended(limits)} while rows were told apart"
+            self.note = f"{ended(limits)} while rows were distinguished"
         elif settled and not tables.compared:
             room, most = Meetings.room(self.problem) >> 20, limits.memory >> 20
             self.note = f"leaves of different trees are not compared: that takes {room:,} MB of memory, above {most:,}"

@@ -215,7 +215,7 @@ class LightGBMFeatures:
 
     @classmethod
     def of(cls, booster: LightGBMFile) -> LightGBMFeatures:
-        """Return the features of a booster. Raises where categories cannot be told apart."""
+        """Return the features of a booster. Raises where categories cannot be distinguished."""
         if len(set(booster.names)) != len(booster.names):
             raise refuse("a name stands twice", "feature_names")
         listed = [n for n in booster.names if n in booster.infos and isinstance(booster.infos[n][0], int)]

@@ -69,7 +69,7 @@ def _one_set(stored: Any, rare: Any, apart: bool, place: str) -> Categories:
     raw = stored.tolist()
     gaps = [i for i, v in enumerate(raw) if v is None or (isinstance(v, float) and math.isnan(v))]
     if len(gaps) > 1:
-        raise Unsupported(f"{place}: both None and NaN are categories, which a domain does not tell apart: use one")
+        raise Unsupported(f"{place}: both None and NaN are categories, which a domain does not distinguish: use one")
     gap = gaps[0] if gaps else None
     values = tuple("" if i == gap else plain_category(v, place) for i, v in enumerate(raw))
     known = [v for i, v in enumerate(values) if i != gap]

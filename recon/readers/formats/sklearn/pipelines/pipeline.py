@@ -97,7 +97,7 @@ COUNTED = ("tree_", "_predictors", "estimators_")
 TREES = ("tree_", "_predictors", "estimators_", "_Booster", "_handle", "booster_")  # of models with counts
 BESIDE = (
     "worlds are those of the counts: figures of single columns (means, extremes, categories) rule out some of them, "
-    "and are used for how many people are pinned down"
+    "and count towards the people who are fully known"
 )
 FLOATS = "the columns were given to the pipeline as 64-bit numbers"
 
@@ -424,7 +424,7 @@ def _behind(draft: Draft, opened: FollowedPipeline) -> Draft:
 
 @dataclass(frozen=True, eq=False)
 class SeveralDraft(Draft):
-    """Several models of the same rows. Their features are told apart by a number before the name, unless all agree."""
+    """Several models of the same rows. A number before the name distinguishes their features, unless all agree."""
 
     parts: tuple[Draft, ...] = ()
 
