@@ -220,7 +220,7 @@ def _by_cells(got: recon.EncodedRelease, case: ModelCase) -> list[str]:
         found = mapping.solution(_frame(case, world))
         hit.add(tuple(found[name] for name in names))
     if not hit <= cells:
-        out.append(f"a world is no solution: cells: {len(hit - cells)} histograms")
+        out.append(f"a world is not a solution: cells: {len(hit - cells)} histograms")
     if mapping.exact:
         weights: Counter[str] = Counter()
         for solution in every:
@@ -267,7 +267,7 @@ def _by_rows(got: recon.EncodedRelease, case: ModelCase, convention: str) -> lis
     if mapping.exact and (found != worlds or len(every) != len(worlds)):
         out.append(f"wrong worlds: rows, {convention}: {len(every)} solutions, {len(worlds)} worlds")
     if whole and not worlds <= found:
-        out.append(f"a world is no solution: rows, {convention}: {len(worlds - found)}")
+        out.append(f"a world is not a solution: rows, {convention}: {len(worlds - found)}")
     if not mapping.exact and models.mapping.OUTER not in mapping.about:
         out.append(f"an outer model does not say so: rows, {convention}")
     cnf, mapped = models.cnf(got, convention)
@@ -283,7 +283,7 @@ def _by_rows(got: recon.EncodedRelease, case: ModelCase, convention: str) -> lis
         for world in case.worlds[:10]:
             bits = mapped.solution(_frame(case, world))
             if not solver.solve([int(n[1:]) if x else -int(n[1:]) for n, x in bits.items()]):
-                out.append(f"a world is no solution: clauses, {convention}")
+                out.append(f"a world is not a solution: clauses, {convention}")
     return out
 
 
@@ -292,5 +292,5 @@ def _relaxed(got: recon.EncodedRelease, case: ModelCase) -> list[str]:
     program.run()
     good = (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kModelEmpty)
     if case.worlds and program.getModelStatus() not in good:
-        return ["a world is no solution: the linear relaxation is infeasible"]
+        return ["a world is not a solution: the linear relaxation is infeasible"]
     return ["an outer model does not say so: lp"] if mapping.exact else []

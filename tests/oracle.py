@@ -292,7 +292,7 @@ def _path(space: _Space, model: dict, row: Row) -> list[int]:
 
 def region_of(release: dict, model: dict, row: Row) -> int:
     """Name the leaf (node index) or rule a row falls into; len(rules) for the implicit default."""
-    _regions(model)  # refuses what is no partition
+    _regions(model)  # refuses what is not a partition
     return _path(_Space(release), model, tuple(map(canonical, row)))[-1]
 
 

@@ -81,7 +81,7 @@ class OddError(Exception):
 def fails(piece: str, limits: Limits) -> object:
     """Raise, or return what cannot be sent."""
     if piece == "refused":
-        raise ReleaseError("this is no number", place="models[2].threshold", file="model.json")
+        raise ReleaseError("this is not a number", place="models[2].threshold", file="model.json")
     if piece == "odd":
         raise OddError(1, 2)
     if piece == "not sent":

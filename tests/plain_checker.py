@@ -35,12 +35,14 @@ def demand(holds: bool, reason: str) -> None:
 
 
 def whole(value: Any) -> int:
-    demand(isinstance(value, int) and not isinstance(value, bool), f"{value!r} is no whole number")
+    demand(isinstance(value, int) and not isinstance(value, bool), f"{value!r} is not a whole number")
     return value
 
 
 def listed(value: Any, length: int | None = None) -> list:
-    demand(isinstance(value, list) and length in (None, len(value)), f"{value!r:.60} is no list of {length or 'any'}")
+    demand(
+        isinstance(value, list) and length in (None, len(value)), f"{value!r:.60} is not a list of {length or 'any'}"
+    )
     return value
 
 
@@ -351,12 +353,12 @@ class Claim:
 
 
 def read_claim(facts: Facts, said: Any) -> Claim:
-    demand(isinstance(said, dict), "the claim is no object")
+    demand(isinstance(said, dict), "the claim is not an object")
     space = facts.space
     if "profile" in said:
         kind = next((k for k in ("at_most", "possible") if k in said), "at_least")
         profile = has_keys(said, {"profile", kind})["profile"]
-        demand(isinstance(profile, dict), "the profile is no object")
+        demand(isinstance(profile, dict), "the profile is not an object")
         wanted = {}
         for name, value in profile.items():
             demand(name in space.values or name in space.columns, f"{name!r} is unknown")
@@ -386,7 +388,7 @@ def value_of(value: Any, known: list) -> Any:
     try:
         value = oracle.canonical(value)
     except (ValueError, OverflowError):
-        raise Rejected(f"{value!r} is no value") from None
+        raise Rejected(f"{value!r} is not a value") from None
     demand(any(value == v for v in known), f"{value!r:.60} is outside the domain")
     return value
 
@@ -653,9 +655,9 @@ class Checker:
         self.starts = part_starts(release) if starts is None else starts
 
     def check(self, certificate: Any) -> None:
-        demand(isinstance(certificate, dict) and {"claim", "proof"} <= set(certificate), "it is no certificate")
+        demand(isinstance(certificate, dict) and {"claim", "proof"} <= set(certificate), "it is not a certificate")
         claim, proof = read_claim(self.facts, certificate["claim"]), certificate["proof"]
-        demand(isinstance(proof, dict), "the proof is no object")
+        demand(isinstance(proof, dict), "the proof is not an object")
         if claim.kind == "only_world":
             demand(agrees(self.facts, claim.dataset), "the dataset does not agree with the release")
         if claim.kind == "possible" or proof.get("kind") == "world":

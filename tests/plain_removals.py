@@ -223,7 +223,7 @@ class Replay:
             if not all(self.left.values()):
                 raise Contradiction
             for step in listed(steps):
-                demand(isinstance(step, list) and len(step) > 1 and isinstance(step[0], str), "this is no step")
+                demand(isinstance(step, list) and len(step) > 1 and isinstance(step[0], str), "this is not a step")
                 rules = {"revised": self.revised, "counted": self.counted, "filled": self.filled, "needed": self.filled}
                 if step[0] == "assumed":
                     self.assumed(*listed(step, 4)[1:], depth=depth)

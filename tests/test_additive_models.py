@@ -1,4 +1,4 @@
-"""Explainable Boosting Machines: bins as counts, the true rows never excluded, what is no count refused."""
+"""Explainable Boosting Machines: bins as counts, the true rows never excluded, what is not a count refused."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_worlds_are_those_that_have_the_same_bins(seed, tmp_path):
 
 
 BAD = {
-    "weights": (("terms", 0, "bin_weights", 1), 1.5, "terms.0..bin_weights: 1.5 is no count of rows"),
+    "weights": (("terms", 0, "bin_weights", 1), 1.5, "terms.0..bin_weights: 1.5 is not a count of rows"),
     "other rows": (("terms", 0, "bin_weights", 1), 90.0, "hold 40 rows, those of another"),
     "a bin too many": (("terms", 2, "bin_weights"), [0.0] * 9, "terms.2..bin_weights: has 9 weights for"),
     "unknown values": (("terms", 0, "bin_weights", -1), 1.0, "values of 'age' that are in none of its bins"),

@@ -114,7 +114,7 @@ def test_weights_and_correlations_in_json_need_no_data(tmp_path):
         ({"weights": {"a": -1, "b": 0.5}, "correlations": {"a": 0.5, "b": -0.3}}, "no correlation matrix has these"),
         ({"weights": {"a": 1, "b": 2}, "correlations": {"a": 0.5}}, "'b' has a weight or a correlation"),
         ({"weights": {"a": 1}}, "there are 1"),
-        ({"weights": {"a": 1, "b": "x"}}, "weights.b: 'x' is no number"),
+        ({"weights": {"a": 1, "b": "x"}}, "weights.b: 'x' is not a number"),
         ({"weights": [1, 2]}, "is an object"),
         (
             {"weights": {"a": 1, "b": 2}, "correlations": {"a": 0.5, "b": 0.6}, "standardised": False},

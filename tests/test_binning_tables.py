@@ -78,7 +78,7 @@ def solved(path, domain):
     except recon.ReconError as error:
         return (
             None
-            if re.search("keep the|'(-?inf)?' in the column 'woe' is no number", str(error))
+            if re.search("keep the|'(-?inf)?' in the column 'woe' is not a number", str(error))
             else pytest.fail(str(error))
         )
 
@@ -145,10 +145,10 @@ def test_an_end_between_values_is_exact(tmp_path):
 
 
 BAD = {
-    "a count": ("107,0.18", "107.5,0.18", "line 2.*'107.5' is no whole number"),
+    "a count": ("107,0.18", "107.5,0.18", "line 2.*'107.5' is not a whole number"),
     "sums": ("107,0.18", "108,0.18", "line 2.*count 108, bad 101, good 6: rows are not the sum of both classes"),
     "gaps": ('"[15.5,18.5)"', '"[16.5,18.5)"', "line 2.*'mean texture' do not cover the numbers one after the other"),
-    "no bin": ('"[15.5,18.5)"', '""', "line 3.*'' is no bin"),
+    "no bin": ('"[15.5,18.5)"', '""', "line 3.*'' is not a bin"),
     "other rows": ("118,0.2073813708260105,3,115", "119,0.2073813708260105,4,115", "'mean area' hold 570 rows, 357"),
 }
 

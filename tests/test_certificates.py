@@ -688,8 +688,8 @@ def test_results_without_certificates(results, capsys):
         (("audit", TWO, "--out", ""), 3, "empty text was given as the name of a file"),
         (("export", TWO, "--to", "opb", "--out", ""), 3, "empty text was given as the name of a file"),
         (("register", ""), 3, "empty text was given as the name of a register"),
-        (("count", TWO, "--memory", "3Q"), 2, "'3Q' is no size"),
-        (("verify", TWO, "--memory", ""), 2, "'' is no size"),
+        (("count", TWO, "--memory", "3Q"), 2, "'3Q' is not a size"),
+        (("verify", TWO, "--memory", ""), 2, "'' is not a size"),
     ],
 )
 def test_options_that_say_nothing_are_named(capsys, arguments, code, says):

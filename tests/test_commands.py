@@ -71,7 +71,7 @@ def test_independent_columns_and_another_domain(tree, tmp_path, capsys):
     _, plain, _ = run(capsys, "count", tree, "--json")
     assert found["dist_g_mentioned"] == pytest.approx(json.loads(plain)["dist_g_mentioned"])
     code, _, err = run(capsys, "count", tree, "--independent-columns")
-    assert code == 3  # the tree splits on age itself, which is no column of its own any more
+    assert code == 3  # the tree splits on age itself, which is not a column of its own any more
     assert "'age'" in err
 
 

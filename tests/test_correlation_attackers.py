@@ -235,7 +235,7 @@ def test_bad_input_is_refused_by_name():
         correlations(release, frame[list("abcd")])
     with pytest.raises(ReleaseError, match="not the rows that the release is about"):
         correlations(release, frame.assign(a=1 - frame["a"], b=1 - frame["b"]))
-    with pytest.raises(ReleaseError, match="'zz' is no column of 0 and 1; the model tests"):
+    with pytest.raises(ReleaseError, match="'zz' is not a column of 0 and 1; the model tests"):
         correlations(release, frame, pairs=[("a", "zz")])
     with pytest.raises(ReleaseError, match="a correlation is one of two columns, not of 'a' with itself"):
         correlations(release, frame, pairs=[("a", "a")])

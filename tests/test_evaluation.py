@@ -121,7 +121,7 @@ def test_clopper_pearson_covers_at_least_as_often_as_it_says():
 
 @pytest.mark.parametrize(("k", "n"), [(-1, 3), (4, 3), (0, 0)])
 def test_what_is_no_share_is_refused(k, n):
-    with pytest.raises(ReleaseError, match=f"{k} of {n} is no share"):
+    with pytest.raises(ReleaseError, match=f"{k} of {n} is not a share"):
         clopper_pearson(k, n)
 
 
@@ -164,7 +164,7 @@ def test_a_balanced_set_has_as_many_members_as_others(flags, seed):
     [
         ([1.0], [True], [True], "without any row outside"),
         ([1.0], [True], [False], "without any member"),
-        ([1.0, math.nan], [True, True], [True, False], "score of row 1 is no number"),
+        ([1.0, math.nan], [True, True], [True, False], "score of row 1 is not a number"),
         ([1.0], [True, True], [True, False], "1 scores, 2 decisions and the truth of 2 rows"),
         ([], [], [], "each of the 0 rows"),
     ],

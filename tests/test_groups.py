@@ -148,7 +148,7 @@ def test_people_pinned_down_against_all_datasets(batch, whole, monkeypatch):
 
 @pytest.mark.parametrize("held", [[20, 30], [7, 43]])
 def test_few_cells_without_a_world_are_not_taken_for_one(held, monkeypatch):
-    """Cells chosen by vertices may leave a statement nobody: that is no world, and no error."""
+    """Cells chosen by vertices may leave a statement nobody: that is not a world, and no error."""
     monkeypatch.setattr(smallest, "MAX_FREE_CELLS", 0)
     monkeypatch.setattr(classes, "MAX_FREE_CELLS", 0)
     monkeypatch.setattr(groups_mixed, "MAX_FREE_CELLS", 0)

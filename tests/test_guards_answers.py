@@ -87,7 +87,7 @@ def test_verdicts_hold_only_where_all_worlds_agree():
 
 @pytest.mark.parametrize(("greatest", "bounds"), [(True, (-21, 5)), (False, (5, 14))])
 def test_only_the_outer_end_of_an_extreme_is_known(greatest, bounds):
-    """What was reached may be reached by a dataset that is no world; what no row can exceed stands in its place."""
+    """What was reached may be reached by a dataset that is not a world; what no row can exceed stands in its place."""
     found = ExtremeAnswer("exact", bounds=(5, 5), histogram=whole(1, 2))
     outer = relaxed_answer(LOOSENED, Extreme(whole(2, -3), greatest=greatest), found)
     assert (outer.status, outer.bounds, outer.histogram, outer.world) == ("bounds", bounds, None, None)

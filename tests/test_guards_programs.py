@@ -82,7 +82,7 @@ def test_any_multipliers_prove_exactly_what_they_prove(seed):
 
 
 def test_duals_are_rounded_to_what_floats_hold():
-    """Whatever is no number is 0, whatever is huge is cut: no multiplier is beyond 2^52, none is made up."""
+    """Whatever is not a number is 0, whatever is huge is cut: no multiplier is beyond 2^52, none is made up."""
     duals = np.array([math.nan, math.inf, -math.inf, 1e300, -1e300, 0.5, -1 / 3])
     assert integer_duals(duals, 6).tolist() == [0, 0, 0, LARGEST, -LARGEST, 3, -2]
     low, high = np.full(7, -5), np.array([9, 9, 9, 9, FREE, 9, FREE])
@@ -228,7 +228,7 @@ def test_duals_of_either_sign_say_something():
 
 
 def test_a_solution_without_the_choices_settles_nothing(monkeypatch):
-    """What meets both alternatives is no world: one of them holds, and the program leaves that out."""
+    """What meets both alternatives is not a world: one of them holds, and the program leaves that out."""
     every = Region(Box())
     stated = tuple(Statement.sum(every, 1, 1, "a sum", of=0, coefs=c) for c in ((1, 0), (0, 1)))
     release = Release(

@@ -78,7 +78,7 @@ def test_numbers_are_bounded_before_they_are_built(text, checking, certified):
                      | {"recon_certificate": 2, "confidence": text})  # fmt: skip
     code, out, _ = checking([certified[1], {"certificate": changed}])
     assert code == 1
-    assert "is no number in (0, 1)" in out
+    assert "is not a number in (0, 1)" in out
     assert "certified (propagation): some training row has smoker = 1 and age = old" in out
 
 

@@ -99,7 +99,7 @@ def test_native_solvers_do_not_write_into_the_output(tmp_path):
 @pytest.mark.parametrize("count", [10**400, -(10**400), 10**4000, 10**20], ids=["1e400", "-1e400", "1e4000", "1e20"])
 @pytest.mark.parametrize("kind", ["tree", "table", "rule_set"])
 def test_a_count_beyond_all_floats_is_refused_in_a_sentence(tmp_path, count, kind):
-    """Of trees, tables and rule sets; a count that is no number of rows is an error of the file, not of recon."""
+    """Of trees, tables and rule sets; a count that is not a number of rows is an error of the file, not of recon."""
     models = {
         "tree": {"nodes": [{"if": {"a": 1}, "then": 1, "else": 2}, {"count": count}, {"count": 4}]},
         "table": {"statements": [{"where": {"a": 1}, "count": count}]},

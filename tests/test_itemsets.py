@@ -146,18 +146,19 @@ def test_the_number_of_rows_is_the_common_denominator():
 
 GOOD = "support,itemsets\n0.5,frozenset({'a'})\n0.25,frozenset({'b'})\n"
 BAD = {
-    "a count that is no share": (GOOD, ("--rows", "3"), r"line 2.*0\.5 of 3 rows is no whole number"),
-    "no rows": (GOOD, ("--rows", "0"), r"line 2.*0\.5 of 0 rows is no whole number"),
+    "a count that is not a share": (GOOD, ("--rows", "3"), r"line 2.*0\.5 of 3 rows is not a whole number"),
+    "no rows": (GOOD, ("--rows", "0"), r"line 2.*0\.5 of 0 rows is not a whole number"),
     "rows that nobody says": (GOOD, (), r"give --rows"),
     "monotonicity": (GOOD + "0.5,\"frozenset({'a', 'b'})\"\n", ("--rows", "4"),
                      r"line 4.*\{a, b\} counts 2 rows, \{b\} only 1 \(line 3\)"),
     "two supports of one set": (GOOD + "0.75,frozenset({'a'})\n", ("--rows", "4"), r"line 4.*3 rows, but 2 in line 2"),
-    "no set": ("support,itemsets\n0.5,frozenset({'a'})\n0.5,b\n", ("--rows", "4"), r"line 3.*'b' is no set of items"),
-    "no number": (GOOD.replace("0.25", "few"), (), r"line 3.*'few' is no number"),
+    "no set": ("support,itemsets\n0.5,frozenset({'a'})\n0.5,b\n", ("--rows", "4"), r"line 3.*'b' is not a set of "
+        r"items"),
+    "no number": (GOOD.replace("0.25", "few"), (), r"line 3.*'few' is not a number"),
     "negative": (GOOD.replace("0.25", "-0.25"), (), r"line 3.*no number from 0 on"),
     "cells": (GOOD + "0.5\n", (), r"line 4.*has 1 cells, the header 2"),
     "sequences": ("1 -1 2 -1 #SUP: 3\n", (), r"line 1.*sequences"),
-    "half a count": ("a #SUP: 2.5\n", (), r"line 1.*'2.5' is no whole number"),
+    "half a count": ("a #SUP: 2.5\n", (), r"line 1.*'2.5' is not a whole number"),
     "a count that is not its share": ('"items","support","count"\n"{a}",0.5,3\n"{b}",0.5,2\n', (),
                                       r"line 3.*counts 2 rows, its share is 3 of 6"),
     "both sides": ("antecedents,consequents,support\n{'a'},{'a'},0.5\n", (), r"line 2.*on both sides"),

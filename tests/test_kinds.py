@@ -642,7 +642,7 @@ def test_rows_that_contradict_a_table_are_malformed(tmp_path):
 def test_numbers_that_are_not_finite_are_refused(tmp_path):
     path = tmp_path / "table.json"
     path.write_text(json.dumps(table_of({"mean": MEAN})).replace("22.5", "1e999"))
-    with pytest.raises(recon.ReleaseError, match=r"statements\[0\].mean.value: inf is no finite number"):
+    with pytest.raises(recon.ReleaseError, match=r"statements\[0\].mean.value: inf is not a finite number"):
         recon.load(path)
 
 

@@ -96,8 +96,8 @@ def test_knowledge_that_contradicts_is_named(cancer, capsys, tmp_path):
     ("text", "said"),
     [
         ("mean radius\n1\n", "has no column 'position'"),
-        ("position,mean radius\n-1,3\n", "'-1' is no position"),
-        ("position,mean radius\n1.5,3\n", "'1.5' is no position"),
+        ("position,mean radius\n-1,3\n", "'-1' is not a position"),
+        ("position,mean radius\n1.5,3\n", "'1.5' is not a position"),
         ("position,mean radius\n80,3\n", "whole numbers from 0 to 79"),
         ("position,mean radius\n1,3\n1,4\n", "position 1 stands twice"),
         ("position,weight\n1,3\n", "weight"),

@@ -329,15 +329,15 @@ def test_odd_models_are_refused_by_name():
     model = WORLD.boosted
     loose = (Loose((Statement.count(Region(Box()), 0, 9, "x"),)),)
     for changed, said in (
-        (boosted_with(WORLD, low=-np.inf), "has an end that is no number"),
-        (boosted_with(WORLD, gradient=np.nan), "weighs gradients by what is no number"),
+        (boosted_with(WORLD, low=-np.inf), "has an end that is not a number"),
+        (boosted_with(WORLD, gradient=np.nan), "weighs gradients by what is not a number"),
         (boosted_with(WORLD, step=np.inf), "gradients cannot be worked out"),
         (replace(release, boosted=(replace(model, labels=(0, 0)),)), "the labels of the model"),
         (replace(release, boosted=(replace(model, labels=(0, 7)),)), "the labels of the model"),
         (replace(release, boosted=(replace(model, labels=()),)), "say nothing about rows"),
         (replace(release, boosted=(replace(model, gradients=Gradients("squared_error")),)), "classes"),
         (replace(release, boosted=(replace(model, gradients=replace(law, relative=2.0)),)), "mean anything"),
-        (replace(release, blocks=(loose[0], *release.blocks[1:])), "a tree of the model is no partition"),
+        (replace(release, blocks=(loose[0], *release.blocks[1:])), "a tree of the model is not a partition"),
     ):
         if said == "gradients cannot be worked out":
             late = replace(figure, multipliers=((statements + len(model.trees[0]) * 2, 1),))
@@ -363,7 +363,7 @@ def test_odd_models_are_refused_by_name():
     steep = replace(
         world.boosted, trees=tuple(replace(t, step=np.full_like(t.step, 3e38)) for t in world.boosted.trees)
     )
-    assert "the scores are no numbers" in refused(replace(world.release, boosted=(steep,)), [Refined(3)])
+    assert "the scores are not numbers" in refused(replace(world.release, boosted=(steep,)), [Refined(3)])
 
 
 def test_malformed_steps_are_refused_by_place():
@@ -371,14 +371,14 @@ def test_malformed_steps_are_refused_by_place():
     assert proof_json(proof_from(good)) == good
     form = ["form", [[0, 1]], 1, [[0, 1]], 0, 1]
     for place, value, said in (
-        ("steps", [["cut", 1]], "proof.steps[0] is no step"),
+        ("steps", [["cut", 1]], "proof.steps[0] is not a step"),
         ("steps", [["refined"]], "has all of its parts"),
-        ("steps", [[[], 1]], "proof.steps[0] is no step"),
+        ("steps", [[[], 1]], "proof.steps[0] is not a step"),
         ("steps", [["refined", 1.5]], "proof.steps[0][1] is 1.5"),
         ("steps", [[*form[:1], [[0]], *form[2:]]], "proof.steps[0][1][0] has 1 numbers"),
         ("steps", [[*form[:3], [[0, True]], *form[4:]]], "proof.steps[0][3][0][1]"),
         ("steps", [[*form[:5], "1"]], "proof.steps[0][5] is "),
-        ("steps", 3, "proof.steps is no list"),
+        ("steps", 3, "proof.steps is not a list"),
         ("model", None, "proof.model is None"),
         ("last", 1, "proof has no 'kind'"),
         ("other", 1, "proof has"),

@@ -345,7 +345,7 @@ def test_what_is_refused_says_why():
     release, learner = release_of(domain, model)
     with pytest.raises(ReleaseError, match="0 draws"):
         estimated_share(release, learner, Limits(), draws=0)
-    with pytest.raises(ReleaseError, match="'z' is no independent binary column"):
+    with pytest.raises(ReleaseError, match="'z' is not an independent binary column"):
         worlds_at_most(release, learner, Limits(), columns=("z",))
     with pytest.raises(ReleaseError, match="node 99 is not there"):
         worlds_at_most(release, learner, Limits(), nodes=(99,))

@@ -352,8 +352,8 @@ def test_settings_on_the_command_line():
         ("cart", "choose none, midpoints, greedy, optimal or auto"),
         ("", "there is no learner ''"),
         ("auto:max_depth=3", "'auto' takes no settings"),
-        ("greedy:", "'' is no setting"),
-        ("greedy:max_depth", "is no setting: write name=value"),
+        ("greedy:", "'' is not a setting"),
+        ("greedy:max_depth", "is not a setting: write name=value"),
         ("greedy:max_depth=0", "at least 1, not '0'"),
         ("greedy:max_depth=3,max_depth=4", "given twice"),
         ("greedy:min_samples_leaf=0.1", "fractions of the rows or columns are worked out first"),
@@ -705,9 +705,9 @@ def test_no_learner_tests_the_label_or_two_columns():
 
 def test_other_models_are_no_trees():
     forest = Forest((TREE,), "forest")
-    with pytest.raises(Unsupported, match="is no tree but a forest"):
+    with pytest.raises(Unsupported, match="is not a tree but a forest"):
         chosen_tree(encode(BITS, [TREE]), forest, GINI)
-    with pytest.raises(Unsupported, match="is no rule list but a tree"):
+    with pytest.raises(Unsupported, match="is not a rule list but a tree"):
         chosen_list(encode(BITS, [TREE]), TREE, Learner("greedy rule list"))
 
 

@@ -285,7 +285,10 @@ def test_a_column_that_the_domain_lacks_or_has_as_words_keeps_people_open(tmp_pa
     )
     path = stored(model, tmp_path / "m.pkl")
     words = Domain((domain.attributes[0], Categorical("smoker", ("no", "yes"))), domain.label)
-    for given, why in ((Domain(domain.attributes[:1], domain.label), "'smoker' is neither"), (words, "are no numbers")):
+    for given, why in (
+        (Domain(domain.attributes[:1], domain.label), "'smoker' is neither"),
+        (words, "are not numbers"),
+    ):
         found = _pinned_by_columns(load(path, domain=given), 0, Limits())
         assert (found.worlds, why in found.why) == (0, True)
 

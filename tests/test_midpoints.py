@@ -374,14 +374,14 @@ def test_thresholds_that_are_no_midpoints_are_noticed(case):
     found = locate(problem, domains, wrong, ranges, Limits())
     alone = locate(problem, domains, wrong, ranges, Limits(seconds=0))
     if found.contradiction:
-        assert found.contradiction.startswith("the thresholds are no midpoints: ")
+        assert found.contradiction.startswith("the thresholds are not midpoints: ")
         assert (found.low <= alone.low).all()
 
 
 def test_a_range_that_is_wrong_is_noticed(case):
     problem, domains, splits, _, ranges = case
     found = locate(problem, domains, splits, ranges / 2, Limits())
-    assert found.contradiction.startswith("the thresholds are no midpoints")
+    assert found.contradiction.startswith("the thresholds are not midpoints")
     assert not found.exact.any()
 
 

@@ -179,7 +179,7 @@ def test_models_of_every_kind_of_release(batch):
 
 @pytest.mark.parametrize("kind", ["coupled", "noisy", "unknown bags", "known bags"])
 def test_a_world_that_no_model_has_is_noticed(kind):
-    """The check itself: with a dataset that is no world, and without one that is, something is wrong."""
+    """The check itself: with a dataset that is not a world, and without one that is, something is wrong."""
     case = next(c for seed in range(99) if 1 < len((c := model_cases.drawn(seed, (kind,))).worlds) < 30)
     if kind != "unknown bags":
         fewer = {c: n - 1 for c, n in case.counts.items()}
@@ -558,7 +558,7 @@ def test_what_is_not_defined_is_refused_by_name(monkeypatch):
     for one in (mapping, models.cpsat(got)[1], models.cnf(got, "multiset")[1]):
         for rows, why in (
             (world.to_frame().iloc[:1], "no possible world: there are 1, the release has"), (other, "another release"),
-            ([[0, 0, 0]], "a list is no world"), (None, "a NoneType is no world"),
+            ([[0, 0, 0]], "a list is not a world"), (None, "a NoneType is not a world"),
         ):  # fmt: skip
             with pytest.raises(recon.ReleaseError, match=why):
                 one.solution(rows)

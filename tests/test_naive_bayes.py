@@ -99,7 +99,7 @@ def test_weights_and_numbers_that_are_not_whole_are_refused(tmp_path, capsys):
     weighted = CategoricalNB().fit(frame.drop(columns="y"), frame.y, sample_weight=np.linspace(0.5, 1.7, 20))
     code, _, error = run(capsys, "count", stored(tmp_path, weighted))
     assert code == 3
-    assert re.search("class_count_: .* is no count of rows: the model was fitted with weights", error)
+    assert re.search("class_count_: .* is not a count of rows: the model was fitted with weights", error)
     halves = MultinomialNB().fit(frame.drop(columns="y") / 2, frame.y)
     code, _, error = run(capsys, "count", stored(tmp_path, halves))
     assert (code, "feature_count_" in error) == (3, True)

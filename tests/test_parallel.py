@@ -27,7 +27,7 @@ TWO = {"workers": 2}
 def made(kind):
     """Return a refusal of a class with everything that it can say."""
     if kind is errors.ReleaseError:
-        return kind("this is no number", place="models[2]", file="model.json")
+        return kind("this is not a number", place="models[2]", file="model.json")
     if kind is errors.ContradictionError:
         return kind("no world", ("leaf 1", "leaf 2"))
     if issubclass(kind, errors.Unsupported):
@@ -81,8 +81,8 @@ def test_a_piece_that_kills_every_process_is_given_up(tmp_path):
 def test_refusals_come_back_as_they_were():
     with pytest.raises(errors.ReleaseError) as refused:
         list(completed(cases.fails, ["refused", "fine"], Limits(**TWO)))
-    assert (refused.value.message, refused.value.place) == ("this is no number", "models[2].threshold")
-    assert str(refused.value) == "model.json: models[2].threshold: this is no number"
+    assert (refused.value.message, refused.value.place) == ("this is not a number", "models[2].threshold")
+    assert str(refused.value) == "model.json: models[2].threshold: this is not a number"
     with pytest.raises(errors.EngineError, match=r"^OddError: 1 and 2$"):
         list(completed(cases.fails, ["odd", "fine"], Limits(**TWO)))
     with pytest.raises((AttributeError, pickle.PicklingError), match="lambda"):

@@ -105,7 +105,7 @@ def test_fingerprints_are_of_rule_and_file_not_of_figures():
 
 def test_several_files_of_one_release_and_several_releases():
     one, two = document_of(LEAKY, POLICY, "a.json", "b.json"), document_of(LEAKY, POLICY, "c.json")
-    run = log_of(sarif_of_several([one, two], [("d.pkl", "is no model")]))
+    run = log_of(sarif_of_several([one, two], [("d.pkl", "is not a model")]))
     assert [each["location"]["uri"] for each in run["artifacts"]] == ["a.json", "b.json", "c.json"]
     first, third = run["results"][0], run["results"][2]
     assert first["locations"][0]["physicalLocation"]["artifactLocation"] == {"uri": "a.json", "index": 0}
@@ -118,7 +118,7 @@ def test_several_files_of_one_release_and_several_releases():
     twice = log_of(sarif_of_several([one, one]))
     assert len(twice["artifacts"]) == 2
     assert len(twice["results"]) == 4
-    nothing = log_of(sarif_of_several([], [("d.pkl", "is no model")]))
+    nothing = log_of(sarif_of_several([], [("d.pkl", "is not a model")]))
     assert nothing["results"] == []
 
 
@@ -166,13 +166,13 @@ def test_junit_of_several_adds_up():
         document_of(facts_of(), POLICY, "b.json"),
         document_of(facts_of(), None, "c.json"),
     ]
-    text = junit_of_several(documents, [("d.pkl", "is no model")])
+    text = junit_of_several(documents, [("d.pkl", "is not a model")])
     suites = suites_of(text)
     assert [one.get("name") for one in suites] == ["models/tree.json", "b.json", "c.json", "d.pkl"]
     root = ElementTree.fromstring(text)
     for kind, tag in (("tests", "testcase"), ("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         assert int(root.get(kind)) == len(list(root.iter(tag))) == sum(int(one.get(kind)) for one in suites)
-    assert suites[3].find("testcase").find("error").get("message") == "is no model"
+    assert suites[3].find("testcase").find("error").get("message") == "is not a model"
     assert "not assessed against a policy" in suites[2].find("testcase").find("system-out").text
 
 
@@ -235,7 +235,7 @@ def audits(monkeypatch):
     def opened(files, *_args, **_more):
         (file,) = files
         if file.startswith("broken"):
-            raise ReleaseError("is no model", file=file)
+            raise ReleaseError("is not a model", file=file)
         if file.startswith("huge"):
             raise TooLarge("too many cells")
         return SimpleNamespace(file=file, rows=SimpleNamespace(high=10), noisy=True)  # nothing is settled early

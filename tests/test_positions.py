@@ -128,8 +128,8 @@ def test_ranges_close_open_ends(files):
 @pytest.mark.parametrize(
     ("ranges", "said"),
     [
-        ({"weight": (0, 1)}, "'weight' is no attribute of numbers"),
-        ({"label": (0, 1)}, "'label' is no attribute of numbers"),
+        ({"weight": (0, 1)}, "'weight' is not an attribute of numbers"),
+        ({"label": (0, 1)}, "'label' is not an attribute of numbers"),
         ({"bmi": (1, 0)}, "min that is at most its max"),
         ({"bmi": ("a", 0)}, "two numbers, min and max"),
         ({"bmi": (50, 60)}, "not that of the training rows: position"),

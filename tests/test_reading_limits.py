@@ -377,7 +377,7 @@ def test_texts_of_a_parquet_file_are_texts(tmp_path):
 
     buffers = [None, pa.py_buffer(np.array([0, 2, 4], dtype=np.int32)), pa.py_buffer(b"ok\xff\xfe")]
     pq.write_table(pa.table({"a": pa.Array.from_buffers(pa.string(), 2, buffers)}), tmp_path / "rows.parquet")
-    with pytest.raises(ReleaseError, match=r"is no table: .*UTF8"):
+    with pytest.raises(ReleaseError, match=r"is not a table: .*UTF8"):
         read_table(str(tmp_path / "rows.parquet"))
 
 

@@ -220,8 +220,11 @@ def by_leaf_values(steps=(), models=1):
 
 
 READING: dict[str, tuple[str, Forgery]] = {
-    "no step of leaf values": (r"proof.steps\[0\] is no step that begins with", by_leaf_values([["formed", 1]])),
-    "a step of leaf values cut short": (r"proof.steps\[0\] is no step that begins with", by_leaf_values([["refined"]])),
+    "no step of leaf values": (r"proof.steps\[0\] is not a step that begins with", by_leaf_values([["formed", 1]])),
+    "a step of leaf values cut short": (
+        r"proof.steps\[0\] is not a step that begins with",
+        by_leaf_values([["refined"]]),
+    ),
     "too many boosted models": ("proof.last is of more than 20 boosted models", by_leaf_values(models=21)),
     "another kind": ("proof.kind is 'rat': this version reads", read(kind="rat")),
     "no kind": ("proof has no 'kind'", read(kind=None)),
@@ -242,7 +245,7 @@ READING: dict[str, tuple[str, Forgery]] = {
         read(sums=[{"over": 1, "multipliers": [[0, 1], [0, 1]]}]),
     ),
     "three numbers": ("has 3 numbers instead of two", read(sums=[{"over": 1, "multipliers": [[0, 1, 2]]}])),
-    "no list": ("proof.blocks is no list", read(blocks={})),
+    "no list": ("proof.blocks is not a list", read(blocks={})),
     "truth for a number": (r"proof.blocks\[1\] is True, not a whole number", read(blocks=[0, True])),
     "a text for a number": (r"proof.blocks\[0\] is '0', not a whole number", read(blocks=["0"])),
     "a number for a text": (
@@ -250,15 +253,15 @@ READING: dict[str, tuple[str, Forgery]] = {
         lambda: proof_from({"kind": "drat", "blocks": [], "lines": [0]}),
     ),
     "a single number in place of a row": (
-        "proof.instead is no pair",
+        "proof.instead is not a pair",
         lambda: proof_from(proof_json(WORLD) | {"instead": [0]}),
     ),
     "a number in place of a pair": (
-        "proof.instead is no pair",
+        "proof.instead is not a pair",
         lambda: proof_from(proof_json(WORLD) | {"instead": 7}),
     ),
     "cases that are none": (
-        "proof.tree.cases is no list",
+        "proof.tree.cases is not a list",
         read(kind="branching", tree={"steps": [], "branch": [0, 0], "cases": {}}),
     ),
     "no cases": ("proof.tree has no 'cases'", read(tree={"steps": [], "branch": [0, 0]})),
@@ -280,9 +283,9 @@ READING: dict[str, tuple[str, Forgery]] = {
         read(tree={"steps": [], "branch": [0, 0], "cases": [{"steps": []}] * 2, "x": 1}),
     ),
     "cases too deep": ("has more than 200 cases below each other", read(tree=deep(201))),
-    "a step that is none": (r"proof.tree.steps\[0\] is no step", read(tree={"steps": [7]})),
-    "a step of three": (r"is no step", read(tree={"steps": [[0, "<=", 1]]})),
-    "a step to no side": (r"is no step", read(tree={"steps": [[0, "<", 1, 0]]})),
+    "a step that is none": (r"proof.tree.steps\[0\] is not a step", read(tree={"steps": [7]})),
+    "a step of three": (r"is not a step", read(tree={"steps": [[0, "<=", 1]]})),
+    "a step to no side": (r"is not a step", read(tree={"steps": [[0, "<", 1, 0]]})),
     "a step by a text": (r"steps\[0\]\[3\] is '0', not", read(tree={"steps": [[0, "<=", 1, "0"]]})),
 }
 
@@ -369,9 +372,9 @@ REGIONS: dict[str, tuple[str, Forgery]] = {
     "a statement twice": ("the proof names a statement twice", claimed(AtLeast(box(a=2), 4), RegionProof((1, 1)))),
     "the number of rows": ("there is no statement 10 in a block", claimed(AtMost(Box(), 3), RegionProof((10,)))),
     "a statement before the first": ("there is no statement -1", claimed(AtMost(Box(), 3), RegionProof((-1,)))),
-    "a sum of values": ("statement 7 is no count that holds", claimed(AtLeast(Box(), 2), RegionProof((7,)))),
+    "a sum of values": ("statement 7 is not a count that holds", claimed(AtLeast(Box(), 2), RegionProof((7,)))),
     "a statement of a choice": (
-        "statement 8 is no count that holds",
+        "statement 8 is not a count that holds",
         claimed(AtLeast(box(a=1, b=1), 1), RegionProof((8,))),
     ),
     "rows not covered": ("do not cover the rows of the claim", claimed(AtMost(Box(), 1), RegionProof((0,)))),

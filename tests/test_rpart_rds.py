@@ -313,7 +313,7 @@ def test_absurd_sizes_end(reading):
     root = golden("shop.rds")
     for dim in ([1 << 30, 1 << 30], [-28, -5], [140], [28, 6], [0, 0]):
         dict(root.parts)["splits"].attributes["dim"] = RObject("integer", np.array(dim, dtype=np.int64))
-        with pytest.raises(ReleaseError, match="splits: is no matrix"):
+        with pytest.raises(ReleaseError, match="splits: is not a matrix"):
             reading(root)
 
 

@@ -66,7 +66,7 @@ def test_refusals_stops_and_what_is_shared(scheduler, tmp_path, capfd):
     with kept_open():
         with pytest.raises(ReleaseError) as refused:
             list(completed(cases.fails, ["refused", "fine"], limits))
-        assert (refused.value.message, refused.value.place) == ("this is no number", "models[2].threshold")
+        assert (refused.value.message, refused.value.place) == ("this is not a number", "models[2].threshold")
         heavy = cases.Heavy(folder, 20_000_000)
         found = [one for _, one in completed_with(heavy, cases.weighs, range(6), limits)]
         assert sorted(k for k, _, _ in found) == list(range(6))

@@ -410,7 +410,7 @@ BAD = [
     ({"values": [["street", "all", 2], ["lane", "all", 1], ["town", "all", 4]]}, 5, "contradict"),
     ({"values": [["street", "all", 2], ["street", "all", 3]]}, 5, "twice"),
     ({"values": [["street", "all", 2], ["nowhere", "all", 1]]}, 3, "nowhere"),
-    ({"values": [["street", "every", 2]]}, 3, "'every' is no published cell"),
+    ({"values": [["street", "every", 2]]}, 3, "'every' is not a published cell"),
     ({"values": [["street", "all", -1]]}, 3, "negative"),
     ({"values": [["street", "all", 1.5]]}, 3, "no whole number"),
     ({"values": []}, 3, "no count"),
@@ -420,7 +420,7 @@ BAD = [
         3,
         "lies in",
     ),
-    ({"areas": [{"name": "a", "parent": "q"}], "values": [["a", "all", 1]]}, 3, "which is no area"),
+    ({"areas": [{"name": "a", "parent": "q"}], "values": [["a", "all", 1]]}, 3, "which is not an area"),
     ({"complete": ["Q"]}, 3, "'Q' is the table of no cell"),
     ({"values": {"file": "../elsewhere.csv"}}, 3, "no name of a file beside"),
     ({"values": {"file": "none.csv"}}, 3, "cannot be read"),
@@ -620,7 +620,7 @@ def test_counts_on_disk_say_the_same(tmp_path, monkeypatch):
         chosen = everybody.iloc[:5]
         assert certified(held, chosen).equals(certified(told, chosen))
         assert held.without(["T"]).counts.number == told.without(["T"]).counts.number
-        with pytest.raises(ReleaseError, match="is no smallest area"):
+        with pytest.raises(ReleaseError, match="is not a smallest area"):
             variability(told, around=everybody.assign(area="t1"))
     with pytest.raises(ContradictionError, match="given twice"):
         Tables([*counts, ("t0", "all", 99)], cells, domain=DOMAIN)

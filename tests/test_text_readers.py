@@ -405,7 +405,7 @@ def test_corels_forms():
     assert draft.classes == ("Yes", "No")
     assert [f.name for f in draft.features] == ["a", "b", "c"]
     shares = [f for f in draft.models[0].statements if f.statistic is not None]
-    assert len(shares) == 1  # "not (a and b)" is no condition, so the second rule's share is not stated
+    assert len(shares) == 1  # "not (a and b)" is not a condition, so the second rule's share is not stated
     assert shares[0].statistic.of == "y=Yes"
     lone = read_corels_text("RULELIST:\nrecid = True\n")
     assert lone.rows is None

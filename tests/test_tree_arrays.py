@@ -212,8 +212,13 @@ TEXT = (
         (LEAF, '{"counts": [1, 2], "counts": [1, 2], "name": "\\ud800"}', "the key 'counts' stands twice"),
         (LEAF, '{"counts": [1, 2], "name": "\\ud800"}', "half of a surrogate pair"),
         (LEAF, '{"counts": [1, NaN]}', "the number NaN is not finite"),
-        (LEAF, '{"counts": [1, 1e999]}', r"models\[0\]\.nodes\[1\]\.counts\[1\]: the count inf is no number of rows"),
-        (LEAF, '{"counts": [1, 2.5]}', r"models\[0\]\.nodes\[1\]\.counts\[1\]: the count 2.5 is no number of rows"),
+        (
+            LEAF,
+            '{"counts": [1, 1e999]}',
+            r"models\[0\]\.nodes\[1\]\.counts\[1\]: the count inf is not a number of "
+            r"rows",
+        ),
+        (LEAF, '{"counts": [1, 2.5]}', r"models\[0\]\.nodes\[1\]\.counts\[1\]: the count 2.5 is not a number of rows"),
         (LEAF, '{"counts": [1, true]}', r"models\[0\]\.nodes\[1\]\.counts\[1\]: .* but it is True"),
         (LEAF, '{"counts": [1, 2], "count": 3}', r"models\[0\]\.nodes\[1\]: give 'counts' or 'count', not both"),
         (LEAF, '{"counts": [1, 2], "distinct": -1}', r"models\[0\]\.nodes\[1\]\.distinct: .* but it is -1"),

@@ -139,7 +139,7 @@ class AttributeCuts:
         return tuple(accumulate(self.sizes))
 
     def part_of_raw(self, index: int) -> int:
-        """Return the part that a raw index of a world lies in; of any numbers it is no position, it counts units."""
+        """Return the part that a raw index of a world lies in; of any numbers it is not a position, it counts units."""
         return bisect_right(self._ends, index)
 
     def last_part(self, end: Position) -> int:

@@ -148,7 +148,7 @@ class Domain(Displayed):
             view = self.columns[column]
             k = self.place.get(view.attribute)
             if k is None:
-                raise ReleaseError(f"column '{column}' views '{view.attribute}', which is no attribute")
+                raise ReleaseError(f"column '{column}' views '{view.attribute}', which is not an attribute")
             try:
                 self._views[column] = k, self.all[k].ranges(view.test)
             except ReleaseError as error:

@@ -241,7 +241,7 @@ class Categorical(AttributeBase):
         if not self.numeric:
             i = self.index.get(x)
             if i is None:
-                raise self.refuse(x, "is no value to order by: it is not listed in")
+                raise self.refuse(x, "is not a value to order by: it is not listed in")
             return i + above
         if not is_number(x) or not self.numbers[0] <= exact(x) <= self.numbers[-1]:
             raise self.refuse(x, "is a threshold outside the range of")

@@ -327,7 +327,7 @@ def confidence_level(confidence: Fraction | float | str) -> Fraction:
         named = str(confidence) if isinstance(confidence, float) else confidence
         level = exact_number(named) if isinstance(named, str) else Fraction(named)
     except (ValueError, TypeError, OverflowError):
-        raise ReleaseError(f"the confidence {confidence!r} is no number in (0, 1]") from None
+        raise ReleaseError(f"the confidence {confidence!r} is not a number in (0, 1]") from None
     if not 0 < level <= 1:
         raise ReleaseError(f"the confidence {confidence} is not in (0, 1]")
     return level

@@ -64,7 +64,7 @@ def column_statements(figures: ColumnFigures, domain: Domain, rows: RowCount) ->
         if max(map(abs, weights), default=0) * max(1, rows.high or 1) >= LARGEST or max(abs(low), abs(high)) >= LARGEST:
             raise Unsupported(f"{figures.source}: sums over the rows of '{figures.column}' are too large")
         if low > 0 and not any(weights):
-            raise Unsupported(f"{figures.source}: the {what} is no value of '{figures.column}' in the domain")
+            raise Unsupported(f"{figures.source}: the {what} is not a value of '{figures.column}' in the domain")
         yield Marginal(k, np.array(weights, dtype=np.int64), low, high, f"{figures.source}, {what} of {figures.column}")
 
 
@@ -115,7 +115,7 @@ def _of_numbers(figures: ColumnFigures, values: Sequence[Value | None], rows: Ro
     if all(one is None for one in published):
         return
     if not all(v is None or is_number(v) for v in values):
-        raise Unsupported(f"{figures.source}: '{figures.column}' has values that are no numbers")
+        raise Unsupported(f"{figures.source}: '{figures.column}' has values that are not numbers")
     numbers = [None if v is None else exact(v) for v in values]
     most = rows.high if rows.high is not None else LARGEST - 1
     sized = [None if x is None else abs(x) for x in numbers]

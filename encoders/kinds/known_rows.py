@@ -22,7 +22,7 @@ from solvers.statements.boxes import Box, Boxes
 from solvers.statements.release import Block, RowCount
 
 KIND, LABELS = "known rows", "known labels"
-NOT_PUBLISHED = (KIND, LABELS)  # what an adversary knows is no figure of a release
+NOT_PUBLISHED = (KIND, LABELS)  # what an adversary knows is not a figure of a release
 Ints = NDArray[np.int64]
 
 

@@ -179,7 +179,7 @@ class NoisyEncoder(Encoder[AnyModel]):
 
 
 def _refuse_exact(figure: PublishedFigure, place: str) -> None:
-    """Refuse a figure of a noisy table that is no count: the law is one of counts, and nothing says it is exact."""
+    """Refuse a figure of a noisy table that is not a count: the law is one of counts, and nothing says it is exact."""
     interval = figure.low is not None or figure.high is not None
     if figure.statistic is None and not interval:
         return

@@ -158,7 +158,7 @@ def _check_statistic(statistic: Statistic, domain: Domain, place: str) -> None:
         raise error.at(place=f"{place}.of") from None
     for word, value in (("value", statistic.value), ("within", statistic.within)):
         if not is_number(value):
-            raise ReleaseError(f"{value!r} is no finite number", place=f"{place}.{word}")
+            raise ReleaseError(f"{value!r} is not a finite number", place=f"{place}.{word}")
     if exact(statistic.within) < 0:
         raise ReleaseError(f"{statistic.within} is negative", place=f"{place}.within")
 

@@ -158,7 +158,7 @@ def _check_split(condition: Condition, domain: Domain, place: str) -> None:
     """Refuse a split on the label, and one on several attributes or none."""
     check_label(condition, domain, place)
     if len(_attribute_names(condition, domain)) != 1:
-        message = "a split must test exactly one attribute (else its 'else' side is no box)"
+        message = "a split must test exactly one attribute (else its 'else' side is not a box)"
         raise ReleaseError(message, place=f"{place}.if")
 
 
@@ -317,7 +317,7 @@ class RunSplits:
 
 
 def _run_splits(model: Tree, cut: CutDomain, resolved: Resolutions) -> RunSplits | None:
-    """Return the tests as runs, None where one is no threshold, or no attribute has more than 64 parts."""
+    """Return the tests as runs, None where one is not a threshold, or no attribute has more than 64 parts."""
     table, codes, of_node = _tested(model, resolved)
     attributes, column = np.unique(table.attribute[codes], return_inverse=True)
     parts = np.array([len(cut.cuts[k].sizes) for k in attributes.tolist()], dtype=np.int64)

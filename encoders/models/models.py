@@ -93,7 +93,7 @@ class Provenance:
 class PublishedPart:
     """A node, rule or figure: where it stands in its model, its condition (leaves: None), how many rows it publishes.
 
-    `support` is None of a figure that is no count.
+    `support` is None of a figure that is not a count.
     """
 
     path: str

@@ -54,7 +54,7 @@ class ModelNode:
 
 
 def as_integers(values: Sequence[Any]) -> NDArray[Any]:
-    """Return numbers as int64, or as they are (object) where one is no whole number of 64 bits."""
+    """Return numbers as int64, or as they are (object) where one is not a whole number of 64 bits."""
     if values:
         found = np.array(values)
         if found.dtype == np.int64 and found.ndim == 1:

@@ -113,7 +113,7 @@ def check_support(support: Support, domain: Domain, place: str) -> None:
 
 
 def check_count(count: int, place: str) -> None:
-    """Refuse a count that is no number of rows."""
+    """Refuse a count that is not a number of rows."""
     if not 0 <= count <= MAX_ROWS:
         raise ReleaseError(f"the count {count_text(count, 3)} is not between 0 and 2^53", place=place)
 

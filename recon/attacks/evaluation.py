@@ -152,7 +152,7 @@ def evaluated(scores: Floats, decided: Bits, member: Bits, confidence: float = 0
     """Return what scores (rows,) and decisions (rows,) are worth where `member` (rows,) is the truth.
 
     A higher score speaks for membership; scores may be infinite. Raises `ReleaseError` for lengths that differ, scores
-    that are no numbers, and rows that are all members or all others. Cost: sorting the rows.
+    that are not numbers, and rows that are all members or all others. Cost: sorting the rows.
     Source: Carlini, Chien, Nasr, Song, Terzis, Tramèr 2022, section III (rates at low false positive rates).
     """
     scores = np.asarray(scores, dtype=np.float64)
@@ -177,7 +177,7 @@ def _check_lengths(scores: Floats, decided: Bits, member: Bits) -> None:
     if not len(scores) == len(decided) == len(member):
         raise ReleaseError(f"{len(scores)} scores, {len(decided)} decisions and the truth of {len(member)} rows")
     if np.isnan(scores).any():
-        raise ReleaseError(f"the score of row {int(np.flatnonzero(np.isnan(scores))[0])} is no number")
+        raise ReleaseError(f"the score of row {int(np.flatnonzero(np.isnan(scores))[0])} is not a number")
     if member.all() or not member.any():
         whom = "a member" if len(member) and member.all() else "a row outside the training set"
         missing = "row outside the training set" if len(member) and member.all() else "member"
@@ -249,7 +249,7 @@ def clopper_pearson(k: int, n: int, confidence: float = 0.95) -> tuple[float, fl
     from scipy.special import betaincinv
 
     if not 0 <= k <= n or n < 1:
-        raise ReleaseError(f"{k} of {n} is no share")
+        raise ReleaseError(f"{k} of {n} is not a share")
     tail = (1 - confidence) / 2
     low = 0.0 if k == 0 else float(betaincinv(k, n - k + 1, tail))
     high = 1.0 if k == n else float(betaincinv(k + 1, n - k, 1 - tail))
@@ -315,7 +315,7 @@ class FoldMean:
 
 
 def fold_mean(values: Sequence[float], confidence: float = 0.95) -> FoldMean:
-    """Return the mean of a figure's values over folds with Student's interval; what is no number is left out.
+    """Return the mean of a figure's values over folds with Student's interval; what is not a number is left out.
 
     Folds share training rows, so their values are not independent: the interval is somewhat too narrow (Bengio and
     Grandvalet 2004: no unbiased estimator exists). It is not cut at 0 or 1.

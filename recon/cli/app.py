@@ -389,7 +389,7 @@ def table(asked: ReleaseOptions, out: Out = None) -> None:
 
 
 def _parse_where(text: str) -> Any:
-    """Return the condition in --where; wrong usage when it is no JSON object."""
+    """Return the condition in --where; wrong usage when it is not a JSON object."""
     from recon.readers.formats.release.reading import strict_json
     from solvers.foundation.errors import ReleaseError
 

@@ -109,7 +109,7 @@ def _midpoints(model: AnyModel, said: Learner | None) -> Learner | None:
         return None
     if said.splitter == "random":
         raise Unsupported(
-            f"{quote(model.name)}: splitter random draws thresholds, they are no midpoints: --learner auto"
+            f"{quote(model.name)}: splitter random draws thresholds, they are not midpoints: --learner auto"
         )
     return said
 
@@ -181,7 +181,7 @@ def chosen_tree(release: EncodedRelease, model: AnyModel, learner: Learner) -> C
     """
     columns = columns_of(release.domain)
     if not isinstance(model, Tree):
-        raise Unsupported(f"{quote(model.name)} is no tree but a {model.kind.replace('_', ' ')}")
+        raise Unsupported(f"{quote(model.name)} is not a tree but a {model.kind.replace('_', ' ')}")
     _refuse(learner, len(columns), model)
     nodes = model.nodes
     leaf = ~nodes.inner
@@ -212,7 +212,7 @@ def chosen_list(release: EncodedRelease, model: AnyModel, learner: Learner) -> t
     """
     columns = columns_of(release.domain)
     if not isinstance(model, RuleList):
-        raise Unsupported(f"{quote(model.name)} is no rule list but a {model.kind.replace('_', ' ')}")
+        raise Unsupported(f"{quote(model.name)} is not a rule list but a {model.kind.replace('_', ' ')}")
     _refuse(learner, len(columns), model)
     table = CountTable.of([rule.support for rule in model.rules])
     counts = _with_rows(_per_class(table, model))

@@ -57,9 +57,9 @@ def _read_map(path: str) -> dict[str, Any]:
     try:
         found = json.loads(data)
     except (ValueError, RecursionError):
-        raise ReleaseError("is no map of an export: it is not JSON", file=path) from None
+        raise ReleaseError("is not a map of an export: it is not JSON", file=path) from None
     if not isinstance(found, dict) or found.get("recon_map") != 1:
-        raise ReleaseError('is no map of an export: the key "recon_map" is missing (it must be 1)', file=path)
+        raise ReleaseError('is not a map of an export: the key "recon_map" is missing (it must be 1)', file=path)
     return found
 
 
@@ -172,12 +172,12 @@ def _read_solution(path: str, mapping: Mapping, to: str) -> dict[Any, Any]:
         try:
             found = json.loads(text)
         except (ValueError, RecursionError):
-            raise ReleaseError(f"is no solution: it is not JSON; {NEEDED}", file=path) from None
+            raise ReleaseError(f"is not a solution: it is not JSON; {NEEDED}", file=path) from None
         if isinstance(found, list):
             return _literals(found, to, path)
         values = {k: v for k, v in found.items() if isinstance(v, int | float)}
         if len(values) < len(found):
-            raise ReleaseError("is no solution: a value is no number", file=path)
+            raise ReleaseError("is not a solution: a value is not a number", file=path)
         return values
     lines = [line.split() for line in text.splitlines() if line.strip()]
     if any(words[0] in ("v", "V") for words in lines):
@@ -193,7 +193,7 @@ def _literals(found: list[Any], to: str, path: str) -> dict[str, int]:
     for x in found:
         word = str(x)
         if to not in ("dimacs", "opb") or isinstance(x, bool) or not LITERAL.fullmatch(word):
-            raise ReleaseError(f"is no solution: '{word[:40]}' is no literal of a file of format {to}", file=path)
+            raise ReleaseError(f"is not a solution: '{word[:40]}' is not a literal of a file of format {to}", file=path)
         name = word.lstrip("-").removeprefix("x")
         if name.strip("0"):
             out[f"x{int(name)}"] = int(not word.startswith("-"))
@@ -214,9 +214,11 @@ def _named_values(lines: list[list[str]], mapping: Mapping, path: str) -> dict[s
             out[name] = int(value) if value.lstrip("-").isdecimal() else float(value)
         except ValueError:
             text = " ".join(words)[:60]
-            raise ReleaseError(f"is no solution: the line '{text}' is no name and value; {NEEDED}", file=path) from None
+            raise ReleaseError(
+                f"is not a solution: the line '{text}' is not a name and value; {NEEDED}", file=path
+            ) from None
     if not out and mapping.projection:
-        raise ReleaseError(f"is no solution: it names no variable; {NEEDED}", file=path)
+        raise ReleaseError(f"is not a solution: it names no variable; {NEEDED}", file=path)
     return out
 
 
@@ -230,7 +232,7 @@ def _from_digits(program: IntegerProgram, solution: dict[Any, Any]) -> dict[Any,
             raise ReleaseError(f"the solution gives a binary digit the value {wrong[0]}")
         out[name] = sum(int(weight * x) for weight, x in values)
     if left:
-        raise ReleaseError(f"the solution names '{str(next(iter(left)))[:40]}', which is no variable of the map")
+        raise ReleaseError(f"the solution names '{str(next(iter(left)))[:40]}', which is not a variable of the map")
     return out
 
 
@@ -331,7 +333,7 @@ def _restored(release: EncodedRelease, map_path: str, solution_path: str, limits
     found = _read_map(map_path)
     to, convention = found.get("format"), found.get("convention")
     if to not in FORMATS or not isinstance(convention, str | None):
-        raise ReleaseError(f"is no map of an export: its format is {to!r}", file=map_path)
+        raise ReleaseError(f"is not a map of an export: its format is {to!r}", file=map_path)
     mapping = mapping_of(release, to, convention, limits)
     _demand_same(mapping, found, to, map_path)
     solution = _read_solution(solution_path, mapping, to)

@@ -186,14 +186,14 @@ class Mapping(Displayed):
     def world(self, solution: Solution) -> World:
         """Return a world that a solution stands for; by cells the one of the first raw rows, others do as well.
 
-        Raises `ReleaseError` for unknown names, values that are no whole numbers in range, and what is no solution.
+        Raises `ReleaseError` for unknown names, values that are not whole numbers in range, and what is not a solution.
         """
         return self._checked(self._values(solution))
 
     def weight(self, solution: Solution) -> dict[str, int]:
         """Return for how many worlds a solution stands, by convention; over all solutions they add up to the count.
 
-        Raises `ReleaseError` for what is no solution, `Unsupported` where not every solution is a world.
+        Raises `ReleaseError` for what is not a solution, `Unsupported` where not every solution is a world.
         """
         values = self._values(solution)
         self._checked(values)
@@ -214,7 +214,7 @@ class Mapping(Displayed):
         elif isinstance(world, pd.DataFrame):
             rows = self._indices(world)
         else:
-            raise ReleaseError(f"a {type(world).__name__} is no world: give a World or a table (pandas.DataFrame)")
+            raise ReleaseError(f"a {type(world).__name__} is not a world: give a World or a table (pandas.DataFrame)")
         known = self.release.statements.rows
         high = UNBOUNDED if known.high is None else known.high
         if not known.low <= len(rows) <= high:
@@ -260,7 +260,7 @@ class Mapping(Displayed):
         for name, value in solution.items():
             at = place.get(name)
             if at is None:
-                raise ReleaseError(f"the solution names '{quote(str(name))}', which is no variable of the model")
+                raise ReleaseError(f"the solution names '{quote(str(name))}', which is not a variable of the model")
             if at < len(out):
                 out[at] = _integer_value(self.variables[at] or name, value)
                 given.add(at)

@@ -118,7 +118,7 @@ def named_view(release: EncodedRelease, views: list[BinaryView], name: str) -> B
     view = _view_of(domain, name, equals(1)) if binary else None
     if view is None:
         known = ", ".join(f"'{view.name}'" for view in views)
-        raise ReleaseError(f"'{name}' is no column of 0 and 1; the model tests {known}")
+        raise ReleaseError(f"'{name}' is not a column of 0 and 1; the model tests {known}")
     return view
 
 
@@ -248,7 +248,7 @@ def _model_label(model: AnyModel) -> str:
 
 
 def _why_not(model: AnyModel) -> str:
-    """Return why a model that is no tree, forest or rule list predicts nothing that could be asked for."""
+    """Return why a model that is not a tree, forest or rule list predicts nothing that could be asked for."""
     why = {
         Table.kind: "it publishes figures about groups of rows and predicts nothing",
         RuleSet.kind: "its rules overlap and do not say which of them decides",

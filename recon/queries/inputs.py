@@ -111,7 +111,7 @@ class Records:
         for name in features.columns:
             found = pd.to_numeric(features[name], errors="coerce")
             if not np.isfinite(found.to_numpy(dtype=np.float64)).all():
-                raise ReleaseError(f"column '{name}' holds something that is no number, or a gap: encode or drop it")
+                raise ReleaseError(f"column '{name}' holds something that is not a number, or a gap: encode or drop it")
         known = tuple(sorted(frame[label].unique().tolist())) if classes is None else tuple(classes)
         number = {value: k for k, value in enumerate(known)}
         unknown = next((v for v in frame[label].tolist() if v not in number), None)
@@ -200,7 +200,7 @@ def _default_names(domain: Domain) -> list[str]:
 def numbers(frame: pd.DataFrame, columns: Sequence[InputColumn], release: EncodedRelease) -> Floats:
     """Return (rows, columns) a table's rows as numbers.
 
-    Raises `ReleaseError` naming row and column for an empty cell, and for one that is no number or no listed value
+    Raises `ReleaseError` naming row and column for an empty cell, and for one that is not a number or no listed value
     (of attributes that no test uses and nobody declared, any number is one).
     """
     x, domain, free = np.empty((len(frame), len(columns))), release.domain, untested(release)
@@ -222,7 +222,7 @@ def numbers(frame: pd.DataFrame, columns: Sequence[InputColumn], release: Encode
         x[:, j] = np.array(found)[codes + 1]
         if (odd := np.flatnonzero(np.isnan(x[:, j]))).size:
             row, cell = int(odd[0]), None if codes[odd[0]] < 0 else values[codes[odd[0]]]
-            why = "is empty" if missing(cell) else f"holds {cell!r}, which is no value of it ({kind.describe()})"
+            why = "is empty" if missing(cell) else f"holds {cell!r}, which is not a value of it ({kind.describe()})"
             message = f"column '{names[at]}' {why}: attacks need whole rows{doubt(domain)}"
             raise ReleaseError(message, place=f"row {row + 1}", file=frame.attrs.get("file", ""))
     return x

@@ -163,7 +163,7 @@ def _figures(document: Mapping[str, Any], path: str) -> Iterator[FigureBounds]:
 
 
 def _figure_range(value: Any) -> tuple[float, float] | None:
-    """Return the least and the greatest of a figure as it stands in the document, None where it is no number."""
+    """Return the least and the greatest of a figure as it stands in the document, None where it is not a number."""
     if isinstance(value, Mapping):
         return _figure_range(value.get("rows"))
     if isinstance(value, int | float) and not isinstance(value, bool):

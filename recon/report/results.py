@@ -115,10 +115,10 @@ def _checked_document(found: Any, file: str = "") -> dict[str, Any]:
     """Return parsed JSON if it is a document of this version; see `read_document` for what is raised."""
     how = "make it with recon audit FILE --json --out result.json"
     if not isinstance(found, dict):
-        raise ReleaseError(f"is no result of an audit: it is no JSON object; {how}", file=file)
+        raise ReleaseError(f"is not a result of an audit: it is not a JSON object; {how}", file=file)
     if "audit" not in found:
         other = "a release file" if "recon" in found else "something else"
-        message = f'is no result of an audit but {other}: the key "audit" is missing; {how}'
+        message = f'is not a result of an audit but {other}: the key "audit" is missing; {how}'
         raise ReleaseError(message, file=file)
     version = found["audit"]
     if version == 1 and version is not True:

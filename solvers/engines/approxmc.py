@@ -47,7 +47,7 @@ class ApproxMCEngine(ModelCounter):
             cells, hashes = reply
             if hashes <= len(formula.projection):
                 return int(cells << hashes)
-        raise EngineError(f"{self.name} replied {str(reply)[:40]!r}, which is no number of models")
+        raise EngineError(f"{self.name} replied {str(reply)[:40]!r}, which is not a number of models")
 
 
 @cache

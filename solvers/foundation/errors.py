@@ -103,7 +103,7 @@ class Unsupported(ReconError):  # noqa: N818 - the contract fixes the name
     ...     recon.count(3)
     ... except recon.Unsupported as refused:
     ...     print(refused)
-    an int is no release: give a release (recon.load, recon.encode), the path of a file or a fitted model
+    an int is not a release: give a release (recon.load, recon.encode), the path of a file or a fitted model
     """
 
     def __init__(self, message: str, reasons: tuple[str, ...] = ()) -> None:

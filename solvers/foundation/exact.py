@@ -47,18 +47,18 @@ MAX_EXPONENT = 1_000  # of ten, either way; doubles end at 308
 def exact_number(text: str) -> Fraction:
     """Return a number as it is written (1/20, 0.05, 5e-2), exactly; the one reader of numbers that stand in text.
 
-    Raises `ReleaseError` for what is no number, and, before it is built, for one of more than 1,000 digits or with a
+    Raises `ReleaseError` for what is not a number, and, before it is built, for one of more than 1,000 digits or with a
     power of ten beyond 1,000: such as 1e-999999999 take minutes and gigabytes. Cost: the length of the text.
     """
     short = text if len(text) <= 40 else f"{text[:40]}..."
     if len(text) > 2 * MAX_DIGITS + 10 or (found := NUMBER.fullmatch(text)) is None:
-        raise ReleaseError(f"{short!r} is no number, or one of too many digits")
+        raise ReleaseError(f"{short!r} is not a number, or one of too many digits")
     if max(map(len, text.split("/"))) > MAX_DIGITS or abs(int(found["exponent"] or 0)) > MAX_EXPONENT:
         raise ReleaseError(f"the number {short} has more than {MAX_DIGITS:,} digits, written out")
     try:
         return Fraction(text)
     except ZeroDivisionError:
-        raise ReleaseError(f"{short!r} is no number: it divides by 0") from None
+        raise ReleaseError(f"{short!r} is not a number: it divides by 0") from None
 
 
 def decimal(value: int) -> str:

@@ -137,7 +137,7 @@ def _check_regions(facts: NumberedStatements, claim: OverRows, proof: RegionProo
         raise CertificateError("the proof names a statement twice")
     for s in numbers:
         if facts.block_of(s) < 0 or not facts.unconditional[s] or facts.statement(s).region is None:
-            raise CertificateError(f"statement {s} is no count that holds in every world")
+            raise CertificateError(f"statement {s} is not a count that holds in every world")
     release, regions = facts.release, [facts.statement(s).summands[0].region for s in numbers]
     if isinstance(claim, AtMost):
         left = possible_rows(facts, claim.box)

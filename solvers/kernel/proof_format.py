@@ -150,7 +150,7 @@ def _witness_from(data: Any) -> Witness:
         return Witness(parts, times)
     instead = data["instead"]
     if not isinstance(instead, list) or len(instead) != 2:
-        raise CertificateError("proof.instead is no pair of a row's number and its parts")
+        raise CertificateError("proof.instead is not a pair of a row's number and its parts")
     return Witness(
         parts, times, (number(instead[0], "proof.instead[0]"), _whole_numbers(instead[1], "proof.instead[1]"))
     )
@@ -181,7 +181,7 @@ def _node_from(data: Any, place: str, depth: int) -> ProofStep:
         return ProofStep(steps)
     cases = entry(data, "cases", place)
     if not isinstance(cases, list):
-        raise CertificateError(f"{place}.cases is no list")
+        raise CertificateError(f"{place}.cases is not a list")
     nodes = tuple(_node_from(n, f"{place}.cases[{i}]", depth + 1) for i, n in enumerate(cases))
     if "choice" in data:
         keys(data, {"steps", "choice", "cases"}, place)
@@ -196,7 +196,7 @@ def _node_from(data: Any, place: str, depth: int) -> ProofStep:
 def _step(data: Any, place: str) -> BoundStep:
     """Return a step of [cell, "<=" or ">=", value, reason]."""
     if not isinstance(data, list) or len(data) != 4 or data[1] not in ("<=", ">="):
-        raise CertificateError(f'{place} is no step [cell, "<=" or ">=", value, reason]')
+        raise CertificateError(f'{place} is not a step [cell, "<=" or ">=", value, reason]')
     cell, value, reason = (number(data[i], f"{place}[{i}]") for i in (0, 2, 3))
     return BoundStep(cell, data[1] == "<=", value, reason)
 
@@ -204,7 +204,7 @@ def _step(data: Any, place: str) -> BoundStep:
 def _removal(data: Any, place: str, depth: int = 0) -> Removal:
     """Return a removal, and those below an assumption."""
     if not isinstance(data, list) or not data or LENGTHS.get(data[0] if isinstance(data[0], str) else "") != len(data):
-        raise CertificateError(f"{place} is no step that begins with {', '.join(LENGTHS)} and has all of its parts")
+        raise CertificateError(f"{place} is not a step that begins with {', '.join(LENGTHS)} and has all of its parts")
     if data[0] == "revised":
         return Revised(number(data[1], f"{place}[1]"))
     if data[0] == "counted":
@@ -229,7 +229,7 @@ def leaf_steps(data: Any) -> tuple[Refined | Form, ...]:
 def _leaf_step(data: Any, place: str) -> Refined | Form:
     """Return a step of a proof by leaf values."""
     if not isinstance(data, list) or not data or FORMS.get(data[0] if isinstance(data[0], str) else "") != len(data):
-        raise CertificateError(f"{place} is no step that begins with {' or '.join(FORMS)} and has all of its parts")
+        raise CertificateError(f"{place} is not a step that begins with {' or '.join(FORMS)} and has all of its parts")
     if data[0] == "refined":
         return Refined(number(data[1], f"{place}[1]"))
     terms, multipliers = (_list_of(data[i], _pair, f"{place}[{i}]") for i in (1, 3))
@@ -291,7 +291,7 @@ def _whole_numbers(data: Any, place: str) -> tuple[int, ...]:
 def _list_of(data: Any, read: Callable[[Any, str], T], place: str) -> tuple[T, ...]:
     """Return a list, each item read."""
     if not isinstance(data, list):
-        raise CertificateError(f"{place} is no list")
+        raise CertificateError(f"{place} is not a list")
     return tuple(read(item, f"{place}[{i}]") for i, item in enumerate(data))
 
 

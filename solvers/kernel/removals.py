@@ -6,7 +6,8 @@ is right: what is left only shrinks, and each rule holds for whatever is left.
 
 Source: docs/certificates.md, "Removals: rows distinguished"; Mackworth, "Consistency in networks of relations",
 Artificial Intelligence 8, 1977 (arc consistency); Harvey, Stuckey, "Improving linear constraint propagation",
-Constraints 8, 2003 (bounds of sums); Regin, "Generalized arc consistency for global cardinality constraint", AAAI 1996 (filled sets).
+Constraints 8, 2003 (bounds of sums); Regin, "Generalized arc consistency for global cardinality
+constraint", AAAI 1996 (filled sets).
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ MIN_INTERVAL_SHARE = 1e-6  # of the widest interval: what narrower ones count fo
 CUT = 1e-13  # of the largest singular value: what is smaller is noise
 NEAR = 1e-4  # a cell whose weights leave less than this is known by its figures alone
 PHASE = "targets were bounded"
-NOT_SQUARED = "the target of the model is no number (its loss is not the squared error)"
+NOT_SQUARED = "the target of the model is not a number (its loss is not the squared error)"
 NO_ROWS = (
     "it is not known how many rows lie in every cell of all trees: give the features of everybody (--known-columns)"
 )

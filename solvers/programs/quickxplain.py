@@ -483,7 +483,7 @@ def _barring(book: Book, on: Mask, core: Mask) -> Ints:
 def _bars(book: Book, on: Mask, words: Words) -> dict[int, Box]:
     """Return the box of every statement of a subset that allows no row and meets one of the given boxes.
 
-    Rule lists are left out: what a rule captures is no box.
+    Rule lists are left out: what a rule captures is not a box.
     """
     release, layout, out = book.release, WordLayout(book.release.domain), dict[int, Box]()
     for b, loose in release.loose.items():

@@ -60,7 +60,7 @@ def _cross_tables(release: Release) -> tuple[Partition, ...]:
 
     Counts over the same attributes, of all blocks together, whose values are the same or disjoint, are one table.
     Combinations that no figure counts exactly have the rows that are left: none, or those of the only such combination;
-    where several share some rows, the table is no partition of exact counts and left out. A combination that holds
+    where several share some rows, the table is not a partition of exact counts and left out. A combination that holds
     nobody may be left out of a partition. Cost: linear in the counts, and in the pairs of an attribute's different
     values. Nothing where the number of rows is open.
     """

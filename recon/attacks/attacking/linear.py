@@ -65,7 +65,7 @@ def read_linear(path: str, limits: Limits | None = None) -> LinearModel | None:
 
     A stored scikit-learn model with one row of weights and names of its columns, at the end of a pipeline after a
     StandardScaler too, or JSON: {"weights": {column: number}} with "correlations": {column: number} where they are
-    known. Raises `ReleaseError` naming file and value for weights that are no numbers, `Unsupported` for several rows
+    known. Raises `ReleaseError` naming file and value for weights that are not numbers, `Unsupported` for several rows
     of weights.
     """
     if path == "-":
@@ -116,7 +116,7 @@ def _numbers_in(found: Any, place: str) -> dict[str, float]:
         raise ReleaseError('is an object such as {"age": 0.5, "income": -1.2}', place=place)
     for name, value in found.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
-            raise ReleaseError(f"{value!r} is no number", place=f"{place}.{name}")
+            raise ReleaseError(f"{value!r} is not a number", place=f"{place}.{name}")
     return {str(name): float(value) for name, value in found.items()}
 
 
@@ -143,7 +143,7 @@ def _of_object(root: Any, path: str, form: str) -> LinearModel | None:
         raise Unsupported(f"{path}: a {thing.class_name} of {len(coef)} classes has as many rows of weights: two only")
     weights = coef.reshape(-1).astype(np.float64)
     if not np.isfinite(weights).all():
-        raise ReleaseError("holds a weight that is no number", place="coef_")
+        raise ReleaseError("holds a weight that is not a number", place="coef_")
     if isinstance(scale, np.ndarray):
         if scale.shape != weights.shape or not (scale > 0).all():
             raise ReleaseError("does not have one scale above 0 per weight", place="scale_")

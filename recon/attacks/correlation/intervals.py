@@ -87,7 +87,7 @@ def linear_intervals(w: Any, rho: Any) -> tuple[Floats, Floats] | None:
     if weights.shape != given.shape or weights.ndim != 1 or len(weights) < 2:
         raise ReleaseError(f"there are weights of shape {weights.shape} for correlations of shape {given.shape}")
     if not np.isfinite(weights).all():
-        raise ReleaseError(f"the weights hold something that is no number: {weights.tolist()}")
+        raise ReleaseError(f"the weights hold something that is not a number: {weights.tolist()}")
     scale, most = float(np.abs(weights).max()), float((given**2).max())
     if scale == 0 or most == 0 or weights @ given <= 0:
         return None  # no direction, no constraint, or a model that points away from its label

@@ -99,7 +99,7 @@ def ensemble(
         raise ReleaseError(f"attacks of one ensemble speak of the same rows, not of {[len(g.scores) for g in guesses]}")
     scores = np.array([guess.scores for guess in guesses], dtype=np.float64)
     if not np.isfinite(scores).all():
-        raise ReleaseError("some score of the ensemble's attacks is no finite number")
+        raise ReleaseError("some score of the ensemble's attacks is not a finite number")
     if rule == "confidence":
         if ((scores < 0) | (scores > 1)).any():
             raise ReleaseError("confidence vectors are chosen by probabilities; some score is outside 0 to 1")

@@ -56,7 +56,7 @@ def asked_of(text: str) -> LearnerSettings:
     for part in rest.split(","):
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or not value:
-            raise ReleaseError(f"'{part}' is no setting: write name=value, as in {EXAMPLE}")
+            raise ReleaseError(f"'{part}' is not a setting: write name=value, as in {EXAMPLE}")
         if name in settings:
             raise ReleaseError(f"the setting '{name}' is given twice")
         settings[name] = _setting(name, value)

@@ -47,7 +47,7 @@ def _known_learner(text: str) -> str:
 
 
 def _known_seconds(text: str | float) -> float | None:
-    """Return the seconds of a time limit, None for "none"; wrong usage for what is no number from 0 on."""
+    """Return the seconds of a time limit, None for "none"; wrong usage for what is not a number from 0 on."""
     try:
         found = math.inf if str(text).strip().lower() == "none" else float(text)
     except ValueError:

@@ -121,7 +121,7 @@ def _is_ours(stream: Any, handle: int) -> bool:
         if stream.fileno() != handle:
             return False
         stream.flush()
-    except (AttributeError, OSError, ValueError):  # it is no file
+    except (AttributeError, OSError, ValueError):  # it is not a file
         return False
     return True
 
@@ -230,7 +230,7 @@ def parse_memory(text: str) -> int:
     try:
         size = float(cleaned[: len(cleaned) - len(unit)]) * UNITS[unit]
     except ValueError:
-        raise ValueError(f"{text!r} is no size: a number, and {', '.join(filter(None, UNITS))} or nothing") from None
+        raise ValueError(f"{text!r} is not a size: a number, and {', '.join(filter(None, UNITS))} or nothing") from None
     if not 1 << 20 <= size < 1 << 50:
         raise ValueError(f"{text!r} is not between 1M and 1,000,000G")
     return int(size)

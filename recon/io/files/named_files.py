@@ -28,14 +28,14 @@ def named_file(name: Any, folders: Sequence[str]) -> str:
     Raises `CertificateError` for what is no such file.
     """
     if not isinstance(name, str) or not name or len(name) > MAX_NAME or "\0" in name:
-        raise CertificateError(f"{quoted(name)} is no name of a file")
+        raise CertificateError(f"{quoted(name)} is not a name of a file")
     roots = [os.path.realpath(folder) for folder in folders]
     for place in _candidates(name, roots):
         with contextlib.suppress(OSError, ValueError):
             real = os.path.realpath(place)
             if stat.S_ISREG(os.lstat(real).st_mode) and any(lies_inside(real, root) for root in roots):
                 return real
-    raise CertificateError(f"the file {quoted(name)} that it names is no regular file {WHERE}")
+    raise CertificateError(f"the file {quoted(name)} that it names is not a regular file {WHERE}")
 
 
 def _candidates(name: str, roots: Sequence[str]) -> Iterator[str]:
@@ -56,7 +56,7 @@ def read_regular(path: str, maximum: int) -> bytes:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0) | NO_LINKS)
         with open(handle, "rb") as file:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise CertificateError("a file that it names is no regular file")
+                raise CertificateError("a file that it names is not a regular file")
             data = file.read(maximum + 1)
     except OSError as error:
         raise CertificateError(f"a file that it names cannot be read: {error.strerror or error}") from None

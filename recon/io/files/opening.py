@@ -242,7 +242,7 @@ def open_regular(path: str) -> Iterator[tuple[IO[bytes], int]]:
             raise ReleaseError("cannot be read: Is a directory (a folder); give a file in it", file=path)
         if not stat.S_ISREG(found.st_mode):
             raise ReleaseError(
-                "is no regular file (a pipe, device or socket): save it to a file, or pass it as standard input (-)",
+                "is not a regular file (a pipe, device or socket): save it to a file, or pass it as standard input (-)",
                 file=path,
             )
         yield file, found.st_size
@@ -270,7 +270,7 @@ def read_whole(path: str) -> bytes:
                 met += len(part)
                 budget.check()
             if met < size or (size and file.read(1)):
-                raise ReleaseError(f"is no regular file, or changes while it is read: it should have {size:,} bytes")
+                raise ReleaseError(f"is not a regular file, or changes while it is read: it should have {size:,} bytes")
             return b"".join(parts)
     except OSError as error:
         raise ReleaseError(f"cannot be read: {error.strerror or error}", file=path) from None

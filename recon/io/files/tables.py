@@ -171,9 +171,9 @@ def _parquet_frames(path: str, whole: bool) -> Iterator[pd.DataFrame]:
         except TooLarge:
             kind, found = "large", 0
         except EngineError as error:
-            raise ReleaseError(f"is no table: reading it ended its process ({str(error)[:100]})") from None
+            raise ReleaseError(f"is not a table: reading it ended its process ({str(error)[:100]})") from None
         if kind == "broken":
-            raise ReleaseError(f"is no table: {found}")
+            raise ReleaseError(f"is not a table: {found}")
         if whole or kind == "large":
             budget.bytes(budget.left + 1 if kind == "large" else found, "the table")
         with open_regular(plain) as (file, _):
@@ -188,7 +188,7 @@ def _parquet_frames(path: str, whole: bool) -> Iterator[pd.DataFrame]:
                 TypeError,
                 AttributeError,
             ) as error:  # what says how pandas held it may be anything
-                raise ReleaseError(f"is no table: {_first_line(error)}") from None
+                raise ReleaseError(f"is not a table: {_first_line(error)}") from None
 
 
 def unpack_frame(asked: dict[str, Any]) -> tuple[str, Any]:
@@ -241,7 +241,7 @@ def reading(path: str, limits: Limits | None = None) -> Iterator[None]:
     except EOFError as error:
         raise ReleaseError(f"is cut off: {error}", file=path) from None
     except (ValueError, csv.Error, zlib.error) as error:
-        raise ReleaseError(f"is no table: {str(error).splitlines()[0]}", file=path) from None
+        raise ReleaseError(f"is not a table: {str(error).splitlines()[0]}", file=path) from None
 
 
 def csv_lines(text: IO[str]) -> Iterator[list[str]]:

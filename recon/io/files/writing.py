@@ -112,7 +112,7 @@ def _acquire_lock(name: str) -> int | None:
         raise ReleaseError(f"cannot be written: {error.strerror}", file=name) from None
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise ReleaseError("is no regular file, so that nobody can hold it: take it away", file=name)
+            raise ReleaseError("is not a regular file, so that nobody can hold it: take it away", file=name)
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         ours = os.path.exists(name) and os.path.samestat(os.fstat(handle), os.stat(name))
         if not ours or _lock_holder(os.read(handle, 1_000)).get("host", socket.gethostname()) != socket.gethostname():
@@ -152,7 +152,7 @@ def _holder(name: str) -> str:
 
 
 def _output_handle(path: str) -> int | str:
-    """Return a handle of standard output, which may have left its number to others; the path where it is no file."""
+    """Return a handle of standard output, which may have left its number to others; the path where it is not a file."""
     try:
         sys.stdout.flush()
         return os.dup(sys.stdout.fileno())
@@ -190,7 +190,7 @@ def write_all(files: Mapping[str, Iterable[bytes]], limits: Limits) -> None:
                 raise ReleaseError(NAMELESS)
             target = os.path.realpath(path)
             if os.path.exists(target) and not os.path.isfile(target):
-                raise ReleaseError("cannot be written: it is no regular file", file=path)
+                raise ReleaseError("cannot be written: it is not a regular file", file=path)
             handle, part = tempfile.mkstemp(prefix=f".{os.path.basename(target)[:40]}.", dir=os.path.dirname(target))
             os.close(handle)  # a new file that nobody else chose the name of
             parts[part] = target

@@ -85,7 +85,7 @@ def _share_at_most(
     """Return log2 of the share that conditions on some binary columns at some nodes leave at most, and the columns."""
     names = [grown.seen[k].names[0] for k in grown.bits]
     if missing := [name for name in columns or () if name not in names]:
-        raise ReleaseError(f"'{missing[0]}' is no independent binary column that the learner saw")
+        raise ReleaseError(f"'{missing[0]}' is not an independent binary column that the learner saw")
     if missing_nodes := [node for node in nodes or () if not 0 <= node < len(grown.left)]:
         raise ReleaseError(f"node {missing_nodes[0]} is not there: the tree has {len(grown.left)}")
     asked = [i for i, name in enumerate(names) if columns is None or name in columns]

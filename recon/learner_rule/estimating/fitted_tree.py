@@ -139,7 +139,7 @@ def _numbers_of(domain: Domain, name: str, attribute: AnyAttribute) -> Floats:
         return ones
     values = [attribute.value_at(i) for i in range(attribute.known[1])]
     if not all(is_number(v) for v in values):
-        raise Unsupported(f"{quote(name)} has values that are no numbers: declare the columns that the learner saw")
+        raise Unsupported(f"{quote(name)} has values that are not numbers: declare the columns that the learner saw")
     single = np.array(values, dtype=np.float64).astype(np.float32)
     gaps = np.diff(np.unique(single))
     if len(np.unique(single)) < len(values) or (gaps <= GAP).any():
@@ -330,7 +330,7 @@ def grown_of(release: EncodedRelease, model: AnyModel, learner: Learner) -> Fitt
     """
     domain, name = release.domain, quote(model.name)
     if not isinstance(model, Tree):
-        raise Unsupported(f"{name} is no tree but a {model.kind.replace('_', ' ')}")
+        raise Unsupported(f"{name} is not a tree but a {model.kind.replace('_', ' ')}")
     seen = seen_of(domain)
     if reasons := exact_refusals(learner, total_columns(seen)):
         raise Unsupported(f"no share of worlds of {name} is estimated under its learner's rule", reasons)

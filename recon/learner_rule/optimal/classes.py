@@ -113,7 +113,7 @@ def _candidates(release: EncodedRelease) -> tuple[str, ...]:
         if attribute.name in viewed:
             continue
         if not isinstance(attribute, Categorical) or attribute.missing or tuple(attribute.values) != (0, 1):
-            text = f"the attribute '{attribute.name}' ({attribute.describe()}) is no column of 0 and 1"
+            text = f"the attribute '{attribute.name}' ({attribute.describe()}) is not a column of 0 and 1"
             raise Unsupported(f"{text}: which tests on it there are (thresholds) would depend on the training rows")
         found.append(attribute.name)
     if not found:
@@ -145,12 +145,12 @@ def _refusal(limit: str) -> ContradictionError:
 
 
 def tested(conditions: list[Condition], columns: tuple[str, ...]) -> list[tuple[str, int]]:
-    """Return the literals of conditions; `Unsupported` where one is no test of a candidate column."""
+    """Return the literals of conditions; `Unsupported` where one is not a test of a candidate column."""
     found = []
     for condition in conditions:
         for name, test in condition:
             if name not in columns:
-                raise Unsupported(f"the released model tests '{name}', which is no binary column of the domain")
+                raise Unsupported(f"the released model tests '{name}', which is not a binary column of the domain")
             found.append((name, 0 if Categorical(name, (0, 1)).ranges(test) == ((0, 1),) else 1))
     return found
 

@@ -378,11 +378,11 @@ class DPBayesianRuleListClassifier(BayesianLists):
 
 
 def _exactly(value: Any) -> Fraction:
-    """Return a number as it is written: 0.1 is 1/10; `ReleaseError` for what is no finite number."""
+    """Return a number as it is written: 0.1 is 1/10; `ReleaseError` for what is not a finite number."""
     try:
         return Fraction(str(value)) if isinstance(value, (float, np.floating)) else Fraction(value)
     except (TypeError, ValueError):
-        raise ReleaseError(f"{value!r} is no finite number: give one") from None
+        raise ReleaseError(f"{value!r} is not a finite number: give one") from None
 
 
 def _positive(name: str, value: Any) -> None:

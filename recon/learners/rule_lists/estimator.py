@@ -200,7 +200,7 @@ def support_rows(share: float | int, n: int) -> Fraction:
 
 
 class NoCellError(ReleaseError, TypeError):
-    """A cell that holds something that is no value at all, such as a dictionary."""
+    """A cell that holds something that is not a value at all, such as a dictionary."""
 
 
 @cache

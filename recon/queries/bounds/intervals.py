@@ -1,6 +1,6 @@
 """Cells that were suppressed, or published as an interval: which counts they can still have over all worlds.
 
-What is published of such a cell is no count: the smallest of 1..9 is not "1 row". What the other figures leave of it is
+What is published of such a cell is not a count: the smallest of 1..9 is not "1 row". What other figures leave of it is
 its feasible interval, and where that is one number the suppression has failed: the cell is recovered.
 
 Source: Hundepool et al., "Statistical Disclosure Control", Wiley 2012 (auditing of suppressed tables: the feasibility

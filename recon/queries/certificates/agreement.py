@@ -170,7 +170,7 @@ def _profile_key(profile: Any) -> object:
         return None
     try:
         return frozenset(profile.items())
-    except TypeError:  # lists or objects are no values
+    except TypeError:  # lists or objects are not values
         return None
 
 
@@ -411,7 +411,7 @@ def _of_count(line: Json, stated: Any, proved: ProvedFacts) -> list[str] | None:
         return [] if not _nothing_left(line) or proved.none >= _wanted_level(line) else None
     status, none = line.get("status"), _nothing_left(line)
     if status not in STATUSES:
-        return [f"{quoted(status)} is no status"]
+        return [f"{quoted(status)} is not a status"]
     if none and status not in ("unsat", "empty"):
         return [f"the status is {status}, though no world is left"]
     if stated is None:

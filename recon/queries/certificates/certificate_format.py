@@ -112,7 +112,7 @@ def boxes_of(profiles: list[Json], release: EncodedRelease) -> list[Boxes]:
 def claim_of(claim: Any, release: EncodedRelease, known: Boxes | None = None) -> AnyClaim:
     """Return the claim that a certificate makes, over parts and cells; `known` are the boxes of its profile."""
     if not isinstance(claim, dict):
-        raise CertificateError("the claim is no object")
+        raise CertificateError("the claim is not an object")
     if "profile" in claim:
         return _profile_claim(claim, known if known is not None else boxes_of(profiles_in(claim), release)[0])
     if "positions" in claim:
@@ -141,7 +141,7 @@ def profiles_in(claim: Any) -> list[Json]:
     if not isinstance(claim, dict) or "profile" not in claim:
         return []
     if not isinstance(claim["profile"], dict):
-        raise CertificateError("the claim's profile is no object")
+        raise CertificateError("the claim's profile is not an object")
     if any(missing(value) for value in claim["profile"].values()):
         raise CertificateError("the claim's profile has an empty value: what is open is left out of a profile")
     return [claim["profile"]]
@@ -180,11 +180,11 @@ def level_of(found: Json) -> Fraction:
         return Fraction(1)
     stated = entry(found, "confidence", "the certificate")
     if isinstance(stated, bool) or not isinstance(stated, int | float | str):
-        raise CertificateError("its confidence is no number")
+        raise CertificateError("its confidence is not a number")
     try:
         level = confidence_level(stated)
     except (ReleaseError, ValueError):
-        raise CertificateError(f"its confidence {quote(printable(stated))} is no number in (0, 1)") from None
+        raise CertificateError(f"its confidence {quote(printable(stated))} is not a number in (0, 1)") from None
     if level == 1:
         raise CertificateError("its confidence is 1: such certificates are of format 1")
     return level

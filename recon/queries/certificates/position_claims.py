@@ -81,7 +81,7 @@ def row_location(claim: Any, release: EncodedRelease) -> RowLocation:
 def _stated_positions(claim: Any, domain: Domain) -> Iterator[tuple[int, dict[int, Ranges]]]:
     """Yield the positions of a claim, and per attribute what it says of each."""
     if not isinstance(claim["positions"], list):
-        raise CertificateError("claim.positions is no list")
+        raise CertificateError("claim.positions is not a list")
     for j, one in enumerate(claim["positions"]):
         place = f"claim.positions[{j}]"
         where = entry(one, "where", place)
@@ -118,7 +118,7 @@ class Positions:
         """Return what is wrong with a line about a position and an attribute; None where nothing proves it."""
         position, name = line["position"], line["attribute"]
         if type(position) is not int or not isinstance(name, str) or name not in self.domain.place:
-            return [f"{quoted(name)} of {quoted(position)} is no attribute of a position"]
+            return [f"{quoted(name)} of {quoted(position)} is not an attribute of a position"]
         k = self.domain.place[name]
         attribute = self.domain.all[k]
         try:
@@ -144,7 +144,7 @@ def _line_test(line: Json, missing: bool) -> Test:
     if values is None:
         return Test(low=low, high=high, missing=gap)
     if not isinstance(values, list):
-        raise ReleaseError("values is no list")
+        raise ReleaseError("values is not a list")
     gaps = (None, MISSING) if missing else (None,)  # how lines say that a value may be missing
     held = tuple(v for v in values if v not in gaps)
     return Test(values=held, missing=missing and len(held) < len(values))

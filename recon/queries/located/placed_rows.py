@@ -61,7 +61,7 @@ def _declared(attribute: AnyAttribute) -> tuple[float, float] | None:
 def known_ranges(domain: Domain, ranges: Ranges) -> KnownRanges:
     """Return the ranges of columns: given by name (or as the table of a file), or "attained", the domain's ends.
 
-    Raises `ReleaseError` for unknown names, ends that are no numbers, and where the domain has no ends to attain.
+    Raises `ReleaseError` for unknown names, ends that are not numbers, and where the domain has no ends to attain.
     """
     if ranges is None:
         return KnownRanges()
@@ -100,7 +100,7 @@ def _checked_ends(domain: Domain, name: str, ends: Any, place: str) -> tuple[flo
     """Return the two ends of an attribute as numbers; `ReleaseError` naming what is wrong."""
     k = domain.place.get(name)
     if k is None or not isinstance(domain.all[k], Continuous | Grid):
-        raise ReleaseError(f"'{name}' is no attribute of numbers in the domain", place=place)
+        raise ReleaseError(f"'{name}' is not an attribute of numbers in the domain", place=place)
     try:
         low, high = (float(end) for end in ends)
     except (TypeError, ValueError):
@@ -119,7 +119,7 @@ MAX_COUNTED_VALUES = 1 << 60  # more values than this are counted as so many
 class PositionColumn:
     """What is left of one attribute in every row; all arrays are (rows,).
 
-    `low`, `high`: the least and the greatest number left (infinite: no end is known; NaN: the values are no numbers, or
+    `low`, `high`: the least and greatest number left (infinite: no end is known; NaN: the values are not numbers, or
     there is none). `left`: how many values, 0 where they cannot be counted. `exact`: one is left. `missing`: the value
     may be missing. `width`: how much of the column is left, between 0 (one value) and 1 (all of it). `middle`: the
     number, or the index of the value, in the middle. `values[values_of[i]]` are those left (None: too many to list).

@@ -268,7 +268,7 @@ def _profile_tuples(tables: Tables, profiles: pd.DataFrame) -> ProfileTuples:
         areas = [None if missing(a) or a == "" else str(a) for a in profiles[tables.area]]
     for i, a in enumerate(areas):
         if a is not None and tables.counts.of_name(a)[2] < 0:
-            raise ReleaseError(f"'{a}' is no area of the tables", place=f"row {i + 1}, column '{tables.area}'")
+            raise ReleaseError(f"'{a}' is not an area of the tables", place=f"row {i + 1}, column '{tables.area}'")
     rest = profiles.drop(columns=[tables.area], errors="ignore")
     rest.attrs = profiles.attrs
     shape, cells = tables.system.shape, tables.system.tuples

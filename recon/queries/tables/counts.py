@@ -45,7 +45,7 @@ def coded(values: Any, cells: Mapping[str, int], into: GroupedCounts) -> None:
     """Add every count, by the numbers of its area and cell, to `into`.
 
     `values`: a frame, triples, or the path of a CSV or Parquet file with the columns area, cell and value. Raises
-    `ReleaseError` naming the line, or entry, for an unknown cell, and for what is no whole number of people. Cost: a
+    `ReleaseError` naming the line, or entry, for an unknown cell, and for what is not a whole number of people. Cost: a
     piece of the file at a time.
     """
     file, first = os.fspath(values) if isinstance(values, (str, os.PathLike)) else "", 2
@@ -101,11 +101,11 @@ def _codes(
     areas, asked, told = piece
     number = _numbers(told)
     if (bad := ~np.isfinite(number)).any():
-        refuse(bad, "is no count", 2)
+        refuse(bad, "is not a count", 2)
     if (bad := number < 0).any():
         refuse(bad, "is negative: nothing counts fewer than 0 people", 2)
     if (bad := number != np.floor(number)).any():
-        refuse(bad, "is no whole number of people: noisy tables are not read here", 2)
+        refuse(bad, "is not a whole number of people: noisy tables are not read here", 2)
     if (bad := number >= LARGEST).any():
         refuse(bad, "is more people than there are", 2)
     place = {a: -1 if empty(a) else names.setdefault(str(a), len(names)) for a in dict.fromkeys(areas)}
@@ -115,7 +115,7 @@ def _codes(
     if (bad := (area < 0) | (cell < -1)).any():
         refuse(bad, "has no area or cell beside it", 2)
     if (bad := cell < 0).any():
-        refuse(bad, "is no published cell of the definitions", 1)
+        refuse(bad, "is not a published cell of the definitions", 1)
     return area, cell, number.astype(np.int64)
 
 
@@ -149,7 +149,7 @@ class Areas:
     def of(cls, names: Sequence[str], parents: Mapping[str, str | None] | None) -> Areas:
         """Return the areas; without parents, "a:b" lies in "a" where that is an area too.
 
-        Raises `ReleaseError` for a parent that is no area, and for areas that lie in themselves.
+        Raises `ReleaseError` for a parent that is not an area, and for areas that lie in themselves.
         """
         place = {name: i for i, name in enumerate(names)}
         parent = np.full(len(names), -1, np.int64)
@@ -158,7 +158,7 @@ class Areas:
             if above is not None and above in place:
                 parent[i] = place[above]
             elif above is not None and parents is not None:
-                raise ReleaseError(f"area '{name}' lies in '{above}', which is no area", place="areas")
+                raise ReleaseError(f"area '{name}' lies in '{above}', which is not an area", place="areas")
         top = np.arange(len(names))
         for _ in range(len(names) + 1):
             up = parent[top]

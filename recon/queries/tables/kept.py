@@ -70,7 +70,7 @@ class AreaResults:
     def _read(self, path: str, head: Mapping[str, Any]) -> int:
         from recon.io.files.opening import open_regular
 
-        other, end = ReleaseError("is no store of widths: give another file", file=path), 0
+        other, end = ReleaseError("is not a store of widths: give another file", file=path), 0
         with open_regular(path) as (file, _):
             for i, line in enumerate(file):
                 if not line.endswith(b"\n"):

@@ -231,7 +231,7 @@ class Checker:
     def check(self, found: Mapping[str, Any]) -> None:
         """Raise `CertificateError` where a certificate does not prove what it says."""
         if found["tables"] not in {"own", "all"}:
-            raise CertificateError("it is no certificate of this format")
+            raise CertificateError("it is not a certificate of this format")
         plain = self.area(str(found["top"]), found["tables"] == "own")
         names = plain.live.top.names
         if found["area"] not in names or names.index(found["area"]) not in plain.live.top.leaves:
@@ -241,7 +241,7 @@ class Checker:
             raise CertificateError("it says another number of people than follows")
         low, high = found["distance"]
         if not all(isinstance(v, int) and not isinstance(v, bool) for v in (low, high)):
-            raise CertificateError("its distances are no whole numbers")
+            raise CertificateError("its distances are not whole numbers")
         rows, sums = (_pairs(_unpack_integers(found[key])) for key in ("rows", "sums"))
         if high < plain.at_most(leaf, rows, sums):
             raise CertificateError("its multipliers do not prove that no two data sets lie further apart")
@@ -295,7 +295,7 @@ def _width_text(found: Mapping[str, Any]) -> str:
 def _width_error(found: Mapping[str, Any], tables: Tables, checkers: dict[str, Checker]) -> str:
     try:
         if set(found) != WIDTH_KEYS or found[WIDTH] != 1 or isinstance(found[WIDTH], bool):
-            raise CertificateError("it is no certificate of this format")
+            raise CertificateError("it is not a certificate of this format")
         if found["release"] != list(tables.hashes):
             raise CertificateError("it is about another release")
         key = repr((found["without"], found["schema"]))
@@ -313,7 +313,7 @@ def _width_error(found: Mapping[str, Any], tables: Tables, checkers: dict[str, C
 def _error(found: Mapping[str, Any], tables: Tables, designs: Designs) -> str:
     try:
         if set(found) != KEYS or found[KEY] != 1 or isinstance(found[KEY], bool) or found["claim"] != CLAIM:
-            raise CertificateError("it is no certificate of this format")
+            raise CertificateError("it is not a certificate of this format")
         if found["release"] != list(tables.hashes):
             raise CertificateError("it is about another release")
         if found["area"] not in tables.top_names:

@@ -141,7 +141,7 @@ def _conditions(part: CellPart, place: str, path: str) -> list[ConditionPart]:
 def _path_beside(path: str, part: FilePart, hashes: list[str]) -> str:
     """Return the path of a file beside a release file, and remember its hash; `ReleaseError` for one elsewhere."""
     if os.path.basename(part.file) != part.file or part.file in {"", ".", ".."}:
-        raise ReleaseError(f"'{part.file}' is no name of a file beside this one", file=path)
+        raise ReleaseError(f"'{part.file}' is not a name of a file beside this one", file=path)
     found = os.path.join(os.path.dirname(path), part.file)
     digest = hashlib.sha256()
     from recon.io.files.opening import open_regular

@@ -31,7 +31,7 @@ def _lower_cells(tables: Tables) -> Ints:
 def histogram_cells(tables: Tables, schema: Sequence[str]) -> Ints:
     """Return the cell of the histogram that every tuple of `tables.system` is in.
 
-    Raises `ReleaseError` for a name that is no attribute, bins that no cell cuts, an empty schema.
+    Raises `ReleaseError` for a name that is not an attribute, bins that no cell cuts, an empty schema.
     """
     if not schema:
         raise ReleaseError("the schema names no attribute", place="schema")
@@ -45,7 +45,7 @@ def histogram_cells(tables: Tables, schema: Sequence[str]) -> Ints:
         k = tables.domain.place.get(name)
         if k is None:
             known = ", ".join([*(a.name for a in tables.domain.all), *tables.schema][:20])
-            raise ReleaseError(f"'{name}' is no attribute and no declared name: there are {known}", place="schema")
+            raise ReleaseError(f"'{name}' is not an attribute and no declared name: there are {known}", place="schema")
         code = _binned(tables, k, bins.split("/")) if bins else _told_apart(tables, k)
         _, out = np.unique(out * (int(code.max()) + 1) + code[parts[k]], return_inverse=True)
         out = out.ravel().astype(np.int64)
@@ -146,7 +146,7 @@ People = tuple[tuple[str, ...], Ints, Ints]  # names of areas; of everybody the 
 def people_in(tables: Tables, people: pd.DataFrame) -> People:
     """Return the area and the tuple of everybody in a frame of whole rows.
 
-    Raises `ReleaseError` naming row and column for what is no smallest area, no value, or nobody that can exist.
+    Raises `ReleaseError` naming row and column for what is not a smallest area, no value, or nobody that can exist.
     """
     file, text = people.attrs.get("file", ""), bool(people.attrs.get("text"))
     wanted = [tables.area, *(a.name for a in tables.domain.all)]
@@ -157,7 +157,7 @@ def people_in(tables: Tables, people: pd.DataFrame) -> People:
     def area_of(cell: Any) -> int:
         part, _, i = tables.counts.of_name(str(cell))
         if i < 0 or not part.smallest[i]:
-            raise ReleaseError(f"'{cell}' is no smallest area of the tables")
+            raise ReleaseError(f"'{cell}' is not a smallest area of the tables")
         return place.setdefault(str(cell), len(place))
 
     codes = []

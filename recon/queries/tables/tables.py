@@ -48,7 +48,7 @@ class Cell:
 
 
 def definitions(path: str) -> dict[str, list[str]]:
-    """Return the columns of a file of definitions (CSV or Parquet) as texts; `ReleaseError` where it is no table."""
+    """Return the columns of a file of definitions (CSV or Parquet) as texts; `ReleaseError` where it is not a table."""
     if path.lower().endswith(".parquet"):
         from recon.readers.frames.selections import read_table
 
@@ -110,7 +110,7 @@ def defined(columns: dict[str, list[str]], domain: Domain | None, file: str = ""
 def _test(domain: Domain, name: str, text: str) -> Test:
     k = domain.place.get(name)
     if k is None:
-        raise ReleaseError(f"the column '{name}' is no attribute of the domain")
+        raise ReleaseError(f"the column '{name}' is not an attribute of the domain")
     return Test(values=tuple(from_text(part, domain.all[k]) for part in text.split("|")))
 
 

@@ -511,7 +511,7 @@ def _one_row(release: EncodedRelease, limits: Limits) -> tuple[float, float] | N
     """Return how many bits more are open where one row of a partition is set apart, and the bits of that row.
 
     A cell of s raw rows with n rows has M(s, n) = C(s + n - 1, n) multisets, and M(s, n - 1) s where one of them is set
-    apart: s n / (s + n - 1) times as many. None of what is no partition of exact counts.
+    apart: s n / (s + n - 1) times as many. None of what is not a partition of exact counts.
     """
     statements = release.statements
     if PartitionFigures.refusal(statements) is not None or statements.unstated:

@@ -330,7 +330,7 @@ def distinct_cells(frame: pd.DataFrame, i: int) -> tuple[NDArray[np.int64], NDAr
         codes, values = pd.factorize(cells, use_na_sentinel=True)
     except TypeError:
         row = next(r for r, c in enumerate(cells) if not isinstance(c, Hashable))
-        message = f"{cells[row]!r} is no value: a profile gives one value per column, or leaves it open"
+        message = f"{cells[row]!r} is not a value: a profile gives one value per column, or leaves it open"
         raise ReleaseError(message, place=f"row {row + 1}, column '{frame.columns[i]}'") from None
     return codes.astype(np.int64), np.asarray(values, dtype=object)
 

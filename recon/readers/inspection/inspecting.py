@@ -214,7 +214,8 @@ def _as_read(content: bytes, memory: int) -> tuple[str, int | None, list[Finding
     except ReleaseError as error:
         why = f" ({error})"
     raise Unsupported(
-        f"this is no file that inspect knows{why}: give a pickle, joblib or skops file, PMML, a tree or rules as text "
+        f"this is not a file that inspect knows{why}: give a pickle, joblib or skops file, PMML, a tree or rules "
+        "as text "
         "or DOT, a model as JSON, R's .rds, a table of counts or a release file"
     )
 

@@ -264,7 +264,7 @@ def _trees(root: Any) -> Iterator[Thing]:
 
 
 def _nodes(tree: Thing) -> npt.NDArray[Any]:
-    """Return the node table; `EngineError` where it is no tree, so that no walk can run on."""
+    """Return the node table; `EngineError` where it is not a tree, so that no walk can run on."""
     nodes, values = tree.get("nodes"), tree.get("values")
     if not isinstance(nodes, np.ndarray) or not isinstance(values, np.ndarray) or len(values) != len(nodes):
         raise EngineError("a tree has no table of nodes: nothing was written")

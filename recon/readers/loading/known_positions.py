@@ -193,7 +193,7 @@ def _positions_in(frame: pd.DataFrame, rows: int, file: str) -> Ints:
     for i, cell in enumerate(frame[POSITION].tolist()):
         number = pd.to_numeric(cell, errors="coerce")
         if missing(cell) or pd.isna(number) or number % 1 or not 0 <= number < rows:
-            message = f"'{cell}' is no position: they are whole numbers from 0 to {rows - 1:,}"
+            message = f"'{cell}' is not a position: they are whole numbers from 0 to {rows - 1:,}"
             raise ReleaseError(message, place=f"row {i + 1}", file=file)
         out[i] = int(number)
     distinct, first = np.unique(out, return_index=True)

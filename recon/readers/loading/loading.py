@@ -306,7 +306,7 @@ class ReadFile:
         return self.content.reader_notes if isinstance(self.content, Draft) else ()
 
     def of_forest(self) -> ReadFile:
-        """Return the file as one tree of a bootstrap forest; `Unsupported` where it is no text of one tree."""
+        """Return the file as one tree of a bootstrap forest; `Unsupported` where it is not text of one tree."""
         draft = self.content if isinstance(self.content, Draft) else Draft(Provenance("", ()), ())
         try:
             return replace(self, content=draft.of_forest())
@@ -490,7 +490,7 @@ def release_of(thing: Released, limits: Limits | None = None) -> EncodedRelease:
     The domain of files without one, and of models in memory, is guessed from what the model tests; every answer says
     so. Nothing is kept: for several questions about one file or model, load or encode it once. `limits`: time and
     memory of reading, out of those of the question. Raises `ReleaseError` or `Unsupported`, saying what to do, for what
-    is no release, and what `recon.load` raises. Cost: none for a release, else that of loading.
+    is not a release, and what `recon.load` raises. Cost: none for a release, else that of loading.
     """
     if isinstance(thing, EncodedRelease):
         return thing
@@ -526,10 +526,10 @@ def _no_model(thing: object) -> str:
         return ""
     name, package = _kind_of(thing), type(thing).__module__.partition(".")[0]
     if isinstance(thing, (list, tuple, set)) and thing and all(isinstance(x, (str, os.PathLike)) for x in thing):
-        return f"{name} of paths is no release (recon.load(*paths) makes one of several files)"
+        return f"{name} of paths is not a release (recon.load(*paths) makes one of several files)"
     if package in DATA:
         return f"{name} holds data, not what was released about them"
-    return f"{name} is no release" if package in {*OURS, "builtins"} else ""
+    return f"{name} is not a release" if package in {*OURS, "builtins"} else ""
 
 
 def _kind_of(thing: object) -> str:

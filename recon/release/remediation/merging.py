@@ -414,7 +414,7 @@ def merge_leaves(release: EncodedRelease, policy: Any, limits: Limits | None = N
 
     Rules that merging cannot repair (kinds of counts, what the file stores, profiles) are not looked at: assess the
     result. `policy`: a policy or a mapping of its keys; `limits`: two minutes, where they have no time. Raises
-    `Unsupported` naming what is no tree, rule list or forest, and for noisy counts; `NoMerging` where one leaf alone
+    `Unsupported` naming what is not a tree, rule list or forest, and for noisy counts; `NoMerging` where one leaf alone
     violates the policy, naming the rule; `Inconclusive` where the limits leave it open. Cost: see
     `recon.release.remediation.merging.prunings`; of forests also some joint measures.
     """

@@ -163,10 +163,10 @@ class Lowering:
             raise Unsupported("the number of rows is unbounded: rows cannot be written out")
         if raw and release.domain.relative:
             raise Unsupported(
-                "a continuous attribute has no 'resolution': its values are no bits (declare it: --domain)"
+                "a continuous attribute has no 'resolution': its values are not bits (declare it: --domain)"
             )
         if raw and release.coarse:
-            raise Unsupported("an attribute whose values are summed has too many values: its values are no bits")
+            raise Unsupported("an attribute whose values are summed has too many values: its values are not bits")
         self.release, self.raw, self.maximum = release, raw, release.rows.high
         self.named = _encoded_attributes(release, raw)
         if (needed := clauses_needed(release, raw)) * CLAUSE_BYTES > limits.memory:

@@ -146,7 +146,7 @@ class ModelCounter(Engine):
     def read(self, reply: Any, formula: Formula) -> int:
         """Return the number that a reply states, in hexadecimal. Raises `EngineError` where it states none."""
         if not isinstance(reply, str) or HEXADECIMAL.fullmatch(reply) is None:
-            raise EngineError(f"{self.name} replied {str(reply)[:40]!r}, which is no number of models")
+            raise EngineError(f"{self.name} replied {str(reply)[:40]!r}, which is not a number of models")
         return int(reply, 16)
 
     def plausible(self, value: int, maximum: int) -> int:

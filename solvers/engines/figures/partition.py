@@ -206,7 +206,7 @@ class PartitionFigures:
 
     @staticmethod
     def refusal(release: Release) -> str | None:
-        """Return why a release is no partition whose cells are counted one by one, or None."""
+        """Return why a release is not a partition whose cells are counted one by one, or None."""
         return no_closed_form(release)
 
     @property

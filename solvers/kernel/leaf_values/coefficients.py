@@ -97,7 +97,7 @@ class FigureCoefficients:
         t, at = self.place(i)
         low, high = float(self.boosted.trees[t].low[at]), float(self.boosted.trees[t].high[at])
         if not (math.isfinite(low) and math.isfinite(high)):
-            raise CertificateError(f"figure {i} has an end that is no number")
+            raise CertificateError(f"figure {i} has an end that is not a number")
         return below(*ratio(low), bits), above(*ratio(high), bits)
 
     def tree(self, t: int) -> TreeRows:
@@ -147,7 +147,7 @@ def _scores_before(boosted: Boosted, leaves: NDArray[np.int32]) -> list[Floats]:
         try:
             new = np.array([add_step(a, b, precision) for a, b in distinct.tolist()], dtype=np.float64)
         except (ValueError, OverflowError):
-            raise CertificateError("the scores are no numbers") from None
+            raise CertificateError("the scores are not numbers") from None
         sums[:, tree.of] = new[back.reshape(-1)]
     return out
 
@@ -155,7 +155,7 @@ def _scores_before(boosted: Boosted, leaves: NDArray[np.int32]) -> list[Floats]:
 def _weighed(ends: list[Whole], factor: float, low: Whole, high: Whole) -> None:
     """Add a factor times an interval to the two ends, rounded outwards."""
     if not math.isfinite(factor):
-        raise CertificateError("a figure weighs gradients by what is no number")
+        raise CertificateError("a figure weighs gradients by what is not a number")
     n, e = ratio(factor)
     if n == 0:
         return

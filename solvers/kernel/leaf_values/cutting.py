@@ -58,7 +58,7 @@ class Cutter:
         self.labels = release.domain.labels
         self.layout = WordLayout(release.domain)
         if any(b not in release.partitions for b in self.boosted.blocks):
-            raise CertificateError("a tree of the model is no partition")
+            raise CertificateError("a tree of the model is not a partition")
         known = set(self.boosted.labels)
         if len(known) != len(self.boosted.labels) or any(not 0 <= k < self.labels for k in known):
             raise CertificateError("the labels of the model are not those of the domain, each once")

@@ -218,7 +218,7 @@ class LeafValueReplay:
             off[at_row, columns] = _upwards(high - low)
             size = _upwards(np.abs(weights).reshape(-1)).reshape(weights.shape)
             more = 1 + 2.0**-52 * (len(rows) + 4)  # none is below 0: in any order sums are off by less
-            with np.errstate(over="ignore", invalid="ignore"):  # what is no number is refused below
+            with np.errstate(over="ignore", invalid="ignore"):  # what is not a number is refused below
                 radius += size @ off * more
         if not np.isfinite(radius).all():
             raise CertificateError("the numbers of a step are too large to be added up")

@@ -257,7 +257,7 @@ def _gain(
 def reach(system: CellSystem, seen: Sequence[Observation] = ()) -> tuple[Ints, Ints]:
     """Return the least and greatest count that cells, statements and number of rows leave every statement of counts.
 
-    Raises `Unsupported` where some of the noisy figures is no count.
+    Raises `Unsupported` where some of the noisy figures is not a count.
     """
     linear, bounds, rows = system.linear, system.bounds, system.release.rows
     for o in seen:

@@ -36,7 +36,7 @@ def locate_in_turn(
         propagation.domains = fewer
         propagation.run(limits)
         if propagation.contradicted:
-            reason = "the thresholds are no midpoints: no world has rows with values around them"
+            reason = "the thresholds are not midpoints: no world has rows with values around them"
             return replace(locate(problem, domains, splits, ranges, limits), contradiction=reason), domains
         if not propagation.complete:
             return replace(found, complete=False), fewer

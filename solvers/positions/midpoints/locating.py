@@ -261,7 +261,7 @@ ENTRY_BYTES = 160  # of memory per row that may lie beside a node
 class LocatedRows:
     """Closed intervals (rows, columns) of the values that the trees saw, float32 numbers as float64; infinite: no end.
 
-    `contradiction`: the thresholds are no midpoints, in one sentence ("": they may be); then the intervals are what
+    `contradiction`: the thresholds are not midpoints, in one sentence ("": they may be); then the intervals are what
     the leaves alone say. `complete`: nothing more follows; else a limit was met. `removed` (pairs, 2): rows and values
     of the problem that they cannot have. `steps`: what was done, in order, for a checker.
     """
@@ -293,7 +293,7 @@ def locate(
     try:
         complete = found.run(limits)
     except NoMidpointsError as error:
-        return LocatedRows(*_open_intervals(low, high), f"the thresholds are no midpoints: {error}")
+        return LocatedRows(*_open_intervals(low, high), f"the thresholds are not midpoints: {error}")
     removed = np.concatenate(found.removed) if found.removed else np.zeros((0, 2), dtype=np.int64)
     return LocatedRows(*_open_intervals(found.state.low, found.state.high), "", complete, removed, tuple(found.steps))
 

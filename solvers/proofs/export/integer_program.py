@@ -92,11 +92,11 @@ class RowProgram(RowModel):
         if release.rows.high is None:
             raise Unsupported("the number of rows is unbounded: rows cannot be written out")
         if release.domain.relative:
-            why = "its values are no numbers of a model (declare it: --domain)"
+            why = "its values are not numbers of a model (declare it: --domain)"
             raise Unsupported(f"a continuous attribute has no 'resolution': {why}")
         if release.coarse:
             raise Unsupported(
-                "an attribute whose values are summed has too many values: they are no numbers of a model"
+                "an attribute whose values are summed has too many values: they are not numbers of a model"
             )
         if any(not 0 < a.total < OPEN for a in release.domain.attributes):
             raise Unsupported("an attribute has no value, or more than 2^60: no model by rows")

@@ -178,7 +178,7 @@ def rows_at(law: Gradients, scores: Floats, of: int, classes: int, first: bool) 
     """Return what rows with these scores (points, scores) contribute to trees of score number `of`."""
     error = law.start_error if first else law.score_error
     if law.loss == "squared_error":
-        raise ValueError("targets of regression are no classes")
+        raise ValueError("targets of regression are not classes")
     if law.stages == "float32":
         return _single_stages(law, scores[:, 0], error)
     if law.loss == "log_loss":

@@ -41,12 +41,12 @@ class Contribution:
 def contribution(law: Gradients, scores: tuple[float, ...], of: int, classes: int, first: bool) -> Contribution:
     """Return what rows with these scores contribute to trees of score `of`; `first`: in the first round.
 
-    Raises `ValueError` for a target that is no class, and for laws or scores without meaning. Cost: some 20 µs.
+    Raises `ValueError` for a target that is not a class, and for laws or scores without meaning. Cost: some 20 µs.
     """
     error = law.start_error if first else law.score_error
     numbers = (law.scale, law.factor, law.relative, law.absolute, error, *scores)
     if not all(map(math.isfinite, numbers)) or not 0 <= law.relative < 1 or min(law.absolute, error) < 0:
-        raise ValueError("scores, or errors of gradients, are no numbers that mean anything")
+        raise ValueError("scores, or errors of gradients, are not numbers that mean anything")
     if law.stages == "float32":
         return _single_stages(law, scores[0], error)
     if law.loss == "log_loss":
@@ -54,7 +54,7 @@ def contribution(law: Gradients, scores: tuple[float, ...], of: int, classes: in
     elif law.loss == "softmax":
         p, size, own = _softmax(scores, of, error), 1.0, of
     else:
-        raise ValueError("targets of regression are no classes")
+        raise ValueError("targets of regression are not classes")
     low, high, s = p
     one = 1 << s
     absent, present = (

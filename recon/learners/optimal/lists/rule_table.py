@@ -39,7 +39,7 @@ class RuleTable:
     def errors_of(self, rules: Sequence[int]) -> int | None:
         """Return the training errors of a list of rules, the default rule behind them.
 
-        None where it is no list of this search: a rule captures fewer than `least` rows, or all that are left.
+        None where it is not a list of this search: a rule captures fewer than `least` rows, or all that are left.
         """
         free, errors = np.ones(len(self.weight), dtype=bool), 0
         for rule in rules:

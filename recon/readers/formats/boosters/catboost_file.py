@@ -136,7 +136,7 @@ def cbm_booster(data: bytes, memory: int = MEMORY) -> CatBoostFile:
     """
     size = int.from_bytes(data[4:8], "little")
     if data[:4] != MAGIC or len(data) < 8 + size or size < 8:
-        raise ReleaseError("is no CatBoost model: its core is cut short")
+        raise ReleaseError("is not a CatBoost model: its core is cut short")
     root = Buffer(data[8 : 8 + size], memory).root()
     version, core = root.text(0), root.inner(1)
     if version not in VERSIONS or core is None:
@@ -277,7 +277,7 @@ def _with_leaves(
 def json_booster(found: Any) -> CatBoostFile:
     """Return the parts of a model saved as JSON."""
     if not looks_like_catboost_json(found) or not isinstance(found["features_info"], dict):
-        raise ReleaseError("is no JSON of CatBoost's save_model(format='json')")
+        raise ReleaseError("is not JSON of CatBoost's save_model(format='json')")
     features, columns = found["features_info"], []
     order: dict[int, tuple[str, int]] = {}
     borders = 0
@@ -347,7 +347,7 @@ def _json_branching(root: Any, t: int, columns: int) -> Branching:
     while todo:
         node, parent, side = todo.pop()
         if not isinstance(node, dict):
-            raise refuse("a node is no object", f"trees[{t}]")
+            raise refuse("a node is not an object", f"trees[{t}]")
         here = len(grown)
         if parent >= 0:
             a, b = grown[parent]
@@ -430,7 +430,7 @@ def _parsed_object(found: Any) -> dict[str, Any]:
 def _finite(found: Any, place: str) -> float:
     """Return a finite number."""
     if isinstance(found, bool) or not isinstance(found, (int, float)) or not math.isfinite(found):
-        raise refuse(f"{str(found)[:40]!r} is no finite number", place)
+        raise refuse(f"{str(found)[:40]!r} is not a finite number", place)
     return float(found)
 
 

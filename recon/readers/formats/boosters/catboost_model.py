@@ -387,7 +387,7 @@ def _refuse_weights(booster: CatBoostFile) -> None:
     """Raise `Unsupported` for models whose leaf weights are known to be something else than numbers of rows."""
     data = _group(booster.params, "data_processing_options")
     if data.get("class_weights") or data.get("auto_class_weights", "None") not in ("None", None):
-        raise Unsupported("the CatBoost model weighs its classes: its leaf weights are no numbers of rows")
+        raise Unsupported("the CatBoost model weighs its classes: its leaf weights are not numbers of rows")
     if booster.params.get("task_type", "CPU") != "CPU":
         raise Unsupported("the CatBoost model was fitted on a GPU, where leaf weights were never compared with rows")
     objective = _group(booster.params, "loss_function").get("type")

@@ -254,7 +254,7 @@ def class_order(classes: Sequence[Value], domain: Domain) -> list[int | None]:
 
 
 def _check_class(value: Value, classes: Sequence[Value], label: AnyAttribute) -> None:
-    """Refuse a class that is no value of the label, with advice where the model numbers its classes."""
+    """Refuse a class that is not a value of the label, with advice where the model numbers its classes."""
     try:
         label.point(value)
     except ReleaseError as error:
@@ -273,7 +273,7 @@ def comparison(draft: DraftFacts, feature: Feature) -> Callable[[Value | None], 
 
 
 def _as_it_is(value: Value | None) -> Value:
-    """Return the value; a missing one is no number."""
+    """Return the value; a missing one is not a number."""
     return math.nan if value is None else value
 
 
@@ -314,7 +314,7 @@ def _number_of(text: str, attribute: AnyAttribute) -> Value:
     try:
         value = float(text)
     except ValueError:
-        raise attribute.refuse(text, "is no value of") from None
+        raise attribute.refuse(text, "is not a value of") from None
     return int(value) if value.is_integer() else value
 
 

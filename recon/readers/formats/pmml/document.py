@@ -64,8 +64,8 @@ REASONS = {
     "selectAll": "the file does not say whether a segment was fitted on all rows or on those it is for" + ALONE,
     "": "the file does not say whether each of them was fitted on the rows, or on residuals" + ALONE,
 }
-OTHERS = "some segment holds a model that is no tree, which has no counts of rows" + ALONE
-SUMMED = "RuleSet@recordCount adds up the rules' counts, which may overlap: it is no number of rows"
+OTHERS = "some segment holds a model that is not a tree, which has no counts of rows" + ALONE
+SUMMED = "RuleSet@recordCount adds up the rules' counts, which may overlap: it is not a number of rows"
 LAST = "RapidMiner's last rule counts fewer rows than it is for: it is left open"
 FIRST_HIT = "each rule's count is of the rows that meet it and no rule before it"
 
@@ -83,7 +83,7 @@ def read_pmml(data: bytes) -> Draft:
     """
     root = _parse_xml(data)
     if tag(root) != "PMML":
-        raise ReleaseError(f"is no PMML file: its root element is <{tag(root)[:40]}>")
+        raise ReleaseError(f"is not a PMML file: its root element is <{tag(root)[:40]}>")
     header = first(root, "Header")
     made_by = None if header is None else first(header, "Application")
     writer = "" if made_by is None else made_by.get("name", "")
@@ -379,7 +379,7 @@ def _whole_number(text: str, place: str) -> int:
     """Return a number of rows; `ReleaseError` for anything else."""
     found = number(text, place)
     if found < 0 or found != int(found):
-        raise ReleaseError(f"{text[:40]!r} is no number of rows", place=place)
+        raise ReleaseError(f"{text[:40]!r} is not a number of rows", place=place)
     return int(found)
 
 

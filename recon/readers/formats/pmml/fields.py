@@ -103,7 +103,7 @@ def number(text: str | None, place: str) -> int | float:
     except ValueError:
         found = math.nan
     if not math.isfinite(found):
-        raise ReleaseError(f"{str(text)[:40]!r} is no finite number", place=place)
+        raise ReleaseError(f"{str(text)[:40]!r} is not a finite number", place=place)
     return int(found) if found.is_integer() and abs(found) < 1 << 53 else found
 
 
@@ -305,7 +305,7 @@ def _simple(element: Element, fields: Fields, place: str) -> Predicate:
     if how in ("equal", "notEqual"):
         return _of_values(name, (value,), how == "equal", fields, place)
     if isinstance(value, (str, bool)):
-        raise Unsupported(f"the PMML predicate on '{name}' orders values that are no numbers")
+        raise Unsupported(f"the PMML predicate on '{name}' orders values that are not numbers")
     if fields.rounded or kind.kind == "float":
         value = float(np.float32(value)) if abs(value) < 3e38 else value
     ends = {
@@ -315,7 +315,7 @@ def _simple(element: Element, fields: Fields, place: str) -> Predicate:
         "greaterOrEqual": Test(low=value),
     }
     if how not in ends:
-        raise ReleaseError(f"{str(how)[:40]!r} is no operator", place=place)
+        raise ReleaseError(f"{str(how)[:40]!r} is not an operator", place=place)
     return Atom(name, ends[how])
 
 
@@ -330,7 +330,7 @@ def _indicator(name: str, how: str | None, at: float, fields: Fields, place: str
         "greaterOrEqual": lambda x: x >= at,
     }
     if how not in operators:
-        raise ReleaseError(f"{str(how)[:40]!r} is no operator", place=place)
+        raise ReleaseError(f"{str(how)[:40]!r} is not an operator", place=place)
     zero, one = operators[how](0), operators[how](1)
     if zero == one:
         return TRUE if one else FALSE

@@ -79,7 +79,7 @@ class PmmlReading:
         if self.labels and all(self.ratios(n) is not None for n in self.leaves):
             return "ratios"
         if any(pair[0] is not None for n in self.leaves for pair in n.shares.values()):
-            raise Unsupported("the PMML tree's recordCounts are no whole numbers: its rows were weighted")
+            raise Unsupported("the PMML tree's recordCounts are not whole numbers: its rows were weighted")
         if self.labels and len(self.classes) > 1 and all(n.score is not None for n in self.leaves):
             return "labels"
         raise Unsupported("the PMML tree has neither recordCounts nor shares of classes: it says nothing about rows")

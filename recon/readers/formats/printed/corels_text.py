@@ -176,7 +176,7 @@ def _python_rules(lines: Sequence[tuple[str, str]]) -> list[CorelsRule]:
             elif (default := ELSE.fullmatch(content)) and rules:
                 antecedents, content = (), default[1]
             else:
-                raise ReleaseError(f"'{content[:60]}' is no rule of a list", place=place)
+                raise ReleaseError(f"'{content[:60]}' is not a rule of a list", place=place)
             if not content:
                 continue
         then = THEN.fullmatch(content)
@@ -199,7 +199,7 @@ def _cpp_rules(lines: Sequence[tuple[str, str]]) -> list[CorelsRule]:
             break
         rule = CPP_IF.fullmatch(content)
         if rule is None or bool(rule[1]) is not bool(rules):
-            raise ReleaseError(f"'{content[:60]}' is no rule of a list", place=place)
+            raise ReleaseError(f"'{content[:60]}' is not a rule of a list", place=place)
         if rule[2] == "1" and not rules:
             rules.append(CorelsRule((), *_predicted(rule[3]), None, place))
             break

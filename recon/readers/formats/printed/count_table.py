@@ -142,7 +142,7 @@ def _lines_of(text: str) -> tuple[list[str], list[TableLine]]:
             if len(lines) > MAX_LINES:
                 raise TooLarge(f"the table has more than {MAX_LINES:,} lines")
     except csv.Error as error:
-        raise ReleaseError(f"is no table ({error})", place=f"line {reader.line_num}") from None
+        raise ReleaseError(f"is not a table ({error})", place=f"line {reader.line_num}") from None
     if not lines:
         raise ReleaseError("the table has no lines")
     return names[:at] + names[at + 1 :], lines
@@ -290,10 +290,11 @@ def _figure_of(condition: Condition, line: TableLine) -> PublishedFigure:
     if between := BETWEEN.fullmatch(text):
         low, high = int(between[1]), int(between[2])
         if not low <= high <= MAX_ROWS:
-            raise ReleaseError(f"the count '{text}' is no interval", place=place)
+            raise ReleaseError(f"the count '{text}' is not an interval", place=place)
         return PublishedFigure(condition, low=low, high=high, name=name)
     message = (
-        f"the count '{text[:40]}' is no whole number: noisy counts belong into a release file that declares the noise"
+        f"the count '{text[:40]}' is not a whole number: noisy counts belong into a release file that declares "
+        "the noise"
     )
     raise ReleaseError(message, place=place)
 

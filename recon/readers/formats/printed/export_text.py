@@ -43,7 +43,7 @@ LEAF = re.compile(r"(?:weights: \[([^\]]*)\] *)?class: ?(.*)")
 TRUNCATED = re.compile(r"truncated branch of depth (\d{1,9})")
 UNNAMED = re.compile(r"feature_(\d{1,5})")
 WEIGHTED = (
-    "the weights are no whole numbers, so the tree was fitted with class_weight, sample_weight or monotonic"
+    "the weights are not whole numbers, so the tree was fitted with class_weight, sample_weight or monotonic"
     " constraints: of every leaf it is only stated that it is not empty, and which classes have a row there"
 )
 LABELS = (
@@ -210,7 +210,7 @@ def _read_leaf(content: str, line: int, node: int, leaves: dict[int, PrintedLeaf
         return
     texts = [w.strip() for w in found[1].split(",")]
     if not all(NUMBER.fullmatch(w) and len(w) < 400 for w in texts) or any(w.startswith("-") for w in texts):
-        raise ReleaseError(f"[{found[1][:60]}] are no weights", place=place)
+        raise ReleaseError(f"[{found[1][:60]}] are not weights", place=place)
     leaves[node] = PrintedLeaf(line, tuple(exact_number(w) for w in texts), found[2])
 
 

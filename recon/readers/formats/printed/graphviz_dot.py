@@ -298,7 +298,7 @@ def _test_of(lines: Sequence[str], place: str) -> tuple[Pair | None, Pair | None
         elif word in WORDS and NUMBER.fullmatch(figure) and impurity is None:
             impurity = word, figure
         else:
-            raise ReleaseError(f"'{part[:60]}' is no figure of a node", place=place)
+            raise ReleaseError(f"'{part[:60]}' is not a figure of a node", place=place)
     return split, impurity
 
 

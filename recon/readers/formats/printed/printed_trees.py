@@ -379,11 +379,11 @@ def column_names(
 
 
 def number(text: str, place: str) -> float:
-    """Return a printed number; `Unsupported` for inf and nan, `ReleaseError` for what is no number."""
+    """Return a printed number; `Unsupported` for inf and nan, `ReleaseError` for what is not a number."""
     if text.lower().lstrip("+-") in {"inf", "nan"}:
         raise Unsupported(f"{place}: a split on missing values ({text}) is not read from text: read the stored model")
     if not NUMBER.fullmatch(text) or not math.isfinite(float(text)):
-        raise ReleaseError(f"'{text[:40]}' is no number", place=place)
+        raise ReleaseError(f"'{text[:40]}' is not a number", place=place)
     return float(text)
 
 

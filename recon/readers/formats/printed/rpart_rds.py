@@ -240,7 +240,7 @@ def vector(value: RObject, place: str) -> list[object]:
     if value.kind != "character":
         found = value.values.tolist()
     elif not all(isinstance(v, (str, type(None))) for v in found):
-        raise ReleaseError("has a part that is no text", place=place)
+        raise ReleaseError("has a part that is not text", place=place)
     levels = attribute(value, "levels")
     if value.kind != "integer" or levels.kind != "character":
         return found
@@ -255,10 +255,10 @@ def matrix(value: RObject, place: str) -> list[list[float]]:
         return []
     dim = attribute(value, "dim")
     if value.kind not in NUMBERS or dim.kind not in {"integer", "double"} or len(dim.values) != 2:
-        raise ReleaseError("is no matrix of numbers", place=place)
+        raise ReleaseError("is not a matrix of numbers", place=place)
     high, wide = (int(v) if 0 <= v <= MAX_VALUES else -1 for v in dim.values.tolist())
     if high < 0 or wide < 1 or high * wide != len(value.values) or high * wide > MAX_VALUES:
-        raise ReleaseError(f"is no matrix of at most {MAX_VALUES:,} numbers", place=place)
+        raise ReleaseError(f"is not a matrix of at most {MAX_VALUES:,} numbers", place=place)
     rows: list[list[float]] = np.asarray(value.values).reshape((high, wide), order="F").tolist()
     return rows
 
@@ -273,7 +273,7 @@ def _node_numbers(value: RObject, size: int) -> list[object]:
     if value.kind != "character":
         return found
     if not all(isinstance(v, str) and v.isdecimal() and v.isascii() and len(v) < 17 for v in found):
-        raise ReleaseError("has a name that is no number of a node", place="row.names(frame)")
+        raise ReleaseError("has a name that is not a number of a node", place="row.names(frame)")
     return [int(str(v)) for v in found]
 
 

@@ -155,7 +155,7 @@ def _rows_of(text: str, header: re.Match[str]) -> list[RpartLine]:
         leaf = content.endswith("*")
         found = LINE.fullmatch(content.rstrip("* ") if leaf else content)
         if found is None:
-            raise ReleaseError(f"'{content[:60]}' is no node of a printed tree", place=place)
+            raise ReleaseError(f"'{content[:60]}' is not a node of a printed tree", place=place)
         shares: tuple[str, ...] = ()
         rest = found[2]
         if header[2]:
@@ -179,7 +179,7 @@ def _row_of(
 ) -> RpartLine:
     """Return a node from its words; n stands where a whole number, a number and a class follow each other."""
     if any(not NUMBER.fullmatch(s) or not 0 <= exact_number(s) <= 1 for s in shares) or len(shares) == 1:
-        raise ReleaseError("the shares of classes are no numbers from 0 to 1", place=place)
+        raise ReleaseError("the shares of classes are not numbers from 0 to 1", place=place)
     for k in reversed(spots):
         after = [w for w in words[k + 1 :] if w]
         if len(after) > 1 and NUMBER.fullmatch(after[0]) and math.isfinite(float(after[0])):
@@ -347,7 +347,7 @@ def read_rpart_json(obj: object) -> Draft:
 def _mapping(value: object, place: str) -> Mapping[str, object]:
     """Return a JSON object; `ReleaseError` for anything else."""
     if not isinstance(value, dict):
-        raise ReleaseError("is no object", place=place)
+        raise ReleaseError("is not an object", place=place)
     return value
 
 
@@ -356,7 +356,7 @@ def _sequence(value: object, place: str) -> list[object]:
     if value == {}:
         return []
     if isinstance(value, (dict, type(None))):
-        raise ReleaseError("is no list", place=place)
+        raise ReleaseError("is not a list", place=place)
     return value if isinstance(value, list) else [value]
 
 
@@ -371,7 +371,7 @@ def _texts(value: object, place: str) -> list[str]:
 def _integer(value: object, place: str) -> int:
     """Return a whole number from 0 to 2^53."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= MAX_ROWS or value % 1:
-        raise ReleaseError(f"{str(value)[:40]} is no whole number", place=place)
+        raise ReleaseError(f"{str(value)[:40]} is not a whole number", place=place)
     return int(value)
 
 

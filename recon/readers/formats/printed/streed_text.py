@@ -175,7 +175,7 @@ def _box_of(text: str, place: str) -> PrintedNode:
 def _row_count(text: str, place: str) -> int:
     """Return a printed number of rows."""
     if not re.fullmatch(r" ?\d{1,16}", text):
-        raise ReleaseError(f"holds {text[:20]!r}, which is no number of rows", place=place)
+        raise ReleaseError(f"holds {text[:20]!r}, which is not a number of rows", place=place)
     return count(int(text), place)
 
 
@@ -185,7 +185,7 @@ def _column_of(text: str, place: str) -> tuple[str, Test]:
     if " <= " in text:
         name, _, number = text.rpartition(" <= ")
         if not NUMBER.fullmatch(number) or not math.isfinite(float(number)):
-            raise ReleaseError(f"compares with {number[:20]!r}, which is no number", place=place)
+            raise ReleaseError(f"compares with {number[:20]!r}, which is not a number", place=place)
         # str(threshold) of a whole number is printed in full, and an int marks it (see `printed_off`).
         return name, Test(high=int(float(number)) if number.endswith(".0") else float(number))
     for word, ends in ((" == ", ("", "")), (" in ", ("[", "]"))):
@@ -198,7 +198,7 @@ def _column_of(text: str, place: str) -> tuple[str, Test]:
 
 
 def _categories(text: str) -> tuple[Value, ...]:
-    """Return printed categories: quoted text, or numbers; none where the text is no list of them."""
+    """Return printed categories: quoted text, or numbers; none where the text is not a list of them."""
     out: list[Value] = []
     item = re.compile(r"(?:'((?:[^'\\]++|\\.)*+)'|(-?\d+(?:\.\d+)?))(?:,|$)")
     at = 0

@@ -155,7 +155,7 @@ def _part(text: str, thresholds: Thresholds) -> Iterator[_Line]:
         tests, _, leaf = content.rpartition(": ") if not content.startswith(": ") else ("", "", content[2:])
         found = LEAF.fullmatch(leaf.strip())
         if found is None:
-            raise ReleaseError(f"'{content[:60]}' is no rule with numbers of rows", place=place)
+            raise ReleaseError(f"'{content[:60]}' is not a rule with numbers of rows", place=place)
         if tests:
             condition.append(_test(tests, place, thresholds, J48))
         ended = not condition
@@ -189,14 +189,14 @@ def _c50(text: str, thresholds: Thresholds) -> Iterator[_Line]:
         elif content and figures is not None:
             condition.append(_test(content, place, thresholds, C50))
         elif content:
-            raise ReleaseError(f"'{content[:60]}' is no rule", place=place)
+            raise ReleaseError(f"'{content[:60]}' is not a rule", place=place)
 
 
 def _test(text: str, place: str, thresholds: Thresholds, form: str) -> tuple[str, Test]:
     """Return one test of a rule as feature and test."""
     found = _TEST.fullmatch(text.strip())
     if found is None:
-        raise ReleaseError(f"'{text[:60]}' is no test", place=place)
+        raise ReleaseError(f"'{text[:60]}' is not a test", place=place)
     test = test_of(found, place, form, thresholds)
     if test.bare:
         raise Unsupported(f"{place}: '{text[:40]}' does not list the other values: fit it without binary splits (-B)")

@@ -128,7 +128,7 @@ def listed_attributes(tests: Iterator[tuple[str, Test]]) -> dict[str, Categorica
 
 
 def _is_mean(leaf: _PrintedBranch) -> bool:
-    """Return whether a leaf of partykit predicts a mean: its error is no share."""
+    """Return whether a leaf of partykit predicts a mean: its error is not a share."""
     return leaf.wrong[1] is None
 
 
@@ -195,7 +195,7 @@ def _branches(
         if body == "root" and depth < 0:
             continue
         if not numbers:
-            raise ReleaseError(f"'{body[:60]}' is no node of a printed tree", place=place)
+            raise ReleaseError(f"'{body[:60]}' is not a node of a printed tree", place=place)
         if (
             form != PARTY
             and depth == 0
@@ -206,7 +206,7 @@ def _branches(
         if found is None and depth == 0 and path and not within and not _goes_on(text, k):
             break  # what somebody wrote below the tree
         if found is None:
-            raise ReleaseError(f"'{body[:60]}' is no branch of a printed tree", place=place)
+            raise ReleaseError(f"'{body[:60]}' is not a branch of a printed tree", place=place)
         if not 0 <= depth <= len(path) or (depth and path[depth - 1].name is not None):
             raise ReleaseError("is indented deeper than its parent", place=place)
         one = _PrintedBranch(found["feature"].strip(), test_of(found, place, form, thresholds), place)
@@ -289,7 +289,7 @@ def _leaf(one: _PrintedBranch, text: str, form: str) -> None:
         return
     found = (_PARTY if form == PARTY else LEAF).fullmatch(text)
     if found is None:
-        raise ReleaseError(f"{text[:40]!r} is no class with numbers of rows", place=one.place)
+        raise ReleaseError(f"{text[:40]!r} is not a class with numbers of rows", place=one.place)
     one.name = found["name"]
     if form != PARTY:
         one.rows, wrong = rows_of(found, text, one.place)
@@ -305,7 +305,7 @@ def _leaf(one: _PrintedBranch, text: str, form: str) -> None:
     low, high = (one.rows * (share + way * off) / 100 for way in (-1, 1))
     one.wrong = max(0, math.ceil(low)), min(one.rows, math.floor(high))
     if one.wrong[0] > math.floor(high):
-        raise ReleaseError(f"{found['err']} % of {one.rows} rows is no number of rows", place=one.place)
+        raise ReleaseError(f"{found['err']} % of {one.rows} rows is not a number of rows", place=one.place)
 
 
 def _grow(branches: list[_PrintedBranch], nodes: list[PrintedBranch], place: dict[str, int], width: int) -> None:

@@ -174,7 +174,7 @@ def _to_support(part: SupportPart, place: str, read: Read) -> Support:
 def _to_count(value: float, place: str) -> int:
     """Return a number of rows (3.0 is 3); `ReleaseError` for a negative or fractional one."""
     if (isinstance(value, float) and not math.isfinite(value)) or value < 0 or value != int(value):
-        raise ReleaseError(f"the count {count_text(value)} is no number of rows", place=place)
+        raise ReleaseError(f"the count {count_text(value)} is not a number of rows", place=place)
     return int(value)
 
 
@@ -269,7 +269,7 @@ def _to_exact(value: float | str, place: str) -> Fraction:
     """Return a number as it is written, or in text ("37/100"); `ReleaseError` where it is none, or too long."""
     try:
         if isinstance(value, float) and not math.isfinite(value):
-            raise ReleaseError(f"{value!r} is no finite number")
+            raise ReleaseError(f"{value!r} is not a finite number")
         found = exact_number(value) if isinstance(value, str) else exact(value)
         if max(abs(found.numerator), found.denominator) >= 10**MAX_EXACT_DIGITS:
             raise ReleaseError(f"a number of more than {MAX_EXACT_DIGITS} digits is given")
@@ -298,7 +298,7 @@ def _to_linear(part: StatementPart, place: str) -> LinearFigure | None:
             if word in ("value", "within") and given is not None:
                 raise ReleaseError(f"'{word}' is not taken beside 'linear', or in a mean, total or median", place=place)
             if given is not None and not isinstance(given, int):
-                raise ReleaseError(f"{given!r} is no whole number", place=f"{place}.{word}")
+                raise ReleaseError(f"{given!r} is not a whole number", place=f"{place}.{word}")
         return None
     terms = tuple(_to_term(one, f"{place}.linear[{i}]") for i, one in enumerate(part.linear))
     low, high, value, within = (

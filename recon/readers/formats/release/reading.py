@@ -84,7 +84,7 @@ def parse(data: bytes, file: str) -> ReleasePart:
     if not head:
         raise ReleaseError("the file is empty", file=file)
     if not head.startswith(b"{"):
-        raise ReleaseError(f"is no release file: it starts with {head[:12]!r}, not with '{{'", file=file)
+        raise ReleaseError(f"is not a release file: it starts with {head[:12]!r}, not with '{{'", file=file)
     parsed_json(data)
     try:
         found = DECODER.decode(data.removeprefix(BOM))
@@ -114,7 +114,7 @@ def _parse_slowly(data: bytes, file: str) -> ReleasePart:
     except ReleaseError as error:
         raise error.at(file=file) from None
     if "recon" not in found or found["recon"] is True:
-        raise ReleaseError('is no release file: the key "recon" is missing (it must be 1)', file=file)
+        raise ReleaseError('is not a release file: the key "recon" is missing (it must be 1)', file=file)
     part: ReleasePart = converted(found, ReleasePart, file)
     return part
 
@@ -147,7 +147,7 @@ def _json_object(text: str) -> Any:
     except RecursionError:
         raise ReleaseError("is nested too deeply to be a release file") from None
     except UnicodeEncodeError:
-        raise ReleaseError("holds half of a surrogate pair, which is no character") from None
+        raise ReleaseError("holds half of a surrogate pair, which is not a character") from None
     except ReleaseError:
         raise
     except ValueError as error:

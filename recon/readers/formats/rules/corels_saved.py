@@ -77,7 +77,7 @@ def rule_list(found: Mapping[str, Any], origin: str, sure: bool) -> Draft:
     literals = 0
     for i, rule in enumerate(rules):
         if not isinstance(rule, dict):
-            raise ReleaseError("is no rule", place=f"rules[{i}]")
+            raise ReleaseError("is not a rule", place=f"rules[{i}]")
         conditions.append(_antecedent(rule, names, i, i + 1 == len(rules)))
         literals += len(conditions[-1])
         if literals > MAX_LITERALS:
@@ -116,7 +116,7 @@ def _antecedent(rule: dict[Any, Any], names: Sequence[str], at: int, last: bool)
     place = f"rules[{at}].antecedents"
     found = rule.get("antecedents")
     if not isinstance(found, (list, tuple)) or len(found) > MAX_LITERALS:
-        raise ReleaseError("is no list of columns", place=place)
+        raise ReleaseError("is not a list of columns", place=place)
     if not all(isinstance(x, int) and not isinstance(x, bool) and abs(x) <= len(names) for x in found):
         raise ReleaseError(f"names a column that is none of the {len(names)} features", place=place)
     if last and list(found) in ([0], []):

@@ -92,7 +92,7 @@ def _tree_nodes(root: Any, classes: Sequence[Value]) -> tuple[list[ModelNode], d
     for i, node in enumerate(todo):  # grows while it is walked: children come behind their parents
         place = f"tree_ node {i}"
         if not isinstance(node, dict):
-            raise ReleaseError("is no node of a tree", place=place)
+            raise ReleaseError("is not a node of a tree", place=place)
         if id(node) in seen:
             raise ReleaseError("is the child of two nodes: not a tree", place=place)
         seen.add(id(node))
@@ -115,7 +115,7 @@ def leaf_value(value: Any, classes: Sequence[Value], place: str) -> Value:
     """Return the class of a leaf."""
     found = plain_class(value) if isinstance(value, (str, int)) else value
     if not isinstance(found, (str, int, float)) or found not in classes:
-        raise ReleaseError(f"predicts {short_text(value)}, which is no class", place=place)
+        raise ReleaseError(f"predicts {short_text(value)}, which is not a class", place=place)
     return classes[list(classes).index(found)]
 
 

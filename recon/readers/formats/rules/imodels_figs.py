@@ -96,7 +96,7 @@ def _tree_nodes(root: Any, features: int, place: str) -> list[FigsNode]:
     todo = [(root, place)]
     for node, here in todo:  # grows while it is walked: children come behind their parents
         if not isinstance(node, Thing) or node.class_name != "Node":
-            raise ReleaseError("is no node of a tree", place=here)
+            raise ReleaseError("is not a node of a tree", place=here)
         if id(node) in seen:
             raise ReleaseError("is the child of two nodes: not a tree", place=here)
         if len(todo) > MAX_PARTS:

@@ -94,7 +94,7 @@ def _steps(thing: Thing, names: Sequence[str], closed: bool) -> list[ListStep]:
     for i, rule in enumerate(rules):
         place = f"rules_[{i}]"
         if not isinstance(rule, dict):
-            raise ReleaseError("is no rule", place=place)
+            raise ReleaseError("is not a rule", place=place)
         rows = count(rule.get("num_pts"), f"{place}.num_pts")
         if out and rows != out[-1].rows - out[-1].leaving:
             left = out[-1].rows - out[-1].leaving
@@ -244,7 +244,7 @@ def antecedents(thing: Thing, names: Sequence[str]) -> list[Condition]:
             or not items
             or not all(isinstance(x, str) and x in place for x in items)
         ):
-            raise ReleaseError("is no set of columns", place=f"itemsets[{at}]")
+            raise ReleaseError("is not a set of columns", place=f"itemsets[{at}]")
         out.append(tuple((place[x], equals(1)) for x in dict.fromkeys(items)))
     raise ReleaseError("has no default rule", place="d_star")
 
@@ -283,7 +283,7 @@ def _beta_counts(mean: float, ends: tuple[float, float], prior: tuple[float, flo
             fits.append((max(map(abs, off(one + prior[1], n - one + prior[0]))), n - one, one))
     fits.sort()
     if not fits or not fits[0][0] <= CLOSE:
-        raise ReleaseError("is no posterior mean of whole numbers of rows with its interval", place=place)
+        raise ReleaseError("is not a posterior mean of whole numbers of rows with its interval", place=place)
     if len(fits) > 1 and fits[1][0] < 1000 * max(fits[0][0], 1e-15):
         raise Unsupported(f"{place} and its interval fit several numbers of rows: {NO_COUNTS}")
     return fits[0][1:]

@@ -96,28 +96,28 @@ WHOLE_TOLERANCE = 1e-6  # a share times a number of rows must be whole to this p
 def number(value: Any, place: str) -> float:
     """Return a finite number; `ReleaseError` naming the place otherwise."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or abs(value) > 1e300 or math.isnan(value):
-        raise ReleaseError(f"holds {short_text(value)}, which is no number", place=place)
+        raise ReleaseError(f"holds {short_text(value)}, which is not a number", place=place)
     return float(value)
 
 
 def count(value: Any, place: str) -> int:
     """Return a number of rows; `ReleaseError` naming the place otherwise."""
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value <= MAX_ROWS:
-        raise ReleaseError(f"holds {short_text(value)}, which is no number of rows", place=place)
+        raise ReleaseError(f"holds {short_text(value)}, which is not a number of rows", place=place)
     if value != int(value):
-        raise ReleaseError(f"holds {short_text(value)}, which is no whole number of rows", place=place)
+        raise ReleaseError(f"holds {short_text(value)}, which is not a whole number of rows", place=place)
     return int(value)
 
 
 def share_of(share: Any, rows: int, place: str) -> int:
-    """Return how many of so many rows a share of them is; `ReleaseError` where that is no whole number."""
+    """Return how many of so many rows a share of them is; `ReleaseError` where that is not a whole number."""
     if not rows:
         return 0
     found = number(share, place) * rows
     if not -WHOLE_TOLERANCE <= found <= rows + WHOLE_TOLERANCE or abs(found - round(found)) > WHOLE_TOLERANCE * max(
         1.0, rows * 1e-3
     ):
-        raise ReleaseError(f"holds {short_text(share)}, which is no share of {rows} rows", place=place)
+        raise ReleaseError(f"holds {short_text(share)}, which is not a share of {rows} rows", place=place)
     return round(found)
 
 

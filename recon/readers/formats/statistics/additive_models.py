@@ -253,7 +253,7 @@ def read_additive_json(found: Mapping[str, Any]) -> Draft:
         raise Unsupported("a private Explainable Boosting Machine has noise on its counts of bins, which is not read")
     features, stated = model["features"], model["terms"]
     if not isinstance(features, list) or not isinstance(stated, list):
-        raise ReleaseError("is no list", place="ebm.features" if not isinstance(features, list) else "ebm.terms")
+        raise ReleaseError("is not a list", place="ebm.features" if not isinstance(features, list) else "ebm.terms")
     if not any(isinstance(one, dict) and "bin_weights" in one for one in stated):
         raise Unsupported("holds no counts of rows: it was written with detail='minimal'")
     columns = []
@@ -290,7 +290,7 @@ def _list(thing: Thing, name: str) -> list[Any]:
     if not isinstance(found, list):
         if name == "bin_weights_":
             raise Unsupported("holds no counts of rows: its bin_weights_ were taken out")
-        raise ReleaseError("is no list: the model is not fitted, or of a version that is not known", place=name)
+        raise ReleaseError("is not a list: the model is not fitted, or of a version that is not known", place=name)
     return found
 
 
@@ -333,7 +333,7 @@ def _column(
     least: tuple[float, float] | None = None
     if extremes is not None:
         if not all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in extremes):
-            raise ReleaseError("has extremes that are no numbers", place=f"feature_bounds_[{i}]")
+            raise ReleaseError("has extremes that are not numbers", place=f"feature_bounds_[{i}]")
         low, high = map(float, extremes)
         least = (low, high) if math.isfinite(low) and math.isfinite(high) else None
         if least is not None and low > high:
@@ -363,7 +363,8 @@ def _integer(weights: Any, place: str) -> NDArray[np.int64]:
     if bad.any():
         value = float(found[bad].flat[0])
         raise ReleaseError(
-            f"{value:.10g} is no count of rows: the model was fitted with weights or merged from others, and its bins "
+            f"{value:.10g} is not a count of rows: the model was fitted with weights or merged from others, and "
+            "its bins "
             "hold sums of weights",
             place=place,
         )

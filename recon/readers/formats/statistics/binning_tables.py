@@ -205,7 +205,7 @@ def looks_like_binning_table(head: str) -> bool:
 def read_binning_table(text: str) -> Draft:
     """Return the counts of a table of bins. Cost: linear in its lines, where weights are solved in rows too.
 
-    Raises `ReleaseError` naming the line for what is no bin or no count, and for figures that contradict each other.
+    Raises `ReleaseError` naming the line for what is not a bin or no count, and for figures that contradict each other.
     """
     lines = csv_cells(text.lstrip("\ufeff"))
     if not lines:
@@ -328,7 +328,7 @@ def _by_rate(line: TableCells, names: Mapping[str, str], digits: tuple[int, int]
     ((low, high),) = intervals([(str(line.cells[names["rate"]]).strip(), line.place)], digits)
     least, most = math.ceil(low * rows), math.floor(high * rows)
     if rows and least != most:
-        why = "is no whole number of events" if least > most else "has too few digits"
+        why = "is not a whole number of events" if least > most else "has too few digits"
         raise ReleaseError(f"the rate {float(low + high) / 2:.10g} of {rows:,} rows {why}", place=line.place)
     return rows - least * bool(rows), least * bool(rows)
 
@@ -340,7 +340,7 @@ def _float(line: TableCells, name: str) -> float:
     except ValueError:
         found = math.nan
     if not math.isfinite(found):
-        raise ReleaseError(f"'{str(line.cells[name])[:40]}' in the column '{name}' is no number", place=line.place)
+        raise ReleaseError(f"'{str(line.cells[name])[:40]}' in the column '{name}' is not a number", place=line.place)
     return found
 
 
@@ -448,7 +448,7 @@ def _follows(
 def _variable(
     name: str, lines: Sequence[TableCells], counts: Sequence[Pair], column: str, is_exact: bool
 ) -> Variable | str:
-    """Return a variable with its bins, or why they are not used. Raises `ReleaseError` for what is no bin."""
+    """Return a variable with its bins, or why they are not used. Raises `ReleaseError` for what is not a bin."""
     bins = []
     for one, found in zip(lines, counts, strict=True):
         text = str(one.cells[column]).strip()
@@ -498,5 +498,5 @@ def _bin(text: str, counts: Pair, place: str) -> VariableBin:
         quoted = re.findall(r"'([^']*)'|\"([^\"]*)\"", listed[1])
         rest = [a or b for a, b in quoted] if quoted else listed[1].replace(",", " ").split()
     if not rest or any(not part or len(part) > 200 for part in rest):
-        raise ReleaseError(f"'{text[:40]}' is no bin", place=place)
+        raise ReleaseError(f"'{text[:40]}' is not a bin", place=place)
     return VariableBin(None, None, tuple(rest), missing, counts, text[:80])

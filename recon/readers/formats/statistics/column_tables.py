@@ -67,7 +67,7 @@ class ColumnMean:
         if isinstance(attribute, Continuous):
             return "the domain gives it no 'resolution', so that its values cannot be summed"
         if isinstance(attribute, Categorical) and not attribute.numeric:
-            return "its values in the domain are no numbers"
+            return "its values in the domain are not numbers"
         if self.total is not None:
             return Statistic("total", of, self.total)
         base, unit, largest = _lattice(attribute)

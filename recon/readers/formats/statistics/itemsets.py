@@ -184,7 +184,7 @@ def is_itemset_json(found: Mapping[str, Any]) -> bool:
 def read_itemsets(text: str) -> Draft:
     """Return the counts of a text of itemsets or rules. Cost: linear in it, and in the sets that are not listed.
 
-    Raises `ReleaseError` naming the line for what is no set or no support, and for supports that contradict each other.
+    Raises `ReleaseError` naming the line for what is no set or support, and for supports that contradict each other.
     """
     text = text.lstrip("\ufeff")
     if "#SUP:" in text.lstrip().partition("\n")[0]:
@@ -212,7 +212,9 @@ def _spmf_lines(text: str) -> Iterator[TableCells]:
             raise ReleaseError("has no '#SUP: number'", place=f"line {i}")
         parts = [part.split() for part in items.split("==>")]
         if any("-1" in part or "-2" in part for part in parts) or len(parts) > 2:
-            raise ReleaseError("is no set of items (sequences, with -1 between sets, are not read)", place=f"line {i}")
+            raise ReleaseError(
+                "is not a set of items (sequences, with -1 between sets, are not read)", place=f"line {i}"
+            )
         names = ("antecedents", "consequents") if len(parts) == 2 else ("itemsets",)
         yield TableCells(f"line {i}", cells | dict(zip(names, parts, strict=True)))
 
@@ -225,7 +227,7 @@ def _json_lines(text: str) -> Iterator[TableCells]:
         try:
             return json.loads(part, object_pairs_hook=no_doubles, parse_float=_ItemText, parse_int=_ItemText)
         except (ValueError, RecursionError) as error:
-            raise ReleaseError(f"is no JSON of itemsets or rules ({error})", place=place) from None
+            raise ReleaseError(f"is not JSON of itemsets or rules ({error})", place=place) from None
 
     lines = [(f"line {i}", line) for i, line in enumerate(text.splitlines(), 1) if line.strip()]
     several = len(lines) > 1 and all(line.lstrip().startswith("{") and line.rstrip().endswith("}") for _, line in lines)
@@ -238,7 +240,7 @@ def _json_lines(text: str) -> Iterator[TableCells]:
         found = [(f"row {k}", {name: v.get(k) for name, v in content.items()}) for k in keys]
     for place, one in found:
         if not isinstance(one, dict):
-            raise ReleaseError("is no record of a set of items and its support", place=place)
+            raise ReleaseError("is not a record of a set of items and its support", place=place)
         yield TableCells(place, {column_name(name): value for name, value in one.items()})
 
 
@@ -265,7 +267,7 @@ def _items_of_text(text: str, place: str) -> list[Any]:
     plain = re.sub(r"np\.\w{1,12}\(([^()]{0,200})\)", r"\1", text)
     plain = re.sub(r"^(?:frozenset|set)\((.*)\)$", r"\1", plain, flags=re.DOTALL)
     if len(text) > MAX_CELL or plain[:1] + plain[-1:] not in ("{}", "[]", "()"):
-        raise ReleaseError(f"'{text[:40]}' is no set of items", place=place)
+        raise ReleaseError(f"'{text[:40]}' is not a set of items", place=place)
     try:
         found = ast.literal_eval(plain)
         if isinstance(found, (set, list, tuple)):
@@ -290,7 +292,7 @@ def _sets_of(line: TableCells, kinds: Mapping[str, int]) -> tuple[Items, ...]:
     if 3 in by_kind:
         left, arrow, right = str(by_kind[3]).partition("=>")
         if not arrow:
-            raise ReleaseError(f"'{left[:40]}' is no rule {{...}} => {{...}}", place=line.place)
+            raise ReleaseError(f"'{left[:40]}' is not a rule {{...}} => {{...}}", place=line.place)
         sides = (_items(left, line.place), _items(right, line.place))
     else:
         sides = (_items(by_kind[1], line.place), _items(by_kind[2], line.place))

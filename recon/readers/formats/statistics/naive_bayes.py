@@ -2,7 +2,7 @@
 
 `CategoricalNB` counts the rows of each class with each category (`category_count_`), `BernoulliNB` those above its
 threshold (`feature_count_`): trees about the same rows. `MultinomialNB` and `ComplementNB` sum each column in each
-class: totals. Rows with weights leave sums of weights, which are refused where they are no whole numbers.
+class: totals. Rows with weights leave sums of weights, which are refused where they are not whole numbers.
 
 Source: scikit-learn, sklearn/naive_bayes.py, versions 1.2 to 1.9 (`_count` of each class).
 """
@@ -93,14 +93,15 @@ def _integer_counts(value: Any, shape: Sequence[int | None], place: str) -> NDAr
     """Return a table of counts; `ReleaseError` for other shapes, and with the first entry that is no whole number."""
     found = resolve(value)
     if not isinstance(found, np.ndarray) or not found.size or found.dtype.kind not in "iuf" or found.ndim != len(shape):
-        raise ReleaseError("is no table of numbers: the model is not fitted", place=place)
+        raise ReleaseError("is not a table of numbers: the model is not fitted", place=place)
     if any(want is not None and have != want for have, want in zip(found.shape, shape, strict=True)):
         raise ReleaseError(f"has {' x '.join(map(str, found.shape))} entries, the model other classes", place=place)
     numbers = found.astype(np.float64)
     bad = ~((numbers >= 0) & (numbers < LARGEST) & (numbers == np.floor(numbers)))
     if bad.any():
         raise ReleaseError(
-            f"{float(numbers[bad][0]):.10g} is no count of rows: the model was fitted with weights, or on numbers that "
+            f"{float(numbers[bad][0]):.10g} is not a count of rows: the model was fitted with weights, or on "
+            "numbers that "
             "are not whole",
             place=place,
         )
@@ -138,7 +139,7 @@ def _of_bits(thing: Thing, names: Sequence[str], totals: NDArray[np.int64]) -> F
     above = _integer_counts(thing.get("feature_count_"), (len(totals), len(names)), "feature_count_")
     threshold = thing.get("binarize")
     if threshold is not None and (isinstance(threshold, bool) or not isinstance(threshold, (int, float))):
-        raise ReleaseError("is no threshold", place="binarize")
+        raise ReleaseError("is not a threshold", place="binarize")
     end: Value = 0.5 if threshold is None else threshold  # without one the columns are 0 and 1
     trees = []
     for name, mine in zip(names, above.T, strict=True):

@@ -200,7 +200,7 @@ def _dimension(value: RObject, axis: int) -> tuple[str, list[str]]:
 def _row_number(value: object, place: str) -> int:
     """Return a number of rows."""
     if not isinstance(value, (int, float)) or not 0 <= value <= MAX_ROWS or value != int(value):
-        raise ReleaseError(f"{value} is no number of rows", place=place)
+        raise ReleaseError(f"{value} is not a number of rows", place=place)
     return int(value)
 
 

@@ -42,11 +42,11 @@ def precision_of(texts: Iterable[str]) -> tuple[int, int]:
 def intervals(figures: Sequence[tuple[str, str]], precision: tuple[int, int] | None = None) -> list[Interval]:
     """Return between which numbers figures lie, given with their places; `precision` of the file (None: their own).
 
-    Raises `ReleaseError` for what is no number from 0 on.
+    Raises `ReleaseError` for what is not a number from 0 on.
     """
     for text, place in figures:
         if not _number(text):
-            raise ReleaseError(f"the figure '{text[:40]}' is no number from 0 on", place=place)
+            raise ReleaseError(f"the figure '{text[:40]}' is not a number from 0 on", place=place)
     decimals, significant = precision or precision_of(text for text, _ in figures)
     out = []
     for text, _ in figures:
@@ -105,7 +105,7 @@ def count_of(share: Interval, rows: int, place: str) -> int:
         return low
     value = float(sum(share) / 2)
     if low > high or not rows:
-        why = f"the share {value:.10g} of {rows:,} rows is no whole number: rows were weighted, or are others"
+        why = f"the share {value:.10g} of {rows:,} rows is not a whole number: rows were weighted, or are others"
         raise ReleaseError(f"{why} (--rows)", place=place)
     raise ReleaseError(f"the share {value:.10g} has too few digits for {rows:,} rows", place=place)
 
@@ -149,7 +149,7 @@ def csv_cells(text: str) -> list[TableCells]:
             if len(out) > MAX_LINES:
                 raise TooLarge(f"the table has more than {MAX_LINES:,} lines")
     except csv.Error as error:
-        raise ReleaseError(f"is no table ({error})", place=f"line {reader.line_num}") from None
+        raise ReleaseError(f"is not a table ({error})", place=f"line {reader.line_num}") from None
     double = next((n for i, n in enumerate(names) if n in names[:i]), None)
     if double is not None:
         raise ReleaseError(f"the column '{double}' stands twice", place="line 1")
@@ -157,8 +157,8 @@ def csv_cells(text: str) -> list[TableCells]:
 
 
 def whole_cell(cell: Any, place: str) -> int:
-    """Return the number of rows in a cell. Raises `ReleaseError` for what is no whole number."""
+    """Return the number of rows in a cell. Raises `ReleaseError` for what is not a whole number."""
     text = str(cell).strip()
     if not re.fullmatch(r"\d{1,15}(?:\.0+)?", text):
-        raise ReleaseError(f"the count '{text[:40]}' is no whole number of rows", place=place)
+        raise ReleaseError(f"the count '{text[:40]}' is not a whole number of rows", place=place)
     return int(Fraction(text))

@@ -173,7 +173,7 @@ class EncodedDraft(Draft):
             totals = {(rows, round(self.share * rows))}
             if abs(round(self.share * rows) / rows - self.share) > 1e-14 * (rows + 8):
                 raise ReleaseError(
-                    f"the share {self.share:.10g} of {rows:,} rows is no whole number of events (--rows)"
+                    f"the share {self.share:.10g} of {rows:,} rows is not a whole number of events (--rows)"
                 )
         for found in pairs.values():
             if all(0 < len(one) < FREE for one in found):
@@ -284,12 +284,12 @@ def _of_sklearn(thing: Thing) -> Solved:
         values = tuple(None if k == known.gap else v for k, v in enumerate(known.values))
         columns.append(EncodedColumn(name, values, mine))
     if not isinstance(share, (int, float)) or isinstance(share, bool):
-        raise ReleaseError("is no number", place="target_mean_")
+        raise ReleaseError("is not a number", place="target_mean_")
     p = float(share)
     if isinstance(smooth, str):
         return columns, empirical_encoding(p), p, class_values(thing), named
     if not isinstance(smooth, (int, float)) or smooth < 0:
-        raise ReleaseError("is no number from 0 on", place="smooth")
+        raise ReleaseError("is not a number from 0 on", place="smooth")
     return columns, smooth_encoding(float(smooth), p), p, class_values(thing), named
 
 
@@ -297,7 +297,7 @@ def _numbers(value: Any, place: str) -> tuple[float, ...]:
     """Return the finite numbers of an array."""
     found = resolve(value)
     if not isinstance(found, np.ndarray) or found.ndim != 1 or found.dtype.kind not in "iuf":
-        raise ReleaseError("is no list of numbers", place=place)
+        raise ReleaseError("is not a list of numbers", place=place)
     if not np.isfinite(found).all():
         raise ReleaseError(f"has the code {float(found[~np.isfinite(found)][0])}", place=place)
     return tuple(found.astype(np.float64).tolist())
@@ -345,9 +345,9 @@ def series_of(thing: Any, name: str) -> dict[Any, float]:
         data = resolve(inner["axes"][0].args[1]["data"])
         values = np.asarray(resolve(inner["blocks"][0]["values"])).reshape(-1)
     except (AttributeError, LookupError, TypeError) as error:
-        raise ReleaseError("is no pandas Series of codes, or of a version that is not known", place=place) from error
+        raise ReleaseError("is not pandas Series of codes, or of a version that is not known", place=place) from error
     if not isinstance(data, np.ndarray) or data.shape != values.shape or values.dtype.kind not in "iuf":
-        raise ReleaseError("is no pandas Series of numbers", place=place)
+        raise ReleaseError("is not pandas Series of numbers", place=place)
     keys = [None if isinstance(v, float) and math.isnan(v) else v for v in data.tolist()]
     if not all(isinstance(v, (str, int, float, type(None))) for v in keys):
         raise ReleaseError("has categories that are neither texts nor numbers", place=place)

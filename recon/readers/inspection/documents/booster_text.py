@@ -78,7 +78,7 @@ def lightgbm_as_json(text: str) -> dict[str, Any]:
             put(found["parameters"] if name not in found["parameters"] else at, name,
                 parameter.group(2).replace(",", " "))  # fmt: skip
         elif line.startswith("pandas_categorical:"):
-            listed: Any = line  # what is no JSON is no list
+            listed: Any = line  # what is not JSON is no list
             with contextlib.suppress(ValueError, RecursionError):
                 listed = json.loads(line.partition(":")[2])
             put(found, "pandas_categorical", listed)

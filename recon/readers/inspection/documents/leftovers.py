@@ -189,7 +189,7 @@ def _most_common(sizes: Iterable[int]) -> int:
 
 
 def _drawing_leftovers(text: str) -> list[Finding]:
-    """Return what in a drawing is no node, edge or setting, or more than a label of a node has; linear in it."""
+    """Return what in a drawing is not a node, edge or setting, or more than a label of a node has; linear in it."""
     at, odd, labels, begun, skipped = 0, 0, [], 0, 0
     while at < len(text):
         found = _DRAWN.match(text, at)

@@ -188,7 +188,7 @@ def of_object(rule: str, path: str, owner: Thing, value: Any) -> tuple[int | Non
         root = path.endswith("].value_sklearn")  # `trees_[0].value_sklearn`, not `trees_[0].left.value_sklearn`
         return (least_positive(value) if isinstance(value, np.ndarray) else None), int(root)
     if rule == "contingency":
-        if owner.class_name not in {"BernoulliNB", "CategoricalNB"}:  # sums of a column are no numbers of rows
+        if owner.class_name not in {"BernoulliNB", "CategoricalNB"}:  # sums of a column are not numbers of rows
             value = owner.get("class_count_")
         tables = [value] if isinstance(value, np.ndarray) else value if isinstance(value, list) else []
         arrays = [t for t in tables if isinstance(t, np.ndarray) and t.dtype.kind in "iuf"]

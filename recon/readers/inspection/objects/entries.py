@@ -452,7 +452,7 @@ def _is_constant(value: Any) -> bool:
 def _is_beside(place: GraphPlace, size: int) -> bool:
     """Return whether a value of so many bytes is of a kind that attributes about columns, labels and sizes do not have.
 
-    Sets, slices, complex numbers, objects that are called with values, keys that are no texts; inside of a list
+    Sets, slices, complex numbers, objects that are called with values, keys that are not texts; inside of a list
     records, bytes, and lists of lists.
     """
     value, above = place.value, place.above

@@ -163,14 +163,14 @@ class _Text(_Binary):
         try:
             return float({"NA": "nan", "NaN": "nan"}.get(text, text))
         except ValueError:
-            raise ReleaseError(f"line {self.at:,}: {text[:40]!r} is no number") from None
+            raise ReleaseError(f"line {self.at:,}: {text[:40]!r} is not a number") from None
 
     def integer(self) -> int:
         value = self.number()
         if math.isnan(value):
             return -(1 << 31)
         if abs(value) > 1 << 53 or value != int(value):
-            raise ReleaseError(f"line {self.at:,}: {value} is no whole number")
+            raise ReleaseError(f"line {self.at:,}: {value} is not a whole number")
         return int(value)
 
     def left(self, size: int) -> int:

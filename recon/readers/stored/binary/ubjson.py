@@ -109,7 +109,7 @@ class _UbjsonReader:
             return self.array(depth)
         if mark == b"{":
             return self.object(depth)
-        raise self.broken(f"{mark!r} is no type")
+        raise self.broken(f"{mark!r} is not a type")
 
     def head(self) -> tuple[bytes | None, int | None]:
         """Return the type and the number of a container's values, each None where it is not said."""

@@ -94,7 +94,7 @@ class RawThing:
         return self.kind.rpartition(".")[2]
 
     def fields(self) -> dict[Any, Any]:
-        """Return the raw attributes: the state's dict, slots included (empty where the state is no dict)."""
+        """Return the raw attributes: the state's dict, slots included (empty where the state is not a dict)."""
         if isinstance(self.state, dict):
             return self.state
         if isinstance(self.state, tuple) and len(self.state) == 2 and isinstance(self.state[1], dict):

@@ -160,7 +160,7 @@ class Machine:
     def push_thing(self, function: Any, how: How, args: Any, kwargs: Any = None) -> None:
         """Push the object that would be made by calling `function`."""
         if not isinstance(function, Name):
-            raise ReleaseError("the pickle calls something that is no named class or function: it is refused")
+            raise ReleaseError("the pickle calls something that is not a named class or function: it is refused")
         if not isinstance(args, tuple) or not (kwargs is None or isinstance(kwargs, dict)):
             raise ReleaseError(f"the arguments of {function} are no tuple")
         if how == "reduce":
@@ -192,7 +192,7 @@ class Machine:
         if isinstance(target, Thing):
             target = target.items
         if type(target) is not list:
-            raise ReleaseError("the pickle is broken: something is appended to what is no list")
+            raise ReleaseError("the pickle is broken: something is appended to what is not a list")
         target.extend(items)
 
     def set_pairs(self, items: list[Any]) -> None:
@@ -204,7 +204,7 @@ class Machine:
         if isinstance(target, Thing):
             target = target.pairs
         if type(target) is not dict or len(items) % 2:
-            raise ReleaseError("the pickle is broken: a key is set in what is no dict")
+            raise ReleaseError("the pickle is broken: a key is set in what is not a dict")
         self.budget.spend(50 * len(items))
         check = self.keys.check
         for i in range(0, len(items), 2):
@@ -226,7 +226,7 @@ class Machine:
         state = self.stack.pop()
         target = self.stack[-1]
         if not isinstance(target, Thing):
-            raise ReleaseError("the pickle gives a state to what is no object: it is refused")
+            raise ReleaseError("the pickle gives a state to what is not an object: it is refused")
         if target.built and isinstance(target.state, dict):
             self.budget.spend(100 * len(target.state))
         if target.built:
@@ -237,7 +237,7 @@ class Machine:
         """Add to the set on top of the stack."""
         items = self.members(self.pop_mark())
         if type(self.stack[-1]) is not set:
-            raise ReleaseError("the pickle is broken: a member is added to what is no set")
+            raise ReleaseError("the pickle is broken: a member is added to what is not a set")
         self.stack[-1].update(items)
 
     def frame(self) -> None:

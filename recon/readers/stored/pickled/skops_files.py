@@ -219,7 +219,7 @@ class Reader:
             raise ReleaseError(f"{SCHEMA} has a node without a loader")
         key = node.get("__id__")
         if key is not None and type(key) is not int:
-            raise ReleaseError(f"{SCHEMA} has a node whose __id__ is no number")
+            raise ReleaseError(f"{SCHEMA} has a node whose __id__ is not a number")
         if key is not None and key in self.known:
             return self.known[key]
         if node["__loader__"] == "CachedNode":
@@ -262,7 +262,7 @@ class Reader:
         """Return a plain value that is written as JSON inside the JSON."""
         self.name(node)
         if not isinstance(node["content"], str):
-            raise ReleaseError("a JsonNode is no text")
+            raise ReleaseError("a JsonNode is not text")
         return _json(node["content"])
 
     def mapping(self, node: Node, depth: int) -> Any:
@@ -413,7 +413,7 @@ def _key(text: str, kind: Any) -> Any:
             return int(text)
         return float(text) if name.startswith(("float", "double", "half")) else text
     except (ValueError, KeyError):
-        raise ReleaseError(f"{text[:80]!r} is no key of type {name}") from None
+        raise ReleaseError(f"{text[:80]!r} is not a key of type {name}") from None
 
 
 def _objects(items: list[Any], shape: tuple[Any, ...]) -> Thing:

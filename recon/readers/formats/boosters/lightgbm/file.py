@@ -73,7 +73,7 @@ def looks_like_lightgbm_json(found: Any) -> bool:
 def text_booster(text: str) -> LightGBMFile:
     """Return the parts of a model file."""
     if not looks_like_lightgbm_text(text[:4096]):
-        raise ReleaseError("is no LightGBM model file: it must start with 'tree' and name 'num_class'")
+        raise ReleaseError("is not a LightGBM model file: it must start with 'tree' and name 'num_class'")
     head, *blocks = text.split("\nTree=")
     if not blocks:
         raise Unsupported("the LightGBM model has no trees")
@@ -189,7 +189,7 @@ def _real(text: Any, place: str) -> float:
     except (ValueError, OverflowError):
         found = math.nan
     if not math.isfinite(found):
-        raise refuse(f"{str(text)[:40]!r} is no finite number", place)
+        raise refuse(f"{str(text)[:40]!r} is not a finite number", place)
     return found
 
 
@@ -197,7 +197,7 @@ def _integer(text: Any, place: str) -> int:
     """Return a whole number; `ReleaseError` naming the place."""
     found = _real(text, place)
     if found != int(found) or abs(found) > 1 << 53:
-        raise refuse(f"{str(text)[:40]!r} is no whole number", place)
+        raise refuse(f"{str(text)[:40]!r} is not a whole number", place)
     return int(found)
 
 
@@ -218,7 +218,7 @@ def _value_lists(found: Any) -> list[list[Value]]:
 def json_booster(found: Any) -> LightGBMFile:
     """Return the parts of a dumped model."""
     if not looks_like_lightgbm_json(found):
-        raise ReleaseError("is no JSON of LightGBM's dump_model(): 'tree_info' or 'feature_names' is missing")
+        raise ReleaseError("is not JSON of LightGBM's dump_model(): 'tree_info' or 'feature_names' is missing")
     names, info, trees = found["feature_names"], found.get("feature_infos", {}), found["tree_info"]
     if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
         raise refuse("a list of names is expected", "feature_names")

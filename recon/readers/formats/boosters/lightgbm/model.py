@@ -193,7 +193,7 @@ def _seen_missing(booster: LightGBMFile) -> frozenset[str]:
 
 
 def _labels(booster: LightGBMFile, classes: Sequence[Value] | None) -> tuple[Value, ...]:
-    """Return the label's values in the order of its codes, () where the model is no classifier."""
+    """Return the label's values in the order of its codes, () where the model is not a classifier."""
     kind = booster.objective.partition(" ")[0]
     size = {"binary": 2, "multiclass": booster.per_round, "multiclassova": booster.per_round}.get(kind, 0)
     if classes is not None and size and len(classes) != size:
@@ -481,7 +481,7 @@ class LightGBMReading:
         elif self.classes:
             notes.append("counts per class are not proved by the leaf values: only sizes are stated")
         else:
-            notes.append("the model is no classifier of one label: only sizes of leaves are stated")
+            notes.append("the model is not a classifier of one label: only sizes of leaves are stated")
         models = (groves[0].tree,) if len(groves) == 1 else (self.joined(groves, notes),)
         if len(groves) == 1 and not self.proved:
             self.unused.append(UnusedPublication(VALUES, notes[-1], labels=True))

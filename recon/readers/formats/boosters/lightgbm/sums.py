@@ -201,7 +201,7 @@ def boosting(
             "the rows of each class in the first round are not proved: of a model without weights they are"
         )
     if not all(_sensible(g.stored) for g in groves):
-        raise Unsupported("some leaf value, weight or learning rate is no figure of training")
+        raise Unsupported("some leaf value, weight or learning rate is not a figure of training")
     rate, setting = solve_rate(booster, groves[:per_round], proved, _shared_setting(booster, groves, proved))
     last = min(last, _complete(booster, groves))
     found = []

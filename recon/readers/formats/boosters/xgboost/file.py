@@ -90,7 +90,7 @@ def real(found: Any, place: str) -> float:
     except (ValueError, OverflowError):
         value = math.nan
     if not abs(value) <= LARGEST:
-        raise refuse(f"{str(found)[:40]!r} is no finite float32 number", place)
+        raise refuse(f"{str(found)[:40]!r} is not a finite float32 number", place)
     return value
 
 
@@ -103,7 +103,7 @@ def _integer(found: Any, place: str) -> int:
     """Return a whole number, written as such or as text; `ReleaseError` naming the place."""
     value = real(found, place)
     if value != int(value) or abs(value) > 1 << 53:
-        raise refuse(f"{str(found)[:40]!r} is no whole number", place)
+        raise refuse(f"{str(found)[:40]!r} is not a whole number", place)
     return int(value)
 
 
@@ -118,7 +118,7 @@ def _list(found: Mapping[str, Any], key: str, place: str, size: int | None = Non
 def json_booster(found: Any, form: str = "XGBoost, save_model JSON") -> XGBoostFile:
     """Return the parts of a saved model; `form` is what it was read from."""
     if not isinstance(found, dict) or not isinstance(found.get("learner"), dict):
-        raise ReleaseError("is no JSON of XGBoost's save_model(): 'learner' is missing")
+        raise ReleaseError("is not JSON of XGBoost's save_model(): 'learner' is missing")
     learner = found["learner"]
     booster = part(learner, "gradient_booster")
     dart = booster.get("name") == "dart"
@@ -146,7 +146,7 @@ def json_booster(found: Any, form: str = "XGBoost, save_model JSON") -> XGBoostF
     objective = part(learner, "objective")
     weigh = objective.get("reg_loss_param")
     if isinstance(weigh, dict) and real(weigh.get("scale_pos_weight", 1), "reg_loss_param.scale_pos_weight") != 1:
-        raise Unsupported("the XGBoost model weighs its classes (scale_pos_weight): its covers are no numbers of rows")
+        raise Unsupported("the XGBoost model weighs its classes (scale_pos_weight): its covers are not numbers of rows")
     poisson = objective.get("poisson_regression_param")
     step = real(poisson.get("max_delta_step", 0.7), "max_delta_step") if isinstance(poisson, dict) else 0.0
     hints: dict[str, AnyAttribute] = {}
@@ -204,7 +204,7 @@ def _category_names(found: Any, names: Sequence[str]) -> dict[str, list[Value]]:
             raw = bytes(v & 255 for v in values)
             out[name] = [raw[a:b].decode() for a, b in pairwise(offsets)]
         except (TypeError, ValueError, UnicodeDecodeError):
-            raise refuse(f"the categories of '{name}' are no texts", "cats.enc") from None
+            raise refuse(f"the categories of '{name}' are not texts", "cats.enc") from None
     return out
 
 
@@ -303,7 +303,7 @@ NUMBERED = re.compile(r"f(0|[1-9]\d{0,5})")  # how a dump calls features without
 def dump_booster(found: Any) -> XGBoostFile:
     """Return the parts of a dump with statistics."""
     if not isinstance(found, list) or not found:
-        raise ReleaseError("is no JSON of XGBoost's dump_model(dump_format='json'): a list of trees is expected")
+        raise ReleaseError("is not JSON of XGBoost's dump_model(dump_format='json'): a list of trees is expected")
     names: dict[str, None] = {}
     trees = [_dump_tree(tree, f"trees[{t}]", names) for t, tree in enumerate(found)]
     numbers = [int(n[1:]) for n in names if NUMBERED.fullmatch(n)]
@@ -319,7 +319,7 @@ def _dump_tree(root: Any, place: str, names: dict[str, None]) -> StoredXGBoostTr
     while todo:
         node, parent, side = todo.pop()
         if not isinstance(node, dict):
-            raise refuse("a node is no object", place)
+            raise refuse("a node is not an object", place)
         here, at = len(out.grown.splits), f"{place}, node {str(node.get('nodeid'))[:20]}"
         if "cover" not in node:
             raise Unsupported("the XGBoost dump has no covers: dump it again with with_stats=True")
@@ -404,7 +404,7 @@ def starting_shares(booster: XGBoostFile) -> ObjectiveStart:
                 (1 / (1 + math.exp(-max(-80.0, min(80.0, base)))),), classes=True, margin=base, balanced=False
             )
         if not 0 < base < 1:
-            raise Unsupported(f"the XGBoost model's base_score {base:g} is no share")
+            raise Unsupported(f"the XGBoost model's base_score {base:g} is not a share")
         share = float(np.float32(base))
         return ObjectiveStart(
             (share,), classes=booster.objective != "reg:logistic", margin=math.log(share / (1 - share))
@@ -418,13 +418,13 @@ def starting_shares(booster: XGBoostFile) -> ObjectiveStart:
         return ObjectiveStart((), booster.base[0] * math.exp(booster.max_delta_step))
     raise Unsupported(
         f"covers of XGBoost's objective {booster.objective[:40]!r} are sums that depend on the target from the first "
-        "round on, so that they are no numbers of rows: fit it with binary:logistic, multi:softprob, count:poisson, "
+        "round on, so that they are not numbers of rows: fit it with binary:logistic, multi:softprob, count:poisson, "
         "reg:squarederror, reg:absoluteerror or reg:quantileerror, or publish fewer figures"
     )
 
 
 def sizes(tree: StoredXGBoostTree, share: float | None, factor: float) -> Cover | None:
-    """Return the rows of every node, None where some cover is no whole number of equal hessians."""
+    """Return the rows of every node, None where some cover is not a whole number of equal hessians."""
     cover = np.array(tree.cover)
     off = 0.0 if share is None else _share_error(share)
     h = factor if share is None else factor * share * (1 - share)

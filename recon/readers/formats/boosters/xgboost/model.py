@@ -125,7 +125,7 @@ def _single_log(x: float) -> float:
     if bits == 0x3F800000:
         return 0.0
     if not 0x00800000 <= bits < 0x7F800000:
-        raise ValueError(f"{x!r} has no logarithm, or is no normal float32 number")
+        raise ValueError(f"{x!r} has no logarithm, or is not a normal float32 number")
     moved = (bits - OFFSET) & 0xFFFFFFFF
     place = (moved >> (23 - BITS)) & ((1 << BITS) - 1)
     exponent = (moved - (1 << 32) if moved >> 31 else moved) >> 23
@@ -526,7 +526,7 @@ def _boosting(booster: XGBoostFile, first: AnyModel, rates: XGBoostRates, rows: 
 
 
 def _label_values(begin: ObjectiveStart, classes: Sequence[Value] | None) -> tuple[Value, ...]:
-    """Return the label's values in the order of its codes, () where the model is no classifier."""
+    """Return the label's values in the order of its codes, () where the model is not a classifier."""
     size = max(2, len(begin.shares)) if begin.classes else 0
     if classes is not None and size and len(classes) != size:
         raise refuse(f"{len(classes)} classes are given for a model of {size}", "classes")
@@ -534,13 +534,13 @@ def _label_values(begin: ObjectiveStart, classes: Sequence[Value] | None) -> tup
 
 
 def _cover_of(t: int, tree: StoredXGBoostTree, begin: ObjectiveStart, booster: XGBoostFile) -> Cover:
-    """Return the figures of one tree with its sizes; `Unsupported` where its covers are no numbers of rows."""
+    """Return the figures of one tree with its sizes; `Unsupported` where its covers are not numbers of rows."""
     share = begin.shares[tree.group] if begin.shares and tree.group < len(begin.shares) else None
     found = sizes(tree, share, begin.factor)
     if found is None:
         ask = "rows were weighted" + (", or hessians smoothed (after 3.2)" if booster.objective in ROBUST else "")
         ask = "save the model with save_model('model.json')" if booster.dump else ask
-        raise Unsupported(f"the covers of tree {t} are no whole numbers of rows with equal hessians: {ask}")
+        raise Unsupported(f"the covers of tree {t} are not whole numbers of rows with equal hessians: {ask}")
     return found
 
 

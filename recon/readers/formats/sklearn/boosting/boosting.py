@@ -185,7 +185,7 @@ def leaf_values(thing: Thing, trees: list[TreeArrays], classes: Sequence[Value] 
     if number == 1 or len(trees) % (number if number > 2 else 1):
         return "its trees do not fit its classes"
     if not isinstance(rate, (int, float)) or not 0 < rate < math.inf:
-        return "its learning rate is no number above 0"
+        return "its learning rate is not a number above 0"
     if int(trees[0].rows[0]) > MOST_ROWS or not all(map(_trained, trees)):
         return "its figures are not those of training"
     recent = _fitted_by(thing) >= COMMON_LOSSES

@@ -185,7 +185,7 @@ def straight(model: AnyModel, domain: Domain) -> AnyModel:
         return model.with_trees(lambda tree: replace(tree, nodes=_swapped(tree.nodes, domain, known)))
     for condition in model.conditions():
         if any(isinstance(test, OutsideTest) for _, test in condition):
-            why = f"'{condition[0][0]}' is binned one-hot for a model that is no tree"
+            why = f"'{condition[0][0]}' is binned one-hot for a model that is not a tree"
             raise ReleaseError(f"{why}: declare a domain (--domain) that gives it a 'resolution'")
     return model
 
@@ -239,5 +239,5 @@ def _among(attribute: Grid, feature: Feature, test: Test, compare: Callable[[Cel
 
 
 def _is_nan(value: Value) -> bool:
-    """Return whether what the model compares is no number."""
+    """Return whether what the model compares is not a number."""
     return isinstance(value, float) and math.isnan(value)

@@ -198,4 +198,4 @@ def _code_of(value: Any, place: str) -> float | None:
         return float(value)
     if isinstance(value, float) and math.isnan(value):
         return None
-    raise ReleaseError("has a code for unknown or missing values that is no number", place=place)
+    raise ReleaseError("has a code for unknown or missing values that is not a number", place=place)

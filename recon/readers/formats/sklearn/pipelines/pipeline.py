@@ -523,7 +523,7 @@ def _decoded_draft(draft: Draft, classes: tuple[Value, ...] | None, place: str) 
     if isinstance(draft, SeveralDraft):
         return _joined_drafts([_decoded_draft(p, classes, place) for p in draft.parts], draft)
     if not all(isinstance(c, int) and 0 <= c < len(classes) for c in draft.classes):
-        raise ReleaseError("has classes that are no numbers of the classes of the vote", place=f"{place}.classes_")
+        raise ReleaseError("has classes that are not numbers of the classes of the vote", place=f"{place}.classes_")
     found = tuple(classes[int(c)] for c in draft.classes)
     if isinstance(draft, PipelineDraft) and draft.inner is not None:
         draft = replace(draft, inner=replace(draft.inner, classes=found))

@@ -53,7 +53,7 @@ def columns_after(step: Any, columns: Columns, hints: Hints, place: str, depth: 
     if step is None or (isinstance(step, str) and step == "passthrough"):
         return columns
     if not isinstance(step, Thing):
-        raise ReleaseError(f"is no transformer but a {type(step).__name__}", place=place)
+        raise ReleaseError(f"is not a transformer but a {type(step).__name__}", place=place)
     hints.work += 1 + sum(1 + len(c.maps) for c in columns)
     if depth > DEEPEST or hints.work > MAX_WORK:
         raise ReleaseError("pipelines are nested too deeply, or have too many columns", place=place)
@@ -152,7 +152,7 @@ def _weighted_columns(thing: Thing, name: str, columns: Columns, place: str) -> 
     if weight is None:
         return columns
     if not isinstance(weight, (int, float)) or not 0 < weight < 1e300:
-        raise ReleaseError("has a weight that is no positive number", place=f"{place}.transformer_weights")
+        raise ReleaseError("has a weight that is not a positive number", place=f"{place}.transformer_weights")
     return [c.then(ScaledMap(multiply=float(weight))) for c in columns]
 
 
@@ -233,7 +233,7 @@ def _min_max(thing: Thing, columns: Columns, hints: Hints, place: str) -> Column
     """Return x * scale + min, clipped where the setting says so."""
     number, clip, clipped = len(columns), thing.get("feature_range", (0, 1)), _flag(thing, "clip", False, place)
     if not isinstance(clip, (tuple, list)) or len(clip) != 2 or not all(isinstance(x, (int, float)) for x in clip):
-        raise ReleaseError("has a range that is no pair of numbers", place=f"{place}.feature_range")
+        raise ReleaseError("has a range that is not a pair of numbers", place=f"{place}.feature_range")
     ends = (float(clip[0]), float(clip[1])) if clipped else None
     lows, highs = _figures(thing, "data_min_", number, place), _figures(thing, "data_max_", number, place)
     for column, low, high in zip(columns, lows, highs, strict=True):
@@ -408,7 +408,7 @@ def _binarized(thing: Thing, columns: Columns, hints: Hints, place: str) -> Colu
     """Return 1 above the threshold, else 0."""
     threshold = thing.get("threshold", 0.0)
     if not isinstance(threshold, (int, float)) or not abs(threshold) < 1e300:
-        raise ReleaseError("has a threshold that is no number", place=f"{place}.threshold")
+        raise ReleaseError("has a threshold that is not a number", place=f"{place}.threshold")
     hints.floats = True
     return [c.then(Above(float(threshold))) for c in columns]
 
@@ -429,7 +429,7 @@ def _support(thing: Thing, number: int, place: str) -> NDArray[np.bool_]:
     if kind == "SelectKBest" and isinstance(value, str) and value == "all":
         return np.ones(number, dtype=bool)
     if not isinstance(value, (int, float)) or not 0 <= value < 1e300:
-        raise ReleaseError(f"has a setting {settings.get(kind, 'alpha')} that is no number", place=place)
+        raise ReleaseError(f"has a setting {settings.get(kind, 'alpha')} that is not a number", place=place)
     if kind == "VarianceThreshold":
         return np.array(_figures(thing, "variances_", number, place)) > value
     name = "scores_" if kind in {"SelectKBest", "SelectPercentile"} else "pvalues_"

@@ -82,7 +82,7 @@ class TreeArrays:
                 values[:, 0, :].astype(np.float64),
             )
         except (TypeError, ValueError) as error:
-            raise ReleaseError(f"has node fields that are no numbers ({error})", place=place) from None
+            raise ReleaseError(f"has node fields that are not numbers ({error})", place=place) from None
         found.check(features, place)
         return found
 
@@ -116,10 +116,10 @@ class TreeArrays:
             node = int(outside[0])
             raise ReleaseError(f"node {node} tests feature {self.feature[node]} of {features}", place=place)
         if np.isnan(self.threshold[inner]).any() or np.isneginf(self.threshold[inner]).any():
-            raise ReleaseError("has a threshold that is no number", place=place)
+            raise ReleaseError("has a threshold that is not a number", place=place)
         figures = (self.weighted, *self.value.T)
         if not all(np.isfinite(f).all() for f in figures) or (self.rows < 0).any() or (self.rows > 1 << 53).any():
-            raise ReleaseError("has figures that are no numbers of rows", place=place)
+            raise ReleaseError("has figures that are not numbers of rows", place=place)
 
     def agree(self, place: str, criterion: object = None, rows: str = "n_node_samples") -> None:
         """Raise `ReleaseError`, naming both paths and values, where two figures of one node cannot both be true.

@@ -217,7 +217,7 @@ def _subset(columns: Any, features: int, number: int) -> NDArray[np.int64] | Non
         return None
     place = f"estimators_features_[{number}]"
     if not isinstance(columns, np.ndarray) or columns.ndim != 1 or columns.dtype.kind not in "iu" or not len(columns):
-        raise ReleaseError("are no numbers of features", place=place)
+        raise ReleaseError("are not numbers of features", place=place)
     if columns.min() < 0 or columns.max() >= features:
         raise ReleaseError(f"names feature {int(columns.max())} of {features}", place=place)
     return columns.astype(np.int64)

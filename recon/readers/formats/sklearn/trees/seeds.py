@@ -92,7 +92,7 @@ def _forest(forest: Thing, members: list[Thing], roots: list[Root]) -> EnsembleB
     share = None
     if isinstance(weights, np.ndarray):
         if weights.ndim != 1 or not np.isfinite(weights).all() or (weights < 0).any() or not weights.sum() > 0:
-            return EnsembleBags(None, "_sample_weight is no vector of weights")
+            return EnsembleBags(None, "_sample_weight is not a vector of weights")
         share = weights / np.sum(weights)
     sizes, sure = _sizes(forest, roots, None if share is None else len(share))
     found, spent = None, 0

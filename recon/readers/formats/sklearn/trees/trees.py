@@ -50,7 +50,7 @@ REPEATED = (
     "the tree counts rows several times, as one of a bootstrap forest does, or with whole weights: rows that it did not"
     " draw may be in any leaf"
 )
-NO_MEMBER = "the tree was fitted on all training rows with weights: it is no tree of a bootstrap forest"
+NO_MEMBER = "the tree was fitted on all training rows with weights: it is not a tree of a bootstrap forest"
 MAX_FEATURES = 1_000_000
 MISPLACING = (1, 3), (1, 8)  # versions that put rows with missing values into wrong leaves (scikit-learn #32351)
 HALVED = (0, 20)  # from this version on halves are added, in double precision
