@@ -276,8 +276,8 @@ SENTENCES = [
       ["The smallest group has 3 rows (g0, 3 rows; 1 more), the policy asks for at least 10 rows (set in p.toml).",
        "0 people are fully known, the policy asks for at most 0 people (set in p.toml)."])),
     (({"most_pinned": 0, "least_bits_left": 9}, {"pinned": [1, 1]}),
-     ("do not release", "The release violates all 2 thresholds of the policy ours (people pinned down "
-      "exactly, bits left "
+     ("do not release", "The release violates all 2 thresholds of the policy ours (people fully known, "
+      "bits left "
       "about the most exposed person): 1 person is fully known, the policy asks for at most 0 people.",
       ["1 person is fully known, the policy asks for at most 0 people (set in p.toml).",
        "About the most exposed person 8 bits are left, the policy asks for at least 9 bits (set in p.toml)."])),
@@ -331,7 +331,7 @@ def test_sentences(case, expected):
          "The smallest group has 3 rows (g0, 3 rows), the policy asks for at least 10 rows"),
         ({"class_disclosure": 0}, classes([1, None]), "At least 1 row is in groups of one class only, so "
          "that belonging "
-         "to the group tells the class, the policy asks for no row"),
+         "to the group reveals the class, the policy asks for no row"),
     ],
 )  # fmt: skip
 def test_a_sentence(policy, facts, sentence):

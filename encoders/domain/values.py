@@ -42,7 +42,7 @@ def exact(value: Value) -> Fraction:
     """
     if not isinstance(value, float):
         if isinstance(value, int) and not -LARGEST <= value <= LARGEST:
-            raise ReleaseError("a number of more than 308 digitsis given, and no model compares with one")
+            raise ReleaseError("a number of more than 308 digits is given, and no model compares with one")
         return Fraction(value)
     text = repr(float(value))
     before, _, after = text.partition(".")

@@ -369,7 +369,7 @@ class Duplicates:
         if not both:
             return f"All {self.rows:,} rows ({self.distinct:,} distinct) are either inside or outside, none is both."
         return (
-            f"Only {self.distinct:,} of {self.rows:,} rows are distinct;  {both:,} ({both / self.rows:.0%}) are the "
+            f"Only {self.distinct:,} of {self.rows:,} rows are distinct; {both:,} ({both / self.rows:.0%}) are the "
             f"same as a row on the other side, so no attack on rows has an AUC above {self.best_auc:.3f} or an "
             f"advantage above {self.best_advantage:.3f} here."
         )

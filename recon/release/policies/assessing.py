@@ -25,9 +25,8 @@ NO_WORLD = {
 NOT_FOUND = {"not known", "not inspected", "none given", "nobody"}
 ONE = {
     " are ": " is ",
-    " stand ": " stands ",
-    " have their ": " has its ",
-    "where they stood": "where it stood",
+    " have ": " has ",
+    " their position": " its position",
 }  # of one row, person or bit
 NO_PERMISSION = "an open question does not permit a release"
 MERGING = "recon remedy"

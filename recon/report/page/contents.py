@@ -106,7 +106,7 @@ def _curve_in_words(curve: list[list[float]]) -> str:
     for bound in (0.1, 0.25, 0.5):
         reached = max((share for left, share in curve if left <= bound + 1e-12), default=0.0)
         said.append(f"{percent(reached)} have {percent(bound)} or less of their bits left")
-    return f"About the people in the data:  {'; '.join(said)}."
+    return f"About the people in the data: {'; '.join(said)}."
 
 
 def _attributes(document: Document) -> list[Block]:

@@ -90,7 +90,7 @@ def _what_is_left(m: Measures, line: dict[Hashable, Any], of_region: pd.DataFram
         f"one of {_power_of(line['worlds_per_row'])}",
         f"{number(left, 2)} of {number(left + removed, 2)} bits left",
         f"{100 * ratio:.0f} % left",
-        f"{100 * line['share_of_rows_at_most']:.1f}% of rows at least as exposed",
+        f"{100 * line['share_of_rows_at_most']:.1f} % of rows as exposed",
     ]
 
 
