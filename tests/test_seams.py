@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from extras import run
 
-from recon.cli.output.printing import _fold_file
 from recon.io.files.opening import budget_within
 from recon.readers.formats.boosters import pickled
 from recon.readers.frames.selections import read_table
@@ -141,18 +140,6 @@ def test_boosters_inside_pickles_draw_on_the_running_budget():
     assert pickled.read(model, "pickle").origin.format == "CatBoost, .cbm in a pickle"
     with budget_within(1_000), pytest.raises(ReleaseError, match="--memory"):
         pickled.read(model, "pickle")
-
-
-def test_the_reports_of_folds_write_over_nothing_that_is_read(tmp_path, capsys):
-    model = str(MODELS / "sklearn-1.9.1" / "calibrated.pkl")
-    out = str(tmp_path / "people.csv.md")
-    truth = Path(_fold_file(out, 2))
-    truth.write_text("kept\n")
-    code, _, err = run(capsys, "audit", model, "--out", out, "--population", str(truth))
-    assert code == 2
-    assert "would be overwritten" in err
-    assert truth.read_text() == "kept\n"
-    assert not Path(_fold_file(out, 1)).exists()
 
 
 def test_what_is_answered_instead_has_the_rest_of_the_time(monkeypatch, capsys):

@@ -109,20 +109,26 @@ def test_rows_in_pmml_get_a_report(tmp_path):
 # ------------------------------------------------------------------ folds
 
 
-def test_every_fold_is_audited(tmp_path):
-    path = MODELS / "sklearn-1.9.1" / "calibrated.pkl"
-    done = run(path, "--domain", MODELS / "data" / "people.csv")
+def test_folds_are_audited_together(tmp_path):
+    """All folds are about one data set: what they say together is at least what each of them says."""
+    path, people = MODELS / "sklearn-1.9.1" / "calibrated.pkl", MODELS / "data" / "people.csv"
+    done = run(path, "--domain", people)
     assert done.exit_code == 0
-    assert [done.stdout.count(f"Audit of {path}#{k}\n") for k in (1, 2, 3)] == [1, 1, 1]
-    assert done.stdout.count("about a subset") == 3
-    told = json.loads(run(path, "--json", "--domain", MODELS / "data" / "people.csv").stdout)
-    assert [t["file"] for t in told] == [f"{path}#{k}" for k in (1, 2, 3)]
-    assert [t["rows"] for t in told] == [60, 60, 60]
-    out = tmp_path / "report.md"
-    assert run(path, "--out", out).stdout == ""
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["report.1.md", "report.2.md", "report.3.md"]
+    assert "every row of all rows is in exactly one of fold 1, fold 2, fold 3" in done.stdout
+    assert "taken for fits on folds of one data set" in done.stdout
+    assert "about a subset" not in done.stdout
+    told = json.loads(run(path, "--json", "--domain", people).stdout)
+    assert told["rows"] == 90
+    single = [json.loads(run(f"{path}#{k}", "--json", "--domain", people).stdout) for k in (1, 2, 3)]
+    assert [t["rows"] for t in single] == [60, 60, 60]
+    sizes = [told["facts"]["smallest_group"], *(t["facts"]["smallest_group"] for t in single)]
+    assert sizes[0] == min(sizes[1:])
+    pure = [t["facts"]["class_disclosure"]["rows"][0] for t in (told, *single)]
+    assert pure[0] >= max(pure[1:])
     assert run(f"{path}#2").stdout.startswith(f"Audit of {path}#2")
+    assert "about a subset" in run(f"{path}#2").stdout
     assert code(run(f"{path}#2", f"{path}#1")) == 3
+    assert code(run(f"{path}#4")) == 3
 
 
 # ------------------------------------------------------------------ MLflow

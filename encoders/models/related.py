@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -238,6 +239,12 @@ class RelatedDataSets:
         plain = all(not one.union and one.within is None and one.without is None for one in self.datasets)
         return plain and not self.disjoint and not self.parts and any(one.origin is not None for one in self.datasets)
 
+    @property
+    def whole(self) -> str:
+        """Return the data set that has all rows, of which the others are parts; "": none, or versions of each other."""
+        found = (name for name in self.number if self.within(name) == self.everybody)
+        return "" if self.versions else next(found, "")
+
     def _connected(self, kind: int) -> bool:
         """Return whether the versions of one first data set that a type has follow one from the other without a gap."""
         first = [
@@ -256,9 +263,13 @@ class RelatedDataSets:
 
     @cached_property
     def type_names(self) -> tuple[str, ...]:
-        """Return what every type is called: "march only", "march and april"."""
+        """Return what every type is called: "march only", "march and april"; of parts by the part that has no other."""
         out = []
-        for kind in self.types:
+        for t, kind in enumerate(self.types):
+            alone = (name for name in self.number if not self.versions and self.within(name) == 1 << t)
+            if name := next(alone, ""):
+                out.append(name)
+                continue
             names = [one.name for i, one in enumerate(self.datasets) if kind >> i & 1]
             out.append(" and ".join(names) + ("" if len(names) == len(self.datasets) else " only"))
         return tuple(n if out.count(n) == 1 else f"{n} (type {i})" for i, n in enumerate(out))
@@ -307,10 +318,16 @@ class RelatedDataSets:
     def numbers(self, stated: Sequence[StatedNumber]) -> list[RowCount]:
         """Return between how many rows are of each type, by what is stated; raises `NumbersError`.
 
-        Narrowed until nothing changes: sound, the narrowest where relations make a tree.
+        What exact numbers determine together is solved for, then all are narrowed until nothing changes: sound, the
+        narrowest where relations make a tree.
         """
-        low, high = [0] * len(self.types), list[int | None]([None] * len(self.types))
-        why: list[list[str]] = [[] for _ in self.types]
+        try:
+            found = _determined(stated, len(self.types))
+        except NumbersError as error:
+            raise self._clash(error.sources, stated) from None
+        exact = [one.source for one in stated if one.rows.exact]
+        low, high = [found.get(t, 0) for t in range(len(self.types))], [found.get(t) for t in range(len(self.types))]
+        why = [list(exact) if t in found else [] for t in range(len(self.types))]
         for _ in range(ROUNDS):
             changed = False
             for one in stated:
@@ -319,9 +336,7 @@ class RelatedDataSets:
                 most = None if None in tops else sum(h for h in tops if h is not None)
                 over = one.rows.high is not None and least > one.rows.high
                 if over or (most is not None and most < one.rows.low):
-                    clash = list(dict.fromkeys([*(w for t in at for w in why[t]), one.source]))
-                    about = {other.dataset for other in stated if other.source in clash}
-                    raise NumbersError((*clash, *self._relations_of(about)))
+                    raise self._clash([*(w for t in at for w in why[t]), one.source], stated)
                 for t in at:
                     if one.rows.high is not None:
                         top = one.rows.high - (least - low[t])
@@ -337,14 +352,16 @@ class RelatedDataSets:
                 break
         return [RowCount(a, b) for a, b in zip(low, high, strict=True)]
 
+    def _clash(self, sources: Sequence[str], stated: Sequence[StatedNumber]) -> NumbersError:
+        """Return what clashes, with the relations of the data sets in it."""
+        about = {one.dataset for one in stated if one.source in sources}
+        return NumbersError((*dict.fromkeys(sources), *self._relations_of(about)))
+
     def _relations_of(self, some: Set[str]) -> list[str]:
         """Return the relations of some data sets in words, but for numbers of who left or came."""
-        out = [
-            line
-            for one in self.datasets
-            if some & {one.name, *one.names}
-            for line in replace(one, origin=one.origin if one.without is not None else None).lines()
-        ]
+        near = [one for one in self.datasets if some & {one.name, *one.names}]
+        plain = (one if one.without is not None else replace(one, origin=None) for one in near)
+        out, some = [line for one in plain for line in one.lines()], some.union(*((o.name, *o.names) for o in near))
         out += [f"no row is in two of {', '.join(group)}" for group in self.disjoint if some & set(group)]
         return out + [_parts_line(own, whole) for own, whole in self.parts if some & {*own, whole}]
 
@@ -358,6 +375,30 @@ class RelatedDataSets:
         relations: list[dict[str, Any]] = [{"disjoint": list(group)} for group in self.disjoint]
         relations += [{"parts": list(some), "of": whole} for some, whole in self.parts]
         return {"datasets": [one.to_json() for one in self.datasets]} | ({"relations": relations} if relations else {})
+
+
+def _determined(stated: Sequence[StatedNumber], types: int) -> dict[int, int]:
+    """Return the numbers of rows of types that exact numbers of several leave one value; raises `NumbersError`."""
+    sources = tuple(one.source for one in stated if one.rows.exact)
+    rows = [
+        [Fraction(one.types >> t & 1) for t in range(types)] + [Fraction(one.rows.low)]
+        for one in dict.fromkeys(replace(o, source="", dataset="") for o in stated if o.rows.exact)
+    ]
+    solved = list[list[Fraction]]()
+    for t in range(types):
+        pivot = next((row for row in rows if row[t]), None)
+        if pivot is None:
+            continue
+        pivot = [x / pivot[t] for x in pivot]
+        rows, solved = (
+            [left for row in some if any(left := [a - row[t] * b for a, b in zip(row, pivot, strict=True)])]
+            for some in (rows, solved)
+        )
+        solved.append(pivot)
+    alone = {row.index(1): row[-1] for row in solved if sum(map(bool, row[:-1])) == 1}
+    if rows or any(value < 0 or value.denominator > 1 for value in alone.values()):
+        raise NumbersError(sources)
+    return {t: int(value) for t, value in alone.items()}
 
 
 def _parts_line(some: Sequence[str], whole: str) -> str:

@@ -81,12 +81,13 @@ def open_files(
 def open_release(
     files: list[str], domain: str | None, independent: bool, limits: Limits, confidence: float = 0.95,
     rows: int | None = None, label: str | None = None, settle: bool = True, known: str | None = None,
-    related: RelatedDataSets | None = None, several: bool = False,
+    related: RelatedDataSets | None = None, several: bool = False, whole: bool = False,
 ) -> EncodedRelease:  # fmt: skip
     """Return the release of the files, as the options say; progress says which is being read.
 
     `settle`: with what leaf values of boosted models prove, worked out first. `known`: a table of everybody's features.
-    `related`: the data sets that the files are of. `several`: whether the command knows models of several data sets.
+    `related`: the data sets that the files are of. `several`: whether the command knows models of several data sets,
+    `whole`: of parts of one.
     """
     from recon.readers.loading.loading import of_one_data_set
 
@@ -95,7 +96,7 @@ def open_release(
         release = open_files(
             files, domain, independent, limits.memory, confidence, rows, label, known, limits, related=related
         )
-    release = release if several else of_one_data_set(release)
+    release = release if several else of_one_data_set(release, whole)
     if not settle or not release.statements.boosted:
         return release
     from recon.readers.loading.settled import strengthened_release

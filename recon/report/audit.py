@@ -97,7 +97,7 @@ def audit(
     'violated'
     """
     begun = time.monotonic()
-    release = single_release_of(release, limits)
+    release = single_release_of(release, limits, whole=True)
     exact = None if without_noise is None else single_release_of(without_noise, limits)
     limits = limits or Limits()
     chosen = policy if policy is None or isinstance(policy, Policy) else read_policy(os.fspath(policy))

@@ -15,14 +15,11 @@ from __future__ import annotations
 
 import functools
 import inspect
-import json as json_text
 import math
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable
-from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -215,10 +212,9 @@ def estimate_lines(estimates: list[dict[str, Any]]) -> list[str]:
 
 
 def with_other_answers(audit: Callable[..., None]) -> Callable[..., None]:
-    """Return the command `audit` with an answer for models without counts and for calibrations on folds.
+    """Return the command `audit` with an answer for models without counts.
 
-    Files whose training rows stand in them get a report of their own (exit 0); every fold of a calibration is audited
-    by itself, and the exit code is the worst. Everything else ends as before.
+    Files whose training rows stand in them get a report of their own (exit 0). Everything else ends as before.
     """
 
     @functools.wraps(audit)
@@ -227,12 +223,12 @@ def with_other_answers(audit: Callable[..., None]) -> Callable[..., None]:
         try:
             audit(**given)
         except Unsupported as error:
-            raise typer.Exit(_other_answer(audit, error, given, begun)) from None
+            raise typer.Exit(_other_answer(error, given, begun)) from None
 
     return command
 
 
-def _other_answer(audit: Callable[..., None], error: Unsupported, given: dict[str, Any], begun: float) -> int:
+def _other_answer(error: Unsupported, given: dict[str, Any], begun: float) -> int:
     """Write what can be said instead, and return the exit code; raises the error again where there is nothing.
 
     `begun`: when the command did; its time and memory bound this too.
@@ -242,72 +238,15 @@ def _other_answer(audit: Callable[..., None], error: Unsupported, given: dict[st
     from recon.io.console.output import parse_memory, write_text
     from recon.io.console.suggesting import command_line
     from recon.io.files.opening import drawing
-    from recon.readers.formats.sklearn.pipelines.pipeline import Folds
     from recon.report.stored_report import stored_instead
     from solvers.foundation.limits import Limits
 
-    files = given["files"]
-    if isinstance(error, Folds) and len(files) == 1:
-        return copy_context().run(_each_fold, audit, files[0], len(error.drafts), given, begun)
     limits = Limits(seconds=given.get("seconds"), memory=parse_memory(given["memory"]), started=begun)
     out = given.get("out")
     with drawing(limits, rings=True):
-        report = stored_instead(files, error, limits, policy_of(given.get("policy")), command_line())
+        report = stored_instead(given["files"], error, limits, policy_of(given.get("policy")), command_line())
     write_text(report.written_as(".json" if given.get("json") else suffix(out)), out, private=True)
     return ended(report, bool(out))
-
-
-def _each_fold(audit: Callable[..., None], file: str, folds: int, given: dict[str, Any], begun: float) -> int:
-    """Audit every fold by itself and return the worst exit code; the work of the time is shared, the clock is one.
-
-    With --json one list is printed; with --out NAME.md the reports go to NAME.1.md, NAME.2.md, ...
-    """
-    from recon.io.console.guarding import refuse_overwriting
-    from recon.io.console.output import DONE, WHOLE, gravest, print_json, print_lines, write_text
-    from solvers.foundation.limits import Limits
-
-    seconds = given.get("seconds")
-    shared = given | {"seconds": None if seconds is None else seconds / folds}
-    out, worst, texts = given.get("out"), DONE, []
-    WHOLE.set(Limits(seconds=seconds, started=begun))
-    print_lines(f"{file}: {folds} models of different parts of the rows, each a release of its own", file=sys.stderr)
-    with tempfile.TemporaryDirectory() as place:
-        paths = [_fold_file(out or os.path.join(place, "report"), k) for k in range(1, folds + 1)]
-        for path in paths:
-            refuse_overwriting(given | {"out": path})
-        for k, path in enumerate(paths, start=1):
-            worst = gravest((worst, _code_of(audit, shared | {"files": [f"{file}#{k}"], "out": path})))
-            if out:
-                print_lines(f"fold {k}: {path}", file=sys.stderr)
-            elif os.path.exists(path):
-                with open(path, encoding="utf-8") as report:
-                    texts.append(report.read())
-    if given.get("json") and not out:
-        print_json([json_text.loads(t) for t in texts])
-    elif not out:
-        write_text("\n".join(texts), None)  # reports, whose lines are shown already
-    return worst
-
-
-def _fold_file(out: str, fold: int) -> str:
-    """Return the file of one fold's report: NAME.1.md for NAME.md."""
-    stem, ending = os.path.splitext(out)
-    return f"{stem}.{fold}{ending}"
-
-
-def _code_of(audit: Callable[..., None], given: dict[str, Any]) -> int:
-    """Run one audit and return its exit code; a refusal is said, and the next one goes on."""
-    from recon.io.console.output import of_error, print_error
-    from solvers.foundation.errors import ReconError
-
-    try:
-        audit(**given)
-    except typer.Exit as ended:
-        return int(ended.exit_code)
-    except ReconError as error:
-        print_error(error)
-        return of_error(error)
-    return 0
 
 
 def ended_early(notes: list[str], early: str) -> None:

@@ -85,7 +85,7 @@ def audit(
         limits = asked.within_machine(whole)
         asked = replace(asked, domain=asked.domain or _registered_domain(register))
         domain, label = asked.domain, asked.label
-        release = asked.release(limits, settle=False)
+        release = asked.release(limits, settle=False, whole=True)
         if release.rows.high is None:  # nothing can be counted, but something is said
             stated = open_report(strengthened_release(release, limits), chosen, limits, command_line())
             violated = stated.assessment is not None and stated.assessment.outcome == "violated"

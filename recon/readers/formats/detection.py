@@ -324,8 +324,11 @@ def _readers() -> Iterator[tuple[str, Callable[[Thing, str], Draft]]]:
 def draft_of_object(root: Any, form: str) -> Draft:
     """Return what a stored object publishes; searches and pipelines are opened first."""
     from recon.readers.formats.sklearn.pipelines.pipeline import KINDS as PIPELINES
+    from recon.readers.formats.sklearn.pipelines.pipeline import folds_of, read_folds
     from recon.readers.formats.sklearn.pipelines.pipeline import read as read_pipeline
 
+    if members := folds_of(root):
+        return read_folds(members, form, draft_of_object, "what cross-validation kept")
     if not isinstance(root, Thing):
         shown = type(root).__name__
         if isinstance(root, dict) and {"f", "r"} <= set(root):

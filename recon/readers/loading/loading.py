@@ -28,7 +28,7 @@ from recon.readers.formats.drafts.drafts import OTHERS, SUBSET, Draft, with_clas
 from recon.readers.formats.drafts.suggesting import guess_domain, with_class_columns
 from recon.readers.formats.release import reading
 from recon.readers.formats.rules import streed
-from recon.readers.formats.sklearn.pipelines.pipeline import Folds
+from recon.readers.formats.sklearn.pipelines.pipeline import SeveralDraft
 from recon.readers.inspection.ledger.entries import FigureKind, Use
 from recon.readers.stored.rewriting import gunzip, open_stored
 from solvers.foundation.displayed import quote
@@ -327,7 +327,8 @@ class ReadFile:
         try:
             if isinstance(self.content, Draft):
                 domain, models = bind_draft(self.content, declared)
-                return PublishedFile(self.path, self.sha256, domain, models, self.content.rows)
+                related = related_of(self.content)
+                return PublishedFile(self.path, self.sha256, domain, models, self.content.rows, related)
             part = self.content
             own = declared if declared is not None else reading.to_domain(part.domain)
             found = tuple(reading.to_models(part, first, several))
@@ -356,12 +357,15 @@ def read_file(path: str, memory: int | None = None, limits: Limits | None = None
             return ReadFile(path, sha256, reading.parse(data, path))
     except ReleaseError as error:
         raise error.at(file=path) from None
-    except Folds as error:
-        return ReadFile(path, sha256, error.chosen(number, path))
     except Unsupported as error:
         raise Unsupported(f"{path}: {error}") from None
     except Inconclusive as error:
         raise Inconclusive(f"{path}: {error}") from None
+
+
+def related_of(draft: Draft) -> RelatedDataSets | None:
+    """Return the data sets that the models of a draft are of, None for those of one."""
+    return draft.related if isinstance(draft, SeveralDraft) else None
 
 
 def bind_draft(draft: Draft, declared: Domain | None) -> tuple[Domain, tuple[AnyModel, ...]]:
@@ -396,7 +400,8 @@ def encode(model: Any, domain: Domain) -> EncodedRelease:
         return encode_models(domain, [model.to_model(label_values=values)])
     draft = draft_of(model)
     found, models = bind_draft(draft, domain)
-    return replace(encode_models(found, models, draft.rows), reader_notes=draft.reader_notes)
+    release = encode_models(found, models, draft.rows, related=related_of(draft))
+    return replace(release, reader_notes=draft.reader_notes)
 
 
 def models_of(model: Any, domain: Domain) -> tuple[AnyModel, ...]:
@@ -502,9 +507,12 @@ def release_of(thing: Released, limits: Limits | None = None) -> EncodedRelease:
         return _model_release(thing)
 
 
-def of_one_data_set(release: EncodedRelease) -> EncodedRelease:
-    """Return the release; `Unsupported` where its models are of several data sets, which few questions know."""
-    if release.related is not None:
+def of_one_data_set(release: EncodedRelease, whole: bool = False) -> EncodedRelease:
+    """Return the release; `Unsupported` where its models are of several data sets, which few questions know.
+
+    `whole`: whether the question takes models of parts of one data set too (folds, sites and their union).
+    """
+    if release.related is not None and not (whole and release.related.whole):
         names = ", ".join(release.related.number)
         raise Unsupported(
             f"the models are of several data sets ({names}): ask this of the models of each by themselves, and compare "
@@ -513,9 +521,9 @@ def of_one_data_set(release: EncodedRelease) -> EncodedRelease:
     return release
 
 
-def single_release_of(thing: Released, limits: Limits | None = None) -> EncodedRelease:
+def single_release_of(thing: Released, limits: Limits | None = None, whole: bool = False) -> EncodedRelease:
     """Return the release that a question is asked about that is of one data set: see `release_of`."""
-    return of_one_data_set(release_of(thing, limits))
+    return of_one_data_set(release_of(thing, limits), whole)
 
 
 def _no_model(thing: object) -> str:
@@ -545,7 +553,7 @@ def _model_release(model: Any) -> EncodedRelease:
     try:
         draft = draft_of(model)
         domain, models = bind_draft(draft, None)
-        found = encode_models(domain, models, draft.rows)
+        found = encode_models(domain, models, draft.rows, related=related_of(draft))
     except ReleaseError as error:
         if "--domain" in str(error):
             raise ReleaseError(f"{error}; of a model in memory ask about {WITH_DOMAIN}") from None

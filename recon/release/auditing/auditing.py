@@ -430,7 +430,8 @@ def run_audit(release: EncodedRelease, beside: AuditInputs, limits: Limits) -> A
         none = empty(release, convention_of(release, beside.convention), CountAnswer("unsat"))
         groups = group_disclosure(as_released(release))
         return AuditFindings(release, none, groups, stored=stored, empty=emptiness(release, error, limits))
-    known = () if first.status == "unsat" else determined(release)  # settled before
+    parts = release.related is not None  # leaf values are of one of them each
+    known = () if parts or first.status == "unsat" else determined(release)  # settled before
     large = time.monotonic() - begun > LARGE or (remedies and bool(known))
     turn = QuestionBatch(
         AuditContext(PicklableRelease.of(release), truth, beside.population, beside.seed), limits, large

@@ -4,7 +4,8 @@ A pipeline's steps are followed from the raw columns to those that the model see
 conditions on the raw attributes, and what the steps store of them (categories, ranges) becomes the domain. Whatever
 holds one model fitted on all rows is opened; what holds several is read as several models of the same rows.
 
-Calibrations on folds: each model saw another part of the training rows, so that each is a release of its own.
+Calibrations on folds, and the fits that cross-validation keeps: each model saw all rows but those of one fold, so that
+they are of related data sets (`encoders.models.related`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 
 from encoders.domain.values import AnyAttribute, Test, Value
 from encoders.models.models import AnyModel, UnusedPublication
+from encoders.models.related import DataSet, RelatedDataSets
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.drafts.drafts import CLASSES, SUBSET, Draft
 from recon.readers.formats.drafts.facts import Feature
@@ -29,28 +31,49 @@ from recon.readers.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import RowCount
 
-
-class Folds(Unsupported):
-    """Models that were each fitted on another part of the rows: releases of their own, never to be joined."""
-
-    def __init__(self, drafts: Sequence[Draft], file: str = "") -> None:
-        self.drafts = tuple(drafts)
-        super().__init__(
-            f"{file}{': ' if file else ''}holds {len(drafts)} calibrated models, each fitted on another part of the "
-            f"rows: they are releases of their own and are never joined. Give one of them, {file or 'FILE'}#1 to "
-            f"#{len(drafts)}; recon audit reports all of them"
-        )
-
-    def chosen(self, number: int | None, path: str) -> Draft:
-        """Return the draft that a path asks for by its number; `Folds` with its name where it asks for none."""
-        if number is None:
-            raise Folds(self.drafts, path) from None
-        if number > len(self.drafts):
-            raise Unsupported(f"{path}: there are {len(self.drafts)} calibrated models, no number {number}") from None
-        return self.drafts[number - 1]
+SPLITS = ("KFold", "StratifiedKFold", "GroupKFold", "StratifiedGroupKFold", "LeaveOneOut", "LeaveOneGroupOut")
+WHOLE = "all rows"
+FEWEST = 3  # models of a list without its splits: of two nothing could show that they are no folds
 
 
-def _folds(thing: Thing) -> list[Any]:
+def _is_folds(draft: Draft) -> bool:
+    return isinstance(draft, SeveralDraft) and draft.related is not None
+
+
+def folds_of(root: Any) -> list[Thing]:
+    """Return the fitted models that cross-validation left (`return_estimator=True`): a list, or its dict; else []."""
+    found = root.get("estimator") if isinstance(root, dict) else root
+    members = found.tolist() if isinstance(found, np.ndarray) and found.ndim == 1 else found
+    if not isinstance(members, (list, tuple)) or len(members) < (2 if isinstance(root, dict) else FEWEST):
+        return []
+    things = [one for one in members if isinstance(one, Thing)]
+    return things if len(things) == len(members) and len({one.kind for one in things}) == 1 else []
+
+
+def read_folds(members: Sequence[Any], form: str, inner: Callable[[Any, str], Draft], where: str) -> Draft:
+    """Return the models of cross-validation, which are of related data sets: all rows without one fold each.
+
+    Raises `Unsupported` for folds inside folds, and where a model is not read, naming it.
+    """
+    drafts = []
+    for k, member in enumerate(members):
+        if not isinstance(member, Thing):
+            raise ReleaseError(f"is {where} without a fitted model", place="calibrated_classifiers_")
+        if _is_folds(found := inner(member, form)):
+            raise Unsupported("a calibration inside a calibration is not read: store the model itself")
+        drafts.append(_about_subset(found, k, len(members), where))
+    return _joined_drafts(drafts, replace(drafts[0], reader_notes=()), _fold_relations(len(drafts)))
+
+
+def _fold_relations(folds: int) -> RelatedDataSets:
+    """Return all rows, so many folds that are their parts, and the rows of every fit: all without a fold."""
+    parts = [f"fold {k}" for k in range(1, folds + 1)]
+    fits = (DataSet(f"fit {k}", origin=WHOLE, without=name) for k, name in enumerate(parts, start=1))
+    whole = (DataSet(WHOLE), *map(DataSet, parts), *fits)
+    return RelatedDataSets(whole, parts=((tuple(parts), WHOLE),))
+
+
+def _calibrated_folds(thing: Thing) -> list[Any]:
     """Return the models of a calibration that each saw another part of the rows; [] where one saw all of them."""
     members = thing.get("calibrated_classifiers_")
     if not isinstance(members, list) or len(members) < 2:
@@ -60,22 +83,24 @@ def _folds(thing: Thing) -> list[Any]:
     return [] if frozen else found  # a frozen one was fitted before, on rows that nobody names
 
 
-def _of_folds(members: Sequence[Any], form: str, inner: Callable[[Any, str], Draft]) -> Folds:
-    """Return the refusal to join the models of a calibration, with the draft of each."""
-    drafts = []
-    for k, member in enumerate(members):
-        if not isinstance(member, Thing):
-            raise ReleaseError("is a CalibratedClassifierCV without a fitted model", place="calibrated_classifiers_")
-        try:
-            drafts.append(_about_subset(inner(member, form), k, len(members)))
-        except Folds:
-            raise Unsupported("a calibration inside a calibration is not read: store the model itself") from None
-    return Folds(drafts)
+def _refuse_other_splits(thing: Thing) -> None:
+    """Refuse a calibration whose parts are no folds: rows may be in several of them, or in none."""
+    cv = thing.get("cv")
+    if isinstance(cv, Thing) and cv.class_name not in SPLITS:
+        raise Unsupported(
+            f"the models of a CalibratedClassifierCV with cv={cv.class_name} may share or lack any rows: store the "
+            "model itself, or fit it with cv=5"
+        )
+    if not isinstance(cv, (int, Thing, type(None))):
+        raise Unsupported(
+            "the models of a CalibratedClassifierCV with splits of its own may share or lack any rows: store the model "
+            "itself, or fit it with cv=5"
+        )
 
 
-def _about_subset(draft: Draft, fold: int, folds: int) -> Draft:
+def _about_subset(draft: Draft, fold: int, folds: int, where: str) -> Draft:
     """Return a fold's draft, which says in its assumptions that it is about a part of the training rows."""
-    form = f"{draft.origin.format}, fold {fold + 1} of {folds} in a CalibratedClassifierCV"
+    form = f"{draft.origin.format}, fold {fold + 1} of {folds} in {where}"
     note = (
         f"{SUBSET}: the model was fitted on the training rows outside of fold {fold + 1} of {folds}, and every "
         "figure is about those alone (which rows they are is not known)"
@@ -99,6 +124,7 @@ BESIDE = (
     "worlds are those of the counts: figures of single columns (means, extremes, categories) rule out some of them, "
     "and count towards the people who are fully known"
 )
+ASSUMED = "are taken for fits on folds of one data set (cross-validation): every row is in all of them but one"
 FLOATS = "the columns were given to the pipeline as 64-bit numbers"
 
 
@@ -115,12 +141,10 @@ def read(thing: Thing, form: str, inner: Inner) -> Draft:
             draft = inner(lone, form)
             return _renamed(draft, f"{draft.origin.format}, in a Pipeline")
         opened = _open_pipeline(thing)
-        try:
-            return _behind(inner(opened.final, form), opened)
-        except Folds as found_folds:
-            raise Folds([_behind(one, opened) for one in found_folds.drafts]) from None
-    if thing.class_name == "CalibratedClassifierCV" and (members := _folds(thing)):
-        raise _of_folds(members, form, inner)
+        return _behind(inner(opened.final, form), opened)
+    if thing.class_name == "CalibratedClassifierCV" and (members := _calibrated_folds(thing)):
+        _refuse_other_splits(thing)
+        return read_folds(members, form, inner, "a CalibratedClassifierCV")
     found, how = _unwrap(thing)
     draft = inner(found, form)
     return _renamed(draft, f"{draft.origin.format}, {how}")
@@ -151,7 +175,7 @@ def _inner_models(thing: Thing) -> list[Any]:
     if thing.class_name in SEVERAL:
         found = thing.get("estimators_")
         return found if isinstance(found, list) else []
-    if thing.class_name == "CalibratedClassifierCV" and (members := _folds(thing)):
+    if thing.class_name == "CalibratedClassifierCV" and (members := _calibrated_folds(thing)):
         return members
     return [_unwrap(thing)[0]] if thing.class_name in KINDS else []
 
@@ -379,7 +403,7 @@ def _compose_column(columns: Sequence[StepColumn], later: StepColumn) -> StepCol
 def _behind(draft: Draft, opened: FollowedPipeline) -> Draft:
     """Return the draft of a pipeline's model, spoken of the raw attributes."""
     if isinstance(draft, SeveralDraft):
-        return _joined_drafts([_behind(part, opened) for part in draft.parts], draft)
+        return _joined_drafts([_behind(part, opened) for part in draft.parts], draft, draft.related)
     columns, stated = list(opened.columns), opened.stated
     if isinstance(draft, PipelineDraft) and draft.inner is not None:  # a pipeline at the end of a pipeline
         if len(draft.raw) != len(columns):
@@ -424,9 +448,21 @@ def _behind(draft: Draft, opened: FollowedPipeline) -> Draft:
 
 @dataclass(frozen=True, eq=False)
 class SeveralDraft(Draft):
-    """Several models of the same rows. A number before the name distinguishes their features, unless all agree."""
+    """Several models of the same rows. A number before the name distinguishes their features, unless all agree.
+
+    `related`: the data sets of folds; part i is of the i-th fit then.
+    """
 
     parts: tuple[Draft, ...] = ()
+    related: RelatedDataSets | None = None
+
+    def chosen(self, number: int | None, path: str) -> Draft:
+        """Return the fold that a path asks for by its number, all of them by none."""
+        if self.related is None or number is None:
+            return super().chosen(number, path)
+        if number > len(self.parts):
+            raise Unsupported(f"{path}: there are {len(self.parts)} models of folds, no number {number}")
+        return self.parts[number - 1]
 
     @property
     def agreed(self) -> bool:
@@ -443,9 +479,19 @@ class SeveralDraft(Draft):
         """Return the models of all parts over the binder's domain."""
         return tuple(
             replace(model, name=f"{i + 1}: {model.name}")
+            if self.related is None
+            else self._of_fit(model, f"fit {i + 1}", i == 0)
             for i, part in enumerate(self.parts)
             for model in part.bound(Binder(part, binder.domain))
         )
+
+    def _of_fit(self, model: AnyModel, name: str, first: bool) -> AnyModel:
+        """Return a model of a fold, which says what is assumed of all instead of that it is about some rows."""
+        origin = model.origin or self.origin
+        notes = tuple(note for note in origin.notes if not note.startswith(SUBSET))
+        said = (f"the {len(self.parts)} models of the file {ASSUMED}",) if first else ()
+        origin = replace(origin, notes=(*said, *notes))
+        return replace(model, name=f"{name}: {model.name}", dataset=name, origin=origin)
 
 
 def _several(thing: Thing, form: str, inner: Inner) -> Draft:
@@ -460,6 +506,8 @@ def _several(thing: Thing, form: str, inner: Inner) -> Draft:
     for i, member in enumerate(members):
         try:
             draft = _decoded_draft(inner(member, form), classes, f"estimators_[{i}]")
+            if _is_folds(draft):
+                raise Unsupported("its models are on folds")
         except Unsupported:  # carries no counts, or those of a part of the rows: the others do not depend on it
             left_out.append(member.class_name if isinstance(member, Thing) else str(member)[:40])
             if isinstance(member, Thing) and any(map(member.has, TREES)):
@@ -483,8 +531,8 @@ def _several(thing: Thing, form: str, inner: Inner) -> Draft:
     return _joined_drafts(parts, replace(first, reader_notes=tuple(notes)))
 
 
-def _joined_drafts(parts: Sequence[Draft], like: Draft) -> Draft:
-    """Return several drafts as one."""
+def _joined_drafts(parts: Sequence[Draft], like: Draft, related: RelatedDataSets | None = None) -> Draft:
+    """Return several drafts as one; `related`: the data sets that they are of, where these are several."""
     hints: dict[str, AnyAttribute] = {}
     for part in parts:
         hints |= {name: hint for name, hint in part.hints.items() if name not in hints}
@@ -494,12 +542,12 @@ def _joined_drafts(parts: Sequence[Draft], like: Draft) -> Draft:
     carried |= {
         "origin": replace(parts[0].origin, counts=tuple(kinds), notes=tuple(notes)),
         "models": tuple(m for p in parts for m in p.models),
-        "rows": _agreed_rows([p.rows for p in parts if p.rows is not None]),
+        "rows": None if related is not None else _agreed_rows([p.rows for p in parts if p.rows is not None]),
         "hints": hints,
         "named": all(p.named for p in parts),
         "reader_notes": tuple(dict.fromkeys((*like.reader_notes, *(s for p in parts for s in p.reader_notes)))),
     }
-    found = SeveralDraft(**carried, parts=tuple(parts))
+    found = SeveralDraft(**carried, parts=tuple(parts), related=related)
     if found.agreed:
         return found
     features = tuple(replace(f, name=f"{i}: {f.name}") for i, p in enumerate(parts) for f in p.features)
@@ -521,7 +569,7 @@ def _decoded_draft(draft: Draft, classes: tuple[Value, ...] | None, place: str) 
     if classes is None or draft.classes is None:
         return draft
     if isinstance(draft, SeveralDraft):
-        return _joined_drafts([_decoded_draft(p, classes, place) for p in draft.parts], draft)
+        return _joined_drafts([_decoded_draft(p, classes, place) for p in draft.parts], draft, draft.related)
     if not all(isinstance(c, int) and 0 <= c < len(classes) for c in draft.classes):
         raise ReleaseError("has classes that are not numbers of the classes of the vote", place=f"{place}.classes_")
     found = tuple(classes[int(c)] for c in draft.classes)
