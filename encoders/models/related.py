@@ -383,6 +383,7 @@ def _determined(stated: Sequence[StatedNumber], types: int) -> dict[int, int]:
     rows = [
         [Fraction(one.types >> t & 1) for t in range(types)] + [Fraction(one.rows.low)]
         for one in dict.fromkeys(replace(o, source="", dataset="") for o in stated if o.rows.exact)
+        if one.types or one.rows.low
     ]
     solved = list[list[Fraction]]()
     for t in range(types):
