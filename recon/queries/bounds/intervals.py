@@ -2,6 +2,8 @@
 
 What is published of such a cell is not a count: the smallest of 1..9 is not "1 row". What other figures leave of it is
 its feasible interval, and where that is one number the suppression has failed: the cell is recovered.
+Of releases that are tables of counts and nothing else their cells are the unknowns (`solvers.suppression`): the row
+space of all attributes may be too large to look at.
 
 Source: Hundepool et al., "Statistical Disclosure Control", Wiley 2012 (auditing of suppressed tables: the feasibility
 interval of every primary cell; Fischetti and Salazar, Management Science 47, 2001).
@@ -31,6 +33,8 @@ from solvers.kernel.leaf_values.blocks import KIND, TOTALS
 from solvers.statements.questions.answers import DecideAnswer, ExtremeAnswer
 from solvers.statements.questions.query import Decide, Extreme
 from solvers.statements.release import UNBOUNDED
+from solvers.suppression.intervals import cell_intervals
+from solvers.suppression.linked_cells import LinkedCells, tables_of
 
 MAX_CELLS = 10_000  # that are asked about
 
@@ -131,6 +135,49 @@ def _feasible_interval(low: int | None, high: int | None, ends: tuple[int, int, 
 
 def _ranges(release: EncodedRelease, conditions: Sequence[Condition], limits: Limits) -> list[tuple[int, int, bool]]:
     """Return (least, most, tight) rows that meet each condition, over all worlds."""
+    outer = _within_tables(release, conditions, limits)
+    if outer is not None and all(tight for _, _, tight in outer):
+        return outer
+    found = _by_worlds(release, conditions, limits)
+    if outer is None:
+        return found
+    both = zip(outer, found, strict=True)
+    return [(max(a, c), min(b, d), p or q or max(a, c) == min(b, d)) for (a, b, p), (c, d, q) in both]
+
+
+def _within_tables(
+    release: EncodedRelease, conditions: Sequence[Condition], limits: Limits
+) -> list[tuple[int, int, bool]] | None:
+    """Return (least, most, tight) rows of each condition by the cells of linked tables; None where it is other things.
+
+    Tight where a data set reaches both ends. Raises `ContradictionError` where the tables add up to nothing.
+    """
+    cells = interval_tables(release)
+    boxes = [release.cut.box(release.domain.resolve(one)) for one in conditions]
+    places = [] if cells is None else [cells.place.get(box) for box in boxes]
+    if cells is None or None in places:
+        return None
+    asked = np.array(places, dtype=np.int64)
+    limits.report(f"suppressed and interval cells: {len(asked):,} cells of linked tables")
+    found = cell_intervals(cells, asked, limits)
+    if not found.possible:
+        return None  # the statements contradict each other: whoever counts says which
+    ends = zip(found.low[asked].tolist(), found.high[asked].tolist(), found.tight[asked].tolist(), strict=True)
+    return [(low, high, (tight and cells.exact) or low == high) for low, high, tight in ends]
+
+
+def interval_tables(release: EncodedRelease) -> LinkedCells | None:
+    """Return the cells of a release that is tables of exact counts and nothing else; None of any other."""
+    if release.noisy:
+        return None
+    try:
+        return tables_of(release.statements)
+    except Unsupported:
+        return None
+
+
+def _by_worlds(release: EncodedRelease, conditions: Sequence[Condition], limits: Limits) -> list[tuple[int, int, bool]]:
+    """Return (least, most, tight) rows that meet each condition, by cells of the row space."""
     rows = release.rows.high or 0
     selections = select_conditions(release, list(conditions))
     try:

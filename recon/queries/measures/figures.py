@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -251,6 +251,14 @@ def empty(release: EncodedRelease, convention: Convention, answer: CountAnswer) 
     rows = release.rows.low if release.rows.exact else None
     nothing = (None,) * 10
     return Measures(convention, answer.status, rows, *nothing, _nowhere, answer, release.assumptions)
+
+
+def uncounted(release: EncodedRelease, convention: Convention, why: str) -> Measures:
+    """Return the measures of a release whose data sets are not counted, for a reason: trivial bounds on how many."""
+    space, rows = release.statements.domain, release.rows.high
+    most = math.inf if rows is None else rows * math.log2(space.size)
+    answer = CountAnswer("bounds", convention=convention, bounds=(-math.inf, most), trail=(why,))
+    return replace(empty(release, convention, answer), exposures=lambda: exposure_frame([]))
 
 
 def _nowhere() -> pd.DataFrame:

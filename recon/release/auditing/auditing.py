@@ -10,6 +10,7 @@ The true rows beside what leaf values determine: how many known rows are true, a
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,7 +26,7 @@ from recon.learner_rule.figures import rule_lines
 from recon.learner_rule.verdicts import certify
 from recon.queries.answers.counting import convention_of, count
 from recon.queries.bounds.disclosure import disclosed_values, numeric_target, tells
-from recon.queries.bounds.intervals import IntervalCells, interval_cells
+from recon.queries.bounds.intervals import IntervalCells, interval_cells, interval_tables
 from recon.queries.certificates.certificate_format import Json
 from recon.queries.certificates.issuing import all_of_it, contradiction_certificate
 from recon.queries.leaf_values.determined import Determined, determined
@@ -34,7 +35,7 @@ from recon.queries.located.against_truth import compared
 from recon.queries.located.placed_rows import PlacedRows
 from recon.queries.located.positions import no_positions_reason, position_results
 from recon.queries.measures.attribute_bits import attribute_bits, forced_groups
-from recon.queries.measures.figures import Measures, empty
+from recon.queries.measures.figures import Measures, empty, uncounted
 from recon.queries.measures.measures import measure
 from recon.queries.measures.sweeping import exact_counts, removed_per_row
 from recon.queries.measures.system import groups_left_out
@@ -382,6 +383,7 @@ def _people_line(people: dict[str, int]) -> str:
     return f"{line}; {' and '.join(more)} as without it" if more else line
 
 
+WIDEST = 4 << 30  # combinations of all attributes, times figures: of tables beyond, data sets are not counted
 LARGE = 1.0  # seconds: where the measures take longer, the questions behind them are spread at once
 
 
@@ -420,6 +422,11 @@ def run_audit(release: EncodedRelease, beside: AuditInputs, limits: Limits) -> A
     begun = time.monotonic()
     stored = stored_outright(release, limits)  # first: the surest of all, and quick
     release = strengthened_release(release, limits)
+    if (why := _too_wide(release)) is not None:
+        none = uncounted(release, convention_of(release, beside.convention), why)
+        asked = AuditContext(PicklableRelease.of(release), None, None, beside.seed)
+        groups, cells = group_disclosure_of(asked, None, limits), interval_cells(release, limits)
+        return AuditFindings(release, none, groups, stored=stored, intervals=cells)
     rows = by_position(release, limits)
     opens = _opening_columns(release, rows, beside, limits)  # before worlds, which take whatever time is left
     # Single values are distinguished by position there; to count worlds of any numbers has nothing to add.
@@ -455,6 +462,19 @@ def run_audit(release: EncodedRelease, beside: AuditInputs, limits: Limits) -> A
         return found
     found = replace(found, together=judged_together(release, beside.thresholds, limits))
     return _with_persons(found, beside, limits)
+
+
+def _too_wide(release: EncodedRelease) -> str | None:
+    """Return why data sets are not counted of tables whose attributes together have too many combinations, else None.
+
+    Their hidden cells are asked about all the same: for these the cells that the tables have are enough.
+    """
+    statements = release.statements
+    named = set().union(*(one.mentioned for block in statements.loose.values() for one in block))
+    combinations = math.prod(len(statements.domain.attributes[k].sizes) for k in named)
+    if combinations * sum(map(len, statements.loose.values())) <= WIDEST or interval_tables(release) is None:
+        return None
+    return f"the tables' attributes have {combinations:,} combinations together: data sets are not counted"
 
 
 def _opening_columns(

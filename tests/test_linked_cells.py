@@ -1,0 +1,126 @@
+"""Hidden cells of linked tables: their intervals against brute force, and what follows from the cells alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from linked_oracle import case
+
+from solvers.foundation.errors import Unsupported
+from solvers.foundation.limits import Limits
+from solvers.statements.boxes import Attribute, Box, RowSpace
+from solvers.suppression import linked_cells as module
+from solvers.suppression.intervals import cell_intervals
+from solvers.suppression.linked_cells import linked_cells
+
+
+def box_of(cell):
+    return Box(tuple((k, sum(1 << v for v in group)) for k, group in sorted(cell.items())))
+
+
+def space_of(sizes):
+    return RowSpace(tuple(Attribute(f"a{k}", (1,) * n) for k, n in enumerate(sizes)))
+
+
+def cells_of(sizes, cells, bounds, n):
+    full = space_of(sizes)
+    counts = {}
+    for cell, ends in zip(cells, bounds, strict=True):
+        named = Box(tuple((k, m) for k, m in box_of(cell).literals if m != full.attributes[k].full))
+        low, high = counts.get(named, (0, n))
+        counts[named] = max(low, ends[0]), min(high, ends[1])
+    counts[Box()] = (n, n)
+    found = linked_cells(full, counts)
+    places = [
+        found.place[Box(tuple((k, m) for k, m in box_of(c).literals if m != full.attributes[k].full))] for c in cells
+    ]
+    return found, places
+
+
+def check(seed):
+    """Hold one case against brute force; return whether its tables form no circle."""
+    sizes, _, cells, counts, bounds, truth, n = case(seed)
+    found, places = cells_of(sizes, cells, bounds, n)
+    ends = cell_intervals(found, np.array(places), Limits())
+    assert ends.possible
+    assert ends.tight[places].all()
+    for place, count, (low, high) in zip(places, counts, truth, strict=True):
+        here = int(ends.low[place]), int(ends.high[place])
+        assert here[0] <= low <= count <= high <= here[1], seed
+        assert here == (low, high) or not found.exact, seed
+    return found.exact
+
+
+@pytest.mark.sampled(8)
+@pytest.mark.parametrize("seed", range(60))
+def test_intervals_are_those_of_all_data_sets(seed):
+    check(seed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(1_000, 3_000, 100))
+def test_intervals_of_two_thousand_tables(first):
+    assert sum(check(seed) for seed in range(first, first + 100)) > 50
+
+
+def test_tables_in_a_circle_are_not_called_exact():
+    sizes = (2, 2, 2)
+    circle = [{0: {0}, 1: {0}}, {1: {0}, 2: {0}}, {0: {0}, 2: {0}}]
+    assert not cells_of(sizes, circle, [(1, 1)] * 3, 3)[0].exact
+    assert cells_of(sizes, circle[:2], [(1, 1)] * 2, 3)[0].exact
+    star = [{0: {0}, k: {0}} for k in (1, 2, 3)]
+    assert cells_of((2, 2, 2, 2), star, [(1, 1)] * 3, 3)[0].exact
+
+
+def test_groups_that_cut_each_other_are_linked_by_what_both_tell_apart():
+    """One table knows 0-1 of four values, the other 0-2: people of value 2 are in their difference."""
+    cells = [{0: {0, 1}, 1: {0}}, {0: {0, 1, 2}, 2: {0}}, {0: {0, 1}}, {0: {0, 1, 2}}]
+    found, places = cells_of((4, 2, 2), cells, [(1, 1), (0, 3), (2, 2), (2, 3)], 3)
+    assert found.exact
+    assert Box(((0, 4),)) in found.place
+    ends = cell_intervals(found, np.arange(len(found)), Limits())
+    assert (ends.low[found.place[Box(((0, 4),))]], ends.high[found.place[Box(((0, 4),))]]) == (0, 1)
+    assert ends.tight[places].all()
+
+
+def test_half_corners_are_decided_in_whole_numbers():
+    """Three tables in a circle whose linear program ends at halves: a whole number of people has none."""
+    pairs = [(0, 1), (1, 2), (0, 2)]
+    cells = [{}, *({a: {i}, b: {j}} for a, b in pairs for i in (0, 1) for j in (0, 1))]
+    found, places = cells_of((2, 2, 2), cells, [(3, 3)] + [(0, 3)] * 12, 3)
+    ends = cell_intervals(found, np.array(places), Limits())
+    assert ends.tight.all() or ends.searches
+
+
+def test_impossible_combinations_have_nobody():
+    space = space_of((2, 4))
+    districts = {Box(((1, 1 << d),)): (1, 1) for d in range(4)}
+    cells = {Box(((0, 1 << r), (1, 1 << d))): (0, 4) for r in range(2) for d in range(4)}
+    nobody = [Box(((0, 1), (1, 12))), Box(((0, 2), (1, 3)))]
+    found = linked_cells(space, {Box(): (4, 4), **districts, **cells}, nobody)
+    ends = cell_intervals(found, np.arange(len(found)), Limits())
+    assert found.exact
+    assert ends.low[found.place[Box(((0, 1),))]] == 2 == ends.high[found.place[Box(((0, 1),))]]
+    half = linked_cells(space, {Box(): (4, 4), Box(((0, 1), (1, 3))): (0, 2)}, [Box(((0, 1), (1, 1)))])
+    assert not half.exact, "nobody is in half of a cell"
+
+
+def test_what_cannot_be_is_said():
+    found, _ = cells_of((2, 2), [{0: {0}}, {0: {1}}], [(1, 1), (1, 1)], 3)
+    assert not cell_intervals(found, np.arange(len(found)), Limits()).possible
+    odd = [{}, *({0: {i}, 1: {j}} for i in (0, 1) for j in (0, 1))]
+    assert cell_intervals(cells_of((2, 2), odd, [(2, 2)] + [(0, 1)] * 4, 2)[0], np.arange(3), Limits()).possible
+
+
+def test_too_many_cells_are_refused(monkeypatch):
+    monkeypatch.setattr(module, "MAX_CELLS", 5)
+    with pytest.raises(Unsupported, match="more than 5 cells"):
+        cells_of((3, 3), [{0: {0}, 1: {0}}], [(1, 1)], 3)
+
+
+def test_limits_leave_proved_bounds():
+    sizes, _, cells, counts, bounds, _, n = case(3)
+    found, places = cells_of(sizes, cells, bounds, n)
+    none = Limits(work=0.0)
+    ends = cell_intervals(found, np.array(places), none)
+    assert all(ends.low[p] <= c <= ends.high[p] for p, c in zip(places, counts, strict=True))
