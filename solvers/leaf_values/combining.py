@@ -21,6 +21,8 @@ UNIT = 2.0**-53
 TINY = 1e-290  # what underflow may take off
 RESOLVED = 1.0  # rows: directions known no better than this are taken as unknown
 FLOOR = 2.0**-52
+BLOCK, SPARE = 64, 8  # columns that are taken at a time, at most; rows that a sketch of so many has more
+CHUNK = 1 << 22  # numbers in a matrix that is made and left again
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,51 +108,103 @@ class Decomposition:
     """Q R of scaled statements (m, n) with weights for combinations of them: no Q is formed. `scaled` is overwritten.
 
     `variable[i]` has `noise[i]` rows of standard error; directions that are not resolved move it by `loose[i]` rows.
+    Columns change places where some are not resolved: at once where n > m, else in what a first step leaves, n rows.
     """
 
     def __init__(self, scaled: Floats, reach: Floats) -> None:
-        from scipy.linalg import qr, solve_triangular
+        from scipy.linalg import lapack, solve_triangular
 
-        self.shape = scaled.shape
-        self.raw, r = qr(scaled, mode="raw", overwrite_a=True, check_finite=False)
-        self.q2: Floats | None = None
-        self.variable: NDArray[Any] = np.arange(scaled.shape[1])
-        rank = min(r.shape)
-        if r.shape[0] < r.shape[1] or not np.abs(np.diag(r)).min(initial=np.inf) > RESOLVED:
-            q2, r, self.variable = qr(r, mode="economic", pivoting=True, check_finite=False)
-            rank = int((np.abs(np.diag(r)) > RESOLVED).sum())
-            self.q2 = np.asarray(q2[:, :rank], dtype=np.float64)
-        self.inverse = solve_triangular(r[:rank, :rank], np.eye(rank), check_finite=False)
-        self.loose = np.abs(self.inverse @ r[:rank, rank:]) @ reach[self.variable[rank:]]
-        self.noise = np.sqrt((self.inverse**2).sum(axis=1))
+        m, n = scaled.shape
+        self.statements, self.variable, self.rank = m, np.arange(n), n
+        self.factors: list[tuple[int, Floats, Floats]] = []  # of Q: from which row on, reflections below the diagonal
+        r = scaled
+        if n <= m:
+            raw, tau, _, _ = lapack.dgeqrf(scaled, lwork=BLOCK * max(1, n), overwrite_a=True)
+            self.factors.append((0, raw, tau))
+            r = raw[:n]
+        if n > m or not np.abs(np.diag(r)).min(initial=np.inf) > RESOLVED:
+            r = scaled if n > m else np.asarray(np.triu(r), order="F")
+            self.resolve(r)
+        rank, step = self.rank, max(1, CHUNK // max(1, self.rank))
+        self.inverse = solve_triangular(r[:rank, :rank], np.eye(rank, order="F"), overwrite_b=True, check_finite=False)
+        self.loose = np.zeros(rank)
+        for j in range(rank, n, step):
+            moved = self.inverse @ r[:rank, j : j + step]
+            self.loose += np.abs(moved, out=moved) @ reach[self.variable[j : j + step]]
+        self.noise = np.sqrt(np.einsum("ij,ij->i", self.inverse, self.inverse))
         self.variable = self.variable[:rank]
 
-    def times(self, columns: Floats, transposed: bool = False) -> Floats:
-        """Return Q (or its transpose) times columns (m, k)."""
-        from scipy.linalg.lapack import dormqr
+    def resolve(self, r: Floats) -> None:
+        """Bring columns of r (m, n) forward, some at a time, until what is left of the others is not resolved.
 
-        tau = self.raw[1]
-        a = self.raw[0][:, : len(tau)]
-        trans = "T" if transposed else "N"
-        _, work, _ = dormqr("L", trans, a, tau, columns, -1)
-        out, _, _ = dormqr("L", trans, a, tau, columns, int(work[0]))
-        return np.asarray(out)
+        Which come next is chosen in a random sketch of what is left. Source: Duersch, Gu, "Randomized QR with column
+        pivoting", SIAM Journal on Scientific Computing 39, 2017. Cost: m n times the rank.
+        """
+        from scipy.linalg import lapack
+
+        m, n = r.shape
+        dice, k = np.random.default_rng(0), 0
+        while k < min(m, n):
+            sketch = np.asarray(dice.standard_normal((min(m - k, BLOCK + SPARE), m - k)) @ r[k:, k:], order="F")
+            some = min(BLOCK, m - k, n - k)
+            chosen = lapack.dgeqp3(sketch, lwork=(BLOCK + 3) * (n + 1), overwrite_a=True)[1][:some] - 1
+            self.exchange(r, k, k + chosen)
+            panel, place, tau, _, _ = lapack.dgeqp3(np.asarray(r[k:, k : k + some], order="F"))
+            part = slice(k, k + some)
+            r[:k, part], self.variable[part] = r[:k, part][:, place - 1], self.variable[part][place - 1]
+            r[k:, part] = np.triu(panel)
+            self.factors.append((k, panel[:, : len(tau)], tau))
+            for j in range(k + some, n, step := max(1, CHUNK // m)):
+                r[k:, j : j + step] = _reflected(panel[:, : len(tau)], tau, r[k:, j : j + step], True)
+            resolved = int((np.abs(np.diag(panel)) > RESOLVED).sum())
+            k += resolved
+            if not resolved:
+                break
+        self.rank = k
+
+    def exchange(self, r: Floats, k: int, chosen: NDArray[np.int64]) -> None:
+        """Let the chosen columns of r change places with those from k on."""
+        ahead = np.arange(k, k + len(chosen))
+        out, into = np.setdiff1d(ahead, chosen), np.setdiff1d(chosen, ahead)
+        both, other = np.concatenate([out, into]), np.concatenate([into, out])
+        r[:, both], self.variable[both] = r[:, other], self.variable[other]
+
+    def times(self, columns: Floats, transposed: bool = False) -> Floats:
+        """Return Q (or its transpose) times columns (m, k), which are overwritten."""
+        for k, raw, tau in self.factors if transposed else self.factors[::-1]:
+            part = slice(k, k + len(raw))
+            columns[part] = _reflected(raw, tau, columns[part], transposed)
+        return columns
 
     def solved(self, offset: Floats) -> tuple[Floats, Floats]:
         """Return the least-squares values of the variables, and the residual."""
-        turned = self.times(offset[:, None], transposed=True)
-        n = min(self.shape)
-        top = turned[:n, 0].copy()
-        projected = top if self.q2 is None else self.q2.T @ top
-        turned[:n, 0] = 0.0 if self.q2 is None else top - self.q2 @ projected
-        return self.inverse @ projected, self.times(turned)[:, 0]
+        turned = self.times(offset[:, None].copy(), transposed=True)
+        values = self.inverse @ turned[: self.rank, 0]
+        turned[: self.rank] = 0.0
+        return values, self.times(turned)[:, 0]
 
     def weights(self, which: NDArray[np.int64]) -> Floats:
         """Return (which, m): the weights whose combinations are these variables."""
-        inside = self.inverse[which] if self.q2 is None else self.inverse[which] @ self.q2.T
-        columns = np.zeros((self.shape[0], len(which)), order="F")
-        columns[: inside.shape[1]] = inside.T
+        columns = np.zeros((self.statements, len(which)), order="F")
+        columns[: self.rank] = self.inverse[which].T
         return self.times(columns).T
+
+
+def _reflected(raw: Floats, tau: Floats, columns: Floats, transposed: bool) -> Floats:
+    """Return a factor of Q, reflections as LAPACK gives them, or its transpose, times columns."""
+    from scipy.linalg.lapack import dormqr
+
+    out, _, _ = dormqr("L", "T" if transposed else "N", raw, tau, columns, BLOCK * max(1, columns.shape[1]))
+    return np.asarray(out)
+
+
+def decomposition_numbers(statements: int, numbers: int) -> int:
+    """Return how many doubles a `Decomposition` holds at most: itself with panels, what is turned of it, its inverse.
+
+    Panels and the inverse have as many columns as are resolved.
+    """
+    least = min(statements, numbers)
+    return statements * numbers + (3 * least**2 if numbers <= statements else 2 * least**2)
 
 
 def scale(given: IntegerStatements) -> tuple[NDArray[np.int64], Floats]:

@@ -20,10 +20,12 @@ from solvers.foundation.limits import Limits
 from solvers.foundation.native.threads import one_thread
 from solvers.leaf_values.cells import AssumptionError, Batch, CellLevel, add_facts, behind, compact, flat
 from solvers.leaf_values.combining import (
+    CHUNK,
     Decomposition,
     IntegerStatements,
     centred_on,
     decomposed,
+    decomposition_numbers,
     implied,
     moved_intervals,
     scale,
@@ -31,9 +33,8 @@ from solvers.leaf_values.combining import (
 
 Floats = NDArray[np.float64]
 NEAR = 0.5  # rows: estimated errors of candidates
-CHUNK = 1 << 22  # numbers in a matrix of weights
 HELD = 1 << 23  # weights of one step that are held
-SPEED, COPIES = 2e10, 1.5  # operations in a second, matrices held at a time
+SPEED, PART = 2e10, 0.75  # operations in a second, of the memory: cells, facts and weights take the rest
 GRID = 60  # binary digits of weights behind the point
 ROUNDS = 20
 
@@ -296,7 +297,7 @@ def _determine(level: CellLevel, step: PeelingStep, limits: Limits) -> bool:
         near_by = np.clip(np.rint(at), given.lower, given.upper).astype(np.int64)
         near = centred_on(given, near_by)
         changed = False
-        piece = max(1, CHUNK // len(given.low))
+        piece = max(1, CHUNK // max(given.middle.shape))
         again = Again(step, used, half) if len(good) * len(given.low) > HELD else None
         for i in range(0, len(good), piece):
             if limits.expired():
@@ -310,12 +311,13 @@ def _determine(level: CellLevel, step: PeelingStep, limits: Limits) -> bool:
 
 def _work_of(statements: int, numbers: int) -> float:
     """Return the work of a decomposition and its weights."""
-    return 5.0 * statements * numbers**2 / SPEED
+    return 5.0 * statements * numbers * min(statements, numbers) / SPEED
 
 
 def affordable(statements: int, numbers: int, limits: Limits) -> bool:
     """Return whether memory and time are enough for a decomposition and its weights."""
-    return statements * numbers * COPIES * 8 < limits.memory and limits.affords(_work_of(statements, numbers))
+    fits = 8 * decomposition_numbers(statements, numbers) < PART * limits.memory
+    return fits and limits.affords(_work_of(statements, numbers))
 
 
 def _grid_weights(weights: Floats) -> Floats:
