@@ -245,7 +245,7 @@ OPENING = {  # modules that may open what they are given: the one place, what re
     "recon/io/console/output.py", "recon/cli/releasing/remedy.py", "recon/cli/output/printing.py",
     "recon/readers/inspection/ledger/attributes.py", "recon/readers/inspection/ledger/forms.py",
     "recon/readers/inspection/documents/pmml_findings.py", "recon/release/policies/rules.py",
-    "recon/experiments/running.py", "recon/experiments/declaration.py",
+    "recon/experiments/running.py", "recon/experiments/declaration.py", "recon/readers/formats/tables/dialects.py",
 }  # fmt: skip
 
 

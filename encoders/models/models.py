@@ -76,7 +76,7 @@ class Provenance:
     commonest; `noisy`: counts with noise. `notes` are assumptions that every answer carries. `single`: the model
     compares values as 32-bit numbers; for the words only in which its thresholds are said. `learner`: who chose the
     model, and with which settings, where that is known. `unused`: what the file publishes and no statement carries;
-    `columns`: what it publishes of single columns.
+    `columns`: what it publishes of single columns. `understood`: of a table, how it was read, a line per thing.
     `format` is "" for what a release file of ours says itself.
     """
 
@@ -87,6 +87,7 @@ class Provenance:
     learner: Learner | None = None
     unused: tuple[UnusedPublication, ...] = field(default=(), compare=False)
     columns: tuple[ColumnFigures, ...] = field(default=(), compare=False)
+    understood: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

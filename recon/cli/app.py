@@ -25,6 +25,7 @@ from recon.cli.output.printing import (
     extreme_world,
     leave_at_once,
     show,
+    show_counted_tables,
     show_emptiness,
     show_verdicts,
     stored_certificates,
@@ -139,6 +140,9 @@ app = GuardedTyper(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+app.show_tables = show_counted_tables
 
 
 @app.callback()

@@ -12,6 +12,7 @@ EXTRAS = {  # packages that recon loads on use, and the extra that installs each
     "networkx": "solvers",
     "sklearn": "sklearn",
     "pyarrow": "parquet",
+    "openpyxl": "sheets",
     "matplotlib": "plots",
     "distributed": "dask",
 }

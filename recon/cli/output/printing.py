@@ -19,7 +19,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -63,6 +63,19 @@ def with_tables(command: Callable[..., None]) -> Callable[..., None]:
         command(**given)
 
     return answering
+
+
+def show_counted_tables(files: Sequence[str]) -> None:
+    """Print how each file that is a table of counts is understood; `Unsupported` where one is something else."""
+    from recon.io.console.output import print_lines
+    from recon.readers.loading.loading import read_file
+    from solvers.foundation.errors import Unsupported
+
+    for file in files:
+        lines = read_file(file).understood
+        if not lines:
+            raise Unsupported(f"{file}: is not a table of counts: --show-table says how those are understood")
+        print_lines(f"{file}: as it is understood", *(f"  {line}" for line in lines))
 
 
 def _open_tables(files: list[str]) -> Tables | None:

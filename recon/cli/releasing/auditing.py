@@ -64,7 +64,7 @@ def audit(
     show_rows: ShowRows = False, remedies: Remedies = False, truth: Truth = None, population: Population = None,
     digits: Digits = 10_000, out: ReportOut = None, without_noise: WithoutNoise = None,
 ) -> None:  # fmt: skip
-    """Report what a release gives away, what would help, and whether it may be released under a policy."""
+    """Report what a release gives away, what would help, and whether a policy lets it go."""
     from recon.readers.frames.naming import table_like
     from recon.readers.loading.loading import is_table
     from recon.readers.loading.settled import strengthened_release

@@ -16,7 +16,9 @@ from typing import Annotated, Any, TypeVar
 import typer
 from typer.core import TyperCommand
 
+from recon.io.files.table_options import TableOptions, table_read_as
 from recon.io.files.tables import RAW
+from solvers.foundation.errors import ReleaseError
 
 T = TypeVar("T", bound=Callable[..., None])
 OUTPUTS = ("out", "strip", "certificates", "ledger", "sarif", "junit")  # parameters that name what a command writes
@@ -29,6 +31,9 @@ PANELS = {
     ),
     "Policy": ("policy", "register", "remedies", "strict"),
     "People": ("profiles", "of_rows", "data", "label", "protected", "show_rows", "truth", "population"),
+    "Tables of counts": (
+        "show_table", "sheet", "count_column", "suppressed", "totals", "total_label", "rounding",
+    ),
     "Limits": ("time", "seconds", "memory", "max_cells", "confidence", "workers", "dask", "counter"),
     "Output": (
         "out", "certificates", "sarif", "junit", "digits", "limit", "views", "json", "quiet", "log_json", "help",
@@ -40,17 +45,62 @@ METAVARS = {
     "register": "FOLDER", "certificates": "FOLDER", "label": "COLUMN", "protected": "COLUMN", "rows": "N", "seed": "N",
     "removed": "K", "added": "K", "digits": "N", "limit": "N", "workers": "N", "max_cells": "N", "memory": "SIZE",
     "dask": "ADDRESS",
-    "convention": "NAME", "learner": "RULE", "confidence": "SHARE", "counter": "NAME",
+    "sheet": "NAME", "count_column": "COLUMN", "suppressed": "RANGE", "totals": "WHICH",
+    "total_label": "LABEL", "rounding": "N", "convention": "NAME",
+    "learner": "RULE", "confidence": "SHARE", "counter": "NAME",
 }  # fmt: skip
 KINDS = {"list[str]": "", "str": " TEXT", "int range": " N", "int": " N", "float range": " NUMBER", "float": " NUMBER"}
 MAP = ".map.json"  # what `export` writes beside its file
 Raw = Annotated[
     bool, typer.Option("--raw", help="CSV cells as they are: no apostrophe is put before =1+2, none taken off.")
 ]
+RELEASES = ("files", "file", "before", "add")  # parameters that name released files, which may be tables of counts
+TABLE = {  # what may be said of a table, by parameter: its type, and its default
+    "show_table": (
+        Annotated[bool, typer.Option("--show-table", help="Print tables as they are understood.")], False,
+    ),
+    "sheet": (Annotated[str | None, typer.Option("--sheet", help="The sheet of a spreadsheet, or its number.")], None),
+    "count_column": (
+        Annotated[
+            list[str] | None,
+            typer.Option("--count-column", help="The column of the counts (may be repeated)."),
+        ],
+        None,
+    ),
+    "suppressed": (
+        Annotated[
+            list[str] | None,
+            typer.Option("--suppressed", help="What hidden cells hide: 1..4, or x=1..9, -=0."),
+        ],
+        None,
+    ),
+    "totals": (
+        Annotated[
+            str | None, typer.Option("--totals", help="shown: totals leave hidden cells out; all: they do not.")
+        ],
+        None,
+    ),
+    "total_label": (
+        Annotated[
+            list[str] | None,
+            typer.Option("--total-label", help="A label that stands for all; none: no other does."),
+        ],
+        None,
+    ),
+    "rounding": (
+        Annotated[str | None, typer.Option("--rounding", help="Counts are rounded to multiples of N; 1: not rounded.")],
+        None,
+    ),
+}  # fmt: skip
 
 
 class GuardedTyper(typer.Typer):
-    """A Typer application whose commands are all guarded."""
+    """A Typer application whose commands are all guarded.
+
+    `show_tables` prints how the tables among files are understood: what --show-table asks for.
+    """
+
+    show_tables: Callable[[Sequence[str]], None] | None = None
 
     def command(self, *args: Any, **options: Any) -> Callable[[T], T]:
         """Return the decorator that registers a command, as Typer's does; the function itself stays as it is."""
@@ -58,7 +108,7 @@ class GuardedTyper(typer.Typer):
         register = super().command(*args, cls=OnceCommand, **options)
 
         def decorate(run: T) -> T:
-            register(_guarded_command(run))
+            register(_guarded_command(run, self))
             return run
 
         return decorate
@@ -125,26 +175,49 @@ def _refuse_option_or_file(args: Sequence[str]) -> None:
             )
 
 
-def _guarded_command(run: Callable[..., None]) -> Callable[..., None]:
-    """Return a command that refuses to write over what it reads before any work; with --raw if tables pass through."""
+def _guarded_command(run: Callable[..., None], app: GuardedTyper) -> Callable[..., None]:
+    """Return a command that refuses to write over what it reads before any work.
+
+    With --raw if tables of people pass through, and with what may be said of tables of counts if it reads releases.
+    """
     signature = inspect.signature(run, eval_str=True)
     tables = any(name in signature.parameters for name in ("domain", "data", "profiles", "truth"))
+    released = [name for name in RELEASES if name in signature.parameters] if app.show_tables is not None else []
 
     @functools.wraps(run)
     def guarded(**given: Any) -> None:
         kept = RAW.set(bool(given.pop("raw", False)))
+        said = {name: given.pop(name) for name in TABLE if name in given} if released else {}
+        show = said.pop("show_table", False)
         try:
             refuse_overwriting(given)
-            run(**given)
+            with table_read_as(_table_options(said)):
+                if show and app.show_tables is not None:
+                    files = [given[name] for name in (*released, "after") if given.get(name)]
+                    app.show_tables([one for some in files for one in (some if isinstance(some, list) else [some])])
+                    return
+                run(**given)
         finally:
             RAW.reset(kept)
 
     found = list(signature.parameters.values())
-    if tables and "raw" not in signature.parameters:
-        found.append(inspect.Parameter("raw", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Raw))
+    more = {"raw": (Raw, False)} if tables and "raw" not in signature.parameters else {}
+    for name, (kind, default) in (more | (TABLE if released else {})).items():
+        found.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind))
     guarded.__dict__["__signature__"] = signature.replace(parameters=found)
     guarded.__annotations__ = {one.name: one.annotation for one in found}
     return guarded
+
+
+def _table_options(said: Mapping[str, Any]) -> TableOptions | None:
+    """Return what the options say of tables, None where they say nothing; wrong usage where they say what is none."""
+    given = {name: value for name, value in said.items() if value}
+    if not given:
+        return None
+    try:
+        return TableOptions.said(**given)
+    except ReleaseError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 def refuse_overwriting(given: Mapping[str, Any]) -> None:

@@ -202,7 +202,7 @@ ReportOut = Annotated[
     str | None,
     typer.Option(
         "--out",
-        help="Write to this file (.html, .md, .json, .txt; .sarif, and .xml for JUnit, for pipelines).",
+        help="Write to this file (.html, .md, .json, .txt; for pipelines .sarif, .xml).",
         callback=written_as(".html", ".md", ".json", ".txt", ".sarif", ".xml"),
     ),
 ]
@@ -256,8 +256,8 @@ LearnerRule = Annotated[
     str,
     typer.Option(
         "--learner",
-        help="What the adversary knows of the learner: none, midpoints, greedy, optimal, or auto (what the file says); "
-        "with settings: greedy:criterion=gini,max_depth=5.",
+        help="What the adversary knows of the learner: none, midpoints, greedy, optimal, or auto (what the "
+        "file says); with settings: greedy:criterion=gini.",
         callback=_known_learner,
     ),
 ]

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from recon.io.files.opening import budget_within, current, read_text
+from recon.io.files.sheets import is_workbook, workbook_sheet
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.stored.objects.things import Thing
 from recon.readers.stored.rewriting import gunzip, open_stored
@@ -56,7 +57,6 @@ _BINARY = ("an XGBoost model in its old binary format", "covers of its nodes",
 _LEAVES = (
     "as a table of counts (CSV: leaf, label, count), of drawn or partly held out rows >=1 for a count, no line for 0"
 )
-_SHEET = ("a table, if it is one of counts", "save the sheet with the counts as CSV")
 _MODEL = "save the model itself (pickle, joblib, skops)"
 FOREIGN = (
     Foreign(*_BINARY, b"binf|bs64"),
@@ -74,8 +74,8 @@ FOREIGN = (
             "write it with KNIME's PMML Writer node: PMML is read", member=_ends_with("workflow.knime")),
     Foreign("a PyTorch file", "weights, no counts of rows",
             "nothing is counted in it; what else it stores recon does not say", member=_ends_with("/data.pkl")),
-    Foreign("an Excel workbook", *_SHEET, member=_ends_with("xl/workbook.xml")),
-    Foreign("an OpenDocument spreadsheet", *_SHEET, member=lambda name: name == "content.xml"),
+    Foreign("an old Office file (.xls, .doc)", "a table, if it is one of counts", "save the sheet as xlsx, ods or CSV",
+            rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"),
     Foreign("a NumPy archive (.npz)", "arrays, no model", _MODEL, member=_ends_with(".npy")),
     Foreign("a NumPy array (.npy)", "numbers, no model", _MODEL, rb"\x93NUMPY"),
     Foreign("an R workspace (.RData)", "any number of R objects",
@@ -202,6 +202,10 @@ def read_draft(data: bytes, memory: int) -> Draft | None:
 
 def _draft_of_bytes(data: bytes, memory: int) -> Draft | None:
     """Return what a file publishes; see `read_draft`."""
+    if is_workbook(data):
+        from recon.readers.formats.printed.count_table import draft_of_sheet
+
+        return draft_of_sheet(workbook_sheet(data))
     _refuse_foreign(data)
     if _JSON.match(data[:HEAD]) is None:
         content = _binary_draft(data, memory)

@@ -22,6 +22,7 @@ from encoders.encode.marginals import figures_of, marginals_of
 from encoders.models.models import AnyModel, Provenance, boosted_of
 from encoders.models.related import RelatedDataSets
 from recon.io.files.opening import MEMORY, budget_within, current, file_and_number
+from recon.io.files.table_options import TableOptions, table_options, table_read_as
 from recon.readers.formats.detection import draft_of_object, read_draft
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.drafts.drafts import OTHERS, SUBSET, Draft, with_classes, with_own_names
@@ -90,6 +91,7 @@ def load(
     from_forest: bool = False,
     rows: int | None = None,
     related: RelatedDataSets | None = None,
+    table: TableOptions | None = None,
 ) -> EncodedRelease:
     """Return the release in a file of any format that is read, told by its content; nothing in it is run.
 
@@ -101,9 +103,9 @@ def load(
     `recon.readers.loading.known_positions.with_known_columns`. `from_forest`: what scikit-learn's export_text printed
     is one tree of a bootstrap forest. `rows`: how many there are, for files of shares that do not say it (the declared
     number stays what the files say). `related`: the data sets that the files are of, in their order, where no file says
-    them (`recon.versions`). Raises `ReleaseError` for malformed files, naming
-    file, place and value, and for too large ones, `Unsupported` for models that are not read, `ContradictionError`
-    where no number of rows fits all of them, `Inconclusive` where the time is up.
+    them (`recon.versions`). `table`: what is said of tables of counts (`recon.TableOptions`). Raises `ReleaseError` for
+    malformed files, naming file, place and value, and for too large ones, `Unsupported` for models that are not read,
+    `ContradictionError` where no number of rows fits all of them, `Inconclusive` where the time is up.
 
     >>> import json
     >>> import tempfile
@@ -119,7 +121,7 @@ def load(
     >>> release
     <EncodedRelease: tree of 3 nodes, 3 rows, 1 attribute, label 'ill'>
     """
-    with budget_within(memory, limits):
+    with budget_within(memory, limits), table_read_as(table):
         release = _loaded(paths, domain, confidence, from_forest, rows, related)
         if known_columns is None:
             return release
@@ -266,15 +268,17 @@ def _read_files(files: Sequence[str]) -> list[ReadFile]:
         return [read_file(path) for path in files]
     limits = replace(budget.time, memory=budget.left, cluster=None)
     found = {}
-    for k, (one, took) in completed(read_apart, files, limits, what="files", alone=STARTING):
+    asked = [(path, table_options()) for path in files]
+    for k, (one, took) in completed(read_apart, asked, limits, what="files", alone=STARTING):
         budget.bytes(took, files[k])
         found[k] = one
     return [found[k] if k in found else read_file(path) for k, path in enumerate(files)]
 
 
-def read_apart(path: str, limits: Limits) -> tuple[ReadFile, int]:
+def read_apart(asked: tuple[str, TableOptions], limits: Limits) -> tuple[ReadFile, int]:
     """Return what a file publishes, and the bytes that it took where no other budget knows of them."""
-    with budget_within(limits=limits) as budget:
+    path, options = asked
+    with budget_within(limits=limits) as budget, table_read_as(options):
         return read_file(path), budget.limit - budget.own if budget.above is None else 0
 
 
@@ -304,6 +308,13 @@ class ReadFile:
     def reader_notes(self) -> tuple[str, ...]:
         """Return what its reader has to say about it."""
         return self.content.reader_notes if isinstance(self.content, Draft) else ()
+
+    @property
+    def understood(self) -> tuple[str, ...]:
+        """Return how a table of counts was understood, a line per thing; () of anything else."""
+        if not isinstance(self.content, Draft) or not self.content.origin.understood:
+            return ()
+        return (*self.content.origin.understood, *self.content.reader_notes)
 
     def of_forest(self) -> ReadFile:
         """Return the file as one tree of a bootstrap forest; `Unsupported` where it is not text of one tree."""

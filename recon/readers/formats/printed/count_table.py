@@ -9,68 +9,55 @@ Source: Hundepool et al., "Statistical Disclosure Control", 2012, ch. 4 (margins
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 
 from encoders.domain.bands import banded, bands_of, finest
 from encoders.domain.domain import Condition
 from encoders.domain.values import AnyAttribute, Categorical, Test, Value, equals, exact
 from encoders.models.models import Provenance, PublishedFigure, Table, UnusedPublication
 from encoders.parts.base import MAX_ROWS
+from recon.io.files.sheets import Sheet, text_sheet
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.drafts.facts import Feature
-from solvers.foundation.errors import ReleaseError, TooLarge
+from recon.readers.formats.tables.cells import CountCell, count_like
+from recon.readers.formats.tables.counted import TableLine, counted_table
+from solvers.foundation.errors import ReleaseError
 from solvers.statements.release import RowCount
 
 FORMAT = "table of counts"
-COUNT_NAMES = frozenset({"count", "counts", "n", "freq", "frequency", "rows", "number"})
 ANYTHING = frozenset({"", "total", "all", "any", "sum", "*"})
-HIDDEN = frozenset({"*", "x", "c", "s", ":", "..", "...", "-", "", "na", "n/a", "nan", "suppressed"})
-WHOLE_NUMBER = re.compile(r"(\d{1,17})(?:\.0+)?|\d{1,3}(?:,\d{3}){1,5}")
-LESS = re.compile(r"(<|<=|≤)\s*(\d{1,16})")
-MORE = re.compile(r"(>|>=|≥)\s*(\d{1,16})")
-BETWEEN = re.compile(r"(\d{1,16})\s*[-\u2013]\s*(\d{1,16})")
 INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,14})")
 DECIMAL = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?")
 MAX_LINES = 1_000_000
-MAX_COLUMNS = 1_000
 ONLY_THESE = "where no domain is declared, the attributes have the values that occur in the table and no others"
-FIGURE_NAMES = re.compile(
-    r"%|(?:(?:row|col|column|cum|cumulative|total|valid)[ _.]?)?(?:percent|percentage|pct|perc|proportion|prop|share)"
-    r"|weights?|weighted|wt|(?:mean|avg|average|median|sd|std|se|var|variance|sum|min|max)(?:[ _.].*)?"
-    r"|.*[ _.](?:mean|avg|average|median|sd|std|se|variance|percent|pct|weight)"
-)
 FinestTests = tuple[list[Test], bool]  # of an attribute: those that hold no other, and whether they are everybody
 ALL_CELLS = "the table has a line for every combination of its values, so all rows are in it"
 
 
-@dataclass(frozen=True, slots=True)
-class TableLine:
-    """A line of the table: its number in the file (from 1), its cells, the cell of the count."""
-
-    number: int
-    cells: tuple[str, ...]
-    count: str
-
-
 def looks_like_count_table(head: str) -> bool:
-    """Return whether a text starts with a header of at least two columns, one of them called like a count."""
-    first = head.lstrip("\ufeff \r\n").partition("\n")[0]
-    names = [name.strip(' "\r').lower() for name in first.split(delimiter_of(first))]
-    return len(names) > 1 and not COUNT_NAMES.isdisjoint(names)
+    """Return whether lines of a text have as many cells as the one before, and some hold a number or a hidden one."""
+    rows = text_sheet(head.rpartition("\n")[0] or head).rows
+    wide = [b for a, b in pairwise(rows) if 1 < len(a.cells) in {len(b.cells), len(b.cells) - 1}]
+    return any(count_like(cell) for row in wide for cell in row.cells[1:])
 
 
 def read_count_table(text: str) -> Draft:
-    """Return the figures of a table of counts. Cost: linear in the text.
+    """Return the figures of a table of counts in a text: see `draft_of_sheet`."""
+    return draft_of_sheet(text_sheet(text))
 
-    Raises `ReleaseError` naming the line for cells that are no counts, `TooLarge` beyond 1,000,000 lines.
+
+def draft_of_sheet(sheet: Sheet) -> Draft:
+    """Return the figures of a table of counts. Cost: linear in the cells.
+
+    Raises `ReleaseError` naming the place for cells that are no counts, `TooLarge` beyond 1,000,000 lines.
     """
-    names, lines, beside = _without_figures(*_lines_of(text))
+    table = counted_table(sheet)
+    names, lines = list(table.names), table.lines
+    beside = {name: _is_share(cells, [line.count for line in lines]) for name, cells in table.figures.items()}
     columns, hints, notes = {}, {}, []
     for k, name in enumerate(names):
         column = _column([line.cells[k] for line in lines])
@@ -89,12 +76,12 @@ def read_count_table(text: str) -> Draft:
     rows, complete = _rows_of(figures, parts)
     unused = [name for name in names if name not in hints]
     assumptions = (ONLY_THESE, *notes, *((ALL_CELLS,) if complete else ()))
-    notes = further + [
-        f"'{name}' holds figures of the lines, no value of an attribute: it is set apart" for name in beside
-    ]
+    notes = [*further, *table.notes]
+    notes += [f"'{name}' holds figures of the lines, no value of an attribute: it is set apart" for name in beside]
     notes += [f"'{name}' is free in every line, so that the table says nothing about it" for name in unused]
     if any(f.suppressed for f in figures):
-        notes.append(f"{sum(f.suppressed is not None for f in figures):,} counts are hidden")
+        hidden = sum(f.suppressed is not None for f in figures)
+        notes.append("1 count is hidden" if hidden == 1 else f"{hidden:,} counts are hidden")
     return Draft(
         Provenance(
             FORMAT,
@@ -105,6 +92,7 @@ def read_count_table(text: str) -> Draft:
                 for name, implied in beside.items()
                 if not implied
             ),
+            understood=table.understood,
         ),
         tuple(Feature(name, name) for name in hints),
         (Table(tuple(figures)),),
@@ -115,87 +103,18 @@ def read_count_table(text: str) -> Draft:
     )
 
 
-def delimiter_of(header: str) -> str:
-    """Return the character that parts the cells: a tab, a semicolon or a comma, the one the header has most of."""
-    return max("\t;,", key=header.count)
-
-
-def _lines_of(text: str) -> tuple[list[str], list[TableLine]]:
-    """Return the attributes' names and the lines; refuse tables that are not of this form."""
-    text = text.lstrip("\ufeff")
-    header = next((raw for raw in text.splitlines() if raw.strip()), "")
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(header))
-    names: list[str] = []
-    at, lines = -1, []
-    try:
-        for raw in reader:
-            cells = [cell.strip() for cell in raw]
-            if not any(cells):
-                continue
-            if at < 0:
-                names, at = cells, _count_column(cells)
-                continue
-            if len(cells) != len(names):
-                message = f"has {len(cells)} cells, the header {len(names)}"
-                raise ReleaseError(message, place=f"line {reader.line_num}")
-            lines.append(TableLine(reader.line_num, tuple(cells[:at] + cells[at + 1 :]), cells[at]))
-            if len(lines) > MAX_LINES:
-                raise TooLarge(f"the table has more than {MAX_LINES:,} lines")
-    except csv.Error as error:
-        raise ReleaseError(f"is not a table ({error})", place=f"line {reader.line_num}") from None
-    if not lines:
-        raise ReleaseError("the table has no lines")
-    return names[:at] + names[at + 1 :], lines
-
-
-def _without_figures(names: list[str], lines: list[TableLine]) -> tuple[list[str], list[TableLine], dict[str, bool]]:
-    """Return names and lines without columns that hold figures of the lines, and these, with whether counts imply them.
-
-    They are called so, hold numbers, and the other columns tell all lines apart: an attribute of such a name does not.
-    """
-    beside: dict[str, bool] = {}
-    for name in [n for n in names if FIGURE_NAMES.fullmatch(n.lower())]:
-        k = names.index(name)
-        rest = [line.cells[:k] + line.cells[k + 1 :] for line in lines]
-        numbers = [line.cells[k] for line in lines if line.cells[k]]
-        if (
-            len(names) > 1
-            and all(map(DECIMAL.fullmatch, (n.rstrip("%") for n in numbers)))
-            and len(set(rest)) == len(rest)
-        ):
-            beside[name] = _is_share([line.cells[k] for line in lines], [line.count for line in lines])
-            names = names[:k] + names[k + 1 :]
-            lines = [replace(line, cells=cells) for line, cells in zip(lines, rest, strict=True)]
-    return names, lines, beside
-
-
-def _is_share(cells: Sequence[str], counts: Sequence[str]) -> bool:
+def _is_share(cells: Sequence[str], counts: Sequence[CountCell]) -> bool:
     """Return whether cells are the counts' shares or percentages of their total, as far as their digits show."""
-    if not all(map(INTEGER.fullmatch, counts)) or not (total := sum(map(int, counts))):
+    if not all(c.exact for c in counts) or not (total := sum(c.low for c in counts)):
         return False
     texts = [cell.rstrip("%") for cell in cells]
     if not all(map(DECIMAL.fullmatch, texts)):
         return False
     off = [Fraction(6, 10 ** (len(t.partition(".")[2]) + 1)) for t in texts]
     return any(
-        all(abs(Fraction(t) - Fraction(whole * int(n), total)) <= o for t, n, o in zip(texts, counts, off, strict=True))
+        all(abs(Fraction(t) - Fraction(whole * n.low, total)) <= o for t, n, o in zip(texts, counts, off, strict=True))
         for whole in (1, 100)
     )
-
-
-def _count_column(names: Sequence[str]) -> int:
-    """Return the column of the counts; `ReleaseError` unless exactly one is called so, and all names differ."""
-    found = [k for k, name in enumerate(names) if name.lower() in COUNT_NAMES]
-    if len(found) != 1:
-        which = ", ".join(f"'{names[k]}'" for k in found[:9])
-        why = f"{which} may all be counts: rename all but one" if found else "no column is called 'count'"
-        raise ReleaseError(why, place="line 1")
-    if not 2 <= len(names) <= MAX_COLUMNS:
-        raise ReleaseError(f"has {len(names)} columns, not 2 to {MAX_COLUMNS:,}", place="line 1")
-    double = next((name for k, name in enumerate(names) if not name or name in names[:k]), None)
-    if double is not None:
-        raise ReleaseError(f"the column '{double}' stands twice" if double else "a column has no name", place="line 1")
-    return found[0]
 
 
 def _column(cells: Sequence[str]) -> list[Test | None]:
@@ -268,35 +187,15 @@ def _with_further_values(
 
 
 def _figure_of(condition: Condition, line: TableLine) -> PublishedFigure:
-    """Return the figure of a line; `ReleaseError` for a count that is none."""
-    text, place, name = line.count, f"line {line.number}", f"line {line.number}"
-    if found := WHOLE_NUMBER.fullmatch(text):
-        count = int(found[1] or text.replace(",", ""))
-        if count > MAX_ROWS:
-            raise ReleaseError(f"the count {text} is more than 2^53", place=place)
-        return PublishedFigure(condition, count=count, name=name)
-    if text.lower() in HIDDEN:
-        return PublishedFigure(condition, suppressed="unknown", name=name)
-    if less := LESS.fullmatch(text):
-        maximum = int(less[2]) - (less[1] == "<")
-        if not 0 <= maximum <= MAX_ROWS:
-            raise ReleaseError(f"the count '{text}' is impossible", place=place)
-        return PublishedFigure(condition, low=0, high=maximum, suppressed="primary", name=name)
-    if more := MORE.fullmatch(text):
-        minimum = int(more[2]) + (more[1] == ">")
-        if minimum > MAX_ROWS:
-            raise ReleaseError(f"the count '{text}' is more than 2^53", place=place)
-        return PublishedFigure(condition, low=minimum, name=name)
-    if between := BETWEEN.fullmatch(text):
-        low, high = int(between[1]), int(between[2])
-        if not low <= high <= MAX_ROWS:
-            raise ReleaseError(f"the count '{text}' is not an interval", place=place)
-        return PublishedFigure(condition, low=low, high=high, name=name)
-    message = (
-        f"the count '{text[:40]}' is not a whole number: noisy counts belong into a release file that declares "
-        "the noise"
-    )
-    raise ReleaseError(message, place=place)
+    """Return the figure of a line."""
+    count, name = line.count, line.place
+    if count.exact:
+        return PublishedFigure(condition, count=count.low, name=name)
+    if not count.mark:
+        return PublishedFigure(condition, low=count.low, high=count.high, name=name)
+    if count.high is None:
+        return PublishedFigure(condition, low=count.low or None, suppressed="unknown", name=name)
+    return PublishedFigure(condition, low=count.low, high=count.high, suppressed="primary", name=name)
 
 
 def _rows_of(figures: Sequence[PublishedFigure], parts: Mapping[str, FinestTests]) -> tuple[RowCount | None, bool]:

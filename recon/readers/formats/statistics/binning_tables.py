@@ -29,6 +29,7 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import AnyAttribute, Categorical, Continuous, Grid, Test, Value, exact, plain_number
 from encoders.models.models import AnyModel, Provenance, PublishedFigure, Table, Tree, UnusedPublication
 from encoders.models.nodes import ModelNode, Nodes, Support
+from recon.io.files.sheets import delimiter_of
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.drafts.drafts import Draft, bind
 from recon.readers.formats.drafts.facts import IS_MISSING, Feature
@@ -38,7 +39,6 @@ from recon.readers.formats.statistics.shares import (
     TableCells,
     column_name,
     csv_cells,
-    delimiter_of,
     intervals,
     precision_of,
     rows_of,

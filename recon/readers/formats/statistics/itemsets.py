@@ -12,7 +12,6 @@ search and borders of theories in knowledge discovery", Data Mining and Knowledg
 from __future__ import annotations
 
 import ast
-import csv
 import json
 import math
 import re
@@ -25,6 +24,7 @@ from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Categorical, equals
 from encoders.models.models import AnyModel, Provenance, PublishedFigure, Table, UnusedPublication
 from recon.io.files.opening import current, parsed_json
+from recon.io.files.sheets import text_sheet
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.drafts.facts import Feature
@@ -35,7 +35,6 @@ from recon.readers.formats.statistics.shares import (
     column_name,
     count_of,
     csv_cells,
-    delimiter_of,
     intervals,
     precision_of,
     rows_of,
@@ -162,7 +161,7 @@ def looks_like_itemsets(head: str) -> bool:
     first, _, rest = head.lstrip("\ufeff \r\n").partition("\n")
     if "#SUP:" in first:
         return True
-    names = [column_name(cell) for cell in next(csv.reader([first], delimiter=delimiter_of(first)), [])]
+    names = [column_name(cell) for row in text_sheet(first).rows for cell in row.cells]
     wanted = {SETS[name] for name in names if name in SETS}
     figures = "support" in names or any(name in names for name in COUNTS)
     return figures and bool(wanted & {0, 1, 3}) and bool(re.search(r"frozenset|[\[{(]", rest.partition("\n")[0]))

@@ -9,8 +9,6 @@ Source: Graham, Knuth, Patashnik, "Concrete Mathematics", 2nd ed. 1994, section 
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,6 +17,7 @@ from fractions import Fraction
 from typing import Any
 
 from encoders.parts.base import MAX_ROWS
+from recon.io.files.sheets import text_sheet
 from solvers.foundation.errors import ReleaseError, TooLarge
 
 MAX_LINES = 500_000
@@ -123,37 +122,22 @@ def column_name(cell: str) -> str:
     return cell.strip(' "\r').lower().replace("_", " ")
 
 
-def delimiter_of(header: str) -> str:
-    """Return what parts the cells of a table: of R's `write` a blank."""
-    return max("\t;,", key=header.count) if re.search("[\t;,]", header) else " "
-
-
 def csv_cells(text: str) -> list[TableCells]:
     """Return the lines of a table; R leaves the name of the column of its row names out."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(text.lstrip().partition("\n")[0]))
-    names: list[str] = []
-    out: list[TableCells] = []
-    try:
-        for cells in reader:
-            if not any(cells):
-                continue
-            if not names:
-                names = [column_name(cell) for cell in cells]
-                continue
-            if not out and len(cells) == len(names) + 1:
-                names = ["", *names]
-            if len(cells) != len(names):
-                message = f"has {len(cells)} cells, the header {len(names)}"
-                raise ReleaseError(message, place=f"line {reader.line_num}")
-            out.append(TableCells(f"line {reader.line_num}", dict(zip(names, cells, strict=True))))
-            if len(out) > MAX_LINES:
-                raise TooLarge(f"the table has more than {MAX_LINES:,} lines")
-    except csv.Error as error:
-        raise ReleaseError(f"is not a table ({error})", place=f"line {reader.line_num}") from None
+    sheet = text_sheet(text)
+    names = [column_name(cell) for cell in sheet.rows[0].cells] if sheet.rows else []
+    lines = sheet.rows[1:]
+    if lines and len(lines[0].cells) == len(names) + 1:
+        names = ["", *names]
+    for line in lines:
+        if len(line.cells) != len(names):
+            raise ReleaseError(f"has {len(line.cells)} cells, the header {len(names)}", place=sheet.place(line.number))
+    if len(lines) > MAX_LINES:
+        raise TooLarge(f"the table has more than {MAX_LINES:,} lines")
     double = next((n for i, n in enumerate(names) if n in names[:i]), None)
     if double is not None:
         raise ReleaseError(f"the column '{double}' stands twice", place="line 1")
-    return out
+    return [TableCells(sheet.place(line.number), dict(zip(names, line.cells, strict=True))) for line in lines]
 
 
 def whole_cell(cell: Any, place: str) -> int:

@@ -10,14 +10,13 @@ The rules of the inspection name what an object stores; a list of rules or a dra
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from recon.io.files.opening import current, parsed_json
+from recon.io.files.sheets import text_sheet
 from recon.readers.inspection.documents.json_models import catboost_values, hessians, json_findings, json_kind
 from recon.readers.inspection.documents.leftovers import name_findings, own_texts, text_leftovers
 from recon.readers.inspection.documents.pmml_findings import pmml_findings
@@ -39,6 +38,7 @@ from solvers.foundation.errors import Inconclusive, ReconError, ReleaseError
 if TYPE_CHECKING:
     from encoders.models.models import AnyModel, CountKind
     from recon.readers.formats.drafts.drafts import Draft
+    from recon.readers.formats.tables.cells import CountCell
 
 # Rules whose findings say the counts of a model (or that it has none): nothing is added to them.
 LEARNER_RULES = frozenset([
@@ -147,7 +147,6 @@ def _sizes(models: Sequence[AnyModel]) -> list[str]:
 
 
 Found = tuple[str, int | None, list[Finding]]
-COUNTED = frozenset({"count", "counts", "n", "freq", "frequency", "value", "obs_value", "number", "anzahl"})
 _SUPPRESS = "round or suppress the counts, or add noise to them; recon audit says what they give away"
 _RPART = re.compile(r"^[ \t]*(\d+)\)[ \t]", re.MULTILINE)
 _CORELS = re.compile(r"=\s*[^\s=\[]+\s*\[\s*\d+\s*,\s*\d+\s*\]")
@@ -365,31 +364,28 @@ def _corels(text: str) -> Found:
 
 
 def _table(text: str) -> Found | None:
-    """Return what a CSV table with a column of whole numbers named count, n or freq says; None for other files."""
-    from recon.readers.formats.printed.count_table import delimiter_of
+    """Return what a table of counts says; None for other files, and tables that are not read."""
+    from recon.readers.formats.printed.count_table import looks_like_count_table
+    from recon.readers.formats.tables.counted import counted_table
 
+    if not looks_like_count_table(text[:4096]):
+        return None
     try:
-        delimiter = delimiter_of(text.partition("\n")[0])
-        lines = list(csv.reader(io.StringIO(text[:200_000], newline=""), delimiter=delimiter))
-    except csv.Error:
+        return table_found([line.count for line in counted_table(text_sheet(text)).lines])
+    except ReconError:
         return None
-    if len(lines) < 2 or len(lines[0]) < 2:
-        return None
-    names = [name.strip().lower() for name in lines[0]]
-    columns = [i for i, name in enumerate(names) if name in COUNTED]
-    body = [line for line in lines[1:] if len(line) == len(names)]
-    if len(columns) != 1 or not body:
-        return None
-    cells = [line[columns[0]].strip() for line in body]
-    counts = [int(c) for c in cells if re.fullmatch(r"\d+", c)]
+
+
+def table_found(cells: Sequence[CountCell]) -> Found | None:
+    """Return what the cells of a table of counts say, None where none is shown."""
+    counts = [cell.low for cell in cells if cell.exact]
     if not counts:
         return None
-    hidden = len(cells) - len(counts)
+    hidden = sum(bool(cell.mark) for cell in cells)
     sentence = (
         f"a table of counts: {len(counts):,} cells, {sum(c == 0 for c in counts):,} of them 0, "
         f"{sum(0 < c < 10 for c in counts):,} from 1 to 9"
     )
     sentence += f", {hidden:,} hidden; with totals in the table the hidden ones may follow" if hidden else ""
-    path = f"column {lines[0][columns[0]]}"
-    found = _finding("medium", "counts", path, f"{len(cells):,} cells", sentence, _SUPPRESS, counts)
-    return "table of counts (CSV)", None, [found]
+    found = _finding("medium", "counts", "cells", f"{len(cells):,} cells", sentence, _SUPPRESS, counts)
+    return "table of counts", None, [found]

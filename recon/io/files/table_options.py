@@ -1,0 +1,108 @@
+"""What a person says of a table that the file does not: which column counts, what hides a cell, how it was rounded."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from solvers.foundation.errors import ReleaseError
+
+SHOWN, ALL = "shown", "all"
+_RANGE = re.compile(r"(\d{1,15})(?:(\.\.)(\d{1,15})?)?")
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenRange:
+    """Between which counts a hidden cell lies: of one mark, or ("") of all; `high` None: no end."""
+
+    mark: str
+    low: int
+    high: int | None
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """What is said of a table.
+
+    `count_columns`: the columns of counts. `hidden`: what marks hide. `totals`: "shown" (they add up what is shown),
+    "all", or "" (not said). `total_labels`: labels that stand for all values; "none": no others do. `rounding`: to
+    multiples of this number (1: not at all; None: not said), `nearest` to the nearest. `sheet`: the sheet's name.
+
+    >>> import recon
+    >>> said = recon.TableOptions.said(suppressed=["1..4"], rounding=5)
+    >>> said.hidden[0].high, said.rounding
+    (4, 5)
+    """
+
+    count_columns: tuple[str, ...] = ()
+    hidden: tuple[HiddenRange, ...] = ()
+    totals: str = ""
+    total_labels: tuple[str, ...] = ()
+    rounding: int | None = None
+    nearest: bool = False
+    sheet: str | None = None
+
+    @classmethod
+    def said(
+        cls,
+        count_column: Sequence[str] = (),
+        suppressed: Sequence[str] = (),
+        totals: str | None = None,
+        total_label: Sequence[str] = (),
+        rounding: str | int | None = None,
+        sheet: str | None = None,
+    ) -> TableOptions:
+        """Return the options as a person writes them: "1..4", "x=0..", "5", "5:nearest". `ReleaseError` for others."""
+        if totals not in {None, SHOWN, ALL}:
+            raise ReleaseError(f"--totals is shown or all, not {totals!r}")
+        base, _, how = str(1 if rounding is None else rounding).partition(":")
+        if not re.fullmatch(r"[1-9]\d{0,5}", base) or how not in {"", "nearest", "random"}:
+            raise ReleaseError(f"--rounding is a whole number such as 5 (or 5:nearest), not {rounding!r}")
+        return cls(
+            tuple(count_column),
+            tuple(map(_hidden_range, suppressed)),
+            totals or "",
+            tuple(total_label),
+            None if rounding is None else int(base),
+            how == "nearest",
+            sheet,
+        )
+
+    def range_of(self, mark: str) -> HiddenRange | None:
+        """Return what is said of a mark: of itself, else of all."""
+        own = [one for one in self.hidden if one.mark and one.mark.lower() == mark.lower()]
+        return next(iter([*own, *(one for one in self.hidden if not one.mark)]), None)
+
+
+def _hidden_range(text: str) -> HiddenRange:
+    mark, _, said = text.rpartition("=")
+    found = _RANGE.fullmatch(said.strip())
+    if found is None or (found[3] is not None and int(found[3]) < int(found[1])):
+        raise ReleaseError(f"--suppressed is a range of counts such as 1..4, or of one mark 'x=1..4', not {text!r}")
+    low = int(found[1])
+    high = low if not found[2] else None if found[3] is None else int(found[3])
+    return HiddenRange(mark.strip(), low, high)
+
+
+_CURRENT: ContextVar[TableOptions] = ContextVar("table_options", default=TableOptions())  # noqa: B039 (frozen)
+
+
+def table_options() -> TableOptions:
+    """Return what is said of the tables that are read now."""
+    return _CURRENT.get()
+
+
+@contextlib.contextmanager
+def table_read_as(options: TableOptions | None) -> Iterator[None]:
+    """Read the tables of the block as the options say (None: as before)."""
+    if options is None:
+        yield
+        return
+    token = _CURRENT.set(options)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)

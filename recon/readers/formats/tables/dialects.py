@@ -1,0 +1,64 @@
+"""The words of offices in tables, read once from `dialects.toml`: marks, names of counts, totals, figures."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+APOSTROPHES = str.maketrans("’‘ʼ", "'''")
+
+
+def comparable(text: str) -> str:
+    """Return a text for comparing: small letters, every run of blanks as one."""
+    return " ".join(text.translate(APOSTROPHES).replace("\u00a0", " ").replace("\u202f", " ").lower().split())
+
+
+@dataclass(frozen=True)
+class Dialects:
+    """What `dialects.toml` says: tables of words, and patterns of them."""
+
+    words: dict[str, Any]
+    marks: dict[str, str]
+    asked: frozenset[str]
+
+    def like(self, table: str, key: str, text: str) -> re.Match[str] | None:
+        """Return the match of a whole text with a pattern; blanks and letters compared as `comparable`."""
+        return _pattern(self.words[table][key]).fullmatch(comparable(text))
+
+    def found(self, table: str, key: str, text: str) -> re.Match[str] | None:
+        """Return the first match of a pattern in a text."""
+        return _pattern(self.words[table][key]).search(comparable(text))
+
+    def listed(self, table: str, key: str, text: str) -> bool:
+        """Return whether a text is one of the words."""
+        return comparable(text) in self.words[table][key]
+
+    def counts(self, name: str) -> bool:
+        """Return whether a column of this name is one of counts."""
+        return self.listed("count", "names", name) or bool(self.like("count", "pattern", name))
+
+    def total(self, label: str) -> bool:
+        """Return whether a label stands for all values."""
+        return not label or self.listed("totals", "words", label) or bool(self.like("totals", "pattern", label))
+
+    def figure(self, name: str) -> bool:
+        """Return whether a column of this name holds figures that are no counts."""
+        return bool(self.like("figures", "pattern", name))
+
+
+@cache
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(text, re.DOTALL)
+
+
+@cache
+def dialects() -> Dialects:
+    """Return the words of offices, read once."""
+    found = tomllib.loads(files(__package__).joinpath("dialects.toml").read_text(encoding="utf-8"))
+    marks = {text: one["meaning"] for one in found["mark"] for text in one["text"]}
+    asked = frozenset(text for one in found["mark"] if one.get("asked") for text in one["text"])
+    return Dialects(found, marks, asked)

@@ -1,0 +1,539 @@
+"""From the rows of a sheet to lines of counts: title and notes apart, headers over columns, long tables and pivots.
+
+A long table has a column of counts; a pivot has counts under the values of an attribute, or of several, one header row
+each. Whatever the form, a line says which attributes have which values ("" where one is free) and how many rows that
+is. What is set apart is said, with the reason; what is not understood is refused with its place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from recon.io.files.sheets import Sheet, SheetRow
+from recon.io.files.table_options import TableOptions
+from recon.io.files.tables import NUMBERED, counts_rows
+from recon.readers.formats.tables.bodies import RawLine, RawTable, TableBody, body_of, cells_of
+from recon.readers.formats.tables.cells import count_like, is_number
+from recon.readers.formats.tables.dialects import Dialects, comparable, dialects
+from solvers.foundation.errors import ReleaseError
+
+NAMES_SHOWN = 9
+UNNAMED = "column"  # what the attribute over the columns of a pivot is called where nothing names it
+
+
+def raw_table(sheet: Sheet, options: TableOptions) -> RawTable:
+    """Return the lines of a sheet. Raises `ReleaseError` naming the place of what is not understood."""
+    if not sheet.rows:
+        raise ReleaseError("the table has no lines")
+    body = body_of(sheet, options)
+    if not body.rows:
+        raise ReleaseError("the table has no lines")
+    known = dialects()
+    margins = [cell for row in body.head for cell in row.cells if "margin of error" in comparable(cell)]
+    if margins and not options.count_columns:
+        message = f"'{margins[0]}': the numbers are estimates, no counts of people: a table of counts is needed"
+        raise ReleaseError(message, place=sheet.place(body.head[0].number))
+    long = _count_columns(sheet, body, options, known)
+    found = _long_table(sheet, body, long, options, known) if long else _pivot_table(sheet, body, options, known)
+    found.title, found.below = body.title, body.below
+    found.notes += sheet.notes
+    return found
+
+
+def _count_columns(sheet: Sheet, body: TableBody, options: TableOptions, known: Dialects) -> list[int]:
+    """Return the column of the counts of a long table, [] where the table is none.
+
+    Raises `ReleaseError` where several may be it, or a column that was named is not there.
+    """
+    names = list(body.head[-1].cells)
+    place = sheet.place(body.head[-1].number)
+    asked = options.count_columns
+    every = [cell for row in body.head for cell in row.cells]
+    if missing := [name for name in asked if name not in every]:
+        shown = ", ".join(f"'{n}'" for n in names[:NAMES_SHOWN] if n)
+        raise ReleaseError(f"there is no column '{missing[0]}' (--count-column): there are {shown}", place=place)
+    if len(asked) > 1 or len(body.head) > 1:
+        return []
+    if asked:
+        return [names.index(asked[0])]
+    # A long table has no value of an attribute in its header: a total, or the names of sexes, say that it is a pivot.
+    sexes = sum(known.listed("totals", "sexes", name) for name in names[1:])
+    found = [
+        k
+        for k, name in enumerate(names)
+        if known.counts(name) and _has_counts(body, k) and not known.like("apart", "codes", name)
+    ]
+    found = found if len(found) < 2 else [k for k in found if not known.figure(names[k])] or found
+    events = [k for k in found if comparable(names[k]) in known.words["count"]["events"]]
+    if len(events) == 1 and len(found) > 1:
+        beside = [k for k in found if k not in events]
+        if all(comparable(names[k]) in known.words["count"]["denominators"] for k in beside):
+            return events
+    if len(found) > 1:
+        exact = [k for k in found if comparable(names[k]) in known.words["count"]["names"]]
+        totals = [k for k in found if known.total(names[k])]
+        if len(exact) - len(totals) == 1 and not sexes:
+            return [k for k in exact if k not in totals]
+        if not sexes and not totals:
+            which = ", ".join(f"'{names[k]}'" for k in found[:NAMES_SHOWN])
+            raise ReleaseError(
+                f"{which} may all be counts: name the one that is (--count-column '{names[found[0]]}')", place=place
+            )
+        return []
+    if len(found) == 1 and (sexes > 1 or (known.total(names[found[0]]) and _numeric_columns(body) > 1)):
+        return []
+    return found
+
+
+def _has_counts(body: TableBody, k: int) -> bool:
+    return any(count_like(row.cells[k]) for row in body.rows)
+
+
+def _numeric_columns(body: TableBody) -> int:
+    return sum(
+        any(is_number(row.cells[k]) for row in body.rows)
+        and all(not row.cells[k] or count_like(row.cells[k]) for row in body.rows)
+        for k in range(1, len(body.head[-1].cells))
+    )
+
+
+def _long_table(sheet: Sheet, body: TableBody, columns: list[int], options: TableOptions, known: Dialects) -> RawTable:
+    """Return a table with a column of counts."""
+    names, at = list(body.head[-1].cells), columns[0]
+    place = sheet.place(body.head[-1].number)
+    cells = [list(row.cells) for row in body.rows]
+    apart: dict[str, str] = {}
+    left = [k for k in range(len(names)) if k != at]
+    if left and left[0] == 0 and names[0] in NUMBERED and counts_rows(names[0], [line[0] for line in cells]):
+        apart[names[0] or "the first column"] = "it counts the rows (written by pandas or R)"
+        left = left[1:]
+    double = next((n for k, n in enumerate(names) if k in left and (not n or n in names[:k])), None)
+    if double is not None:
+        raise ReleaseError(f"the column '{double}' stands twice" if double else "a column has no name", place=place)
+    counts = [line[at] for line in cells]
+    kept = _counted_units(body, sheet, names, left, cells, known, apart)
+    scale = _scale_of_units(names, left, cells, known)
+    statuses = [k for k in left if known.like("apart", "status", names[k])]
+    for i, line in enumerate(cells):
+        for k in statuses:
+            code = comparable(line[k])
+            if not counts[i] and code and code not in known.words["apart"]["shown"]:
+                counts[i] = line[k] if code in known.marks else "x"
+    for k in statuses:
+        apart[names[k]] = "it says why a count is not shown"
+    left = [k for k in left if k not in statuses]
+    marks = [k for k in left if known.like("apart", "notes", names[k])]
+    for k in marks:
+        apart[names[k]] = "notes on the lines"
+    left = [k for k in left if k not in marks]
+    left = _without_times(body, sheet, names, left, cells, known, apart)
+    left = _without_codes(names, left, cells, known, apart)
+    figures = {}
+    for k in [
+        k for k in left if known.figure(names[k]) or comparable(names[k]) in known.words["count"]["denominators"]
+    ]:
+        rest = [tuple(line[j] for j in left if j != k) for line in cells]
+        numbers = [line[k] for line in cells if line[k]]
+        if (
+            len(left) > 1
+            and all(is_number(n) or comparable(n) in known.marks or n.lower() == "unreliable" for n in numbers)
+            and len(set(rest)) == len(rest)
+        ):
+            figures[names[k]] = [line[k] for i, line in enumerate(cells) if i in kept]
+            left = [j for j in left if j != k]
+    if not left:
+        raise ReleaseError("has a column of counts alone: no attribute says of whom", place=place)
+    keys = [
+        RawLine(tuple(line[k] for k in left), counts[i], sheet.place(body.rows[i].number, at), body.rows[i].number)
+        for i, line in enumerate(cells)
+        if i in kept
+    ]
+    return RawTable([names[k] for k in left], keys, "long", names[at], apart, figures, scale=scale)
+
+
+def combined_first_column(sheet: Sheet) -> Sheet:
+    """Return Eurostat's TSV with the parts of its first column ("sex,geo" and times) in columns of their own."""
+    first = sheet.rows[0].cells[0] if sheet.rows else ""
+    if sheet.delimiter != "\t" or "\\" not in first or "," not in first:
+        return sheet
+    width = first.count(",") + 1
+    rows = []
+    for row in sheet.rows:
+        parts = row.cells[0].split(",", width - 1)
+        if len(parts) != width:
+            raise ReleaseError(
+                f"'{row.cells[0][:40]}' has not {width} parts, as the header has", place=sheet.place(row.number)
+            )
+        rows.append(SheetRow(row.number, (*(p.strip() for p in parts), *row.cells[1:])))
+    return replace(sheet, rows=tuple(rows))
+
+
+@dataclass(frozen=True)
+class _HeaderRow:
+    """A row of a pivot's header: its name, and the label over each column of counts."""
+
+    name: str
+    labels: list[str]
+
+
+def _pivot_table(sheet: Sheet, body: TableBody, options: TableOptions, known: Dialects) -> RawTable:
+    """Return a table whose columns are values of attributes."""
+    rows, head = body.rows, body.head
+    width, place = len(head[0].cells), sheet.place(head[-1].number)
+    values = _value_columns(body, options)
+    if not values:
+        shown = ", ".join(f"'{c}'" for c in head[-1].cells[:NAMES_SHOWN] if c)
+        raise ReleaseError(
+            f"is of no format that is read: no column of counts (count, n, freq, ...), which a table of counts has: "
+            f"there are {shown}",
+            place=place,
+        )
+    stubs = [k for k in range(width) if k < values[0]]
+    if not stubs:
+        raise ReleaseError("has columns of counts alone: no column says of whom a line is", place=place)
+    names_row = head[-1] if len(head) > 1 and not any(head[-1].cells[k] for k in values) else None
+    levels = [_level(row, values, stubs) for row in (head if names_row is None else head[:-1])]
+    apart: dict[str, str] = {}
+    columns, levels, figures = _measures(head, values, levels, apart, known)
+    levels = _named_levels(levels)
+    stub_names = _stub_names(names_row or head[-1], stubs, levels)
+    title_names = _names_in_title(body.title, known)
+    free = [name for name in title_names if comparable(name) not in {comparable(n) for n in stub_names if n}]
+    blank = [k for k, n in enumerate(stub_names) if not n]
+    unnamed = [k for k, level in enumerate(levels) if not level.name]
+    if len(free) == len(blank) + len(unnamed):
+        for k in blank:
+            stub_names[k] = free.pop(0)
+        for k in unnamed:
+            levels[k] = replace(levels[k], name=free.pop(0))
+    for k, level in enumerate(levels):
+        if not level.name and all(known.listed("totals", "sexes", n) for n in level.labels if not known.total(n)):
+            levels[k] = replace(level, name="sex")
+    stub_names = [n or ("row" if k == 0 else f"row {k + 1}") for k, n in enumerate(stub_names)]
+    levels = [
+        replace(level, name=level.name or (UNNAMED if k == 0 else f"{UNNAMED} {k + 1}"))
+        for k, level in enumerate(levels)
+    ]
+    _refuse_raw_data(sheet, body, options, known, levels, columns, place)
+    stub_cells = _filled(sheet, rows, stubs)
+    times = [
+        k
+        for k, level in enumerate(levels)
+        if level.labels and all(re.fullmatch(r"(?:19|20)\d\d", label.strip()) for label in level.labels)
+    ]
+    for k in times:
+        years = list(dict.fromkeys(levels[k].labels))
+        if len(years) > 1:
+            raise ReleaseError(
+                f"has counts of several times ({', '.join(years[:3])}, ...): other times are other people: keep one",
+                place=place,
+            )
+        apart[levels[k].name] = f"it is {years[0]} in every line"
+    levels = [level for k, level in enumerate(levels) if k not in times]
+    lines = []
+    for i, row in enumerate(rows):
+        for c, k in enumerate(columns):
+            if not row.cells[k] and not any(row.cells[j] for j in columns):
+                raise ReleaseError(
+                    f"'{' '.join(cells_of(row))[:40]}' stands alone: write a heading over lines in a column of its own",
+                    place=sheet.place(row.number),
+                )
+            where = (
+                sheet.place(row.number, k)
+                if sheet.name
+                else f"line {row.number}, column '{head[-1].cells[k] or levels[-1].labels[c]}'"
+            )
+            lines.append(
+                RawLine((*stub_cells[i], *(level.labels[c] for level in levels)), row.cells[k], where, row.number)
+            )
+    names = [*stub_names, *(level.name for level in levels)]
+    if (double := next((n for k, n in enumerate(names) if n in names[:k]), None)) is not None:
+        raise ReleaseError(f"two attributes are called '{double}'", place=place)
+    names, lines = _stub_roles(sheet, body, names, lines, len(stubs), known, apart)
+    return RawTable(names, lines, "pivot", "", apart, figures)
+
+
+def _value_columns(body: TableBody, options: TableOptions) -> list[int]:
+    """Return the columns of a pivot that hold counts: those named, else those that hold counts and nothing else."""
+    width = len(body.head[0].cells)
+    if options.count_columns:
+        return [k for k in range(width) if any(row.cells[k] in options.count_columns for row in body.head)]
+    out = []
+    for k in range(1, width):
+        cells = [row.cells[k] for row in body.rows if row.cells[k]]
+        if cells and all(map(count_like, cells)) and any(map(is_number, cells)):
+            out.append(k)
+        elif out and cells and not any(is_number(c) for c in cells) and not all(map(count_like, cells)):
+            continue  # notes behind the counts
+    hidden = [
+        k
+        for k in range(1, width)
+        if k not in out
+        and out
+        and k > out[0]
+        and any(row.cells[k] for row in body.rows)
+        and all(not row.cells[k] or count_like(row.cells[k]) for row in body.rows)
+    ]
+    return sorted([*out, *hidden])
+
+
+def _level(row: SheetRow, values: list[int], stubs: list[int]) -> _HeaderRow:
+    """Return the labels of a header row over the columns of counts; one that spans several stands over all of them."""
+    labels, last = [], ""
+    for k in values:
+        last = row.cells[k] or last
+        labels.append(last)
+    name = row.cells[stubs[-1]] if len(stubs) else ""
+    return _HeaderRow(name, labels)
+
+
+def _measures(
+    head: list[SheetRow], values: list[int], levels: list[_HeaderRow], apart: dict[str, str], known: Dialects
+) -> tuple[list[int], list[_HeaderRow], dict[str, list[str]]]:
+    """Return the columns that hold counts, the levels that are about people, and figures: percentages are set apart."""
+    keep, measured = list(range(len(values))), []
+    for m, level in enumerate(levels):
+        kinds = [
+            "figure" if known.figure(label) else "count" if known.counts(label) and not known.total(label) else ""
+            for label in level.labels
+        ]
+        if all(kinds) and ("count" in kinds or len(levels) > 1):
+            measured.append(m)
+        for c, kind in enumerate(kinds):
+            if kind == "figure" and c in keep:
+                keep.remove(c)
+                path = " ".join(dict.fromkeys(lv.labels[c] for lv in levels if lv.labels[c]))
+                apart[path] = "figures beside counts"
+    left = [level for m, level in enumerate(levels) if m not in measured]
+    found = [_HeaderRow(level.name, [_without_unit(level.labels[c]) for c in keep]) for level in left]
+    return [values[c] for c in keep], found, {}
+
+
+def _without_unit(label: str) -> str:
+    """Return a label without what says that it is of counts: "Males (number)" is "Males"."""
+    return re.sub(
+        r"\s*\((?:number|count|n|no\.?|persons|anzahl|nombre|aantal|antal)\)$", "", label, flags=re.IGNORECASE
+    )
+
+
+def _named_levels(levels: list[_HeaderRow]) -> list[_HeaderRow]:
+    """Return the levels; one whose single label stands over all columns is the name of the one below it."""
+    out: list[_HeaderRow] = []
+    name = ""
+    for k, level in enumerate(levels):
+        label = set(level.labels)
+        if len(label) == 1 and k < len(levels) - 1:
+            name = next(iter(label))
+            continue
+        out.append(_HeaderRow(name or level.name if k == len(levels) - 1 or name else level.name, level.labels))
+        name = ""
+    return out
+
+
+def _stub_names(row: SheetRow, stubs: list[int], levels: list[_HeaderRow]) -> list[str]:
+    """Return the names of the columns before the counts; what follows a backslash in one names a header row."""
+    names = [row.cells[k] for k in stubs]
+    last = names[-1]
+    if (found := re.fullmatch(r"(.+?)\s*[\\]\s*(.+)", last)) and levels:
+        names[-1] = found[1]
+        levels[-1] = replace(levels[-1], name=found[2])
+    elif levels:  # the name in the header's row is that of the stub, not of the row's labels, if no other row has it
+        levels[-1] = replace(levels[-1], name="" if levels[-1].name == last else levels[-1].name)
+    return names
+
+
+def _names_in_title(title: Sequence[str], known: Dialects) -> list[str]:
+    """Return the names of attributes in a title: "Deaths by area and sex, England" has area and sex."""
+    for line in title:
+        parts = re.split(known.words["said"]["by"], line, maxsplit=1, flags=re.IGNORECASE)
+        if len(parts) == 2:
+            said = re.split(r"\s+(?:in|for|im|en|at|on)\s+|[:(]|,\s*(?:[A-ZÄÖÜ0-9])", parts[1], maxsplit=1)[0]
+            names = re.split(r"\s*,\s*|\s+(?:and|und|et|och|en|by|nach|selon)\s+", said.strip())
+            return [re.sub(r"^(?:the|le|la|l'|les|der|die|das)\s+", "", n.strip()) for n in names if n.strip()]
+    return []
+
+
+def _refuse_raw_data(
+    sheet: Sheet,
+    body: TableBody,
+    options: TableOptions,
+    known: Dialects,
+    levels: list[_HeaderRow],
+    columns: list[int],
+    place: str,
+) -> None:
+    """Refuse columns of numbers of which nothing says that they are counts: they may be rows of people."""
+    if options.count_columns or len(body.head) > 1:
+        return
+    labels = [label for level in levels for label in level.labels]
+    cells = [row.cells[k] for row in body.rows for k in columns]
+    stubs = [cell for row in body.rows for cell in row.cells[: columns[0]]] if columns else []
+    said = (
+        any(known.total(label) for label in (*labels, *stubs))
+        or any(cell and not is_number(cell) for cell in cells)
+        or sum(known.listed("totals", "sexes", label) for label in labels) > 1
+        or {"yes", "no"} <= set(map(comparable, labels))
+        or any(
+            known.found("said", "by", line)
+            or re.search(r"\b(?:number|count|persons|people|anzahl|nombre)\b", comparable(line))
+            for line in body.title
+        )
+        or any(known.counts(label) for label in labels)
+    )
+    if not said:
+        shown = " ".join(f"--count-column '{body.head[-1].cells[k]}'" for k in columns[:3])
+        raise ReleaseError(
+            "is of no format that is read: no column of counts (count, n, freq, ...), which a table of counts has; "
+            f"where numbers of people stand under the values of an attribute, name the columns ({shown})",
+            place=place,
+        )
+
+
+def _filled(sheet: Sheet, rows: list[SheetRow], stubs: list[int]) -> list[list[str]]:
+    """Return the cells before the counts; an empty one below a label that a later one follows repeats it.
+
+    Where both this and "free" leave no two lines alike, it is asked what is meant.
+    """
+    cells = [[row.cells[k] for k in stubs] for row in rows]
+    if len(stubs) < 2:
+        return cells
+    filled: list[list[str]] = []
+    changed = None
+    for i, line in enumerate(cells):
+        out = list(line)
+        for k in range(len(stubs) - 1):
+            if not line[k] and i and any(line[k + 1 :]) and all(line[j] in ("", filled[-1][j]) for j in range(k)):
+                out[k] = filled[-1][k]
+                changed = changed if changed is not None else i
+        filled.append(out)
+    if changed is None:
+        return cells
+    as_is, repeated = len(set(map(tuple, cells))) == len(cells), len(set(map(tuple, filled))) == len(cells)
+    if as_is and repeated and not sheet.name:
+        raise ReleaseError(
+            "the first cell is empty: write the value above it again, or 'total'",
+            place=sheet.place(rows[changed].number),
+        )
+    return filled if repeated else cells
+
+
+def _stub_roles(
+    sheet: Sheet,
+    body: TableBody,
+    names: list[str],
+    lines: list[RawLine],
+    stubs: int,
+    known: Dialects,
+    apart: dict[str, str],
+) -> tuple[list[str], list[RawLine]]:
+    """Return attributes and lines without columns before the counts that count rows, or are codes, times, units."""
+    cells = [list(line.cells) for line in lines]
+    left = list(range(len(names)))
+    if stubs > 1 and counts_rows(body.head[-1].cells[0], [row.cells[0] for row in body.rows]):
+        apart["the first column"] = "it counts the rows (written by pandas or R)"
+        left.remove(0)
+    left = [
+        k
+        for k in left
+        if k >= stubs or not known.like("apart", "notes", names[k]) or apart.__setitem__(names[k], "notes on the lines")
+    ]
+    few = [k for k in left if k < stubs]
+    kept = _counted_units(body, sheet, names, few, cells, known, apart) if len(few) > 1 else set(range(len(cells)))
+    few = _without_times(body, sheet, names, few, cells, known, apart) if len(few) > 1 else few
+    few = _without_codes(names, few, cells, known, apart)
+    left = [k for k in left if k >= stubs or k in few]
+    return [names[k] for k in left], [
+        replace(line, cells=tuple(line.cells[k] for k in left)) for i, line in enumerate(lines) if i in kept
+    ]
+
+
+def _counted_units(
+    body: TableBody,
+    sheet: Sheet,
+    names: list[str],
+    left: list[int],
+    cells: list[list[str]],
+    known: Dialects,
+    apart: dict[str, str],
+) -> set[int]:
+    """Return the lines whose unit is persons; units are set apart, with what they say of other lines."""
+    kept = set(range(len(cells)))
+    for k in [k for k in left if known.like("apart", "unit", names[k])]:
+        values = {comparable(line[k]) for line in cells}
+        scalar = comparable(names[k]) in {"scalar_factor", "unit_mult"}
+        counted = {v for v in values if v in known.words["apart"]["numbers"] or known.counts(v)}
+        if not scalar and values and not counted and not (values <= {"ths", "thousand", "thousands"}):
+            if not values & {"pc", "percent", "%", "rate"}:
+                continue  # an attribute that is called so
+            raise ReleaseError(
+                f"'{names[k]}' is {sorted(values)[0]!r} in every line: no line counts people",
+                place=sheet.place(body.rows[0].number, k),
+            )
+        if not scalar and values - counted and counted:
+            kept -= {i for i, line in enumerate(cells) if comparable(line[k]) not in counted}
+            apart[f"lines whose '{names[k]}' is {', '.join(sorted(values - counted)[:5])}"] = "no counts of people"
+        apart[names[k]] = "the unit of the lines"
+        left.remove(k)
+    return kept
+
+
+def _scale_of_units(names: list[str], left: list[int], cells: list[list[str]], known: Dialects) -> int:
+    """Return of how many rows the numbers are, as a column of units says: 1 or 1,000."""
+    for k, name in enumerate(names):
+        values = {comparable(line[k]) for line in cells}
+        if known.like("apart", "unit", name) and values <= {"thousands", "thousand", "ths", "3"} and values:
+            return 1_000
+    return 1
+
+
+def _without_times(
+    body: TableBody,
+    sheet: Sheet,
+    names: list[str],
+    left: list[int],
+    cells: list[list[str]],
+    known: Dialects,
+    apart: dict[str, str],
+) -> list[int]:
+    """Return the columns without one of times; `ReleaseError` where it has several: those are other people."""
+    out = []
+    for k in left:
+        if not known.like("apart", "time", names[k]) or len(left) == 1:
+            out.append(k)
+            continue
+        values = list(dict.fromkeys(line[k] for line in cells))
+        stamps = all(re.fullmatch(r"\d{4}.*|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}.*|[AMQ]", v) for v in values if v)
+        if len(values) > 1:
+            if not stamps:
+                out.append(k)
+                continue
+            raise ReleaseError(
+                f"'{names[k]}' has several times ({', '.join(values[:3])}, ...): counts of other times are not of the "
+                f"same people: keep the lines of one ('{values[0]}', for instance)",
+                place=sheet.place(body.head[-1].number),
+            )
+        apart[names[k]] = f"it is {values[0]} in every line"
+    return out
+
+
+def _without_codes(
+    names: list[str], left: list[int], cells: list[list[str]], known: Dialects, apart: dict[str, str]
+) -> list[int]:
+    """Return the columns without those of codes that say the same as another column, or nothing."""
+    out = list(left)
+    for k in left:
+        if not known.like("apart", "codes", names[k]) or len(out) < 2:
+            continue
+        for j in [j for j in out if j != k and not known.like("apart", "codes", names[j])]:
+            pairs = {(line[j], line[k]) for line in cells}
+            if len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs}):
+                apart[names[k]] = f"it says the same as '{names[j]}'"
+                out.remove(k)
+                break
+        else:
+            if comparable(names[k]) in {"dguid", "vector", "coordinate", "uom_id", "scalar_id"}:
+                apart[names[k]] = "codes of the lines"
+                out.remove(k)
+    return out
