@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,9 +23,11 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Categorical, Cell, Continuous, Grid, Value, exact, is_number
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import ColumnFigures
-from solvers.engines.marginal_statements import MAX_VALUES, Marginal
 from solvers.foundation.errors import Unsupported
 from solvers.statements.release import ANY_LABEL, RowCount
+
+if TYPE_CHECKING:
+    from solvers.engines.marginal_statements import Marginal
 
 ERROR = Fraction(1, 1 << 46)  # of a pairwise sum of floats, in parts of the sum of the terms' sizes
 FINEST = 1 << 20  # parts of one that numbers may have
@@ -57,6 +59,8 @@ def marginals_of(release: EncodedRelease) -> list[Marginal]:
 
 def column_statements(figures: ColumnFigures, domain: Domain, rows: RowCount) -> Iterator[Marginal]:
     """Yield the statements of one column's figures over so many rows."""
+    from solvers.engines.marginal_statements import Marginal
+
     k, cells = _cells_of(figures.column, domain)
     made = [cell if figures.make is None else figures.make(cell) for cell in cells]
     values = [None if v is None or (isinstance(v, float) and math.isnan(v)) else v for v in made]
@@ -70,6 +74,8 @@ def column_statements(figures: ColumnFigures, domain: Domain, rows: RowCount) ->
 
 def _cells_of(column: str, domain: Domain) -> tuple[int, list[Cell]]:
     """Return the attribute behind a column, and the column's cell for each of its values."""
+    from solvers.engines.marginal_statements import MAX_VALUES
+
     k = domain.place.get(column)
     ranges: Any = None
     if k is None and column not in domain.columns:

@@ -9,5 +9,6 @@ __all__ = [
     "results",
     "sarif",
     "stored_report",
+    "tables_report",
     "wording",
 ]

@@ -16,11 +16,9 @@ import numpy as np
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import RuleList, Tree
-from recon.queries.certificates.agreement import contradicted
 from recon.queries.certificates.certificate_format import certified_lines
 from recon.queries.leaf_values.wording import audit_json as leaf_value_json
 from recon.queries.leaf_values.wording import audit_lines as leaf_value_lines
-from recon.queries.located.positions import audit_json, audit_lines
 from recon.queries.measures.attribute_bits import curve_points, exposed_groups, exposed_in_all
 from recon.readers.formats.drafts.suggesting import not_assessed_json, not_assessed_lines
 from recon.readers.frames.describe import condition_text
@@ -386,6 +384,8 @@ class Report(Displayed, AuditReport):
 
     def _own_sections(self) -> Sections:
         """Return the sections on the release itself."""
+        from recon.queries.certificates.agreement import contradicted
+
         found = self.findings
         if found.empty is not None:
             return empty_sections(found.empty)
@@ -430,6 +430,8 @@ def _position_json(found: AuditFindings) -> dict[str, Any]:
     """Return what is given back by position, the true rows and what columns open beside it; {} without positions."""
     if found.positions is None:
         return {}
+    from recon.queries.located.positions import audit_json
+
     opens = [one.to_dict() for one in found.opens]
     return {"positions": audit_json(found.positions, found.positions_truth, opens)}
 
@@ -438,6 +440,8 @@ def _position_lines(found: AuditFindings) -> list[str]:
     """Return that in words."""
     if found.positions is None:
         return []
+    from recon.queries.located.positions import audit_lines
+
     opens = [str(one) for one in found.opens[-1:] if one.names]
     return audit_lines(found.positions, found.positions_truth, *opens)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,11 +15,13 @@ from solvers.cells.linear_system import propagate
 from solvers.cells.system import CellSystem, system_of
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.programs.interval.bracket import Bracket, BracketCase, WorkStretch
 from solvers.statements.questions.answers import Answer, CountAnswer
 from solvers.statements.questions.engine import Engine, unanswered
 from solvers.statements.questions.query import Convention, Count, Query
 from solvers.statements.release import Release
+
+if TYPE_CHECKING:
+    from solvers.programs.interval.bracket import BracketCase
 
 MAX_NUMBERS = 200  # possible numbers of rows
 
@@ -75,6 +78,8 @@ class IntervalEngine(Engine):
         self, system: CellSystem, convention: Convention, limits: Limits
     ) -> tuple[list[tuple[float, float]], tuple[str, ...]]:
         """Return the bounds for every possible number of rows, and how far presolve got on the first."""
+        from solvers.programs.interval.bracket import Bracket, WorkStretch
+
         rows = system.release.rows
         numbers = range(rows.low, (rows.low if rows.high is None else rows.high) + 1)
         limits = limits.stage("interval")
@@ -99,6 +104,8 @@ class IntervalEngine(Engine):
 
 def _case_of(system: CellSystem, n: int, convention: Convention) -> BracketCase | None:
     """Return the system with n rows, None where propagation refutes it."""
+    from solvers.programs.interval.bracket import BracketCase
+
     linear = system.linear.take(system.always) if system.choices else system.linear
     if system.total is None or system.release.rows.exact:
         return BracketCase(system, linear, system.bounds, n, convention)

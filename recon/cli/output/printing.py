@@ -105,7 +105,7 @@ def _audit(tables: Tables, given: dict[str, Any], limits: Limits) -> None:
     from recon.io.console.options import suffix
     from recon.io.console.output import of_verdict, write_text
     from recon.release.policies.policy import read_policy
-    from recon.report.audit import audit_tables
+    from recon.report.tables_report import audit_tables
 
     out = given["out"]
     if out is not None and suffix(out) not in {".json", ".txt", ".md", ".html"}:

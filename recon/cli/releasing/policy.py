@@ -199,6 +199,8 @@ def _summary(found: list[Gate], policy: str) -> list[str]:
 
 def _write_results(found: list[Gate], sarif: str | None, junit: str | None) -> None:
     """Write what a gate found as SARIF and as JUnit XML, all files in one."""
+    if sarif is None and junit is None:
+        return
     from recon.report.sarif import junit_of_several, sarif_of_several
 
     documents = [one.document for one in found if one.document is not None]

@@ -2,7 +2,8 @@
 
 Profiles that were read always get their line: an exhausted limit makes a verdict unknown, never the table empty.
 
-Why an answer is only bounded, in one plain sentence: what engines say of themselves stays in the trail (--json).
+Why an answer is only bounded, in one plain sentence: what engines say of themselves stays in the trail (--json). Why
+nothing can be said of rows by their position.
 """
 
 from __future__ import annotations
@@ -205,3 +206,27 @@ def why_open(found: Answer) -> list[str]:
     if isinstance(found, DecideAnswer) and found.open.any():
         return [f"not decided: {int(found.open.sum()):,} profiles; {plain_reasons(found.trail)}"]
     return []
+
+
+_UNKNOWN = "which rows each tree drew is not known:"  # how the reader of forests begins to say it
+_INSTEAD = "recon certify, recon bound and recon reconstruct ask about rows in whatever order"
+
+
+def no_positions_reason(release: EncodedRelease) -> str:
+    """Return why nothing can be said by position, and what to ask instead; "" where known bags tell rows apart.
+
+    A row has a position only by what trees drew of it: how often each one did.
+    """
+    if release.statements.bags:
+        return ""
+    if any(model.resampled for model in release.models):
+        said = [line for line in release.reader_notes if line.startswith(_UNKNOWN)]
+        why = f" ({said[0].removeprefix(_UNKNOWN).strip()})" if said else ""
+        return (
+            f"nothing is proved by position: which rows each tree drew is not known{why}: without the bags "
+            f"(multiplicities) rows cannot be distinguished; {_INSTEAD}"
+        )
+    return (
+        "nothing is proved by position: no model was fitted on resamples, each saw all rows alike, so that nothing "
+        f"says which row stood where in the training file; {_INSTEAD}"
+    )

@@ -14,10 +14,7 @@ from itertools import chain, islice
 from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Categorical, Continuous, Grid, Value, complement, intersection, plain_number
 from encoders.encode.encoder import EncodedRelease
-from encoders.kinds.known_rows import NOT_PUBLISHED
-from encoders.kinds.table import name_of
 from encoders.models.models import AnyModel, PublishedFigure, Statistic
-from encoders.parts.statistics import bounds, number, numeric
 from solvers.statements.boxes import Box
 from solvers.statements.release import Loose, Partition
 
@@ -66,6 +63,8 @@ class GroupNumbers:
 
     def number(self, position: int) -> Fraction:
         """Return the number at a position."""
+        from encoders.parts.statistics import number
+
         return number(self.attribute, position)
 
     def between(self, low: Fraction, high: Fraction) -> list[int]:
@@ -86,6 +85,8 @@ class GroupNumbers:
 
 def tells(block: Partition) -> bool:
     """Return whether a partition says how many training rows its groups have; resamples mostly leave that open."""
+    from encoders.kinds.known_rows import NOT_PUBLISHED
+
     return block.kind not in NOT_PUBLISHED and block.open_counts <= 1
 
 
@@ -115,6 +116,8 @@ def disclosed_values(release: EncodedRelease) -> ValueDisclosure:
     Groups of one row, and larger ones whose sum is the least or the greatest there can be; what follows from several
     figures together is left to `bound`. Cost: linear in the figures and in the regions of the partitions.
     """
+    from encoders.kinds.table import name_of
+
     published = _figures(release)
     if not published:
         return ValueDisclosure(alone=_alone_in_a_leaf(release) if numeric_target(release) else 0)
@@ -153,6 +156,8 @@ def _counted_groups(release: EncodedRelease, wanted: set[Box]) -> dict[Box, Publ
 
 def _only_value(release: EncodedRelease, figure: PublishedFigure, statistic: Statistic, rows: int) -> Value | None:
     """Return the one value that all of a group's rows have by a figure, None where others are possible."""
+    from encoders.parts.statistics import bounds
+
     values = numbers_within(release.domain, figure.condition, statistic.of)
     minimum, greatest = values.extremes()
     if not rows or len(minimum) < 2:  # the condition names the value: nothing is given away by the figure
@@ -180,6 +185,8 @@ def numbers_within(domain: Domain, where: Condition, name: str) -> GroupNumbers:
 
     Raises `ReleaseError` for what has no numbers.
     """
+    from encoders.parts.statistics import numeric
+
     k, resolved = numeric(domain, name), domain.resolve(where)
     attribute = domain.all[k]
     if isinstance(attribute, Continuous):

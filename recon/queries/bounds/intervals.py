@@ -20,13 +20,10 @@ from numpy.typing import NDArray
 
 from encoders.domain.domain import Condition
 from encoders.encode.encoder import EncodedRelease
-from encoders.kinds.table import source_of
 from encoders.models.models import PublishedFigure
 from recon.queries.bounds.disclosure import tells
-from recon.readers.frames.selections import select_conditions
 from solvers.engines.chain import ask
 from solvers.engines.figures.partition import PartitionFigures
-from solvers.engines.figures.system import SystemFigures
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.kernel.leaf_values.blocks import KIND, TOTALS
@@ -115,6 +112,8 @@ def interval_cells(release: EncodedRelease, limits: Limits) -> IntervalCells:
 
 def _table_cells(release: EncodedRelease) -> list[tuple[str, PublishedFigure]]:
     """Return the figures of exact tables that are suppressed or intervals, each with its name in words."""
+    from encoders.kinds.table import source_of
+
     exact = [model for model in release.models if model.noise is None]
     every = ((source_of(model, i), figure) for model in exact for i, figure in enumerate(model.figures()))
     return [(name, f) for name, f in every if f.suppressed or (f.count is None and _open_(f))]
@@ -178,6 +177,9 @@ def interval_tables(release: EncodedRelease) -> LinkedCells | None:
 
 def _by_worlds(release: EncodedRelease, conditions: Sequence[Condition], limits: Limits) -> list[tuple[int, int, bool]]:
     """Return (least, most, tight) rows that meet each condition, by cells of the row space."""
+    from recon.readers.frames.selections import select_conditions
+    from solvers.engines.figures.system import SystemFigures
+
     rows = release.rows.high or 0
     selections = select_conditions(release, list(conditions))
     try:
@@ -238,6 +240,8 @@ def _open_counts(release: EncodedRelease, limits: Limits) -> list[UnpublishedCel
 
 def _of_statement(release: EncodedRelease, b: int, s: int, limits: Limits) -> tuple[int, int, bool]:
     """Return the least and greatest rows that statement s of partition b counts; see `sharper`."""
+    from solvers.engines.figures.system import SystemFigures
+
     if PartitionFigures.refusal(release.statements) is None:
         counts = [int(v[s]) for v in PartitionFigures.of(release.statements, limits).vectors]
         return min(counts), max(counts), True

@@ -12,11 +12,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease, confidence_level
-from recon.queries.certificates.position_claims import row_location
 from recon.readers.frames.selections import missing, raw_indices, select_frame
 from solvers.foundation.displayed import quote
 from solvers.foundation.errors import CertificateError, ReleaseError
@@ -104,6 +102,8 @@ Boxes = tuple[Box, Box]  # the parts that a profile meets, and those that it hol
 
 def boxes_of(profiles: list[Json], release: EncodedRelease) -> list[Boxes]:
     """Return profiles as boxes of parts; raises `ReleaseError` for names and values that the domain does not have."""
+    import pandas as pd
+
     names = {name for profile in profiles for name in profile}
     frame = pd.DataFrame(profiles, dtype=object) if names else pd.DataFrame(index=range(len(profiles)))
     return select_frame(release, frame).boxes()
@@ -111,6 +111,10 @@ def boxes_of(profiles: list[Json], release: EncodedRelease) -> list[Boxes]:
 
 def claim_of(claim: Any, release: EncodedRelease, known: Boxes | None = None) -> AnyClaim:
     """Return the claim that a certificate makes, over parts and cells; `known` are the boxes of its profile."""
+    import pandas as pd
+
+    from recon.queries.certificates.position_claims import row_location
+
     if not isinstance(claim, dict):
         raise CertificateError("the claim is not an object")
     if "profile" in claim:

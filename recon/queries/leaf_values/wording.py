@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from recon.queries.leaf_values.determined import Determined
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ADVICE = (
     "remedy: round leaf values before publishing, leave out what predictions do not need (counts, inner values, "
@@ -88,6 +89,8 @@ def audit_json(
     found: Sequence[Determined], truths: Sequence[Mapping[str, Any] | None], table: pd.DataFrame | None
 ) -> dict[str, Any]:
     """Return what leaf values reveal as an object ready for JSON: `models`, and `remedies` where they were asked."""
+    import pandas as pd
+
     models = [
         {"summary": _opening(one), **asdict(one), **({} if truth is None else {"truth": dict(truth)})}
         for one, truth in zip(found, truths, strict=True)

@@ -19,8 +19,8 @@ import numpy as np
 from encoders.domain.cuts import AttributeCuts
 from encoders.domain.values import Categorical, Continuous, Grid, cell_text
 from encoders.encode.encoder import EncodedRelease
-from encoders.encode.learner_facts import learnt_splits, seen_ranges
 from recon.io.console.suggesting import stripped_name, suggestion
+from recon.queries.answers.undecided import no_positions_reason
 from recon.queries.certificates.issuing import position_certificate
 from recon.queries.located.against_truth import compared
 from recon.queries.located.placed_rows import (
@@ -324,6 +324,8 @@ def _with_midpoints(found: PlacedRows, limits: Limits) -> PlacedRows:
 
     Where no threshold is known to be one, or they contradict the leaves: what was found before, with a note on that.
     """
+    from encoders.encode.learner_facts import learnt_splits
+
     release = found.release
     state = assigned(release.statements, limits)
     if state is None:
@@ -400,6 +402,8 @@ def _ranges_of(found: PlacedRows, splits: TreeSplits, as_seen: list[bool]) -> Fl
 
     Of columns that a pipeline transformed where they are the ends of the domain.
     """
+    from encoders.encode.learner_facts import seen_ranges
+
     out = seen_ranges(found.release, splits, found.ranges.given)
     for c, name in enumerate(splits.names):
         if as_seen[c] and name in found.ranges.given:
@@ -481,28 +485,6 @@ def _plain_number(x: float) -> int | float:
 
 
 LEARNERS = ("none", "midpoints")
-UNKNOWN = "which rows each tree drew is not known:"  # how the reader of forests begins to say it
-INSTEAD = "recon certify, recon bound and recon reconstruct ask about rows in whatever order"
-
-
-def no_positions_reason(release: EncodedRelease) -> str:
-    """Return why nothing can be said by position, and what to ask instead; "" where known bags tell rows apart.
-
-    A row has a position only by what trees drew of it: how often each one did.
-    """
-    if release.statements.bags:
-        return ""
-    if any(model.resampled for model in release.models):
-        said = [line for line in release.reader_notes if line.startswith(UNKNOWN)]
-        why = f" ({said[0].removeprefix(UNKNOWN).strip()})" if said else ""
-        return (
-            f"nothing is proved by position: which rows each tree drew is not known{why}: without the bags "
-            f"(multiplicities) rows cannot be distinguished; {INSTEAD}"
-        )
-    return (
-        "nothing is proved by position: no model was fitted on resamples, each saw all rows alike, so that nothing "
-        f"says which row stood where in the training file; {INSTEAD}"
-    )
 
 
 def locate_rows(release: EncodedRelease, limits: Limits) -> LocatedAnswer:

@@ -40,7 +40,6 @@ from recon.queries.measures.figures import Measures
 from recon.readers.frames.describe import condition_text
 from recon.readers.loading.settled import strengthened_release
 from solvers.engines.figures.partition import PartitionFigures
-from solvers.engines.figures.system import SystemFigures
 from solvers.engines.figures.values import RemainingValues, Values, partition_values, system_values, values_before
 from solvers.foundation.exact import decimal
 from solvers.foundation.limits import Limits
@@ -49,6 +48,8 @@ from solvers.statements.release import ANY_LABEL, Partition
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from solvers.engines.figures.system import SystemFigures
 
 PER_ROW = ("bits_left", "bits_removed", "entropy_reduction_ratio", "share_of_rows_at_most")
 
@@ -156,6 +157,8 @@ Counts = tuple[int, int | None]
 
 def system_of(release: EncodedRelease, found: Measures, limits: Limits) -> SystemFigures | None:
     """Return the cells of a coupled release that was measured; None of one partition, or where cells have no sizes."""
+    from solvers.engines.figures.system import SystemFigures
+
     known = found.of_cells and found.determined_rows is not None
     return SystemFigures.of(release.statements, limits) if known else None
 

@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from encoders.encode.encoder import EncodedRelease
-from encoders.kinds.table import name_of
 from recon.queries.measures.figures import Measures, exposure_frame
 from recon.readers.frames.describe import condition_text
 from solvers.engines.chain import ask
 from solvers.engines.figures.partition import bits_before, bits_of_types, mean, ratio, row_bits, unnamed_factor
-from solvers.engines.figures.system import SystemFigures, named_only
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.statements.questions.answers import CountAnswer, PerCellAnswer
@@ -28,11 +26,15 @@ from solvers.statements.release import Release
 if TYPE_CHECKING:
     import pandas as pd
 
+    from solvers.engines.figures.system import SystemFigures
+
 SHOWN_BOXES = 3  # boxes of a cell written out
 
 
 def measure_coupled(release: EncodedRelease, convention: Convention, answer: CountAnswer, limits: Limits) -> Measures:
     """Return the measures of a coupled release from its count; entropy figures are None where it is not exact."""
+    from solvers.engines.figures.system import SystemFigures
+
     statements = release.statements
     numbers = list(answer.log2_per_rows) or ([release.rows.low] if release.rows.exact else [])
     spread = math.log2(len(numbers)) if numbers else 0.0
@@ -99,6 +101,8 @@ def _mentioned(
     `ordered`: they are a factor of every row. `multiset`: the smaller release is counted anew, None where there is no
     time for that.
     """
+    from solvers.engines.figures.system import named_only
+
     factor, spread = unnamed_factor(release), math.log2(len(numbers))
     before = bits_before(named_only(release), numbers, convention, limits)
     if factor == 1:
@@ -126,6 +130,8 @@ def _smallest_count(release: Release) -> int | None:
 
 def published_cells(release: EncodedRelease) -> list[tuple[str, int]]:
     """Return name and rows of every group, not everybody, that a table or rule set counts exactly; the empty not."""
+    from encoders.kinds.table import name_of
+
     found: list[tuple[str, int | None]] = []
     for model in release.models:
         if model.figures() and model.noise is None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -20,9 +21,11 @@ from solvers.engines.figures.partition import PartitionFigures
 from solvers.foundation.displayed import Displayed
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
-from solvers.noisy.posteriors.posterior import CountPosterior, Prior, posterior_of
 from solvers.statements.observations import observations
 from solvers.statements.questions.query import Selections
+
+if TYPE_CHECKING:
+    from solvers.noisy.posteriors.posterior import CountPosterior, Prior
 
 PRIORS = {
     "counts": "uniform over count vectors that sum to n, rows uniform inside a leaf or rule given its count",
@@ -180,6 +183,8 @@ def why_none(release: EncodedRelease) -> str | None:
 
 def _compute_posterior(release: EncodedRelease, prior: Prior, limits: Limits) -> Posterior:
     """Return the posterior; see `posterior`."""
+    from solvers.noisy.posteriors.posterior import posterior_of
+
     sure, rows = release.at_confidence(1).statements, release.declared
     assert rows is not None
     assert rows.high is not None

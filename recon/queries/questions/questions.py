@@ -18,9 +18,7 @@ from encoders.encode.encoder import EncodedRelease
 from recon.io.files.opening import current
 from recon.queries.answers.counting import convention_of, tables_of
 from recon.queries.answers.exact import Profiles, as_frame, certify_exact, maximum_rows, select_with, settled_only
-from recon.queries.answers.undecided import decide, leave_one_out, share, why_open
-from recon.queries.located.boxes import with_boxes
-from recon.queries.located.positions import no_positions_reason
+from recon.queries.answers.undecided import decide, leave_one_out, no_positions_reason, share, why_open
 from recon.readers.frames.naming import column_like, named_like
 from recon.readers.frames.out_of_domain import answered
 from recon.readers.frames.selections import columns_by_attribute, profile_ranges, select_frame, with_rows_of
@@ -31,7 +29,6 @@ from solvers.engines.chain import ask
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.exact import level_text
 from solvers.foundation.limits import Limits, ended
-from solvers.proofs.export.world_rows import weight_in
 from solvers.statements.boxes import Box
 from solvers.statements.questions.answers import DecideAnswer, WorldsAnswer
 from solvers.statements.questions.query import Convention, Enumerate, LeaveOneOut, MostLikely, Sample, ShareQuery
@@ -66,6 +63,8 @@ def worlds(
     >>> sum(1 for _ in recon.worlds(release, limit=None))
     12
     """
+    from solvers.proofs.export.world_rows import weight_in
+
     release = strengthened_release(release_of(release, limits), limits)
     chosen = convention_of(release, convention)
     refuse_continuous(release)
@@ -278,6 +277,8 @@ def certify(
     >>> recon.certify(release, [{"smoker": 0, "ill": 0}, {"smoker": 0, "ill": 1}])["verdict"].tolist()
     ['certain', 'impossible']
     """
+    from recon.queries.located.boxes import with_boxes
+
     if (tables := tables_of(release)) is not None:
         from recon.queries.tables.answering import certified
 

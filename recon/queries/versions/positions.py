@@ -21,8 +21,9 @@ from encoders.encode.encoder import EncodedRelease, encode
 from encoders.encode.typed_rows import domain_without_types
 from encoders.models.models import Forest
 from encoders.models.related import RelatedDataSets
+from recon.queries.answers.undecided import no_positions_reason
 from recon.queries.located.placed_rows import PlacedRows, attributes
-from recon.queries.located.positions import locate_rows, no_positions_reason, position_results
+from recon.queries.located.positions import locate_rows, position_results
 from recon.queries.versions.difference import Difference, difference, names_of, relation_between, version_release
 from recon.readers.loading.loading import Released, versions
 from solvers.foundation.array_types import Bits, Ints

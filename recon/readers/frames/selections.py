@@ -15,10 +15,9 @@ import math
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.domain.domain import GUESSED, Condition, Domain
@@ -42,6 +41,9 @@ from recon.io.files.tables import csv_columns, read_parquet, reading, without_ro
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.statements.questions.query import Selections
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 DOUBT = "the domain is a guess from the model file: declare it (--domain)"
 SHOWN = 20
@@ -132,6 +134,8 @@ def read_table(path: str, limits: Limits | None = None) -> pd.DataFrame:
     Raises `ReleaseError` when the file is missing, empty, no table or too large for the memory, `Inconclusive` where
     the time is up (`limits`, beside the budget that it draws on). A gzip-compressed CSV is read as such.
     """
+    import pandas as pd
+
     with reading(path, limits):
         if path.lower().endswith(".parquet"):
             frame = read_parquet(path)
@@ -144,6 +148,8 @@ def read_table(path: str, limits: Limits | None = None) -> pd.DataFrame:
 
 def numbers_of(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the frame with text columns turned into numbers where every cell is one; True and False are bits."""
+    import pandas as pd
+
     if not frame.attrs.get("text"):
         return frame
     out: dict[str, pd.Series[Any]] = {}
@@ -160,6 +166,8 @@ def numbers_of(frame: pd.DataFrame) -> pd.DataFrame:
 
 def missing(value: object) -> bool:
     """Return whether a cell is empty: None, NaN or empty text."""
+    import pandas as pd
+
     return value is None or value is pd.NA or value == "" or (isinstance(value, float) and math.isnan(value))
 
 
@@ -298,6 +306,8 @@ def _whole_numbers(column: pd.Series[Any], attribute: AnyAttribute, text: bool) 
 
     The quick path for columns with very many distinct values; whatever is unusual takes the careful one.
     """
+    import pandas as pd
+
     if not isinstance(attribute, Grid) or attribute.step != 1 or attribute.count > 1 << 62:
         return None
     if not len(column) or column.isna().any():
@@ -321,6 +331,8 @@ def _whole_numbers(column: pd.Series[Any], attribute: AnyAttribute, text: bool) 
 
 def distinct_cells(frame: pd.DataFrame, i: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """Return a code per row (-1: missing) and the distinct cells; `ReleaseError` for lists and tests."""
+    import pandas as pd
+
     column = frame.iloc[:, i]
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":  # no object per row
         codes, values = pd.factorize(column.to_numpy(), use_na_sentinel=True)

@@ -24,7 +24,6 @@ from recon.readers.inspection.findings.findings import (
     plain_value,
 )
 from recon.readers.inspection.findings.severity import boosted, graded
-from recon.readers.inspection.graphs import inspect_graph
 from recon.readers.inspection.ledger.entries import FileLedger
 from recon.readers.inspection.ledger.lines import is_printed
 from recon.readers.stored.pickled.joblib_files import header_bytes
@@ -172,6 +171,8 @@ def inspect_bytes(data: bytes, file: str = "", memory: int = 1 << 30) -> Inspect
 
 def inspect_stored(stored: StoredFile, data: bytes, file: str, memory: int) -> Inspection:
     """Return the inspection of an opened file, `data` its content as it stands."""
+    from recon.readers.inspection.graphs import inspect_graph
+
     graph = inspect_graph(stored.root, memory)
     found = graph.findings
     if stored.format == "skops":  # arrays of an archive are files, which copies have as they are

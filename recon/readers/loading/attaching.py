@@ -99,7 +99,6 @@ def _unused_of(draft: Draft, shape: AnyModel) -> tuple[UnusedPublication, ...]:
 
 def _source_of(model: Any) -> Draft:
     """Return the draft of a fitted object, a file, or the draft itself."""
-    from recon.readers.formats.rules.streed import is_streed, of_model
     from recon.readers.loading.loading import draft_of, read_file
 
     if isinstance(model, Draft):
@@ -109,7 +108,7 @@ def _source_of(model: Any) -> Draft:
         if isinstance(content, Draft):
             return content
         raise ReleaseError("is a release file, which has its counts: give a model", file=os.fspath(model))
-    return of_model(model) if is_streed(model) else draft_of(model)
+    return draft_of(model)
 
 
 def _table_of(X: Any, y: Any, draft: Draft, domain: Domain | None) -> tuple[pd.DataFrame, str]:  # noqa: N803

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import CONFIDENCE, EncodedRelease, confidence_level
 from encoders.encode.encoder import encode as encode_models
-from encoders.encode.joining import PublishedFile, join
 from encoders.encode.marginals import figures_of, marginals_of
 from encoders.models.models import AnyModel, Provenance, boosted_of
 from encoders.models.related import RelatedDataSets
@@ -28,8 +27,6 @@ from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.drafts.drafts import OTHERS, SUBSET, Draft, with_classes, with_own_names
 from recon.readers.formats.drafts.suggesting import guess_domain, with_class_columns
 from recon.readers.formats.release import reading
-from recon.readers.formats.rules import streed
-from recon.readers.formats.sklearn.pipelines.pipeline import SeveralDraft
 from recon.readers.inspection.ledger.entries import FigureKind, Use
 from recon.readers.stored.rewriting import gunzip, open_stored
 from solvers.foundation.displayed import quote
@@ -40,6 +37,7 @@ from solvers.statements.observations import StatementIndex
 from solvers.statements.release import ANY_LABEL
 
 if TYPE_CHECKING:
+    from encoders.encode.joining import PublishedFile
     from recon.readers.loading.known_positions import Table
 
 
@@ -184,6 +182,8 @@ def _load_several(
 
     Models without a name are numbered over all files.
     """
+    from encoders.encode.joining import join
+
     if files.count("-") > 1:
         raise ReleaseError("standard input (-) can be read once, not twice")
     read = [one.of_rows(rows) for one in _read_files(files)]
@@ -225,6 +225,8 @@ def versions(
     >>> recon.certify(both, [{"ill": 1}], of="removed")["verdict"].tolist()
     ['certain']
     """
+    from encoders.encode.joining import PublishedFile, join
+
     related = relations if isinstance(relations, RelatedDataSets) else reading.related_of(dict(relations))
     if isinstance(releases, Mapping):
         if strange := [name for name in releases if name not in related.number]:
@@ -335,6 +337,8 @@ class ReadFile:
 
     def published(self, declared: Domain | None, first: int = 0, several: bool | None = None) -> PublishedFile:
         """Return the models over the declared domain, else the file's own or a guessed one."""
+        from encoders.encode.joining import PublishedFile
+
         try:
             if isinstance(self.content, Draft):
                 domain, models = bind_draft(self.content, declared)
@@ -376,6 +380,8 @@ def read_file(path: str, memory: int | None = None, limits: Limits | None = None
 
 def related_of(draft: Draft) -> RelatedDataSets | None:
     """Return the data sets that the models of a draft are of, None for those of one."""
+    from recon.readers.formats.sklearn.pipelines.pipeline import SeveralDraft
+
     return draft.related if isinstance(draft, SeveralDraft) else None
 
 
@@ -415,6 +421,11 @@ def encode(model: Any, domain: Domain) -> EncodedRelease:
     return replace(release, reader_notes=draft.reader_notes)
 
 
+def _is_streed(model: object) -> bool:
+    """Return whether an object looks like a fitted classifier of pystreed."""
+    return type(model).__module__.startswith("pystreed") and type(model).__name__ == "STreeDClassifier"
+
+
 def models_of(model: Any, domain: Domain) -> tuple[AnyModel, ...]:
     """Return what a fitted model in memory publishes, over the domain."""
     return bind_draft(draft_of(model), domain)[1]
@@ -424,8 +435,10 @@ def draft_of(model: Any) -> Draft:
     """Return what a fitted model in memory publishes; `Unsupported` for what is not read."""
     if isinstance(model, Draft):
         return model
-    if streed.is_streed(model):  # cannot be pickled
-        return streed.of_model(model)
+    if _is_streed(model):  # cannot be pickled
+        from recon.readers.formats.rules.streed import of_model
+
+        return of_model(model)
     try:
         data = pickle.dumps(model, protocol=5)
     except Exception as error:  # whatever a foreign class raises when it cannot be pickled
@@ -541,7 +554,7 @@ def _no_model(thing: object) -> str:
     """Return why something cannot be a fitted model, in words; "" where it may be one."""
     if isinstance(thing, type):
         return f"{quote(thing.__name__, NAME)} is a class, not a fitted model"
-    if isinstance(thing, Draft) or hasattr(thing, "predict") or hasattr(thing, "to_model") or streed.is_streed(thing):
+    if isinstance(thing, Draft) or hasattr(thing, "predict") or hasattr(thing, "to_model") or _is_streed(thing):
         return ""
     name, package = _kind_of(thing), type(thing).__module__.partition(".")[0]
     if isinstance(thing, (list, tuple, set)) and thing and all(isinstance(x, (str, os.PathLike)) for x in thing):

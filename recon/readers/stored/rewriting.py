@@ -27,7 +27,6 @@ from recon.readers.stored.objects.raw import Name
 from recon.readers.stored.objects.things import Thing
 from recon.readers.stored.pickled import joblib_files, skops_files
 from recon.readers.stored.pickled.pickles import PickleBudget
-from recon.readers.stored.pickled.skops_files import SCHEMA, Archive, load_schema
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import collector_paused
 
@@ -355,6 +354,8 @@ def write_skops(data: bytes, edits: Sequence[Path], memory: int = 1 << 30) -> by
     ("steps", 1, 1, "_sample_weight"). Arrays that other nodes refer to stay, as do all other members.
     Raises `ReleaseError` where a path leads nowhere.
     """
+    from recon.readers.stored.pickled.skops_files import SCHEMA, Archive, load_schema
+
     archive = Archive(data, memory)
     schema = load_schema(archive, memory)
     before = _files(schema)

@@ -21,32 +21,17 @@ from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease
 from recon.io.files.opening import current
-from recon.learner_rule.counting import rule_or_reason
-from recon.learner_rule.figures import rule_lines
-from recon.learner_rule.verdicts import certify
 from recon.queries.answers.counting import convention_of, count
+from recon.queries.answers.undecided import no_positions_reason
 from recon.queries.bounds.disclosure import disclosed_values, numeric_target, tells
 from recon.queries.bounds.intervals import IntervalCells, interval_cells, interval_tables
 from recon.queries.certificates.certificate_format import Json
-from recon.queries.certificates.issuing import all_of_it, contradiction_certificate
 from recon.queries.leaf_values.determined import Determined, determined
-from recon.queries.leaf_values.remedies import Line, Remedy, remedied, remedies_of, table_of
-from recon.queries.located.against_truth import compared
-from recon.queries.located.placed_rows import PlacedRows
-from recon.queries.located.positions import no_positions_reason, position_results
 from recon.queries.measures.attribute_bits import attribute_bits, forced_groups
 from recon.queries.measures.figures import Measures, empty, uncounted
 from recon.queries.measures.measures import measure
-from recon.queries.measures.sweeping import exact_counts, removed_per_row
 from recon.queries.measures.system import groups_left_out
-from recon.queries.noisy.posterior import posterior, single
-from recon.queries.noisy.verdicts import known_posterior
-from recon.queries.questions.which_columns import OpenedLabels, which_columns
-from recon.readers.frames.naming import named_like
-from recon.readers.frames.selections import raw_indices, whole_rows
-from recon.readers.frames.world import TrueRows
 from recon.readers.inspection.inspecting import Inspection, inspect
-from recon.readers.loading.attaching import emptied
 from recon.readers.loading.settled import PicklableRelease, as_released, proofs, strengthened_release
 from recon.release.auditing.findings import (
     AuditContext,
@@ -61,10 +46,6 @@ from recon.release.auditing.findings import (
     first_asked,
     truth_check,
 )
-from recon.release.auditing.matching import fresh, group_rows, halves, marginals
-from recon.release.auditing.persons.exposed_rows import exposed_rows
-from recon.release.auditing.persons.people import people, without_names
-from recon.release.auditing.positions import groups_at_positions
 from recon.release.auditing.together import judged_together
 from solvers.engines.figures.partition import PartitionFigures
 from solvers.foundation.displayed import many
@@ -77,6 +58,10 @@ from solvers.statements.release import ANY_LABEL, UNBOUNDED, Partition
 if TYPE_CHECKING:
     import pandas as pd
 
+    from recon.queries.leaf_values.remedies import Line, Remedy
+    from recon.queries.located.placed_rows import PlacedRows
+    from recon.queries.questions.which_columns import OpenedLabels
+
 REPEATS = 3  # draws of every baseline
 
 
@@ -88,6 +73,10 @@ def beside_truth(
     `right`: rows known with label that are true rows of their cell (None: nothing is proved); `marginals`, `other`:
     shares of the true rows that equal rows drawn from the true marginals, and other rows of the same kind (`other_is`).
     """
+    from recon.readers.frames.naming import named_like
+    from recon.readers.frames.selections import raw_indices, whole_rows
+    from recon.release.auditing.matching import fresh, halves, marginals
+
     truth = whole_rows(named_like(truth, release.domain)[0], release.domain)
     real = raw_indices(release.domain, truth)
     rng, n = np.random.default_rng(seed), len(real)
@@ -106,12 +95,16 @@ def beside_truth(
 
 def _share_equal(real: NDArray[Any], guess: NDArray[Any]) -> float:
     """Return the share of true rows that equal rows of a guess, each counted once."""
+    from recon.release.auditing.matching import group_rows
+
     _, times, guessed = group_rows(real, guess)
     return float(np.minimum(times, guessed).sum() / max(1, len(real)))
 
 
 def _true_rows(release: EncodedRelease, found: Determined, truth: pd.DataFrame) -> int | None:
     """Return how many rows proved with their label are true rows of that cell and label; None where none is proved."""
+    from recon.readers.frames.world import TrueRows
+
     for settled, block in proofs(strengthened_release(release).statements):
         if settled.model == found.number:
             counts = TrueRows.of(release, truth).per_statement(block, release.statements.domain.label)
@@ -124,6 +117,9 @@ SMALL_GROUP = 10  # published groups below this size are pointed out (the usual 
 
 def emptiness(release: EncodedRelease, found: EmptyConfidenceSet, limits: Limits) -> Emptiness:
     """Return what can be said where no dataset fits at the release's confidence: a proof, and the posterior."""
+    from recon.queries.certificates.issuing import contradiction_certificate
+    from recon.queries.noisy.verdicts import known_posterior
+
     proof = contradiction_certificate(release, limits)
     return Emptiness(release, found, proof, known_posterior(release, limits.stage("posterior")))
 
@@ -166,6 +162,8 @@ def by_position(release: EncodedRelease, limits: Limits) -> PlacedRows | None:
     """
     if no_positions_reason(release):
         return None
+    from recon.queries.located.positions import position_results
+
     some = limits.stage("rows by position")
     try:
         return position_results(release, limits=some)
@@ -178,6 +176,9 @@ def noise_effect(noisy: EncodedRelease, exact: EncodedRelease, limits: Limits) -
 
     One tree or rule list is compared by its posterior, other releases by the worlds that are left.
     """
+    from recon.queries.measures.sweeping import exact_counts, removed_per_row
+    from recon.queries.noisy.posterior import posterior, single
+
     if not noisy.noisy or exact.noisy:
         raise Unsupported("what noise bought needs a noisy release, and the same one without noise")
     if not single(noisy):
@@ -199,6 +200,8 @@ def noise_effect(noisy: EncodedRelease, exact: EncodedRelease, limits: Limits) -
 
 def _shapes(release: EncodedRelease) -> list[Any]:
     """Return what the models test and where, whatever they count."""
+    from recon.readers.loading.attaching import emptied
+
     return [list(m.conditions()) if m.figures() else replace(emptied(m), name="") for m in release.models]
 
 
@@ -214,9 +217,13 @@ def certificate_wanted(release: EncodedRelease, found: Measures) -> str | None:
 
 def certified(asked: AuditContext, worlds: str | None, limits: Limits) -> Json | None:
     """Return the certificate that is wanted; None where it was not proved."""
+    if worlds is None:
+        return None
+    from recon.queries.certificates.issuing import all_of_it, contradiction_certificate
+
     if worlds == "none":
         return contradiction_certificate(asked.release.at_confidence(1), limits)
-    return all_of_it(asked.release, limits) if worlds == "one" else None
+    return all_of_it(asked.release, limits)
 
 
 def group_disclosure_of(asked: AuditContext, _: None, limits: Limits) -> GroupDisclosure:
@@ -232,6 +239,8 @@ def interval_cells_of(asked: AuditContext, _: None, limits: Limits) -> IntervalC
 
 def remedy_line(asked: AuditContext, remedy: Remedy, limits: Limits) -> Line:
     """Return what boosted models give back published otherwise: one line."""
+    from recon.queries.leaf_values.remedies import remedied
+
     return remedied(asked.release, remedy, limits)
 
 
@@ -341,6 +350,11 @@ def _under_rule(
     half as likely) to be in the data as without it. Raises `ContradictionError` where the learner cannot have chosen
     the model. Cost: that of `recon.learner_rule.counting.learner_rule`, and of its verdicts.
     """
+    from recon.learner_rule.counting import rule_or_reason
+    from recon.learner_rule.figures import rule_lines
+    from recon.learner_rule.verdicts import certify
+    from recon.release.auditing.persons.people import without_names
+
     try:
         found = rule_or_reason(release, learner, limits)
     except Unsupported as error:
@@ -449,19 +463,30 @@ def run_audit(release: EncodedRelease, beside: AuditInputs, limits: Limits) -> A
     checks = None if truth is None else truth_check(turn, first, answers)
     exact = beside.without_noise
     bought = None if exact is None else noise_effect(release, exact, limits)
-    against = None if rows is None or truth is None or len(truth) != rows.rows else compared(rows, truth)
-    tried = [answers["remedy", k] for k in range(len(answers)) if ("remedy", k) in answers]
-    located = None if rows is None else groups_at_positions(rows)
     found = AuditFindings(
         release, first, answers["groups"], checks, answers["certificate"], bought, stored, None,
-        answers.get("intervals", IntervalCells()), rows, against, known,
-        tuple(answers.get(("beside", one.number)) for one in known), table_of(tried) if tried else None,
-        position_groups=located, opens=opens,
+        answers.get("intervals", IntervalCells()), determined=known, opens=opens,
+        determined_truth=tuple(answers.get(("beside", one.number)) for one in known),
     )  # fmt: skip
+    if rows is not None:
+        found = _with_positions(found, rows, truth)
+    if tried := [answers["remedy", k] for k in range(len(answers)) if ("remedy", k) in answers]:
+        from recon.queries.leaf_values.remedies import table_of
+
+        found = replace(found, remedies=table_of(tried))
     if first.status == "unsat":
         return found
     found = replace(found, together=judged_together(release, beside.thresholds, limits))
     return _with_persons(found, beside, limits)
+
+
+def _with_positions(found: AuditFindings, rows: PlacedRows, truth: pd.DataFrame | None) -> AuditFindings:
+    """Return the findings with what is proved by position, and the true rows beside it where they are as many."""
+    from recon.queries.located.against_truth import compared
+    from recon.release.auditing.positions import groups_at_positions
+
+    against = None if truth is None or len(truth) != rows.rows else compared(rows, truth)
+    return replace(found, positions=rows, positions_truth=against, position_groups=groups_at_positions(rows))
 
 
 def _too_wide(release: EncodedRelease) -> str | None:
@@ -488,6 +513,10 @@ def _opening_columns(
     true = next((one for one in given if one is not None and rows is not None and len(one) == rows.rows), None)
     if rows is None or true is None or rows.labels_known is None or rows.labels_known == rows.rows:
         return ()
+    from recon.queries.located.against_truth import compared
+    from recon.queries.questions.which_columns import which_columns
+    from recon.readers.frames.naming import named_like
+
     some = limits.stage("columns that open labels")
     try:
         if some.late() or not compared(rows, true)["inside"]:
@@ -502,8 +531,12 @@ def _with_persons(found: AuditFindings, beside: AuditInputs, limits: Limits) -> 
     release, m = found.release, found.measures
     asked, rows = None, None
     if beside.profiles is not None:
+        from recon.release.auditing.persons.people import people
+
         asked = people(release, beside.profiles, limits, beside.seed, beside.show_rows)
     if beside.data is not None:
+        from recon.release.auditing.persons.exposed_rows import exposed_rows
+
         rows = exposed_rows(release, m, beside.data, beside.label, beside.protected, beside.show_rows, limits,
                             positions=found.positions)  # fmt: skip
     found = replace(found, profiles=asked, persons=rows)
@@ -532,5 +565,7 @@ def _release_questions(
     if about.truth is not None:
         yield from ((("beside", one.number), (true_values_of, one)) for one in known)
     if remedies and known:
+        from recon.queries.leaf_values.remedies import remedies_of
+
         fewer = [t for t in (10, 30) if t < max(one.trees for one in known)]
         yield from ((("remedy", k), (remedy_line, one)) for k, one in enumerate(remedies_of(trees=fewer)))

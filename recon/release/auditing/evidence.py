@@ -15,7 +15,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,14 +24,12 @@ from encoders.encode.marginals import column_statements, figures_of
 from encoders.models.models import AnyModel, Provenance
 from encoders.models.models import UnusedPublication as Unread
 from encoders.models.nodes import UNPUBLISHED, CountTable
-from recon.readers.formats.release.writing import NOT_HELD
 from recon.readers.frames.describe import condition_text
 from recon.readers.inspection.findings.findings import Finding
 from recon.readers.inspection.findings.severity import about
 from recon.readers.inspection.inspecting import Inspection
 from recon.readers.loading.settled import as_released, proofs
 from recon.release.auditing.auditing import stored_outright
-from recon.release.auditing.positions import PositionGroups
 from recon.release.policies.facts import (
     EVERY_FIGURE,
     LABEL_FIGURES,
@@ -48,6 +46,9 @@ from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.kernel.leaf_values.blocks import KIND
 from solvers.statements.release import ANY_LABEL, AddedBlocks, Partition, Release
+
+if TYPE_CHECKING:
+    from recon.release.auditing.positions import PositionGroups
 
 LEAF_VALUES_LISTED = 1_000  # of each kind, the smallest first
 
@@ -175,6 +176,8 @@ def with_unused_of_files(release: EncodedRelease, limits: Limits) -> tuple[AnyMo
 
     Without the files, a release file would pass for all that was published.
     """
+    from recon.readers.formats.release.writing import NOT_HELD
+
     found: dict[Unread, None] = {}
     for file in stored_outright(release, limits):
         for one in file.findings:

@@ -17,7 +17,6 @@ from encoders.encode.marginals import figures_of
 from encoders.models.models import kinds_of
 from recon.queries.bounds.disclosure import numeric_target, regression
 from recon.queries.bounds.intervals import IntervalCells
-from recon.queries.located.positions import class_text
 from recon.queries.measures.attribute_bits import interval_left, least_bits, pinned, system_of
 from recon.queries.measures.figures import Measures, bits_left
 from recon.queries.measures.system import groups_left_out, published_cells
@@ -226,6 +225,8 @@ def _known_wholly(found: AuditFindings) -> Figure:
     assumed = f"{quote(free, 80)} can have several values between any two thresholds that the models have"
     worst = None if found.positions is None else next((one for one in found.positions.classes if one.boxes_whole), None)
     if worst is not None:
+        from recon.queries.located.positions import class_text
+
         assumed += f"; by position the leaves of rows are known all the same, worst off is {class_text(worst)}"
     return KnownFigure(0, 0, assumes=assumed) if free else unknown
 
@@ -377,6 +378,8 @@ def _classes_at_positions(found: AuditFindings) -> list[dict[str, Any]] | None:
     """
     if found.positions is None:
         return None
+    from recon.queries.located.positions import class_text
+
     classes = found.positions.classes
     return [
         {"name": f"class {one.value}", "where": class_text(one), "rows": [one.labels_known, one.rows_most]}

@@ -20,18 +20,9 @@ from recon.queries.answers.undecided import no_reconstruction, plain_reasons
 from recon.queries.bounds.disclosure import ValueDisclosure
 from recon.queries.bounds.intervals import IntervalCells
 from recon.queries.leaf_values.determined import Determined
-from recon.queries.located.placed_rows import PlacedRows
 from recon.queries.measures.figures import Measures
-from recon.queries.noisy.posterior import Posterior
-from recon.queries.questions.questions import certify, reconstruct
-from recon.queries.questions.which_columns import OpenedLabels
-from recon.readers.frames.naming import named_like
-from recon.readers.frames.selections import raw_indices, whole_rows
-from recon.readers.frames.world import SHOWN, demand_attributes, violations
 from recon.readers.inspection.inspecting import Inspection
 from recon.readers.loading.settled import PicklableRelease, as_released
-from recon.release.auditing.matching import Chance, Comparison, Match, compare
-from recon.release.auditing.positions import PositionGroups
 from recon.release.auditing.together import JointDisclosure
 from solvers.foundation.errors import ContradictionError, EmptyConfidenceSet, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
@@ -40,6 +31,12 @@ from solvers.foundation.parallel.pieces import STARTING, completed_with
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from recon.queries.located.placed_rows import PlacedRows
+    from recon.queries.noisy.posterior import Posterior
+    from recon.queries.questions.which_columns import OpenedLabels
+    from recon.release.auditing.matching import Chance, Comparison, Match
+    from recon.release.auditing.positions import PositionGroups
 
 
 @dataclass(frozen=True)
@@ -63,6 +60,10 @@ class AuditContext:
     @cached_property
     def rows(self) -> pd.DataFrame:
         """Return the true rows by the names of the domain; `ReleaseError` where they leave an attribute out."""
+        from recon.readers.frames.naming import named_like
+        from recon.readers.frames.selections import whole_rows
+        from recon.readers.frames.world import demand_attributes
+
         assert self.truth is not None
         found = whole_rows(named_like(self.truth, self.release.domain)[0], self.release.domain)
         demand_attributes(self.release, found)  # whoever asks first for them says so, in the same words
@@ -71,11 +72,17 @@ class AuditContext:
     @cached_property
     def real(self) -> NDArray[Any]:
         """Return the value indices of the true rows."""
+        from recon.readers.frames.selections import raw_indices
+
         return raw_indices(self.release.domain, self.rows)
 
     @cached_property
     def chance(self) -> Chance:
         """Return what is right without the release."""
+        from recon.readers.frames.naming import named_like
+        from recon.readers.frames.selections import raw_indices
+        from recon.release.auditing.matching import Chance
+
         people, domain = self.population, self.release.domain
         drawn = None if people is None else raw_indices(domain, named_like(people, domain)[0])
         return Chance(self.real, [a.total for a in self.release.cut.solver.attributes], drawn, seed=self.seed)
@@ -290,6 +297,8 @@ def first_asked(release: EncodedRelease, measures: Measures) -> dict[str, Questi
 
 def truth_check(turn: QuestionBatch, measures: Measures, answers: Mapping[str, Any]) -> TruthCheck:
     """Return what the true rows say from the answers to `first_asked`, asking what is right by chance, and proved."""
+    from recon.release.auditing.matching import Comparison
+
     violated, found = answers["broken"], answers.get("guess")
     if found is None:
         why = _no_guess(turn.asked.release, measures)
@@ -306,11 +315,16 @@ def truth_check(turn: QuestionBatch, measures: Measures, answers: Mapping[str, A
 
 def _contradicted_sources(asked: AuditContext, _: None, limits: Limits) -> tuple[str, ...]:
     """Return what the true rows contradict."""
+    from recon.readers.frames.world import violations
+
     return tuple(violations(as_released(asked.release), asked.rows))
 
 
 def _guessed(asked: AuditContext, _: None, limits: Limits) -> ReconstructionGuess:
     """Return how much of the true rows a reconstruction has right."""
+    from recon.queries.questions.questions import reconstruct
+    from recon.release.auditing.matching import compare
+
     real = asked.real
     try:
         guess = reconstruct(asked.release, asked.seed, limits).indices()
@@ -332,6 +346,8 @@ def _right_by_chance(asked: AuditContext, draw: int, limits: Limits) -> Match | 
 
 def _no_guess(release: EncodedRelease, measures: Measures) -> str:
     """Return why no training set can be given back before one is looked for; "" where one can."""
+    from recon.readers.frames.world import SHOWN
+
     if names := release.domain.continuous:
         named = ", ".join(f"'{name}'" for name in names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
         which = f"attribute {named} is" if len(names) == 1 else f"attributes {named} are"
@@ -346,6 +362,8 @@ def _no_guess(release: EncodedRelease, measures: Measures) -> str:
 
 def _proved_rows(asked: AuditContext, limits: Limits) -> int | None:
     """Return how many of the rows that occur once in the truth are in every possible world, None if not decided."""
+    from recon.queries.questions.questions import certify
+
     _, first, times = np.unique(asked.real, axis=0, return_index=True, return_counts=True)
     once = asked.rows.iloc[np.sort(first[times == 1])]
     once.attrs.update(asked.rows.attrs)

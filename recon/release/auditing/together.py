@@ -28,7 +28,6 @@ from recon.release.policies.facts import (
 from solvers.engines.groups.classes import KnownClasses, PinnedPeople, known_classes, known_mixed_world, pinned_people
 from solvers.engines.groups.published import ProvedGroup
 from solvers.engines.groups.smallest import UNUSED, SmallestGroup, smallest_by_programs, smallest_group
-from solvers.engines.marginal_worlds import pinned_beside
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
@@ -124,6 +123,8 @@ def _pinned_by_columns(release: EncodedRelease, most: int, limits: Limits) -> Pi
 
     Of these it is proved what worlds prove: nobody is shown to be pinned down.
     """
+    from solvers.engines.marginal_worlds import pinned_beside
+
     try:
         return pinned_beside(release.statements, marginals_of(release), most, limits)
     except (Unsupported, ReleaseError) as error:

@@ -14,7 +14,6 @@ from __future__ import annotations
 from recon.release.auditing.persons.wording import who_lines, widest_gap
 from recon.report.charts.curve import attribute_bars, exposure_curve
 from recon.report.charts.intervals import interval_bars
-from recon.report.charts.trees import model_drawing
 from recon.report.page.blocks import (
     GROUP,
     LISTED,
@@ -53,6 +52,8 @@ from recon.report.page.remedies import helping, judging
 
 def _leaking(document: Document) -> PagePart:
     """Return the part on where it leaks; empty lists leave their table out."""
+    from recon.report.charts.trees import model_drawing
+
     blocks: list[Block] = []
     exposed = document.get("exposed") or []
     if exposed:

@@ -15,7 +15,6 @@ from encoders.encode.encoder import EncodedRelease
 from recon.queries.answers.undecided import plain_reasons
 from recon.queries.bounds.disclosure import ValueDisclosure
 from recon.queries.bounds.intervals import IntervalCells
-from recon.queries.bounds.placed import BoundAnswer
 from recon.queries.measures.attribute_bits import worst_first
 from recon.queries.measures.figures import Measures
 from recon.queries.measures.system import groups_left_out, published_cells
@@ -26,6 +25,8 @@ from solvers.foundation.displayed import escape_text
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from recon.queries.bounds.placed import BoundAnswer
 
 SHOWN = 8
 WIDE = 24  # characters of a column; what is longer stands out of it

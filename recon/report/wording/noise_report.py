@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from encoders.encode.encoder import EncodedRelease
 from recon.queries.answers.undecided import plain_reasons
 from recon.queries.certificates.certificate_format import certified_lines
 from recon.queries.measures.figures import Measures
-from recon.queries.noisy.posterior import Posterior, why_none
 from recon.readers.formats.drafts.suggesting import not_assessed_json
 from recon.release.auditing.findings import Emptiness, NoiseEffect, NoiseWorldsEffect
 from recon.report.rendering import DIGITS
 from recon.report.wording.headline import assumption_lines, finite, order_json, worlds_text
 from solvers.foundation.exact import complement_text, decimal, level_text
+
+if TYPE_CHECKING:
+    from recon.queries.noisy.posterior import Posterior
 
 
 def _noise_json(release: EncodedRelease, measures: Measures) -> dict[str, Any]:
@@ -94,6 +96,8 @@ def noise_lines(
     """Return what noisy counts still say; nothing for exact counts."""
     if not release.noisy:
         return []
+    from recon.queries.noisy.posterior import why_none
+
     level = (
         "whatever the noise, which is bounded" if release.certain else f"at confidence {level_text(release.confidence)}"
     )

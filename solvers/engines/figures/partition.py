@@ -14,21 +14,23 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.partition_cells import PartitionCells, cells_of, no_closed_form
-from solvers.cells.worlds import RowList, cell_boxes
 from solvers.foundation.exact import Factor, log2_multisets, log2_sum, log2_worlds
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import PriorMembership, Rows, known_rows
-from solvers.programs.columns.single_partitions import partition_releases
 from solvers.statements.boxes import Box, RowSpace
 from solvers.statements.questions.answers import CountAnswer, DecideAnswer
 from solvers.statements.questions.query import Convention, Selections
 from solvers.statements.regions.row_space import Space
 from solvers.statements.release import ANY_LABEL, Release
+
+if TYPE_CHECKING:
+    from solvers.cells.worlds import RowList
 
 MAX_STEPS = 10_000_000  # rows up to which C(S + n - 1, n) is computed (8 bytes each); above, S^n bounds it
 MAX_STEPS_OF_DIST = 1_000_000  # boxes x parts of attributes that marginals are summed over: a second
@@ -118,6 +120,8 @@ def log2_alone(release: Release, convention: Convention, limits: Limits) -> floa
     Infinite where none has exact counts, minus infinity where one counts rows that cannot be. Cost: linear in the
     leaves; of partitions whose sizes take longer, and beyond MAX_LEAVES, only as many as there is time for.
     """
+    from solvers.programs.columns.single_partitions import partition_releases
+
     found, leaves = math.inf, 0
     for one in partition_releases(release) if release.rows.exact and release.single is None else ():
         leaves += sum(map(len, one.partitions.values()))
@@ -279,6 +283,8 @@ class PartitionFigures:
 
         None in the convention `multiset`: there are no rows to distinguish.
         """
+        from solvers.cells.worlds import cell_boxes
+
         if convention == "ordered":
             cells, counts = self._cells, self.vectors[0].tolist()
             boxes = ((c, list(cell_boxes(cells, s))) for s, c in enumerate(counts) if c)
@@ -311,6 +317,8 @@ class PartitionFigures:
 
     def rows(self, s: int) -> RowList:
         """Return the raw rows of a cell whose size is exact, by number."""
+        from solvers.cells.worlds import RowList, cell_boxes
+
         return RowList(self._cells.release.domain, cell_boxes(self._cells, s), self._cells.low[s])
 
     def excluded(self, s: int) -> list[Box]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +13,13 @@ from solvers.cells.system import CellSystem, system_of
 from solvers.engines.figures.partition import MAX_STEPS_OF_DIST, dist_of_mixture
 from solvers.foundation.exact import MAX_SUM
 from solvers.foundation.limits import Limits
-from solvers.histograms.system_membership import Overlap, overlaps
 from solvers.statements.boxes import Attribute, Box, RowSpace
 from solvers.statements.observations import StatementIndex
 from solvers.statements.questions.query import Selections
 from solvers.statements.release import Release
+
+if TYPE_CHECKING:
+    from solvers.histograms.system_membership import Overlap
 
 Coefficients = NDArray[np.int64]
 LARGEST_SUM = MAX_SUM  # sums over all cells below it stay exact in 64 bits
@@ -111,6 +114,8 @@ class SystemFigures:
 
     def selections(self, chosen: Selections) -> SelectionSums:
         """Return, by the number of a selection, what counts its rows; coefficients are made when they are asked for."""
+        from solvers.histograms.system_membership import overlaps
+
         return SelectionSums(self, overlaps(self._system, chosen))
 
     def statement(self, block: int, s: int) -> Coefficients:

@@ -19,9 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.partition_cells import MAX_DIAGRAM_WORK, MAX_PROJECTIONS, PartitionCells, cells_of
-from solvers.cells.system import system_of
 from solvers.foundation.limits import Limits
-from solvers.leaf_values.combining import interval_use
 from solvers.statements.boxes import Attribute, Box, spans
 from solvers.statements.gradients.boosted import Boosted
 from solvers.statements.regions.row_space import Space
@@ -36,6 +34,8 @@ def broken_figures(
     `leaves` (points, trees) are the leaves of every point, `times` (points, classes) its rows. Nothing is said of
     models of a number. Cost: figures times points times classes.
     """
+    from solvers.leaf_values.combining import interval_use
+
     if boosted.gradients.loss == "squared_error":
         return
     for tree, parts in zip(boosted.trees, interval_use(boosted, leaves, times), strict=True):
@@ -129,6 +129,8 @@ def system_values(release: Release, chosen: Sequence[int], limits: Limits, sized
     out of time, and where sizes are not known, the values of any box bound what is left. Raises what `SystemFigures.of`
     raises.
     """
+    from solvers.cells.system import system_of
+
     system = system_of(release, limits)
     attributes = release.domain.attributes
     for c in chosen:

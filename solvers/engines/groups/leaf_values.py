@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import ceil, floor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,14 +19,14 @@ from solvers.engines.groups.items import Items
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.leaf_values.cells import figures
-from solvers.leaf_values.combining import IntegerStatements, implied
-from solvers.leaf_values.lattice import unavailable
-from solvers.leaf_values.worlds import NEARLY, NONE, LatticeProgram
 from solvers.programs.cell_model import CellModel
 from solvers.programs.cpsat import state
 from solvers.statements.gradients.boosted import Boosted
 from solvers.statements.release import UNBOUNDED, Partition
+
+if TYPE_CHECKING:
+    from solvers.leaf_values.combining import IntegerStatements
+    from solvers.leaf_values.worlds import LatticeProgram
 
 MAX_OPEN_CELLS = 200  # open cells: a lattice of more takes too long
 PROGRAMS = 80  # linear programs of one search, the first of them towards random vertices
@@ -47,6 +47,8 @@ class LeafValueModel(CellModel):
 
     def stated(self, boosted: Boosted) -> LatticeProgram:
         """State what a boosted model says; return the program that it is evaluated with."""
+        from solvers.leaf_values.worlds import NONE, LatticeProgram
+
         program = LatticeProgram.of(_statements_of(self.system, boosted), self.limits)
         if program is None:
             raise Unsupported(NONE)
@@ -63,6 +65,8 @@ class LeafValueModel(CellModel):
 
     def histogram(self, value: Any) -> Ints:
         """Return the histogram of a solution, checked against every statement and figure."""
+        from solvers.leaf_values.worlds import NEARLY
+
         z = super().histogram(value)
         if not all(program.meets(z) for program in self.programs):
             raise Inconclusive(NEARLY)
@@ -72,6 +76,9 @@ class LeafValueModel(CellModel):
 def _statements_of(system: CellSystem, boosted: Boosted) -> IntegerStatements:
     """Return what counts and the figures of a boosted model say of the cells; raises `Unsupported` for others."""
     from scipy.sparse import csr_matrix, vstack
+
+    from solvers.leaf_values.cells import figures
+    from solvers.leaf_values.combining import IntegerStatements
 
     bounds, linear = system.bounds, system.linear
     if system.choices or bool((bounds.upper >= UNBOUNDED).any()):
@@ -141,6 +148,8 @@ def world_model(system: CellSystem, limits: Limits) -> tuple[CellModel, bool]:
 
     Leaf values are left out where they cannot be stated: with more than `MOST` open cells, or without python-flint.
     """
+    from solvers.leaf_values.lattice import unavailable
+
     known, release = system.derived.part(KnownModel), system.release
     if known.model is not None:
         return known.model, known.whole
@@ -186,6 +195,8 @@ class LeafValueRelaxation:
 
     def ends_of(self, inside: Any, down: Any, up: Any) -> tuple[int, int]:
         """Return whole bounds on the rows inside that sums of statements with two lists of weights prove."""
+        from solvers.leaf_values.combining import implied
+
         forms = np.stack([inside, inside]).astype(np.float64)
         bottom, top = implied(self.given, forms, np.stack([down, -up]))
         return ceil(bottom[0]), floor(top[1])

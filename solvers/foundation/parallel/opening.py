@@ -17,7 +17,6 @@ Source: https://distributed.dask.org ("Resilience").
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import importlib.util
 import logging
@@ -187,6 +186,8 @@ def _connected(address: str) -> Any:
 
     Somebody must answer there before there is a client: one that fails to start leaves a thread and complaints.
     """
+    import asyncio
+
     from distributed import Client
 
     try:
@@ -200,6 +201,8 @@ def _connected(address: str) -> Any:
 
 async def _answering(address: str) -> None:
     """Raise, in one of many ways, unless somebody at an address speaks as a Dask scheduler does."""
+    import asyncio
+
     from distributed.comm.core import connect
     from distributed.security import Security
 

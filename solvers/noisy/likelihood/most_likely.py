@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -44,11 +44,9 @@ from solvers.foundation.exact import DOUBLE, complement_text, level_text
 from solvers.foundation.limits import Limits
 from solvers.noisy.likelihood.maximum import Likeliest, greatest, greatest_of_some
 from solvers.programs.cell_model import CellModel
-from solvers.programs.columns.pricing import Pricer
 from solvers.programs.concave.fractional import relax
 from solvers.programs.concave.terms import ConcaveTerm, Gains, conjugates
 from solvers.programs.linear_program import verdict
-from solvers.programs.quickxplain import conflict_of
 from solvers.statements.boxes import Box, Boxes
 from solvers.statements.noise.laws import NoiseLaw
 from solvers.statements.observations import (
@@ -61,6 +59,9 @@ from solvers.statements.observations import (
 )
 from solvers.statements.regions.row_space import Space
 from solvers.statements.release import UNBOUNDED, Release, RowCount
+
+if TYPE_CHECKING:
+    from solvers.programs.columns.pricing import Pricer
 
 DRAWN = 2_000  # random rows at once
 SOME_CELLS_MAX_ROWS = 20_000  # rows in all
@@ -76,6 +77,8 @@ def _some_system(release: Release, gains_of: GainsOf, limits: Limits) -> tuple[C
 
     Raises `Inconclusive` where no possible row was found. Cost: half of the time left at most.
     """
+    from solvers.programs.columns.pricing import Pricer
+
     share = limits.stage("noisy rows")
     pricer = Pricer(release, limits)
     nothing = np.zeros(pricer.incidence.total + 1, dtype=np.int64)
@@ -516,6 +519,8 @@ class ConfidenceSearch:
 
     def conflict(self, alpha: Fraction, limits: Limits) -> tuple[str, ...]:
         """Return the figures that clash where noise must be less unlikely than alpha."""
+        from solvers.programs.quickxplain import conflict_of
+
         ends = {o.statement: self.interval(o, alpha) for o in self.seen}
         alone = [o.source for o in self.seen if ends[o.statement][0] > ends[o.statement][1]]
         return tuple(alone[:1]) if alone else conflict_of(_bounded_release(self.system.release, ends), limits)
@@ -558,6 +563,8 @@ def known_conflict(release: Release, limits: Limits) -> tuple[str, ...]:
 
     Where intervals around noisy counts left fewer rows than were published, those intervals clash, not the rows.
     """
+    from solvers.programs.quickxplain import conflict_of
+
     known = release.derived.part(Clash)
     if known.conflict is None:
         limits.report("there is no world: looking for the statements that clash")

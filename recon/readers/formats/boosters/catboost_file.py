@@ -11,13 +11,15 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from recon.readers.formats.boosters.shared import MAX_NODES, refuse
-from recon.readers.stored.binary.flatbuffers import Buffer, FlatbufferTable
 from solvers.foundation.errors import ReleaseError, Unsupported
+
+if TYPE_CHECKING:
+    from recon.readers.stored.binary.flatbuffers import FlatbufferTable
 
 MAGIC = b"CBM1"
 DEEPEST = 16  # splits of a symmetric tree; the library allows no more
@@ -134,6 +136,8 @@ def cbm_booster(data: bytes, memory: int = MEMORY) -> CatBoostFile:
 
     Raises `ReleaseError` naming the byte or tree where it is broken, `Unsupported` for another version of the format.
     """
+    from recon.readers.stored.binary.flatbuffers import Buffer
+
     size = int.from_bytes(data[4:8], "little")
     if data[:4] != MAGIC or len(data) < 8 + size or size < 8:
         raise ReleaseError("is not a CatBoost model: its core is cut short")

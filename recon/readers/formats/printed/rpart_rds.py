@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.printed.rpart_text import read_rpart_json
 from recon.readers.formats.rules.plain_values import MAX_PARTS
 from recon.readers.stored.binary.rds import RObject, read_rds
 from solvers.foundation.errors import ReleaseError, Unsupported
@@ -73,6 +72,8 @@ def read_rpart_rds(data: bytes, memory: int, root: RObject | None = None) -> Dra
     Raises `ReleaseError` naming the place of what is broken, `Unsupported` for other objects and for trees whose rows
     or columns were changed before the fit. Cost: linear in the file.
     """
+    from recon.readers.formats.printed.rpart_text import read_rpart_json
+
     try:
         top, notes = _open_model(read_rds(data, memory) if root is None else root)
     except ReleaseError:

@@ -55,7 +55,6 @@ from recon.readers.formats.release.schema import (
     TreePart,
     to_learner,
 )
-from recon.readers.formats.release.writing import figure, to_boosting, to_noise
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.exact import exact_number
 from solvers.statements.release import RowCount
@@ -362,6 +361,8 @@ def to_model(part: AnyModelPart, place: str, number: str) -> AnyModel:
 
 def _to_bare_model(part: AnyModelPart, place: str, number: str) -> AnyModel:
     """Return a published model, by default named after its kind and number."""
+    from recon.readers.formats.release.writing import figure, to_boosting, to_noise
+
     if isinstance(part, TablesPart):
         raise Unsupported(f"{place}: tables of areas are asked about by {', '.join(OF_TABLES)} (recon.Tables)")
     name = part.name or part.kind.replace("_", " ") + number

@@ -34,11 +34,6 @@ def read(thing: Thing, form: str) -> Draft:
     )
 
 
-def is_streed(model: object) -> bool:
-    """Return whether an object looks like a fitted classifier of pystreed."""
-    return type(model).__module__.startswith("pystreed") and type(model).__name__ in KINDS
-
-
 def of_model(model: Any) -> Draft:
     """Return the draft of a fitted STreeDClassifier in memory, with exact class counts.
 

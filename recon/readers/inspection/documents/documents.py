@@ -19,7 +19,6 @@ from recon.io.files.opening import current, parsed_json
 from recon.io.files.sheets import text_sheet
 from recon.readers.inspection.documents.json_models import catboost_values, hessians, json_findings, json_kind
 from recon.readers.inspection.documents.leftovers import name_findings, own_texts, text_leftovers
-from recon.readers.inspection.documents.pmml_findings import pmml_findings
 from recon.readers.inspection.findings.findings import EXAMPLES, Finding, Level, not_understood
 from recon.readers.inspection.findings.severity import (
     graded,
@@ -31,7 +30,6 @@ from recon.readers.inspection.findings.severity import (
 )
 from recon.readers.inspection.ledger.forms import document_ledger, size_of_json
 from recon.readers.inspection.ledger.lines import odd_spelling
-from recon.readers.inspection.objects.r_objects import is_r_file, r_findings
 from recon.readers.stored.rewriting import gunzip
 from solvers.foundation.errors import Inconclusive, ReconError, ReleaseError
 
@@ -155,6 +153,8 @@ _WEIGHTS = re.compile(r"weights: \[([^\[\]]*)\]")
 
 def document_findings(data: bytes, memory: int) -> Found | None:
     """Return kind, number of training rows and findings of a file without objects; None where its kind is unknown."""
+    from recon.readers.inspection.objects.r_objects import is_r_file
+
     found = _findings(data, memory)
     odd = 0 if found is None or is_r_file(data) else odd_spelling(data, found[0])
     if found is None or not odd:
@@ -164,6 +164,9 @@ def document_findings(data: bytes, memory: int) -> Found | None:
 
 def _findings(data: bytes, memory: int) -> Found | None:
     """Return the same, without how its values are written."""
+    from recon.readers.inspection.documents.pmml_findings import pmml_findings
+    from recon.readers.inspection.objects.r_objects import is_r_file, r_findings
+
     if is_r_file(data):
         return r_findings(data, memory)
     current().bytes(2 * len(data))

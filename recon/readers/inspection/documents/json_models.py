@@ -13,7 +13,6 @@ from recon.io.files.opening import parsed_json
 from recon.readers.formats.boosters.catboost_file import CatBoostFile, Symmetric, json_booster, looks_like_catboost_json
 from recon.readers.formats.boosters.xgboost.model import looks_like_xgboost_dump
 from recon.readers.formats.statistics.additive_models import is_additive_json
-from recon.readers.inspection.documents.booster_text import category_findings, counts_finding
 from recon.readers.inspection.findings.findings import EXAMPLES, Finding, Level, not_understood
 from recon.readers.inspection.findings.severity import least_positive
 from recon.readers.inspection.ledger.entries import LedgerEntry
@@ -153,6 +152,8 @@ def json_findings(content: Any) -> Found | None:
 
 def _lightgbm(content: dict[str, Any]) -> list[Finding]:
     """Return what LightGBM's dump_model gives away."""
+    from recon.readers.inspection.documents.booster_text import category_findings, counts_finding
+
     found, notes, listed = [], [], []
     infos = content.get("feature_infos")
     for name, info in infos.items() if isinstance(infos, dict) else ():
@@ -243,6 +244,8 @@ def hessians(path: str) -> list[Finding]:
 
 def _xgboost(learner: dict[str, Any]) -> list[Finding]:
     """Return what XGBoost's model JSON gives away."""
+    from recon.readers.inspection.documents.booster_text import category_findings
+
     found = hessians("learner.gradient_booster.model.trees[*].sum_hessian")
     booster = learner.get("gradient_booster")
     model = booster.get("model") if isinstance(booster, dict) else None

@@ -319,10 +319,8 @@ def _said_of(model: Any) -> Iterator[str]:
 
 def _is_own(text: str, quoted: re.Pattern[str] | None) -> bool:
     """Return whether a text is a sentence of recon; `quoted`: the names that may stand in it."""
-    if text in _sentences():
-        return True
     named = text if quoted is None else quoted.sub("'N'", text)
-    if _NOTE.fullmatch(named) is not None or _READ.fullmatch(named) is not None:
+    if _NOTE.fullmatch(named) is not None or _READ.fullmatch(named) is not None or text in _sentences():
         return True
     return len(named) <= MOST_SAID and _of_learners().fullmatch(named) is not None
 

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recon.readers.inspection.findings.findings import Finding, Level, merge_findings
-from recon.readers.stored.objects.arrays import resolve
 from recon.readers.stored.objects.things import Thing
 
 if TYPE_CHECKING:
@@ -207,6 +206,8 @@ def rows_of_tree(nodes: Any) -> int | None:
 
 def _tree(owner: Thing, nodes: Any) -> int | None:
     """Return the fewest rows of a leaf of a scikit-learn tree, of one class where classes are counted."""
+    from recon.readers.stored.objects.arrays import resolve
+
     rows = rows_of_tree(nodes)
     if rows is None:
         return None

@@ -9,7 +9,6 @@ from encoders.encode.encoder import EncodedRelease
 from recon.io.files.opening import current
 from recon.queries.certificates.certificate_format import Json, sharing_steps
 from recon.queries.certificates.issuing import profiles_json
-from recon.queries.questions.line_proofs import line_proofs
 from recon.queries.questions.questions import certify
 from recon.readers.frames.naming import named_like
 from recon.readers.frames.selections import missing
@@ -146,6 +145,8 @@ def why(line: Json, release: EncodedRelease, show_rows: bool) -> str:
 def certificates(release: EncodedRelease, asked: pd.DataFrame, found: pd.DataFrame, limits: Limits) -> list[list[Json]]:
     """Return the certificates of every verdict: of what is certain or impossible, and that a row is possible."""
     import pandas as pd
+
+    from recon.queries.questions.line_proofs import line_proofs
 
     stated = found.copy(deep=False)
     if release.rows.high is not None:  # only the verdict is said, so only that is proved: no counts

@@ -46,7 +46,6 @@ from recon.readers.formats.boosters.lightgbm.rates import (
     number,
     parameters,
 )
-from recon.readers.formats.boosters.lightgbm.sums import boosting, other_rows
 from recon.readers.formats.boosters.shared import (
     REFUTED,
     VALUES,
@@ -124,6 +123,8 @@ def _trainings(booster: LightGBMFile) -> list[int]:
     Leaf values that no training on the rows before gives say so, and another number of rows where none were sampled.
     Of JSON those of nearly all trees must agree with some other tree's: else rows were drawn.
     """
+    from recon.readers.formats.boosters.lightgbm.sums import other_rows
+
     params = booster.params
     if booster.average or (params is not None and _bagged(params)) or number(params or {}, "linear_tree", 0.0):
         return [0]
@@ -489,6 +490,8 @@ class LightGBMReading:
 
     def joined(self, groves: Sequence[Grove], notes: list[str]) -> AnyModel:
         """Return the trees as a boosted model with its leaf values, or as a forest with a note that says why."""
+        from recon.readers.formats.boosters.lightgbm.sums import boosting
+
         try:
             last = math.inf if self.booster.params is None else _sparse_rounds(self.booster.params)
             return boosting(self.booster, groves, self.proved, last)

@@ -22,7 +22,6 @@ from encoders.models.models import UnusedPublication
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.drafts.facts import Feature
 from recon.readers.formats.sklearn.boosting.draft import MOST_ROWS, BoostedLeafValues, BoostingDraft
-from recon.readers.formats.sklearn.boosting.gradient import leaf_values as gradient_values
 from recon.readers.formats.sklearn.boosting.histogram import CategoryColumns, categories_of, histogram_stages
 from recon.readers.formats.sklearn.boosting.histogram import leaf_values as histogram_values
 from recon.readers.formats.sklearn.trees.arrays import TreeArrays
@@ -172,6 +171,8 @@ def _classes_said(thing: Thing, trees: Sequence[TreeArrays], first: NodeCounts |
 
 def leaf_values(thing: Thing, trees: list[TreeArrays], classes: Sequence[Value] | None) -> BoostedLeafValues | str:
     """Return what leaf values say of a model whose trees all have the same rows, or why nothing ("": as ever)."""
+    from recon.readers.formats.sklearn.boosting.gradient import leaf_values as gradient_values
+
     if thing.class_name.startswith("Ada"):
         return ""
     histogram, rate, loss = thing.class_name.startswith("Hist"), thing.get("learning_rate"), thing.get("loss")
