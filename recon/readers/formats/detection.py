@@ -20,7 +20,8 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from types import ModuleType
+from typing import Any, NamedTuple
 
 from recon.io.files.opening import budget_within, current, read_text
 from recon.io.files.sheets import is_workbook, workbook_sheet
@@ -146,6 +147,7 @@ def _refuse_foreign(data: bytes) -> None:
 
 
 HEAD = 4096  # bytes that tell a text format
+READERS = "recon.readers.formats"
 # How JSON begins, and nothing else that is read: in UBJSON the length of a key follows {.
 _JSON = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*(?:\{[ \t\r\n]*[\"}]|\[[ \t\r\n]*[\[{\"\]])")
 COMMENT = re.compile(r"[ \t]*#(?:#|>)? ?")
@@ -166,8 +168,10 @@ OBJECTS = (
     "statistics.naive_bayes",
     "statistics.target_encoders",
 )
-# Readers of text: module, looks_like(head), read(text); the first that recognises the head reads it.
+# Readers of text: module, looks_like(head), read(text); the first that recognises the head reads it, and inspection
+# says what the same text gives away (`recon.readers.inspection.documents.documents`).
 TEXTS = (
+    ("boosters.xgboost.model", "looks_like_xgboost_text", "refuse_xgboost_text"),
     ("pmml.document", "looks_like_pmml", "read_pmml"),
     ("printed.streed_text", "looks_like_streed_dot", "read_streed_dot"),
     ("printed.streed_text", "looks_like_streed_text", "read_streed_text"),
@@ -182,6 +186,60 @@ TEXTS = (
     ("statistics.binning_tables", "looks_like_binning_table", "read_binning_table"),
     ("printed.count_table", "looks_like_count_table", "read_count_table"),
 )
+
+
+class JsonFormat(NamedTuple):
+    """A model in JSON: what it is called, how its content looks once parsed, its reader of the content."""
+
+    kind: str
+    looks: Callable[[Any], bool]
+    module: str
+    read: str
+
+
+def _has(*keys: str) -> Callable[[Any], bool]:
+    return lambda content: isinstance(content, dict) and all(key in content for key in keys)
+
+
+def _is_additive(content: Any) -> bool:
+    return _has("ebm")(content) and _has("features", "terms")(content["ebm"])
+
+
+def _is_node_list(content: Any) -> bool:
+    return isinstance(content, list) and bool(content) and _has("nodeid")(content[0])
+
+
+ADDITIVE = "Explainable Boosting Machine as JSON"
+CATBOOST = "CatBoost model as JSON"
+# JSON: the first that recognises the content reads it, and inspection says what it gives away (`json_models`).
+JSONS = (
+    JsonFormat("XGBoost dump", _is_node_list, "boosters.xgboost.model", "read_xgboost_dump"),
+    JsonFormat(CATBOOST, _has("features_info", "oblivious_trees"), "boosters.catboost_model", "read_catboost"),
+    JsonFormat(CATBOOST, _has("features_info", "trees"), "boosters.catboost_model", "read_catboost"),
+    JsonFormat(ADDITIVE, _is_additive, "statistics.additive_models", "read_additive_json"),
+    JsonFormat("LightGBM dump", _has("tree_info"), "boosters.lightgbm.model", "read_lightgbm"),
+    JsonFormat("XGBoost model", _has("learner"), "boosters.xgboost.model", "read_xgboost"),
+    JsonFormat("rpart", _has("frame"), "printed.rpart_text", "read_rpart_json"),
+)
+
+
+def json_format(content: Any) -> JsonFormat | None:
+    """Return the first format that parsed JSON looks like, None for none."""
+    return next((one for one in JSONS if one.looks(content)), None)
+
+
+def text_reader(head: str) -> tuple[ModuleType, str] | None:
+    """Return the module that reads a text with such a head, and the name of its function; None where none does."""
+    for module, looks, read in TEXTS:
+        found = importlib.import_module(f"{READERS}.{module}")
+        if getattr(found, looks)(head):
+            return found, read
+    return None
+
+
+def head_of(text: str) -> str:
+    """Return what of a text tells its format."""
+    return text[:HEAD].lstrip("\ufeff \t\r\n")
 
 
 def read_draft(data: bytes, memory: int) -> Draft | None:
@@ -213,19 +271,15 @@ def _draft_of_bytes(data: bytes, memory: int) -> Draft | None:
             return content
         data = content
     text = uncommented(_as_text(data))
-    head = text[:HEAD].lstrip("\ufeff \t\r\n")
+    head = head_of(text)
     if head.startswith(("{", "[")) and not head.startswith("[Text("):
         return _draft_of_json(text)
-    if head.startswith("booster[0]"):
-        advice = "save_model('model.json'), or dump_model(..., with_stats=True, dump_format='json')"
-        raise Unsupported(f"XGBoost's text dump is not read: use {advice}")
-    for module, looks, read in TEXTS:
-        found = importlib.import_module(f"recon.readers.formats.{module}")
-        if getattr(found, looks)(head):
-            if module != "pmml.document":
-                read_text(text)
-            draft: Draft = getattr(found, read)(data if module == "pmml.document" else text)
-            return draft
+    if (reader := text_reader(head)) is not None:
+        module, read = reader
+        if read != "read_pmml":
+            read_text(text)
+        draft: Draft = getattr(module, read)(data if read == "read_pmml" else text)
+        return draft
     if any(mark in head.partition("\n")[0] for mark in ",;\t") and "\n" in head:
         counts = "no column of counts (count, n, freq, ...), which a table of counts has"
         raise ReleaseError(f"is of no format that is read: it starts with {head[:12]!r} and has {counts}")
@@ -283,35 +337,20 @@ def _as_text(data: bytes) -> str:
 
 def _draft_of_json(text: str) -> Draft | None:
     """Return what a JSON file publishes, None for a release file (told by its keys)."""
-    from recon.readers.formats.boosters.catboost_file import looks_like_catboost_json
-    from recon.readers.formats.boosters.lightgbm.model import read_lightgbm
-    from recon.readers.formats.boosters.xgboost.model import looks_like_xgboost_dump, read_xgboost, read_xgboost_dump
-    from recon.readers.formats.printed.rpart_text import read_rpart_json
-    from recon.readers.formats.release.reading import strict_json
-    from recon.readers.formats.statistics.additive_models import is_additive_json, read_additive_json
-    from recon.readers.formats.statistics.itemsets import is_itemset_json, looks_like_itemset_json, read_itemset_json
-
-    head = text[:HEAD].lstrip("\ufeff \t\r\n")
+    head = head_of(text)
     if '"recon"' in head:
         return None
+    from recon.readers.formats.release.reading import strict_json
+    from recon.readers.formats.statistics.itemsets import is_itemset_json, looks_like_itemset_json, read_itemset_json
+
     if looks_like_itemset_json(head):
         return read_itemset_json(text.lstrip("\ufeff"))
     found = strict_json(text.lstrip("\ufeff"))
-    if looks_like_xgboost_dump(found):
-        return read_xgboost_dump(found)
-    if looks_like_catboost_json(found):
-        from recon.readers.formats.boosters.catboost_model import read_catboost
-
-        return read_catboost(found)
+    if (form := json_format(found)) is not None:
+        draft: Draft = getattr(importlib.import_module(f"{READERS}.{form.module}"), form.read)(found)
+        return draft
     if isinstance(found, dict):
-        if is_additive_json(found):
-            return read_additive_json(found)
-        if is_itemset_json(found):
-            return read_itemset_json(text.lstrip("\ufeff"))
-        for key, read in (("tree_info", read_lightgbm), ("learner", read_xgboost), ("frame", read_rpart_json)):
-            if key in found:
-                return read(found)
-        return None
+        return read_itemset_json(text.lstrip("\ufeff")) if is_itemset_json(found) else None
     raise ReleaseError(
         "is JSON of no format that is read: neither a release file nor a known model (see docs/readers.md)"
     )
@@ -320,7 +359,7 @@ def _draft_of_json(text: str) -> Draft | None:
 def _readers() -> Iterator[tuple[str, Callable[[Thing, str], Draft]]]:
     """Yield the class names that can be read, each with its reader."""
     for name in OBJECTS:
-        module = importlib.import_module(f"recon.readers.formats.{name}")
+        module = importlib.import_module(f"{READERS}.{name}")
         for kind in module.KINDS:
             yield kind, module.read
 

@@ -123,11 +123,6 @@ def looks_like_cbm(head: bytes) -> bool:
     return head[:4] == MAGIC
 
 
-def looks_like_catboost_json(found: Any) -> bool:
-    """Return whether a parsed JSON value is what `save_model(format="json")` writes."""
-    return isinstance(found, dict) and "features_info" in found and ("oblivious_trees" in found or "trees" in found)
-
-
 # ------------------------------------------------------------------ .cbm
 
 
@@ -280,7 +275,7 @@ def _with_leaves(
 
 def json_booster(found: Any) -> CatBoostFile:
     """Return the parts of a model saved as JSON."""
-    if not looks_like_catboost_json(found) or not isinstance(found["features_info"], dict):
+    if not isinstance(found["features_info"], dict):
         raise ReleaseError("is not JSON of CatBoost's save_model(format='json')")
     features, columns = found["features_info"], []
     order: dict[int, tuple[str, int]] = {}

@@ -235,12 +235,6 @@ def read(thing: Thing, form: str) -> Draft:
     return _draft(f"{FORMAT} ({form})", columns, terms)
 
 
-def is_additive_json(found: Mapping[str, Any]) -> bool:
-    """Return whether parsed JSON is what interpret's `to_json` writes."""
-    inner = found.get("ebm")
-    return isinstance(inner, dict) and {"features", "terms"} <= set(inner)
-
-
 def read_additive_json(found: Mapping[str, Any]) -> Draft:
     """Return the counts of a model in JSON.
 

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from recon.io.files.opening import current, parsed_json
 from recon.io.files.sheets import text_sheet
+from recon.readers.formats.detection import CATBOOST, HEAD, head_of, read_draft, text_reader, uncommented
 from recon.readers.inspection.documents.json_models import catboost_values, hessians, json_findings, json_kind
 from recon.readers.inspection.documents.leftovers import name_findings, own_texts, text_leftovers
 from recon.readers.inspection.findings.findings import EXAMPLES, Finding, Level, not_understood
@@ -59,8 +60,6 @@ def completed(
     sized = all(one.smallest is not None for one in findings if is_counting(one.rule))
     if rows is not None and known and sized and not boosted:
         return rows, graded(findings)
-    from recon.readers.formats.detection import read_draft
-
     try:
         draft = read_draft(data, memory)
     except Inconclusive:  # the time was up: what was not looked at is not told as nothing
@@ -181,7 +180,7 @@ def _findings(data: bytes, memory: int) -> Found | None:
         return pmml_findings(data)
     if head[:1] in {"{", "["}:
         return _json(data, text, head)
-    found = _printed_model(text, head)
+    found = _printed_model(text)
     if found is None:
         return _table(text)
     return found[0], found[1], [*found[2], *text_leftovers(found[0], text)]
@@ -204,19 +203,20 @@ def is_pmml(data: bytes) -> bool:
 def parsed_document(data: bytes, memory: int = 1 << 30) -> tuple[str, Any] | None:
     """Return kind and values of a document whose form is known (JSON, UBJSON, LightGBM's text); None of others."""
     from recon.readers.formats.boosters.catboost_file import cbm_booster, looks_like_cbm
+    from recon.readers.formats.boosters.lightgbm.file import looks_like_lightgbm_text
     from recon.readers.formats.boosters.xgboost.model import looks_like_xgboost_ubj
     from recon.readers.inspection.documents.booster_text import lightgbm_as_json
     from recon.readers.stored.binary.ubjson import read_ubjson
 
     data = gunzip(data, memory)
     if looks_like_cbm(data[:64]):
-        return "CatBoost model as JSON", catboost_values({"model_info": cbm_booster(data, memory).stated})
+        return CATBOOST, catboost_values({"model_info": cbm_booster(data, memory).stated})
     if looks_like_xgboost_ubj(data[:128]):
         whole = read_ubjson(data, memory)
         return "XGBoost model", whole.get("Model", whole) if isinstance(whole, dict) else whole
     try:
         text = data.decode("utf-8-sig")
-        if _is_lightgbm(text[:2_000].lstrip(), text):
+        if looks_like_lightgbm_text(head_of(text)):
             return "LightGBM model as text", lightgbm_as_json(text)
         parsed_json(text)
         content = json.loads(text)
@@ -224,11 +224,6 @@ def parsed_document(data: bytes, memory: int = 1 << 30) -> tuple[str, Any] | Non
         return None
     kind = json_kind(content)
     return None if kind is None else (kind, catboost_values(content) if kind.startswith("CatBoost") else content)
-
-
-def _is_lightgbm(head: str, text: str) -> bool:
-    """Return whether a text is a model of LightGBM."""
-    return head.startswith("tree\n") and ("feature_infos=" in text or "\nversion=" in head)
 
 
 def _json(data: bytes, text: str, head: str) -> Found | None:
@@ -239,7 +234,7 @@ def _json(data: bytes, text: str, head: str) -> Found | None:
     except RecursionError:
         raise ReleaseError("the JSON is nested too deeply") from None
     except ValueError:
-        return release_findings(data) if '"recon"' in head else _printed_model(text, head)
+        return release_findings(data) if '"recon"' in head else _printed_model(text)
     if isinstance(content, dict) and "recon" in content:
         return release_findings(data)
     found = json_findings(content)
@@ -266,32 +261,32 @@ def json_and_replaced(text: str) -> tuple[Any, list[Any]]:
     return json.loads(text.lstrip("\ufeff"), object_pairs_hook=kept), replaced
 
 
-def _printed_model(text: str, head: str) -> Found | None:
-    """Return what a model printed as text says."""
-    if _is_lightgbm(head, text):
-        from recon.readers.inspection.documents.booster_text import lightgbm_as_json, lightgbm_text_findings
+def _printed_model(text: str) -> Found | None:
+    """Return what a model printed as text says; None where its reader alone tells it (`completed`)."""
+    reader = text_reader(head_of(uncommented(text[: 2 * HEAD])))
+    findings = None if reader is None else _PRINTED.get(reader[1])
+    return None if findings is None else findings(text)
 
-        kind, odd = "LightGBM model as text", document_ledger("LightGBM model as text", lightgbm_as_json(text))
-        return kind, None, [*lightgbm_text_findings(text, ""), *odd.findings()]
-    if head.startswith("digraph"):
-        return _dot(text)
-    if "|---" in head:
-        return _export_text(text)
-    if "node), split, n" in text[:5_000]:
-        return _rpart_text(text)
-    if re.search(r"yes=\d+,no=\d+", head):
-        found = hessians("cover") if ",cover=" in text else [_thresholds("lines")]
-        return "XGBoost dump as text", None, found
-    if re.search(r" (not )?satisfied$", head, re.MULTILINE) and "Label:" in text:
-        sentence = "the tests and the label of every leaf: which class most of its rows have; no counts"
-        return (
-            "STreeD tree as text",
-            None,
-            [_finding("info", "rules", "lines", "leaves without counts", sentence, "nothing to do")],
-        )
-    if "RULELIST" in head or re.match(r"if \[", head):
-        return _corels(text)
-    return None
+
+def _lightgbm_text(text: str) -> Found:
+    """Return what a model file of LightGBM says."""
+    from recon.readers.inspection.documents.booster_text import lightgbm_as_json, lightgbm_text_findings
+
+    kind = "LightGBM model as text"
+    odd = document_ledger(kind, lightgbm_as_json(text)).findings()
+    return kind, None, [*lightgbm_text_findings(text, ""), *odd]
+
+
+def _xgboost_text(text: str) -> Found:
+    """Return what XGBoost's dump as text says."""
+    return "XGBoost dump as text", None, hessians("cover") if ",cover=" in text else [_thresholds("lines")]
+
+
+def _streed_text(_: str) -> Found:
+    """Return what a printed tree of STreeD says."""
+    sentence = "the tests and the label of every leaf: which class most of its rows have; no counts"
+    found = _finding("info", "rules", "lines", "leaves without counts", sentence, "nothing to do")
+    return "STreeD tree as text", None, [found]
 
 
 def _finding(level: Level, rule: str, path: str, what: str, follows: str, remove: str, values: Any = ()) -> Finding:
@@ -306,8 +301,10 @@ def _thresholds(path: str) -> Finding:
     )  # fmt: skip
 
 
-def _dot(text: str) -> Found:
-    """Return what a Graphviz drawing of a tree says: counts, or shares and sizes."""
+def _dot(text: str) -> Found | None:
+    """Return what a Graphviz drawing of a tree says: counts, or shares and sizes; None of `plot_tree`'s list."""
+    if text.lstrip().startswith("["):
+        return None
     samples = re.findall(r"samples(?:\s|&#?\w+;|<br/>)*=\s*([\d.]+%?)", text)
     if not samples:
         return "tree as DOT", None, [_thresholds("labels")]
@@ -392,3 +389,16 @@ def table_found(cells: Sequence[CountCell]) -> Found | None:
     sentence += f", {hidden:,} hidden; with totals in the table the hidden ones may follow" if hidden else ""
     found = _finding("medium", "counts", "cells", f"{len(cells):,} cells", sentence, _SUPPRESS, counts)
     return "table of counts", None, [found]
+
+
+# What a text gives away, by the function that reads it (`TEXTS` of `recon.readers.formats.detection`).
+_PRINTED: dict[str, Callable[[str], Found | None]] = {
+    "read_lightgbm_text": _lightgbm_text,
+    "refuse_xgboost_text": _xgboost_text,
+    "read_streed_dot": _dot,
+    "read_dot": _dot,
+    "read_streed_text": _streed_text,
+    "read_export_text": _export_text,
+    "read_rpart": _rpart_text,
+    "read_corels_text": _corels,
+}

@@ -6,24 +6,24 @@ What CatBoost models give away: leaf weights, tables of categories, the mean of 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
 from recon.io.files.opening import parsed_json
-from recon.readers.formats.boosters.catboost_file import CatBoostFile, Symmetric, json_booster, looks_like_catboost_json
-from recon.readers.formats.boosters.xgboost.model import looks_like_xgboost_dump
-from recon.readers.formats.statistics.additive_models import is_additive_json
+from recon.readers.formats.boosters.catboost_file import CatBoostFile, Symmetric, json_booster
+from recon.readers.formats.detection import ADDITIVE, CATBOOST, json_format
 from recon.readers.inspection.findings.findings import EXAMPLES, Finding, Level, not_understood
 from recon.readers.inspection.findings.severity import least_positive
 from recon.readers.inspection.ledger.entries import LedgerEntry
-from recon.readers.inspection.ledger.forms import ADDITIVE, document_ledger
+from recon.readers.inspection.ledger.forms import document_ledger
 
 _ZERO = "set the leaf weights to 0: predictions do not read them"
 
 
 def _catboost_json(content: Any) -> Found:
     """Return the same of a parsed JSON model of CatBoost."""
-    return "CatBoost model as JSON", None, catboost_findings(json_booster(content)) + _unsorted(content)
+    return CATBOOST, None, catboost_findings(json_booster(content)) + _unsorted(content)
 
 
 def cbm_entries(booster: CatBoostFile) -> list[LedgerEntry]:
@@ -115,20 +115,11 @@ _SUPPRESS = "round or suppress the counts, or add noise to them; recon audit say
 
 
 def json_kind(content: Any) -> str | None:
-    """Return which kind of model parsed JSON is, None for none."""
-    if isinstance(content, list):
-        return "XGBoost dump" if looks_like_xgboost_dump(content) else None
-    if not isinstance(content, dict):
+    """Return which kind of model parsed JSON is, by the table that readers are found by; None for none."""
+    form = json_format(content)
+    if form is None or (form.kind == "XGBoost model" and not isinstance(content["learner"], dict)):
         return None
-    if "tree_info" in content and "feature_names" in content:
-        return "LightGBM dump"
-    if isinstance(content.get("learner"), dict):
-        return "XGBoost model"
-    if looks_like_catboost_json(content):
-        return "CatBoost model as JSON"
-    if is_additive_json(content):
-        return ADDITIVE
-    return "rpart" if "frame" in content else None
+    return form.kind
 
 
 def json_findings(content: Any) -> Found | None:
@@ -136,17 +127,10 @@ def json_findings(content: Any) -> Found | None:
     kind = json_kind(content)
     if kind is None:
         return None
-    values = catboost_values(content) if kind == "CatBoost model as JSON" else content
-    odd = document_ledger(kind, values).findings()
-    if kind == "XGBoost dump":
-        return kind, None, [*hessians("cover"), *odd]
-    if kind == "LightGBM dump":
-        return kind, None, [*_lightgbm(content), *odd]
-    if kind == "XGBoost model":
-        return kind, None, [*_xgboost(content["learner"]), *odd]
+    odd = document_ledger(kind, catboost_values(content) if kind == CATBOOST else content).findings()
     if kind == ADDITIVE:
         return kind, *_additive(content["ebm"], odd)
-    kind, rows, found = _catboost_json(content) if kind == "CatBoost model as JSON" else _rpart(content)
+    kind, rows, found = _KINDS[kind](content)
     return kind, rows, [*found, *odd]
 
 
@@ -325,3 +309,12 @@ def _rpart(content: dict[str, Any]) -> Found:
             what = f"{type(value).__name__} of {len(value):,}" if isinstance(value, (list, dict)) else "value"
             found.append(Finding(level, f"rpart-{name}", name, what, follows, f"leave {name} out"))
     return "R rpart as JSON", rows, found
+
+
+_KINDS: dict[str, Callable[[Any], Found]] = {
+    "XGBoost dump": lambda content: ("XGBoost dump", None, hessians("cover")),
+    "LightGBM dump": lambda content: ("LightGBM dump", None, _lightgbm(content)),
+    "XGBoost model": lambda content: ("XGBoost model", None, _xgboost(content["learner"])),
+    CATBOOST: _catboost_json,
+    "rpart": _rpart,
+}

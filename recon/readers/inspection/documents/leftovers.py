@@ -18,6 +18,7 @@ from typing import Any
 
 from recon.readers.formats.boosters.catboost_file import cbm_booster, looks_like_cbm
 from recon.readers.formats.boosters.xgboost.model import looks_like_xgboost_ubj
+from recon.readers.formats.detection import CATBOOST
 from recon.readers.inspection.documents.json_models import Found, catboost_findings, catboost_values, json_findings
 from recon.readers.inspection.findings.findings import Finding, not_understood
 from recon.readers.inspection.ledger.forms import (
@@ -385,7 +386,7 @@ def binary_findings(data: bytes, memory: int) -> Found | None:
     if looks_like_cbm(data[:64]):
         booster = cbm_booster(data, memory)
         said = catboost_values({"model_info": booster.stated})
-        odd = document_ledger("CatBoost model as JSON", said).findings()
+        odd = document_ledger(CATBOOST, said).findings()
         return "CatBoost model", None, [*catboost_findings(booster), *odd, *name_findings(booster.names, "features")]
     if looks_like_xgboost_ubj(data[:128]):
         found = read_ubjson(data, memory)

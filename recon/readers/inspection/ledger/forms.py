@@ -21,6 +21,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
+from recon.readers.formats.detection import ADDITIVE, CATBOOST
 from recon.readers.inspection.findings.severity import About
 from recon.readers.inspection.ledger.entries import FileLedger, LedgerEntry, Status
 from recon.readers.inspection.ledger.implied import CONTRADICTION, of_document
@@ -35,7 +36,6 @@ _NODES = (
     "base_weights", "default_left", "left_children", "loss_changes", "parents", "right_children", "split_conditions",
     "split_indices", "split_type", "sum_hessian",
 )  # fmt: skip
-ADDITIVE = "Explainable Boosting Machine as JSON"
 _OF_BINS = ("bin_weights", "scores", "standard_deviations", "bagged_scores")
 _CATEGORIES = ("categories_nodes", "categories_segments", "categories_sizes")
 
@@ -293,7 +293,7 @@ def _are_names(letters: list[Any], ends: list[int]) -> bool:
 
 _OF_KINDS: Mapping[str, Callable[[dict[str, Any]], _Extra]] = {
     "LightGBM model as text": _of_lightgbm, "LightGBM dump": _of_lightgbm_dump, "XGBoost model": _of_xgboost,
-    "rpart": _of_rpart, "CatBoost model as JSON": _of_catboost, ADDITIVE: _of_additive,
+    "rpart": _of_rpart, CATBOOST: _of_catboost, ADDITIVE: _of_additive,
 }  # fmt: skip
 
 

@@ -38,6 +38,7 @@ Source: ARM optimized routines, math/logf.c and math/logf_data.c (MIT), which gl
 from __future__ import annotations
 
 import math
+import re
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -353,15 +354,22 @@ NOT_TOLD = (
     "is a least number of training rows"
 )
 FIGURES = "its leaf values, weights and covers"
+_DUMPED = re.compile(r"yes=\d{1,18},no=\d{1,18}")  # the children of a node
 SIZES = "they are not worked with beyond how many rows there are in the leaves"
 SAME_ROWS = f"{SAME} (no continued training)"
 UNPROVED = "the XGBoost dump does not prove what its covers count: save it with save_model('model.json')"
 LATER = "covers of later rounds are sums of different hessians: only the first round says how many rows a leaf has"
 
 
-def looks_like_xgboost_dump(found: Any) -> bool:
-    """Return whether a parsed JSON value is what `Booster.dump_model(dump_format="json")` writes."""
-    return isinstance(found, list) and bool(found) and isinstance(found[0], dict) and "nodeid" in found[0]
+def looks_like_xgboost_text(head: str) -> bool:
+    """Return whether a text starts like what `Booster.dump_model` writes."""
+    return head.startswith("booster[0]") or _DUMPED.search(head) is not None
+
+
+def refuse_xgboost_text(text: str) -> Draft:
+    """Refuse a dump as text: `Unsupported`, with what to save instead."""
+    advice = "save_model('model.json'), or dump_model(..., with_stats=True, dump_format='json')"
+    raise Unsupported(f"XGBoost's text dump is not read: use {advice}")
 
 
 def looks_like_xgboost_ubj(head: bytes) -> bool:
