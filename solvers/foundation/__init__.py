@@ -1,4 +1,4 @@
-"""What everything stands on: errors, limits, exact whole numbers, array types, what is remembered."""
+"""What everything rests on: errors, limits, exact whole numbers, array types, what is remembered."""
 
 __all__ = [
     "array_types",

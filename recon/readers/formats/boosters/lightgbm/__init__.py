@@ -1,3 +1,3 @@
 """LightGBM's model files."""
 
-__all__ = ["model"]
+__all__ = ["file", "model"]
