@@ -191,7 +191,7 @@ def test_an_audit_searches_columns_in_a_share_of_its_work(cancer, monkeypatch):
         asked.append((limits.work_left(), alone))
         return []
 
-    monkeypatch.setattr(auditing, "which_columns", found)
+    monkeypatch.setattr("recon.queries.questions.which_columns.which_columns", found)
     for rows in (None, truth.assign(label=1 - truth["label"]), truth.iloc[:-1], truth):
         left = limits.work_left()
         auditing._opening_columns(release, located, auditing.AuditInputs(domain_rows=rows), limits)

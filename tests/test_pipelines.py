@@ -114,7 +114,7 @@ def test_several_files_of_one_release_and_several_releases():
     assert "relatedLocations" not in third
     (invocation,) = run["invocations"]
     assert not invocation["executionSuccessful"]
-    assert "d.pkl: not audited: is no model" in invocation["toolExecutionNotifications"][0]["message"]["text"]
+    assert "d.pkl: not audited: is not a model" in invocation["toolExecutionNotifications"][0]["message"]["text"]
     twice = log_of(sarif_of_several([one, one]))
     assert len(twice["artifacts"]) == 2
     assert len(twice["results"]) == 4
