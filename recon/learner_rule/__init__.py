@@ -1,4 +1,4 @@
-"""What the learner's rule adds to what was released: worlds, bits, persons, by an adversary who knows how it was chosen.
+"""What the learner's rule adds to what was released: worlds, bits, people, by an adversary who knows how it was chosen.
 
 >>> import pandas as pd
 >>> import recon
