@@ -210,3 +210,62 @@ def test_data_sets_without_a_release_count(tmp_path: Path) -> None:
              {"name": "may", "from": "april", "removed": 0, "added": 0}]  # fmt: skip
     both = recon.versions({"march": march, "may": may}, {"datasets": steps})
     assert recon.certify(both, [OLD], of="removed:april")["verdict"].tolist() == ["certain"]
+
+
+def _many(folder: Path) -> tuple[Path, Path]:
+    """Return trees with leaves of 1, 3, 12 and 20 people, before and after the one alone left."""
+    nodes = [{"if": {"age": "old"}, "then": 1, "else": 2}, {"if": {"smoker": 1}, "then": 3, "else": 4},
+             {"if": {"smoker": 1}, "then": 5, "else": 6}]  # fmt: skip
+    sizes = {"march": (1, 3, 12, 20), "april": (0, 3, 12, 20)}
+    some = [
+        written(folder, f"{name}.json", [{"kind": "tree", "nodes": [*nodes, *({"count": n} for n in held)]}])
+        for name, held in sizes.items()
+    ]
+    return some[0], some[1]
+
+
+def test_remedies_audit_the_pair_again(tmp_path: Path) -> None:
+    """Merged leaves are what `recon.difference` says of the merged tree; a schedule has as many leavers as it says."""
+    march, april = _many(tmp_path)
+    registered(tmp_path / "r", march)
+    policy = _policy(tmp_path, "[versions]\nremoved_pinned = 0\nleast_candidates = 2")
+    report = recon.audit(recon.load(april), policy, register=tmp_path / "r", removed=1, added=0, remedies=True)
+    told = report.to_dict()
+    lines = {(one["kind"], one["setting"]): one for one in told["versions"]["remedies"]}
+    assert told["facts"]["removed_pinned"] == [1, 1]
+    from recon.release.remediation.merging import merge_leaves
+    from recon.release.remediation.thresholds import Demands
+
+    for k in (5, 10, 11, 20):
+        merged = merge_leaves(recon.load(april), Demands(smallest_group=k), Limits()).release
+        found = recon.difference(recon.load(march), merged, removed=1, added=0)
+        line = lines["merge of versions", k]
+        assert line["removed_pinned"] == [found.certain, found.certain]
+        assert line["removed_candidates"] == list(found.removed.fewest)
+        assert line["outcome"] == ("met" if found.certain == 0 and (found.possible or 0) >= 2 else "violated")
+        assert line["sentence"] in told["versions"]["sentences"]
+    for k in (5, 10, 20):
+        assert f"of the {k} people removed" in lines["schedule", k]["sentence"]
+        assert lines["schedule", k]["removed_pinned"][1] <= k
+        assert f"{k - 1} more people drawn" in lines["schedule", k]["note"]
+    nobody = lines["not published", None]
+    assert nobody["removed_pinned"] == [0, 0]
+    assert nobody["removed_candidates"] == [6, 6]  # all profiles of the domain: three ages, smokers and others
+    assert nobody["outcome"] is None
+    assert report.assessment is not None
+    assert report.assessment.outcome == "violated"
+    met = [one for one in told["remedies"] if one["kind"] == "merge of versions" and one["outcome"] == "met"]
+    assert (report.assessment.verdict == "release with changes") == bool(met)
+    assert any("not tried" in one["sentence"] for one in lines.values()) is False
+
+
+def test_a_schedule_of_what_cannot_be_drawn_is_not_tried(tmp_path: Path) -> None:
+    """Two new models, whose counts must fit each other: nothing is drawn, and it says why."""
+    march, _ = _many(tmp_path)
+    april = written(tmp_path, "april.json", [tree(OLD, [3, 32]), tree({"smoker": 1}, [12, 23])])
+    registered(tmp_path / "r", march)
+    report = recon.audit(recon.load(april), register=tmp_path / "r", removed=1, added=0, remedies=True)
+    lines = report.to_dict()["versions"]["remedies"]
+    drawn = [one for one in lines if one["kind"] == "schedule"]
+    assert len(drawn) == 3
+    assert all("exact counts of one tree or list" in one["note"] and one["outcome"] is None for one in drawn)

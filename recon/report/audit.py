@@ -94,7 +94,11 @@ def audit(
         whole = release if earlier is None else _joined_release(release, earlier, domain, limits)
         found = run_audit(release if whole is None else whole, beside, parts)
         adding = None if earlier is None else _what_it_adds(release, earlier, whole, found, domain, limits)
+        if remedies and beside_it is not None:
+            beside_it = _with_remedies(beside_it, found, chosen, seed, limits)
         tried = _helping(release, found, chosen, beside, limits) if remedies else None
+        if tried and beside_it is not None:
+            tried += [{key: value for key, value in one.items() if key in tried[0]} for one in beside_it.remedies]
     around = Context(remedies=tried, adds=None if adding is None else adding.to_json(), seed=seed, versions=beside_it)
     facts = Report(found, around).facts
     told = None if chosen is None else assess(facts, chosen, tried)
@@ -130,6 +134,17 @@ def _earlier_releases(
     every = register if isinstance(register, Register) else Register.read(os.fspath(register))
     relation = version_relation(release, every, *changed)
     return of_own_data(every, relation), comparison(release, every, relation, limits, domain)
+
+
+def _with_remedies(
+    beside: VersionComparison, found: AuditFindings, policy: Policy | None, seed: int, limits: Limits
+) -> VersionComparison:
+    """Return what the other version says, with the same under remedies of the new one."""
+    from recon.release.remediation.versions import version_remedies
+
+    held = beside.held
+    more = () if held is None else version_remedies(held, policy, limits, seed=seed, stored=found.stored)
+    return replace(beside, remedies=tuple(more))
 
 
 def _joined_release(

@@ -5,8 +5,8 @@
 Each pair: so many rows are drawn (seeds 0, 1, ...), some of them removed, the model is fitted anew with the same
 settings, and `recon.difference` is asked who left. `kept`: pairs in which everybody who left is possible (all must be);
 `found`: people who left and are certain, with every value; `candidates`: median of the different rows that are
-possible; seconds of the processor are the median of a pair, encoding included. Needs scikit-learn and the data folder
-(RECON_DATA).
+possible; seconds of the processor are the median of a pair, encoding included, certificates not. Needs scikit-learn and
+the data folder (RECON_DATA).
 What a line says: harness.py.
 """
 
@@ -69,7 +69,7 @@ def pairs(name: str, file: str, rows: int | None, learner: Callable[[], Any], ti
         models = [fit(one.drop(columns=label), one[label]) for one in (some, left)]
         fits.append(time.process_time() - begun)
         begun = time.process_time()
-        answer = recon.difference(*models, removed=removed, added=0, domain=domain)
+        answer = recon.difference(*models, removed=removed, added=0, domain=domain, certificates=False)
         asked.append(time.process_time() - begun)
         verdicts = recon.certify(answer.release, gone, certificates=False, of="removed")["verdict"]
         kept += int((verdicts.isin(["possible", "certain"])).all())

@@ -31,13 +31,14 @@ Before = Annotated[str, typer.Argument(metavar="BEFORE", help="The earlier versi
 After = Annotated[str, typer.Argument(metavar="AFTER", help="The later version.")]
 Removed = Annotated[int | None, typer.Option("--removed", min=0, help="How many rows left between the two.")]
 Added = Annotated[int | None, typer.Option("--added", min=0, help="How many rows came between the two.")]
+Proofs = Annotated[bool, typer.Option("--certificates/--no-certificates", help="Prove what is certain or impossible.")]
 Asked = Annotated[str | None, typer.Option("--profiles", help="People who are asked about: whether they left.")]
 
 
 @with_options()
 def difference(
     asked: CommonOptions, before: Before, after: After, removed: Removed = None, added: Added = None,
-    profiles: Asked = None, domain: DomainFile = None, label: LabelName = None,
+    profiles: Asked = None, domain: DomainFile = None, label: LabelName = None, certificates: Proofs = True,
 ) -> None:  # fmt: skip
     """Say who left between two versions of a model, who came, and what both reveal of those who stayed."""
     from recon.queries.versions.difference import difference as run
@@ -47,8 +48,8 @@ def difference(
     with asked.working() as limits:
         declared = None if domain is None else read_domain(domain, label, lenient=True, limits=limits)
         people = None if profiles is None else read_table(profiles, limits)
-        found = run(before, after, removed, added, people, declared, limits)
-        document = _json_of(found, limits) if asked.json else None
+        found = run(before, after, removed, added, people, declared, limits, certificates=certificates)
+        document = _json_of(found, limits, certificates) if asked.json else None
     if document is not None:
         print_json(document)
     else:
@@ -83,7 +84,7 @@ def _candidates(group: RowsOfType) -> list[str]:
     return out
 
 
-def _json_of(found: Difference, limits: Limits) -> dict[str, Any]:
+def _json_of(found: Difference, limits: Limits, proofs: bool) -> dict[str, Any]:
     """Return the difference as an object for JSON, with proofs of what it says of each row."""
     out: dict[str, Any] = {"kind": "difference", "before": found.names[0], "after": found.names[1]}
     for key, group in (("removed", found.removed), ("added", found.added), ("kept", found.kept)):
@@ -91,18 +92,18 @@ def _json_of(found: Difference, limits: Limits) -> dict[str, Any]:
         rows = number.low if number.exact else {"at_least": number.low, "at_most": number.high}
         out[key] = {"rows": rows, "identified": group.certain, "profiles_left": group.possible, "exact": group.exact}
         if key != "kept":
-            out[key]["profiles"] = _proved_lines(found, group.rows, key, limits)
+            out[key]["profiles"] = _proved_lines(found, group.rows, key, limits, proofs)
             named = group.attributes.rename(columns={"min_count": "least", "max_count": "most"})
             out[key]["attributes"] = records(named)
     out |= {"alone": found.alone, "bits": found.bits, "sentences": found.sentences()}
     if found.profiles is not None and found.asked is not None:
         lines = found.profiles.join(found.asked.set_axis(found.profiles.index))
         lines.attrs.update(found.asked.attrs)  # where the cells come from: those of CSV files are texts
-        out["profiles"] = _proved_lines(found, lines, "removed", limits)
+        out["profiles"] = _proved_lines(found, lines, "removed", limits, proofs)
     return out | {"assumptions": list(found.assumptions)}
 
 
-def _proved_lines(found: Difference, lines: Any, of: str, limits: Limits) -> list[dict[str, Any]]:
+def _proved_lines(found: Difference, lines: Any, of: str, limits: Limits, proofs: bool) -> list[dict[str, Any]]:
     """Return verdicts as `recon certify --json` prints them: of rows that left or came, with proofs of all counts."""
     from recon.queries.certificates.certificate_format import sharing_steps
     from recon.queries.certificates.issuing import profiles_json
@@ -112,7 +113,7 @@ def _proved_lines(found: Difference, lines: Any, of: str, limits: Limits) -> lis
     if not len(lines):
         return []
     people = with_rows_of(found.release, lines.drop(columns=[name for name in VERDICT if name in lines]), of)
-    more = line_proofs(found.release, people, lines, limits)
+    more = line_proofs(found.release, people, lines, limits) if proofs else [[] for _ in range(len(lines))]
     every = iter(sharing_steps([*lines["certificate"], *(one for line in more for one in line)]))
     certificates = [next(every) for _ in range(len(lines))]
     figures = records(lines[[name for name in VERDICT if name in lines and name != "certificate"]])

@@ -210,13 +210,15 @@ def difference(
     domain: Any = None,
     limits: Limits | None = None,
     names: tuple[str, str] | None = None,
+    certificates: bool = True,
 ) -> Difference:
     """Return who left between two versions of a model, who came, and what both say of those who stayed.
 
     `before` and `after`: files, fitted models or releases of one domain (`domain` replaces that of files and is needed
     for models in memory). `removed`, `added`: how many rows left and came; one that is left out follows from the other
     and the numbers of rows; with neither, the fewest changes are assumed, which every answer says. `profiles`: people
-    asked about, whether they left. Raises what `recon.load` raises, `ContradictionError` where no data sets of these
+    asked about, whether they left. `certificates`: whether proofs are made too (of boosted models they take far longer
+    than the answer). Raises what `recon.load` raises, `ContradictionError` where no data sets of these
     numbers fit both models. Cost: that of `recon.count` of both models together, and of either alone.
 
     >>> import pandas as pd
@@ -237,7 +239,7 @@ def difference(
         if len(paths) == len((before, after))
         else versions([first, second], relation, limits)
     )
-    return of_release(joined, (first, second), profiles, limits)
+    return of_release(joined, (first, second), profiles, limits, certificates=certificates)
 
 
 def of_release(
@@ -246,6 +248,7 @@ def of_release(
     profiles: Profiles | None,
     limits: Limits,
     later: str = "",
+    certificates: bool = True,
 ) -> Difference:
     """Return the difference between a data set and the one that it is made from; see `difference`.
 
@@ -266,12 +269,19 @@ def of_release(
         raise ContradictionError(NO_PAIR, counted.conflict)
     types = {"left": LEFT, "came": CAME, "stayed": STAYED}
     suffix = f":{later}" if later else ""
-    groups = {of: _group(settled, cells, word, of + suffix, limits) for word, of in types.items()}
+    groups = {of: _group(settled, cells, word, of + suffix, limits, certificates) for word, of in types.items()}
     each = {key: _version_figures(one, limits) for key, one in zip((BEFORE, AFTER), alone, strict=True)}
     bits = _bits(joined, alone[0], groups[LEFT], limits, (counted.log2, each[BEFORE]), names[1])
     people = None if profiles is None else as_frame(profiles)
-    asked = None if people is None else certify(settled, people, "multiset", limits, of=LEFT + suffix)
+    asked = None if people is None else certify(settled, people, "multiset", limits, certificates, of=LEFT + suffix)
     return Difference(groups[LEFT], groups[CAME], groups[STAYED], each, bits, settled, asked, people, names)
+
+
+def who_left(joined: EncodedRelease, limits: Limits, later: str = "") -> RowsOfType:
+    """Return what is known of those who left between a data set and the one that it is made from; see `of_release`."""
+    settled = strengthened_release(joined, limits)
+    of = f"{LEFT}:{later}" if later else LEFT
+    return _group(settled, _TypedCells.of(settled, limits), "left", of, limits, False)
 
 
 def names_of(before: Released, after: Released) -> tuple[str, str]:
@@ -391,7 +401,9 @@ def _types(release: EncodedRelease, of: str) -> tuple[TypedRows, int]:
     return typed, mask
 
 
-def _group(release: EncodedRelease, cells: _TypedCells, word: str, of: str, limits: Limits) -> RowsOfType:
+def _group(
+    release: EncodedRelease, cells: _TypedCells, word: str, of: str, limits: Limits, certificates: bool
+) -> RowsOfType:
     """Return what is known of the rows of some types."""
     space, (typed, mask) = release.statements.domain, _types(release, of)
     number, held, several = typed.between(mask), cells.held(), max(1, mask.bit_count())
@@ -410,17 +422,18 @@ def _group(release: EncodedRelease, cells: _TypedCells, word: str, of: str, limi
         certain, possible, listed = 0, None, False
     else:
         listed = sum(sizes) <= LISTED
-    rows, attributes = _row_verdicts(release, boxes, of, listed, limits)
+    rows, attributes = _row_verdicts(release, boxes, of, listed, limits, certificates)
     if several > 1 and listed and len(rows):  # alike rows of several types are one profile
         certain, possible, exact = int(rows["min_count"].sum()), len(rows), cells.exact
     most = [*sure, *([possible] if number.low and possible is not None else [])]
-    least = max(1, min(sizes, default=0) // several)
+    alone = number == RowCount(1, 1) and exact and bool(possible)  # who left can be each of them
+    least = possible if alone and possible is not None else max(1, min(sizes, default=0) // several)
     fewest = (1, None) if possible is None else (least, max(least, min(most)) if most else None)
     return RowsOfType(word, number, certain, possible, rows, attributes, exact, fewest)
 
 
 def _row_verdicts(
-    release: EncodedRelease, boxes: Sequence[Box], of: str, listed: bool, limits: Limits
+    release: EncodedRelease, boxes: Sequence[Box], of: str, listed: bool, limits: Limits, certificates: bool
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the rows in some boxes with their verdicts, if they are few, and what is known of every attribute."""
     if of.startswith(STAYED) or not boxes:
@@ -428,7 +441,7 @@ def _row_verdicts(
     if not listed:
         return pd.DataFrame(), _attributes(release, of, limits)
     rows = _row_frame(release, boxes)
-    found = certify(release, rows, "multiset", limits, of=of)
+    found = certify(release, rows, "multiset", limits, certificates, of=of)
     order = ["min_count", "probability"]
     out = pd.concat([rows, found.drop(columns="profile")], axis=1).sort_values(order, ascending=False, kind="stable")
     out.attrs.update(found.attrs)

@@ -7,7 +7,7 @@ said of the new release (`recon audit --removed K --added K`); nothing is guesse
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,6 +24,9 @@ from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseE
 from solvers.foundation.limits import Limits
 from solvers.statements.release import RowCount
 
+TRIED = "What would help, each audited again with the earlier release"
+LEFT_FIGURES = ("removed_pinned", "removed_candidates")
+TOLD = ("remedy", "kind", "setting", "sentence", *LEFT_FIGURES, "outcome", "note")  # of a remedy
 LEAST = 0.05  # bits that a sentence speaks of
 KEYS = "'dataset', 'from', 'removed' and 'added' of its entry in register.toml"
 OTHER_ROWS = (
@@ -108,11 +111,30 @@ def of_own_data(register: Register, relation: VersionRelation | None) -> Registe
     return replace(register, index=replace(register.index, entries=own, rows=None))
 
 
+@dataclass(frozen=True, eq=False)
+class HeldVersions:
+    """The releases of every data set that has some, how these are related, and the two that are compared.
+
+    `later`: the name of the later one, where several data sets are made from others ("": there is one).
+    """
+
+    releases: dict[str, EncodedRelease]
+    relation: RelatedDataSets
+    names: tuple[str, str]
+    later: str
+
+    @property
+    def made(self) -> DataSet:
+        """Return the later one of the two."""
+        return self.relation.datasets[self.relation.number[self.names[1]]]
+
+
 @dataclass(frozen=True)
 class VersionComparison:
     """What a release and those of another version of its data say together of who left and who came.
 
-    `against`: the releases of that version. `found`: the difference, None where it was not worked out (`why`).
+    `against`: the releases of that version. `found`: the difference, None where it was not worked out (`why`). `held`:
+    what was compared; `remedies`: the same under remedies of the new release (`recon.release.remediation.versions`).
     """
 
     against: tuple[RegisterEntry, ...]
@@ -122,6 +144,8 @@ class VersionComparison:
     why: str = ""
     conflict: tuple[str, ...] = ()
     contradicts: bool = False
+    held: HeldVersions | None = field(default=None, repr=False)
+    remedies: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def sentences(self) -> list[str]:
@@ -132,9 +156,10 @@ class VersionComparison:
             clash = f" What clashes: {'; '.join(map(quote, self.conflict))}." if self.conflict else ""
             return [f"{begin} was not possible: {self.why}.{clash}"]
         groups = (("removed", self.found.removed), ("added", self.found.added))
-        out = [f"{begin} {_identified_words(word, group)}" for word, group in groups if group.number != RowCount(0, 0)]
+        out = [f"{begin} {identified_words(word, group)}" for word, group in groups if group.number != RowCount(0, 0)]
         out += [] if out else [f"{begin}: nobody left and nobody came."]
         out += _about_the_others(self.found)
+        out += [f"{TRIED}:", *(one["sentence"] for one in self.remedies)] if self.remedies else []
         return [*out, f"This assumes: {'; '.join(self.relation)}."]
 
     def with_figures(self, facts: FactTable) -> FactTable:
@@ -144,22 +169,9 @@ class VersionComparison:
         return facts
 
     def _figures(self) -> dict[str, Figure]:
-        keys = ("removed_pinned", "removed_candidates")
         if self.found is None:
-            return dict.fromkeys(keys, UnknownFigure(f"the versions were not compared: {self.why}"))
-        left = self.found.removed
-        if left.number == RowCount(0, 0):
-            return dict.fromkeys(keys, AbsentFigure("nobody left between the two versions"))
-        why = "the two versions together were not worked out to the end"
-        if left.possible is None:
-            return dict.fromkeys(
-                keys, UnknownFigure("an attribute has no values that could be counted: declare a domain", "domain")
-            )
-        high = left.certain if left.exact else left.number.high
-        pinned = KnownFigure(left.certain, high, "" if high == left.certain else why)
-        low, most = left.fewest
-        one = "who left was not looked for in several groups together"
-        return {keys[0]: pinned, keys[1]: KnownFigure(low, most, "" if low == most else one)}
+            return dict.fromkeys(LEFT_FIGURES, UnknownFigure(f"the versions were not compared: {self.why}"))
+        return left_figures(self.found.removed)
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON: without rows of single people."""
@@ -174,10 +186,26 @@ class VersionComparison:
                     "profiles_left": group.possible, "fewest_profiles": list(group.fewest), "exact": group.exact,
                 }  # fmt: skip
             out["bits"] = self.found.bits
-        return out
+        tried = [{key: one.get(key) for key in TOLD} for one in self.remedies]
+        return out | ({"remedies": tried} if tried else {})
 
 
-def _identified_words(word: str, group: RowsOfType) -> str:
+def left_figures(left: RowsOfType) -> dict[str, Figure]:
+    """Return what a policy asks of those who left."""
+    if left.number == RowCount(0, 0):
+        return dict.fromkeys(LEFT_FIGURES, AbsentFigure("nobody left between the two versions"))
+    why = "the two versions together were not worked out to the end"
+    if left.possible is None:
+        said = UnknownFigure("an attribute has no values that could be counted: declare a domain", "domain")
+        return dict.fromkeys(LEFT_FIGURES, said)
+    high = left.certain if left.exact else left.number.high
+    pinned = KnownFigure(left.certain, high, "" if high == left.certain else why)
+    low, most = left.fewest
+    one = "who left was not looked for in several groups together"
+    return {LEFT_FIGURES[0]: pinned, LEFT_FIGURES[1]: KnownFigure(low, most, "" if low == most else one)}
+
+
+def identified_words(word: str, group: RowsOfType) -> str:
     """Return how many of those who left or came are known, and what is left of the others."""
     one = group.number == RowCount(1, 1)
     least, most = ("", "") if group.exact else ("at least ", "at most ")
@@ -237,12 +265,12 @@ def comparison(
         lines = tuple(whole.lines())
         joined = versions(some, whole, limits)
         later = "" if sum(one.origin is not None for one in relation.related.datasets) == 1 else made.name
-        found = of_release(joined, pair, None, limits, later)
+        found = of_release(joined, pair, None, limits, later, certificates=False)  # a report names nobody
     except ContradictionError as error:
         return VersionComparison(against, names, lines, None, str(error), error.conflict, contradicts=True)
     except (Inconclusive, Unsupported) as error:
         return VersionComparison(against, names, lines, None, str(error))
-    return VersionComparison(against, names, lines, found)
+    return VersionComparison(against, names, lines, found, held=HeldVersions(some, whole, names, later))
 
 
 def _with_both_numbers(relation: RelatedDataSets, made: DataSet, pair: Sequence[EncodedRelease]) -> RelatedDataSets:

@@ -293,7 +293,7 @@ def remedies(
         limits.report(f"remedy: {one.words}")
         if slow and one.kind in {"depth", "counts"}:
             why = f"not tried: to measure this forest once takes {took:.0f} s"
-            lines.append(_blank(one) | {"status": "not tried", "note": why})
+            lines.append(blank_line(one) | {"status": "not tried", "note": why})
             continue
         lines.append(
             _remedy_line(one, asked, limits.stage("one remedy", parts=max(2.0, (len(every) - i + 1) / 2)), facts)[0]
@@ -366,7 +366,7 @@ def _noisy(release: EncodedRelease, epsilon: float, seed: int, confidence: float
     return lambda _: _with_drawn_noise(release, epsilon, seed, confidence)
 
 
-def _blank(remedy: TriedRemedy) -> Line:
+def blank_line(remedy: TriedRemedy) -> Line:
     """Return a line without figures."""
     return {
         "remedy": remedy.words, "kind": remedy.kind, "setting": remedy.setting,
@@ -380,7 +380,7 @@ def _remedy_line(
     remedy: TriedRemedy, asked: RemedyQuestion, limits: Limits, before: Mapping[str, Any] | None = None
 ) -> tuple[Line, Mapping[str, Any] | None]:
     """Return the line of one remedy, and all the figures behind it (None: there are none); `before`: as published."""
-    begun, line, facts = time.monotonic(), _blank(remedy), None
+    begun, line, facts = time.monotonic(), blank_line(remedy), None
     try:
         found, note = remedy.make(limits)
         between = remedy.kind in {"rounded counts", "noise"}
@@ -472,7 +472,7 @@ def _boosted(release: EncodedRelease, limits: Limits) -> list[Line]:
     lines = []
     for i, one in enumerate(every):
         kind, setting = ("leaf values", one[1]) if one[1] is not None else ("fewer trees", one[2])
-        line = _blank(TriedRemedy(one[0], kind, setting, lambda _: (release, "")))
+        line = blank_line(TriedRemedy(one[0], kind, setting, lambda _: (release, "")))
         begun = time.monotonic()
         try:
             limits.check("boosted models were published otherwise")

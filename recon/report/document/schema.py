@@ -166,6 +166,19 @@ class ChangedRows(Part):
     exact: bool = True
 
 
+class VersionRemedy(Part):
+    """The comparison under a remedy of the new release; null figures: not known."""
+
+    remedy: str
+    kind: str
+    setting: int | None
+    sentence: str
+    removed_pinned: list[int | None] | None = None
+    removed_candidates: list[int | None] | None = None
+    outcome: str | None = None
+    note: str = ""
+
+
 class Versions(Part):
     """What the release and earlier ones of another version of its data say together; null figures: not worked out."""
 
@@ -178,6 +191,7 @@ class Versions(Part):
     removed: ChangedRows | None = None
     added: ChangedRows | None = None
     bits: dict[str, Float | None] | None = None
+    remedies: list[VersionRemedy] = field(default_factory=list)
 
 
 Loose = dict[str, Any]
