@@ -58,14 +58,14 @@ def version_remedies(
     published), and sentence, removed_pinned, removed_candidates ([least, most], None: not known). `stored`: what the
     files store outright; `seed`: of the draws. Each takes its share of the time, and one that fails says why.
     """
-    every = list(_possible(held, policy, seed))
+    every = list(_remedies_of(held, policy, seed))
     return [
         _line(one, policy, limits.stage("one remedy", parts=max(2.0, (len(every) - i + 1) / 2)), stored)
         for i, one in enumerate(every)
     ]
 
 
-def _possible(held: HeldVersions, policy: Policy | None, seed: int) -> Iterator[_VersionRemedy]:
+def _remedies_of(held: HeldVersions, policy: Policy | None, seed: int) -> Iterator[_VersionRemedy]:
     """Yield the remedies that there are for the later one of two versions."""
     new, made = as_released(held.releases[held.names[1]]), held.made
     left = made.removed
@@ -75,12 +75,14 @@ def _possible(held: HeldVersions, policy: Policy | None, seed: int) -> Iterator[
     own = () if demands is None or demands.smallest_group is None else (demands.smallest_group,)
     for k in sorted({*SMALLEST, *own}):
         words = f"groups of fewer than {k} rows merged, beside the earlier version"
-        yield _VersionRemedy(words, "merge of versions", k, lambda limits, k=k: _merged(held, new, k, limits))  # type: ignore[misc]
+        yield _VersionRemedy(words, "merge of versions", k, lambda limits, k=k: _pair_with_merges(held, new, k, limits))  # type: ignore[misc]
     if left is not None and left.exact:
         for k in (k for k in SCHEDULES if k > left.low):
             words = f"published when {k} people have left"
-            yield _VersionRemedy(words, "schedule", k, lambda limits, k=k: _scheduled(held, new, k, seed, limits))  # type: ignore[misc]
-    yield _VersionRemedy("not published", "not published", None, lambda limits: (_unpublished(held, limits), ""))
+            yield _VersionRemedy(
+                words, "schedule", k, lambda limits, k=k: _pair_on_schedule(held, new, k, seed, limits)
+            )  # type: ignore[misc]
+    yield _VersionRemedy("not published", "not published", None, lambda limits: (_pair_without_new(held, limits), ""))
 
 
 def _line(
@@ -109,7 +111,7 @@ def _line(
         return out | {"status": "not tried", "note": str(error), "sentence": f"{begin}: not tried. {error}."}
 
 
-def _asked(held: HeldVersions, new: EncodedRelease, limits: Limits, removed: int | None = None) -> RowsOfType:
+def _rows_that_left(held: HeldVersions, new: EncodedRelease, limits: Limits, removed: int | None = None) -> RowsOfType:
     """Return who left where another release is published in the place of the new one; `removed`: how many have."""
     relation = held.relation
     if removed is not None:
@@ -118,19 +120,21 @@ def _asked(held: HeldVersions, new: EncodedRelease, limits: Limits, removed: int
     return who_left(versions({**held.releases, held.names[1]: new}, relation, limits), limits, held.later)
 
 
-def _merged(held: HeldVersions, new: EncodedRelease, smallest: int, limits: Limits) -> tuple[Pair, str]:
+def _pair_with_merges(held: HeldVersions, new: EncodedRelease, smallest: int, limits: Limits) -> tuple[Pair, str]:
     """Return the pair whose new model has no smaller groups."""
     found = merge_leaves(new, Demands(smallest_group=smallest), limits)
-    return (found.release, _asked(held, found.release, limits)), f"{found.merges:,} merges"
+    return (found.release, _rows_that_left(held, found.release, limits)), f"{found.merges:,} merges"
 
 
-def _scheduled(held: HeldVersions, new: EncodedRelease, people: int, seed: int, limits: Limits) -> tuple[Pair, str]:
+def _pair_on_schedule(
+    held: HeldVersions, new: EncodedRelease, people: int, seed: int, limits: Limits
+) -> tuple[Pair, str]:
     """Return the pair when so many people have left, those besides drawn: of some draws the one that reveals most."""
     assert held.made.removed is not None
     more, found = people - held.made.removed.low, list[Pair]()
     for k in range(DRAWS):
         later = _without_some(new, more, np.random.default_rng([seed, people, k]))
-        found.append((later, _asked(held, later, limits, people)))
+        found.append((later, _rows_that_left(held, later, limits, people)))
     worst = max(found, key=lambda pair: (pair[1].certain, -pair[1].fewest[0]))
     return worst, f"{more} more people drawn at random, {DRAWS} times: the draw that reveals most"
 
@@ -169,7 +173,7 @@ def _numbers(support: Support) -> list[int]:
     return [int(n) for n in found if n is not None]
 
 
-def _unpublished(held: HeldVersions, limits: Limits) -> Pair:
+def _pair_without_new(held: HeldVersions, limits: Limits) -> Pair:
     """Return what the earlier releases alone say of who left."""
     joined = versions(held.releases, held.relation, limits)
     return None, who_left(earlier_release(joined, held.names[1]), limits, held.later)
