@@ -134,7 +134,8 @@ class VersionComparison:
     """What a release and those of another version of its data say together of who left and who came.
 
     `against`: the releases of that version. `found`: the difference, None where it was not worked out (`why`). `held`:
-    what was compared; `remedies`: the same under remedies of the new release (`recon.release.remediation.versions`).
+    what was compared, where the release is the later one; `remedies`: the same under remedies of it
+    (`recon.release.remediation.versions`).
     """
 
     against: tuple[RegisterEntry, ...]
@@ -270,7 +271,8 @@ def comparison(
         return VersionComparison(against, names, lines, None, str(error), error.conflict, contradicts=True)
     except (Inconclusive, Unsupported) as error:
         return VersionComparison(against, names, lines, None, str(error))
-    return VersionComparison(against, names, lines, found, held=HeldVersions(some, whole, names, later))
+    held = HeldVersions(some, whole, names, later) if relation.dataset == names[1] else None
+    return VersionComparison(against, names, lines, found, held=held)
 
 
 def _with_both_numbers(relation: RelatedDataSets, made: DataSet, pair: Sequence[EncodedRelease]) -> RelatedDataSets:
