@@ -5,15 +5,21 @@ from __future__ import annotations
 import copy
 import json
 import math
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 from extras import with_seal
+from plain_checker import Rejected
+from plain_types import TypedChecker, contained
 from versions_oracle import compare, expected, make
 
 import recon
+from recon.queries.questions.line_proofs import line_proofs
+from solvers.foundation.limits import Limits
+from solvers.kernel.facts import NumberedStatements
 
 NAMES = ["smoker", "old", "site"]
 
@@ -271,3 +277,81 @@ def test_versions_are_taken_by_their_paths(versions: Any) -> None:
     read = [recon.load(path) for path in (before, after)]
     found = [recon.count(recon.versions(some, relation), "multiset").value for some in ([before, after], read)]
     assert found[0] == found[1] is not None
+
+
+def _certified(case: dict[str, Any], path: Path) -> tuple[recon.EncodedRelease, list[Any]]:
+    """Return a random release as recon reads it, and the certificates of all that it says of every type and profile."""
+    path.write_text(json.dumps(case["release"]))
+    release = recon.load(path)
+    names = [one["name"] for one in case["release"]["datasets"]]
+    asked = pd.DataFrame(
+        [dict(zip(case["names"], profile, strict=True)) | {f"in {n}": int(n in kind) for n in names}
+         for kind in case["kinds"] for profile in case["profiles"]]
+    )  # fmt: skip
+    found = recon.certify(release, asked, "multiset")
+    more = [one for line in line_proofs(release, asked, found, Limits()) for one in line]
+    return release, [one for one in [*found["certificate"], *more] if one is not None]
+
+
+def test_the_second_checker_derives_types_by_itself(tmp_path: Path) -> None:
+    """What recon proves of typed rows a checker without its code accepts, and it refuses the opposite."""
+    kinds = Counter[str]()
+    for seed in range(5_000, 5_014):
+        case = make(seed)
+        release, proved = _certified(case, tmp_path / "case.json")
+        checker = TypedChecker(case["release"], release)
+        names = [one["name"] for one in case["release"]["datasets"]]
+        order = [case["kinds"].index(frozenset(n for i, n in enumerate(names) if kind >> i & 1))
+                 for kind in release.typed.related.types]  # type: ignore[union-attr]  # fmt: skip
+        assert contained(checker.facts, [[some[t] for t in order] for some in case["numbers"]])
+        assert len(recon.verify(proved, release).verified) == len(proved)
+        for one in proved:
+            kinds[one["proof"]["kind"]] += 1
+            checker.check(one)
+            claim = dict(one["claim"])
+            if "at_most" in claim:
+                claim["at_least"] = claim.pop("at_most") + 1
+            elif "at_least" in claim:
+                claim["at_most"] = claim.pop("at_least") - 1
+            else:
+                continue
+            with pytest.raises(Rejected):
+                checker.check({**one, "claim": claim})
+    assert min(kinds[kind] for kind in ("regions", "propagation", "world")) > 10
+
+
+def test_a_wrong_relation_in_the_file_makes_a_verified_certificate_rejected(versions: Any, tmp_path: Path) -> None:
+    """Two left and one came, as the file says then: what was impossible of one who left is proved no more."""
+    before, after, _ = versions
+    document = _both(before, after)
+    document["models"] = [{key: one[key] for key in ("kind", "dataset", "nodes")} for one in document["models"]]
+    path, other = tmp_path / "both.json", tmp_path / "other.json"
+    path.write_text(json.dumps(document))
+    release = recon.load(path)
+    rows = recon.difference(before, after, removed=1).rows
+    possible = {tuple(row) for row in rows[[*NAMES, "ill"]].to_numpy().tolist()}
+    others = [row for row in _people().to_numpy().tolist() if tuple(row) not in possible]
+    asked = pd.DataFrame(others[:6], columns=[*NAMES, "ill"])
+    proved = [c for c in recon.certify(release, asked, of="removed")["certificate"] if c is not None]
+    assert len(recon.verify(proved, release).verified) == len(proved) == 6
+    checker = TypedChecker(document, release)
+    for one in proved:
+        checker.check(one)
+    document["datasets"][1] |= {"removed": 2, "added": 1}
+    other.write_text(json.dumps(document))
+    wrong = recon.load(other)
+    wider = recon.certify(wrong, asked, of="removed", certificates=False)["verdict"]
+    assert (wider == "possible").any()
+    assert len(recon.verify(proved, wrong).rejected) == len(proved)
+    keys = {"release_files": [str(other)], "release_sha256": wrong.sha256, "assumptions": list(wrong.assumptions)}
+    forged = [
+        with_seal({**one, **keys, "statements_sha256": NumberedStatements(wrong.statements, Limits()).fingerprint})
+        for one in proved
+    ]
+    said = recon.verify(forged, wrong).checked
+    second = TypedChecker(document, wrong)
+    for one, line, verdict in zip(forged, said, wider, strict=True):
+        if verdict == "possible":
+            assert line.error
+            with pytest.raises(Rejected):
+                second.check(one)
