@@ -688,8 +688,8 @@ def test_a_large_model_of_cp_sat_is_counted_by_its_size_too():
     _, solver = cpsat.run(model, limits)
     terms = 4_000 + 800 * (1 + 20)
     own = solver.response_proto.deterministic_time
-    assert limits.meter.used == pytest.approx(6e-6 * terms + (1.5 + 4_000 / 5_500) * own, abs=1e-9)
-    assert solver.parameters.max_deterministic_time == pytest.approx((30.0 - 6e-6 * terms) / (1.5 + 4_000 / 5_500))
+    assert limits.meter.used == pytest.approx(7e-4 + 6e-6 * terms + (1.5 + 4_000 / 5_500) * own, abs=1e-9)
+    assert solver.parameters.max_deterministic_time == pytest.approx((30.0 - 7e-4 - 6e-6 * terms) / (1.5 + 4_000 / 5_500))
     assert cpsat.ModelWork.of(model).units(0.0) > 0.0  # 0 were no limit
 
 
@@ -723,6 +723,35 @@ def test_clauses_and_processes_are_counted():
     with pytest.raises(Inconclusive, match="more work than there was"):
         processes.run("test_budgets:taking_all", None, limits)
     assert limits.work_left() == 0.0
+
+
+ONE_STEP = 0.1  # seconds of work
+
+
+@pytest.mark.parametrize("work", [0.02, 0.2, pytest.param(2.0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("file", [
+    pytest.param(file, marks=() if file in {"forest_3.json", "two_odd_cycles.json"} else pytest.mark.slow)
+    for file in (
+        "forest_3.json", "two_odd_cycles.json", "bags_open.json", "table_statistics.json", "boosted_log.json",
+        "boosted/xgb_long.ubj", "boosted/cat_long.cbm", "models/sklearn-1.9.1/hist_boosting.pkl",
+        "../published/tract_a.json.gz", "../../examples/releases/compas_forest.json",
+        "../../examples/releases/diabetes_forest.joblib", "../../examples/releases/boosted_model.txt",
+    )
+])  # fmt: skip
+def test_no_more_work_is_counted_than_was_given_and_one_step(file, work, monkeypatch):
+    """What takes more than a step asks before: it is not begun with less."""
+    beyond, before = [0.0], Limits.charge
+
+    def charge(limits, more):
+        beyond.append(more - max(0.0, limits.work_left()))
+        before(limits, more)
+
+    monkeypatch.setattr(Limits, "charge", charge)
+    limits = Limits().at_most(work)
+    with contextlib.suppress(recon.ReconError):
+        recon.audit(recon.load(GOLDEN / file, limits=limits), limits=limits)
+    assert 0.0 < limits.meter.used
+    assert max(beyond) < ONE_STEP
 
 
 def taking_all(payload):

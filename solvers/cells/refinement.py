@@ -182,8 +182,7 @@ def _make_room(pieces: int, width: int, limits: Limits) -> None:
     if pieces > FAR * limits.cells:
         raise TooLarge(f"more than {limits.cells:,} live cells (--max-cells)")
     _hold_boxes(pieces, width, limits)
-    limits.charge(pieces * width * CUT)
-    if limits.expired():
+    if limits.expired() or not limits.pay(pieces * width * CUT):
         raise Inconclusive(f"the time was up while the cells were derived ({pieces:,} boxes so far)")
 
 

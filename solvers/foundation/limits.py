@@ -325,6 +325,13 @@ class Limits:
             return False
         return work <= self.work_left()
 
+    def pay(self, work: float) -> bool:
+        """Count so much work that is about to be done, where there is as much (`affords`); return whether there is."""
+        if not self.affords(work):
+            return False
+        self.charge(work)
+        return True
+
     def remaining(self) -> tuple[float, float]:
         """Return what is left of work and of the clock, for `spent`."""
         return self.work_left(), self.clock_left()

@@ -240,10 +240,8 @@ class LatticeSearch:
     def reduce(self) -> None:
         """Replace the open vectors by shorter ones."""
         self.limits.check(PHASE)
-        work = LLL * len(self.open) ** 3
-        if not self.limits.affords(work):
+        if not self.limits.pay(LLL * len(self.open) ** 3):
             raise Inconclusive(f"a lattice of {len(self.open):,} vectors is too much work")
-        self.limits.charge(work)
         matrix = self.sums.matrix
         room = max((b - a for a, b in zip(self.sums.lower, self.sums.upper, strict=True)), default=0)
         scale = SCALE * max(1.0, room / 2)  # a step of one row is never rounded to none
