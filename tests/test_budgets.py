@@ -689,7 +689,8 @@ def test_a_large_model_of_cp_sat_is_counted_by_its_size_too():
     terms = 4_000 + 800 * (1 + 20)
     own = solver.response_proto.deterministic_time
     assert limits.meter.used == pytest.approx(7e-4 + 6e-6 * terms + (1.5 + 4_000 / 5_500) * own, abs=1e-9)
-    assert solver.parameters.max_deterministic_time == pytest.approx((30.0 - 7e-4 - 6e-6 * terms) / (1.5 + 4_000 / 5_500))
+    left = 30.0 - 7e-4 - 6e-6 * terms
+    assert solver.parameters.max_deterministic_time == pytest.approx(left / (1.5 + 4_000 / 5_500))
     assert cpsat.ModelWork.of(model).units(0.0) > 0.0  # 0 were no limit
 
 
@@ -750,7 +751,7 @@ def test_no_more_work_is_counted_than_was_given_and_one_step(file, work, monkeyp
     limits = Limits().at_most(work)
     with contextlib.suppress(recon.ReconError):
         recon.audit(recon.load(GOLDEN / file, limits=limits), limits=limits)
-    assert 0.0 < limits.meter.used
+    assert limits.meter.used > 0.0
     assert max(beyond) < ONE_STEP
 
 

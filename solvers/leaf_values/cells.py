@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from solvers.cells.bit_boxes import Covering, WordLayout, Words, pack_rows, split_pieces
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import TooLarge
+from solvers.foundation.limits import Limits
 from solvers.leaf_values.combining import moved_intervals
 from solvers.statements.boxes import Box, Boxes
 from solvers.statements.gradients.boosted import Boosted, by_tree, entries
@@ -22,6 +23,8 @@ from solvers.statements.observations import StatementIndex
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Partition, Release
 
 Floats = NDArray[np.float64]
+NUMBER_BYTES = 120  # of memory, per class of an entry: as it is made and looked through; measured
+MADE, TURN = 1.5e-7, 4.5e-7  # of work: of such a number as it is made, and as often as it is looked through
 
 
 def base_blocks(release: Release) -> list[int]:
@@ -188,6 +191,26 @@ def figures(model: Boosted, leaves: Ints, first: int) -> ColumnSystem:
         first += len(tree)
         found.append(ColumnSystem(given.figure, given.point, given.middle, given.radius, tree.low, tree.high, source))
     return ColumnSystem.joined(found, len(model.labels))
+
+
+def level_work(
+    release: Release, model: Boosted, base: Sequence[int], cells: CutCells, facts: int, limits: Limits
+) -> float:
+    """Return the work of what counts and figures say over the cells, beside so many numbers in facts, not yet made.
+
+    Raises `TooLarge` where it does not fit into the memory, with what looks through it.
+    """
+    classes, numbers = len(model.labels), facts
+    for b in (*base, *model.blocks[: cells.leaves.shape[1]]):
+        together = bool((release.partitions[b].label == ANY_LABEL).all())
+        numbers += len(cells) * classes * (1 if together else classes)
+    for t, tree in enumerate(model.trees[: cells.leaves.shape[1]]):
+        held = np.bincount(tree.leaf, minlength=len(tree.step))  # figures about each leaf
+        numbers += classes * int(held[cells.leaves[:, t]].sum())
+    if numbers * NUMBER_BYTES > limits.memory:
+        size = f"{numbers * NUMBER_BYTES >> 20:,} MB"
+        raise TooLarge(f"what leaf values say over {len(cells):,} cells takes {size}, above the limit (--memory)")
+    return numbers * MADE
 
 
 class AssumptionError(Exception):

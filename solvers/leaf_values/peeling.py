@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from solvers.foundation.array_types import Ints
 from solvers.foundation.limits import Limits
 from solvers.foundation.native.threads import one_thread
-from solvers.leaf_values.cells import AssumptionError, Batch, CellLevel, add_facts, behind, compact, flat
+from solvers.leaf_values.cells import TURN, AssumptionError, Batch, CellLevel, add_facts, behind, compact, flat
 from solvers.leaf_values.combining import (
     CHUNK,
     Decomposition,
@@ -42,6 +42,8 @@ ROUNDS = 20
 def peel(level: CellLevel, limits: Limits) -> None:
     """Fix what weighted sums determine until nothing changes or the time is up; raises `AssumptionError`."""
     for turn in range(ROUNDS):
+        if not limits.pay(TURN * level.given.middle.size):
+            return
         propagate(level)
         if not level.open.any():
             return
@@ -285,10 +287,10 @@ def _determine(level: CellLevel, step: PeelingStep, limits: Limits) -> bool:
         return False
     if not affordable(len(used), len(given.lower), limits):
         return False
-    limits.charge(_work_of(len(used), len(given.lower)))
     limits.report(f"leaf values: {len(used):,} statements on {len(given.lower):,} numbers")
     with one_thread():
         found = decomposed(given, used, half)
+        limits.charge(_work_of(len(used), len(given.lower), found.rank))
         point, residual = found.solved((given.low + given.high)[used] / 2 / half[used])
         _contradiction(level, step, used, half, residual)
         good = np.flatnonzero((found.loose < NEAR) & (found.noise < NEAR) & ~step.known[found.variable])
@@ -309,15 +311,15 @@ def _determine(level: CellLevel, step: PeelingStep, limits: Limits) -> bool:
     return changed
 
 
-def _work_of(statements: int, numbers: int) -> float:
-    """Return the work of a decomposition and its weights."""
-    return 5.0 * statements * numbers * min(statements, numbers) / SPEED
+def _work_of(statements: int, numbers: int, rank: int) -> float:
+    """Return the work of a decomposition and its weights, where so many numbers are resolved."""
+    return 5.0 * statements * numbers * rank / SPEED
 
 
 def affordable(statements: int, numbers: int, limits: Limits) -> bool:
     """Return whether memory and time are enough for a decomposition and its weights."""
     fits = 8 * decomposition_numbers(statements, numbers) < PART * limits.memory
-    return fits and limits.affords(_work_of(statements, numbers))
+    return fits and limits.affords(_work_of(statements, numbers, min(statements, numbers)))
 
 
 def _grid_weights(weights: Floats) -> Floats:

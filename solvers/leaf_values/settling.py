@@ -32,6 +32,7 @@ from solvers.leaf_values.cells import (
     figures,
     first_cells,
     flat,
+    level_work,
     with_trees,
 )
 from solvers.leaf_values.combining import IntegerStatements, evaluated
@@ -186,11 +187,13 @@ class Strengthening:
         while done < len(self.boosted.trees):
             if self.limits.expired() and done:
                 break
-            cells, level, refined = self.refined(cells, level, facts, levels)
-            done = cells.leaves.shape[1]
-            facts = level.given
+            finer, bounds, refined = self.refined(cells, level, levels)
+            if not self.afforded(finer, bounds, done):
+                break
+            level = self.level(finer, bounds.lower, bounds.upper, bounds.given, bounds.next)
+            cells, done = finer, finer.leaves.shape[1]
+            del bounds
             parts.append(refined)
-            level = self.level(cells, level.lower, level.upper, facts, level.next)
             self.limits.report(f"leaf values: {done} of {len(self.boosted.trees)} trees, {len(cells):,} cells")
             peel(level, self.limits)
             last = done == len(self.boosted.trees)
@@ -204,6 +207,22 @@ class Strengthening:
             spent += self.limits.meter.used - begun
             parts += level.batches
         return LevelOutcome(cells, level, parts)
+
+    def afforded(self, cells: CutCells, bounds: CellLevel, done: int) -> bool:
+        """Return whether memory and work are enough for a level; the work counts. The first is made in any time.
+
+        Raises `TooLarge` where the first does not fit into the memory.
+        """
+        try:
+            work = level_work(self.release, self.boosted, self.base, cells, bounds.given.middle.size, self.limits)
+        except TooLarge as error:
+            if not done:
+                raise
+            self.limits.report(f"leaf values: {done} of {len(self.boosted.trees)} trees: {error}")
+            return False
+        if not done:
+            self.limits.charge(work)
+        return not done or self.limits.pay(work)
 
     def level(self, cells: CutCells, lower: Ints, upper: Ints, facts: ColumnSystem, after: int) -> CellLevel:
         """Return what is said of cells before anything is worked out."""
@@ -226,7 +245,7 @@ class Strengthening:
         return "a fact"
 
     def refined(
-        self, cells: CutCells, level: CellLevel, facts: ColumnSystem, levels: list[int] | None
+        self, cells: CutCells, level: CellLevel, levels: list[int] | None
     ) -> tuple[CutCells, CellLevel, Refined]:
         """Return the cells that can hold rows, cut by the next trees, what is known of them, and the step taken."""
         alive = np.flatnonzero((level.upper > 0).any(axis=1))

@@ -31,6 +31,7 @@ from solvers.leaf_values.cells import (
     counts,
     figures,
     first_cells,
+    level_work,
     with_trees,
 )
 from solvers.leaf_values.combining import IntegerStatements
@@ -101,6 +102,8 @@ class LeafValueProblem:
         if set(base) | set(model.blocks) != set(range(len(release.blocks))):
             raise Unsupported("what is published beside trees is not made up of disjoint boxes")
         cells, _ = with_trees(release, model, first_cells(release, base, limits.cells), len(model.trees), limits.cells)
+        if not limits.pay(level_work(release, model, base, cells, 0, limits)):
+            raise Inconclusive("the time was up while what leaf values say was put together")
         index = StatementIndex(release)
         given = ColumnSystem.joined(
             [counts(index, model, base, cells), figures(model, cells.leaves, len(index))], len(model.labels)

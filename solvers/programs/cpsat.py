@@ -34,7 +34,7 @@ LOOK = 0.1  # seconds between two looks at the clock while a search says nothing
 PENDING = 64  # solutions kept ahead of whoever asks for them
 FOUND = (4, 2)  # cp_model.OPTIMAL, cp_model.FEASIBLE: loading ortools takes half a second and 160 MB of disk
 # Seconds of work, measured over models of 5 to 200,000 variables: of any model, of a term or variable that is read and
-# presolved, a unit of deterministic time, which leaves out most of what goes through all variables, a value handed over.
+# presolved, a unit of deterministic time, which leaves out most of what goes through all variables, a value read.
 STARTED = 7e-4
 TERM, UNIT, VARIABLE, VALUE = 6e-6, 1.5, 1 / 5_500, 1e-6
 
