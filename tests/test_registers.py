@@ -647,6 +647,13 @@ def test_other_rows_of_the_same_number_clash_by_statement(tmp_path):
     }  # fmt: skip
     assert found.differences.groups == ()
     assert found.to_json()["after"]["pinned"] is None
+    # Measures of all releases together that were taken before name models, not files: they are taken again.
+    whole, register = recon.load(tmp_path / "march.json", tmp_path / "april.json"), Register.read(tmp_path / "r")
+    before = recon.measure(whole)
+    assert before.status == "unsat"
+    again = adds(recon.load(tmp_path / "april.json"), register, recon.Limits(), after=before, together=whole)
+    assert again.conflict == found.conflict
+    assert again.after.status == "unsat"
 
 
 def test_models_of_one_name_are_told_apart_by_their_files(tmp_path):

@@ -1,6 +1,6 @@
 """The rules that a policy can set, one entry each: everything else about them is derived from here.
 
-A new rule is one entry of `RULES`, and the figure that it looks at (`recon.release.policies.facts.FIGURES`).
+A new rule is one entry of `EVERY`, and the figure that it looks at (`recon.release.policies.facts.FIGURES`).
 
 Policy files: what each key may be, as structs and in words (docs/policy.md); the files of the presets.
 """
