@@ -581,6 +581,9 @@ def test_what_adds_nothing_is_said(tmp_path):
     found = adding(tmp_path / "r", written(tmp_path, "coarse.json", [tree({"smoker": 1}, [12, 12])], 24))
     assert any("adds nothing to the earlier ones" in line for line in found.sentences)
     assert found.differences.groups == ()
+    after = recon.measure(found.release, "ordered")  # an audit has measured all together: nobody measures again
+    again = adding(tmp_path / "r", tmp_path / "coarse.json", after=after, together=found.release)
+    assert again.after.measures is after
 
 
 def test_only_what_was_released_is_joined(tmp_path):
