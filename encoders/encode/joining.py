@@ -93,14 +93,14 @@ def _file_relations(parts: Sequence[PublishedFile]) -> RelatedDataSets | None:
 def _with_united_values(parts: Sequence[PublishedFile], guessed: bool = False) -> list[PublishedFile]:
     """Return files with the values of each other: domains of versions of the data may differ in values.
 
-    `guessed`: of one data set, only of numeric attributes that no file declares, one a range: each file says what it
-    publishes of the attribute, none says where it ends.
+    `guessed`: of one data set, only of attributes that no file declares, and of which each file says what it publishes:
+    numbers, one a range of them, or texts that are all listed in one file.
     """
     out = list(parts)
     names = dict.fromkeys(a.name for part in parts for a in part.domain.attributes)
     for name in names:
         held = [(i, a) for i, part in enumerate(out) for a in part.domain.attributes if a.name == name]
-        if guessed and not _ranges_guessed([(parts[i].domain, a) for i, a in held]):
+        if guessed and not _undeclared([(parts[i].domain, a) for i, a in held]):
             continue
         wide = held[0][1]
         for _, one in held[1:]:
@@ -116,10 +116,16 @@ def _with_united_values(parts: Sequence[PublishedFile], guessed: bool = False) -
     return out
 
 
-def _ranges_guessed(held: Sequence[tuple[Domain, AnyAttribute]]) -> bool:
-    """Return whether nobody declared an attribute, all its values are numbers, and some file has a range of them."""
+def _undeclared(held: Sequence[tuple[Domain, AnyAttribute]]) -> bool:
+    """Return whether nobody declared an attribute, and all are numbers, some a range, or lists within one of them."""
+    if any(d.source != GUESSED for d, _ in held):
+        return False
+    every = [a for _, a in held if isinstance(a, Categorical)]
+    if len(every) == len(held):
+        longest = max(every, key=lambda a: len(a.values))
+        return not any(a.numeric for a in every) and all(longest.index.keys() >= a.index.keys() for a in every)
     numbers = all(isinstance(a, Grid) or (isinstance(a, Categorical) and a.numeric) for _, a in held)
-    return numbers and all(d.source == GUESSED for d, _ in held) and any(isinstance(a, Grid) for _, a in held)
+    return numbers and any(isinstance(a, Grid) for _, a in held)
 
 
 def _united_attribute(a: AnyAttribute, b: AnyAttribute) -> AnyAttribute:

@@ -291,9 +291,9 @@ class CellProgram:
     def duals(self, costs: Ints, limits: Limits) -> Floats | None:
         """Return a dual value per statement (positive for its lower side) of least costs @ z, None for none in time."""
         found = self.solve(costs, limits) if len(self.statements) else None
-        return None if found is None else self._spread(found.duals)
+        return None if found is None else self.spread(found.duals)
 
-    def _spread(self, duals: Floats) -> Floats:
+    def spread(self, duals: Floats) -> Floats:
         """Return duals of the program's rows as one per statement."""
         out = np.zeros(len(self.linear))
         out[self.statements] = duals
@@ -308,7 +308,7 @@ class CellProgram:
             return best
         fixed = costs.astype(np.float64) @ self.ends[0]
         wanted = math.ceil(found.value + fixed - NEAR)
-        for over, y in rounded_duals(self._spread(found.duals), self.linear.low, self.linear.high):
+        for over, y in rounded_duals(self.spread(found.duals), self.linear.low, self.linear.high):
             best = max(best, safe_bound(self.linear, self.ends, costs, y, over))
             if best >= wanted:
                 break
@@ -334,7 +334,7 @@ class CellProgram:
             return None
         z = self.ends[0].astype(np.float64)
         z[self.free] += found.x[: len(self.free)]
-        return Violation(found.value, z, self._spread(found.duals))
+        return Violation(found.value, z, self.spread(found.duals))
 
     def refutation(self, found: Violation) -> tuple[int, Ints] | None:
         """Return (D, y), whole multipliers over D that prove that no z meets the statements; None for none."""

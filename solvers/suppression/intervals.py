@@ -67,6 +67,21 @@ def cell_intervals(cells: LinkedCells, asked: Ints, limits: Limits, known: Ints 
     return CellIntervals(low, high, tight if met else low == high, True, programs, searches)
 
 
+def solution_of(cells: LinkedCells, limits: Limits) -> Ints | None:
+    """Return whole numbers for all cells that meet their ends and relations; None where none are found."""
+    bounds = propagate(cells.relations, cells.low, cells.high, limits.late, trace=False)
+    if bounds.conflict is not None:
+        return None
+    z = bounds.lower.copy()
+    for part in _components(cells.relations, bounds.lower, bounds.upper):
+        nobody = np.zeros(len(part.cells), dtype=bool)
+        found = _ComponentEnds(part, bounds.lower, bounds.upper, nobody, None)
+        if not found.solved(limits) or found.point is None:
+            return None
+        z[part.cells] = found.point
+    return z
+
+
 @dataclass(frozen=True, eq=False)
 class _Part:
     """Cells that hang together, and the relations of them alone, what fixed cells add taken off."""
@@ -105,7 +120,7 @@ class _ComponentEnds:
         self.program = CellProgram(self.linear, self.low, self.high, again=True)
         self.box = self.low.copy(), self.high.copy()  # of the program
         self.seen_low, self.seen_high = self.high.copy(), self.low.copy()
-        self.found = False
+        self.found, self.point = False, None if known is None else known
         if known is not None:
             self._witness(known)
 
@@ -151,7 +166,7 @@ class _ComponentEnds:
             return False
         np.minimum(self.seen_low, z, out=self.seen_low)
         np.maximum(self.seen_high, z, out=self.seen_high)
-        self.found = True
+        self.found, self.point = True, z if self.point is None else self.point
         return True
 
     def _end(self, j: int, sign: int, limits: Limits) -> bool:

@@ -35,8 +35,8 @@ Entries = tuple[Ints, Ints, Ints]  # relation, cell, coefficient
 class LinkedCells:
     """Cells between `low` and `high` (int64) that meet `relations`; `boxes` says what each one counts.
 
-    `place`: box -> cell. `exact`: every solution in whole numbers is that of some data set; else there may be more
-    solutions than data sets, and what is proved of all solutions holds of all data sets.
+    `place`: box -> cell, `tables`: the attributes of each table. `exact`: every solution in whole numbers is that of
+    some data set; else there may be more solutions than data sets, and what is proved of them all holds of these.
     """
 
     boxes: tuple[Box, ...]
@@ -45,6 +45,7 @@ class LinkedCells:
     low: Ints
     high: Ints
     exact: bool
+    tables: tuple[frozenset[int], ...]
 
     def __len__(self) -> int:
         return len(self.boxes)
@@ -88,7 +89,7 @@ def linked_cells(space: RowSpace, counts: Mapping[Box, tuple[int, int]], empty: 
         inside = [i for i, one in enumerate(boxes) if _lies_in(dict(one.literals), box)]
         high[inside] = np.minimum(high[inside], 0)
     exact = _acyclic(tables) and all(_told_by(box, groups) for box in empty)
-    return LinkedCells(boxes, place, _equations(entries, len(boxes)), low, high, exact)
+    return LinkedCells(boxes, place, _equations(entries, len(boxes)), low, high, exact, tuple(tables))
 
 
 def _groups_of(space: RowSpace, table: frozenset[int], counts: Iterable[Box]) -> KnownGroups:

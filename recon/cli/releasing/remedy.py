@@ -31,14 +31,23 @@ if TYPE_CHECKING:
     from recon.release.remediation.pruning import Merging
     from solvers.foundation.limits import Limits
 
-RELEASES, COPIES = (".json",), (".joblib", ".pkl", ".pickle")
+RELEASES, COPIES, TABLES = (".json",), (".joblib", ".pkl", ".pickle"), (".csv",)
 ModelFile = Annotated[str, typer.Argument(metavar="FILE", help="Release or model file with one tree, list or forest.")]
 PolicyFile = Annotated[str, typer.Option("--policy", help="Policy file (.toml) that the result must meet.")]
 Better = Annotated[
-    str, typer.Option("--out", help="Where to: .json (release file), .joblib or .pkl (copy of a scikit-learn model).")
+    str,
+    typer.Option(
+        "--out", help="Where to: .json (release file), .joblib or .pkl (copy of a scikit-learn model), .csv (a table)."
+    ),
 ]
 DataFile = Annotated[str | None, typer.Option("--data", help="Rows with their label: accuracy before and after.")]
 LabelName = Annotated[str | None, typer.Option("--label", help="The column of the data with the label.")]
+Earlier = Annotated[
+    str | None, typer.Option("--register", help="Of tables: folder of earlier releases, which stay as they are.")
+]
+Method = Annotated[
+    str, typer.Option("--method", help="Of tables: cheapest (fewest people in hidden cells) or hypercube.")
+]
 Strip = Annotated[bool, typer.Option("--strip", help="Also take seeds and stored arrays out of the copy.")]
 
 
@@ -57,9 +66,11 @@ class Result:
 @with_options(seconds=BUDGET)
 def remedy(
     asked: CommonOptions, file: ModelFile, policy: PolicyFile, out: Better, domain: DomainFile = None,
-    data: DataFile = None, label: LabelName = None, strip: Strip = False, seed: Seed = 0,
+    data: DataFile = None, label: LabelName = None, strip: Strip = False, seed: Seed = 0, register: Earlier = None,
+    method: Method = "cheapest",
 ) -> None:  # fmt: skip
-    """Merge as few leaves as a policy needs, audit the result, and write it where it meets the policy."""
+    """Merge as few leaves, or hide as few cells, as a policy needs; write the result where its audit meets it."""
+    from recon.cli.releasing.hiding import hide_in_tables
     from recon.io.files.writing import writing
     from recon.release.policies.policy import read_policy
     from recon.release.remediation.pruning import NoMerging
@@ -67,12 +78,17 @@ def remedy(
     from solvers.foundation.errors import PolicyError
 
     _check_out(file, out, strip)
+    if method not in {"cheapest", "hypercube"}:
+        raise typer.BadParameter(f"there is no method '{method}': choose cheapest or hypercube")
     try:
         wanted = read_policy(policy)
     except PolicyError as error:
         raise typer.BadParameter(str(error)) from None
     with asked.working() as limits:
         release = open_release([file], domain, False, limits, label=label, settle=False)
+        if all(model.kind == "table" and model.noise is None for model in release.models):
+            return hide_in_tables(asked, release, wanted, out, limits, register, domain, method)
+        _check_for_models(out, register, method)
         try:
             result = _remedied(
                 release,
@@ -102,18 +118,29 @@ def remedy(
         print_lines(limits_line(limits), file=sys.stderr)
     if not met:
         raise typer.Exit(VIOLATED if result.assessment.outcome == "violated" else INCONCLUSIVE)
+    return None
 
 
 def _check_out(file: str, out: str, strip: bool) -> None:
     """Refuse, as wrong usage, names that say another format than is written, and the file itself."""
     end = suffix(out)
-    if end not in RELEASES + COPIES:
+    if end not in RELEASES + COPIES + TABLES:
         hint = " (skops: write .joblib or .json)" if end == ".skops" else ""
-        raise typer.BadParameter(f"'{end}' is not written (of '{out}'): end it in .json, .joblib or .pkl{hint}")
+        raise typer.BadParameter(f"'{end}' is not written (of '{out}'): end it in .json, .joblib, .pkl or .csv{hint}")
     if strip and end in RELEASES:
         raise typer.BadParameter("--strip is for copies of model files: a release file stores no seeds or arrays")
     if os.path.exists(out) and os.path.exists(file) and os.path.samefile(file, out):
         raise typer.BadParameter("the result would overwrite the file itself: give another name")
+
+
+def _check_for_models(out: str, register: str | None, method: str) -> None:
+    """Refuse, as wrong usage, what is for tables alone."""
+    if suffix(out) in TABLES:
+        raise typer.BadParameter(f"'{out}' would be a table: end it in .json, .joblib or .pkl")
+    if register is not None or method != "cheapest":
+        raise typer.BadParameter(
+            "--register and --method are for tables of counts: leaves are merged one release at a time"
+        )
 
 
 def _remedied(

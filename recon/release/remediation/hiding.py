@@ -1,0 +1,168 @@
+"""Which cells of a table of counts to hide so that none below a threshold is given away, beside earlier releases too.
+
+A count below the threshold is sensitive: it is hidden, and what is shown has to leave it as many further counts as the
+threshold says. All that is published counts, the tables linked by their cells and earlier releases among it.
+
+Source: Hundepool et al., "Statistical Disclosure Control", Wiley 2012, chapter 4 (secondary suppression); the search is
+`solvers.suppression.patterns`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from encoders.encode.encoder import EncodedRelease
+from encoders.models.models import PublishedFigure, Table
+from solvers.foundation.array_types import Ints
+from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.statements.boxes import Box
+from solvers.suppression.intervals import cell_intervals, solution_of
+from solvers.suppression.linked_cells import LinkedCells, linked_cells
+from solvers.suppression.patterns import (
+    SuppressionPattern,
+    SuppressionTask,
+    cheapest_pattern,
+    hypercube_pattern,
+    incremental_pattern,
+)
+
+SEARCHED = 3_000  # cells: of more, the pattern is made cell by cell, and no bound on the least cost is proved
+METHODS = ("cheapest", "hypercube")
+
+
+@dataclass(frozen=True, eq=False)
+class HiddenCells:
+    """Tables with cells hidden: the pattern, that of the hypercube heuristic, and the exact audit of both.
+
+    `sensitive`: counts below `threshold`, or hidden before; `least`: the narrowest interval that is left of one;
+    `attackable` sensitive cells are narrower than they must be.
+    """
+
+    tables: tuple[Table, ...]
+    threshold: int
+    sensitive: int
+    pattern: SuppressionPattern
+    other: SuppressionPattern
+    least: int | None
+    cells: int
+
+    @property
+    def holds(self) -> bool:
+        """Return whether the exact audit finds every sensitive cell wide enough."""
+        return not len(self.pattern.attackable)
+
+
+def hide_cells(
+    release: EncodedRelease, threshold: int, limits: Limits, earlier: int = 0, method: str = "cheapest"
+) -> HiddenCells:
+    """Return the tables of a release with so many cells hidden that no count below the threshold is given away.
+
+    `earlier`: how many of its models, the last ones, are out already and stay as they are. `method`: "cheapest"
+    (CP-SAT with attacks; of more than 3,000 cells a flow for each sensitive cell) or "hypercube". Raises `Unsupported`
+    for what is not tables of counts, and where no pattern is enough.
+    """
+    own = release.models[: len(release.models) - earlier]
+    task, place = _task(release, threshold, len(own))
+    large = len(task.values) > SEARCHED
+    other = _audited(task, hypercube_pattern(task, limits), "hypercubes", limits)
+    if method == "hypercube":
+        pattern = other
+    elif large:
+        pattern = _audited(task, incremental_pattern(task, limits), "a flow for each sensitive cell", limits)
+    else:
+        pattern = cheapest_pattern(task, limits)
+    after = tuple(_with_hidden(release, model, pattern, place) for model in own if isinstance(model, Table))
+    found = task.audited(pattern.hidden, limits)
+    widths = (found.high - found.low)[task.sensitive]
+    least = int(widths.min()) if len(widths) else None
+    return HiddenCells(after, threshold, int(task.sensitive.sum()), pattern, other, least, len(task.values))
+
+
+def _audited(task: SuppressionTask, hidden: np.ndarray, how: str, limits: Limits) -> SuppressionPattern:
+    """Return a pattern as it was found, with its exact audit; of its least cost nothing is proved."""
+    return SuppressionPattern(hidden, task.cost_of(hidden), 0, task.attackable(hidden, limits), how)
+
+
+def _boxes(release: EncodedRelease, models: int) -> Iterator[tuple[Box, PublishedFigure, bool]]:
+    """Yield the box of every figure, and whether it is of the first so many models; `Unsupported` for other kinds."""
+    for number, model in enumerate(release.models):
+        if not isinstance(model, Table) or model.noise is not None or model.complete:
+            what = (
+                "noisy counts" if getattr(model, "noise", None) is not None else f"a model of the kind '{model.kind}'"
+            )
+            raise Unsupported(f"cells are hidden in tables of exact counts: {what} is not one")
+        for figure in model.statements:
+            if figure.statistic is not None or figure.linear is not None:
+                raise Unsupported("cells are hidden in tables of counts: a mean, total or median is not one")
+            yield release.cut.box(release.domain.resolve(figure.condition)), figure, number < models
+
+
+def _task(release: EncodedRelease, threshold: int, models: int) -> tuple[SuppressionTask, Mapping[Box, int]]:
+    """Return what is asked of a pattern, and the cell of every box."""
+    rows = release.rows.high
+    if rows is None:
+        raise Unsupported("the number of rows is open: publish a total, or say it (--rows)")
+    known: dict[Box, tuple[int, int]] = {Box(): (release.rows.low, rows)}
+    counts: dict[Box, tuple[int, int]] = {}
+    for box, figure, mine in _boxes(release, models):
+        ends = (figure.low or 0, rows if figure.high is None else figure.high)
+        low, high = (int(figure.count), int(figure.count)) if figure.count is not None else ends
+        for into, ends in ((known, (0, rows) if mine and figure.count is not None and box != Box() else (low, high)),
+                           *([(counts, (low, high))] if mine else [])):  # fmt: skip
+            before = into.get(box, (0, rows))
+            into[box] = max(before[0], ends[0]), min(before[1], ends[1])
+    cells = linked_cells(release.statements.domain, known, release.statements.impossible)
+    values, lows, highs = _true_values(cells, counts)
+    if 0 < values[cells.place[Box()]] < threshold:
+        raise Unsupported(f"no pattern is enough: there are {values[cells.place[Box()]]:,} rows in all")
+    own = np.zeros(len(cells), dtype=bool)
+    own[[cells.place[box] for box in counts if box != Box()]] = True
+    exact, certain = own & (lows == highs), cells.low == cells.high
+    small = exact & (values > 0) & (values < threshold)
+    sensitive = (small | (own & ~exact)) & ~certain
+    if gone := int((small & certain).sum()):
+        raise Unsupported(
+            f"{gone:,} of the counts below {threshold:,} follow from what is out already: none can be hidden"
+        )
+    need = np.where(sensitive, np.minimum(threshold, cells.high - cells.low), 0)
+    nowhere = ~own & ~certain
+    cost = np.maximum(1, values)
+    return SuppressionTask(cells, values, exact & ~small & ~certain, sensitive, nowhere, cost, need), cells.place
+
+
+def _true_values(cells: LinkedCells, counts: Mapping[Box, tuple[int, int]]) -> tuple[Ints, Ints, Ints]:
+    """Return numbers of all cells that meet everything, and the ends of the own ones; `ReleaseError` where none do."""
+    low, high = cells.low.copy(), cells.high.copy()
+    for box, (least, most) in counts.items():
+        at = cells.place[box]
+        low[at], high[at] = max(int(low[at]), least), min(int(high[at]), most)
+    values = solution_of(replace(cells, low=low, high=high), Limits())
+    if values is None:
+        raise ReleaseError("the counts do not add up: no data set agrees with all of them")
+    return values, low, high
+
+
+def _with_hidden(release: EncodedRelease, model: Table, pattern: SuppressionPattern, place: Mapping[Box, int]) -> Table:
+    """Return a table with the counts of hidden cells taken out: of none is said why."""
+    out = []
+    for figure in model.statements:
+        at = place[release.cut.box(release.domain.resolve(figure.condition))]
+        gone = figure.count is not None and bool(pattern.hidden[at])
+        out.append(replace(figure, count=None, suppressed="unknown") if gone else figure)
+    return replace(model, statements=tuple(out))
+
+
+def narrowest(release: EncodedRelease, sensitive: list[Box], limits: Limits) -> int | None:
+    """Return the narrowest interval that a release leaves of some boxes, by cells alone; None of no box."""
+    from solvers.suppression.linked_cells import tables_of
+
+    cells = tables_of(release.statements)
+    if cells is None or not sensitive:
+        return None
+    at = np.array([cells.place[box] for box in sensitive], dtype=np.int64)
+    found = cell_intervals(cells, at, limits)
+    return int(np.where(found.tight[at], found.high[at] - found.low[at], 0).min())

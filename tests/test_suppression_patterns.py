@@ -1,0 +1,218 @@
+"""Patterns of hidden cells: of least cost by brute force over all patterns and data sets, and never attackable."""
+
+from __future__ import annotations
+
+import json
+import random
+from itertools import product
+
+import numpy as np
+import pytest
+from linked_oracle import cells_of as all_cells
+from linked_oracle import counted, data_sets, tree_of
+from test_linked_cells import cells_of, space_of
+from typer.testing import CliRunner
+
+import recon
+from recon.cli.app import app
+from recon.readers.formats.printed.written_tables import table_text
+from recon.release.remediation.hiding import hide_cells
+from solvers.foundation.errors import Unsupported
+from solvers.foundation.limits import Limits
+from solvers.statements.boxes import Box
+from solvers.suppression.patterns import SuppressionTask, cheapest_pattern, hypercube_pattern, incremental_pattern
+
+RUN = CliRunner().invoke
+WARDS = """ward,illness,count
+north,flu,23
+north,asthma,14
+north,measles,3
+south,flu,31
+south,asthma,4
+south,measles,12
+north,total,40
+south,total,47
+total,flu,54
+total,asthma,18
+total,measles,15
+total,total,87
+"""
+
+
+def drawn(seed):
+    """Return (sizes, cells, counts of all data sets, true counts, n) of one complete tiny table or two linked ones."""
+    rng = random.Random(seed)
+    sizes, tables = rng.choice([((2, 3), [(0, 1)]), ((3, 2), [(0, 1)]), ((2, 2, 2), [(0, 1), (0, 2)])])
+    groups = {k: tree_of(list(range(s)), rng) if seed % 2 else [{v} for v in range(s)] for k, s in enumerate(sizes)}
+    cells = []
+    for table in tables:
+        cells += [c for c in all_cells(table, groups) if c not in cells]
+    rows = list(product(*map(range, sizes)))
+    n = rng.randint(3, 6)
+    truth = [0] * len(rows)
+    for _ in range(n):
+        truth[min(rng.randrange(len(rows)), rng.randrange(len(rows)))] += 1
+    every = np.array([[counted(c, rows, times) for c in cells] for times in data_sets(rows, n)])
+    return sizes, cells, every, np.array([counted(c, rows, truth) for c in cells]), n
+
+
+def task_of(seed, threshold=2):
+    sizes, cells, every, truth, n = drawn(seed)
+    found, places = cells_of(sizes, cells, [(0, n)] * len(cells), n)
+    values = np.zeros(len(found), dtype=np.int64)
+    values[places] = truth
+    low = np.zeros(len(found), dtype=np.int64)
+    assert len(found) == len(set(places)), "every cell is published"
+    sensitive = (values > 0) & (values < threshold)
+    open_ = ~sensitive
+    open_[found.place[Box()]] = False
+    need = np.where(sensitive, threshold, 0)
+    task = SuppressionTask(found, values, open_, sensitive, low.astype(bool), np.maximum(1, values), need)
+    return task, every, np.array(places)
+
+
+def least_cost(task, every, places):
+    """Return the least cost of all patterns that leave every sensitive cell its room, by brute force; None of none."""
+    values, n = task.values[places], len(places)
+    cost, open_, sensitive = task.cost[places], task.open[places], task.sensitive[places]
+    distinct = {int(p): i for i, p in enumerate(places)}
+    first = [distinct[int(p)] == i for i, p in enumerate(places)]
+    at = [i for i in range(n) if open_[i] and first[i]]
+    best = None
+    for chosen in product((False, True), repeat=len(at)):
+        price = sum(int(cost[i]) for i, c in zip(at, chosen, strict=True) if c)
+        if best is not None and price >= best:
+            continue
+        gone = {int(places[i]) for i, c in zip(at, chosen, strict=True) if c}
+        shown = [i for i in range(n) if not sensitive[i] and int(places[i]) not in gone]
+        fits = every[(every[:, shown] == values[shown]).all(axis=1)]
+        width = fits.max(axis=0) - fits.min(axis=0)
+        if (width >= task.need[places]).all():
+            best = price
+    return best
+
+
+def small_enough(seed):
+    task, every, places = task_of(seed)
+    return task.sensitive.any() and task.open.sum() <= 13, task, every, places
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("seed", range(60))
+def test_no_pattern_of_all_is_cheaper(seed):
+    small, task, every, places = small_enough(seed)
+    if not small:
+        return
+    best = least_cost(task, every, places)
+    if best is None:
+        with pytest.raises(Unsupported, match="no pattern is enough"):
+            cheapest_pattern(task, Limits())
+        return
+    found = cheapest_pattern(task, Limits())
+    assert (found.cost, found.bound, len(found.attackable)) == (best, best, 0)
+    assert found.gap == 0.0
+
+
+def test_most_of_the_tables_drawn_are_small_enough():
+    assert sum(bool(small_enough(seed)[0]) for seed in range(60)) > 35
+
+
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize("seed", range(100, 130))
+def test_patterns_made_cell_by_cell_are_not_attackable(seed):
+    task, *_ = task_of(seed)
+    try:
+        best = cheapest_pattern(task, Limits()).cost
+    except Unsupported:
+        return
+    pattern = incremental_pattern(task, Limits())
+    assert not len(task.attackable(pattern, Limits()))
+    assert task.cost_of(pattern) >= best
+    corners = hypercube_pattern(task, Limits())
+    assert len(task.attackable(corners, Limits())) or task.cost_of(corners) >= best
+
+
+def test_the_command_hides_as_few_people_as_possible(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "wards.csv").write_text(WARDS)
+    (tmp_path / "p.toml").write_text("smallest_group = 5\n")
+    found = RUN(app, ["remedy", "wards.csv", "--policy", "p.toml", "--out", "hidden.csv", "--json"])
+    assert found.exit_code == 0
+    said = json.loads(found.stdout)
+    assert (said["outcome"], said["sensitive"], said["pattern"]["further"]) == ("met", 2, 2)
+    assert said["pattern"]["cost"] == said["least_cost"] == 26
+    assert (tmp_path / "hidden.csv").read_text().count("*") == 4
+    audit = json.loads(RUN(app, ["audit", "hidden.csv", "--json"]).stdout)
+    assert [cell["recovered"] for cell in audit["interval_cells"]] == [False] * 4
+    assert min(cell["width"] for cell in audit["interval_cells"]) == said["narrowest"] >= 5
+    assert RUN(app, ["remedy", "wards.csv", "--policy", "p.toml", "--out", "hidden.json"]).exit_code == 0
+    again = RUN(app, ["remedy", "hidden.csv", "--policy", "p.toml", "--out", "same.csv", "--json"])
+    assert json.loads(again.stdout)["pattern"]["further"] == 0, "what is hidden already stays so, and is enough"
+
+
+def test_an_earlier_release_counts(tmp_path, monkeypatch):
+    """Alone two further cells are enough; beside a table that shows one of them, another has to be hidden."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "wards.csv").write_text(WARDS)
+    (tmp_path / "p.toml").write_text("smallest_group = 5\n")
+    (tmp_path / "flu.csv").write_text("ward,illness,count\nnorth,asthma,14\ntotal,total,87\n")
+    assert RUN(app, ["register", "out", "--add", "flu.csv", "--decision", "release"]).exit_code == 0
+    alone = RUN(app, ["remedy", "wards.csv", "--policy", "p.toml", "--out", "a.csv", "--json"])
+    beside = RUN(app, ["remedy", "wards.csv", "--policy", "p.toml", "--out", "b.csv", "--register", "out", "--json"])
+    assert json.loads(alone.stdout)["pattern"]["cost"] == 26
+    said = json.loads(beside.stdout)
+    assert said["outcome"] == "met"
+    assert said["pattern"]["cost"] > 26
+    assert "north,asthma,14" in (tmp_path / "b.csv").read_text(), "what is out is not hidden"
+    joint = recon.load(tmp_path / "b.csv", tmp_path / "flu.csv")
+    assert recon.bound(joint, {"ward": "north", "illness": "measles"}).min == 0
+
+
+def test_what_is_out_already_cannot_be_hidden(tmp_path):
+    (tmp_path / "wards.csv").write_text(WARDS)
+    (tmp_path / "out.csv").write_text("ward,illness,count\nsouth,asthma,4\ntotal,total,87\n")
+    both = recon.load(tmp_path / "wards.csv", tmp_path / "out.csv")
+    with pytest.raises(Unsupported, match="follow from what is out already"):
+        hide_cells(both, 5, Limits(), earlier=1)
+
+
+def test_where_nothing_is_enough_nothing_is_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text("ward,count\nnorth,3\ntotal,3\n")
+    (tmp_path / "p.toml").write_text("smallest_group = 5\n")
+    found = RUN(app, ["remedy", "t.csv", "--policy", "p.toml", "--out", "h.csv"])
+    assert found.exit_code == 1
+    assert "no pattern is enough" in found.stderr
+    assert not (tmp_path / "h.csv").exists()
+
+
+def test_wrong_usage(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "wards.csv").write_text(WARDS)
+    (tmp_path / "p.toml").write_text("most_pinned = 0\n")
+    (tmp_path / "q.toml").write_text("smallest_group = 5\n")
+    assert RUN(app, ["remedy", "wards.csv", "--policy", "p.toml", "--out", "h.csv"]).exit_code == 2
+    assert RUN(app, ["remedy", "wards.csv", "--policy", "q.toml", "--out", "h.csv", "--method", "x"]).exit_code == 2
+    assert RUN(app, ["remedy", "wards.csv", "--policy", "q.toml", "--out", "h.joblib"]).exit_code == 2
+
+
+def test_a_table_is_written_as_it_is_read(tmp_path):
+    text = "age,sex,count\n<18,f,<=4\n<18,m,*\n18-64,f,7\n18-64,m,>=2\n>=65,f,2-5\n>=65,m,0\ntotal,total,90\n"
+    (tmp_path / "t.csv").write_text(text)
+    release = recon.load(tmp_path / "t.csv")
+    (tmp_path / "again.csv").write_text(table_text(release.models[0], release.domain))
+    again = recon.load(tmp_path / "again.csv")
+    assert [f.condition for f in again.models[0].statements] == [f.condition for f in release.models[0].statements]
+    assert [(f.count, f.low or 0, f.high) for f in again.models[0].statements] == [
+        (f.count, f.low or 0, f.high) for f in release.models[0].statements
+    ]
+
+
+def test_tables_of_other_figures_are_refused(tmp_path):
+    assert space_of((2,)).size == 2
+    (tmp_path / "m.json").write_text(
+        json.dumps({"recon": 1, "rows": 5, "domain": {"attributes": [{"name": "age", "min": 0, "max": 9}]},
+                    "models": [{"kind": "table", "statements": [{"mean": {"of": "age", "value": 4}}]}]})
+    )  # fmt: skip
+    with pytest.raises(Unsupported, match="a mean, total or median"):
+        hide_cells(recon.load(tmp_path / "m.json"), 5, Limits())
