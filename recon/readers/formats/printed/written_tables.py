@@ -1,6 +1,6 @@
 """A table of counts as CSV: a column per attribute, the count last, hidden counts as marks.
 
-The text is what `recon.readers.formats.printed.count_table` reads back to the same figures.
+The text is what `recon.readers.formats.printed.count_table` reads; whoever writes it has to see that it is read back.
 
 Source: RFC 4180 (CSV).
 """
@@ -13,18 +13,15 @@ import io
 from encoders.domain.domain import Domain
 from encoders.domain.values import Test
 from encoders.models.models import PublishedFigure, Table
-from recon.readers.formats.printed.count_table import ANYTHING, COUNT_NAMES
 from solvers.foundation.errors import Unsupported
 
 HIDDEN_MARK, EVERYBODY = "*", "total"
 
 
 def table_text(table: Table, domain: Domain) -> str:
-    """Return a table as CSV; `Unsupported` for groups of values that have no name, and values that read otherwise."""
+    """Return a table as CSV; `Unsupported` for groups of values that have no name."""
     named = {name for figure in table.statements for name, _ in figure.condition}
     columns = [a.name for a in domain.all if a.name in named]
-    if COUNT_NAMES & {name.lower() for name in columns}:
-        raise Unsupported("an attribute is called like a count: write .json")
     out = io.StringIO()
     lines = csv.writer(out, lineterminator="\n")
     lines.writerow([*columns, "count"])
@@ -41,7 +38,7 @@ def _category(name: str, test: Test | None) -> str:
     if test.values is not None and test.missing and not test.values:
         return "unknown"
     if test.values is not None:
-        if len(test.values) != 1 or test.missing or str(test.values[0]).lower() in ANYTHING:
+        if len(test.values) != 1 or test.missing:
             raise Unsupported(f"the group '{name} {test}' has no name of its own in CSV: write .json")
         return str(test.values[0])
     if test.low is None or test.high is None:
