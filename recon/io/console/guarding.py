@@ -32,7 +32,7 @@ PANELS = {
     "Policy": ("policy", "register", "remedies", "strict"),
     "People": ("profiles", "of_rows", "data", "label", "protected", "show_rows", "truth", "population"),
     "Tables of counts": (
-        "show_table", "sheet", "count_column", "suppressed", "totals", "total_label", "rounding",
+        "show_table", "sheet", "count_column", "suppressed", "totals", "total_label", "rounding", "hierarchy",
     ),
     "Limits": ("time", "seconds", "memory", "max_cells", "confidence", "workers", "dask", "counter"),
     "Output": (
@@ -46,7 +46,7 @@ METAVARS = {
     "removed": "K", "added": "K", "digits": "N", "limit": "N", "workers": "N", "max_cells": "N", "memory": "SIZE",
     "dask": "ADDRESS",
     "sheet": "NAME", "count_column": "COLUMN", "suppressed": "RANGE", "totals": "WHICH",
-    "total_label": "LABEL", "rounding": "N", "convention": "NAME",
+    "total_label": "LABEL", "rounding": "N", "hierarchy": "COLUMN=FILE", "convention": "NAME",
     "learner": "RULE", "confidence": "SHARE", "counter": "NAME",
 }  # fmt: skip
 KINDS = {"list[str]": "", "str": " TEXT", "int range": " N", "int": " N", "float range": " NUMBER", "float": " NUMBER"}
@@ -89,6 +89,13 @@ TABLE = {  # what may be said of a table, by parameter: its type, and its defaul
     ),
     "rounding": (
         Annotated[str | None, typer.Option("--rounding", help="Counts are rounded to multiples of N; 1: not rounded.")],
+        None,
+    ),
+    "hierarchy": (
+        Annotated[
+            list[str] | None,
+            typer.Option("--hierarchy", help="What codes of a column lie in: a file (.hrc, .csv), or another column."),
+        ],
         None,
     ),
 }  # fmt: skip

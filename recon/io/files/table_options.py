@@ -30,6 +30,7 @@ class TableOptions:
     `count_columns`: the columns of counts. `hidden`: what marks hide. `totals`: "shown" (they add up what is shown),
     "all", or "" (not said). `total_labels`: labels that stand for all values; "none": no others do. `rounding`: to
     multiples of this number (1: not at all; None: not said), `nearest` to the nearest. `sheet`: the sheet's name.
+    `hierarchies`: "district=districts.hrc", "district=region" (see `recon.readers.formats.tables.hierarchies`).
 
     >>> import recon
     >>> said = recon.TableOptions.said(suppressed=["1..4"], rounding=5)
@@ -44,6 +45,7 @@ class TableOptions:
     rounding: int | None = None
     nearest: bool = False
     sheet: str | None = None
+    hierarchies: tuple[str, ...] = ()
 
     @classmethod
     def said(
@@ -54,8 +56,12 @@ class TableOptions:
         total_label: Sequence[str] = (),
         rounding: str | int | None = None,
         sheet: str | None = None,
+        hierarchy: Sequence[str] = (),
     ) -> TableOptions:
         """Return the options as a person writes them: "1..4", "x=0..", "5", "5:nearest". `ReleaseError` for others."""
+        for one in hierarchy:
+            if not all(one.partition("=")[::2]):
+                raise ReleaseError(f"--hierarchy is COLUMN=FILE, or COLUMN=COLUMN of the table, not {one!r}")
         if totals not in {None, SHOWN, ALL}:
             raise ReleaseError(f"--totals is shown or all, not {totals!r}")
         base, _, how = str(1 if rounding is None else rounding).partition(":")
@@ -69,6 +75,7 @@ class TableOptions:
             None if rounding is None else int(base),
             how == "nearest",
             sheet,
+            tuple(hierarchy),
         )
 
     def range_of(self, mark: str) -> HiddenRange | None:

@@ -389,6 +389,9 @@ def bind_draft(draft: Draft, declared: Domain | None) -> tuple[Domain, tuple[Any
     """Return the domain of a draft (guessed where none is declared), and its models over it."""
     domain = guess_domain(draft) if declared is None else with_class_columns(draft, declared)
     draft, domain = with_own_names(draft, domain)
+    known = {*domain.place, *domain.columns}
+    cannot = tuple(one for one in draft.impossible if known.issuperset(name for name, _ in one))
+    domain = replace(domain, impossible=tuple(dict.fromkeys((*domain.impossible, *cannot)))) if cannot else domain
     with collector_paused():
         binder = Binder(draft, domain)
         return domain, with_classes(draft.bound(binder), draft, binder)

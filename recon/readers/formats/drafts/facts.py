@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal
 
+from encoders.domain.domain import Condition
 from encoders.domain.values import AnyAttribute, Test, Value
 from encoders.models.models import AnyModel, Provenance
 from solvers.statements.release import RowCount
@@ -47,7 +48,7 @@ class DraftFacts:
     other has one ("only"), or nothing is said (""). `slack`: thresholds were printed with few digits and may be off by
     so much. `reader_notes`: sentences for the reader of the file, not assumptions. `gaps`: features of which the file
     shows that some training rows had no value. `groups`: conditions name groups of people, which may be everybody, and
-    are no splits.
+    are no splits. `impossible`: what the values of hints cannot be together.
     """
 
     origin: Provenance
@@ -65,6 +66,7 @@ class DraftFacts:
     reader_notes: tuple[str, ...] = ()
     gaps: frozenset[str] = frozenset()
     groups: bool = False
+    impossible: tuple[Condition, ...] = ()
 
     def __post_init__(self) -> None:
         """Have the models' origin say it, too, that numbers of 32 bits are compared."""

@@ -21,10 +21,12 @@ from encoders.domain.values import AnyAttribute, Categorical, Test, Value, equal
 from encoders.models.models import Provenance, PublishedFigure, Table, UnusedPublication
 from encoders.parts.base import MAX_ROWS
 from recon.io.files.sheets import Sheet, text_sheet
+from recon.io.files.table_options import table_options
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.drafts.facts import Feature
 from recon.readers.formats.tables.cells import CountCell, count_like
 from recon.readers.formats.tables.counted import TableLine, counted_table
+from recon.readers.formats.tables.hierarchies import hierarchies_of
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.release import RowCount
 
@@ -59,8 +61,13 @@ def draft_of_sheet(sheet: Sheet) -> Draft:
     names, lines = list(table.names), table.lines
     beside = {name: _is_share(cells, [line.count for line in lines]) for name, cells in table.figures.items()}
     columns, hints, notes = {}, {}, []
-    for k, name in enumerate(names):
-        column = _column([line.cells[k] for line in lines])
+    texts = {name: [line.cells[k] for line in lines] for k, name in enumerate(names)}
+    trees, parents_of = hierarchies_of(table_options().hierarchies, names, texts, ANYTHING)
+    for name, cells in texts.items():
+        if name in trees:
+            columns[name], hints[name] = trees[name].column(cells, ANYTHING)
+            continue
+        column = _column(cells)
         hint, assumed = _hint_of(name, column)
         if hint is not None:
             hints[name], columns[name] = hint, [_narrowing(test, hint) for test in column]
@@ -72,9 +79,11 @@ def draft_of_sheet(sheet: Sheet) -> Draft:
     if not hints:
         raise ReleaseError("no line of the table is about an attribute's value")
     parts = {name: finest(hint, [t for t in columns[name] if t is not None]) for name, hint in hints.items()}
-    hints, further = _with_further_values(figures, hints, parts)
+    hints, further = _with_further_values(figures, hints, {n: some for n, some in parts.items() if n not in trees})
     rows, complete = _rows_of(figures, parts)
     unused = [name for name in names if name not in hints]
+    for one in parents_of:
+        hints.setdefault(one.parent, Categorical(one.parent, tuple(dict.fromkeys(one.parents.values()))))
     assumptions = (ONLY_THESE, *notes, *((ALL_CELLS,) if complete else ()))
     notes = [*further, *table.notes]
     notes += [f"'{name}' holds figures of the lines, no value of an attribute: it is set apart" for name in beside]
@@ -99,6 +108,7 @@ def draft_of_sheet(sheet: Sheet) -> Draft:
         rows=rows,
         hints=hints,
         groups=True,
+        impossible=tuple(condition for one in parents_of for condition in one.impossible()),
         reader_notes=tuple(notes),
     )
 
@@ -163,9 +173,10 @@ def _with_further_values(
     only a declared domain says. Cost: linear in the cells of the table.
     """
     counts = {frozenset(f.condition): int(f.count) for f in figures if f.count is not None}
+    finest_sets = {(name, test) for name, (tests, _) in finest_tests.items() for test in tests}
     parts: dict[tuple[frozenset[tuple[str, Test]], str], list[int]] = {}
     for condition, count in counts.items():
-        for one in condition:
+        for one in condition & finest_sets:
             parts.setdefault((condition - {one}, one[0]), []).append(count)
     listed = {name: len(tests) for name, (tests, _) in finest_tests.items() if isinstance(hints[name], Categorical)}
     sums = {key: sum(each) for key, each in parts.items() if len(each) == listed.get(key[1])}

@@ -488,6 +488,11 @@ def _(model: Table) -> dict[str, Any]:
     return {**({"complete": True} if model.complete else {}), "statements": [_figure_json(f) for f in model.statements]}
 
 
+def alone(model: AnyModel) -> AnyModel:
+    """Return a model as a release file alone publishes it: without figures of the model file that nothing states."""
+    return model if model.origin is None else replace(model, origin=replace(model.origin, unused=()))
+
+
 def release_json(
     domain: Domain, models: Sequence[AnyModel], rows: RowCount | None, related: RelatedDataSets | None = None
 ) -> dict[str, Any]:
