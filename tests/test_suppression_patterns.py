@@ -16,11 +16,12 @@ from typer.testing import CliRunner
 import recon
 from recon.cli.app import app
 from recon.readers.formats.printed.written_tables import table_text
-from recon.release.remediation.hiding import hide_cells
+from recon.release.remediation.hiding import hide_cells, move_counts
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.statements.boxes import Box
 from solvers.suppression.patterns import SuppressionTask, cheapest_pattern, hypercube_pattern, incremental_pattern
+from solvers.suppression.rounding import adjusted_counts, rounded_counts
 
 RUN = CliRunner().invoke
 WARDS = """ward,illness,count
@@ -216,3 +217,52 @@ def test_tables_of_other_figures_are_refused(tmp_path):
     )  # fmt: skip
     with pytest.raises(Unsupported, match="a mean, total or median"):
         hide_cells(recon.load(tmp_path / "m.json"), 5, Limits())
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("seed", range(200, 230))
+def test_rounded_and_adjusted_counts_add_up_and_are_as_near_as_can_be(seed):
+    task, every, places = task_of(seed)
+    base = 3
+    rounded = rounded_counts(task, base, Limits())
+    assert not len(task.cells.relations.broken(rounded.counts))
+    assert (rounded.counts % base == 0).all()
+    assert (np.abs(rounded.counts - task.values) < rounded.below).all()
+    assert rounded.total == rounded.bound == int(np.abs(rounded.counts - task.values).sum())
+    inside = (np.abs(every - rounded.counts[places]) < rounded.below).all(axis=1)
+    width = (every[inside].max(axis=0) - every[inside].min(axis=0))[task.sensitive[places]]
+    assert rounded.least is None or rounded.least == width.min()
+    if not task.sensitive.any():
+        return
+    try:
+        moved = adjusted_counts(task, Limits())
+    except Unsupported:
+        return
+    assert not len(task.cells.relations.broken(moved.counts))
+    assert (np.abs(moved.counts - task.values)[task.sensitive] >= task.need[task.sensitive]).all()
+    assert moved.counts[task.fixed].tolist() == task.values[task.fixed].tolist()
+
+
+@pytest.mark.parametrize("method", ["rounding", "rounding:3", "adjustment"])
+@pytest.mark.parametrize("out", ["m.csv", "m.json"])
+def test_counts_are_rounded_or_adjusted_by_the_command(tmp_path, monkeypatch, method, out):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "wards.csv").write_text(WARDS)
+    (tmp_path / "p.toml").write_text("smallest_group = 5\n")
+    found = RUN(app, ["remedy", "wards.csv", "--policy", "p.toml", "--out", out, "--method", method, "--json"])
+    said = json.loads(found.stdout)
+    assert said["least_moved"] == said["moved"]
+    assert found.exit_code == (0 if said["outcome"] == "met" else 1)
+    assert (said["written"] == out) == (tmp_path / out).exists() == (said["attackable"] == 0)
+    if said["written"] and out.endswith(".csv"):
+        table = recon.TableOptions.said(rounding=said["moved_below"])
+        release = recon.load(out, table=table)
+        whole = recon.bound(release, {"ward": "north", "illness": "measles"})
+        assert whole.min <= 3 <= whole.max
+        assert whole.max - whole.min >= said["narrowest"] >= 4
+
+
+def test_tables_with_hidden_cells_are_not_rounded(tmp_path):
+    (tmp_path / "t.csv").write_text(WARDS.replace("north,measles,3", "north,measles,*"))
+    with pytest.raises(Unsupported, match="without hidden cells"):
+        move_counts(recon.load(tmp_path / "t.csv"), 5, Limits(), base=5)

@@ -55,6 +55,11 @@ class SuppressionTask:
     cost: Ints
     need: Ints
 
+    @property
+    def fixed(self) -> Bits:
+        """Return which cells are shown whatever the pattern."""
+        return ~(self.open | self.sensitive | self.nowhere)
+
     def ends(self, hidden: Bits) -> tuple[Ints, Ints]:
         """Return what is known of each cell where these are hidden."""
         unknown = hidden | self.nowhere
@@ -177,7 +182,7 @@ class _PatternSearch:
         self.model.minimize(cp_model.LinearExpr.weighted_sum(self.variables, task.cost[self.open].tolist()))
         self.up = np.maximum(task.cells.high - task.values, 0)
         self.down = np.maximum(task.values - task.cells.low, 0)
-        for cells in _relations(task.cells.relations):
+        for cells in relations_of(task.cells.relations):
             self._companions(cells)
 
     def _companions(self, cells: Ints) -> None:
@@ -252,7 +257,7 @@ class _PatternSearch:
         state(self.model, self.column[more].tolist(), [1] * len(more), (1, None))
 
 
-def _relations(linear: SparseStatements) -> Iterator[Ints]:
+def relations_of(linear: SparseStatements) -> Iterator[Ints]:
     """Yield the cells of every relation."""
     for r in range(len(linear)):
         yield linear.col[linear.start[r] : linear.start[r + 1]]
@@ -301,7 +306,7 @@ def _repaired(task: SuppressionTask, hidden: Bits, limits: Limits) -> Bits:
     reached = np.zeros(len(hidden), dtype=bool)
     while len(lost := task.attackable(hidden, limits)):
         reached[lost] = True
-        for cells in _relations(task.cells.relations):
+        for cells in relations_of(task.cells.relations):
             if reached[cells].any():
                 hidden[cells] |= task.open[cells]
         if not (task.open & ~hidden).any() or limits.late():
@@ -350,7 +355,7 @@ class _Lines:
         self.cells, linear = cells, cells.relations
         self.named = [dict(box.literals) for box in cells.boxes]
         self.of: dict[int, list[tuple[int, Ints, Ints]]] = {}
-        for r, members in enumerate(_relations(linear)):
+        for r, members in enumerate(relations_of(linear)):
             signs = linear.coef[linear.start[r] : linear.start[r + 1]]
             first, second = (self.named[c] for c in members[:2].tolist())
             axis = next(k for k in {*first, *second} if first.get(k) != second.get(k))

@@ -29,15 +29,16 @@ if TYPE_CHECKING:
 
     from encoders.encode.encoder import EncodedRelease
     from encoders.models.models import Table
+    from recon.io.files.table_options import TableOptions
     from recon.release.policies.assessing import PolicyAssessment
     from recon.release.policies.policy import Policy
-    from recon.release.remediation.hiding import HiddenCells
+    from recon.release.remediation.hiding import HiddenCells, MovedTables
     from recon.release.remediation.pruning import Merging
     from solvers.foundation.limits import Limits
     from solvers.suppression.patterns import SuppressionPattern
 
 RELEASES, COPIES, TABLES = (".json",), (".joblib", ".pkl", ".pickle"), (".csv",)
-THRESHOLDS = ("smallest_group", "smallest_cell")
+THRESHOLDS, MOST = ("smallest_group", "smallest_cell"), 100_000
 ModelFile = Annotated[str, typer.Argument(metavar="FILE", help="Release or model file with one tree, list or forest.")]
 PolicyFile = Annotated[str, typer.Option("--policy", help="Policy file (.toml) that the result must meet.")]
 Better = Annotated[
@@ -52,7 +53,7 @@ Earlier = Annotated[
     str | None, typer.Option("--register", help="Of tables: folder of earlier releases, which stay as they are.")
 ]
 Method = Annotated[
-    str, typer.Option("--method", help="Of tables: cheapest (fewest people in hidden cells) or hypercube.")
+    str, typer.Option("--method", help="Of tables: cheapest (cells hidden), hypercube, rounding[:BASE] or adjustment.")
 ]
 Strip = Annotated[bool, typer.Option("--strip", help="Also take seeds and stored arrays out of the copy.")]
 
@@ -83,8 +84,11 @@ def remedy(
     from solvers.foundation.errors import PolicyError
 
     _check_out(file, out, strip)
-    if method not in {"cheapest", "hypercube"}:
-        raise typer.BadParameter(f"there is no method '{method}': choose cheapest or hypercube")
+    way, _, base = method.partition(":")
+    known = way in {"cheapest", "hypercube", "rounding", "adjustment"} and (not base or way == "rounding")
+    if not known or (":" in method and not (base.isdecimal() and 2 <= int(base) <= MOST)):
+        ways = "cheapest, hypercube, rounding (rounding:5) or adjustment"
+        raise typer.BadParameter(f"there is no method '{method}': choose {ways}")
     try:
         wanted = read_policy(policy)
     except PolicyError as error:
@@ -305,8 +309,9 @@ def _hide_in_tables(
     domain: str | None, method: str,
 ) -> None:  # fmt: skip
     """Write the tables with cells hidden where the exact audit finds that nothing is given away; else end with 1."""
+    from recon.io.files.table_options import TableOptions
     from recon.io.files.writing import writing
-    from recon.release.remediation.hiding import hide_cells
+    from recon.release.remediation.hiding import MovedTables, hide_cells, move_counts
     from recon.report.document.metadata import limits_json, limits_line
     from solvers.foundation.errors import Unsupported
 
@@ -320,15 +325,23 @@ def _hide_in_tables(
         joined = open_release([*release.files, *_known_files(register)], domain, False, limits, settle=False)
         earlier = len(joined.models) - len(release.models)
     limits.report("cells to hide are searched")
+    way, _, base = method.partition(":")
     try:
-        found = hide_cells(joined, max(wanted), limits, earlier, method)
-        content = _tables_content(release, found.tables, out)
+        found: HiddenCells | MovedTables
+        if way in {"rounding", "adjustment"}:
+            multiples = None if way == "adjustment" else int(base or max(2, *wanted))
+            found = move_counts(joined, max(wanted), limits, earlier, multiples)
+            content = _tables_content(release, found.printed if suffix(out) == ".csv" else found.tables, out)
+        else:
+            found = hide_cells(joined, max(wanted), limits, earlier, method)
+            content = _tables_content(release, found.tables, out)
     except Unsupported as error:
         if not str(error).startswith("no pattern"):
             raise
         print_lines(f"recon: {error}", limits_line(limits), file=sys.stderr)
         raise typer.Exit(VIOLATED) from None
-    _check_read_back(content, out, release, found.tables, limits)
+    said = TableOptions.said(rounding=found.moved.below) if isinstance(found, MovedTables) else TableOptions()
+    _check_read_back(content, out, release, found.tables, limits, said)
     if found.holds:
         with writing(out, binary=True) as written:
             written.write(content)
@@ -366,7 +379,7 @@ def _tables_content(release: EncodedRelease, tables: tuple[Table, ...], out: str
 
 
 def _check_read_back(
-    content: bytes, out: str, release: EncodedRelease, tables: tuple[Table, ...], limits: Limits
+    content: bytes, out: str, release: EncodedRelease, tables: tuple[Table, ...], limits: Limits, said: TableOptions
 ) -> None:
     """Raise `Unsupported` unless the file, read again, says what the tables say: the audit was of these."""
     from recon.io.files.writing import writing
@@ -378,7 +391,7 @@ def _check_read_back(
         with writing(path, binary=True) as file:
             file.write(content)
         try:
-            again = load(path, domain=release.domain, memory=limits.memory, limits=limits)
+            again = load(path, domain=release.domain, memory=limits.memory, limits=limits, table=said)
             same = _figures_of(again, again.models) == _figures_of(release, tables)
         except ReleaseError:
             same = False
@@ -405,8 +418,18 @@ def _pattern_json(pattern: SuppressionPattern, found: HiddenCells) -> dict[str, 
             "attackable": len(pattern.attackable)}  # fmt: skip
 
 
-def _hidden_json(file: str, written: str | None, found: HiddenCells) -> dict[str, Any]:
+def _hidden_json(file: str, written: str | None, found: HiddenCells | MovedTables) -> dict[str, Any]:
     """Return what was found as one object."""
+    from recon.release.remediation.hiding import MovedTables
+
+    if isinstance(found, MovedTables):
+        moved = found.moved
+        return {
+            "file": file, "outcome": "met" if found.holds else "violated", "written": written,
+            "threshold": found.threshold, "cells": found.cells, "sensitive": found.sensitive, "narrowest": moved.least,
+            "moved_below": moved.below, "moved": moved.total, "least_moved": moved.bound,
+            "attackable": len(moved.attackable),
+        }  # fmt: skip
     pattern = found.pattern
     return {
         "file": file, "outcome": "met" if found.holds else "violated", "written": written,
@@ -416,8 +439,12 @@ def _hidden_json(file: str, written: str | None, found: HiddenCells) -> dict[str
     }  # fmt: skip
 
 
-def _hidden_lines(file: str, written: str | None, found: HiddenCells) -> list[str]:
+def _hidden_lines(file: str, written: str | None, found: HiddenCells | MovedTables) -> list[str]:
     """Return what was found in words."""
+    from recon.release.remediation.hiding import MovedTables
+
+    if isinstance(found, MovedTables):
+        return _moved_lines(file, written, found)
     pattern, hidden = found.pattern, int(found.pattern.hidden.sum())
     small = f"{found.sensitive:,} counts below {found.threshold:,}, or hidden before"
     lines = [f"{file}: {small}; {hidden:,} cells are hidden in all"]
@@ -432,3 +459,20 @@ def _hidden_lines(file: str, written: str | None, found: HiddenCells) -> list[st
     if written is None:
         return [*lines, f"nothing was written: {len(pattern.attackable):,} sensitive cells stay too narrow"]
     return [*lines, f"written: {written}, read again and audited exactly"]
+
+
+def _moved_lines(file: str, written: str | None, found: MovedTables) -> list[str]:
+    """Return what rounding or adjusting did, in words."""
+    moved = found.moved
+    proved = " (no such table moves fewer)" if moved.bound >= moved.total else f", at least {moved.bound:,} in any"
+    small = f"{found.sensitive:,} counts below {found.threshold:,}"
+    lines = [
+        f"{file}: {small}; every count is moved by less than {moved.below:,}",
+        f"  counts moved by                 {moved.total:,} in all{proved}",
+    ]
+    if moved.least is not None:
+        lines.append(f"  narrowest sensitive cell        {moved.least:,} rows between the least and the most")
+    if written is None:
+        return [*lines, f"nothing was written: {len(moved.attackable):,} sensitive cells stay too narrow"]
+    how = f"; read it with --rounding {moved.below}" if suffix(written) == ".csv" else ""
+    return [*lines, f"written: {written}, read again and audited exactly{how}"]

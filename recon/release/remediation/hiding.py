@@ -1,6 +1,6 @@
 """Which cells of a table of counts to hide so that none below a threshold is given away, beside earlier releases too.
 
-A count below the threshold is sensitive: it is hidden, and what is shown has to leave it as many further counts as the
+A count below the threshold is sensitive: it is hidden, and what is shown has to leave it as many possible counts as the
 threshold says. All that is published counts, the tables linked by their cells and earlier releases among it.
 
 Source: Hundepool et al., "Statistical Disclosure Control", Wiley 2012, chapter 4 (secondary suppression); the search is
@@ -20,7 +20,7 @@ from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.statements.boxes import Box
-from solvers.suppression.intervals import cell_intervals, solution_of
+from solvers.suppression.intervals import solution_of
 from solvers.suppression.linked_cells import LinkedCells, linked_cells
 from solvers.suppression.patterns import (
     SuppressionPattern,
@@ -29,9 +29,10 @@ from solvers.suppression.patterns import (
     hypercube_pattern,
     incremental_pattern,
 )
+from solvers.suppression.rounding import MovedCounts, adjusted_counts, rounded_counts
 
 SEARCHED = 3_000  # cells: of more, the pattern is made cell by cell, and no bound on the least cost is proved
-METHODS = ("cheapest", "hypercube")
+METHODS = ("cheapest", "hypercube", "rounding", "adjustment")
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +83,55 @@ def hide_cells(
     return HiddenCells(after, threshold, int(task.sensitive.sum()), pattern, other, least, len(task.values))
 
 
+@dataclass(frozen=True, eq=False)
+class MovedTables:
+    """Tables whose counts were rounded or adjusted: as intervals, as the counts to print, and the audit of them."""
+
+    tables: tuple[Table, ...]
+    printed: tuple[Table, ...]
+    threshold: int
+    sensitive: int
+    moved: MovedCounts
+    cells: int
+
+    @property
+    def holds(self) -> bool:
+        """Return whether the exact audit finds every sensitive cell wide enough."""
+        return not len(self.moved.attackable)
+
+
+def move_counts(
+    release: EncodedRelease, threshold: int, limits: Limits, earlier: int = 0, base: int | None = None
+) -> MovedTables:
+    """Return the tables with counts rounded to multiples of a base, or (None) adjusted, so that they still add up.
+
+    Every count is published as moved by less than a number; the audit is of the intervals that this leaves. Raises
+    `Unsupported` as `hide_cells`, and where counts are hidden already.
+    """
+    own = release.models[: len(release.models) - earlier]
+    task, place = _task(release, threshold, len(own))
+    if any(figure.count is None for _, figure, mine in _boxes(release, len(own)) if mine):
+        raise Unsupported("counts are rounded or adjusted in tables without hidden cells: give the complete table")
+    moved = adjusted_counts(task, limits) if base is None else rounded_counts(task, base, limits)
+    tables = [model for model in own if isinstance(model, Table)]
+    intervals = tuple(_with_moved(release, model, moved, place, moved.below) for model in tables)
+    printed = tuple(_with_moved(release, model, moved, place, 1) for model in tables)
+    return MovedTables(intervals, printed, threshold, int(task.sensitive.sum()), moved, len(task.values))
+
+
+def _with_moved(
+    release: EncodedRelease, model: Table, moved: MovedCounts, place: Mapping[Box, int], below: int
+) -> Table:
+    """Return a table with counts moved by less than a number (1: the counts themselves)."""
+    out = []
+    for figure in model.statements:
+        count = int(moved.counts[place[release.cut.box(release.domain.resolve(figure.condition))]])
+        ends = {"low": max(0, count - below + 1), "high": count + below - 1}
+        new = replace(figure, count=count) if below == 1 else replace(figure, count=None, **ends)
+        out.append(new)
+    return replace(model, statements=tuple(out))
+
+
 def _audited(task: SuppressionTask, hidden: np.ndarray, how: str, limits: Limits) -> SuppressionPattern:
     """Return a pattern as it was found, with its exact audit; of its least cost nothing is proved."""
     return SuppressionPattern(hidden, task.cost_of(hidden), 0, task.attackable(hidden, limits), how)
@@ -128,7 +178,7 @@ def _task(release: EncodedRelease, threshold: int, models: int) -> tuple[Suppres
         raise Unsupported(
             f"{gone:,} of the counts below {threshold:,} follow from what is out already: none can be hidden"
         )
-    need = np.where(sensitive, np.minimum(threshold, cells.high - cells.low), 0)
+    need = np.where(sensitive, np.minimum(threshold - 1, cells.high - cells.low), 0)
     nowhere = ~own & ~certain
     cost = np.maximum(1, values)
     return SuppressionTask(cells, values, exact & ~small & ~certain, sensitive, nowhere, cost, need), cells.place
@@ -154,15 +204,3 @@ def _with_hidden(release: EncodedRelease, model: Table, pattern: SuppressionPatt
         gone = figure.count is not None and bool(pattern.hidden[at])
         out.append(replace(figure, count=None, suppressed="unknown") if gone else figure)
     return replace(model, statements=tuple(out))
-
-
-def narrowest(release: EncodedRelease, sensitive: list[Box], limits: Limits) -> int | None:
-    """Return the narrowest interval that a release leaves of some boxes, by cells alone; None of no box."""
-    from solvers.suppression.linked_cells import tables_of
-
-    cells = tables_of(release.statements)
-    if cells is None or not sensitive:
-        return None
-    at = np.array([cells.place[box] for box in sensitive], dtype=np.int64)
-    found = cell_intervals(cells, at, limits)
-    return int(np.where(found.tight[at], found.high[at] - found.low[at], 0).min())
