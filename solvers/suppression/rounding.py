@@ -1,8 +1,8 @@
 """Other ways than hiding: counts rounded so that sums still hold, and counts adjusted as little as possible.
 
 Controlled rounding takes each count to one of the two multiples of a base beside it, such that parents stay the sums
-of their children; where there is no such table, to the next ones. Adjustment moves each sensitive count by at least what
-it needs, up or down, and others as little as sums need. Both are integer programs; what they publish is that no count
+of their children; where there is no such table, to the next ones. Adjustment moves each sensitive count by what
+it needs at least, up or down, and others as little as sums need. Both are integer programs; what they publish is that no count
 was moved by a number or more, and the audit is of the intervals that this leaves.
 
 Source: Cox and Ernst, "Controlled rounding", INFOR 20, 1982; Dandekar and Cox, "Synthetic tabular data: an alternative
@@ -52,7 +52,7 @@ def rounded_counts(task: SuppressionTask, base: int, limits: Limits) -> MovedCou
     for further in range(FURTHER):
         exact = (task.values[cells] % base == 0) if not further else np.zeros(len(cells), dtype=bool)
         low, high = np.maximum(0, floor - further), floor + np.where(exact, 0, 1 + further)
-        found = _solved(task, cells, low, high, base, limits)
+        found = _nearest_counts(task, cells, low, high, base, limits)
         if found is not None:
             return _audited(task, cells, found[0], base * (1 + further), found[1], limits)
     raise Unsupported(f"no table of multiples of {base} near the counts adds up")
@@ -67,13 +67,13 @@ def adjusted_counts(task: SuppressionTask, limits: Limits) -> MovedCounts:
     most = int(task.need.max(initial=0))
     low = np.where(task.fixed[cells], task.values[cells], np.maximum(0, task.values[cells] - most))
     high = np.where(task.fixed[cells], task.values[cells], task.values[cells] + most)
-    found = _solved(task, cells, low, high, 1, limits, apart=True)
+    found = _nearest_counts(task, cells, low, high, 1, limits, apart=True)
     if found is None:
         raise Unsupported(f"no table adds up whose sensitive counts are moved, and no count by more than {most}")
     return _audited(task, cells, found[0], most + 1, found[1], limits)
 
 
-def _solved(
+def _nearest_counts(
     task: SuppressionTask, cells: Ints, low: Ints, high: Ints, base: int, limits: Limits, apart: bool = False
 ) -> tuple[Ints, int] | None:
     """Return counts nearest to the true ones, and a bound on their distance; None where there are none.
