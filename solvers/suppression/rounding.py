@@ -1,9 +1,9 @@
 """Other ways than hiding: counts rounded so that sums still hold, and counts adjusted as little as possible.
 
 Controlled rounding takes each count to one of the two multiples of a base beside it, such that parents stay the sums
-of their children; where there is no such table, to the next ones. Adjustment moves each sensitive count by what
-it needs at least, up or down, and others as little as sums need. Both are integer programs; what they publish is that no count
-was moved by a number or more, and the audit is of the intervals that this leaves.
+of their children; where there is no such table, to the next ones. Adjustment moves each sensitive count by what it
+needs at least, up or down, and others as little as sums need. Both are integer programs; what they publish is that no
+count was moved by a number or more, and the audit is of the intervals that this leaves.
 
 Source: Cox and Ernst, "Controlled rounding", INFOR 20, 1982; Dandekar and Cox, "Synthetic tabular data: an alternative
 to complementary cell suppression", 2002 (controlled tabular adjustment); Hundepool et al. 2012, sections 4.5 and 5.4.
