@@ -74,7 +74,7 @@ def test_worlds_are_those_with_the_same_tables(kind, tmp_path):
         if kind == "categories":
             return counted.tolist()
         if kind == "means":
-            return [[int(m.sum()), int(m @ [0, 1, 2])] for m in counted]
+            return [[int(m.sum()), int(m @ [0, 1, 2]), int(m @ [0, 1, 4])] for m in counted]
         return [[int(m.sum()), int(m[1:].sum()) if kind == "bits" else int(m @ [0, 1, 2])] for m in counted]
 
     cells = list(product(range(3), range(2)))
@@ -123,10 +123,18 @@ def test_means_of_classes_are_sums_over_the_grid(resolution, tmp_path):
     frame = pd.DataFrame({"a": rng.integers(0, 400, 90) / resolution, "y": rng.integers(0, 2, 90)})
     fitted = GaussianNB().fit(frame[["a"]], frame.y)
     release = recon.load(stored(tmp_path, fitted), domain=recon.Domain.from_frame(frame, label="y"))
-    totals = [f.statistic for f in release.models[-1].statements]
+    totals = [f.statistic for f in release.models[-1].statements if f.statistic is not None]
+    squares = [f.linear for f in release.models[-1].statements if f.linear is not None]
+    assert len(squares) == 2
+    assert all(one.low == one.high for one in squares)
+    assert violations(release, frame) == []
     assert [float(t.value) for t in totals] == pytest.approx([frame.a[frame.y == k].sum() for k in (0, 1)], abs=1e-9)
     assert {t.within for t in totals} == {0}
-    assert [one.what for one in release.models[0].origin.unused] == ["var_, epsilon_"]
+    assert release.models[0].origin.unused == ()
+    swapped = frame.copy()  # the same sums, others of squares
+    swapped.loc[[0, 1], "a"] += np.array([1, -1]) / resolution
+    swapped.loc[1, "y"] = swapped.y[0]
+    assert violations(release, swapped)
 
 
 def test_means_that_no_sum_has_and_columns_without_a_grid_are_named_as_unused(tmp_path, capsys):

@@ -61,6 +61,8 @@ def column_statements(figures: ColumnFigures, domain: Domain, rows: RowCount) ->
     """Yield the statements of one column's figures over so many rows."""
     from solvers.engines.marginal_statements import Marginal
 
+    if figures.drawn is not None and (rows.high is None or rows.high > figures.drawn):
+        raise Unsupported(f"{figures.source}: the figures are of {figures.drawn:,} rows, drawn if there were more")
     k, cells = _cells_of(figures.column, domain)
     made = [cell if figures.make is None else figures.make(cell) for cell in cells]
     values = [None if v is None or (isinstance(v, float) and math.isnan(v)) else v for v in made]

@@ -26,7 +26,8 @@ class ColumnFigures:
     `variance` is that of all rows (divided by their number), `largest` the greatest absolute value. `quantiles` are
     (j, B, value): j of B parts of the rows lie below. `commonest`: the first of the values that most rows have.
     `values`: those that occur, all of them; `among`: some that do, if not all, and no others; `gap`: whether a missing
-    one does (None: not said). `source` names the figures.
+    one does (None: not said). `source` names the figures. `drawn`: they are of so many rows that were drawn, if there
+    were more.
     """
 
     column: str
@@ -43,6 +44,7 @@ class ColumnFigures:
     values: frozenset[Value] | None = None
     among: frozenset[Value] | None = None
     gap: bool | None = None
+    drawn: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -167,6 +167,7 @@ OBJECTS = (
     "statistics.additive_models",
     "statistics.naive_bayes",
     "statistics.target_encoders",
+    "sklearn.pipelines.prepared",
 )
 # Readers of text: module, looks_like(head), read(text); the first that recognises the head reads it, and inspection
 # says what the same text gives away (`recon.readers.inspection.documents.documents`).
@@ -379,6 +380,12 @@ def draft_of_object(root: Any, form: str) -> Draft:
 
             return read_saved(root, form)
         raise Unsupported(f"holds a {shown}, not a model ({form}): store the model itself")
+    if root.class_name == "Pipeline":
+        from recon.readers.formats.sklearn.pipelines.prepared import read as read_prepared
+        from recon.readers.formats.sklearn.pipelines.prepared import transforms
+
+        if transforms(root):
+            return read_prepared(root, form)
     if root.class_name in PIPELINES:
         return read_pipeline(root, form, draft_of_object)
     for kind, read in _readers():

@@ -4,7 +4,11 @@ A mean times its number of rows is a sum. It was worked out in floats: of n numb
 and divided, it is off by less than n (n + 8) u m, with u half the last digit of a number of size 1; means of batches
 that were joined cost less than 8 times that. Over a grid few sums lie that near, mostly one.
 
-Source: Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed. 2002, section 4.2.
+A variance times its number of rows is the sum S of squares about the mean. With a mean that is off by d it is off by
+n d^2, and by n + 16 roundings of S and of 2 d sqrt(n S); about a value of the grid it is n times the square of their
+distance more, a sum of squares of whole steps, of which mostly one is that near.
+
+Source: Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed. 2002, sections 1.9 and 4.2.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from fractions import Fraction
 
 from encoders.domain.domain import Condition
 from encoders.domain.values import AnyAttribute, Categorical, Continuous, Grid, Test, Value, equals, exact, plain_number
+from encoders.models.linear_figures import LinearFigure, LinearTerm
 from encoders.models.models import AnyModel, PublishedFigure, Statistic, Table, Tree, UnusedPublication
 from encoders.models.nodes import ModelNode, Nodes, Support
 from recon.readers.formats.drafts.binding import Binder
@@ -47,7 +52,9 @@ def class_rows(rows: Sequence[int], classes: Sequence[Value], label: str) -> Tab
 class ColumnMean:
     """The mean of a feature over the rows that meet a condition and have a value: so many (None: not known).
 
-    `most`: rows at most. `unit`: how far numbers were rounded. `total`: the sum of its values, where it was published.
+    `most`: rows at most. `unit`: how far numbers were rounded, `given`: how far the rows were before they were added.
+    `total`: the sum of its values, where it was published. `variance`: the sum of squares about the mean over the rows,
+    less `smoothing`, which the file adds to it.
     """
 
     feature: str
@@ -58,6 +65,13 @@ class ColumnMean:
     unit: Fraction = DOUBLE
     name: str = ""
     total: int | None = None
+    variance: float | None = None
+    smoothing: float = 0.0
+    given: Fraction = Fraction(0)
+
+    def _off(self, largest: Fraction) -> Fraction:
+        """Return how far the mean may be from that of the domain's values, at most."""
+        return (JOINED * (self.most + 8) * self.unit + self.given) * largest
 
     def statistic(self, attribute: AnyAttribute | None, of: str) -> Statistic | str:
         """Return the total (the mean, where the rows are not known) of an attribute or column, or why there is none.
@@ -71,7 +85,7 @@ class ColumnMean:
         if self.total is not None:
             return Statistic("total", of, self.total)
         base, unit, largest = _lattice(attribute)
-        each = JOINED * (self.most + 8) * self.unit * largest
+        each = self._off(largest)
         value = Fraction(self.mean)
         if self.rows is None:
             decimals = max(0, DIGITS - math.ceil(math.log10(float(self.most * largest)) + 1))
@@ -89,6 +103,33 @@ class ColumnMean:
             return Statistic("total", of, only)
         near = float(total)
         return Statistic("total", of, near, _above(off + abs(exact(near) - total)))
+
+    def squares(self, attribute: AnyAttribute | None, of: str, where: Condition) -> LinearFigure | str | None:
+        """Return the sum of squares about the value of the domain's grid next to the mean, or why there is none.
+
+        None where no variance was published, or the rows are not known. Call it where `statistic` gives a sum.
+        """
+        n = self.rows
+        if self.variance is None or not n:
+            return None
+        base, unit, largest = _lattice(attribute)
+        off, mean = self._off(largest), Fraction(self.mean)
+        about = base + unit * round((mean - base) / unit)
+        spread = n * (Fraction(self.variance) - Fraction(self.smoothing))
+        root = Fraction(math.sqrt(max(0.0, float(spread)) * n) * (1 + 1e-9))
+        each = JOINED * (n + 16) * self.unit
+        error = each * (4 * abs(spread) + 4 * largest * root + n * Fraction(abs(self.smoothing)))
+        error += n * (2 * abs(mean - about) * off + 4 * off * off) + 2 * self.given * largest * root
+        value = spread + n * (mean - about) ** 2
+        first, last = math.ceil((value - error) / unit**2), math.floor((value + error) / unit**2)
+        if first > last or last < 0:
+            return f"no sum of squares of values of the domain is as near to {float(value):.10g} as rounding leaves"
+        terms = (
+            LinearTerm((where,), (of, of)),
+            LinearTerm((where,), (of,), -2 * about),
+            LinearTerm((where,), (), about**2),
+        )
+        return LinearFigure(tuple(t for t in terms if t.times), unit**2 * max(0, first), unit**2 * last)
 
 
 def _lattice(attribute: AnyAttribute | None) -> tuple[Fraction, Fraction, Fraction]:
@@ -140,6 +181,15 @@ class MeansDraft(Draft):
             known = ((one.feature, Test()),) if gap else ()
             where = binder.translate((*one.where, *known))
             figures.append(PublishedFigure(where, statistic=found, name=one.name))
+            squared = mean.squares(attribute, of, where)
+            if isinstance(squared, LinearFigure):
+                figures.append(PublishedFigure((), linear=squared, name=f"{one.name}, squares"))
+            elif squared is not None:
+                left.append(
+                    UnusedPublication(
+                        f"the variances of '{one.feature}'", squared, labels=bool(one.where), about="columns"
+                    )
+                )
             if known and one.rows is not None:
                 figures.append(PublishedFigure(where, count=one.rows, name=f"{one.name}, rows with a value"))
         origin = replace(self.origin, unused=(*self.origin.unused, *dict.fromkeys(left)))

@@ -9,6 +9,7 @@ Source: scikit-learn, sklearn/naive_bayes.py, versions 1.2 to 1.9 (`_count` of e
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -37,8 +38,8 @@ from solvers.statements.release import RowCount
 KINDS = ("CategoricalNB", "BernoulliNB", "MultinomialNB", "ComplementNB", "GaussianNB")
 LARGEST = 1 << 53
 NOT_WEIGHTED = "the rows were fitted without weights: weights that are all whole numbers look like counts of rows"
-SQUARES = UnusedPublication(
-    "var_, epsilon_", "sums of squares: no statement carries them", labels=True, about="columns"
+NO_SQUARES = UnusedPublication(
+    "var_, epsilon_", "not one finite variance per class and column stands there", labels=True, about="columns"
 )
 GIVEN = "the columns are whole numbers from 0 on, as the model was given them"
 
@@ -75,7 +76,7 @@ def read(thing: Thing, form: str) -> Draft:
         means = _of_sums(thing, names, totals, classes, label)
         hints = {name: Continuous(name, Fraction(0)) for name in names}
     rows = int(totals.sum())
-    unused = (SQUARES,) if thing.class_name == "GaussianNB" else ()
+    unused = (NO_SQUARES,) if thing.class_name == "GaussianNB" and any(one.variance is None for one in means) else ()
     return MeansDraft(
         Provenance(f"scikit-learn {thing.class_name} ({form})", ("exact",), notes, unused=unused),
         tuple(Feature(name, name) for name in names),
@@ -177,18 +178,37 @@ def _of_sums(
 def _of_means(
     thing: Thing, names: Sequence[str], totals: NDArray[np.int64], classes: Sequence[Value], label: str
 ) -> tuple[ColumnMean, ...]:
-    """Return the mean of every column in every class that has rows (GaussianNB).
+    """Return the mean and the variance of every column in every class that has rows (GaussianNB).
 
     Means that are all numbers of 32 bits may be of columns of 32 bits, whose sums are rounded to as many.
     """
-    found = resolve(thing.get("theta_", thing.get("sigma_")))
+    squares, added = resolve(thing.get("var_", thing.get("sigma_"))), thing.get("epsilon_")
+    found = resolve(thing.get("theta_"))
     if not isinstance(found, np.ndarray) or found.shape != (len(totals), len(names)) or found.dtype.kind != "f":
         raise ReleaseError("has not one mean per class and column: the model is not fitted", place="theta_")
     if not np.isfinite(found).all():
         raise ReleaseError(f"has the mean {float(found[~np.isfinite(found)][0])}", place="theta_")
     unit = SINGLE if bool((found == found.astype(np.float32)).all()) else DOUBLE
+    known = (
+        isinstance(squares, np.ndarray)
+        and squares.shape == found.shape
+        and squares.dtype.kind == "f"
+        and bool(np.isfinite(squares).all())
+        and isinstance(added, float)
+        and math.isfinite(added)
+    )
     return tuple(
-        ColumnMean(name, float(found[k, i]), rows, rows, ((label, equals(value)),), unit, f"{name} in class {value}")
+        ColumnMean(
+            name,
+            float(found[k, i]),
+            rows,
+            rows,
+            ((label, equals(value)),),
+            unit,
+            f"{name} in class {value}",
+            variance=float(squares[k, i]) if known else None,
+            smoothing=float(added) if known else 0.0,
+        )
         for k, (value, rows) in enumerate(zip(classes, totals.tolist(), strict=True))
         for i, name in enumerate(names)
         if rows

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from encoders.domain.values import AnyAttribute, Categorical, Continuous, Value, equals
-from encoders.models.models import AnyModel, Provenance, PublishedFigure, Table, UnusedPublication
+from encoders.models.models import AnyModel, Provenance, PublishedFigure, Table
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.drafts.facts import IS_MISSING, Feature, free_label
@@ -38,9 +38,6 @@ FORMAT = "R e1071 naiveBayes object (.rds)"
 LAPLACE = (0.0, 1.0, 2.0, 3.0, 0.5, 0.1, 0.01, 0.001)
 NEAR = 1e-9
 MAX_ROWS = 10_000_000
-SQUARES = UnusedPublication(
-    "standard deviations", "sums of squares: no statement carries them", labels=True, about="columns"
-)
 GENERATED = {"Y", "y", ""}
 Counts = tuple[tuple[int, ...], ...]  # by class, then by level
 
@@ -174,7 +171,7 @@ def _draft(value: RObject) -> Draft:
         one.name: Categorical(one.name, one.values, missing=one.name in gaps) for one in columns if len(one.values) > 1
     }
     return BayesDraft(
-        Provenance(FORMAT, ("exact",), (), unused=(SQUARES,) if means else ()),
+        Provenance(FORMAT, ("exact",)),
         tuple(Feature(name, name) for name in tables),
         (class_rows(rows, classes, label), *trees),
         classes,
@@ -207,11 +204,17 @@ def _row_number(value: object, place: str) -> int:
 def _means(
     name: str, found: Sequence[Sequence[float]], rows: Sequence[int], label: str, classes: Sequence[Value]
 ) -> list[ColumnMean]:
-    """Return the mean of a column in every class that has rows; how many of these have a value is not known."""
+    """Return the mean of a column in every class that has rows; how many of these have a value is not known.
+
+    The standard deviation is R's: squares about the mean over one less than the rows.
+    """
     out = []
     for line, n, value in zip(found, rows, classes, strict=True):
         if n and line and math.isfinite(line[0]):
-            out.append(ColumnMean(name, line[0], None, n, ((label, equals(value)),), name=f"{name} in class {value}"))
+            known = len(line) > 1 and math.isfinite(line[1])
+            variance = line[1] * line[1] * (n - 1) / n if known else None
+            where = ((label, equals(value)),)
+            out.append(ColumnMean(name, line[0], None, n, where, name=f"{name} in class {value}", variance=variance))
     return out
 
 

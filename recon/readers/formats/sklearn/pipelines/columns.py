@@ -23,6 +23,7 @@ from recon.readers.formats.drafts.facts import Feature
 from solvers.foundation.errors import ReleaseError
 
 LARGEST = 1.7976931348623157e308
+QUANTILE_ENDS = 1e-7  # how near to the first and the last quantile a value counts as one of them, where it is normal
 
 
 class Map(ABC):
@@ -90,6 +91,36 @@ class Binned(Map):
             return None
         x = _number(value)
         return float(bisect_right(self.edges, x + (1e-8 + 1e-5 * abs(x)) if self.pushed else x))
+
+
+@dataclass(frozen=True)
+class ByQuantiles(Map):
+    """Where a value lies among quantiles, as a share or (`normal`) as a number of the normal distribution.
+
+    Source: `QuantileTransformer._transform_col`, sklearn/preprocessing/_data.py, versions 1.0 to 1.9.
+    """
+
+    quantiles: tuple[float, ...]
+    places: tuple[float, ...]
+    normal: bool = False
+
+    def __call__(self, value: Cell) -> Cell:
+        """Return the share of rows, or the normal number."""
+        if value is None:
+            return None
+        x, known, at = _number(value), np.array(self.quantiles), np.array(self.places)
+        below = x - QUANTILE_ENDS < known[0] if self.normal else x <= known[0]
+        above = x + QUANTILE_ENDS > known[-1] if self.normal else x >= known[-1]
+        if below or above:
+            share = float(not below)
+        else:
+            share = float(0.5 * (np.interp(x, known, at) - np.interp(-x, -known[::-1], -at[::-1])))
+        if not self.normal:
+            return share
+        from scipy.special import ndtri
+
+        low, high = float(ndtri(QUANTILE_ENDS - np.spacing(1))), float(ndtri(1 - (QUANTILE_ENDS - np.spacing(1))))
+        return min(max(float(ndtri(share)), low), high)
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,16 @@ they are of related data sets (`encoders.models.related`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
+from encoders.domain.domain import Domain
 from encoders.domain.values import AnyAttribute, Test, Value
-from encoders.models.models import AnyModel, UnusedPublication
+from encoders.models.models import AnyModel, ColumnFigures, Provenance, Table, UnusedPublication
 from encoders.models.related import DataSet, RelatedDataSets
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.drafts.drafts import CLASSES, SUBSET, Draft
@@ -27,6 +29,7 @@ from recon.readers.formats.sklearn.pipelines.columns import StepColumn
 from recon.readers.formats.sklearn.pipelines.steps import DEEPEST, columns_after, steps_of, word
 from recon.readers.formats.sklearn.trees.draft import TreesDraft
 from recon.readers.formats.sklearn.trees.trees import class_values, feature_names
+from recon.readers.formats.statistics.column_figures import column_figures
 from recon.readers.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import RowCount
@@ -125,6 +128,7 @@ BESIDE = (
     "and count towards the people who are fully known"
 )
 ASSUMED = "are taken for fits on folds of one data set (cross-validation): every row is in all of them but one"
+JOINED_VALUES = 1_000  # combinations of values of a row up to which figures of columns are stated beside the model
 FLOATS = "the columns were given to the pipeline as 64-bit numbers"
 
 
@@ -290,7 +294,7 @@ def _open_pipeline(thing: Thing) -> FollowedPipeline:
     final = steps[-1][1]
     if not isinstance(final, Thing):
         raise Unsupported("the pipeline ends without a model: store one that ends in a tree or a forest")
-    raw, named = _raw_names([step for _, step in steps])
+    raw, named = raw_names([step for _, step in steps])
     columns, hints = [StepColumn(name, i) for i, name in enumerate(raw)], Hints()
     for name, step in steps[:-1]:
         columns = columns_after(step, columns, hints, name[:60])
@@ -324,7 +328,7 @@ def _alone(thing: Thing) -> Thing | None:
     return final if idle and isinstance(final, Thing) and not known else None
 
 
-def _raw_names(steps: Sequence[Any]) -> tuple[list[str], bool]:
+def raw_names(steps: Sequence[Any]) -> tuple[list[str], bool]:
     """Return the names of the raw columns, and whether the file has them: the first step that knows says it."""
     for first in steps:
         step = first
@@ -388,10 +392,26 @@ class PipelineDraft(Draft):
             return ()
         names = self.raw if self.raw_named else (binder.domain.in_order or self.raw)
         figures = tuple(one.named(names) for one in self.stated)
-        notes = (*self.origin.notes, *([BESIDE] if figures else []))
+        table = _table_beside(figures, binder.domain, self.rows)
+        notes = (*self.origin.notes, *([BESIDE] if figures and table is None else []))
         inner = replace(self.inner, origin=replace(self.origin, columns=figures, notes=notes))
         own = PipelineBinder.of(self, self.columns, self.raw, self.raw_named, binder.domain)
-        return tuple(straight(model, binder.domain) for model in inner.bound(own))
+        return (*(straight(model, binder.domain) for model in inner.bound(own)), *([] if table is None else [table]))
+
+
+def _table_beside(figures: Sequence[ColumnFigures], domain: Domain, rows: RowCount | None) -> Table | None:
+    """Return the figures of a pipeline's steps as a table beside its model; None where rows have too many values.
+
+    The table tells every value of a column that it sums apart, so that the model alone is counted much faster.
+    """
+    if not figures or domain.continuous or math.prod(a.span[1] for a in domain.all) > JOINED_VALUES:
+        return None
+    stated, left = column_figures(figures, domain, rows)
+    return (
+        Table(tuple(stated), "columns", origin=Provenance("scikit-learn Pipeline", ("exact",), unused=tuple(left)))
+        if stated
+        else None
+    )
 
 
 def _compose_column(columns: Sequence[StepColumn], later: StepColumn) -> StepColumn:

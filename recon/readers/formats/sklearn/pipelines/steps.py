@@ -21,6 +21,7 @@ from recon.readers.formats.sklearn.pipelines.binding import Hints
 from recon.readers.formats.sklearn.pipelines.columns import (
     Above,
     Binned,
+    ByQuantiles,
     GapIndicator,
     Imputed,
     InBin,
@@ -198,6 +199,9 @@ def _standard(thing: Thing, columns: Columns, hints: Hints, place: str) -> Colum
     hints.floats = True
     if not robust:
         _moments(thing, columns, hints, place)
+    for column, middle in zip(columns, shifts, strict=True) if robust else ():
+        if middle is not None:
+            hints.state(column, thing, "center_", ColumnFigures("", f"{place}.center_", quantiles=((1, 2, middle),)))
     return [c.then(ScaledMap(subtract=s, divide=d)) for c, s, d in zip(columns, shifts, scales, strict=True)]
 
 
@@ -295,13 +299,46 @@ def _edges_stated(thing: Thing, columns: Columns, edges: Sequence[list[float]], 
     """Note the extremes and quantiles that edges of bins are, where no bin was left out."""
     strategy, asked = word(thing, "strategy"), thing.get("n_bins")
     if strategy == "uniform":
-        known = all(np.array_equal(one, np.linspace(one[0], one[-1], len(one))) for one in edges)
+        known = [np.array_equal(one, np.linspace(one[0], one[-1], len(one))) for one in edges]
     else:
-        known = strategy == "quantile" and all(len(one) - 1 == asked for one in edges)
-    for column, one in zip(columns, edges, strict=True) if known else ():
+        known = [strategy == "quantile" and len(one) - 1 == asked for one in edges]
+    for column, one in ((c, one) for c, one, kept in zip(columns, edges, known, strict=True) if kept):
         inner = [(j, len(one) - 1, x) for j, x in enumerate(one)][1:-1] if strategy == "quantile" else []
-        found = ColumnFigures("", f"{place}.bin_edges_", least=one[0], greatest=one[-1], quantiles=tuple(inner))
+        found = ColumnFigures(
+            "", f"{place}.bin_edges_", least=one[0], greatest=one[-1], quantiles=tuple(inner), drawn=_sample_size(thing)
+        )
         hints.state(column, thing, "bin_edges_ n_bins_", found)
+
+
+def _sample_size(thing: Thing) -> int | None:
+    """Return the number of rows of the sample that figures are of where there are more, None where they are of all."""
+    found = thing.get("subsample")
+    return found if isinstance(found, int) and not isinstance(found, bool) else None
+
+
+def _quantiles(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
+    """Return the share of the rows below each value, of a uniform or a normal distribution (QuantileTransformer)."""
+    stored, places = thing.get("quantiles_"), thing.get("references_")
+    shape = (len(places), len(columns)) if isinstance(places, np.ndarray) and places.ndim == 1 else None
+    if not isinstance(stored, np.ndarray) or stored.shape != shape or stored.dtype.kind != "f" or len(stored) < 2:
+        raise ReleaseError("has not one list of quantiles per column", place=f"{place}.quantiles_")
+    if not np.isfinite(stored).all() or (np.diff(stored, axis=0) < 0).any():
+        raise ReleaseError("has quantiles that do not ascend", place=f"{place}.quantiles_")
+    normal, hints.floats = word(thing, "output_distribution") == "normal", True
+    parts, asked, out = len(stored) - 1, thing.get("n_quantiles"), []
+    even = np.array_equal(places, np.linspace(0, 1, len(stored)))
+    every = isinstance(asked, int) and len(stored) < asked  # fewer quantiles than were asked for: one for each row
+    for column, mine in zip(columns, stored.T.tolist(), strict=True):
+        figures = ColumnFigures(
+            "", f"{place}.quantiles_", rows=parts + 1 if every else None, least=mine[0], greatest=mine[-1],
+            quantiles=tuple((j, parts, x) for j, x in enumerate(mine))[1:-1],
+            drawn=None if every else _sample_size(thing),
+        )  # fmt: skip
+        if even and thing.get("ignore_implicit_zeros") is not True:
+            hints.state(column, thing, "quantiles_ references_ n_quantiles_", figures)
+        hints.ranged(column, mine[0], mine[-1])
+        out.append(column.then(ByQuantiles(tuple(mine), tuple(places.tolist()), normal)))
+    return out
 
 
 def _edges_of(row: Any, place: str) -> list[float]:
@@ -480,6 +517,7 @@ STEPS: dict[str, Step] = {
     "RobustScaler": _standard,
     "MinMaxScaler": _min_max,
     "MaxAbsScaler": _max_abs,
+    "QuantileTransformer": _quantiles,
     "SimpleImputer": _imputed,
     "MissingIndicator": _indicated,
     "Binarizer": _binarized,

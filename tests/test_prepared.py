@@ -1,0 +1,192 @@
+"""Fitted transformers by themselves and in pipelines: what they publish of columns never excludes the true rows."""
+
+from __future__ import annotations
+
+import pickle
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pandas as pd
+import pytest
+from extras import batches, run
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, TfidfVectorizer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    QuantileTransformer,
+    RobustScaler,
+    StandardScaler,
+)
+from sklearn.tree import DecisionTreeClassifier
+
+import recon
+from recon.readers.frames.world import violations
+from recon.readers.loading.loading import load
+
+STEPS = {
+    "standard": StandardScaler, "min-max": MinMaxScaler, "max-abs": MaxAbsScaler, "robust": RobustScaler,
+    "bins": lambda: KBinsDiscretizer(4, strategy="quantile"),
+    "linear bins": lambda: KBinsDiscretizer(4, strategy="quantile", quantile_method="linear"),
+    "hazen bins": lambda: KBinsDiscretizer(3, strategy="quantile", quantile_method="hazen"),
+    "even bins": lambda: KBinsDiscretizer(3, strategy="uniform"),
+    "quantiles": lambda: QuantileTransformer(n_quantiles=5), "rows": QuantileTransformer,
+    "mean": SimpleImputer, "median": lambda: SimpleImputer(strategy="median"),
+    "commonest": lambda: SimpleImputer(strategy="most_frequent"), "codes": OrdinalEncoder, "one-hot": OneHotEncoder,
+    "filled": lambda: make_pipeline(SimpleImputer(), StandardScaler()),
+    "filled bins": lambda: make_pipeline(SimpleImputer(strategy="median"), MinMaxScaler(), KBinsDiscretizer(3)),
+}  # fmt: skip
+GAPS = {"standard", "min-max", "max-abs", "robust", "quantiles", "rows", "mean", "median", "commonest", "filled"}
+
+
+def drawn(seed, rows=0, gaps=False):
+    """Return rows of whole numbers, of tenths and of 0 and 1, with gaps or without, as 64 or 32 bits."""
+    rng = np.random.default_rng(seed)
+    n = rows or int(rng.integers(8, 80))
+    frame = pd.DataFrame(
+        {"a": rng.integers(-3, 9, n), "b": rng.integers(0, 40, n) / 10, "c": rng.integers(0, 2, n)}
+    ).astype(float)
+    frame.iloc[0], frame.iloc[1] = (-3, 0.0, 0), (9, 4.0, 1)
+    return frame.mask((rng.random(frame.shape) < 0.2) & (np.arange(n) > 1)[:, None]) if gaps else frame
+
+
+def stored(tmp_path, model, name="model.pkl"):
+    path = tmp_path / name
+    path.write_bytes(pickle.dumps(model))
+    return str(path)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", STEPS)
+@pytest.mark.parametrize("seed", batches(2, 60))
+def test_transformers_never_exclude_the_true_rows(kind, seed, tmp_path):
+    """As numbers of 64 bits and of 32, of which the domain has the decimals; rows that break them are told."""
+    frame = drawn(seed, gaps=kind in GAPS and seed % 2 == 0)
+    given = frame.astype(np.float32) if seed % 3 == 2 and kind not in {"codes", "one-hot", "commonest"} else frame
+    path = stored(tmp_path, STEPS[kind]().fit(given))
+    release = recon.load(path, domain=recon.Domain.from_frame(frame), rows=len(frame))
+    assert release.rows.low == release.rows.high == len(frame)
+    assert violations(release, frame) == []
+    assert len(release.models[0].statements) > 2
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["standard", "min-max", "max-abs", "rows", "commonest", "codes", "mean"])
+def test_worlds_are_those_with_the_same_figures(kind, tmp_path):
+    """Every multiset of five rows of a column to which the transformer fits the same numbers."""
+    frame = pd.DataFrame({"a": [0, 1, 1, 2, 4]})
+    fitted = STEPS[kind]().fit(frame)
+    domain = recon.Domain.from_frame(pd.DataFrame({"a": range(5)}))
+    release = recon.load(stored(tmp_path, fitted), domain=domain, rows=5)
+
+    def figures(rows):
+        a = np.array(rows)
+        found = {
+            "standard": (a.sum(), (a * a).sum()), "mean": a.sum(), "min-max": (a.min(), a.max()),
+            "max-abs": abs(a).max(), "rows": sorted(rows), "codes": sorted(set(rows)),
+            "commonest": np.bincount(a, minlength=5)[1] == np.bincount(a).max(),
+        }  # fmt: skip
+        return found[kind]
+
+    same = sum(figures(rows) == figures(frame.a) for rows in combinations_with_replacement(range(5), 5))
+    assert recon.count(release, "multiset").value == same
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_columns_side_by_side_are_about_the_same_rows(tmp_path):
+    frame = drawn(4, 30)
+    parts = [("s", StandardScaler(), ["a"]), ("o", OneHotEncoder(), ["c"]), ("q", QuantileTransformer(), ["b"])]
+    release = recon.load(stored(tmp_path, ColumnTransformer(parts).fit(frame)), domain=recon.Domain.from_frame(frame))
+    assert (release.rows.low, release.rows.high) == (30, 30)
+    assert violations(release, frame) == []
+    asked = recon.bound(release, {"b": 4.0})
+    assert asked.min == asked.max == int((frame.b == 4.0).sum())  # as many quantiles as rows are the rows
+
+
+def test_figures_of_steps_are_joined_with_the_counts_of_the_model(tmp_path):
+    """Beside a model, and as a file of their own."""
+    frame = drawn(3, 9).drop(columns="b").astype(int).assign(y=lambda f: (f.a > 2).astype(int))
+    tree = DecisionTreeClassifier(max_depth=1, random_state=0)
+    model = make_pipeline(StandardScaler(), tree).fit(frame[["a", "c"]], frame.y)
+    domain = recon.Domain.from_frame(frame, label="y")
+    joined = recon.load(stored(tmp_path, model), domain=domain)
+    assert [one.kind for one in joined.models] == ["tree", "table"]
+    assert violations(joined, frame) == []
+    asked = recon.bound(joined, {"c": 1})
+    assert asked.min == asked.max == int(frame.c.sum())
+    steps = stored(tmp_path, model[:-1], "steps.pkl")
+    alone = stored(tmp_path, DecisionTreeClassifier(max_depth=1).fit(frame[["a", "c"]], frame.y), "tree.pkl")
+    several = load(alone, steps, domain=domain)
+    assert recon.bound(several, {"c": 1}).min == asked.min
+    wide = recon.Domain.from_frame(frame.assign(a=frame.a * 500), label="y")
+    assert [one.kind for one in recon.load(stored(tmp_path, model), domain=wide).models] == ["tree"]
+
+
+@pytest.mark.parametrize("seed", batches(4, 60))
+def test_words_of_texts_never_exclude_the_true_rows(seed, tmp_path):
+    rng = np.random.default_rng(seed)
+    texts = [" ".join(rng.choice(list("abcdefghij"), rng.integers(1, 7))) for _ in range(int(rng.integers(20, 60)))]
+    words = {"token_pattern": "[a-z]", "min_df": int(rng.integers(1, 4))}
+    every = CountVectorizer(token_pattern="[a-z]").fit(texts)
+    rows = pd.DataFrame(every.transform(texts).toarray(), columns=every.get_feature_names_out())
+    for model in (
+        CountVectorizer(**words),
+        TfidfVectorizer(**words),
+        make_pipeline(CountVectorizer(**words), TfidfTransformer(smooth_idf=False)),
+    ):
+        release = recon.load(stored(tmp_path, model.fit(texts)), domain=recon.Domain.from_frame(rows), rows=len(texts))
+        assert violations(release, rows) == []
+        if not isinstance(model, CountVectorizer):
+            asked = recon.bound(release, {"a": {"at_least": 1}})
+            assert asked.min == asked.max == int((rows.a > 0).sum())
+
+
+def test_the_number_of_texts_follows_from_weights_of_words(tmp_path):
+    rng = np.random.default_rng(1)
+    texts = [" ".join(rng.choice(list("abcdefghij"), rng.integers(1, 7))) for _ in range(40)]
+    path = stored(tmp_path, TfidfVectorizer(token_pattern="[a-z]").fit(texts))
+    release = recon.load(path)
+    assert (release.rows.low, release.rows.high) == (40, 40)
+    assert recon.bound(release, {"a": 1}).min == sum("a" in text for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "said"),
+    [
+        (lambda m: setattr(m, "mean_", np.array([0.1, np.nan, 0.0])), 3, "has numbers that are not finite"),
+        (lambda m: setattr(m, "mean_", np.array([0.1])), 3, "has not one number per column"),
+        (lambda m: m.__dict__.pop("mean_"), 3, "has not one number per column"),
+    ],
+)
+def test_broken_files_are_refused(change, code, said, tmp_path, capsys):
+    model = StandardScaler().fit(drawn(1).to_numpy())
+    change(model)
+    found = run(capsys, "count", stored(tmp_path, model))
+    assert (found[0], said in found[2]) == (code, True), found
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_cannot_be_stated_is_named(tmp_path, capsys):
+    frame = drawn(6, 30)
+    weighted = StandardScaler().fit(frame, sample_weight=np.linspace(0.5, 1.8, 30))
+    assert run(capsys, "count", stored(tmp_path, weighted))[0] == 3
+    mixed = make_pipeline(StandardScaler(), PCA(2)).fit(frame)
+    assert run(capsys, "count", stored(tmp_path, mixed))[0] == 3
+    drawn_rows = KBinsDiscretizer(3, strategy="quantile", subsample=20, random_state=0).fit(frame)
+    sampled = recon.load(stored(tmp_path, drawn_rows), domain=recon.Domain.from_frame(frame), rows=30)
+    assert all("drawn if there were more" in one.why for one in sampled.models[0].origin.unused)
+    assert len(sampled.models[0].statements) == 1  # the rows, that were declared
+    shifted = StandardScaler().fit(frame)
+    shifted.mean_[0] += 0.003
+    release = recon.load(stored(tmp_path, shifted), domain=recon.Domain.from_frame(frame))
+    assert any("no sum of values of the domain" in one.why for one in release.models[0].origin.unused)
+    unfitted = StandardScaler()
+    assert "not fitted" in run(capsys, "count", stored(tmp_path, unfitted))[2]
+    empty = CountVectorizer()
+    assert "the vectorizer is not fitted" in run(capsys, "count", stored(tmp_path, empty))[2]
