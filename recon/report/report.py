@@ -43,6 +43,7 @@ from recon.report.wording.headline import (
     provenance_json,
     provenance_lines,
     stored_lines,
+    understood_sections,
     worlds_lines,
 )
 from recon.report.wording.noise_report import count_json, empty_json, empty_sections, noise_effect_json, noise_lines
@@ -380,7 +381,7 @@ class Report(Displayed, AuditReport):
         """Return the report's sections as titles and lines; who left between two versions of the data stands first."""
         beside = self.context.versions
         opening = [] if beside is None else [("What the earlier version adds: who left, who came", beside.sentences)]
-        return [*opening, *self._own_sections()]
+        return [*opening, *understood_sections(self.findings.release), *self._own_sections()]
 
     def _own_sections(self) -> Sections:
         """Return the sections on the release itself."""

@@ -43,7 +43,7 @@ from recon.report.document.metadata import (
     plain_json,
 )
 from recon.report.rendering import DIGITS, Rendered, Sections
-from recon.report.wording.headline import provenance_json, provenance_lines, stored_lines
+from recon.report.wording.headline import provenance_json, provenance_lines, stored_lines, understood_sections
 from solvers.foundation.errors import ReconError, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.statements.release import UNBOUNDED
@@ -331,6 +331,7 @@ class ReleaseFacts(AuditReport):
         stored = [line for one in self.stored for line in stored_lines(one)]
         follows = [] if self.together is None else [text for text, _ in proofs(self.release, self.together)]
         sections = [
+            *understood_sections(self.release),
             ("NOT ASSESSED", not_assessed_lines(self.release)),
             ("What the file stores outright, without any attack", stored),
             ("What the counts are", provenance_lines(self.release)),

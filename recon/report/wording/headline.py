@@ -24,6 +24,7 @@ from solvers.statements.questions.query import Convention
 if TYPE_CHECKING:
     from recon.readers.inspection.inspecting import Inspection
 
+SCREEN = 20  # lines of one screen
 MODELS_SHOWN = 5
 NOTES_SHOWN = 12
 GRAVE = ("critical", "high", "unknown")  # what is about single training rows, or may be
@@ -33,8 +34,23 @@ def provenance_json(release: EncodedRelease) -> list[dict[str, Any]]:
     """Return one object per model: its kind, the format it was read from (null: a release file), kinds of counts."""
     return [
         {"model": m.name, "format": (m.origin and m.origin.format) or None, "counts": list(kinds_of(m))}
+        | ({"understood": list(m.origin.understood)} if m.origin and m.origin.understood else {})
         for m in release.models
     ]
+
+
+def understood_sections(release: EncodedRelease) -> list[tuple[str, list[str]]]:
+    """Return the section on how tables of counts were understood, one screen at most; none where there are none."""
+    tables = [m for m in release.models if m.origin is not None and m.origin.understood]
+    lines = []
+    for model in tables:
+        told = list(model.origin.understood) if model.origin is not None else []
+        shown = told[: max(2, SCREEN // len(tables))]
+        more = [f"and {len(told) - len(shown):,} more lines: --show-table"] if len(told) > len(shown) else []
+        lines += [f"{model.name}: {line}" for line in (*shown, *more)] if len(tables) > 1 else [*shown, *more]
+    return [
+        ("The table as it is understood" if len(tables) == 1 else "The tables as they are understood", lines)
+    ] * bool(lines)
 
 
 def provenance_lines(release: EncodedRelease) -> list[str]:
