@@ -205,18 +205,11 @@ def _with_ledger(found: Inspection, content: bytes, file: str, memory: int) -> I
 
 def _with_rows(found: Inspection, content: bytes, data: str, memory: int) -> Inspection:
     """Return the inspection with what stands in the file of the rows in a table (CSV, Parquet)."""
-    import pandas as pd
-
-    from recon.io.files.tables import read_parquet, reading, table_text
+    from recon.readers.frames.selections import numbers_of, read_table
     from recon.readers.inspection.findings.severity import graded
     from recon.readers.inspection.searching import searched
 
-    with reading(data):
-        if data.lower().endswith(".parquet"):
-            rows = read_parquet(data)
-        else:
-            with table_text(data) as text:
-                rows = pd.read_csv(text)
+    rows = numbers_of(read_table(data))
     return replace(found, findings=tuple(graded([*found.findings, *searched(content, rows, memory)])))
 
 

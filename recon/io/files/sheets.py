@@ -24,6 +24,7 @@ from solvers.foundation.errors import ReleaseError, TooLarge, installing
 
 MAX_LINES = 1_000_000
 MAX_COLUMNS = 1_000
+WORKBOOKS = (".xlsx", ".xlsm", ".ods")
 DELIMITERS = ";,|"
 SNIFFED = 200  # lines that show what parts the cells
 CELL = 90  # bytes of a cell beside its letters

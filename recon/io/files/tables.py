@@ -21,9 +21,11 @@ import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
+from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, Literal
 
-from recon.io.files.opening import budget_within, current, open_regular, waited
+from recon.io.files.opening import budget_within, current, open_regular, read_whole, waited
+from recon.io.files.sheets import WORKBOOKS, workbook_sheet
 from solvers.foundation.errors import EngineError, Inconclusive, ReleaseError, TooLarge, installing
 from solvers.foundation.limits import Limits
 
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 RAW: ContextVar[bool] = ContextVar("raw", default=False)  # --raw: cells as they are, written and read
+_DECIMAL = re.compile(r"-?\d{1,15},\d{1,15}")
 FORMULA = re.compile("'*[=+\\-@\t\r\n\uff0b\uff0d\uff1d\uff20]")
 
 
@@ -247,15 +250,20 @@ def reading(path: str, limits: Limits | None = None) -> Iterator[None]:
 def csv_lines(text: IO[str]) -> Iterator[list[str]]:
     """Yield the names of the columns and then every line of a CSV text, strictly: it has one field per column.
 
+    Fields are parted by what the header has most of: commas, semicolons (numbers then may have decimal commas) or tabs.
     Empty fields beyond the columns are dropped, blank lines at the end too; a blank line of a table with one column
     is an empty cell. Raises `ReleaseError` naming the line otherwise.
     """
-    lines = csv.reader(text, strict=True)
+    first = text.readline()
+    mark = max(",;\t", key=first.count)
+    yield from _strict_lines(csv.reader(chain([first], text), strict=True, delimiter=mark), mark != ",")
+
+
+def _strict_lines(lines: Iterator[list[str]], commas: bool, unit: str = "line") -> Iterator[list[str]]:
+    """Yield the names of the columns and every line; see `csv_lines`. `commas`: a number may have a decimal comma."""
     names = next(lines, [])
     if not names:
         raise ReleaseError("the file is empty")
-    if len(names) == 1 and ";" in names[0]:
-        raise ReleaseError(f"the header {names[0]!r} is one field: separate fields by commas, not semicolons")
     if len(set(names)) < len(names):
         double = next(n for k, n in enumerate(names) if n in names[:k])
         raise ReleaseError(f"the column '{double}' stands twice")
@@ -268,18 +276,31 @@ def csv_lines(text: IO[str]) -> Iterator[list[str]]:
             blank += 1
             continue
         if blank and len(names) > 1:
-            raise ReleaseError(f"0 fields, but the header has {len(names)}", place=f"line {i - blank}")
+            raise ReleaseError(f"0 fields, but the header has {len(names)}", place=f"{unit} {i - blank}")
         yield from ([""] for _ in range(blank))
         blank = 0
         if len(line) != len(names):
-            raise ReleaseError(f"{len(line)} fields, but the header has {len(names)}", place=f"line {i}")
-        yield line
+            raise ReleaseError(f"{len(line)} fields, but the header has {len(names)}", place=f"{unit} {i}")
+        yield [cell.replace(",", ".") if _DECIMAL.fullmatch(cell) else cell for cell in line] if commas else line
 
 
-def csv_columns(path: str) -> dict[str, list[str]]:
-    """Return the columns of a CSV file as texts; what `write_csv` quoted is as it was. Raises as `csv_lines`."""
-    with table_text(path) as text:
-        names, *lines = metered(csv_lines(text))
+def _sheet_lines(path: str) -> Iterator[list[str]]:
+    """Return the rows of a spreadsheet, all as wide as the first: the names of the columns and what is below them."""
+    sheet = workbook_sheet(read_whole(path))
+    width = max((len(row.cells) for row in sheet.rows), default=0)
+    return iter([[*row.cells, *[""] * (width - len(row.cells))] for row in sheet.rows])
+
+
+def text_columns(path: str) -> dict[str, list[str]]:
+    """Return the columns of a CSV file or spreadsheet as texts; what `write_csv` quoted is as it was.
+
+    Raises as `csv_lines`.
+    """
+    if path.lower().endswith(WORKBOOKS):
+        names, *lines = metered(_strict_lines(_sheet_lines(path), False, "row"))
+    else:
+        with table_text(path) as text:
+            names, *lines = metered(csv_lines(text))
     columns = zip(*lines, strict=True) if lines else [()] * len(names)
     out: dict[str, list[str]] = {}
     for name, cells in zip(names, columns, strict=True):
@@ -289,13 +310,13 @@ def csv_columns(path: str) -> dict[str, list[str]]:
 
 
 __all__ = [
-    "csv_columns",
     "csv_lines",
     "metered",
     "parquet_frames",
     "read_parquet",
     "reading",
     "table_text",
+    "text_columns",
     "unpack_frame",
 ]
 

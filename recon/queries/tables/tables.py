@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from encoders.domain.cuts import AttributeCuts
 from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Categorical, Grid, Position, Ranges, Test, from_text, intersection
-from recon.io.files.tables import counts_rows, csv_columns, reading
+from recon.io.files.tables import counts_rows, reading, text_columns
 from recon.queries.tables.counts import GroupedCounts, TopNames, coded, empty
 from solvers.foundation.errors import ReleaseError, TooLarge
 from solvers.tables.atoms import Cells, Ints, Top
@@ -54,7 +54,7 @@ def definitions(path: str) -> dict[str, list[str]]:
 
         return _texts(read_table(path))
     with reading(path):
-        columns = csv_columns(path)
+        columns = text_columns(path)
     first = next(iter(columns))
     if len(columns) > 1 and counts_rows(first, columns[first]):
         del columns[first]

@@ -37,7 +37,7 @@ from encoders.encode.encoder import EncodedRelease
 from encoders.encode.typed_rows import column_of
 from encoders.parts.base import CutDomain
 from recon.io.files.opening import current
-from recon.io.files.tables import csv_columns, read_parquet, reading, without_row_numbers
+from recon.io.files.tables import read_parquet, reading, text_columns, without_row_numbers
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.statements.questions.query import Selections
@@ -129,7 +129,7 @@ TRUTHS = {"True": "1", "False": "0", "TRUE": "1", "FALSE": "0", "true": "1", "fa
 
 
 def read_table(path: str, limits: Limits | None = None) -> pd.DataFrame:
-    """Return a CSV (or .parquet) file as a frame; CSV cells stay text and are matched with the domain later.
+    """Return a table (CSV, spreadsheet or .parquet) as a frame; texts are matched with the domain later.
 
     Raises `ReleaseError` when the file is missing, empty, no table or too large for the memory, `Inconclusive` where
     the time is up (`limits`, beside the budget that it draws on). A gzip-compressed CSV is read as such.
@@ -140,7 +140,7 @@ def read_table(path: str, limits: Limits | None = None) -> pd.DataFrame:
         if path.lower().endswith(".parquet"):
             frame = read_parquet(path)
         else:
-            texts = csv_columns(path)
+            texts = text_columns(path)
             frame = pd.DataFrame({n: np.array(c, dtype=object) for n, c in texts.items()})
     frame.attrs.update(text=not path.lower().endswith(".parquet"), file=path)
     return without_row_numbers(frame)

@@ -21,6 +21,7 @@ from encoders.encode.marginals import figures_of, marginals_of
 from encoders.models.models import AnyModel, Provenance, boosted_of
 from encoders.models.related import RelatedDataSets
 from recon.io.files.opening import MEMORY, budget_within, current, file_and_number
+from recon.io.files.sheets import WORKBOOKS
 from recon.io.files.table_options import TableOptions, table_options, table_read_as
 from recon.readers.formats.detection import draft_of_object, read_draft
 from recon.readers.formats.drafts.binding import Binder
@@ -316,7 +317,8 @@ class ReadFile:
         """Return how a table of counts was understood, a line per thing; () of anything else."""
         if not isinstance(self.content, Draft) or not self.content.origin.understood:
             return ()
-        return (*self.content.origin.understood, *self.content.reader_notes)
+        told = self.content.origin.understood
+        return (*told, *(note for note in self.content.reader_notes if note not in told))
 
     def of_forest(self) -> ReadFile:
         """Return the file as one tree of a bootstrap forest; `Unsupported` where it is not text of one tree."""
@@ -472,7 +474,7 @@ def read_domain(
 
 def is_table(path: str) -> bool:
     """Return whether a path is called like a table: a domain is read off its rows."""
-    return path.lower().endswith((".csv", ".csv.gz", ".parquet"))
+    return path.lower().endswith((".csv", ".csv.gz", ".tsv", ".parquet", *WORKBOOKS))
 
 
 def _read_domain(path: str, label: str | None, independent: bool, lenient: bool, grid: bool) -> Domain:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from recon.io.files.sheets import Sheet, SheetRow
@@ -22,7 +21,6 @@ class RawLine:
     cells: tuple[str, ...]
     count: str
     place: str
-    row: int
 
 
 @dataclass
@@ -78,9 +76,11 @@ def body_of(sheet: Sheet, options: TableOptions) -> TableBody:
         wide[_width(row)] = wide.get(_width(row), 0) + 1
     width = max(wide, key=lambda w: (wide[w] * (w > 1), w))
 
-    # In a text a title has fewer fields; in a sheet a single cell, the first.
-    def around(row: SheetRow) -> bool:
+    def around(row: SheetRow, below: bool = False) -> bool:
+        """Return whether a row is text beside the table: of one cell, or in a text of fewer fields."""
         given = cells_of(row)
+        if below and (any(map(is_number, given[1:])) or (given[0] == row.cells[0] and _is_label(given[0]))):
+            return not sheet.name and len(row.cells) < width and not _is_label(given[0])
         if len(given) == 1 and (row.cells[0] or len(given[0]) > 60) and width > 1:
             return not row.cells[0] or not count_like(given[0]) or width > 2
         return not sheet.name and len(row.cells) < width and _width(row) != width and len(given) <= max(2, width // 2)
@@ -101,7 +101,11 @@ def body_of(sheet: Sheet, options: TableOptions) -> TableBody:
                 first += 1
             break
     last = len(rows)
-    while last > first and (around(rows[last - 1]) or _is_note(rows, last - 1, width)):
+    while last > first:
+        row = rows[last - 1]
+        gap = last > 1 and row.number > rows[last - 2].number + 1
+        if not (around(row, below=not gap) or _is_note(row, width, gap)):
+            break
         last -= 1
     title = [" ".join(cells_of(row)) for row in rows[:first]]
     below = [" ".join(cells_of(row)) for row in rows[last:]] + below
@@ -110,10 +114,15 @@ def body_of(sheet: Sheet, options: TableOptions) -> TableBody:
     return TableBody(table[:heads], table[heads:], title, below)
 
 
-def _is_note(rows: Sequence[SheetRow], k: int, width: int) -> bool:
-    """Return whether a last row has no number and stands behind a gap, or is not as wide as the table."""
-    row, given = rows[k], cells_of(rows[k])
-    if len(given) > 2 or any(is_number(cell) for cell in given):
+def _is_label(text: str) -> bool:
+    """Return whether a text may be the label of a line: up to three words, without the signs of a note."""
+    return len(text.split()) <= 3 and not re.search(r"[:=;©*]|\.$|^(?:note|source|quelle|info)", text, re.IGNORECASE)
+
+
+def _is_note(row: SheetRow, width: int, gap: bool) -> bool:
+    """Return whether a last row has no number and stands behind a gap, or is no label with marks beside it."""
+    given = cells_of(row)
+    if len(given) > 2 or any(map(is_number, given)) or (_is_label(given[0]) and not gap):
         return False
     return len(row.cells) != width or not any(map(count_like, given[1:]))
 
@@ -139,7 +148,8 @@ def _squared(sheet: Sheet, rows: list[SheetRow], width: int) -> list[SheetRow]:
         ends = len(cells)
         while ends > wide and not cells[ends - 1]:
             ends -= 1
-        if ends > wide or (not sheet.name and ends < wide and len(row.cells) < wide and k >= HEAD_ROWS):
+        short = not sheet.name and len(row.cells) < wide and (k >= HEAD_ROWS or any(map(is_number, cells[1:])))
+        if ends > wide or (k and short):
             raise ReleaseError(f"has {len(row.cells)} cells, the header {len(names)}", place=sheet.place(row.number))
         out.append(SheetRow(row.number, (*cells[:ends], *[""] * (wide - ends))))
     empty = [k for k in range(wide) if not any(row.cells[k] for row in out)]
@@ -157,16 +167,17 @@ def _head_rows(rows: list[SheetRow], options: TableOptions) -> int:
     heads = 1
     if any(_names_counts(cell, options) for cell in rows[0].cells) and all(rows[0].cells):
         return 1
+    alone = [k for k, row in enumerate(rows) if k and row.cells[0] and not any(row.cells[1:])]
     while heads < min(HEAD_ROWS, len(rows) - 1):
         row = rows[heads]
         given = row.cells[1:]
-        names_only = bool(row.cells[0]) and not any(given) and any(rows[heads - 1].cells[1:])
+        names_only = alone == [heads] and any(rows[heads - 1].cells[1:])
         spanned = (
             not rows[heads - 1].cells[0]
             or not all(rows[heads - 1].cells[1:])
             or len(set(rows[heads - 1].cells[1:])) < len(rows[heads - 1].cells[1:])
         )
-        over = len(rows) > heads + 1 and bool(rows[heads + 1].cells[0]) and not any(rows[heads + 1].cells[1:])
+        over = alone == [heads + 1]
         if (
             names_only
             or over

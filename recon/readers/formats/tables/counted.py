@@ -82,7 +82,7 @@ def counted_table(sheet: Sheet, options: TableOptions | None = None) -> CountedT
     lines = _with_totals_of_shown(lines, totals, options, notes)
     if scale > 1:
         notes.append(f"counts are in {scale:,}s, as the table says: each is read as what its last digit leaves open")
-    told = tuple(_understood(sheet, raw, lines, labels, form.thousands))
+    told = (*_understood(sheet, raw, lines, labels, form.thousands), *notes)
     kept = {name: tuple(cells) for name, cells in raw.figures.items()}
     return CountedTable(tuple(raw.names), tuple(lines), kept, tuple(notes), told)
 

@@ -72,15 +72,11 @@ def _count_columns(sheet: Sheet, body: TableBody, options: TableOptions, known: 
         if all(comparable(names[k]) in known.words["count"]["denominators"] for k in beside):
             return events
     if len(found) > 1:
-        exact = [k for k in found if comparable(names[k]) in known.words["count"]["names"]]
-        totals = [k for k in found if known.total(names[k])]
-        if len(exact) - len(totals) == 1 and not sexes:
-            return [k for k in exact if k not in totals]
-        if not sexes and not totals:
+        wide = {_without_unit(names[k]) for k in found}
+        if not sexes and not any(known.total(names[k]) for k in found) and wide & set(names):
             which = ", ".join(f"'{names[k]}'" for k in found[:NAMES_SHOWN])
-            raise ReleaseError(
-                f"{which} may all be counts: name the one that is (--count-column '{names[found[0]]}')", place=place
-            )
+            message = f"{which} may all be counts: name the one that is (--count-column '{names[found[0]]}')"
+            raise ReleaseError(message, place=place)
         return []
     if len(found) == 1 and (sexes > 1 or (known.total(names[found[0]]) and _numeric_columns(body) > 1)):
         return []
@@ -145,12 +141,10 @@ def _long_table(sheet: Sheet, body: TableBody, columns: list[int], options: Tabl
             left = [j for j in left if j != k]
     if not left:
         raise ReleaseError("has a column of counts alone: no attribute says of whom", place=place)
-    keys = [
-        RawLine(tuple(line[k] for k in left), counts[i], sheet.place(body.rows[i].number, at), body.rows[i].number)
-        for i, line in enumerate(cells)
-        if i in kept
-    ]
-    return RawTable([names[k] for k in left], keys, "long", names[at], apart, figures, scale=scale)
+    notes: list[str] = []
+    keys = _repeated(sheet, [[line[k] for k in left] for line in cells], body.rows, notes, free=True)
+    lines = [RawLine(tuple(keys[i]), counts[i], sheet.place(body.rows[i].number, at)) for i in sorted(kept)]
+    return RawTable([names[k] for k in left], lines, "long", names[at], apart, figures, notes=notes, scale=scale)
 
 
 def combined_first_column(sheet: Sheet) -> Sheet:
@@ -217,7 +211,8 @@ def _pivot_table(sheet: Sheet, body: TableBody, options: TableOptions, known: Di
         for k, level in enumerate(levels)
     ]
     _refuse_raw_data(sheet, body, options, known, levels, columns, place)
-    stub_cells = _filled(sheet, rows, stubs)
+    notes: list[str] = []
+    stub_cells = _repeated(sheet, [[row.cells[k] for k in stubs] for row in rows], rows, notes)
     times = [
         k
         for k, level in enumerate(levels)
@@ -245,14 +240,12 @@ def _pivot_table(sheet: Sheet, body: TableBody, options: TableOptions, known: Di
                 if sheet.name
                 else f"line {row.number}, column '{head[-1].cells[k] or levels[-1].labels[c]}'"
             )
-            lines.append(
-                RawLine((*stub_cells[i], *(level.labels[c] for level in levels)), row.cells[k], where, row.number)
-            )
+            lines.append(RawLine((*stub_cells[i], *(level.labels[c] for level in levels)), row.cells[k], where))
     names = [*stub_names, *(level.name for level in levels)]
     if (double := next((n for k, n in enumerate(names) if n in names[:k]), None)) is not None:
         raise ReleaseError(f"two attributes are called '{double}'", place=place)
     names, lines = _stub_roles(sheet, body, names, lines, len(stubs), known, apart)
-    return RawTable(names, lines, "pivot", "", apart, figures)
+    return RawTable(names, lines, "pivot", "", apart, figures, notes=notes)
 
 
 def _value_columns(body: TableBody, options: TableOptions) -> list[int]:
@@ -295,10 +288,7 @@ def _measures(
     """Return the columns that hold counts, the levels that are about people, and figures: percentages are set apart."""
     keep, measured = list(range(len(values))), []
     for m, level in enumerate(levels):
-        kinds = [
-            "figure" if known.figure(label) else "count" if known.counts(label) and not known.total(label) else ""
-            for label in level.labels
-        ]
+        kinds = [_kind_of(label, known) for label in level.labels]
         if all(kinds) and ("count" in kinds or len(levels) > 1):
             measured.append(m)
         for c, kind in enumerate(kinds):
@@ -309,6 +299,13 @@ def _measures(
     left = [level for m, level in enumerate(levels) if m not in measured]
     found = [_HeaderRow(level.name, [_without_unit(level.labels[c]) for c in keep]) for level in left]
     return [values[c] for c in keep], found, {}
+
+
+def _kind_of(label: str, known: Dialects) -> str:
+    """Return of what a label over a column is: "figure", "count", or "" of a value of an attribute."""
+    if known.total(label):
+        return ""
+    return "figure" if known.figure(label) else "count" if known.counts(label) else ""
 
 
 def _without_unit(label: str) -> str:
@@ -391,31 +388,33 @@ def _refuse_raw_data(
         )
 
 
-def _filled(sheet: Sheet, rows: list[SheetRow], stubs: list[int]) -> list[list[str]]:
-    """Return the cells before the counts; an empty one below a label that a later one follows repeats it.
+def _repeated(
+    sheet: Sheet, cells: list[list[str]], rows: Sequence[SheetRow], notes: list[str], free: bool = False
+) -> list[list[str]]:
+    """Return the cells of lines where an empty one below a label, with a label behind it, repeats the one above.
 
-    Where both this and "free" leave no two lines alike, it is asked what is meant.
+    Where both this and "all values" leave no two lines alike, a sheet repeats (a merged cell is empty but for its
+    first), a long table in a text has free cells (`free`), and of other texts it is asked what is meant.
     """
-    cells = [[row.cells[k] for k in stubs] for row in rows]
-    if len(stubs) < 2:
-        return cells
     filled: list[list[str]] = []
     changed = None
     for i, line in enumerate(cells):
         out = list(line)
-        for k in range(len(stubs) - 1):
+        for k in range(len(line) - 1):
             if not line[k] and i and any(line[k + 1 :]) and all(line[j] in ("", filled[-1][j]) for j in range(k)):
                 out[k] = filled[-1][k]
-                changed = changed if changed is not None else i
+                changed = changed if changed is not None or not out[k] else i
         filled.append(out)
     if changed is None:
         return cells
-    as_is, repeated = len(set(map(tuple, cells))) == len(cells), len(set(map(tuple, filled))) == len(cells)
+    as_is, repeated = (len(set(map(tuple, one))) == len(cells) for one in (cells, filled))
+    if as_is and free and not sheet.name:
+        return cells
     if as_is and repeated and not sheet.name:
-        raise ReleaseError(
-            "the first cell is empty: write the value above it again, or 'total'",
-            place=sheet.place(rows[changed].number),
-        )
+        message = "the first cell is empty: write the value above it again, or 'total'"
+        raise ReleaseError(message, place=sheet.place(rows[changed].number))
+    if repeated:
+        notes.append(f"empty cells repeat the label above them ({sheet.place(rows[changed].number)} and others)")
     return filled if repeated else cells
 
 
