@@ -16,11 +16,15 @@ HEAD_ROWS = 4  # of a header at most
 
 @dataclass(frozen=True, slots=True)
 class RawLine:
-    """A line of counts: its attributes' cells ("": free), the text of its count, and where it stands."""
+    """A line of counts: its attributes' cells ("": free), the text of its count, and where it stands.
+
+    `base`: the text of the number of people of whom the count is a percentage; "" of a count.
+    """
 
     cells: tuple[str, ...]
     count: str
     place: str
+    base: str = ""
 
 
 @dataclass

@@ -9,15 +9,25 @@ Source: Hundepool et al., "Statistical Disclosure Control", 2012, ch. 4 and 5 (s
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from recon.io.files.sheets import Sheet
 from recon.io.files.table_options import ALL, SHOWN, TableOptions, table_options
-from recon.readers.formats.tables.bodies import RawTable
-from recon.readers.formats.tables.cells import NOISY, CountCell, count_cell, is_number, number_form, rounded_cell
+from recon.readers.formats.tables.bodies import RawLine, RawTable
+from recon.readers.formats.tables.cells import (
+    NOISY,
+    CountCell,
+    NumberForm,
+    count_cell,
+    is_number,
+    number_form,
+    rounded_cell,
+)
 from recon.readers.formats.tables.dialects import comparable, dialects
 from recon.readers.formats.tables.layout import combined_first_column, raw_table
 from solvers.foundation.errors import ReleaseError
@@ -68,9 +78,10 @@ def counted_table(sheet: Sheet, options: TableOptions | None = None) -> CountedT
     options = table_options() if options is None else options
     raw = raw_table(combined_first_column(sheet), options)
     scale = 1_000 if any(dialects().like("said", "thousands", line) for line in raw.title) else raw.scale
-    form = number_form([(line.count, line.place) for line in raw.lines])
+    form = number_form([(line.base or line.count, line.place) for line in raw.lines])
     options = replace(options, hidden=(*options.hidden, *_ranges_of_format(raw, options)))
-    counts = [count_cell(line.count, line.place, form, options, scale) for line in raw.lines]
+    raw.lines = _with_bases(raw)
+    counts = [_count_of(line, form, options, scale) for line in raw.lines]
     cells, labels = _with_totals(raw, options)
     lines = [TableLine(r.place, c, n) for r, c, n in zip(raw.lines, cells, counts, strict=True)]
     _refuse_doubles(raw, lines)
@@ -85,6 +96,57 @@ def counted_table(sheet: Sheet, options: TableOptions | None = None) -> CountedT
     told = (*_understood(sheet, raw, lines, labels, form.thousands), *notes)
     kept = {name: tuple(cells) for name, cells in raw.figures.items()}
     return CountedTable(tuple(raw.names), tuple(lines), kept, tuple(notes), told)
+
+
+def _count_of(line: RawLine, form: NumberForm, options: TableOptions, scale: int) -> CountCell:
+    """Return what a line says of its count: of a percentage how many of its base it leaves open."""
+    if not line.base:
+        return count_cell(line.count, line.place, form, options, scale)
+    base, text = count_cell(line.base, line.place, form, options, scale), line.count.rstrip("% ").replace(",", ".")
+    if not re.fullmatch(r"\d{1,3}(?:\.\d{1,9})?", text):
+        return replace(base, low=0, mark=line.count or "(empty)")  # none of the base is above it
+    half = Fraction(1, 2 * 10 ** len(text.partition(".")[2]))
+    low, high = Fraction(text) - half, Fraction(text) + half
+    most = None if base.high is None else min(base.high, math.floor(high * base.high / 100))
+    return CountCell(max(0, math.ceil(low * base.low / 100)), most, base.mark, line.place)
+
+
+def _with_bases(raw: RawTable) -> list[RawLine]:
+    """Return the lines of a table of percentages beside a base, not beside counts, and a line per base.
+
+    The base is the same, and the percentages add up to a hundred, over the values of an attribute.
+    """
+    known, lines = dialects(), raw.lines
+    if raw.form == "pivot":
+        bases = {line.cells[: len(raw.names) - 1]: line for line in lines if line.base}
+        made = [RawLine((*cells, FREE), line.base, line.place) for cells, line in bases.items()]
+        return [*(line for line in lines if not (line.base and known.total(line.cells[-1]))), *made]
+    for name in [
+        n for n in raw.figures if known.like("figures", "percent", n) and known.like("figures", "base", raw.count_name)
+    ]:
+        shares = [cell.rstrip("% ").replace(",", ".") for cell in raw.figures[name]]
+        if not all(re.fullmatch(r"\d{1,3}(?:\.\d{1,9})?", share) for share in shares):
+            continue
+        for k in range(len(raw.names)):
+            groups: dict[tuple[str, ...], list[int]] = {}
+            for i, line in enumerate(lines):
+                groups.setdefault((*line.cells[:k], FREE, *line.cells[k + 1 :]), []).append(i)
+            same = (len(g) > 1 and len({lines[i].count for i in g}) == 1 for g in groups.values())
+            if all(same) and all(_hundred([shares[i] for i in g]) for g in groups.values()):
+                each = [replace(line, count=share, base=line.count) for line, share in zip(lines, shares, strict=True)]
+                made = [RawLine(cells, lines[g[0]].count, lines[g[0]].place) for cells, g in groups.items()]
+                raw.notes.append(
+                    f"'{raw.count_name}' is the base of '{name}': the percentages are read as counts of it"
+                )
+                del raw.figures[name]
+                return [*each, *made]
+    return lines
+
+
+def _hundred(shares: Sequence[str]) -> bool:
+    """Return whether percentages add up to a hundred, as far as their digits show, and are not all alike."""
+    off = sum(Fraction(1, 2 * 10 ** len(share.partition(".")[2])) for share in shares)
+    return abs(sum(map(Fraction, shares)) - 100) <= off and len(set(shares)) > 1
 
 
 def _ranges_of_format(raw: RawTable, options: TableOptions) -> list[object]:

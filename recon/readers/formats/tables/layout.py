@@ -78,6 +78,9 @@ def _count_columns(sheet: Sheet, body: TableBody, options: TableOptions, known: 
             message = f"{which} may all be counts: name the one that is (--count-column '{names[found[0]]}')"
             raise ReleaseError(message, place=place)
         return []
+    shares = sum(bool(known.like("figures", "percent", name)) for name in names)
+    if len(found) == 1 and shares > 1 and known.like("figures", "base", names[found[0]]):
+        return []
     if len(found) == 1 and (sexes > 1 or (known.total(names[found[0]]) and _numeric_columns(body) > 1)):
         return []
     return found
@@ -111,7 +114,7 @@ def _long_table(sheet: Sheet, body: TableBody, columns: list[int], options: Tabl
     counts = [line[at] for line in cells]
     kept = _counted_units(body, sheet, names, left, cells, known, apart)
     scale = _scale_of_units(names, left, cells, known)
-    statuses = [k for k in left if known.like("apart", "status", names[k])]
+    statuses = [k for k in left if known.like("apart", "status", names[k]) and _told_apart(cells, left, k)]
     for i, line in enumerate(cells):
         for k in statuses:
             code = comparable(line[k])
@@ -120,7 +123,7 @@ def _long_table(sheet: Sheet, body: TableBody, columns: list[int], options: Tabl
     for k in statuses:
         apart[names[k]] = "it says why a count is not shown"
     left = [k for k in left if k not in statuses]
-    marks = [k for k in left if known.like("apart", "notes", names[k])]
+    marks = [k for k in left if known.like("apart", "notes", names[k]) and _told_apart(cells, left, k)]
     for k in marks:
         apart[names[k]] = "notes on the lines"
     left = [k for k in left if k not in marks]
@@ -130,12 +133,11 @@ def _long_table(sheet: Sheet, body: TableBody, columns: list[int], options: Tabl
     for k in [
         k for k in left if known.figure(names[k]) or comparable(names[k]) in known.words["count"]["denominators"]
     ]:
-        rest = [tuple(line[j] for j in left if j != k) for line in cells]
         numbers = [line[k] for line in cells if line[k]]
         if (
             len(left) > 1
             and all(is_number(n) or comparable(n) in known.marks or n.lower() == "unreliable" for n in numbers)
-            and len(set(rest)) == len(rest)
+            and _told_apart(cells, left, k)
         ):
             figures[names[k]] = [line[k] for i, line in enumerate(cells) if i in kept]
             left = [j for j in left if j != k]
@@ -145,6 +147,11 @@ def _long_table(sheet: Sheet, body: TableBody, columns: list[int], options: Tabl
     keys = _repeated(sheet, [[line[k] for k in left] for line in cells], body.rows, notes, free=True)
     lines = [RawLine(tuple(keys[i]), counts[i], sheet.place(body.rows[i].number, at)) for i in sorted(kept)]
     return RawTable([names[k] for k in left], lines, "long", names[at], apart, figures, notes=notes, scale=scale)
+
+
+def _told_apart(cells: list[list[str]], left: list[int], k: int) -> bool:
+    """Return whether the columns tell all lines apart without column k: an attribute of people does not."""
+    return len({tuple(line[j] for j in left if j != k) for line in cells}) == len(cells)
 
 
 def combined_first_column(sheet: Sheet) -> Sheet:
@@ -190,7 +197,8 @@ def _pivot_table(sheet: Sheet, body: TableBody, options: TableOptions, known: Di
     names_row = head[-1] if len(head) > 1 and not any(head[-1].cells[k] for k in values) else None
     levels = [_level(row, values, stubs) for row in (head if names_row is None else head[:-1])]
     apart: dict[str, str] = {}
-    columns, levels, figures = _measures(head, values, levels, apart, known)
+    columns, levels, base = _measures(values, levels, apart, known)
+    base = _base_in_title(sheet, body, columns, levels, known) if base is None else base
     levels = _named_levels(levels)
     stub_names = _stub_names(names_row or head[-1], stubs, levels)
     title_names = _names_in_title(body.title, known)
@@ -240,12 +248,19 @@ def _pivot_table(sheet: Sheet, body: TableBody, options: TableOptions, known: Di
                 if sheet.name
                 else f"line {row.number}, column '{head[-1].cells[k] or levels[-1].labels[c]}'"
             )
-            lines.append(RawLine((*stub_cells[i], *(level.labels[c] for level in levels)), row.cells[k], where))
+            lines.append(
+                RawLine(
+                    (*stub_cells[i], *(level.labels[c] for level in levels)),
+                    row.cells[k],
+                    where,
+                    "" if base is None else row.cells[base],
+                )
+            )
     names = [*stub_names, *(level.name for level in levels)]
     if (double := next((n for k, n in enumerate(names) if n in names[:k]), None)) is not None:
         raise ReleaseError(f"two attributes are called '{double}'", place=place)
     names, lines = _stub_roles(sheet, body, names, lines, len(stubs), known, apart)
-    return RawTable(names, lines, "pivot", "", apart, figures, notes=notes)
+    return RawTable(names, lines, "pivot", "", apart, notes=notes)
 
 
 def _value_columns(body: TableBody, options: TableOptions) -> list[int]:
@@ -283,36 +298,65 @@ def _level(row: SheetRow, values: list[int], stubs: list[int]) -> _HeaderRow:
 
 
 def _measures(
-    head: list[SheetRow], values: list[int], levels: list[_HeaderRow], apart: dict[str, str], known: Dialects
-) -> tuple[list[int], list[_HeaderRow], dict[str, list[str]]]:
-    """Return the columns that hold counts, the levels that are about people, and figures: percentages are set apart."""
-    keep, measured = list(range(len(values))), []
-    for m, level in enumerate(levels):
-        kinds = [_kind_of(label, known) for label in level.labels]
-        if all(kinds) and ("count" in kinds or len(levels) > 1):
-            measured.append(m)
-        for c, kind in enumerate(kinds):
-            if kind == "figure" and c in keep:
-                keep.remove(c)
-                path = " ".join(dict.fromkeys(lv.labels[c] for lv in levels if lv.labels[c]))
-                apart[path] = "figures beside counts"
+    values: list[int], levels: list[_HeaderRow], apart: dict[str, str], known: Dialects
+) -> tuple[list[int], list[_HeaderRow], int | None]:
+    """Return the columns that are read, the levels that are about people, and the column of which they are percentages.
+
+    None: they are counts; other columns of figures are then set apart.
+    """
+    kinds = [[_kind_of(label, known) for label in level.labels] for level in levels]
+    measured = [m for m, each in enumerate(kinds) if all(each) and ("count" in each or len(levels) > 1)]
+    figures = [c for c in range(len(values)) if any(each[c] == "figure" for each in kinds)]
+    keep = [c for c in range(len(values)) if c not in figures]
+    labels = [level.labels for level in levels]
+    bases = [c for c in keep if len(levels) == 1 and known.like("figures", "base", labels[0][c])]
+    percent = [c for c in figures if any(known.like("figures", "percent", each[c]) for each in labels)]
+    if len(keep) == 1 and bases == keep and len(percent) > 1 and percent == figures:
+        found = [_without_unit(labels[0][c]) for c in percent]
+        return [values[c] for c in percent], [_HeaderRow(levels[0].name, found)], values[keep[0]]
+    for c in figures:
+        apart[" ".join(dict.fromkeys(each[c] for each in labels if each[c]))] = "figures beside counts"
     left = [level for m, level in enumerate(levels) if m not in measured]
-    found = [_HeaderRow(level.name, [_without_unit(level.labels[c]) for c in keep]) for level in left]
-    return [values[c] for c in keep], found, {}
+    found_rows = [_HeaderRow(level.name, [_without_unit(level.labels[c]) for c in keep]) for level in left]
+    return [values[c] for c in keep], found_rows, None
 
 
 def _kind_of(label: str, known: Dialects) -> str:
     """Return of what a label over a column is: "figure", "count", or "" of a value of an attribute."""
     if known.total(label):
         return ""
-    return "figure" if known.figure(label) else "count" if known.counts(label) else ""
+    return "figure" if known.figure(label) else "count" if known.counts(_without_unit(label)) else ""
+
+
+def _base_in_title(
+    sheet: Sheet, body: TableBody, columns: list[int], levels: list[_HeaderRow], known: Dialects
+) -> int | None:
+    """Return the column of the base where the title says that the others are percentages, None where they are counts.
+
+    The column and its label are taken out of `columns` and `levels`. Raises `ReleaseError` where there is no base.
+    """
+    said = [
+        line for line in body.title if known.found("said", "percent", line) and not known.found("said", "number", line)
+    ]
+    if not said or not levels:
+        return None
+    at = [
+        c
+        for c, label in enumerate(levels[-1].labels)
+        if known.like("figures", "base", label) and not known.total(label)
+    ]
+    if len(at) != 1:
+        message = f"the table says '{said[0][:60]}': percentages are no counts without a column of their base (n)"
+        raise ReleaseError(message, place=sheet.place(body.head[-1].number))
+    for level in levels:
+        del level.labels[at[0]]
+    return columns.pop(at[0])
 
 
 def _without_unit(label: str) -> str:
-    """Return a label without what says that it is of counts: "Males (number)" is "Males"."""
-    return re.sub(
-        r"\s*\((?:number|count|n|no\.?|persons|anzahl|nombre|aantal|antal)\)$", "", label, flags=re.IGNORECASE
-    )
+    """Return a label without what says of what its figures are: "Males (number)" and "Males %" are "Males"."""
+    units = r"\s*\((?:number|count|n|no\.?|persons|anzahl|nombre|aantal|antal|%)\)|\s*%"
+    return re.sub(rf"(?:{units})$|^%\s+(?:of\s+)?", "", label, flags=re.IGNORECASE)
 
 
 def _named_levels(levels: list[_HeaderRow]) -> list[_HeaderRow]:
