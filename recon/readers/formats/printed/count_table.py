@@ -12,20 +12,24 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 
 from encoders.domain.bands import banded, bands_of, finest
 from encoders.domain.domain import Condition
-from encoders.domain.values import AnyAttribute, Categorical, Test, Value, equals, exact
-from encoders.models.models import Provenance, PublishedFigure, Table, UnusedPublication
+from encoders.domain.values import AnyAttribute, Categorical, Test, Value, equals, exact, plain_number
+from encoders.models.models import AnyModel, Provenance, PublishedFigure, Statistic, Table, UnusedPublication
 from encoders.parts.base import MAX_ROWS
+from encoders.parts.statistics import numeric
 from recon.io.files.sheets import Sheet, text_sheet
 from recon.io.files.table_options import table_options
+from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.drafts.facts import Feature
-from recon.readers.formats.tables.cells import CountCell, count_like
-from recon.readers.formats.tables.counted import TableLine, counted_table
+from recon.readers.formats.tables.cells import CountCell, count_like, is_number, number_form
+from recon.readers.formats.tables.counted import CountedTable, TableLine, counted_table
+from recon.readers.formats.tables.dialects import dialects
 from recon.readers.formats.tables.hierarchies import hierarchies_of
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.release import RowCount
@@ -37,6 +41,7 @@ DECIMAL = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?")
 MAX_LINES = 1_000_000
 ONLY_THESE = "where no domain is declared, the attributes have the values that occur in the table and no others"
 FinestTests = tuple[list[Test], bool]  # of an attribute: those that hold no other, and whether they are everybody
+SHARE = "the counts imply it"
 ALL_CELLS = "the table has a line for every combination of its values, so all rows are in it"
 
 
@@ -59,7 +64,10 @@ def draft_of_sheet(sheet: Sheet) -> Draft:
     """
     table = counted_table(sheet)
     names, lines = list(table.names), table.lines
-    beside = {name: _is_share(cells, [line.count for line in lines]) for name, cells in table.figures.items()}
+    beside = {
+        name: SHARE if _is_share(cells, [line.count for line in lines]) else "figures beside counts"
+        for name, cells in table.figures.items()
+    }
     columns, hints, notes = {}, {}, []
     texts = {name: [line.cells[k] for line in lines] for k, name in enumerate(names)}
     trees, parents_of = hierarchies_of(table_options().hierarchies, names, texts, ANYTHING)
@@ -81,25 +89,30 @@ def draft_of_sheet(sheet: Sheet) -> Draft:
     parts = {name: finest(hint, [t for t in columns[name] if t is not None]) for name, hint in hints.items()}
     hints, further = _with_further_values(figures, hints, {n: some for n, some in parts.items() if n not in trees})
     rows, complete = _rows_of(figures, parts)
+    means, told = _means_of(table, [figure.condition for figure in figures])
+    beside |= told
     unused = [name for name in names if name not in hints]
     for one in parents_of:
         hints.setdefault(one.parent, Categorical(one.parent, tuple(dict.fromkeys(one.parents.values()))))
     assumptions = (ONLY_THESE, *notes, *((ALL_CELLS,) if complete else ()))
     notes = [*further, *table.notes]
-    notes += [f"'{name}' holds figures of the lines, no value of an attribute: it is set apart" for name in beside]
+    notes += [
+        f"'{name}' holds figures of the lines, no value of an attribute: it is set apart"
+        for name in beside
+        if name not in told
+    ]
+    notes += [f"'{name}': {why}" for name, why in told.items()]
     notes += [f"'{name}' is free in every line, so that the table says nothing about it" for name in unused]
     if any(f.suppressed for f in figures):
         hidden = sum(f.suppressed is not None for f in figures)
         notes.append("1 count is hidden" if hidden == 1 else f"{hidden:,} counts are hidden")
-    return Draft(
+    return TableDraft(
         Provenance(
             FORMAT,
             ("exact",),
             assumptions,
             unused=tuple(
-                UnusedPublication(f"the column '{name}'", "figures beside counts")
-                for name, implied in beside.items()
-                if not implied
+                UnusedPublication(f"the column '{name}'", why) for name, why in beside.items() if why != SHARE
             ),
             understood=table.understood,
         ),
@@ -110,7 +123,63 @@ def draft_of_sheet(sheet: Sheet) -> Draft:
         groups=True,
         impossible=tuple(condition for one in parents_of for condition in one.impossible()),
         reader_notes=tuple(notes),
+        means=means,
     )
+
+
+@dataclass(frozen=True)
+class TableDraft(Draft):
+    """A table of counts, and means beside them of columns that a declared domain may have, by the table's column."""
+
+    means: tuple[tuple[str, PublishedFigure], ...] = ()
+
+    def bound(self, binder: Binder) -> tuple[AnyModel, ...]:
+        """Return the table over a domain, with the means of the attributes that it has and whose values add up."""
+        used, figures = set[str](), []
+        for column, figure in self.means:
+            try:
+                numeric(binder.domain, figure.statistic.of if figure.statistic is not None else "")
+            except ReleaseError:
+                continue
+            used.add(f"the column '{column}'")
+            figures.append(replace(figure, condition=binder.translate(figure.condition)))
+        (table,) = super().bound(binder)
+        if not figures or not isinstance(table, Table):
+            return (table,)
+        origin = replace(self.origin, unused=tuple(one for one in self.origin.unused if one.what not in used))
+        return (replace(table, statements=(*table.statements, *figures), origin=origin),)
+
+
+def _means_of(
+    table: CountedTable, conditions: Sequence[Condition]
+) -> tuple[tuple[tuple[str, PublishedFigure], ...], dict[str, str]]:
+    """Return the means beside counts with their columns, and of each such column why it may be unused.
+
+    A mean is off by half of its last digit that is not 0 in every line. Of cells that may be thousands or thousandths
+    none is used.
+    """
+    out, told = list[tuple[str, PublishedFigure]](), dict[str, str]()
+    for column, cells in table.figures.items():
+        found = dialects().like("figures", "mean", column)
+        of = next((name for name in (found.groups() if found else ()) if name), "")
+        shown = [(cell, line.place) for cell, line in zip(cells, table.lines, strict=True) if is_number(cell)]
+        decimals = {len(m[1]) for cell, _ in shown if (m := re.search(r"[.,](\d+)$", cell))}
+        if not of or not shown:
+            continue
+        if decimals == {3}:
+            told[column] = "three digits behind a sign are thousands or thousandths, so that its means are not used"
+            continue
+        form = number_form(shown)
+        values = {place: form.exact(cell) for cell, place in shown}
+        unit = Fraction(1, 10 ** max(decimals, default=0))
+        while unit >= 1 and any(values.values()) and all(v % (10 * unit) == 0 for v in values.values()):
+            unit *= 10
+        told[column] = f"its means are used where a declared domain (--domain) has a numeric attribute '{of}'"
+        for line, condition in zip(table.lines, conditions, strict=True):
+            if line.place in values and not (line.count.exact and not line.count.low):
+                mean = Statistic("mean", of, plain_number(values[line.place]), plain_number(unit / 2))
+                out.append((column, PublishedFigure(condition, statistic=mean, name=f"{line.place}, {column}")))
+    return tuple(out), told
 
 
 def _is_share(cells: Sequence[str], counts: Sequence[CountCell]) -> bool:
