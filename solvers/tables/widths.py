@@ -22,8 +22,8 @@ from solvers.tables.solving import MAX_COMPONENT, AreaWithin, SolvedArea
 
 NODES = 500  # of a search for data sets
 WORK = 0.5  # of CP-SAT, in its own unit
-MAX_SEARCHED = MAX_PAIRED = 250  # counts of a search for bounds, for pairs
-BEGINNINGS, TURNS = 12, 8  # of pairs that are found in turns
+MAX_SEARCHED, MAX_PAIRED = 3_000, 250  # counts of a search for bounds, for pairs
+BEGINNINGS, TURNS = 4, 8  # of pairs that are found in turns
 LISTED, BEGUN, PAIRED = 24, 2_000, 200  # counts, solutions begun, solutions of which all pairs are looked at
 NONE = np.zeros(0, np.int64)
 Between = tuple[int, int]
@@ -106,9 +106,14 @@ def _closed_width(d: Distances, found: Width, total: NDArray[np.float64] | None,
         if found.low == found.high and len(found.x):
             break
         found = found.with_pair(d, *pair)
-    if found.low < found.high and d.matrix.shape[1] <= MAX_SEARCHED:
-        high, pair = _searched(d, found, around)
-        found = replace(found.with_pair(d, *pair), high=d.rounded(min(high, found.high)))
+    step = 2 if d.even else 1
+    while found.low < found.high and len(found.x) and d.matrix.shape[1] <= MAX_SEARCHED:
+        pair, low = _searched(d, found.low + step, found.high, around), found.low
+        if pair is None:
+            break
+        found = found.with_pair(d, *pair) if len(pair[0]) else replace(found, high=low)
+        if low == found.low < found.high:  # a pair that does not fit: nothing is learned from it
+            break
     return found
 
 
@@ -134,8 +139,11 @@ def _all_solutions(d: Distances) -> NDArray[np.int64] | None:
     return np.concatenate([x, -(d.matrix[k:, :n] @ x.T).T], axis=1)
 
 
-def _searched(d: Distances, known: Width, around: Ints | None) -> tuple[int, tuple[Ints, Ints]]:
-    """Return CP-SAT's upper bound on the distance, within so much work (the solver is believed), and its solutions."""
+def _searched(d: Distances, low: int, high: int, around: Ints | None) -> tuple[Ints, Ints] | None:
+    """Return two solutions whose distance lies between two numbers, by CP-SAT; empty ones where it proves none does.
+
+    None where it decides nothing within so much work. The solver is believed that there is none.
+    """
     from ortools.sat.python import cp_model
 
     model = cp_model.CpModel()
@@ -158,18 +166,19 @@ def _searched(d: Distances, known: Width, around: Ints | None) -> tuple[int, tup
         if u > 1:
             model.add_min_equality(both, [x, y])
         apart.append(x + y - 2 * both)
-    model.add(sum(apart) <= known.high)
-    model.add(sum(apart) >= known.low)
-    model.maximize(sum(apart))
+    model.add(sum(apart) <= high)
+    model.add(sum(apart) >= low)
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     solver.parameters.max_deterministic_time = WORK
+    solver.parameters.linearization_level = 2
     status = solver.solve(model)
-    high = known.high if status == cp_model.UNKNOWN else int(np.floor(solver.best_objective_bound + 1e-6))
+    if status == cp_model.INFEASIBLE:
+        return NONE, NONE
     if status not in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
-        return high, (NONE, NONE)
+        return None
     x, y = (np.array([v if isinstance(v, int) else solver.value(v) for v in copy], np.int64) for copy in copies)
-    return high, (x, y)
+    return x, y
 
 
 def _solution(cost: Any, rows: list[Any], top: Any, kinds: Any, least: Any = 0) -> NDArray[np.int64]:

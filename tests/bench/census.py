@@ -6,20 +6,26 @@ Jobs begin with tract, 28 tracts, alone, tables of tracts, formulation. Baseline
 resolved), of `formulation` our reconstruction beside the model of Abowd et al. (a binary for each person and value,
 solved by HiGHS). Real tracts: tests/census (public domain). Made-up ones: tests/synthetic_census.py with the seed that
 a line says; they are no estimate of real ones. The jobs of the issue that are larger are samples of it: 4 tracts of 100
-blocks alone, 1 with the tables of tracts (`--lines "tables of tracts, 4"` is asked for by name). "The nation" in a line
+blocks (those of 100 tracts are asked for by name; they go on where they were stopped, by several processes at once). "The nation" in a line
 is computed from it: 6,207,027 blocks in 73,000 tracts that cost what these do. What a line says: harness.py.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import random
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from harness import ROOT, Job, Line, command, main, measured
+from records import Spent
 
 sys.path.append(str(ROOT / "tests"))
 SEED = 7
@@ -91,53 +97,124 @@ def real() -> list[Line]:
     ]  # fmt: skip
 
 
-def synthetic(tracts: int, coupled: bool) -> list[Line]:
-    """Return the lines of made-up tracts: widths, numbers of data sets, and beside them the relaxation."""
+def synthetic(tracts: int, way: str) -> list[Line]:
+    """Return the lines of made-up tracts: widths, by own tables or with those of tracts; or the relaxation.
+
+    What a tract took and gave is kept below build, for these sources: a job that was stopped goes on.
+    """
     import numpy as np
     from synthetic_census import made, written
+
+    from recon.queries.tables.variability import COLUMNS, RELAXED, Variability
+
+    values, people = made(tracts, 100, 45, SEED)
+    kept, tract = KeptTracts(way, tracts), values.area.str.partition(":")[0]
+    with tempfile.TemporaryDirectory() as folder:
+        path = written(folder, values)
+        beside = measured(lambda: opened(path), repeats=1)
+        for k in kept.missing:
+            kept.add(k, one_tract(written(folder, values[tract == f"tract-{k + 1}"], name="one"), way))
+    widths = [tuple(line) for one in kept.tracts for line in one["lines"]]
+    columns = (*COLUMNS, *RELAXED) if way == "relaxed" else COLUMNS
+    told = Variability(widths, (), (), columns, coupled=way == "tables of tracts").summary()
+    work, numbers, n, name = kept.spent("widths"), kept.spent("numbers"), told["areas"], f"{way}, {tracts} x 100"
+    seconds = [one["widths"][0] for one in kept.tracts]
+    kinds = {"alone": ["alone"], "tables of tracts": ["alone", "coupled"], "relaxed": ["alone", "relaxed"]}[way]
+    part = told[kinds[-1]]
+    said = {
+        "people": len(people), "seed": SEED, "ms a block": round(1000 * work.cpu / n, 1),
+        **{f"s a tract, {kind}": round(float(of(seconds)), 2)
+           for kind, of in (("average", np.mean), ("median", np.median), ("most", np.max))},
+        "percentiles of areas": part["percentiles_of_areas"], "may differ": part["people_may_differ"],
+        "nation, computed, hours": round(max(work.cpu / n * BLOCKS, work.cpu / tracts * TRACTS) / 3600),
+        "0 by people, %": {kind: shares_of(told[kind]) for kind in kinds},
+    }  # fmt: skip
+    more = {"exact %": round(100 * part["exact"] / n, 2)}
+    if way != "relaxed":
+        more["by multipliers or all data sets %"] = multiplied(widths)
+    lines = [Line(name, work, "read", beside, more=more, said=said)]
+    if way == "alone":
+        exact = sum(one["exact"] for one in kept.tracts)
+        lines.append(Line(f"{name}: number of data sets", numbers, "read", beside,
+                          more={"exact %": round(100 * exact / n, 2)},
+                          said={"ms a block": round(1000 * numbers.cpu / n, 1)}))  # fmt: skip
+    if way == "tables of tracts":
+        lines.append(Line(f"{name}: one data set", numbers, "read", beside,
+                          more={"tracts": sum(one["exact"] for one in kept.tracts)},
+                          said={"s a tract, average": round(numbers.cpu / tracts, 3),
+                                "s a tract, most": round(max(one["numbers"][0] for one in kept.tracts), 3),
+                                "nation, computed, hours": round(numbers.cpu / tracts * TRACTS / 3600, 1)}))  # fmt: skip
+    return lines
+
+
+class KeptTracts:
+    """What is known of tracts, a file each in a folder below build that is another one where the sources changed.
+
+    Several processes may work for it at once: tracts that are not there yet are taken in any order.
+    """
+
+    def __init__(self, name: str, tracts: int) -> None:
+        sources = sorted((ROOT / "solvers" / "tables").glob("*.py"))
+        digest = hashlib.sha256(b"".join(map(Path.read_bytes, sources))).hexdigest()[:12]
+        folder = ROOT / "build" / "bench" / f"census-{name}-{digest}"
+        folder.mkdir(parents=True, exist_ok=True)
+        self.files = [folder / f"{k + 1}.json" for k in range(tracts)]
+
+    @property
+    def missing(self) -> Iterator[int]:
+        """Yield the tracts that are not there, looked for one by one."""
+        for k in random.sample(range(len(self.files)), len(self.files)):
+            if not self.files[k].exists():
+                yield k
+
+    def add(self, k: int, found: dict[str, Any]) -> None:
+        """Keep what was found of a tract."""
+        with tempfile.NamedTemporaryFile("w", dir=self.files[k].parent, delete=False, encoding="utf-8") as file:
+            file.write(json.dumps(found))
+        os.replace(file.name, self.files[k])
+
+    @cached_property
+    def tracts(self) -> list[dict[str, Any]]:
+        """Return what was found of all tracts."""
+        return [json.loads(file.read_text(encoding="utf-8")) for file in self.files]
+
+    def spent(self, name: str) -> Spent:
+        """Return what one thing took in all tracts together."""
+        cpu, wall, before, peak = zip(*(tract[name] for tract in self.tracts), strict=True)
+        return Spent(sum(cpu), sum(wall), 1, max(before), max(peak))
+
+
+def one_tract(path: Path, way: str) -> dict[str, Any]:
+    """Return what a made-up tract took ([seconds, of the clock, MB before, at the peak]) and what was found.
+
+    `numbers`: its blocks' numbers of data sets (`exact`: how many of them are), or one data set (`exact`: it fits).
+    """
+    import numpy as np
 
     from recon.queries.tables.answering import Designs
     from recon.queries.tables.variability import variability
     from solvers.tables.solving import solve_area
     from solvers.tables.widths import Widths
 
-    values, people = made(tracts, 100, 45, SEED)
-    with tempfile.TemporaryDirectory() as folder:
-        path = written(folder, values)
-        beside = measured(lambda: opened(path), repeats=1)
-        work = measured(lambda t: variability(t, coupled=coupled), lambda: opened(path), repeats=1)
-        tables = opened(path)
-    told = work.found.summary()
-    part, n = told["coupled" if coupled else "alone"], told["areas"]
-    said = {"people": len(people), "seed": SEED, "ms a block": round(1000 * work.cpu / n, 1),
-            "percentiles of areas": part["percentiles_of_areas"], "may differ": part["people_may_differ"]}  # fmt: skip
-    more = {"exact %": round(100 * part["exact"] / n, 2), "by multipliers or all data sets %": multiplied(work.found)}
-    name = f"{'tables of tracts' if coupled else 'alone'}, {tracts} x 100"
-    lines = [Line(name, work, "read", beside, more=more, said=said)]
-    ones = [solve_area(Designs(tables.system), tables.top(k)) for k in range(tracts)]
-    widths = [Widths(one, one.live.atom_b[one.live.atom]) for one in ones]
-    if coupled:
-        lines[0].said["s a tract"] = round(work.cpu / tracts, 2)
-        lines[0].said["nation, computed, hours"] = round(work.cpu / tracts * TRACTS / 3600)
-        found = measured(lambda: [w._some for w in widths], repeats=1)
-        fit = [
-            bool(np.array_equal(sums(one, x), one.live.rows.value)) for one, x in zip(ones, found.found, strict=True)
-        ]
-        lines.append(Line(f"{name}: one data set", found, "read", beside, more={"tracts": sum(fit)},
-                          said={"s a tract": round(found.cpu / tracts, 3),
-                                "nation, computed, hours": round(found.cpu / tracts * TRACTS / 3600, 1)}))  # fmt: skip
-        relaxed = measured(lambda: variability(tables, relaxed=True, coupled=False), repeats=1)
-        ways = {"alone": told["alone"], "relaxed": relaxed.found.summary()["relaxed"], "coupled": part}
-        shares = {way: shares_of(one) for way, one in ways.items()}
-        lines.append(Line(f"{name}: relaxed", relaxed, "coupled", work, said={"0 by people, %": shares}))
-    else:
-        lines[0].said["nation, computed, hours"] = round(work.cpu / n * BLOCKS / 3600)
-        found = measured(lambda: [w.data_sets for w in widths], repeats=1)
-        bounds = sum(low != high for one in found.found for low, high in one.values())
-        lines.append(Line(f"{name}: number of data sets", found, "read", beside,
-                          more={"exact %": round(100 * (n - bounds) / n, 2)},
-                          said={"ms a block": round(1000 * found.cpu / n, 1)}))  # fmt: skip
-    return lines
+    part = opened(path)
+    asked = {"coupled": way == "tables of tracts", "relaxed": way == "relaxed"}
+    work = measured(lambda: variability(part, **asked), repeats=1)
+    out: dict[str, Any] = {"lines": list(work.found.lines), "widths": plainly(work), "numbers": [0, 0, 0, 0]}
+    one = solve_area(Designs(part.system), part.top(0))
+    widths = Widths(one, one.live.atom_b[one.live.atom])
+    if way == "alone":
+        found = measured(lambda: widths.data_sets, repeats=1)
+        bounds = sum(low != high for low, high in found.found.values())
+        out |= {"numbers": plainly(found), "exact": len(work.found.lines) - bounds}
+    if way == "tables of tracts":
+        found = measured(lambda: widths._some, repeats=1)
+        out |= {"numbers": plainly(found), "exact": bool(np.array_equal(sums(one, found.found), one.live.rows.value))}
+    return out
+
+
+def plainly(work: Spent) -> list[float]:
+    """Return what work took, as JSON has it."""
+    return [work.cpu, work.wall, work.before, work.peak]
 
 
 def sums(one: Any, x: Any) -> Any:
@@ -149,10 +226,9 @@ def sums(one: Any, x: Any) -> Any:
     return np.bincount(owner, x[rows.columns], len(rows)).astype(np.int64)
 
 
-def multiplied(found: Any) -> float:
+def multiplied(lines: list[tuple[Any, ...]]) -> float:
     """Return the percentage of areas whose width is exact, its upper bound proved in whole numbers by ourselves."""
-    i = found.columns.index("by_multipliers")
-    return round(100 * sum(line[i] and line[5] == line[6] for line in found.lines) / len(found.lines), 2)
+    return round(100 * sum(line[7] and line[5] == line[6] for line in lines) / len(lines), 2)
 
 
 def shares_of(part: dict[str, Any]) -> dict[str, float]:
@@ -227,12 +303,12 @@ def by_person(tables: Any) -> tuple[int, int, float]:
 JOBS = {
     **{f"tract {name}": Job(tract, (name,)) for name in "abc"},
     "28 tracts": Job(real),
-    "alone, 4 x 100": Job(synthetic, (4, False), quick=False),
-    "alone, 1 x 100": Job(synthetic, (1, False)),
-    "tables of tracts, 1 x 100": Job(synthetic, (1, True), quick=False),
-    "tables of tracts, 4 x 100": Job(synthetic, (4, True), quick=False),
-    "alone, 100 x 100": Job(synthetic, (100, False), quick=False),
-    "tables of tracts, 100 x 100": Job(synthetic, (100, True), quick=False),
+    "alone, 1 x 100": Job(synthetic, (1, "alone")),
+    **{
+        f"{way}, {tracts} x 100": Job(synthetic, (tracts, way), quick=False)
+        for way in ("alone", "tables of tracts", "relaxed")
+        for tracts in (4, 100)
+    },
     **{
         f"formulation {name}": Job(formulation, (name,), quick=name != "200 people")
         for name in ("b", "c", "200 people")
