@@ -5,8 +5,8 @@
 Jobs begin with tract, 28 tracts, alone, tables of tracts, formulation. Baseline: the release file read (its cells
 resolved), of `formulation` our reconstruction beside the model of Abowd et al. (a binary for each person and value,
 solved by HiGHS). Real tracts: tests/census (public domain). Made-up ones: tests/synthetic_census.py with the seed that
-a line says; they are no estimate of real ones. The jobs of the issue that are larger are samples of it: 4 tracts of 100
-blocks (those of 100 tracts are asked for by name; they go on where they were stopped, by several processes at once). "The nation" in a line
+a line says; they are no estimate of real ones. Jobs of 100 tracts
+are asked for by name; they go on where they were stopped, and several processes may share one. "The nation" in a line
 is computed from it: 6,207,027 blocks in 73,000 tracts that cost what these do. What a line says: harness.py.
 """
 
@@ -143,7 +143,8 @@ def synthetic(tracts: int, way: str) -> list[Line]:
                           more={"tracts": sum(one["exact"] for one in kept.tracts)},
                           said={"s a tract, average": round(numbers.cpu / tracts, 3),
                                 "s a tract, most": round(max(one["numbers"][0] for one in kept.tracts), 3),
-                                "nation, computed, hours": round(numbers.cpu / tracts * TRACTS / 3600, 1)}))  # fmt: skip
+                                "nation, computed, hours": round(numbers.cpu / tracts * TRACTS / 3600, 1)},
+                          ))  # fmt: skip
     return lines
 
 
