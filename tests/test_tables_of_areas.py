@@ -5,6 +5,10 @@ import gzip
 import itertools
 import json
 import random
+import signal
+import subprocess
+import sys
+import time
 from collections import Counter
 from math import factorial
 
@@ -14,6 +18,7 @@ import pandas as pd
 import pytest
 from area_cases import DOMAIN, TUPLES, A, B, drawn, every_world, table
 from scipy.sparse import csr_matrix as sparse
+from synthetic_census import made, written
 from typer.testing import CliRunner
 
 from encoders.domain.values import Test
@@ -110,6 +115,65 @@ def test_widths_are_stored_and_a_stopped_run_goes_on(tmp_path):
         variability(tables, without=["Q"])
     less = variability(tables, without=["T"])
     assert all(a[6] <= b[6] for a, b in zip(whole.lines, less.lines, strict=True))
+
+
+def test_components_parity_and_searches_against_all_pairs():
+    """Two systems beside each other: bounds by components, which distances are even, what a search finds and denies."""
+    rng, evens = random.Random(4), 0
+    for _ in range(25):
+        blocks, left, room = [], [], []
+        for _ in range(2):
+            n = rng.randint(2, 3)
+            rows = np.array([[int(rng.random() < 0.7) for _ in range(n)] for _ in range(rng.randint(1, 2))])
+            most = np.array([rng.randint(1, 2) for _ in range(n)])
+            blocks.append(rows)
+            left.append(rows @ np.array([rng.randint(0, u) for u in most]))
+            room.append(most)
+        matrix = np.zeros((len(blocks[0]) + len(blocks[1]), len(room[0]) + len(room[1])), np.int64)
+        matrix[: len(blocks[0]), : len(room[0])] = blocks[0]
+        matrix[len(blocks[0]) :, len(room[0]) :] = blocks[1]
+        left, room = np.concatenate(left), np.concatenate(room)
+        inside = np.array([rng.random() < 0.8 for _ in room])
+        fits = np.array([v for v in itertools.product(*(range(u + 1) for u in room)) if (matrix @ v == left).all()])
+        apart = np.abs(fits[:, None, inside] - fits[None, :, inside]).sum(axis=2)
+        far, none = int(apart.max()), np.zeros(0, np.int64)
+        system = Distances(sparse(matrix), left, room, inside, np.arange(len(room)), none)
+        assert len(system.components) >= 2
+        assert not system.even or not (apart % 2).any()
+        evens += system.even
+        loose = widths.Width(0, int(room.sum()), multipliers=np.zeros(len(left), np.int64))
+        closed = widths._width_by_components(system, loose, None, None, False)
+        assert (closed.low, closed.high) == (far, far)
+        assert not far or np.abs(closed.x - closed.y)[inside].sum() == far
+        assert len(widths._searched(system, far + 1, int(room.sum()), None)[0]) == 0
+        x, y = widths._searched(system, far, far, None)
+        assert np.abs(x - y)[inside].sum() == far
+    assert 0 < evens < 25
+
+
+@pytest.mark.slow
+def test_a_run_killed_at_any_moment_ends_with_the_same_file(tmp_path):
+    """SIGKILL as soon as the store holds so many bytes, three times; then it goes on: store and table byte for byte."""
+    values, _ = made(12, 3, 8, 5)
+    path = str(written(tmp_path, values))
+
+    def started(name):
+        words = ["variability", path, "--quiet", "--store", str(tmp_path / f"{name}.jsonl")]
+        return subprocess.Popen([sys.executable, "-m", "recon", *words, "--out", str(tmp_path / f"{name}.csv")])
+
+    assert started("whole").wait() == 0
+    whole, store = (tmp_path / "whole.jsonl").read_bytes(), tmp_path / "killed.jsonl"
+    killed = 0
+    for share in (0.1, 0.4, 0.8):
+        run_again = started("killed")
+        while run_again.poll() is None and not (store.exists() and store.stat().st_size > share * len(whole)):
+            time.sleep(0.002)
+        run_again.kill()
+        killed += run_again.wait() == -signal.SIGKILL and store.read_bytes() != whole
+    assert started("killed").wait() == 0
+    assert store.read_bytes() == whole
+    assert (tmp_path / "killed.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+    assert killed
 
 
 @pytest.mark.parametrize("paired", [0, widths.MAX_PAIRED])
