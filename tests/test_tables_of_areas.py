@@ -604,6 +604,19 @@ def test_files_beside_definitions_and_a_file_cut_off(tmp_path):
         Tables(tmp_path / "values.csv.gz", tmp_path / "cells.csv")
 
 
+def test_cells_that_overlap_where_declared_disjoint_are_refused(tmp_path):
+    data = copy.deepcopy(SMALL)
+    data["models"][0]["disjoint"] = ["A"]
+    said = str(run(tmp_path, data).exception)
+    assert "'x' and 'y'" not in said
+    data["models"][0]["disjoint"] = ["B"]
+    said = str(run(tmp_path, data).exception)
+    assert "the cells 'ends' and 'one' of table 'B', declared disjoint, count some people twice" in said
+    assert str(tmp_path) in said
+    data["models"][0]["disjoint"] = ["Q"]
+    assert "models[0].disjoint: 'Q' is the table of no cell" in str(run(tmp_path, data).exception)
+
+
 def test_other_commands_and_options_say_who_answers(tmp_path):
     result = run(tmp_path, SMALL, command="worlds")
     assert "recon count" in str(result.exception)

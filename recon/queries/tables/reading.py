@@ -54,6 +54,7 @@ def _join_tables(parts: Sequence[tuple[str, str, ReleasePart]]) -> Tables:
     counts = GroupedCounts(any(getattr(m, "areas", ()) for _, _, part in parts for m in part.models))
     parents: dict[str, str | None] = {}
     complete: set[str] = set()
+    disjoint: set[str] = set()
     domain: Domain | None = None
     schema: dict[str, list[str]] = {}
     hashes, names = [], set()
@@ -83,9 +84,11 @@ def _join_tables(parts: Sequence[tuple[str, str, ReleasePart]]) -> Tables:
                     raise ReleaseError(f"the cell '{cell.name}' is defined twice, differently", place=place, file=path)
             tables = {c.table for c in found}
             chosen = set(tables if model.complete is True else model.complete or ())
-            if unknown := sorted(chosen - tables):
-                raise ReleaseError(f"'{unknown[0]}' is the table of no cell", place=f"{place}.complete", file=path)
+            for key, told in (("complete", chosen), ("disjoint", set(model.disjoint))):
+                if unknown := sorted(told - tables):
+                    raise ReleaseError(f"'{unknown[0]}' is the table of no cell", place=f"{place}.{key}", file=path)
             complete |= chosen
+            disjoint |= set(model.disjoint)
             _areas(model, parents, place, path)
             given = _path_beside(path, model.values, hashes) if isinstance(model.values, FilePart) else model.values
             number = {name: k for k, name in enumerate(cells)}
@@ -98,7 +101,7 @@ def _join_tables(parts: Sequence[tuple[str, str, ReleasePart]]) -> Tables:
     try:
         return Tables(counts, list(cells.values()), parents or None, sorted(complete), domain,
                       names.pop(),
-                      [p for p, _, _ in parts], hashes, schema)  # fmt: skip
+                      [p for p, _, _ in parts], hashes, schema, sorted(disjoint))  # fmt: skip
     except ReleaseError as error:
         raise error.at(file=parts[0][0]) from None
 

@@ -171,6 +171,7 @@ class Tables:
     (`recon.queries.tables.tables`), or `Cell`s; `areas`: a frame with area and parent, a dictionary, or None:
     "a:b" lies in "a". `complete`: the tables whose cells are 0 where an area that publishes tables of their level does
     not list them (True: all). `schema`: names that stand for lists of attributes (`recon variability --schema`).
+    `disjoint`: tables in which no two cells of one level may count the same people; checked where cells are resolved.
     Raises `ReleaseError` naming file, line and value, `ContradictionError` where a count is given twice and differs.
 
     >>> import pandas as pd
@@ -191,6 +192,7 @@ class Tables:
     files: tuple[str, ...] = ()
     hashes: tuple[str, ...] = ()
     schema: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    disjoint: tuple[str, ...] = ()
     derived: dict[str, Any] = field(default_factory=dict, repr=False)
     silent: Ints = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)  # cells whose counts are not used
     noisy: bool = field(default=False, repr=False)  # but bounds on them
@@ -198,7 +200,7 @@ class Tables:
     def __init__(
         self, values: Any, cells: Any, areas: Any = None, complete: Sequence[str] | bool = False,
         domain: Domain | None = None, area: str = "area", files: Sequence[str] = (), hashes: Sequence[str] = (),
-        schema: Mapping[str, Sequence[str]] | None = None,
+        schema: Mapping[str, Sequence[str]] | None = None, disjoint: Sequence[str] = (),
     ) -> None:  # fmt: skip
         """Read and check everything; see the class."""
         if isinstance(cells, (str, os.PathLike)):
@@ -215,8 +217,9 @@ class Tables:
             coded(values, place, counts)
         tables = {cell.table for cell in cells}
         chosen = frozenset(tables if complete is True else complete or ())
-        if unknown := sorted(chosen - tables):
-            raise ReleaseError(f"'{unknown[0]}' is the table of no cell", place="complete")
+        for key, told in (("complete", chosen), ("disjoint", set(disjoint))):
+            if unknown := sorted(told - tables):
+                raise ReleaseError(f"'{unknown[0]}' is the table of no cell", place=key)
         store = object.__setattr__
         store(self, "cells", tuple(cells))
         store(self, "counts", counts.finished(parents, [cell.name for cell in cells]))
@@ -226,6 +229,7 @@ class Tables:
         store(self, "files", tuple(files))
         store(self, "hashes", tuple(hashes))
         store(self, "schema", {name: tuple(parts) for name, parts in (schema or {}).items()})
+        store(self, "disjoint", tuple(disjoint))
         store(self, "derived", {})
         store(self, "silent", np.zeros(0, np.int64))
         store(self, "noisy", False)
@@ -275,7 +279,23 @@ class Tables:
             return [(item[0], masks[item]) for item in resolved.items()]
 
         regions = [[box(r) for r in cell] for cell in self._resolved]
-        return Cells.of([c.name for c in self.cells], shape, regions, [box(r) for r in self._impossible])
+        found = Cells.of([c.name for c in self.cells], shape, regions, [box(r) for r in self._impossible])
+        self._refuse_overlaps(found)
+        return found
+
+    def _refuse_overlaps(self, found: Cells) -> None:
+        """Raise `ReleaseError` where two cells of a table that is declared disjoint count the same people."""
+        kinds: dict[tuple[str, str], list[int]] = {}
+        for k, cell in enumerate(self.cells):
+            if cell.table in self.disjoint:
+                kinds.setdefault((cell.table, cell.level), []).append(k)
+        for (table, _), members in kinds.items():
+            matrix = found.matrix[members].tocsc()
+            twice = np.flatnonzero(np.diff(matrix.indptr) > 1)
+            if len(twice):
+                one, other = (self.cells[members[i]].name for i in sorted(matrix[:, [twice[0]]].indices[:2].tolist()))
+                said = f"the cells '{one}' and '{other}' of table '{table}', declared disjoint, count some people twice"
+                raise ReleaseError(said, place="disjoint", file=(*self.files, "")[0])
 
     def uncounted(self) -> Tables:
         """Return the same tables without their counts: what every process needs that is given top areas."""
@@ -359,7 +379,7 @@ class Tables:
             "counts": self.counts.of_cells(number), "complete": self.complete - set(left_out),
             "derived": {}, "silent": self.silent[:0], "noisy": False,
         }  # fmt: skip
-        for name in ("domain", "area", "files", "hashes", "schema", *changed):
+        for name in ("domain", "area", "files", "hashes", "schema", "disjoint", *changed):
             object.__setattr__(out, name, changed.get(name, getattr(self, name)))
         whole = self.system  # cuts that the others do not need stay: tuples that nothing tells apart are one class
         cells = Cells(tuple(c.name for c in out.cells), whole.shape, whole.tuples, whole.matrix[np.flatnonzero(kept)])

@@ -342,13 +342,14 @@ class TablesPart(ModelPart, kw_only=True, tag_field="kind", tag="tables"):
     """Counts of people by cell and area: `values` are [area, cell, value]. Tables in `complete` are 0 where not listed.
 
     `area`: what profiles call the column with the area that a person lives in. `schema`: names of histograms'
-    attributes, each for a list (`recon variability --schema`).
+    attributes, each for a list (`recon variability --schema`). `disjoint`: tables whose cells count nobody twice.
     """
 
     cells: list[CellPart] | FilePart
     values: list[tuple[str, str, Number]] | FilePart
     areas: list[AreaPart] = []
     complete: list[str] | bool = False
+    disjoint: list[str] = []
     area: str = "area"
     schema: dict[str, list[str]] = {}
 
