@@ -31,9 +31,9 @@ PUBLISHED = dict(zip(SIZES, (99.5, 78.5, 32.6, 12.6, 2.9, 0.8, 1.1), strict=True
 def points() -> dict[str, dict[str, float]]:
     """Return percentages by the least number of people of a size, by what they are of."""
     lines = json.loads((ROOT / "tests" / "bench" / "results" / "census.json").read_text(encoding="utf-8"))["lines"]
-    made = max((name for name in lines if name.endswith("x 100: relaxed")), key=lambda name: int(name.split()[-4]))
-    by_way = _said(lines[made], "0 by people, %")
-    tracts = made.split(", ")[1].split()[0]
+    names = [name for name in lines if name.startswith("tables of tracts, ") and name.endswith(" x 100")]
+    tracts = max(int(name.split()[3]) for name in names)
+    by_way = _said(lines[f"tables of tracts, {tracts} x 100"], "0 by people, %")
     return {
         "published: blocks with radius 0 (relaxed), United States": PUBLISHED,
         **{f"blocks with width 0, {way}, {tracts} made-up": by_way[way] for way in ("alone", "coupled")},
