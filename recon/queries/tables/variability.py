@@ -262,7 +262,7 @@ def variability(
     Processes as `limits.workers` says.
     Raises `ContradictionError` where nothing fits, `ReleaseError` for a store of other tables, people that do not agree
     with the tables, a schema of other names, `Unsupported` where it is finer than the tables. Cost: a linear and an
-    integer program per open area, 10 to 20 ms each; a search with all tables ends after seconds with bounds.
+    integer program per open area, 10 to 20 ms each; a search with all tables ends after so much work with bounds.
 
     >>> import pandas as pd
     >>> import recon
