@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import recon
 from encoders.parts.base import CutDomain
 from recon.queries.measures.attribute_bits import NO_CLASSES, NO_RESOLUTION, OPEN, _value_of, attribute_bits
-from solvers.engines.figures import values
+from solvers.engines.figures import system
 from solvers.foundation.errors import ContradictionError
 from solvers.foundation.limits import Limits
 from solvers.statements.boxes import Attribute, Box
@@ -186,7 +186,7 @@ def test_of_products_the_attributes_add_up_to_the_size(seed):
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 4)), min_size=1, max_size=6))
 def test_the_entropy_of_parts_is_that_of_their_values(parts):
     spread = [rows for rows, size in parts for _ in range(size)]  # rows x size raw rows in a part of that size
-    assert values._entropy([(rows * size, size) for rows, size in parts]) == pytest.approx(entropy(spread), abs=1e-9)
+    assert system._entropy([(rows * size, size) for rows, size in parts]) == pytest.approx(entropy(spread), abs=1e-9)
 
 
 @settings(max_examples=80, derandomize=True)
@@ -207,8 +207,8 @@ def test_boxes_together_leave_what_their_rows_leave(data):
             some = [(*row, value) for row in some for value in allowed]
         rows.append(some)
     listed = [row for some in rows for row in some]
-    found = values._from_boxes(attributes, boxes, list(map(len, rows)), True)
-    bound = values._from_boxes(attributes, boxes, list(map(len, rows)), False)
+    found = system._from_boxes(attributes, boxes, list(map(len, rows)), True)
+    bound = system._from_boxes(attributes, boxes, list(map(len, rows)), False)
     for k in range(len(attributes)):
         expected = entropy(Counter(row[k] for row in listed).values())
         assert found[k].bits == pytest.approx(expected, abs=1e-9)
@@ -265,8 +265,8 @@ def test_out_of_time_the_boxes_of_rules_bound_what_is_left():
         assert late[name]["bits_revealed"] <= exact[name]["bits_revealed"] + 1e-9
         assert late[name]["forced_rows"] <= exact[name]["forced_rows"]
     assert late["y"] == exact["y"]
-    found = values.partition_values(release.statements, Limits(), sized=False)
-    full = values.partition_values(release.statements, Limits())
+    found = system.partition_values(release.statements, Limits(), sized=False)
+    full = system.partition_values(release.statements, Limits())
     for bound, known in zip(found, full, strict=True):
         for k, left in known.items():
             assert left.exact

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from recon.attacks.correlation.copula import empirical
 from recon.attacks.correlation.intervals import three_variables
-from recon.attacks.correlation.matrices import random_matrices
+from recon.attacks.correlation.matrices import empirical, random_matrices
 from recon.attacks.correlation.model_based import _fit, _folds, crossed, verdicts
 from recon.attacks.correlation.model_less import bin_of
 from recon.attacks.correlation.shadow_models import (

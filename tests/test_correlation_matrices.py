@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from recon.attacks.correlation import copula, matrices
+from recon.attacks.correlation import matrices
 from recon.attacks.correlation.intervals import pair_interval
 from solvers.foundation.errors import ReleaseError
 
@@ -114,7 +114,7 @@ def test_matrices_that_no_variables_have_are_refused():
 def test_copulas_have_their_correlations(seed):
     rng, rows = np.random.default_rng(seed), 4000
     wanted = matrices.random_matrices(8, 5, rng)
-    found = copula.pearson_correlations(copula.copula(wanted, rows, rng))
+    found = matrices.pearson_correlations(matrices.copula(wanted, rows, rng))
     assert np.abs(found - wanted).max() < 3 / np.sqrt(rows) * 1.3  # of 80 correlations the largest error
     assert (np.abs(found - wanted) < 3 / np.sqrt(rows)).mean() > 0.99
 
@@ -122,7 +122,9 @@ def test_copulas_have_their_correlations(seed):
 def test_marginals_are_the_ones_asked_for():
     rng = np.random.default_rng(1)
     ages = rng.integers(18, 90, 300)
-    data = copula.copula(np.array([[[1, 0.5], [0.5, 1.0]]]), 20000, rng, [stats.expon.ppf, copula.empirical(ages)])[0]
+    data = matrices.copula(np.array([[[1, 0.5], [0.5, 1.0]]]), 20000, rng, [stats.expon.ppf, matrices.empirical(ages)])[
+        0
+    ]
     assert stats.kstest(data[:, 0], stats.expon.cdf).pvalue > 1e-3
     assert set(data[:, 1]) <= set(ages.tolist())
     assert abs(data[:, 1].mean() - ages.mean()) < 4 * ages.std() / np.sqrt(20000)
@@ -131,43 +133,43 @@ def test_marginals_are_the_ones_asked_for():
 @pytest.mark.parametrize("wanted", [-0.4, 0.3, 0.7])
 def test_adjusted_correlations_are_those_of_the_columns(wanted):
     rng, rows = np.random.default_rng(2), 40000
-    one, other = stats.expon.ppf, copula.empirical([0, 0, 1])
+    one, other = stats.expon.ppf, matrices.empirical([0, 0, 1])
     if wanted == 0.7:  # more than an exponential column and such a bit can have: 0.68 at rho = 1 at most
-        other = copula.empirical([0, 1, 2, 3])
-    before = copula.correlation_before(wanted, one, other)
-    data = copula.copula(np.array([[[1, before], [before, 1.0]]]), rows, rng, [one, other])
+        other = matrices.empirical([0, 1, 2, 3])
+    before = matrices.correlation_before(wanted, one, other)
+    data = matrices.copula(np.array([[[1, before], [before, 1.0]]]), rows, rng, [one, other])
     assert abs(before) > abs(wanted)
-    assert abs(copula.pearson_correlations(data)[0, 0, 1] - wanted) < 3 / np.sqrt(rows) + 0.01
-    assert abs(float(copula.correlation_after(before, one, other)) - wanted) < 1e-4
-    np.testing.assert_allclose(copula.adjusted([wanted], [one], other), [before])
+    assert abs(matrices.pearson_correlations(data)[0, 0, 1] - wanted) < 3 / np.sqrt(rows) + 0.01
+    assert abs(float(matrices.correlation_after(before, one, other)) - wanted) < 1e-4
+    np.testing.assert_allclose(matrices.adjusted([wanted], [one], other), [before])
 
 
 @pytest.mark.parametrize(
     ("marginal", "share"),
     [
         (stats.lognorm(1).ppf, (np.e - 1) ** -0.5),
-        (copula.empirical([0, 0, 0, 1]), stats.norm.pdf(stats.norm.ppf(0.75)) / (3 / 16) ** 0.5),
+        (matrices.empirical([0, 0, 0, 1]), stats.norm.pdf(stats.norm.ppf(0.75)) / (3 / 16) ** 0.5),
         (stats.uniform.ppf, (3 / np.pi) ** 0.5),
     ],
 )
 def test_correlations_with_a_normal_column_are_known_in_closed_form(marginal, share):
     rho = np.array([-0.8, -0.1, 0.5])
-    np.testing.assert_allclose(copula.correlation_after(rho, marginal, None), share * rho, atol=2e-3)
-    np.testing.assert_allclose(copula.correlation_after(rho, None, marginal), share * rho, atol=4e-3)
+    np.testing.assert_allclose(matrices.correlation_after(rho, marginal, None), share * rho, atol=2e-3)
+    np.testing.assert_allclose(matrices.correlation_after(rho, None, marginal), share * rho, atol=4e-3)
 
 
 def test_normal_marginals_need_no_adjustment():
     np.testing.assert_allclose(
-        copula.correlation_after(np.array([-0.9, 0.0, 0.4]), None, None), [-0.9, 0, 0.4], atol=3e-3
+        matrices.correlation_after(np.array([-0.9, 0.0, 0.4]), None, None), [-0.9, 0, 0.4], atol=3e-3
     )
 
 
 def test_correlations_beyond_marginals_are_refused_by_name():
     with pytest.raises(ReleaseError, match=r"'age': these marginals have no correlation of -0\.9: they admit -0\.6"):
-        copula.adjusted([-0.9], [stats.expon.ppf], stats.expon.ppf, ["age"])
+        matrices.adjusted([-0.9], [stats.expon.ppf], stats.expon.ppf, ["age"])
     with pytest.raises(ReleaseError, match="second marginal is constant"):
-        copula.correlation_before(0.1, None, copula.empirical([3.0]))
+        matrices.correlation_before(0.1, None, matrices.empirical([3.0]))
     with pytest.raises(ReleaseError, match="one number at least"):
-        copula.empirical([])
+        matrices.empirical([])
     with pytest.raises(ReleaseError, match="1 marginals for 2 variables"):
-        copula.copula(np.eye(2)[None], 5, np.random.default_rng(0), [None])
+        matrices.copula(np.eye(2)[None], 5, np.random.default_rng(0), [None])

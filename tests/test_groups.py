@@ -11,7 +11,7 @@ import oracle_coupled
 import pytest
 from extras import batches, encoded
 
-from solvers.engines.groups import candidates, classes, smallest
+from solvers.engines.groups import classes, items, smallest
 from solvers.engines.groups import classes as groups_mixed
 from solvers.engines.groups import classes as pinned
 from solvers.engines.groups.classes import known_classes, known_mixed_world, pinned_people
@@ -157,16 +157,16 @@ def test_few_cells_without_a_world_are_not_taken_for_one(held, monkeypatch):
     domain = {"attributes": [{"name": "a", "min": 0, "max": 9}, {"name": "b", "min": 0, "max": 9}], "label": LABEL}
     release = {"recon": 1, "domain": domain, "models": [{"kind": "tree", "nodes": one} for one in (nodes, other)]}
     got = encoded(release).statements
-    widened, asked = candidates.CandidateCells.widened, []
+    widened, asked = items.CandidateCells.widened, []
 
     def nobody_at_first(self, starts):
         asked.append(starts)
         return widened(self, 0 if len(asked) == 1 else starts)
 
-    monkeypatch.setattr(candidates.CandidateCells, "widened", nobody_at_first)
+    monkeypatch.setattr(items.CandidateCells, "widened", nobody_at_first)
     assert smallest_group(got, 5, LIMITS).low == 5
     assert len(asked) == 2
-    monkeypatch.setattr(candidates.CandidateCells, "widened", lambda self, starts: widened(self, 0))
+    monkeypatch.setattr(items.CandidateCells, "widened", lambda self, starts: widened(self, 0))
     assert smallest_group(got, 5, LIMITS).low == 1
     found = known_classes(got, 0, LIMITS)
     assert (found.low, found.high, bool(found.why)) == (0, 50, True)

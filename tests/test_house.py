@@ -243,7 +243,7 @@ def test_examples_run(example, capsys, monkeypatch):
 OPENING = {  # modules that may open what they are given: the one place, what recon writes itself, its own data
     "recon/io/files/opening.py", "recon/io/files/named_files.py", "recon/io/files/writing.py",
     "recon/io/console/output.py", "recon/cli/releasing/remedy.py", "recon/cli/output/printing.py",
-    "recon/readers/inspection/ledger/attributes.py", "recon/readers/inspection/ledger/forms.py",
+    "recon/readers/inspection/ledger/entries.py", "recon/readers/inspection/ledger/forms.py",
     "recon/readers/inspection/documents/pmml_findings.py", "recon/release/policies/rules.py",
     "recon/experiments/running.py", "recon/experiments/declaration.py", "recon/readers/formats/tables/dialects.py",
 }  # fmt: skip

@@ -28,10 +28,10 @@ from recon.cli.commands import inspecting as command
 from recon.io.console.output import of_error
 from recon.readers.formats.detection import read_draft
 from recon.readers.formats.release.reading import parse
-from recon.readers.formats.sklearn.trees.seeds import bags, explain_bags, labels_from_weights
+from recon.readers.formats.sklearn.trees.settings import bags, explain_bags, labels_from_weights
 from recon.readers.inspection import stripping
 from recon.readers.inspection.documents.documents import LEARNER_RULES
-from recon.readers.inspection.findings.severity import is_counting
+from recon.readers.inspection.findings.findings import is_counting
 from recon.readers.inspection.graphs import listed_values
 from recon.readers.inspection.inspecting import inspect, inspect_bytes
 from recon.readers.inspection.objects.traversal import traverse

@@ -20,7 +20,7 @@ from encoders.domain.values import Categorical
 from encoders.models.models import Boosting
 from recon.queries.leaf_values.remedies import COLUMNS
 from recon.readers.frames.world import violations
-from recon.readers.inspection.findings.severity import _bits, _decimals
+from recon.readers.inspection.findings.findings import _bits, _decimals
 
 ROWS = 60
 LIMITS = 20.0

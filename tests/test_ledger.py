@@ -34,7 +34,7 @@ from encoders.domain.domain import Domain
 from recon.readers.formats.release.writing import domain_json
 from recon.readers.inspection.documents.booster_text import lightgbm_as_json
 from recon.readers.inspection.documents.leftovers import own_texts
-from recon.readers.inspection.findings.severity import about
+from recon.readers.inspection.findings.findings import about
 from recon.readers.inspection.inspecting import inspect, inspect_bytes
 from recon.readers.inspection.ledger.forms import HERE, document_ledger, is_name, more_than_settings
 from recon.readers.inspection.ledger.lines import _json_spaces

@@ -17,8 +17,7 @@ from extras import extra
 from typer.testing import CliRunner
 
 from recon.readers.formats.detection import read_draft
-from recon.readers.inspection.findings.findings import Finding
-from recon.readers.inspection.findings.severity import SMALL, graded, of_draft
+from recon.readers.inspection.findings.findings import SMALL, Finding, graded, of_draft
 from recon.readers.inspection.inspecting import inspect, inspect_bytes
 from recon.readers.inspection.stripping import strip
 from recon.readers.stored.binary.ubjson import read_ubjson

@@ -14,7 +14,7 @@ from recon.io.files.opening import _model_file
 from recon.models.exporting import _read_map
 from recon.queries.certificates.verifying import read_result
 from recon.readers.formats.drafts.binding import _number_of, single_limits
-from recon.readers.formats.sklearn.trees.counts import MAX_MULTIPLES, _multiples
+from recon.readers.formats.sklearn.trees.arrays import MAX_MULTIPLES, _multiples
 from recon.readers.inspection.documents.documents import _export_text
 from solvers.foundation.errors import CertificateError, Inconclusive, ReleaseError
 from solvers.foundation.exact import (

@@ -21,8 +21,7 @@ from encoders.encode.encoder import EncodedRelease
 from recon.io.console.output import json_text
 from recon.io.console.suggesting import suggestion
 from recon.readers.formats.drafts.suggesting import not_assessed_lines
-from recon.readers.inspection.findings.findings import Finding
-from recon.readers.inspection.findings.severity import ROWS, is_counting
+from recon.readers.inspection.findings.findings import ROWS, Finding, is_counting
 from recon.readers.inspection.inspecting import Inspection, inspect
 from recon.readers.loading.settled import as_released, strengthened_release
 from recon.release.auditing.auditing import stored_outright

@@ -1,3 +1,3 @@
 """Correlation inference: random correlation matrices, copulas, and attacks with and without a model."""
 
-__all__ = ["copula", "intervals", "matrices", "model_based", "model_less", "shadow_models"]
+__all__ = ["intervals", "matrices", "model_based", "model_less", "shadow_models"]

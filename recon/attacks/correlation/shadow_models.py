@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from recon.attacks.correlation.copula import Marginal, copula
-from recon.attacks.correlation.matrices import constrained_matrices
+from recon.attacks.correlation.matrices import Marginal, constrained_matrices, copula
 from recon.queries.inputs import Floats, Ints
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
@@ -385,7 +384,7 @@ class ShadowSetting:
     """What shadow models are: kind, rows of a data set, rows asked, which accesses, marginals (none: standard normal).
 
     With marginals, the last is the label's, and the correlations are those of the copula's normal variables
-    (`recon.attacks.correlation.copula.adjusted` gives them for correlations of the columns).
+    (`recon.attacks.correlation.matrices.adjusted` gives them for correlations of the columns).
     """
 
     kind: Kind = "logistic"

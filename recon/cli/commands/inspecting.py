@@ -206,7 +206,7 @@ def _with_ledger(found: Inspection, content: bytes, file: str, memory: int) -> I
 def _with_rows(found: Inspection, content: bytes, data: str, memory: int) -> Inspection:
     """Return the inspection with what stands in the file of the rows in a table (CSV, Parquet)."""
     from recon.readers.frames.selections import numbers_of, read_table
-    from recon.readers.inspection.findings.severity import graded
+    from recon.readers.inspection.findings.findings import graded
     from recon.readers.inspection.searching import searched
 
     rows = numbers_of(read_table(data))
@@ -280,7 +280,7 @@ def _stripped_lines(done: Stripped) -> list[str]:
 
 def _left_advice(done: Stripped) -> str:
     """Return that a copy is no safe file because something was taken out, where counts or more are left in it."""
-    from recon.readers.inspection.findings.severity import is_counting
+    from recon.readers.inspection.findings.findings import is_counting
 
     if any(is_counting(f.rule) for f in done.after.findings):
         return (

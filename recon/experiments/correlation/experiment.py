@@ -16,16 +16,17 @@ import pandas as pd
 from scipy.special import ndtri
 
 from recon.attacks.correlation import model_less
-from recon.attacks.correlation.copula import (
+from recon.attacks.correlation.intervals import linear_intervals, pair_interval, three_variables
+from recon.attacks.correlation.matrices import (
     Marginal,
+    constrained_matrices,
     copula,
     correlation_after,
     correlation_before,
     empirical,
     pearson_correlations,
+    random_matrices,
 )
-from recon.attacks.correlation.intervals import linear_intervals, pair_interval, three_variables
-from recon.attacks.correlation.matrices import constrained_matrices, random_matrices
 from recon.attacks.correlation.model_based import METAS, CorrelationVerdicts, crossed, pairs, verdicts
 from recon.attacks.correlation.model_less import GRID, bin_of, decided
 from recon.attacks.correlation.shadow_models import (

@@ -40,7 +40,7 @@ from recon.queries.measures.figures import Measures
 from recon.readers.frames.describe import condition_text
 from recon.readers.loading.settled import strengthened_release
 from solvers.engines.figures.partition import PartitionFigures
-from solvers.engines.figures.values import RemainingValues, Values, partition_values, system_values, values_before
+from solvers.engines.figures.system import RemainingValues, Values, partition_values, system_values, values_before
 from solvers.foundation.exact import decimal
 from solvers.foundation.limits import Limits
 from solvers.statements.boxes import Box
@@ -256,7 +256,7 @@ class CertainGroup:
 def groups(release: EncodedRelease, measures: Measures, limits: Limits) -> list[CertainGroup]:
     """Return the groups that can hold rows, in the order of the release; of more than one partition the cells that do.
 
-    Raises `Inconclusive` out of time. Cost: see `solvers.engines.figures.values`.
+    Raises `Inconclusive` out of time. Cost: see `solvers.engines.figures.system`.
     """
     sized = not release.cut.unsized
     if measures.of_cells:

@@ -24,7 +24,7 @@ from encoders.kinds.table import source_of
 from encoders.parts.base import CutDomain
 from encoders.parts.statistics import StatisticGroup, bounds, number, numbers_of
 from recon.readers.frames.selections import frame_ranges, select_frame, whole_rows
-from solvers.engines.figures.values import broken_figures
+from solvers.engines.figures.system import broken_figures
 from solvers.foundation.displayed import WIDTH, Displayed, DisplayFacts, many
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.boxes import Box, Boxes, Region

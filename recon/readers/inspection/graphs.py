@@ -15,14 +15,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from recon.readers.formats.sklearn.trees.seeds import labels_from_weights
+from recon.readers.formats.sklearn.trees.settings import labels_from_weights
 from recon.readers.inspection.documents.documents import document_findings
 from recon.readers.inspection.documents.leftovers import odd_findings
-from recon.readers.inspection.findings.findings import Finding, Level, merge_findings, not_understood
+from recon.readers.inspection.findings.findings import (
+    GRAVE,
+    SMALL,
+    Finding,
+    Level,
+    about,
+    is_counting,
+    merge_findings,
+    not_understood,
+    of_object,
+    rows_of_tree,
+)
 from recon.readers.inspection.findings.rules import LeakRule, rules_of
-from recon.readers.inspection.findings.severity import GRAVE, SMALL, about, is_counting, of_object, rows_of_tree
-from recon.readers.inspection.ledger.attributes import base_of, class_key
-from recon.readers.inspection.ledger.entries import NUMBER, FileLedger
+from recon.readers.inspection.ledger.entries import NUMBER, FileLedger, base_of, class_key
 from recon.readers.inspection.objects.blobs import DEEPEST, blob_findings, is_rule_list
 from recon.readers.inspection.objects.entries import LONGEST_NAME, Said, object_entries
 from recon.readers.inspection.objects.generic import examples, lone_tree_rows, rows_known, table_finding

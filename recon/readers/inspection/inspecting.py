@@ -18,12 +18,13 @@ from recon.readers.inspection.findings.findings import (
     SAVE_THE_FITTED,
     Finding,
     Level,
+    boosted,
+    graded,
     merge_findings,
     naming,
     not_understood,
     plain_value,
 )
-from recon.readers.inspection.findings.severity import boosted, graded
 from recon.readers.inspection.ledger.entries import FileLedger
 from recon.readers.inspection.ledger.lines import is_printed
 from recon.readers.stored.pickled.joblib_files import header_bytes

@@ -16,8 +16,7 @@ from recon.readers.inspection.documents.documents import document_findings, is_p
 from recon.readers.inspection.documents.json_models import cbm_entries
 from recon.readers.inspection.documents.leftovers import member_leftovers, odd_findings, text_leftovers
 from recon.readers.inspection.documents.pmml_findings import pmml_ledger
-from recon.readers.inspection.findings.findings import Finding
-from recon.readers.inspection.findings.severity import About, about
+from recon.readers.inspection.findings.findings import About, Finding, about
 from recon.readers.inspection.graphs import inspect_graph
 from recon.readers.inspection.ledger.entries import FigureKind, FileLedger, LedgerEntry, Status, Use
 from recon.readers.inspection.ledger.forms import document_ledger, size_of_json

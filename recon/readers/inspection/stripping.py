@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from recon.io.files.opening import file_and_number
 from recon.io.files.writing import writing
-from recon.readers.formats.sklearn.trees.seeds import bags
+from recon.readers.formats.sklearn.trees.settings import bags
 from recon.readers.inspection.findings.findings import Finding, naming
 from recon.readers.inspection.graphs import matches
 from recon.readers.inspection.inspecting import Inspection, inspect_stored, read_file

@@ -25,8 +25,7 @@ from encoders.models.models import AnyModel, Provenance
 from encoders.models.models import UnusedPublication as Unread
 from encoders.models.nodes import UNPUBLISHED, CountTable
 from recon.readers.frames.describe import condition_text
-from recon.readers.inspection.findings.findings import Finding
-from recon.readers.inspection.findings.severity import about
+from recon.readers.inspection.findings.findings import Finding, about
 from recon.readers.inspection.inspecting import Inspection
 from recon.readers.loading.settled import as_released, proofs
 from recon.release.auditing.auditing import stored_outright

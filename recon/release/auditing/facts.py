@@ -21,8 +21,7 @@ from recon.queries.measures.attribute_bits import interval_left, least_bits, pin
 from recon.queries.measures.figures import Measures, bits_left
 from recon.queries.measures.system import groups_left_out, published_cells
 from recon.readers.frames.describe import condition_text
-from recon.readers.inspection.findings.findings import Finding
-from recon.readers.inspection.findings.severity import ROWS, About, about, is_counting
+from recon.readers.inspection.findings.findings import ROWS, About, Finding, about, is_counting
 from recon.readers.inspection.inspecting import Inspection
 from recon.readers.loading.settled import as_released
 from recon.release.auditing.auditing import group_disclosure

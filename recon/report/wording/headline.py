@@ -15,7 +15,7 @@ from recon.io.console.suggesting import suggestion
 from recon.queries.answers.undecided import plain_reasons
 from recon.queries.measures.figures import Measures, bits_left, dist_g, removed_per_row, row_order
 from recon.readers.formats.drafts.suggesting import WANTING
-from recon.readers.inspection.findings.severity import is_counting
+from recon.readers.inspection.findings.findings import is_counting
 from recon.report.rendering import DIGITS, number
 from solvers.foundation.exact import decimal
 from solvers.statements.questions.answers import CountAnswer

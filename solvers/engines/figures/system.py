@@ -1,21 +1,34 @@
-"""Figures of a release over the live cells of its system, and sums of rows that questions are asked about."""
+"""Figures of a release over its live cells: sums of rows, and what cells leave of single attributes, with its entropy.
+
+Every raw row that fits a cell is taken as equally likely. A box leaves each attribute its own values alike; a box minus
+boxes is counted value by value; a cell of several boxes is their sum.
+
+Source: Ferry et al., "Probabilistic Dataset Reconstruction from Interpretable Models", SaTML 2024, Def. 2 (entropy of
+single cells); Shannon, "A Mathematical Theory of Communication", 1948.
+
+Which figures of a boosted model given numbers of rows break.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.cells.partition_cells import MAX_DIAGRAM_WORK, MAX_PROJECTIONS, PartitionCells, cells_of
 from solvers.cells.system import CellSystem, system_of
 from solvers.engines.figures.partition import MAX_STEPS_OF_DIST, dist_of_mixture
 from solvers.foundation.exact import MAX_SUM
 from solvers.foundation.limits import Limits
-from solvers.statements.boxes import Attribute, Box, RowSpace
+from solvers.statements.boxes import Attribute, Box, RowSpace, spans
+from solvers.statements.gradients.boosted import Boosted
 from solvers.statements.observations import StatementIndex
 from solvers.statements.questions.query import Selections
+from solvers.statements.regions.row_space import Space
 from solvers.statements.release import Release
 
 if TYPE_CHECKING:
@@ -139,3 +152,164 @@ def named_only(release: Release) -> Release:
     named, old = release.mentioned(), release.domain
     kept = tuple(a if k in named else Attribute(a.name, (1,)) for k, a in enumerate(old.attributes))
     return Release(RowSpace(kept, old.label, old.relative), release.rows, release.blocks, release.impossible)
+
+
+def broken_figures(
+    boosted: Boosted, leaves: NDArray[np.int64], times: NDArray[np.int64]
+) -> Iterator[tuple[str, float]]:
+    """Yield the figures that rows break, by name, with how often half of its interval the sum is from its middle.
+
+    `leaves` (points, trees) are the leaves of every point, `times` (points, classes) its rows. Nothing is said of
+    models of a number. Cost: figures times points times classes.
+    """
+    from solvers.leaf_values.combining import interval_use
+
+    if boosted.gradients.loss == "squared_error":
+        return
+    for tree, parts in zip(boosted.trees, interval_use(boosted, leaves, times), strict=True):
+        for i in np.flatnonzero(parts > 1).tolist():
+            yield tree.names[i], float(parts[i])
+
+
+@dataclass(frozen=True, slots=True)
+class RemainingValues:
+    """What a cell leaves of one attribute: a bit mask of parts, and the bits of its value.
+
+    `exact`: every part of the mask is some row's and `bits` is the entropy; else the mask holds all parts that are
+    left, and maybe others, and `bits` is at least the entropy.
+    """
+
+    mask: int
+    bits: float
+    exact: bool
+
+
+Values = dict[int, RemainingValues]  # by attribute; every value of those that are left out is as likely as any other
+
+
+def _entropy(parts: Iterable[tuple[int, int]]) -> float:
+    """Return the bits of a value, from (raw rows, values) of every part, the rows spread evenly over its values."""
+    held = [(rows, size) for rows, size in parts if rows]
+    total = sum(rows for rows, _ in held)
+    shares = (rows / total * (math.log2(rows) - math.log2(size)) for rows, size in held)
+    return max(0.0, math.log2(total) - math.fsum(shares)) if total else 0.0
+
+
+def values_before(release: Release, limits: Limits) -> list[RemainingValues]:
+    """Return what every attribute can be before the release: any value, but for rows that are impossible.
+
+    Cost: nothing without impossible boxes, else a count per part of the attributes that they name. Raises
+    `EngineError` where the impossible boxes are too many to count.
+    """
+    domain, space = release.domain, Space.of(release, limits)
+    named = {k for box in release.impossible for k, _ in box.literals}
+    found = []
+    for k, attribute in enumerate(domain.attributes):
+        if k not in named:
+            found.append(RemainingValues(attribute.full, math.log2(attribute.total), True))
+            continue
+        rows = [space.within({k: _only(attribute, p)}) for p in range(len(attribute.sizes))]
+        found.append(_remaining_values(attribute, rows))
+    return found
+
+
+def partition_values(release: Release, limits: Limits, sized: bool = True) -> list[Values]:
+    """Return, per statement of a release that is one partition, what its rows leave of the attributes.
+
+    `sized`: the sizes of parts mean something. Cost: linear in literals where the cells are boxes; else a restricted
+    count per part of every attribute that is named (see `solvers.statements.regions.captures`), or the cells' own
+    boxes where these are too many, the time is up, or sizes are not known.
+    """
+    cells = cells_of(release, limits)
+    attributes = release.domain.attributes
+    if cells.captures is None:
+        return [_from_box(attributes, box, True) for box in cells.boxes]
+    named = sorted({k for b in (*release.impossible, *cells.boxes) for k, _ in b.literals})
+    whole = {k: RemainingValues(attributes[k].full, math.log2(attributes[k].total), False) for k in named}
+    found = [whole | _from_box(attributes, box, False) for box in cells.boxes]
+    counts = sum(len(attributes[k].sizes) for k in named)
+    costly = cells.captures.method == "bdd" and counts * len(found) > MAX_DIAGRAM_WORK
+    if not sized or not cells.exact or counts > MAX_PROJECTIONS or costly:
+        return found
+    for k in named:
+        rows = _rows_by_part(cells, k, limits)
+        if rows is None:
+            break
+        for s, values in enumerate(found):
+            values[k] = _remaining_values(attributes[k], [part[s] for part in rows])
+    return found
+
+
+def _rows_by_part(cells: PartitionCells, k: int, limits: Limits) -> list[list[int]] | None:
+    """Return (parts, cells): the raw rows of every cell in each part of attribute k; None where the time is up."""
+    attribute, out = cells.release.domain.attributes[k], []
+    for p in range(len(attribute.sizes)):
+        if limits.expired():
+            return None
+        out.append(cells.sizes_within({k: _only(attribute, p)})[0])
+    return out
+
+
+def system_values(release: Release, chosen: Sequence[int], limits: Limits, sized: bool = True) -> Iterator[Values]:
+    """Yield what the rows of chosen live cells (numbers as in `SystemFigures`) leave of the attributes.
+
+    `sized`: the sizes of parts mean something. Cost: linear in the boxes of these cells times the parts that they name;
+    out of time, and where sizes are not known, the values of any box bound what is left. Raises what `SystemFigures.of`
+    raises.
+    """
+    from solvers.cells.system import system_of
+
+    system = system_of(release, limits)
+    attributes = release.domain.attributes
+    for c in chosen:
+        pieces = system.pieces[c]
+        boxes = system.layout.boxes(system.words[pieces])
+        if len(boxes) == 1:
+            yield _from_box(attributes, boxes[0], True)
+            continue
+        sizes = [system.piece_sizes[i] for i in pieces]
+        yield _from_boxes(attributes, boxes, sizes, sized and not limits.expired())
+
+
+def _from_box(attributes: Sequence[Attribute], box: Box, exact: bool) -> Values:
+    """Return what a box leaves: all the values that it allows, alike."""
+    found = {}
+    for k, mask in box.literals:
+        weight = attributes[k].weight(mask)
+        found[k] = RemainingValues(mask, math.log2(weight) if weight else 0.0, exact)
+    return found
+
+
+def _from_boxes(attributes: Sequence[Attribute], boxes: Sequence[Box], sizes: Sequence[int], exact: bool) -> Values:
+    """Return what disjoint boxes of so many rows leave together; not `exact`: the values of any of them."""
+    found: Values = {}
+    literals = [dict(box.literals) for box in boxes]
+    for k in sorted({k for own in literals for k in own}):
+        attribute = attributes[k]
+        masks = [own.get(k, attribute.full) for own in literals]
+        union = 0
+        for mask in masks:
+            union |= mask
+        same = len(set(masks)) == 1
+        if same or not exact:
+            found[k] = RemainingValues(union, math.log2(attribute.weight(union)), same)
+            continue
+        rows = [0] * len(attribute.sizes)
+        for mask, size in zip(masks, sizes, strict=True):
+            each = size // attribute.weight(mask)  # a product: every value has as many rows
+            for start, end in spans(mask):
+                for p in range(start, end):
+                    rows[p] += each * attribute.sizes[p]
+        found[k] = _remaining_values(attribute, rows)
+    return found
+
+
+def _remaining_values(attribute: Attribute, rows: Sequence[int]) -> RemainingValues:
+    """Return what so many raw rows in each part leave of an attribute."""
+    mask = sum(1 << p for p, n in enumerate(rows) if n)
+    return RemainingValues(mask, _entropy(zip(rows, attribute.sizes, strict=True)), True)
+
+
+def _only(attribute: Attribute, part: int) -> tuple[int, ...]:
+    """Return the part sizes of an attribute that has one part only."""
+    return tuple(size if p == part else 0 for p, size in enumerate(attribute.sizes))

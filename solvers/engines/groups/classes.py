@@ -24,8 +24,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.engines.groups.candidates import CandidateCells
-from solvers.engines.groups.items import SEVERAL, Items, items_of
+from solvers.engines.groups.items import SEVERAL, CandidateCells, Items, items_of
 from solvers.engines.groups.leaf_values import world_model
 from solvers.engines.groups.published import ProvedGroup
 from solvers.engines.groups.smallest import IN_ALL, MAX_CELLS, MAX_FREE_CELLS, WorkLeft

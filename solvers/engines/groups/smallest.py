@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from solvers.engines.groups.candidates import CandidateCells
-from solvers.engines.groups.items import Items, items_of
+from solvers.engines.groups.items import CandidateCells, Items, items_of
 from solvers.engines.groups.leaf_values import small_by_programs, world_model
 from solvers.engines.groups.published import ProvedGroup, least_published, small_difference
 from solvers.foundation.array_types import Ints

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from recon.readers.inspection.ledger.attributes import class_key
+from recon.readers.inspection.ledger.entries import class_key
 from recon.readers.inspection.ledger.entries import _PARTS, parts_of
 from recon.readers.inspection.objects.entries import _held_attributes
 from recon.readers.inspection.objects.traversal import traverse

@@ -22,8 +22,7 @@ from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.drafts.facts import free_label
 from recon.readers.formats.rules.plain_values import as_features, model_features, number, parts
 from recon.readers.formats.sklearn.trees import trees as sklearn_trees
-from recon.readers.formats.sklearn.trees.arrays import TreeArrays, impurities
-from recon.readers.formats.sklearn.trees.counts import NodeCounts, only_sizes, row_counts
+from recon.readers.formats.sklearn.trees.arrays import NodeCounts, TreeArrays, impurities, only_sizes, row_counts
 from recon.readers.formats.sklearn.trees.draft import CountedTree, TreesDraft
 from recon.readers.formats.sklearn.trees.trees import (
     check_classes,

@@ -20,11 +20,14 @@ from recon.io.files.sheets import text_sheet
 from recon.readers.formats.detection import CATBOOST, HEAD, head_of, read_draft, text_reader, uncommented
 from recon.readers.inspection.documents.json_models import catboost_values, hessians, json_findings, json_kind
 from recon.readers.inspection.documents.leftovers import name_findings, own_texts, text_leftovers
-from recon.readers.inspection.findings.findings import EXAMPLES, Finding, Level, not_understood
-from recon.readers.inspection.findings.severity import (
+from recon.readers.inspection.findings.findings import (
+    EXAMPLES,
+    Finding,
+    Level,
     graded,
     is_counting,
     leaf_value_findings,
+    not_understood,
     of_draft,
     of_models,
     with_sizes,

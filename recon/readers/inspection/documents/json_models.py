@@ -13,8 +13,7 @@ from typing import Any
 from recon.io.files.opening import parsed_json
 from recon.readers.formats.boosters.catboost_file import CatBoostFile, Symmetric, json_booster
 from recon.readers.formats.detection import ADDITIVE, CATBOOST, json_format
-from recon.readers.inspection.findings.findings import EXAMPLES, Finding, Level, not_understood
-from recon.readers.inspection.findings.severity import least_positive
+from recon.readers.inspection.findings.findings import EXAMPLES, Finding, Level, least_positive, not_understood
 from recon.readers.inspection.ledger.entries import LedgerEntry
 from recon.readers.inspection.ledger.forms import document_ledger
 

@@ -1,3 +1,3 @@
 """Findings: what they say, what follows from them, how grave they are."""
 
-__all__ = ["findings", "rules", "severity"]
+__all__ = ["findings", "rules"]

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from recon.readers.formats.detection import ADDITIVE, CATBOOST
-from recon.readers.inspection.findings.severity import About
+from recon.readers.inspection.findings.findings import About
 from recon.readers.inspection.ledger.entries import FileLedger, LedgerEntry, Status
 from recon.readers.inspection.ledger.implied import CONTRADICTION, of_document
 

@@ -9,33 +9,30 @@ from typing import Any
 
 import numpy as np
 
-from recon.readers.inspection.findings.findings import Finding, Level, without_numbers
-from recon.readers.inspection.findings.severity import About
-from recon.readers.inspection.ledger.attributes import (
-    STATE,
-    Decision,
-    attribute_record,
-    base_of,
-    class_key,
-    decided,
-    is_known_class,
-    libraries,
-    names,
-    places_of_objects,
-)
+from recon.readers.inspection.findings.findings import About, Finding, Level, without_numbers
 from recon.readers.inspection.ledger.entries import (
     ALL,
     BETWEEN,
     NUMBER,
     SMALL,
+    STATE,
+    Decision,
     LedgerEntry,
     Status,
+    attribute_record,
+    base_of,
+    class_key,
+    decided,
     entries_in,
     has_parts,
     is_complex,
+    is_known_class,
     is_small,
     letter_of,
+    libraries,
+    names,
     parts_of,
+    places_of_objects,
     size_in_list,
     size_of,
     texts_of,

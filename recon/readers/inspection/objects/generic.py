@@ -12,7 +12,7 @@ import numpy as np
 from recon.readers.formats.boosters.catboost_file import cbm_booster
 from recon.readers.inspection.findings.findings import EXAMPLES, Finding, Level
 from recon.readers.inspection.findings.rules import rules_of
-from recon.readers.inspection.ledger.attributes import class_key, decided, is_known_class
+from recon.readers.inspection.ledger.entries import class_key, decided, is_known_class
 from recon.readers.inspection.objects.traversal import GraphPlace, described, entries_of, shape_of
 from recon.readers.stored.objects.raw import Name
 from recon.readers.stored.objects.things import Thing

@@ -14,10 +14,8 @@ from typing import Any
 import numpy as np
 
 from recon.io.files.opening import current
-from recon.readers.formats.sklearn.trees.seeds import EnsembleBags, explain_bags
-from recon.readers.formats.sklearn.trees.settings import last_call
-from recon.readers.inspection.findings.findings import EXAMPLES, Finding, not_understood
-from recon.readers.inspection.findings.severity import About
+from recon.readers.formats.sklearn.trees.settings import EnsembleBags, explain_bags, last_call
+from recon.readers.inspection.findings.findings import EXAMPLES, About, Finding, not_understood
 from recon.readers.inspection.ledger.entries import Status
 from recon.readers.inspection.ledger.implied import CONTRADICTION, of_sklearn
 from recon.readers.stored.objects.arrays import extra_bytes, is_scalar, resolve

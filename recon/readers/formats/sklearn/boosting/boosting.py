@@ -24,8 +24,7 @@ from recon.readers.formats.drafts.facts import Feature
 from recon.readers.formats.sklearn.boosting.draft import MOST_ROWS, BoostedLeafValues, BoostingDraft
 from recon.readers.formats.sklearn.boosting.histogram import CategoryColumns, categories_of, histogram_stages
 from recon.readers.formats.sklearn.boosting.histogram import leaf_values as histogram_values
-from recon.readers.formats.sklearn.trees.arrays import TreeArrays
-from recon.readers.formats.sklearn.trees.counts import NodeCounts, masses, only_sizes, row_counts
+from recon.readers.formats.sklearn.trees.arrays import NodeCounts, TreeArrays, masses, only_sizes, row_counts
 from recon.readers.formats.sklearn.trees.draft import CountedTree
 from recon.readers.formats.sklearn.trees.trees import (
     check_classes,

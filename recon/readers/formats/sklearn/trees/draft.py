@@ -18,8 +18,7 @@ from encoders.models.nodes import LEAF, UNPUBLISHED, CountTable, Learnt, Nodes
 from recon.readers.formats.drafts.binding import Binder, comparison, single_limits
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.drafts.facts import IS_MISSING
-from recon.readers.formats.sklearn.trees.arrays import TreeArrays
-from recon.readers.formats.sklearn.trees.counts import NodeCounts
+from recon.readers.formats.sklearn.trees.arrays import NodeCounts, TreeArrays
 
 
 @dataclass(frozen=True, eq=False)

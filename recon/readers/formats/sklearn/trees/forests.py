@@ -1,7 +1,7 @@
 """Stored scikit-learn forests and bags of trees as drafts, without importing scikit-learn.
 
 The trees of a forest number the classes; the labels and the names of the features are on the forest. A bootstrapped
-forest counts drawn rows, and its stored seeds give the bags away (`recon.readers.formats.sklearn.trees.seeds`): they
+forest counts drawn rows, and its stored seeds give the bags away (`recon.readers.formats.sklearn.trees.settings`): they
 go into the draft where they fit what the trees say.
 """
 
@@ -17,10 +17,9 @@ from encoders.domain.values import Value
 from encoders.models.models import CountKind, UnusedPublication
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.drafts.facts import Feature
-from recon.readers.formats.sklearn.trees.counts import bag_counts, drawn_sizes, only_sizes, row_counts, weighting_of
+from recon.readers.formats.sklearn.trees.arrays import bag_counts, drawn_sizes, only_sizes, row_counts, weighting_of
 from recon.readers.formats.sklearn.trees.draft import CountedTree, TreesDraft, missing_seen
-from recon.readers.formats.sklearn.trees.seeds import EnsembleBags, explain_bags
-from recon.readers.formats.sklearn.trees.settings import forest_settings, last_call
+from recon.readers.formats.sklearn.trees.settings import EnsembleBags, explain_bags, forest_settings, last_call
 from recon.readers.formats.sklearn.trees.trees import (
     MISPLACED,
     NUMBERS,

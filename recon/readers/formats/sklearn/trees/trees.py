@@ -2,7 +2,7 @@
 
 Predictions compare float32(x) with the threshold; the cut is put where that comparison changes on the attribute's own
 values (`recon.readers.formats.drafts.binding`). What a node counts is recovered in
-`recon.readers.formats.sklearn.trees.counts`.
+`recon.readers.formats.sklearn.trees.arrays`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from encoders.models.models import AnyModel, CountKind, Provenance, PublishedFig
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.drafts.facts import Feature
-from recon.readers.formats.sklearn.trees.arrays import TreeArrays
-from recon.readers.formats.sklearn.trees.counts import (
+from recon.readers.formats.sklearn.trees.arrays import (
     EXACT,
     NodeCounts,
+    TreeArrays,
     bag_counts,
     drawn_sizes,
     even,
