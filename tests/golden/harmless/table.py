@@ -19,8 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from recon.readers.inspection.ledger.entries import class_key
-from recon.readers.inspection.ledger.entries import _PARTS, parts_of
+from recon.readers.inspection.ledger.entries import _PARTS, class_key, parts_of
 from recon.readers.inspection.objects.entries import _held_attributes
 from recon.readers.inspection.objects.traversal import traverse
 from recon.readers.stored.objects.raw import Name
