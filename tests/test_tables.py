@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+import tempfile
 import tomllib
+import zipfile
 from pathlib import Path
 
+import openpyxl
+import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+import recon
+from encoders.domain.values import Categorical, Grid
+from recon.io.files.opening import budget_within
 from recon.io.files.sheets import text_sheet, workbook_sheet
 from recon.io.files.table_options import TableOptions, table_read_as
+from recon.readers.formats.tables.cells import NumberForm, count_cell
 from recon.readers.formats.tables.counted import counted_table
+from recon.readers.formats.tables.dialects import dialects
+from recon.readers.loading.loading import read_domain
 from solvers.foundation.errors import ReconError
 
 CORPUS = [
@@ -37,8 +50,6 @@ def written(case, text):
         text = "\n".join(line.replace("|", "\t") for line in text.split("\n"))
     if case.get("form") not in {"xlsx", "ods"}:
         return text.encode()
-    import openpyxl
-
     book = openpyxl.Workbook()
     sheet = book.active
     sheet.title = "Table"
@@ -81,3 +92,222 @@ def test_tables_are_read_right_or_refused_with_what_helps(case):
         return
     found = read(case)
     assert reading(found.names, [(line.cells, str(line.count)) for line in found.lines]) == right(case)
+
+
+def test_the_corpus_is_of_ten_offices_and_a_third_was_written_blind():
+    assert len(CORPUS) >= 60
+    assert 3 * sum(case["file"] == "guides" for case in CORPUS) >= 60
+    assert len({case["office"] for case in CORPUS}) >= 10
+    assert sum(case["file"] == "cases" for case in CORPUS) == 17
+
+
+@pytest.mark.parametrize("mark", sorted(dialects().marks))
+def test_no_mark_is_ever_counted_as_nobody(mark):
+    for text in (mark, mark.upper()):
+        found = count_cell(text, "line 2", NumberForm(), TableOptions())
+        assert (found.low, found.high, bool(found.mark)) == (0, None, True)
+    said = count_cell(mark, "line 2", NumberForm(), TableOptions.said(suppressed=["1..4"]))
+    assert (said.low, said.high) == (1, 4)
+
+
+@pytest.mark.parametrize(
+    "text", ["q", "?", "12*", "12 qq", "1,23,4", "1.2.3", "-3", "3.5", "10^3", "½", "[n", "< five"]
+)
+def test_what_is_not_understood_is_refused_with_its_place(text):
+    with pytest.raises(ReconError, match="line 2") as error:
+        counted_table(text_sheet(f'region,count\nA,"{text}"\nB,12\n'))
+    assert text[:4] in str(error.value)
+
+
+def test_a_hidden_range_is_said_of_all_marks_or_one():
+    text = "region,sex,count\nA,f,x\nA,m,*\nB,f,9\nB,m,-\n"
+    with table_read_as(TableOptions.said(suppressed=["1..4", "x=1..9", "-=0"])):
+        found = counted_table(text_sheet(text))
+    assert [str(line.count) for line in found.lines] == ["1..9", "1..4", "9", "0"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [{"suppressed": ["4..1"]}, {"suppressed": ["few"]}, {"totals": "some"}, {"rounding": "x"}],
+)
+def test_options_that_say_nothing_are_refused(said):
+    with pytest.raises(ReconError, match="--"):
+        TableOptions.said(**said)
+
+
+TOTALS = st.lists(st.lists(st.integers(0, 3000), min_size=2, max_size=4), min_size=2, max_size=4).filter(
+    lambda rows: len({len(row) for row in rows}) == 1
+)
+MANNERS = {"en": (",", ","), "de": (".", ";"), "fr": ("\u00a0", ";"), "ch": ("'", ","), "plain": ("", ",")}
+
+
+@settings(max_examples=120, deadline=None)
+@given(TOTALS, st.sampled_from(sorted(MANNERS)), st.sampled_from([1, 3, 5, 10]), st.randoms(use_true_random=False))
+def test_the_true_counts_are_never_excluded(rows, manner, base, rng):
+    """Whatever is hidden, rounded up or down, and written in whichever manner."""
+    thousands, mark = MANNERS[manner]
+
+    def shown(count):
+        rounded = (count // base + rng.randint(0, count % base > 0)) * base
+        return '"' + f"{rounded:,}".replace(",", thousands) + '"'
+
+    def cell(count):
+        return "x" if rng.random() < 0.2 else shown(count)
+
+    columns = [f"b{k}" for k in range(len(rows[0]))]
+    truth = {(f"a{i}", b): n for i, row in enumerate(rows) for b, n in zip(columns, row, strict=True)}
+    truth |= {(f"a{i}", ""): sum(row) for i, row in enumerate(rows)}
+    truth |= {("", b): sum(row[k] for row in rows) for k, b in enumerate(columns)} | {("", ""): sum(map(sum, rows))}
+    text = mark.join(["a", *columns, "Total"]) + "\n"
+    for a in [*(f"a{i}" for i in range(len(rows))), ""]:
+        text += mark.join([a or "Total", *(cell(truth[a, b]) for b in columns), shown(truth[a, ""])]) + "\n"
+    with table_read_as(TableOptions.said(rounding=base, total_label=["none"])):
+        found = counted_table(text_sheet(text))
+    for line in found.lines:
+        assert line.count.low <= truth[line.cells]
+        assert line.count.high is None or truth[line.cells] <= line.count.high
+
+
+CELLS = {
+    "bool": st.booleans(), "int": st.integers(-(10**6), 10**6), "float": st.integers(-9999, 9999).map(lambda k: k / 64),
+    "text": st.sampled_from(["a", "b", "c d", "é", "x,y", "=1+2", "'q", "x;y"]),
+    "bool or none": st.sampled_from([True, False, None]), "int or none": st.one_of(st.integers(-9, 9), st.none()),
+    "text or none": st.sampled_from(["a", "b", None]),
+}  # fmt: skip
+
+
+@st.composite
+def frames(draw):
+    size = draw(st.integers(1, 8))
+    kinds = draw(st.lists(st.sampled_from(sorted(CELLS)), min_size=2, max_size=4))
+    columns = {f"c{i}": draw(st.lists(CELLS[kind], min_size=size, max_size=size)) for i, kind in enumerate(kinds)}
+    return pd.DataFrame(columns | {"y": draw(st.lists(st.sampled_from([0, 1]), min_size=size, max_size=size))})
+
+
+def attributes_of(read):
+    try:
+        return read().all
+    except ReconError:
+        return "refused"
+
+
+@settings(max_examples=150, deadline=None)
+@given(frames())
+def test_a_frame_and_its_own_csv_are_read_alike(frame):
+    """True and False are bits in both; texts that read as numbers or truths are the one thing that CSV cannot tell."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder, "rows.csv"))
+        frame.to_csv(path, index=False)
+        assert attributes_of(lambda: recon.Domain.from_frame(frame, "y")) == attributes_of(
+            lambda: read_domain(path, "y")
+        )
+
+
+def test_people_are_read_from_sheets_and_semicolons_as_from_csv(tmp_path):
+    frame = pd.DataFrame({"age": [30, 41, 41], "city": ["A", "B", "A"], "share": [0.5, 1.25, 2.0], "y": [0, 1, 1]})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    frame.to_csv(tmp_path / "semicolons.csv", index=False, sep=";", decimal=",")
+    frame.to_csv(tmp_path / "tabs.tsv", index=False, sep="\t")
+    frame.to_excel(tmp_path / "rows.xlsx", index=False)
+    expected = read_domain(str(tmp_path / "rows.csv"), "y").all
+    for name in ("semicolons.csv", "tabs.tsv", "rows.xlsx"):
+        assert read_domain(str(tmp_path / name), "y").all == expected, name
+
+
+def workbook(sheets, formulas=()):
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+        for place, formula in formulas:
+            sheet[place] = formula
+    out = io.BytesIO()
+    book.save(out)
+    return out.getvalue()
+
+
+COUNTS = [["region", "count"], ["A", 12], ["B", 9]]
+
+
+@pytest.mark.parametrize(("data", "sheet", "words"), [
+    (workbook({"2022": COUNTS, "2023": COUNTS}), None, ["2 sheets with a table", "--sheet '2022'"]),
+    (workbook({"T": COUNTS}), "U", ["no sheet 'U'", "'T'"]),
+    (workbook({"T": COUNTS}, [("B3", "=1+8")]), None, ["sheet 'T', row 3, column B", "'=1+8'", "no stored value"]),
+    (workbook({"T": [["region", "count"], ["A", 12.5]]}), None, ["sheet 'T', row 2, column B", "'12.5'"]),
+    (workbook({"T": [["notes"], ["nothing"]]}), None, ["no column of counts"]),
+    (workbook({"T": COUNTS})[:400] + b"PK", None, ["not a spreadsheet"]),
+])  # fmt: skip
+def test_workbooks_that_cannot_be_read_are_refused_by_sheet_row_column_and_value(data, sheet, words):
+    with table_read_as(TableOptions.said(sheet=sheet)), pytest.raises(ReconError) as error:
+        counted_table(workbook_sheet(data))
+    assert all(word in str(error.value) for word in words), error.value
+
+
+def test_a_sheet_is_chosen_by_name_or_number_and_the_others_are_said():
+    data = workbook({"2022": COUNTS, "2023": [*COUNTS, ["C", 5]], "notes": [["x"]]})
+    for sheet in ("2023", "2"):
+        with table_read_as(TableOptions.said(sheet=sheet)):
+            found = counted_table(workbook_sheet(data))
+        assert len(found.lines) == 3
+        assert any("the sheet '2023' was read, '2022', 'notes' not" in note for note in found.notes)
+
+
+SPACE = "urn:oasis:names:tc:opendocument:xmlns:"
+ODS = f"""<office:document-content xmlns:office="{SPACE}office:1.0" xmlns:table="{SPACE}table:1.0"
+ xmlns:text="{SPACE}text:1.0"><office:body><office:spreadsheet><table:table table:name="T">
+ <table:table-row><table:table-cell><text:p>Deaths by area and sex</text:p></table:table-cell></table:table-row>
+ <table:table-row table:number-rows-repeated="2"><table:table-cell table:number-columns-repeated="16384"/>
+ </table:table-row>
+ <table:table-row><table:table-cell><text:p>area</text:p></table:table-cell><table:table-cell><text:p>f</text:p>
+ </table:table-cell><table:table-cell><text:p>m</text:p></table:table-cell></table:table-row>
+ <table:table-row><table:table-cell><text:p>A</text:p></table:table-cell><table:table-cell office:value-type="float"
+ office:value="1234"><text:p>1,234</text:p></table:table-cell><table:table-cell><text:p>[c]</text:p></table:table-cell>
+ </table:table-row></table:table></office:spreadsheet></office:body></office:document-content>"""
+
+
+def zipped(content):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        archive.writestr("content.xml", content)
+    return out.getvalue()
+
+
+def test_ods_is_read_without_a_library():
+    found = counted_table(workbook_sheet(zipped(ODS)))
+    assert found.names == ("area", "sex")
+    assert [(line.cells, str(line.count)) for line in found.lines] == [(("A", "f"), "1234"), (("A", "m"), "?")]
+    assert found.lines[0].place == "sheet 'T', row 5, column B"
+
+
+def test_a_sheet_that_unpacks_to_too_much_is_refused_before_it_is_unpacked():
+    with budget_within(memory=1 << 20), pytest.raises(ReconError, match="MB"):
+        workbook_sheet(zipped(ODS + " " * (8 << 20)))
+
+
+def test_means_become_statements_over_a_domain_that_has_their_attribute(tmp_path):
+    path = tmp_path / "means.csv"
+    path.write_text("region,sex,count,mean_income\nA,F,3,41000\nB,F,1,73000\n", encoding="utf-8")
+    domain = recon.Domain(
+        (Categorical("region", ("A", "B")), Categorical("sex", ("F", "M")), Grid.between("income", 0, 200_000, 1000))
+    )
+    release = recon.load(path, domain=domain)
+    found = recon.bound(release, {"region": "B", "income": 73_000})
+    assert (found.min, found.max) == (1, 1)
+    assert recon.load(path).domain.place.keys() == {"region", "sex"}
+
+
+def test_tables_are_read_back_before_anything_else(tmp_path, run):
+    path = tmp_path / "table.csv"
+    path.write_text("region,sex,count\nA,f,12\nA,m,x\nA,total,30\n", encoding="utf-8")
+    shown = run("audit", path, "--show-table", code=0).stdout
+    assert "attribute 'sex': f, m; all together: 'total'" in shown
+    assert "'x' hides 1 count: any number" in shown
+    assert "'x' hides 1 count: 1 to 4" in run("audit", path, "--show-table", "--suppressed", "1..4", code=0).stdout
+    report = run("audit", path, code=0).stdout
+    assert 0 < report.index("The table as it is understood") < report.index("What an adversary is left with")
+    found = json.loads(run("audit", path, "--json", code=0).stdout)
+    assert "attribute 'region': A" in found["read_from"][0]["understood"]
+    assert "--suppressed" in run("audit", path, "--suppressed", "some", code=2).stderr

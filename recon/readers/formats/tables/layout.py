@@ -275,15 +275,15 @@ def _value_columns(body: TableBody, options: TableOptions) -> list[int]:
             out.append(k)
         elif out and cells and not any(is_number(c) for c in cells) and not all(map(count_like, cells)):
             continue  # notes behind the counts
-    hidden = [
-        k
-        for k in range(1, width)
-        if k not in out
-        and out
-        and k > out[0]
-        and any(row.cells[k] for row in body.rows)
-        and all(not row.cells[k] or count_like(row.cells[k]) for row in body.rows)
-    ]
+    numbers = {comparable(row.cells[k]) for row in body.rows for k in out}
+    hidden = []  # columns in which every count is hidden; before the first of the counts they may be labels
+    for k in [k for k in range(1, width) if out and k not in out]:
+        marks = {comparable(row.cells[k]) for row in body.rows if row.cells[k]}
+        signs = marks <= dialects().marks.keys() and (
+            len(marks) == 1 or marks <= numbers or not any(map(str.isalpha, marks))
+        )
+        if marks and (signs or (k > out[0] and all(not row.cells[k] or count_like(row.cells[k]) for row in body.rows))):
+            hidden.append(k)
     return sorted([*out, *hidden])
 
 
