@@ -158,7 +158,6 @@ def _ranges_of_format(raw: RawTable, options: TableOptions) -> list[object]:
     for one in dialects().words["range"]:
         if re.search(one["where"], said) and options.range_of(one["mark"]) is None:
             found.append(HiddenRange(one["mark"], one["low"], one["high"]))
-            raw.notes.append(f"'{one['mark']}' hides {one['low']} to {one['high']} ({one['office']})")
     return found
 
 
