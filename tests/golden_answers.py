@@ -61,7 +61,6 @@ LEFT_OUT = {  # cases by regular expression -> why they are not stored
     r"examples/releases/compas_forest.json: remedy": "a minute",
     r"examples/releases/compas_tree.json: labels": "seconds",
     r".*/BernoulliNB.pkl: (audit|report.*)": "ten seconds, and what is made of the result",
-    r".*/ada_boost.pkl: report md": "differs from run to run: how long it took is in its table",
 }
 
 

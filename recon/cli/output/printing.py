@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from recon.io.console.output import INCONCLUSIVE, INTERNAL, print_json, print_lines, records, write_table
+from recon.io.files.writing import seconds_said
 from solvers.foundation.errors import Unsupported
 
 if TYPE_CHECKING:
@@ -210,7 +211,7 @@ def estimates_json(
             "guarantee": found.guarantee,
             "convention": "ordered",
         }
-        out.append(stated | {"seconds": round(found.seconds, 6), "note": note})
+        out.append(stated | {"seconds": seconds_said(found.seconds, 6), "note": note})
     return out
 
 

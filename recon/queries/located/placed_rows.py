@@ -22,6 +22,7 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import MISSING, AnyAttribute, Categorical, Continuous, Grid, Value, is_number
 from encoders.encode.assumed import NO_LEARNER
 from encoders.encode.encoder import EncodedRelease
+from recon.io.files.writing import seconds_said
 from recon.readers.frames.selections import untested
 from solvers.foundation.array_types import Bits
 from solvers.foundation.errors import ReleaseError
@@ -498,7 +499,7 @@ def attributes(found: PlacedRows) -> dict[str, Any]:
         "assumptions": [*found.assumed(found.release.assumptions), *found.assumes],
         "notes": list(found.notes),
         "engine": found.answer.engine,
-        "seconds": found.answer.seconds,
+        "seconds": seconds_said(found.answer.seconds, 6),
         "trail": list(found.answer.trail),
         "certificate": None,
     }

@@ -30,6 +30,7 @@ from encoders.models.models import (
 )
 from encoders.models.nodes import ModelNode, Nodes, Support
 from recon.io.console.suggesting import command_line, options_of, stripped_name, suggestion
+from recon.io.files.writing import seconds_said
 from recon.queries.measures.sweeping import exact_counts, with_noise
 from recon.readers.inspection.inspecting import Inspection
 from recon.readers.loading.settled import as_released
@@ -401,7 +402,7 @@ def _remedy_line(
         late = isinstance(error, Inconclusive)
         line |= {"status": "unknown" if late else "not tried", "note": str(error)}
         line["outcome"] = "inconclusive" if late and asked.policy is not None else None
-    line["seconds"] = round(time.monotonic() - begun, 3)
+    line["seconds"] = seconds_said(time.monotonic() - begun)
     return line, facts
 
 
@@ -478,9 +479,10 @@ def _boosted(release: EncodedRelease, limits: Limits) -> list[Line]:
             limits.check("boosted models were published otherwise")
             seconds = limits.stage("one boosted remedy", parts=len(every) - i).work_left()
             _, _, _, most, known, labels, status, took = remedied(release, one, limits, seconds)
-            line |= {"pinned": [known, most], "class_disclosed_rows": [labels, most], "status": status, "seconds": took}
+            line |= {"pinned": [known, most], "class_disclosed_rows": [labels, most], "status": status}
+            line["seconds"] = seconds_said(took)
             line["note"] = "what leaf values prove; rows per leaf are still published"
         except ReconError as error:
-            line |= {"note": str(error), "seconds": round(time.monotonic() - begun, 3)}
+            line |= {"note": str(error), "seconds": seconds_said(time.monotonic() - begun)}
         lines.append(line)
     return lines

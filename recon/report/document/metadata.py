@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import kinds_of
 from recon.io.console.suggesting import suggestion
 from recon.io.console.version import VERSION as PROGRAM
+from recon.io.files.writing import date_given, seconds_said
 from recon.readers.inspection.inspecting import Inspection
 from recon.release.auditing.findings import AuditFindings
 from recon.release.auditing.together import proofs
@@ -53,15 +53,15 @@ def build_metadata(command: str | None, seconds: float) -> dict[str, Any]:
     """Return when, with which version and command a report was made, in how many seconds.
 
     The date is UTC to the second; `SOURCE_DATE_EPOCH` (seconds since 1970) stands in for the clock where it is set, so
-    that reports can be made again byte for byte.
+    that reports can be made again byte for byte: it stands still, and nothing took any time.
     """
-    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
+    given = date_given()
+    now = datetime.now(UTC) if given is None else datetime.fromtimestamp(given, UTC)
     return {
         "recon": PROGRAM,
         "date": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "command": command,
-        "seconds": round(seconds, 3),
+        "seconds": seconds_said(seconds),
         "python": platform.python_version(),
     }
 

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from encoders.encode.encoder import EncodedRelease
+from recon.io.files.writing import seconds_said
 from recon.queries.answers.undecided import plain_reasons
 from recon.queries.certificates.certificate_format import certified_lines
 from recon.queries.measures.figures import Measures
@@ -180,7 +181,7 @@ def count_json(release: EncodedRelease, measures: Measures, digits: int = DIGITS
         "regions": _regions_json(measures),
         "assumptions": list(release.assumptions),
         "engine": answer.engine,
-        "seconds": round(answer.seconds, 6),
+        "seconds": seconds_said(answer.seconds, 6),
         "trail": list(answer.trail),
     }
     if answer.status == "bounds":
