@@ -269,3 +269,24 @@ def test_a_schedule_of_what_cannot_be_drawn_is_not_tried(tmp_path: Path) -> None
     drawn = [one for one in lines if one["kind"] == "schedule"]
     assert len(drawn) == 3
     assert all("exact counts of one tree or list" in one["note"] and one["outcome"] is None for one in drawn)
+
+
+def test_remedy_merges_until_the_pair_meets_the_policy(tmp_path: Path, run: Any) -> None:
+    """What is written is audited beside the earlier version; without one it is refused, and so is what never meets."""
+    march, april = _many(tmp_path)
+    registered(tmp_path / "r", march)
+    policy = _policy(tmp_path, "[versions]\nremoved_pinned = 0\nleast_candidates = 2")
+    beside, out = ("--register", tmp_path / "r", "--removed", 1, "--added", 0), tmp_path / "better.json"
+    said = run("remedy", april, "--policy", policy, "--out", out, *beside).stdout
+    assert "policy: met" in said
+    assert "beside the earlier version" in said
+    report = recon.audit(recon.load(out), policy, register=tmp_path / "r", removed=1, added=0)
+    assert report.assessment is not None
+    assert report.assessment.outcome == "met"
+    alone = run("remedy", april, "--policy", policy, "--out", tmp_path / "alone.json", code=4).stdout
+    assert "no earlier version was compared" in alone
+    assert "no earlier version" in run("remedy", march, "--policy", policy, "--out", out, *beside[:2], code=3).stderr
+    policy = _policy(tmp_path, "[versions]\nleast_candidates = 100")
+    err = run("remedy", april, "--policy", policy, "--out", tmp_path / "never.json", *beside, code=1).stderr
+    assert "publish it when more people have left" in err
+    assert not (tmp_path / "never.json").exists()

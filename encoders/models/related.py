@@ -361,7 +361,8 @@ class RelatedDataSets:
         """Return the relations of some data sets in words, but for numbers of who left or came."""
         near = [one for one in self.datasets if some & {one.name, *one.names}]
         plain = (one if one.without is not None else replace(one, origin=None) for one in near)
-        out, some = [line for one in plain for line in one.lines()], some.union(*((o.name, *o.names) for o in near))
+        out = [line for one in plain for line in one.lines()]
+        some = {*some, *(name for one in near for name in (one.name, *one.names))}
         out += [f"no row is in two of {', '.join(group)}" for group in self.disjoint if some & set(group)]
         return out + [_parts_line(own, whole) for own, whole in self.parts if some & {*own, whole}]
 
@@ -396,7 +397,7 @@ def _determined(stated: Sequence[StatedNumber], types: int) -> dict[int, int]:
             for some in (rows, solved)
         )
         solved.append(pivot)
-    alone = {row.index(1): row[-1] for row in solved if sum(map(bool, row[:-1])) == 1}
+    alone = {row.index(Fraction(1)): row[-1] for row in solved if sum(map(bool, row[:-1])) == 1}
     if rows or any(value < 0 or value.denominator > 1 for value in alone.values()):
         raise NumbersError(sources)
     return {t: int(value) for t, value in alone.items()}

@@ -139,3 +139,10 @@ class ReleaseOptions(CommonOptions):
         """Yield the release and the limits, see `release` and `working`."""
         with self.working() as limits:
             yield self.release(limits, **more), limits
+
+
+def registered_domain(register: str | None) -> str | None:
+    """Return the file of the domain that a register reads its releases with, None where it names none."""
+    from recon.release.registers.register import Register as Registered
+
+    return None if register is None else Registered.read(register).domain

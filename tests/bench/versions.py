@@ -24,7 +24,10 @@ from records import Spent
 
 sys.path[:0] = [str(ROOT / "tests")]
 
+from solvers.foundation.limits import Limits  # noqa: E402
+
 FIT = "fits of both models"
+LONG = 600.0  # seconds of the clock that counting may take: on a shared machine a few of the processor
 
 
 def tree(depth: int | None) -> Callable[[Any, Any], Any]:
@@ -139,6 +142,48 @@ def placed_pairs(name: str, rows: int, trees: int, times: int) -> list[Line]:
     ]  # fmt: skip
 
 
+def folds(name: str, fits: int) -> list[Line]:
+    """Return the line of the final tree of 200 people and of so many trees of five folds: bits that all leave."""
+    import numpy as np
+    import pandas as pd
+    from sklearn.model_selection import KFold
+
+    import recon
+
+    whole = pd.read_csv(DATA / COMPAS)
+    label = str(whole.columns[-1])
+    domain = recon.Domain.from_frame(whole, label=label)
+    some = whole.iloc[np.random.default_rng(0).choice(len(whole), 200, replace=False)]
+    parts = [f"fold {k}" for k in range(1, 6)]
+    datasets = [{"name": "all rows"}, *({"name": part} for part in parts)]
+    datasets += [{"name": f"fit {k}", "from": "all rows", "without": f"fold {k}"} for k in range(1, 6)]
+    begun = time.process_time()
+    trees = {"all rows": tree(3)(some.drop(columns=label), some[label])}
+    for k, (train, _) in enumerate(KFold(5, shuffle=True, random_state=0).split(some), start=1):
+        x = some.iloc[train]
+        trees |= {f"fit {k}": tree(3)(x.drop(columns=label), x[label])} if k <= fits else {}
+    beside, begun = time.process_time() - begun, time.process_time()
+    every = {one: recon.encode(model, domain) for one, model in trees.items()}
+    found = recon.count(
+        recon.versions(every, {"datasets": datasets, "relations": [{"parts": parts, "of": "all rows"}]}),
+        "multiset",
+        Limits(seconds=LONG),
+    )
+    used, (now, peak) = time.process_time() - begun, memory()
+    low, high = found.bounds
+    width = 200 * (high - low) / (high + low)
+    return [
+        Line(
+            name,
+            Spent(used, used, 1, now, peak, None),
+            FIT,
+            Spent(beside, beside, 1, now, now, None),
+            less={"bits at most": round(high, 1), "width in percent": round(width, 2)},
+            said={"bits at least": round(low, 1)},
+        )
+    ]
+
+
 COMPAS, ADULT = "compas14.csv.gz", "adult19.csv.gz"
 CASES: dict[str, tuple[Any, ...]] = {
     "compas14 1,000, tree of depth 3": (COMPAS, 1_000, partial(tree, 3), 50, 1),
@@ -159,6 +204,10 @@ JOBS = {
     name: Job(pairs, (name, *rest), quick=not any(word in name for word in SLOW),
               needs=("lightgbm",) if "LightGBM" in name else ())
     for name, rest in CASES.items()
+} | {
+    name: Job(folds, (name, fits), quick=fits < 4)
+    for fits in range(2, 6)
+    for name in (f"final tree and {fits} of 5 folds, 200 rows",)
 } | {
     f"positions, {rows:,} rows, {trees} trees": Job(
         placed_pairs, (f"positions, {rows:,} rows, {trees} trees", rows, trees, times), quick=rows < 500

@@ -10,13 +10,16 @@ import typer
 
 from recon.cli.output.printing import with_other_answers, with_tables
 from recon.cli.releasing.reporting import ended, ending, policy_of
-from recon.cli.session import ReleaseOptions, open_release
+from recon.cli.session import ReleaseOptions, open_release, registered_domain
 from recon.io.console.options import (
     BUDGET,
+    AddedRows,
     Digits,
+    EarlierReleases,
     PolicyFile,
     Population,
     Remedies,
+    RemovedRows,
     ReportOut,
     Truth,
     WithoutNoise,
@@ -30,16 +33,6 @@ from recon.io.files.opening import files_opened_once
 if TYPE_CHECKING:
     from encoders.domain.domain import Domain
 
-Register = Annotated[
-    str | None,
-    typer.Option("--register", help="Folder of earlier releases about the same rows: audited with this one."),
-]
-Removed = Annotated[
-    int | None, typer.Option("--removed", min=0, help="Rows that left since the last release of --register.")
-]
-Added = Annotated[
-    int | None, typer.Option("--added", min=0, help="Rows that came since the last release of --register.")
-]
 Profiles = Annotated[
     str | None, typer.Option("--profiles", help="People to ask about, one per line: are they in the data?")
 ]
@@ -59,8 +52,8 @@ ShowRows = Annotated[bool, typer.Option("--show-rows", help="Values of single pe
     "rows", "known", "label", "convention", "seed", "learner", "confidence", "workers", "dask", seconds=BUDGET
 )
 def audit(
-    asked: ReleaseOptions, policy: PolicyFile = None, register: Register = None, removed: Removed = None,
-    added: Added = None, profiles: Profiles = None, data: Data = None, protected: Protected = None,
+    asked: ReleaseOptions, policy: PolicyFile = None, register: EarlierReleases = None, removed: RemovedRows = None,
+    added: AddedRows = None, profiles: Profiles = None, data: Data = None, protected: Protected = None,
     show_rows: ShowRows = False, remedies: Remedies = False, truth: Truth = None, population: Population = None,
     digits: Digits = 10_000, out: ReportOut = None, without_noise: WithoutNoise = None,
 ) -> None:  # fmt: skip
@@ -83,7 +76,7 @@ def audit(
     form = ".json" if asked.json else suffix(out)
     with asked.working() as whole, kept_open(), files_opened_once():
         limits = asked.within_machine(whole)
-        asked = replace(asked, domain=asked.domain or _registered_domain(register))
+        asked = replace(asked, domain=asked.domain or registered_domain(register))
         domain, label = asked.domain, asked.label
         release = asked.release(limits, settle=False, whole=True)
         if release.rows.high is None:  # nothing can be counted, but something is said
@@ -108,13 +101,6 @@ def audit(
             print_lines(limits_line(limits), file=sys.stderr)
         if report.findings.empty is not None and (asked.json or out):
             print_lines(f"recon: {report.findings.empty.found}", file=sys.stderr)
-
-
-def _registered_domain(register: str | None) -> str | None:
-    """Return the file of the domain that a register reads its releases with, None where it names none."""
-    from recon.release.registers.register import Register as Registered
-
-    return None if register is None else Registered.read(register).domain
 
 
 def _declared(domain: str | None, label: str | None) -> Domain | None:

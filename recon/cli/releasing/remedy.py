@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recon.cli.session import open_release
+from recon.cli.session import open_release, registered_domain
 from recon.io.console.options import (
     BUDGET,
+    AddedRows,
     CommonOptions,
     DomainFile,
+    RemovedRows,
     Seed,
     suffix,
     with_options,
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from recon.io.files.table_options import TableOptions
     from recon.release.policies.assessing import PolicyAssessment
     from recon.release.policies.policy import Policy
+    from recon.release.registers.versions import HeldVersions
     from recon.release.remediation.hiding import HiddenCells, MovedTables
     from recon.release.remediation.pruning import Merging
     from solvers.foundation.limits import Limits
@@ -50,7 +53,10 @@ Better = Annotated[
 DataFile = Annotated[str | None, typer.Option("--data", help="Rows with their label: accuracy before and after.")]
 LabelName = Annotated[str | None, typer.Option("--label", help="The column of the data with the label.")]
 Earlier = Annotated[
-    str | None, typer.Option("--register", help="Of tables: folder of earlier releases, which stay as they are.")
+    str | None,
+    typer.Option(
+        "--register", help="Folder of earlier releases, which stay as they are; of models, of other versions."
+    ),
 ]
 Method = Annotated[
     str, typer.Option("--method", help="Of tables: cheapest (cells hidden), hypercube, rounding[:BASE] or adjustment.")
@@ -74,7 +80,7 @@ class Result:
 def remedy(
     asked: CommonOptions, file: ModelFile, policy: PolicyFile, out: Better, domain: DomainFile = None,
     data: DataFile = None, label: LabelName = None, strip: Strip = False, seed: Seed = 0, register: Earlier = None,
-    method: Method = "cheapest",
+    removed: RemovedRows = None, added: AddedRows = None, method: Method = "cheapest",
 ) -> None:  # fmt: skip
     """Merge as few leaves, or hide as few cells, as a policy needs; write the result where its audit meets it."""
     from recon.io.files.writing import writing
@@ -97,7 +103,10 @@ def remedy(
         release = open_release([file], domain, False, limits, label=label, settle=False)
         if all(model.kind == "table" and model.noise is None for model in release.models):
             return _hide_in_tables(asked, release, wanted, out, limits, register, domain, method)
-        _check_for_models(out, register, method)
+        _check_for_models(out, method)
+        if register is not None and domain is None and (domain := registered_domain(register)) is not None:
+            release = open_release([file], domain, False, limits, label=label, settle=False)
+        beside = None if register is None else _earlier_version(release, register, removed, added, limits)
         try:
             result = _remedied(
                 release,
@@ -109,6 +118,7 @@ def remedy(
                 strip=strip,
                 seed=seed,
                 declared=domain is not None,
+                beside=beside,
             )
         except NoMerging as error:
             if asked.json:
@@ -130,6 +140,22 @@ def remedy(
     return None
 
 
+def _earlier_version(
+    release: EncodedRelease, folder: str, removed: int | None, added: int | None, limits: Limits
+) -> HeldVersions:
+    """Return what a release is compared with; `Unsupported` where the register has no earlier version of its data."""
+    from recon.release.registers.register import Register
+    from recon.release.registers.versions import comparison, version_relation
+    from solvers.foundation.errors import Unsupported
+
+    register = Register.read(folder)
+    found = comparison(release, register, version_relation(release, register, removed, added), limits)
+    if found is None or found.held is None:
+        why = "the register has no earlier version of its data (--removed, --added)" if found is None else found.why
+        raise Unsupported(f"{release.file}: not compared with an earlier version: {why or 'it is the earlier one'}")
+    return found.held
+
+
 def _check_out(file: str, out: str, strip: bool) -> None:
     """Refuse, as wrong usage, names that say another format than is written, and the file itself."""
     end = suffix(out)
@@ -142,32 +168,34 @@ def _check_out(file: str, out: str, strip: bool) -> None:
         raise typer.BadParameter("the result would overwrite the file itself: give another name")
 
 
-def _check_for_models(out: str, register: str | None, method: str) -> None:
+def _check_for_models(out: str, method: str) -> None:
     """Refuse, as wrong usage, what is for tables alone."""
     if suffix(out) in TABLES:
         raise typer.BadParameter(f"'.csv' is not written of a model (of '{out}'): end it in .json, .joblib or .pkl")
-    if register is not None or method != "cheapest":
-        raise typer.BadParameter(
-            "--register and --method are for tables of counts: leaves are merged one release at a time"
-        )
+    if method != "cheapest":
+        raise typer.BadParameter("--method is for tables of counts")
 
 
 def _remedied(
     release: EncodedRelease, policy: Policy, out: str, limits: Limits, *, data: str | None = None,
     label: str | None = None, strip: bool = False, seed: int = 0, declared: bool = False,
+    beside: HeldVersions | None = None,
 ) -> Result:  # fmt: skip
     """Return the merged release as the content of a file, read again, audited and assessed; nothing is written.
 
     `declared`: the domain of a model file was given; else the result must meet the policy over the one it lets guess.
+    `beside`: the earlier version that the result must stand beside.
     """
     from recon.readers.frames.selections import numbers_of, read_table
     from recon.release.remediation.merging import merge_leaves
+    from recon.release.remediation.versions import merged_beside
 
     rows = None if data is None else numbers_of(read_table(data, limits))
     limits.report("merges are searched")
-    found = merge_leaves(release, policy, limits.stage("merges"))  # the audit of the result needs time too
+    some = limits.stage("merges")  # the audit of the result needs time too
+    found = merge_leaves(release, policy, some) if beside is None else merged_beside(beside, release, policy, some)
     content, proof = _written_content(release, found, out, strip, limits, seed)
-    assessment, facts = _audited(content, out, release, found, policy, limits, seed, declared)
+    assessment, facts = _audited(content, out, release, found, policy, limits, seed, declared, beside)
     return Result(found, content, assessment, facts, _accuracies(release, found, rows, label), proof)
 
 
@@ -195,7 +223,7 @@ def _written_content(
 
 def _audited(
     content: bytes, out: str, release: EncodedRelease, found: Merging, policy: Policy, limits: Limits, seed: int,
-    declared: bool,
+    declared: bool, beside_it: HeldVersions | None,
 ) -> tuple[PolicyAssessment, dict[str, Any]]:  # fmt: skip
     """Return what the policy says of the audit of the file, read again: of a copy also over the domain it says itself.
 
@@ -205,6 +233,7 @@ def _audited(
     from recon.release.auditing.auditing import AuditInputs, run_audit
     from recon.release.auditing.facts import facts_of
     from recon.release.policies.assessing import assess
+    from recon.release.remediation.versions import facts_beside
     from solvers.foundation.errors import EngineError
 
     with tempfile.TemporaryDirectory() as folder:
@@ -218,10 +247,12 @@ def _audited(
         limits.report("the result is audited")
         beside = AuditInputs(seed=seed, thresholds=policy.values)
         facts = facts_of(run_audit(again, beside, limits)).to_json()
+        facts = facts if beside_it is None else facts_beside(beside_it, again, facts, limits)
         said = assess(facts, policy)
         if said.outcome == "met" and copy and not declared:
             guessed = load(path, memory=limits.memory, limits=limits)
             own = facts_of(run_audit(guessed, beside, limits)).to_json()
+            own = own if beside_it is None else facts_beside(beside_it, again, own, limits)
             if (alone := assess(own, policy)).outcome != "met":
                 return alone, own
     return said, facts

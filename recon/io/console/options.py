@@ -325,3 +325,15 @@ def with_options(
         return run
 
     return decorate
+
+
+EarlierReleases = Annotated[
+    str | None,
+    typer.Option("--register", help="Folder of earlier releases about the same rows: audited with this one."),
+]
+RemovedRows = Annotated[
+    int | None, typer.Option("--removed", min=0, help="Rows that left since the last release of --register.")
+]
+AddedRows = Annotated[
+    int | None, typer.Option("--added", min=0, help="Rows that came since the last release of --register.")
+]

@@ -9,7 +9,7 @@ how people drawn at random from the rows that stayed are spread over its leaves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,12 +29,16 @@ from recon.release.policies.policy import Policy
 from recon.release.registers.versions import LEFT_FIGURES, HeldVersions, identified_words, left_figures
 from recon.release.remediation.candidates import SMALLEST, TriedRemedy, blank_line, columns
 from recon.release.remediation.merging import merge_leaves
+from recon.release.remediation.pruning import Merging, NoMerging
 from recon.release.remediation.thresholds import Demands, demands_of, figures_of
 from solvers.foundation.errors import ReconError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.statements.release import RowCount
 
 SCHEDULES = (5, 10, 20)  # people who have left when the model is published
+GROUPS = (2, 3, 5, 10, 20, 50, 100, 200, 500, 1_000)  # rows of the smallest groups that are tried
+VERSION_RULES = ("versions.removed_pinned", "versions.least_candidates")
+MET = ("met", "not applicable")
 DRAWS = 3  # of who leaves besides: the one that reveals most is told
 Pair = tuple[EncodedRelease | None, RowsOfType]  # the new release as it would be published (None: not), who left then
 
@@ -83,6 +87,33 @@ def _remedies_of(held: HeldVersions, policy: Policy | None, seed: int) -> Iterat
                 words, "schedule", k, lambda limits, k=k: _pair_on_schedule(held, new, k, seed, limits)
             )  # type: ignore[misc]
     yield _VersionRemedy("not published", "not published", None, lambda limits: (_pair_without_new(held, limits), ""))
+
+
+def merged_beside(held: HeldVersions, release: EncodedRelease, policy: Policy, limits: Limits) -> Merging:
+    """Return merges that meet a policy beside an earlier version: of larger and larger groups, the first that do.
+
+    Raises what `merge_leaves` raises, `NoMerging` where no size that is tried meets the rules about versions. Cost:
+    that of `recon.difference` for each size.
+    """
+    demands, before = demands_of(policy), 0
+    own = demands.smallest_group or 1
+    for k in (own, *(size for size in GROUPS if own < size <= (release.rows.high or own))):
+        limits.report(f"groups of at least {k} rows are tried")
+        found = merge_leaves(release, demands if k == own else replace(demands, smallest_group=k), limits)
+        facts = facts_beside(held, found.release, {}, limits)
+        if all(one.outcome in MET for one in assess(facts, policy).checks if one.rule in VERSION_RULES):
+            how = f"the fewest merges to groups of at least {k} rows; beside the earlier version, {before} are too few"
+            return found if k == own else replace(found, exact=False, how=how)
+        before = k
+    raise NoMerging("no merging of groups meets the rules about versions: publish it when more people have left")
+
+
+def facts_beside(held: HeldVersions, new: EncodedRelease, facts: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
+    """Return facts with what the comparison says where a release is published in the place of the new one."""
+    found = FactTable.of_json(facts)
+    for key, figure in left_figures(_rows_that_left(held, new, limits)).items():
+        found = found.with_figure(key, figure)
+    return found.to_json()
 
 
 def _line(
