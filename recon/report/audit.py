@@ -96,9 +96,7 @@ def audit(
         adding = None if earlier is None else _what_it_adds(release, earlier, whole, found, domain, limits)
         if remedies and beside_it is not None:
             beside_it = _with_remedies(beside_it, found, chosen, seed, limits)
-        tried = _helping(release, found, chosen, beside, limits) if remedies else None
-        if tried and beside_it is not None:
-            tried += [{key: value for key, value in one.items() if key in tried[0]} for one in beside_it.remedies]
+        tried = _helping(release, found, chosen, beside, limits, beside_it) if remedies else None
     around = Context(remedies=tried, adds=None if adding is None else adding.to_json(), seed=seed, versions=beside_it)
     facts = Report(found, around).facts
     told = None if chosen is None else assess(facts, chosen, tried)
@@ -171,13 +169,16 @@ def _what_it_adds(
 
 
 def _helping(
-    release: EncodedRelease, found: AuditFindings, policy: Policy | None, beside: AuditInputs, limits: Limits
-) -> list[dict[str, Any]]:
-    """Return what would help; nothing where there is no possible world to begin with."""
+    release: EncodedRelease, found: AuditFindings, policy: Policy | None, beside: AuditInputs, limits: Limits,
+    other: VersionComparison | None,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Return what would help, beside an `other` version too; nothing where there is no possible world to begin with."""
     from recon.release.remediation.candidates import remedies as what_would_help
 
     if found.empty is not None or found.measures.status == "unsat":
         return []
-    return what_would_help(
+    lines = what_would_help(
         release, policy, limits, data=beside.data, label=beside.label, seed=beside.seed, stored=found.stored
     )
+    more = () if other is None else other.remedies
+    return [*lines, *({key: value for key, value in one.items() if key in lines[0]} for one in more)]
