@@ -55,7 +55,7 @@ LabelName = Annotated[str | None, typer.Option("--label", help="The column of th
 Earlier = Annotated[
     str | None,
     typer.Option(
-        "--register", help="Folder of earlier releases, which stay as they are; of models, of other versions."
+        "--register", help="Folder of earlier releases, of models of earlier versions: they stay as they are."
     ),
 ]
 Method = Annotated[
