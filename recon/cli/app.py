@@ -36,6 +36,7 @@ from recon.cli.releasing.policy import gate, policy
 from recon.cli.releasing.register import register
 from recon.cli.releasing.remedy import remedy
 from recon.cli.releasing.reporting import report
+from recon.cli.releasing.serving import decisions, serve
 from recon.cli.session import ReleaseOptions, finish
 from recon.cli.studies.attack import attack_app
 from recon.cli.studies.learn import learn_app
@@ -172,7 +173,7 @@ questions: list[Callable[..., None]] = [
 ]
 for command in [*map(with_limits, reading), *deciding, *questions]:
     app.command()(command)
-for command in (schema, engines, reproduce):
+for command in (schema, engines, reproduce, serve, decisions):
     app.command()(command)
 for learner in learn_app.registered_commands:
     learner.callback = with_limits(learner.callback) if learner.callback else None

@@ -15,6 +15,9 @@ EXTRAS = {  # packages that recon loads on use, and the extra that installs each
     "openpyxl": "sheets",
     "matplotlib": "plots",
     "distributed": "dask",
+    "starlette": "serve",
+    "uvicorn": "serve",
+    "python_multipart": "serve",
 }
 
 

@@ -232,6 +232,11 @@ KINDS = {TableBlock: "table", SentenceBlock: "lines", PairBlock: "pairs", Comman
 UNBROKEN = 22  # characters of a word that a narrow column does not hold
 
 
+def stylesheet() -> str:
+    """Return the style of the page, for other pages that are to look like it."""
+    return _environment().get_template("style.css.j2").render(palette=PALETTE, first=None)
+
+
 @cache
 def _template() -> Template:
     """Return the template of the page, compiled once."""

@@ -251,3 +251,22 @@ def _die_with(parent: int) -> None:
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
     if os.getppid() != parent:  # it died before that
         os._exit(1)
+
+
+def started_of(pid: int) -> str:
+    """Return when a process was started, in ticks since the machine was; "" where there is no such process."""
+    with contextlib.suppress(OSError, IndexError), open(f"/proc/{pid}/stat", "rb") as file:
+        return file.read(4_096).rpartition(b")")[2].split()[19].decode()
+    return ""
+
+
+def memory_of_group(group: int) -> int:
+    """Return the bytes of memory that the processes of a group hold."""
+    total = 0
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with contextlib.suppress(OSError, IndexError, ValueError):
+                if os.getpgid(int(name)) == group:
+                    with open(f"/proc/{name}/statm", "rb") as file:
+                        total += int(file.read(200).split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return total
