@@ -5,6 +5,7 @@ __all__ = [
     "correlation_report",
     "document",
     "membership_report",
+    "page",
     "report",
     "results",
     "sarif",
