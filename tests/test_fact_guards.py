@@ -229,8 +229,8 @@ def test_seeds_whose_bags_were_not_used_count_as_stored():
     ("facts", "first"),
     [
         ({"pinned": [3, 3]}, "3 people are fully known."),
-        ({"labels_by_position": [1, 100]}, "Between 1 and 100 rows have their label proved"),
-        ({"values_by_position": [7, 7]}, "7 values are proved by where their row stood"),
+        ({"labels_by_position": [1, 100]}, "Between 1 and 100 rows have a label proved by their position"),
+        ({"values_by_position": [7, 7]}, "7 values are proved by the position of their row"),
         (
             {"stored": [{"level": "critical", "what": "an array", "path": "X_", "rule": "raw-data"}]},
             "Training rows, or",

@@ -715,7 +715,7 @@ def test_texts_and_tables():
     kept = {"frame": {"n": [9, 4, 5]}, "y": [1] * 9, "where": [2] * 9}
     assert [f.path for f in inspect_bytes(json.dumps(kept).encode()).findings] == ["y", "frame", "where"]
     for other in (b"", b"a,b\n1,2\n", b"\xff\xfe\x00", b"[1, 2]", b'{"a": 1}', b"<html></html>"):
-        with pytest.raises(Unsupported, match="no file that inspect knows"):
+        with pytest.raises(Unsupported, match="not a file that inspect knows"):
             inspect_bytes(other)
     with pytest.raises(ReleaseError, match="nested"):
         inspect_bytes(b"[" * 200_000)
@@ -891,7 +891,7 @@ def test_command_strips(run, tmp_path):
     assert "_sample_weight" in told["removed"]
     assert [f["rule"] for f in told["left"] if f["level"] in {"critical", "high"}] == ["tree"]
     assert "run recon audit" in told["advice"]
-    assert "can still give rows back" in error
+    assert "can still reveal rows" in error
     code, _, error = run(out, "--strip", tmp_path / "third.pkl")
     assert (code, (tmp_path / "third.pkl").exists()) == (3, False)
     assert "nothing in it can be taken out" in error

@@ -140,7 +140,7 @@ CASES = (
     Case("PMML trees", "rapidminer_zero.pmml", "PMML by RapidMiner", "exact", 75),
     Case("PMML trees", "verification.pmml", "PMML by x", "exact", 70),
     Case("PMML trees", "models/sklearn2pmml-0.133.1/tree.pmml", "PMML by SkLearn2PMML package", "ratio", 0),
-    Case("PMML trees", "verification.pmml", refused="no whole numbers: its rows were weighted",
+    Case("PMML trees", "verification.pmml", refused="not whole numbers: its rows were weighted",
          changes=(('recordCount="20"', 'recordCount="19.5"'), ('recordCount="30"', 'recordCount="29.5"')),
          instead=lambda: stored("verification.pmml")),
     Case(RULES, "rules_nosum.pmml", "PMML by x", "size", 73),
@@ -443,7 +443,7 @@ def test_the_flowers_that_a_text_was_printed_of_are_among_its_worlds(file, tmp_p
 
 
 def test_lines_that_do_not_fit_are_no_end_of_a_tree(tmp_path):
-    with pytest.raises(recon.ReleaseError, match="no branch of a printed tree"):
+    with pytest.raises(recon.ReleaseError, match="not a branch of a printed tree"):
         loaded(stored("j48_nominal.txt", ("outlook = overcast: yes (4.0)", "outlook: overcast yes")), tmp_path)
     with pytest.raises(recon.ReleaseError, match="SubTree"):
         loaded(stored("c50_apart.txt", ("SubTree [S1]", "SubTree [S2]")), tmp_path)

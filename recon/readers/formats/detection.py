@@ -74,7 +74,7 @@ FOREIGN = (
     Foreign("a KNIME workflow", "the model inside its nodes",
             "write it with KNIME's PMML Writer node: PMML is read", member=_ends_with("workflow.knime")),
     Foreign("a PyTorch file", "weights, no counts of rows",
-            "nothing is counted in it; what else it stores recon does not say", member=_ends_with("/data.pkl")),
+            "nothing is counted in it; recon does not say what else it stores", member=_ends_with("/data.pkl")),
     Foreign("an old Office file (.xls, .doc)", "a table, if it is one of counts", "save the sheet as xlsx, ods or CSV",
             rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"),
     Foreign("a NumPy archive (.npz)", "arrays, no model", _MODEL, member=_ends_with(".npy")),
