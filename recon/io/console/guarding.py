@@ -33,6 +33,7 @@ PANELS = {
     "People": ("profiles", "of_rows", "data", "label", "protected", "show_rows", "truth", "population"),
     "Tables of counts": (
         "show_table", "sheet", "count_column", "suppressed", "totals", "total_label", "rounding", "hierarchy",
+        "metadata",
     ),
     "Limits": ("time", "seconds", "memory", "max_cells", "confidence", "workers", "dask", "counter"),
     "Output": (
@@ -46,7 +47,7 @@ METAVARS = {
     "removed": "K", "added": "K", "digits": "N", "limit": "N", "workers": "N", "max_cells": "N", "memory": "SIZE",
     "dask": "ADDRESS",
     "sheet": "NAME", "count_column": "COLUMN", "suppressed": "RANGE", "totals": "WHICH",
-    "total_label": "LABEL", "rounding": "N", "hierarchy": "COLUMN=FILE", "convention": "NAME",
+    "total_label": "LABEL", "rounding": "N", "hierarchy": "COLUMN=FILE", "metadata": "FILE", "convention": "NAME",
     "learner": "RULE", "confidence": "SHARE", "counter": "NAME",
 }  # fmt: skip
 KINDS = {"list[str]": "", "str": " TEXT", "int range": " N", "int": " N", "float range": " NUMBER", "float": " NUMBER"}
@@ -96,6 +97,10 @@ TABLE = {  # what may be said of a table, by parameter: its type, and its defaul
             list[str] | None,
             typer.Option("--hierarchy", help="What codes of a column lie in: a file (.hrc, .csv), or another column."),
         ],
+        None,
+    ),
+    "metadata": (
+        Annotated[str | None, typer.Option("--metadata", help="Metadata (.rda) of a table file (.tab) of τ-ARGUS.")],
         None,
     ),
 }  # fmt: skip

@@ -31,6 +31,7 @@ class TableOptions:
     "all", or "" (not said). `total_labels`: labels that stand for all values; "none": no others do. `rounding`: to
     multiples of this number (1: not at all; None: not said), `nearest` to the nearest. `sheet`: the sheet's name.
     `hierarchies`: "district=districts.hrc", "district=region" (see `recon.readers.formats.tables.hierarchies`).
+    `metadata`: the .rda file of a table file of τ-ARGUS.
 
     >>> import recon
     >>> said = recon.TableOptions.said(suppressed=["1..4"], rounding=5)
@@ -46,6 +47,7 @@ class TableOptions:
     nearest: bool = False
     sheet: str | None = None
     hierarchies: tuple[str, ...] = ()
+    metadata: str | None = None
 
     @classmethod
     def said(
@@ -57,6 +59,7 @@ class TableOptions:
         rounding: str | int | None = None,
         sheet: str | None = None,
         hierarchy: Sequence[str] = (),
+        metadata: str | None = None,
     ) -> TableOptions:
         """Return the options as a person writes them: "1..4", "x=0..", "5", "5:nearest". `ReleaseError` for others."""
         for one in hierarchy:
@@ -76,6 +79,7 @@ class TableOptions:
             how == "nearest",
             sheet,
             tuple(hierarchy),
+            metadata,
         )
 
     def range_of(self, mark: str) -> HiddenRange | None:

@@ -23,7 +23,7 @@ from encoders.models.models import AnyModel, Provenance, PublishedFigure, Statis
 from encoders.parts.base import MAX_ROWS
 from encoders.parts.statistics import numeric
 from recon.io.files.sheets import Sheet, text_sheet
-from recon.io.files.table_options import table_options
+from recon.io.files.table_options import table_options, table_read_as
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.drafts.facts import Feature
@@ -31,6 +31,7 @@ from recon.readers.formats.tables.cells import CountCell, count_like, is_number,
 from recon.readers.formats.tables.counted import CountedTable, TableLine, counted_table
 from recon.readers.formats.tables.dialects import dialects
 from recon.readers.formats.tables.hierarchies import hierarchies_of
+from recon.readers.formats.tables.status_tables import argus_sheet, without_unsafe
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.release import RowCount
 
@@ -54,7 +55,12 @@ def looks_like_count_table(head: str) -> bool:
 
 def read_count_table(text: str) -> Draft:
     """Return the figures of a table of counts in a text: see `draft_of_sheet`."""
-    return draft_of_sheet(text_sheet(text))
+    options = table_options()
+    if options.metadata is None:
+        return draft_of_sheet(text_sheet(text))
+    sheet, known = argus_sheet(text, options)
+    with table_read_as(known):
+        return draft_of_sheet(sheet)
 
 
 def draft_of_sheet(sheet: Sheet) -> Draft:
@@ -62,7 +68,7 @@ def draft_of_sheet(sheet: Sheet) -> Draft:
 
     Raises `ReleaseError` naming the place for cells that are no counts, `TooLarge` beyond 1,000,000 lines.
     """
-    table = counted_table(sheet)
+    table = counted_table(without_unsafe(sheet))
     names, lines = list(table.names), table.lines
     beside = {
         name: SHARE if _is_share(cells, [line.count for line in lines]) else "figures beside counts"

@@ -106,7 +106,7 @@ def hierarchies_of(
         if source in names:
             parents.append(_parents_in_table(name, source, columns, free))
             continue
-        text = _text_of(source)
+        text = read_text_file(source)
         if source.lower().endswith(".hrc"):
             trees[name] = CategoryTree.of(name, source, _levels(text.splitlines(), source))
             continue
@@ -124,7 +124,7 @@ def hierarchies_of(
     return trees, parents
 
 
-def _text_of(path: str) -> str:
+def read_text_file(path: str) -> str:
     """Return the text of a file; `ReleaseError` where it is none."""
     with open_regular(path) as (file, size):
         if size > LONGEST:

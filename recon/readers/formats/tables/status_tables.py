@@ -1,0 +1,150 @@
+"""Tables of τ-ARGUS and sdcTable, whose files say of each cell whether it may be published.
+
+A table file (.tab) of τ-ARGUS has no header and a line per cell: codes, then what its metadata (.rda) names. A cell
+whose status is none of the safe ones is hidden, whatever number stands in it: the file is the office's own. So is one
+that the column sdcStatus of sdcTable calls u (sensitive), x (hidden beside these) or w.
+
+Source: de Wolf, Hundepool, Giessing, Salazar, Castro, "τ-ARGUS user's manual", version 4.1, 2014, sections 4.3 and 5.2
+(tabular input: SEPARATOR, RECODABLE, TOTCODE, HIERCODELIST, FREQUENCY, STATUS, SAFE); Meindl, sdcTable 0.32, `getInfo`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from recon.io.files.sheets import Sheet, SheetRow
+from recon.io.files.table_options import TableOptions
+from recon.readers.formats.tables.hierarchies import read_text_file
+from solvers.foundation.errors import ReleaseError
+
+TOTAL = "Total"
+STATUS, SUPPRESSED = "sdcstatus", frozenset({"u", "x", "w"})
+_TAG = re.compile(r"<([A-Za-z]+)>\s*(.*)")
+_OTHER = frozenset({"MAXSCORE", "COST", "LOWERPL", "UPPERPL", "NUMERIC", "WEIGHT", "SHADOW", "HOLDING", "REQUEST"})
+
+
+@dataclass
+class TableVariable:
+    """A variable of a table file: what it is ("code", "count", "status", "other"), its total code and hierarchy."""
+
+    name: str
+    kind: str = "other"
+    total: str = TOTAL
+    hierarchy: str | None = None
+
+
+@dataclass
+class TableMetadata:
+    """What an .rda file says of a table file: its separator, its variables in order, and which status is safe."""
+
+    separator: str = ","
+    variables: list[TableVariable] = field(default_factory=list)
+    safe: frozenset[str] = frozenset({"S"})
+
+    def names(self, kind: str) -> list[str]:
+        """Return the names of the variables of a kind."""
+        return [one.name for one in self.variables if one.kind == kind]
+
+
+def metadata_of(text: str, file: str) -> TableMetadata:
+    """Return what the metadata says; `ReleaseError` naming the line for what is none of a table with counts."""
+    out = TableMetadata()
+    for number, line in enumerate(text.splitlines(), start=1):
+        plain = line.strip()
+        if not plain:
+            continue
+        found = _TAG.fullmatch(plain)
+        if found is None:
+            out.variables.append(TableVariable(plain.split()[0]))
+            continue
+        tag, value = found[1].upper(), found[2].strip().strip('"')
+        if tag == "SEPARATOR":
+            out.separator = {"TAB": "\t", "\\t": "\t"}.get(value, value) or ","
+        elif tag == "SAFE":
+            out.safe = frozenset({value})
+        elif tag in {"UNSAFE", "PROTECT", "DECIMALS", "CODELIST", "HIERARCHICAL"}:
+            continue
+        elif not out.variables:
+            raise ReleaseError(f"<{tag}> stands before any variable", file=file, place=f"line {number}")
+        elif tag == "HIERLEVELS":
+            why = "<HIERLEVELS> is not read: give the hierarchy as a file (<HIERCODELIST>)"
+            raise ReleaseError(why, file=file, place=f"line {number}")
+        else:
+            _tagged(out.variables[-1], tag, value)
+    if not out.names("code") or len(out.names("count")) != 1:
+        raise ReleaseError("names no table of counts: <RECODABLE> variables and one <FREQUENCY> are needed", file=file)
+    return out
+
+
+def _tagged(variable: TableVariable, tag: str, value: str) -> None:
+    """Note what a tag says of a variable; unknown ones say nothing of counts."""
+    if tag in {"RECODABLE", "RECODEABLE"}:
+        variable.kind = "code"
+    elif tag == "FREQUENCY":
+        variable.kind = "count"
+    elif tag == "STATUS":
+        variable.kind = "status"
+    elif tag == "TOTCODE":
+        variable.total = value
+    elif tag == "HIERCODELIST":
+        variable.hierarchy = value
+    elif tag in _OTHER:
+        variable.kind = "other"
+
+
+def table_lines(metadata: TableMetadata, text: str, file: str) -> Iterator[list[str]]:
+    """Yield the header and the lines of a table with its codes and counts: totals by name, unsafe cells as a mark."""
+    at = {one.name: k for k, one in enumerate(metadata.variables)}
+    codes = [one for one in metadata.variables if one.kind == "code"]
+    (count,), status = metadata.names("count"), metadata.names("status")
+    yield [*(one.name for one in codes), "count"]
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        cells = [cell.strip().strip('"') for cell in line.split(metadata.separator)]
+        if len(cells) != len(at):
+            why = f"has {len(cells)} cells, the metadata {len(at)} variables"
+            raise ReleaseError(why, file=file, place=f"line {number}")
+        safe = not status or cells[at[status[0]]] in metadata.safe
+        labels = ["total" if cells[at[one.name]] == one.total else cells[at[one.name]] for one in codes]
+        yield [*labels, cells[at[count]] if safe else "*"]
+
+
+def hierarchies_in(metadata: TableMetadata, folder: str) -> Sequence[str]:
+    """Return the hierarchies of the metadata as options "VARIABLE=FILE", files in the folder of the metadata."""
+    named = [(one.name, one.hierarchy) for one in metadata.variables if one.kind == "code" and one.hierarchy]
+    return [f"{name}={os.path.join(folder, os.path.basename(path.replace(chr(92), '/')))}" for name, path in named]
+
+
+def argus_sheet(text: str, options: TableOptions) -> tuple[Sheet, TableOptions]:
+    """Return a table file as a sheet by the metadata that the options name, and the options with its hierarchies."""
+    file = options.metadata or ""
+    metadata = metadata_of(read_text_file(file), file)
+    rows = tuple(SheetRow(k, tuple(cells)) for k, cells in enumerate(table_lines(metadata, text, ""), start=0))
+    known = (*options.hierarchies, *hierarchies_in(metadata, os.path.dirname(file)))
+    return Sheet(rows), replace(options, hierarchies=known, count_columns=("count",))
+
+
+def without_unsafe(sheet: Sheet) -> Sheet:
+    """Return a table of sdcTable without the counts that its column sdcStatus calls suppressed, and without this one.
+
+    Other tables stay as they are. `ReleaseError` where no column of counts stands beside it.
+    """
+    if not sheet.rows or STATUS not in (names := [cell.lower() for cell in sheet.rows[0].cells]):
+        return sheet
+    at = names.index(STATUS)
+    counts = [k for k, name in enumerate(names) if name in {"freq", "count", "n", "frequency"}]
+    if len(counts) != 1:
+        raise ReleaseError(
+            "a column of counts called freq is needed beside sdcStatus", place=f"line {sheet.rows[0].number}"
+        )
+    rows = [sheet.rows[0]]
+    for row in sheet.rows[1:]:
+        gone = len(row.cells) > at and row.cells[at].lower() in SUPPRESSED
+        cells = tuple("*" if gone and k == counts[0] else cell for k, cell in enumerate(row.cells))
+        rows.append(replace(row, cells=cells))
+    left = [replace(row, cells=row.cells[:at] + row.cells[at + 1 :]) for row in rows]
+    return replace(sheet, rows=tuple(left))
