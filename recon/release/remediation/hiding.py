@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 
@@ -76,7 +77,7 @@ def hide_cells(
         pattern = _audited(task, incremental_pattern(task, limits), "a flow for each sensitive cell", limits)
     else:
         pattern = cheapest_pattern(task, limits)
-    after = tuple(_with_hidden(release, model, pattern, place) for model in own if isinstance(model, Table))
+    after = tuple(_with_hidden(release, cast("Table", model), pattern, place) for model in own)
     found = task.audited(pattern.hidden, limits)
     widths = (found.high - found.low)[task.sensitive]
     least = int(widths.min()) if len(widths) else None
@@ -113,7 +114,7 @@ def move_counts(
     if any(figure.count is None for _, figure, mine in _boxes(release, len(own)) if mine):
         raise Unsupported("counts are rounded or adjusted in tables without hidden cells: give the complete table")
     moved = adjusted_counts(task, limits) if base is None else rounded_counts(task, base, limits)
-    tables = [model for model in own if isinstance(model, Table)]
+    tables = [cast("Table", model) for model in own]  # whatever is none was refused
     intervals = tuple(_with_moved(release, model, moved, place, moved.below) for model in tables)
     printed = tuple(_with_moved(release, model, moved, place, 1) for model in tables)
     return MovedTables(intervals, printed, threshold, int(task.sensitive.sum()), moved, len(task.values))
@@ -140,12 +141,12 @@ def _audited(task: SuppressionTask, hidden: np.ndarray, how: str, limits: Limits
 def _boxes(release: EncodedRelease, models: int) -> Iterator[tuple[Box, PublishedFigure, bool]]:
     """Yield the box of every figure, and whether it is of the first so many models; `Unsupported` for other kinds."""
     for number, model in enumerate(release.models):
-        if not isinstance(model, Table) or model.noise is not None or model.complete:
+        if model.kind != "table" or model.noise is not None or getattr(model, "complete", False):
             what = (
                 "noisy counts" if getattr(model, "noise", None) is not None else f"a model of the kind '{model.kind}'"
             )
             raise Unsupported(f"cells are hidden in tables of exact counts: {what} is not one")
-        for figure in model.statements:
+        for figure in model.figures():
             if figure.statistic is not None or figure.linear is not None:
                 raise Unsupported("cells are hidden in tables of counts: a mean, total or median is not one")
             yield release.cut.box(release.domain.resolve(figure.condition)), figure, number < models
