@@ -122,6 +122,14 @@ TARGETS = (
     Target("solvers.programs.interval.neighbourhoods", COUNTS, ("log2_ratio", "log2")),
     Target("solvers.programs.interval.bracket", COUNTS, ("_meets",)),
     Target("solvers.engines.interval", COUNTS, ("_add_logs",)),
+    Target("encoders.domain.bands", ("test_bands.py",)),
+    Target("solvers.suppression.linked_cells", ("test_linked_cells.py",)),
+    Target("solvers.suppression.intervals", ("test_linked_cells.py",)),
+    Target(
+        "solvers.suppression.patterns", ("test_suppression_patterns.py",), ("ends", "attackable", "cheapest_pattern")
+    ),
+    Target("solvers.suppression.rounding", ("test_suppression_patterns.py",), ("_audited",)),
+    Target("recon.release.remediation.hiding", ("test_suppression_patterns.py",)),
 )
 
 
@@ -143,6 +151,7 @@ ROOMS = {  # room -> the tests that must notice what is changed in the guards of
     f"{FORMATS}.statistics": (
         "test_additive_models.py", "test_binning_tables.py", "test_naive_bayes.py", "test_itemsets.py", *FACED
     ),
+    f"{FORMATS}.tables": ("test_tables.py", "test_hierarchies.py", "test_status_tables.py"),
     f"{FORMATS}.detection": (*FACED, "test_text_readers.py", "test_bad_input.py", "test_boosters.py"),
     "encoders.kinds": (
         "test_kinds.py", "test_bags.py", "test_noisy_oracle.py", "test_known_columns.py", "test_boosted_oracle.py",

@@ -854,10 +854,10 @@ def test_the_page_says_what_happens(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for name, content in re.findall(r"<!-- file: (\S+) -->\n```json\n(.*?)```", page, re.DOTALL):
         (tmp_path / name).write_text(content, encoding="utf-8")
-    ((line, printed),) = re.findall(r"```console\n\$ recon (.*?)\n(.*?)```", page, re.DOTALL)
+    ((line, printed), _) = re.findall(r"```console\n\$ recon (.*?)\n(.*?)```", page, re.DOTALL)
     code, out, err = run(capsys, *shlex.split(line))
     assert (code, err + out) == (0, printed)
-    (program,), (said, clash, opening) = (
+    (program,), (said, _, clash, opening) = (
         re.findall(rf"```{kind}\n(.*?)```", page, re.DOTALL) for kind in ("python", "text")
     )
     exec(program, {})
