@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from linked_oracle import case
 
+import recon
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.statements.boxes import Attribute, Box, RowSpace
 from solvers.suppression import linked_cells as module
 from solvers.suppression.intervals import cell_intervals
-from solvers.suppression.linked_cells import linked_cells
+from solvers.suppression.linked_cells import linked_cells, tables_of
 
 
 def box_of(cell):
@@ -124,3 +128,42 @@ def test_limits_leave_proved_bounds():
     none = Limits(work=0.0)
     ends = cell_intervals(found, np.array(places), none)
     assert all(ends.low[p] <= c <= ends.high[p] for p, c in zip(places, counts, strict=True))
+
+
+DOMAIN = {"attributes": [{"name": "a", "values": ["x", "y", "z"]}, {"name": "b", "values": [0, 1]}]}
+COUNTS = [{"count": 9}, {"where": {"a": "x"}, "at_least": 0, "at_most": 3}, {"where": {"a": "x"}, "at_least": 1}]
+
+
+def statements_of(models, folder, **more):
+    path = folder / "release.json"
+    path.write_text(json.dumps({"recon": 1, "domain": DOMAIN, "models": models, **more}))
+    return recon.load(path).statements
+
+
+def test_which_releases_are_tables_of_counts(tmp_path):
+    table = {"kind": "table", "statements": COUNTS}
+    found = tables_of(statements_of([table], tmp_path))
+    assert found is not None
+    assert found.exact
+    place = found.place[Box(((0, 1),))]
+    assert (found.low[place], found.high[place], found.high[found.place[Box()]]) == (1, 3, 9)
+    whole = {"where": {"a": {"in": ["x", "y", "z"]}, "b": 1}, "count": 4}
+    assert tables_of(statements_of([{"kind": "table", "statements": [*COUNTS, whole]}], tmp_path)).tables == (
+        frozenset({0}), frozenset({1}),
+    )  # fmt: skip
+    some = statements_of([table], tmp_path)
+    assert not tables_of(replace(some, loosened=("something",))).exact
+    assert tables_of(statements_of([{"kind": "table", "statements": COUNTS[1:]}], tmp_path)) is None, "rows are open"
+    mean = {"where": {"a": "x"}, "mean": {"of": "b", "value": 0.5}}
+    assert tables_of(statements_of([{"kind": "table", "statements": [*COUNTS, mean]}], tmp_path)) is None
+    assert tables_of(statements_of([table | {"complete": True}], tmp_path)) is None, "a region less others"
+    noise = {"noise": {"law": "laplace", "scale": 1.0}}
+    assert tables_of(statements_of([table, {"kind": "table", "statements": COUNTS[:1], **noise}], tmp_path)) is None
+    tree = {"kind": "tree", "nodes": [{"if": {"b": 1}, "then": 1, "else": 2}, {"count": 4}, {"count": 5}]}
+    assert tables_of(statements_of([table, tree], tmp_path)) is None
+
+
+def test_a_smaller_table_is_part_of_a_larger_one():
+    found, _ = cells_of((2, 2, 2), [{0: {0}}, {0: {0}, 1: {0}}, {1: {1}, 2: {0}}], [(1, 1)] * 3, 3)
+    assert found.tables == (frozenset({0, 1}), frozenset({1, 2}))
+    assert found.exact
