@@ -1,5 +1,7 @@
 """Exact answers for one partition with exact counts: every statement is a cell, so worlds multiply.
 
+Where every statement is of one column, by itself or in a class, worlds multiply over columns, and are counted too.
+
 Source: Ferry et al., "Probabilistic Dataset Reconstruction from Interpretable Models", SaTML 2024, eq. 9, 11, 16;
 `ordered` and `multiset` as in docs/mathematics.md, "Possible worlds and their conventions".
 """
@@ -23,6 +25,7 @@ from solvers.cells.worlds import (
     list_worlds,
     spread_world,
 )
+from solvers.engines.separate_columns import columns_apart, count_by_columns
 from solvers.foundation.exact import Factor, log2_sum, log2_worlds, multinomial_factors, multiset_factors
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import decide, leave_one_out, share_of_counts
@@ -62,13 +65,17 @@ class ClosedFormEngine(Engine):
     def refuses(self, release: Release, query: Query) -> str | None:
         """Return why the release is not one partition with exact counts, or None."""
         if (reason := no_closed_form(release)) is not None:
-            return reason
+            return None if not isinstance(columns_apart(release, query), str) else reason
         if release.domain.relative and query.lists_worlds:
             return "a continuous attribute has no 'resolution': there are no discrete worlds"
         return None
 
     def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
         """Return the exact answer, or bounds where the size of a cell stays between bounds."""
+        if no_closed_form(release) is not None and isinstance(query, Count):
+            columns = columns_apart(release, query)
+            assert not isinstance(columns, str)
+            return count_by_columns(columns, query, limits)
         cells = cells_of(release, limits)
         if conflict := _empty_but_counted(cells):
             return refuted(query, conflict)
