@@ -154,8 +154,8 @@ def _figures(figures: ColumnFigures, column: _PreparedColumn, rows: RowCount | N
     name = figures.column
     values = _sorted_rows(figures, column)
     if values is not None:
-        for value, times in Counter(values).items():
-            where = column.at(value)
+        for number, times in Counter(values).items():
+            where = column.at(number)
             assert where is not None
             yield PublishedFigure(where, count=times, name=f"quantiles of {name}, the sorted rows")
         return
@@ -274,7 +274,8 @@ def _value_figures(figures: ColumnFigures, column: _PreparedColumn) -> Stated:
         yield PublishedFigure(nobody, count=0, name=f"other values of {name}")
     if figures.gap is not None and column.gaps:
         gap = column.without_value
-        yield PublishedFigure(gap, *((None, 1) if figures.gap else (0, None)), name=f"gaps of {name}")
+        count, low = (None, 1) if figures.gap else (0, None)
+        yield PublishedFigure(gap, count=count, low=low, name=f"gaps of {name}")
 
 
 def _moments(figures: ColumnFigures, column: _PreparedColumn, rows: RowCount | None) -> Stated:
