@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
@@ -16,11 +17,14 @@ import linear_cases
 import model_cases
 import oracle
 import oracle_coupled
+import pandas as pd
 import pytest
 from extras import encoded, run, with_seal
+from published_cases import published
 from test_certificates import MUTATORS, accepted, case_of, judge, read_back
 
 import recon
+from recon.readers.frames.world import violations
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.kernel.facts import NumberedStatements
 from solvers.statements.noise.laws import NoiseLaw, per_statement
@@ -91,6 +95,24 @@ def test_counts_and_totals_are_cases_of_it():
     (total,) = said(table({"linear": [{"where": where, "of": "age"}], "value": 43, "within": 1}))
     (stated,) = said(table({"where": where, "total": {"of": "age", "value": 43, "within": 1}}))
     assert (total.summands, total.low, total.high) == (stated.summands, stated.low, stated.high)
+
+
+def test_products_of_a_regression_are_the_counts_of_pairs():
+    """82 sums of columns and of products of two (COMPAS, 14 columns of 0 and 1): random rows break all alike."""
+    counts = published("ols14")
+    (model,) = counts["models"]
+    one, *others = model["statements"]
+    sums = [{"linear": [{"of": [*each["where"]]}], "value": each["count"]} for each in others]
+    linear = counts | {"models": [model | {"statements": [one, *sums]}]}
+    domain, draws = counts["domain"], random.Random(0)
+    every = [*domain["attributes"], domain["label"]]
+    rows = pd.DataFrame({each["name"]: draws.choices(each["values"], k=one["count"]) for each in every})
+    of_counts, of_sums = (
+        [re.sub(r"\(.*?\)|[^\d,:]", "", line) for line in violations(encoded(release), rows)]
+        for release in (counts, linear)
+    )
+    assert len(of_counts) == len(of_sums) == 82
+    assert [line.split(":")[1].split(",") for line in of_counts] == [line.split(":")[1].split(",") for line in of_sums]
 
 
 def test_values_are_cut_only_where_they_are_summed():
