@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import pickle
 from collections import Counter
+from dataclasses import replace
 from itertools import combinations_with_replacement, product
 
 import numpy as np
@@ -19,7 +20,9 @@ from solvers.engines import separate_columns
 from solvers.engines.separate_columns import ColumnSums, columns_apart, count_by_columns, sequences
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
-from solvers.statements.questions.query import Count
+from solvers.statements.boxes import Attribute, Box, Region, RowSpace
+from solvers.statements.questions.query import Count, Sample
+from solvers.statements.release import UNBOUNDED, Loose, Release, RowCount, Statement, Summand
 
 CELLS = list(product(range(4), range(3), range(2)))
 
@@ -92,6 +95,90 @@ def test_sequences_of_values_are_those_with_the_sums(seed, monkeypatch):
     monkeypatch.setattr(separate_columns, "WHOLE_WORK", -1)
     found = sequences(group, Limits())
     assert found[0] <= math.log2(want) <= found[1]
+
+
+def adds(one, row):
+    """Return what a row adds to a statement, by the words of it."""
+    every = 0
+    for summand in one.summands:
+        inside = [all(mask >> row[k] & 1 for k, mask in box.literals) for box in summand.boxes]
+        if inside[0] and not any(inside[1:]):
+            every += summand.times * math.prod(coefs[row[k]] for k, coefs in summand.factors)
+    return every
+
+
+def drawn_statements(rng, space, truth):
+    """Yield statements of one column or more, of one class, of several or none, that hold of some rows."""
+    label = len(space.attributes) - 1
+    if rng.random() < 0.7:
+        for part in rng.permutation(3)[: rng.integers(1 + (rng.random() < 0.9), 4)].tolist():
+            count = sum(row[label] == part for row in truth)
+            yield Statement.count(Region(Box(((label, 1 << part),))), count, count + int(rng.random() < 0.03), "rows")
+    for _ in range(int(rng.integers(1, 4))):
+        k, literals, summands = int(rng.integers(0, label + (rng.random() < 0.1))), [], []
+        if rng.random() < 0.6:
+            literals.append((label, 1 << int(rng.integers(0, 3)) if rng.random() < 0.8 else int(rng.integers(1, 8))))
+        for _ in range(int(rng.integers(1, 3))):
+            parts = len(space.attributes[k].sizes)
+            own = [(k, int(rng.integers(1, 1 << parts)))] if rng.random() < 0.5 and k != label else []
+            minus = (Box(((k, 1),)),) if rng.random() < 0.1 else ()
+            factor = ((k, tuple(rng.integers(-2, 3, parts).tolist())),) if rng.random() < 0.8 else ()
+            region = Region(Box(tuple(sorted([*own, *literals]))), minus)
+            summands.append(Summand(region, int(rng.integers(-1, 3)), factor))
+            k = k if rng.random() < 0.9 else 0
+        one = Statement(tuple(summands), 0, 0, "sum")
+        found = sum(adds(one, row) for row in truth)
+        low, high = found - int(rng.integers(0, 2)), found + int(rng.integers(0, 2))
+        yield replace(one, low=low if rng.random() < 0.9 else -UNBOUNDED, high=high)
+
+
+@pytest.mark.parametrize("batch", batches(4, 60))
+def test_what_is_counted_column_by_column_is_what_all_rows_say(batch):
+    """Random statements of three columns, the last of them the label: whatever is not refused is counted right."""
+    space = RowSpace((Attribute("a", (1, 2)), Attribute("b", (1, 1)), Attribute("y", (1, 1, 2))), 2)
+    cells = list(product(range(2), range(2), range(3)))
+    sizes = [math.prod(space.attributes[k].sizes[p] for k, p in enumerate(row)) for row in cells]
+    counted = 0
+    for seed in range(25 * batch, 25 * batch + 25):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(1, 4))
+        truth = [cells[i] for i in rng.integers(0, len(cells), n)]
+        stated = tuple(drawn_statements(rng, space, truth))
+        release = Release(space, RowCount(n, n), (Loose(stated),))
+        columns = columns_apart(release, Count("ordered"))
+        if isinstance(columns, str):
+            continue
+        table = np.array([[adds(one, row) for one in stated] for row in cells])
+        low, high = np.array([(one.low, one.high) for one in stated]).T
+        want = 0
+        for chosen in product(range(len(cells)), repeat=n):
+            sums = table[list(chosen)].sum(axis=0)
+            if (low <= sums).all() and (sums <= high).all():
+                want += math.prod(sizes[i] for i in chosen)
+        found = count_by_columns(columns, Count("ordered"), Limits())
+        assert found.value == want > 0, (seed, stated)
+        counted += 1
+    assert counted > 2
+
+
+def test_what_is_not_all_said_of_single_columns_is_left_to_others():
+    space = RowSpace((Attribute("a", (1, 1)), Attribute("y", (1, 1))), 1)
+    some = Statement.count(Region(Box(((0, 2),))), 1, 1, "ones")
+    release = Release(space, RowCount(2, 2), (Loose((some,)),))
+    assert count_by_columns(columns_apart(release, Count("ordered")), Count("ordered"), Limits()).value == 2 * 4
+    for other in (
+        replace(release, loosened=("something",)),
+        replace(release, rows=RowCount(1, 2)),
+        replace(release, impossible=(Box(((0, 1),)),)),
+        replace(release, blocks=(Loose((replace(some, coarse=True),)),)),
+        replace(release, observed=(object(),)),
+        replace(release, domain=replace(space, relative=True)),
+    ):
+        assert isinstance(columns_apart(other, Count("ordered")), str)
+    assert isinstance(columns_apart(release, Sample(1, 0, "ordered")), str)
+    assert "contradicts" in columns_apart(
+        replace(release, blocks=(Loose((Statement.count(Region(Box()), 3, 3, "all"),)),)), Count("ordered")
+    )
 
 
 def test_what_no_rows_add_up_to_has_no_world_and_what_is_too_large_is_refused(monkeypatch):

@@ -44,7 +44,12 @@ def columns_apart(release: Release, query: Query) -> SeparateColumns | str:
         return reason
     if not isinstance(query, Count):
         return "columns by themselves are counted only"
-    if release.unstated or release.coarse or any(seen is not None for seen in release.observed):
+    if (
+        release.unstated
+        or release.coarse
+        or release.domain.relative
+        or any(seen is not None for seen in release.observed)
+    ):
         return "what is published of single columns is not all that was published, or not exact"
     if not release.rows.exact or release.impossible or not all(isinstance(b, Loose) for b in release.blocks):
         return "statements that are not of single columns, or an open number of rows"
@@ -59,7 +64,7 @@ def count_by_columns(columns: SeparateColumns, query: Count, limits: Limits) -> 
 
     Without the order of rows between that number over n! and that number. Raises `Unsupported` for too large tables.
     """
-    memory = columns.release.derived.part(_Counted)
+    memory = columns.release.derived.part(_CountedColumns)
     if memory.count is None:
         memory.count = columns.count(limits)
     count, rows = memory.count, columns.release.rows.low
@@ -83,7 +88,7 @@ class _SequenceCount:
 
 
 @dataclass(slots=True)
-class _Counted:
+class _CountedColumns:
     """The number of worlds of a release, once it was worked out."""
 
     count: _SequenceCount | None = None
