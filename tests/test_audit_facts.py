@@ -327,7 +327,7 @@ def test_what_stands_in_the_file_is_told_by_what_it_may_say():
     assert unknown["smallest_group"] == KnownFigure(1, 9, unknown["smallest_group"].why, "strip")
     kept = _beside_rows(held, (inspected(finding(), replace(finding(), path="Z_", removable=False)),))
     assert (rows["pinned"].help, kept["pinned"].help) == ("strip", "")  # what is taken out leaves the other there
-    assert unknown["pinned"].why.startswith("nobody knows what X_ is (an array)")
+    assert unknown["pinned"].why.startswith("it is not known what X_ is (an array)")
     assert rows["pinned"].why.startswith("no statement carries what X_ says (an array)")
     two = _beside_rows(held, (inspected(finding(), replace(finding(), path="Z_")),))
     assert two.unused == rows.unused  # the first is named

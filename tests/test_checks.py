@@ -140,22 +140,22 @@ def finding(level, path="X_", removable=False, **more):
     return {"level": level, "path": path, "what": f"{level} data", "rule": "raw", "removable": removable, **more}
 
 
-MEDIUM, NONE = "nothing graver than medium", "nothing"
+MEDIUM, NONE = "nothing more serious than medium", "nothing"
 STORED = [
     ("medium", None, ("met", "nothing", MEDIUM, *NOTHING)),
     ("none", [], ("met", "nothing", NONE, *NOTHING)),
-    ("medium", [finding("medium"), finding("info")], ("met", "2 findings, none graver", MEDIUM, *NOTHING)),
-    ("none", [finding("info")], ("violated", "1 finding, the gravest info: info data", NONE, ["X_"], 1, "", "")),
+    ("medium", [finding("medium"), finding("info")], ("met", "2 findings, none more serious", MEDIUM, *NOTHING)),
+    ("none", [finding("info")], ("violated", "1 finding, the most serious info: info data", NONE, ["X_"], 1, "", "")),
     ("medium", [finding("critical", worked_out=True)], ("met", "nothing", MEDIUM, *NOTHING)),
     ("medium", [finding("high", "a"), finding("critical", "b"), finding("info", "c"), finding("unknown", "d")],
-     ("violated", "2 findings, the gravest critical: critical data", MEDIUM, ["b", "a"], 2, "", "")),
+     ("violated", "2 findings, the most serious critical: critical data", MEDIUM, ["b", "a"], 2, "", "")),
     ("none", [finding("high", "a"), finding("unknown", "d")],
-     ("violated", "2 findings, the gravest high: high data", NONE, ["a", "d"], 2, "", "")),
+     ("violated", "2 findings, the most serious high: high data", NONE, ["a", "d"], 2, "", "")),
     ("none", [finding("unknown", "d")],
-     ("violated", "1 finding, the gravest unknown: unknown data", NONE, ["d"], 1, "", "")),
+     ("violated", "1 finding, the most serious unknown: unknown data", NONE, ["d"], 1, "", "")),
     ("medium", [finding("unknown", "d"), finding("info", "e")],
      ("inconclusive", "1 finding not understood", MEDIUM, ["d"], 1,
-      "nobody knows what unknown data holds, training rows may be in it", "")),
+      "it is not known what unknown data holds, training rows may be in it", "")),
     ("critical", [finding("critical"), finding("unknown")], ("met", "2 findings", "anything", *NOTHING)),
 ]  # fmt: skip
 
@@ -292,7 +292,8 @@ SENTENCES = [
       "per person): "
       "why.",
       ["At most 3 people are fully known, the policy asks for at most 0 people (set in p.toml); this is open.",
-       "Per person between 12 and 14 bits are left on average, the policy asks for at least 13 bits (set in p.toml); "
+       "Per person between 12 and 14 bits are left on average, without the order of rows, the policy asks for at "
+           "least 13 bits (set in p.toml); "
        "this is open: why."])),
     (({"class_disclosure": "forbidden"}, {"class_disclosure": None, "not_applicable": {"class_disclosure": "no label"},
                                          "confidence": 0.9}),
@@ -301,18 +302,20 @@ SENTENCES = [
     (({"most_pinned": 0, "stored": "medium"}, {"confidence": 0.9}),
      ("release", "All 2 thresholds of the policy ours are met.",
       ["At confidence 0.9: 0 people are fully known, the policy asks for at most 0 people (set in p.toml).",
-       "Beside the model, the file stores nothing, the policy asks for nothing graver than medium (set in p.toml)."])),
+       "Beside the model, the file stores nothing, the policy asks for nothing more serious than medium (set in "
+           "p.toml)."])),
     (({"most_pinned": 0}, {"confidence": 0.9, "pinned": None, "not_known": {"pinned": "late"}}),
      ("not assessed", "The one threshold of the policy ours is open (people fully known): late.",
       ["People fully known: not known, the policy asks for at most 0 people (set in p.toml); this is open: "
        "late."])),
     (({"stored": "medium"}, {"stored": [finding("high", "m.X_"), finding("high", "m.y_")]}),
      ("do not release", "The release violates the one threshold of the policy ours (stored training data): beside the "
-      "model, the file stores 2 findings, the gravest high: high data (m.X_: high data; 1 more), the policy asks for "
-      "nothing graver than medium.",
-      ["Beside the model, the file stores 2 findings, the gravest high: high data (m.X_: high data; 1 "
+      "model, the file stores 2 findings, the most serious high: high data (m.X_: high data; 1 more), the policy "
+          "asks for "
+      "nothing more serious than medium.",
+      ["Beside the model, the file stores 2 findings, the most serious high: high data (m.X_: high data; 1 "
        "more), the policy "
-       "asks for nothing graver than medium (set in p.toml)."])),
+       "asks for nothing more serious than medium (set in p.toml)."])),
 ]  # fmt: skip
 
 
@@ -350,7 +353,7 @@ def test_an_open_answer_counts_as_a_violation_where_the_policy_says_so():
     assert second.endswith("; this is open: late, and the policy counts what is open as a violation.")
     (check, *_) = assess(facts_of(**LATE_PINNED), policy_of("violation", most_pinned=0)).checks
     assert (check.outcome, check.said.outcome) == ("violated", "inconclusive")
-    assert check.remedy.startswith("No option of the audit settles this")
+    assert check.remedy.startswith("Do not treat this as a pass: no option of the audit settles it")
     assert judged({"most_pinned": 0}, "violation")[0] == "release"
 
 
@@ -365,7 +368,7 @@ def test_a_check_in_json():
         "places": [given, given | {"name": "g1", "rows": [4, 4]}], "places_in_all": 2,
     }  # fmt: skip
     assert (pinned["would_help"], pinned["outcome"], pinned["places"]) == ("limits", "inconclusive", [])
-    assert pinned["remedy"].startswith("Give the audit more time")
+    assert pinned["remedy"].startswith("Do not treat this as a pass: audit again with more time")
     assert (kinds["threshold"], kinds["remedy"], kinds["would_help"]) == (["exact"], "", "")
 
 
@@ -379,7 +382,7 @@ def test_remedies_advise_no_merging_only_to_whom_it_would_help():
     }
     assert "recon remedy" in said["group"]
     assert said["group not"].startswith("Train again with larger groups")
-    assert said["group not"].endswith("groups are not merged, for noise.")
+    assert said["group not"].endswith("groups cannot be merged, because noise.")
     assert said["pinned"] == said["pinned not"]
     assert said["pinned"].startswith("Publish fewer or larger groups, fewer trees, or noisy counts")
 

@@ -159,7 +159,7 @@ def test_a_policy_is_read_where_one_is_named(tmp_path):
 )  # fmt: skip
 def test_memory_is_read_as_it_is_meant(text, size):
     if size is None:
-        with pytest.raises(ValueError, match=r"is not between|is no size"):
+        with pytest.raises(ValueError, match=r"is not between|is not a size"):
             parse_memory(text)
     else:
         assert parse_memory(text) == size

@@ -315,7 +315,7 @@ def test_merging_is_not_advised_where_groups_cannot_be_merged():
     facts = harmless(smallest_group=[1, 1], no_merging="the leaf values of boosted models say more than their counts")
     (check,) = assess(facts, policy_of(smallest_group=10)).checks
     assert "recon remedy" not in check.remedy
-    assert "merged, for the leaf values of boosted models" in check.remedy
+    assert "merged, because the leaf values of boosted models" in check.remedy
     assert "recon remedy" in assess(harmless(smallest_group=[1, 1]), policy_of(smallest_group=10)).checks[0].remedy
 
 
@@ -328,7 +328,7 @@ def test_more_time_is_advised_only_where_limits_kept_something_open():
     assert "--domain" in said(pinned=None, would_help={"pinned": "domain"})
     nothing = said(pinned=[0, 3])
     assert "time" not in nothing
-    assert "No option of the audit settles this" in nothing
+    assert "no option of the audit settles it" in nothing
 
 
 # Figures where counts alone say nothing
@@ -405,4 +405,4 @@ def test_what_a_policy_asks_for_is_said_in_its_words():
     assert said("kinds_of_counts", ())[1].asked == "no counts at all"
     assert said("kinds_of_counts", (), kinds_of_counts=[])[1].found == "no counts"
     asked = {one: said("stored", one)[1].asked for one in ("none", "medium", "critical")}
-    assert asked == {"none": "nothing", "medium": "nothing graver than medium", "critical": "anything"}
+    assert asked == {"none": "nothing", "medium": "nothing more serious than medium", "critical": "anything"}

@@ -112,7 +112,7 @@ def test_only_regular_files_in_chosen_folders_are_opened(tmp_path, checking, cer
     assert said["verified"] == 3
     assert len(said["rejected"]) == len(names)
     reasons = [one["reason"] for one in said["rejected"]]
-    assert all("no regular file inside" in why or "no name of a file" in why for why in reasons), reasons
+    assert all("not a regular file inside" in why or "not a name of a file" in why for why in reasons), reasons
     assert all(len(why) < 500 for why in reasons)
     for name in names:
         released = copy.deepcopy(good)

@@ -81,7 +81,7 @@ def test_the_gravest_verdicts_stand_first_and_are_kept(monkeypatch):
     assert len(cut["rows"]) == 2
     assert cut["rows_in_all"] == 5
     assert len(cut["certificates"]) == 2
-    assert any("the 2 gravest" in line for line in who_lines(cut, None))
+    assert any("the 2 most serious" in line for line in who_lines(cut, None))
 
 
 @pytest.mark.sampled(2)

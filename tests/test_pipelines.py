@@ -281,7 +281,7 @@ def test_the_line_of_a_gate_names_verdict_and_reason(audits, tmp_path, capsys):
     assert line.startswith(
         "bad.pkl: do not release: The release violates 1 of 4 thresholds of the policy minimum-cell-10"
     )
-    assert "the smallest group has 1 row (leaf 5: age = 90" in line
+    assert "the smallest group has 1 row (leaf 5, 1 row; " in line
 
 
 def test_a_gate_with_a_wrong_policy_opens_no_model(audits, tmp_path):

@@ -440,7 +440,7 @@ def test_nothing_is_exposed_where_there_is_no_world():
 def test_the_table_of_a_report_has_columns_and_says_its_order(tree_file, people, tmp_path):
     path, _, _ = tree_file
     without = exposure_lines(recon.measure(recon.load(path)))
-    assert "in the order of their rows, the fewest first" in without[1]
+    assert "from the smallest to the largest" in without[1]
     rows = [int(re.search(r"(\d+) rows?$", line)[1]) for line in without[2::2]]
     assert rows == sorted(rows)
     assert rows[0] == 1
@@ -450,7 +450,7 @@ def test_the_table_of_a_report_has_columns_and_says_its_order(tree_file, people,
     )
     domain = recon.Domain.from_frame(sized, label="y")
     counted = exposure_lines(recon.measure(recon.load(tmp_path / "sized.joblib", domain=domain)))
-    assert counted[1] == "the most exposed first, and of those that are equally exposed the fewest rows first"
+    assert counted[1] == "groups of one row first, then the most exposed, then the fewest rows"
     table = counted[2::2]
     assert len({line.index("one of") for line in table}) == len({line.index(" bits left") for line in table}) == 1
     assert all(len(line) <= 100 for line in table)

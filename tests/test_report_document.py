@@ -157,7 +157,7 @@ def test_a_missing_key_is_named(written, key):
     ("text", "said"),
     [
         ("", "is not JSON"),
-        ("[]", "is not JSON object"),
+        ("[]", "is not a JSON object"),
         ('{"recon": 1}', "but a release file"),
         ('{"audit": 2, "audit": 2}', "stands twice"),
         ('{"audit": NaN}', "not finite"),

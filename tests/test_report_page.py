@@ -177,7 +177,7 @@ def test_every_format_begins_with_the_verdict(made, verdict, tone):
 
 def test_without_a_policy_it_is_said_how_to_give_one():
     document = documents.without_policy()
-    assert "(recon policy --init writes one to edit, --policy FILE holds a release to it)" in text_page(document)
+    assert "(recon policy --init writes one to edit, --policy FILE checks a release against it)" in text_page(document)
     for text in (markdown_page(document), Read(page(document)).text):
         assert "recon policy --init --out policy.toml" in text
         assert "recon audit adult_tree.json --policy policy.toml" in text
@@ -243,11 +243,11 @@ def test_people_pinned_down(ends, rows, value, beside):
 
 def test_bits_beside_those_before_and_what_they_mean():
     exact = numbers(bits_left_per_person=[2.0, 2.0], bits_before_per_person=10.0)["Bits left per person"]
-    said = "20 % of what was open about the data is still open; the file gives away the rest."
+    said = "20 % of the uncertainty is left; the file reveals the rest."
     assert exact == ("2.00", "of 10.00 before", said)
     upper = numbers(bits_left_per_person=[0, 2.001], bits_before_per_person=10.0)["Bits left per person"]
     assert upper[0] == "at most 2.01", "rounded outwards"
-    assert upper[2] == "At most 21 % of what was open about the data is still open."
+    assert upper[2] == "At most 21 % of the uncertainty is left."
     assert (
         numbers(bits_left_per_person=[0, 10.0], bits_before_per_person=10.0)["Bits left per person"][0] == "not known"
     )

@@ -58,7 +58,7 @@ def test_no_advice_that_was_followed_already(model, capsys):
 def test_counts_are_no_kind_of_harmless_statistics(model, capsys):
     tree = str(model / "tree.pkl")
     _, said, _ = run(capsys, "audit", tree)
-    assert "counts of training rows: what they give away is the rest of this report; recon inspect" in said
+    assert "counts of training rows: what they reveal is the rest of this report; recon inspect" in said
     assert "kind of exact statistics" not in said
 
 

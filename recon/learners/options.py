@@ -52,7 +52,7 @@ PublicDomain = Annotated[
     typer.Option("--domain-is-public", help="The domain comes from data rows and is public all the same: say so."),
 ]
 PrivateSeed = Annotated[
-    int | None, typer.Option("--seed", help="For experiments: whoever knows it knows the noise. Default: secure.")
+    int | None, typer.Option("--seed", help="For experiments: anyone who knows it knows the noise. Default: secure.")
 ]
 SamplerSeed = Annotated[int, typer.Option("--seed", help="Seed of the sampler.")]
 ExpectedLength = Annotated[float, typer.Option("--expected-length", help="λ of the prior: rules expected.")]

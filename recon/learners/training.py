@@ -76,7 +76,7 @@ FROM_N = (
 )
 PUBLIC_DOMAIN = "the domain in this file was read off data rows and is declared public (--domain-is-public)"
 PUBLIC_ROWS = "the exact number of rows, {:,}, is written and declared public (--publish-rows)"
-SEEDED = "a seed was given: whoever knows or guesses it knows the noise, and this ledger is void"
+SEEDED = "a seed was given: anyone who knows or guesses it knows the noise, and this ledger is void"
 
 
 def learned_release(

@@ -35,6 +35,7 @@ ORDERS = (
     ("facts.cells[*].rows", ROWS), ("facts.class_disclosure.groups[*].rows", "facts.class_disclosure.rows"),
     (GROUP, "facts.groups[*].rows"), (CELL, "facts.cells[*].rows"),
     ("attribute_bits[*].bits_revealed", "attribute_bits[*].bits_before"),
+    ("exposed_mean.bits_left", "exposed_mean.bits_before"), ("facts.least_bits_left", "exposed_mean.bits_left"),
     ("attribute_bits[*].forced_rows", ROWS), ("forced.rows[*].rows", ROWS), ("forced.values[*].rows", ROWS),
     *((f"adds.after.{key}", f"adds.{part}.{key}")
       for part in ("before", "alone") for key in ("log2_datasets", "bits_left_per_person")),

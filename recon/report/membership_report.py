@@ -16,8 +16,8 @@ from solvers.foundation.exact import level_text
 
 DIFFERENCE = (
     "A guess has error rates: they are measured here because the training rows are at hand, hold for rows like these "
-    "on average, and say nothing about one person. A certificate has none: whoever it is about is in the training set, "
-    "or is not, as long as what it assumes holds; it is silent about all others."
+    "on average, and say nothing about one person. A certificate has none: the person it is about is in the training "
+    "set, or is not, as long as what it assumes holds; it is silent about all others."
 )
 RATES = ("precision", "recall", "f1", "accuracy", "fpr")
 
@@ -118,7 +118,7 @@ class MembershipReport(PartReport):
         """Yield what one attack is worth: scores, decisions, the same on other rows."""
         of = one.evaluation
         if one.attack == ALWAYS:
-            yield (f"always in, which takes no knowledge: precision {_share(of.precision)}, recall 100 %, FPR 100 %, "
+            yield (f"always in (needs no knowledge): precision {_share(of.precision)}, recall 100 %, FPR 100 %, "
                    "advantage 0, AUC 0.5")  # fmt: skip
             return
         yield (f"{one.attack}, shadow data {one.shadow}: AUC {of.auc:.3f} ({of.auc_low:.3f} to {of.auc_high:.3f}), "
@@ -183,7 +183,7 @@ def _folded(found: MembershipAttack) -> Iterator[str]:
     """Yield the means over folds with Student's intervals; of rates at low FPR the means of Clopper's and Pearson's."""
     for name, shadow, rows, figures in found.averaged:
         if name == ALWAYS:
-            yield (f"always in, which takes no knowledge: precision {_share(figures['precision'].mean)}, recall 100 %, "
+            yield (f"always in (needs no knowledge): precision {_share(figures['precision'].mean)}, recall 100 %, "
                    "FPR 100 %, advantage 0, AUC 0.5")  # fmt: skip
         elif rows == "all":
             yield f"{name}, shadow data {shadow}, means over {found.folds} folds: AUC {figures['auc']}"

@@ -19,7 +19,7 @@ from encoders.models.models import RuleList, Tree
 from recon.queries.certificates.certificate_format import certified_lines
 from recon.queries.leaf_values.wording import audit_json as leaf_value_json
 from recon.queries.leaf_values.wording import audit_lines as leaf_value_lines
-from recon.queries.measures.attribute_bits import curve_points, exposed_groups, exposed_in_all
+from recon.queries.measures.attribute_bits import curve_points, exposed_groups, exposed_in_all, mean_exposure
 from recon.readers.formats.drafts.suggesting import not_assessed_json, not_assessed_lines
 from recon.readers.frames.describe import condition_text
 from recon.release.auditing.facts import facts_of
@@ -460,6 +460,7 @@ def _exposure_json(found: AuditFindings) -> dict[str, Any]:
     return {
         "exposed": exposed_groups(m),
         "exposed_in_all": exposed_in_all(m),
+        "exposed_mean": mean_exposure(m),
         "curve": curve_points(m),
         "attribute_bits": list(found.attribute_bits),
         "forced": found.forced,

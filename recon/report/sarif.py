@@ -17,7 +17,7 @@ from xml.etree import ElementTree as ET  # it only writes here
 
 from recon.release.policies.checks import interval_bounds, interval_text, number_with_unit
 from recon.release.policies.rules import RULES
-from solvers.foundation.displayed import escape_text, json_shown, quote
+from solvers.foundation.displayed import escape_text, json_shown, quote, short_condition
 
 Document = Mapping[str, Any]
 Json = dict[str, Any]
@@ -27,7 +27,7 @@ SHOWN = 3  # places that a message spells out
 NOTES = {
     "gives_away": (
         "People given away",
-        "What is proved to be given away of single people, whatever the policy asks for.",
+        "What is proved to be disclosed about single people, whatever the policy asks for.",
     ),
     "pinned": (
         "People fully known",
@@ -163,7 +163,8 @@ def _more_places(check: Mapping[str, Any]) -> str:
 def _place_text(place: Mapping[str, Any]) -> str:
     """Return a place in words."""
     rows = f", {interval_text(place['rows'], 'row')}" if place.get("rows") else ""
-    return f"{quote(place['name'])}{f': {quote(where)}' if (where := place.get('where')) else ''}{rows}"
+    where = f": {short_condition(place['where'])}" if place.get("where") else ""
+    return f"{quote(place['name'])}{where}{rows}"
 
 
 def _notes(document: Document) -> Iterator[Json]:
@@ -205,7 +206,7 @@ def _logical(place: Mapping[str, Any]) -> Json:
     """Return a group as a logical location."""
     out: Json = {"name": quote(place["name"]), "kind": "group"}
     if place.get("where"):
-        out["fullyQualifiedName"] = f"{quote(place['name'])}: {quote(place['where'])}"
+        out["fullyQualifiedName"] = f"{quote(place['name'])}: {short_condition(place['where'])}"
     return out
 
 

@@ -187,7 +187,7 @@ class StoredReport(AuditReport):
         lines = [line for one in self.inspected for line in _finding_lines(one, len(self.inspected) > 1)]
         rest = [
             f"worlds were not counted: {self.why}",
-            "who has the file has what is listed above: there is no uncertainty left to measure in it",
+            "anyone who has the file has what is listed above: there is no uncertainty left to measure",
         ]
         return [(title, self.verdict), ("What the file stores, without any attack", lines), ("What was not done", rest)]
 
@@ -272,11 +272,9 @@ def stored_instead(
 FACTS_SHOWN = 40
 LOOKED_AT = 10_000  # statements
 ENOUGH = UnknownFigure(
-    "what is published violates the policy already, so that the gate did not work it out: recon audit does", "audit"
+    "what is published violates the policy already, so the gate did not work it out: recon audit does", "audit"
 )
-NOT_ASKED = UnknownFigure(
-    "the policy does not ask for it, so that the gate did not work it out: recon audit does", "audit"
-)
+NOT_ASKED = UnknownFigure("the policy does not ask for it, so the gate did not work it out: recon audit does", "audit")
 
 
 @dataclass(frozen=True)
@@ -334,7 +332,7 @@ class ReleaseFacts(AuditReport):
             ("NOT ASSESSED", not_assessed_lines(self.release)),
             ("What the file stores outright, without any attack", stored),
             ("What the counts are", provenance_lines(self.release)),
-            ("What is said of the training rows", _facts(self.release)),
+            ("What is said about the training rows", _facts(self.release)),
             ("What follows", follows),
             ("What was not worked out", [self.unknown.why]),
             ("This assumes", list(self.release.assumptions)),

@@ -43,7 +43,7 @@ from solvers.statements.row_problem import anchored, bags_with_most
 UNKNOWN = "the bags are not known (multiplicities), so that rows cannot be distinguished by position"
 ALIKE = "without bootstrap rows cannot be distinguished by position"
 ANCHORED = "found row by row, rows distinguished by a tree or table whose leaves hold one each; one of many perhaps"
-SEVERAL = "a tree or table tells rows apart, but leaves more than one data set: other engines say how many"
+SEVERAL = "a tree or table distinguishes rows, but leaves more than one data set: other engines say how many"
 CELLS = 20_000  # where no more are found in time, engines over cells are asked first
 UNSETTLED = "the leaves of some rows are not known, so that its worlds are not all datasets that fit the places of rows"
 NOTE = "rows in the order of the training file; the leaves of every row are proved, values inside them drawn"
@@ -59,7 +59,7 @@ class AssignmentsEngine(Engine):
     name = "assignments"
     answers = (Locate, Count, Decide, ShareQuery, Enumerate, Sample, MostLikely)
     uses_bags = True
-    about = "where bags are known, or a table tells rows apart: the leaves and places of every row, by its position"
+    about = "where bags are known, or a table distinguishes rows: the leaves and places of every row, by its position"
 
     def refuses(self, release: Release, query: Query) -> str | None:
         """Return why rows have no positions, or None."""
@@ -121,7 +121,7 @@ def _has_few_cells(release: Release, limits: Limits) -> bool:
 
 
 def _by_slots(release: Release, state: Assigned, query: Query, limits: Limits) -> Answer:
-    """Return what follows where a tree or table tells rows apart: verdicts, a world, a count where it is alone."""
+    """Return what follows where a tree or table distinguishes rows: verdicts, a world, a count where it is alone."""
     if state.contradicted:
         return refuted(query)
     if isinstance(query, Decide):  # what is left for every row holds in all worlds, be they one or many

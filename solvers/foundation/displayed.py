@@ -27,6 +27,8 @@ HIDDEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     "\u3164\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
+SENTENCE_END = re.compile(r"[^.]([.!?]) (?=[A-Z“\"])")
+LONGEST_SENTENCE = 2_000  # characters: what is longer was made to be
 SPACES = re.compile(r"(?<=\s)\s|^\s|\s$")
 MARKED = re.compile(r"[\\`*<>&|~$\[\]#@]|(?<![0-9A-Za-z])_|_(?![0-9A-Za-z])|(?<=[A-Za-z]):(?=//)|(?<=www)\.")
 START = re.compile(r"(\s*)([-+=]|[0-9]{1,9}(?=[.)]))")
@@ -60,6 +62,27 @@ def quote(text: object, maximum: int = LONGEST) -> str:
     sentence = escape_text(text)
     kept = sentence if len(sentence) <= maximum else f"{sentence[:maximum]}... ({len(sentence):,} characters)"
     return SPACES.sub(_escape_of, kept)
+
+
+def short_condition(text: object, maximum: int = LONGEST) -> str:
+    """Return a condition inside a sentence: as many whole tests as have room (the first always), and how many more."""
+    tests = [quote(one, maximum) for one in str(text).split(" and ")]
+    room, kept = maximum, 0
+    while kept < len(tests) and (not kept or len(tests[kept]) <= room):
+        room -= len(tests[kept]) + len(" and ")
+        kept += 1
+    more = [many(len(tests) - kept, "more condition")] if kept < len(tests) else []
+    return " and ".join([*tests[:kept], *more])
+
+
+def whole_sentences(text: object, maximum: int) -> str:
+    """Return as many whole sentences of a text as have room, the first always; one longer than any is cut."""
+    said = escape_text(str(text).strip())
+    if len(said) <= maximum:
+        return said
+    ends = [found.end(1) for found in SENTENCE_END.finditer(said)]
+    kept = said[: max((end for end in ends if end <= maximum), default=(ends or [len(said)])[0])]
+    return kept if len(kept) <= LONGEST_SENTENCE else f"{said[:maximum]}... ({len(said):,} characters)"
 
 
 def html(line: object) -> str:

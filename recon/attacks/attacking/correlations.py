@@ -174,7 +174,7 @@ def _what_is_known(
 ) -> tuple[KnownRecords, list[tuple[int, int]]]:
     """Return the true rows as attackers know them and the pairs of views asked about; see `correlations`."""
     if release.known is not None:
-        raise Unsupported("whoever knows the columns of everybody knows their correlations")
+        raise Unsupported("an attacker who knows the columns of everybody knows their correlations")
     if wrong := [e for e in epsilons if not (math.isfinite(e) and e > 0)]:
         raise ReleaseError(f"epsilon must be above 0 and finite, not {wrong[0]}")
     label = labels_of(release, data)

@@ -124,7 +124,7 @@ class BayesianLists(RuleListClassifier):
         self.classes_ = seen if classes is None else np.asarray(classes)
         if self.classes_.shape != (2,) or self.classes_[0] == self.classes_[1]:
             raise ReleaseError(
-                "Only binary classification is supported: a Bayesian rule list tells two classes apart, not "
+                "Only binary classification is supported: a Bayesian rule list distinguishes two classes, not "
                 f"{len(self.classes_)} class(es): give labels with two values, or one label against the rest"
             )
         if unknown := [c for c in seen.tolist() if c not in self.classes_.tolist()]:

@@ -41,7 +41,7 @@ MEANINGS: tuple[tuple[str, str], ...] = (
         "a continuous attribute has no resolution, so worlds are not countable",
     ),
     (rf"((?:{SOLVERS}) is not installed: [^;]+)", "{}"),
-    (r"too many values to cut at each", "an attribute that is summed has too many values to tell them all apart"),
+    (r"too many values to cut at each", "an attribute that is summed has too many values to distinguish them all"),
     (r"(the clock \(--time\) cut short: [^;]+)", "{}"),
     (r"the time was up|time ran out|out of time|found in time|settled in time", TIME),
     (

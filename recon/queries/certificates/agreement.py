@@ -329,7 +329,7 @@ def _of_verdict(line: Json, stated: Any, proved: ProvedFacts) -> list[str] | Non
     if verdict == "outside":
         return _of_outside(line, stated, proved.release)
     if not isinstance(verdict, str) or verdict not in WANTED:
-        return [f"{quoted(verdict)} is no verdict"]
+        return [f"{quoted(verdict)} is not a verdict"]
     wanted, below = WANTED[verdict], line.get("confidence", 1) != 1
     minimum, maximum = line.get("min_count"), line.get("max_count")
     present = isinstance(minimum, int) and minimum >= 1

@@ -136,7 +136,7 @@ class Teller:
         if proof.instead is not None:
             i, row = proof.instead
             self.cells = (proof.parts[i], row)
-            yield f"one of the {self.cell(0)} may be one of the {self.cell(1)}: no statement tells them apart"
+            yield f"one of the {self.cell(0)} may be one of the {self.cell(1)}: no statement distinguishes them"
 
     def node(self, node: ProofStep) -> Iterator[str]:
         """Yield the lines of a node and of those below."""

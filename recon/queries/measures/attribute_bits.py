@@ -86,7 +86,7 @@ def _unshared(lines: pd.DataFrame, names: Sequence[str] = PER_ROW) -> pd.DataFra
 
 
 def worst_first(lines: pd.DataFrame) -> pd.DataFrame:
-    """Return the lines of exposure that surely hold rows, the most exposed first, then the fewest rows first.
+    """Return the lines of exposure that surely hold rows: groups of one, then the most exposed, then the fewest rows.
 
     Rows are those of the whole leaf, rule or cell, whose classes stay together. Lines without a figure come last.
     """
@@ -95,12 +95,13 @@ def worst_first(lines: pd.DataFrame) -> pd.DataFrame:
         return held
     region = held["region"]
     whole = held.groupby("region")[["rows", "rows_most"]].transform("sum")
-    keys = (held["rows"], region, whole["rows_most"], whole["rows"], held["entropy_reduction_ratio"])
+    several = whole["rows_most"] > 1
+    keys = (held["rows"], region, whole["rows_most"], whole["rows"], held["entropy_reduction_ratio"], several)
     return held.iloc[np.lexsort([one.to_numpy() for one in keys])]  # the last key counts first, and NaN is last
 
 
 def exposed_groups(measures: Measures, most: int = 1000) -> list[dict[str, Any]]:
-    """Return the most exposed groups, worst first, as objects ready for JSON: one per leaf, rule or cell and class.
+    """Return the groups, of one row first, then the most exposed, for JSON: one per leaf, rule or cell and class.
 
     Keys: name, where (in words), class (None: any), rows (least and most), worlds_per_row (a decimal text), bits_left,
     bits_removed, share_left (0: fully known, 1: nothing learnt), share_of_rows_at_most; None where not defined. `most`
@@ -120,6 +121,22 @@ def exposed_groups(measures: Measures, most: int = 1000) -> list[dict[str, Any]]
         }
         for line in worst_first(measures.exposure).head(most).to_dict("records")
     ]
+
+
+def mean_exposure(measures: Measures) -> dict[str, float] | None:
+    """Return the bits left about a person whose group is known, mean over all people, beside those before.
+
+    None where some person lies in no group that is known, or a group has no figure. Cost: linear in groups.
+    """
+    lines = measures.exposure
+    held = lines[lines["rows"] > 0] if len(lines) else lines
+    rows = held["rows"].to_numpy(dtype=np.float64) if len(held) else np.zeros(0)
+    if not len(held) or not (held["rows"] == held["rows_most"]).all() or int(rows.sum()) != measures.rows:
+        return None
+    left, removed = (held[key].to_numpy(dtype=np.float64) for key in ("bits_left", "bits_removed"))
+    if not np.isfinite(left + removed).all():
+        return None
+    return {"bits_left": float(left @ rows / rows.sum()), "bits_before": float((left + removed)[0])}
 
 
 def exposed_in_all(measures: Measures) -> int:

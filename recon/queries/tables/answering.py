@@ -436,7 +436,7 @@ def count_lines(answer: TablesAnswer) -> list[str]:
         f"with the order of rows: {_ordered_text(answer)}   [ordered]",
         f"people: {number_text(people)}, of them the same in every data set: {at_least(answer)}",
         f"areas that lie in no other: {len(answer.areas):,}; one data set only over the cells that their smallest areas"
-        f" tell apart, in {unique:,}",
+        f" distinguish, in {unique:,}",
     ]
     if answer.not_solved:
         lines.append(f"NOT SOLVED, the time was up: {len(answer.not_solved):,} areas, from '{answer.not_solved[0]}' on")

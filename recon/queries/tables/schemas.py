@@ -62,7 +62,7 @@ def _binned(tables: Tables, k: int, bins: Sequence[str]) -> Ints:
         except ReleaseError as error:
             raise error.at(place="schema") from None
         if edge not in cuts.edges:
-            raise ReleaseError(f"no cell cuts '{attribute.name}' at {text}: no table tells both sides apart",
+            raise ReleaseError(f"no cell cuts '{attribute.name}' at {text}: no table distinguishes both sides",
                                place="schema")  # fmt: skip
         edges.append(cuts.edges.index(edge))
     return np.searchsorted(np.unique(edges), np.arange(tables.system.shape[k]), side="right").astype(np.int64)

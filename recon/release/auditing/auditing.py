@@ -180,7 +180,7 @@ def noise_effect(noisy: EncodedRelease, exact: EncodedRelease, limits: Limits) -
     from recon.queries.noisy.posterior import posterior, single
 
     if not noisy.noisy or exact.noisy:
-        raise Unsupported("what noise bought needs a noisy release, and the same one without noise")
+        raise Unsupported("--without-noise needs a noisy release, and the same release without noise")
     if not single(noisy):
         if noisy.domain.all != exact.domain.all or _shapes(noisy) != _shapes(exact):
             raise Unsupported("the release without noise has other regions or classes than the noisy one")
@@ -367,7 +367,9 @@ def _under_rule(
     try:
         people = _about(certify(release, without_names(profiles, release)[0], learner, limits, label))
     except (Unsupported, Inconclusive) as error:
-        return out | {"lines": [*out["lines"], f"  of the people asked about nothing is said under the rule: {error}"]}
+        return out | {
+            "lines": [*out["lines"], f"  under the rule nothing is said about the people asked about: {error}"]
+        }
     lines = out["lines"]
     at = next((i for i, line in enumerate(lines) if line.startswith("  assuming:")), len(lines))
     return out | {"people": people, "lines": [*lines[:at], _people_line(people), *lines[at:]]}

@@ -50,9 +50,9 @@ UNSIZED = UnknownFigure("an attribute has no values that could be counted: decla
 BOUNDED = UnknownFigure("the worlds could not be counted within the limits", "limits")
 ROWS_OPEN = UnknownFigure("the number of rows is open", "rows")
 ROWS_UNSAID = UnknownFigure(f"{ROWS_OPEN.why} (--rows makes worlds countable)", ROWS_OPEN.help)
-TOGETHER = "where groups of several models, or figures, cut each other the class of more people may follow"
+TOGETHER = "the class of more people may follow where groups of several models, or figures, overlap"
 BY_POSITION = "more may follow by position than propagation proved"
-BAGS_UNUSED = "the seeds that give the bags away are stored, and what follows from them was not worked out"
+BAGS_UNUSED = "seeds that determine the bags are stored, and what follows from them was not worked out"
 TARGETS_TOGETHER = "several figures together may give away more than was found"
 CONTRADICTION = "no training set agrees with the release: its statements contradict each other"
 
@@ -135,7 +135,7 @@ def _beside_rows(
 def _not_carried(one: Finding) -> str:
     """Return that a finding's values are in no statement, in a sentence."""
     if one.level == "unknown":
-        return f"nobody knows what {one.path} is ({one.what}): training rows may be in it"
+        return f"it is not known what {one.path} is ({one.what}): training rows may be in it"
     return f"no statement carries what {one.path} says ({one.what})"
 
 
@@ -226,7 +226,7 @@ def _known_wholly(found: AuditFindings) -> Figure:
     if worst is not None:
         from recon.queries.located.positions import class_text
 
-        assumed += f"; by position the leaves of rows are known all the same, worst off is {class_text(worst)}"
+        assumed += f"; the leaves of rows are known by position all the same, most exposed is {class_text(worst)}"
     return KnownFigure(0, 0, assumes=assumed) if free else unknown
 
 

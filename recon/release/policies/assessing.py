@@ -11,7 +11,7 @@ from recon.release.policies.checks import PLACES, Outcome, PolicyRule, RuleResul
 from recon.release.policies.facts import FactTable, KnownFigure
 from recon.release.policies.policy import Policy, Threshold
 from recon.release.policies.rules import RULES
-from solvers.foundation.displayed import quote
+from solvers.foundation.displayed import quote, short_condition
 from solvers.foundation.exact import level_text
 
 Verdict = Literal["release", "release with changes", "do not release", "not assessed"]
@@ -28,18 +28,20 @@ ONE = {
     " have ": " has ",
     " their position": " its position",
 }  # of one row, person or bit
-NO_PERMISSION = "an open question does not permit a release"
+NO_PASS = "Do not treat this as a pass"
 MERGING = "recon remedy"
-RETRAIN = "Train again with larger groups, or fewer of them, and audit that: groups are not merged, for {why}."
+RETRAIN = (
+    "Train again with larger groups, or fewer of them, and audit the result: groups cannot be merged, because {why}."
+)
 HELPS = {
-    "limits": f"Give the audit more time or memory (--time, --memory), then ask again: {NO_PERMISSION}.",
-    "domain": f"Say what rows can be (--domain), then ask again: {NO_PERMISSION}.",
-    "rows": f"Say how many rows there are (--rows), then ask again: {NO_PERMISSION}.",
-    "profiles": f"Give the people to ask about (--profiles), then ask again: {NO_PERMISSION}.",
-    "inspection": f"Save the file and have it inspected (recon inspect FILE), then ask again: {NO_PERMISSION}.",
-    "strip": f"Take out what is not needed (recon inspect FILE --strip OUT), then ask again: {NO_PERMISSION}.",
-    "audit": f"Ask recon audit, which works it out: {NO_PERMISSION}.",
-    "": f"No option of the audit settles this: publish without what keeps it open; {NO_PERMISSION}.",
+    "limits": f"{NO_PASS}: audit again with more time or memory (--time, --memory).",
+    "domain": f"{NO_PASS}: audit again with a domain (--domain).",
+    "rows": f"{NO_PASS}: audit again with the number of rows (--rows).",
+    "profiles": f"{NO_PASS}: audit again with the people to ask about (--profiles).",
+    "inspection": f"{NO_PASS}: save the file, inspect it (recon inspect FILE), and audit again.",
+    "strip": f"{NO_PASS}: take out what is not needed (recon inspect FILE --strip OUT), and audit again.",
+    "audit": f"{NO_PASS}: run recon audit, which works it out.",
+    "": f"{NO_PASS}: no option of the audit settles it; publish without what keeps it open.",
 }  # what to do about an open check, by what would settle it
 
 
@@ -188,7 +190,7 @@ def _because(
     text = f"The release violates {_of_all(len(bad), many)} of the policy {name} ({listed})"
     if changes:
         return f"{text}; this change meets the policy: {changes}."
-    first = _asked_text(bad[0].rule, bad[0].said)
+    first = _asked_text(bad[0].rule, bad[0].said, conditions=False)
     return f"{text}: {first[:1].lower()}{first[1:]}."
 
 
@@ -236,13 +238,13 @@ def _check_sentence(rule: str, said: RuleResult, threshold: Threshold, at: str, 
     return text + "."
 
 
-def _asked_text(rule: str, said: RuleResult) -> str:
-    """Return what was found, with the worst place, beside what the policy asks for."""
+def _asked_text(rule: str, said: RuleResult, conditions: bool = True) -> str:
+    """Return what was found, with the worst place (and its condition), beside what the policy asks for."""
     if said.outcome == "not applicable" or said.found in NOT_FOUND:
         return f"{RULES[rule].title}: {said.found}, the policy asks for {said.asked}"
     text = _worded(RULES[rule], said.found)
     if said.places and said.outcome != "met":
-        text += f" ({_worst_place(said)})"
+        text += f" ({_worst_place(said, conditions)})"
     return f"{text[:1].upper()}{text[1:]}, the policy asks for {said.asked}"
 
 
@@ -255,10 +257,10 @@ def _worded(rule: PolicyRule, found: str) -> str:
     return text
 
 
-def _worst_place(said: RuleResult) -> str:
+def _worst_place(said: RuleResult, conditions: bool) -> str:
     """Return the worst place in words, and how many more there are."""
     first = said.places[0]
-    where = f": {quote(first['where'])}" if first["where"] else ""
+    where = f": {short_condition(first['where'])}" if first["where"] and conditions else ""
     rows = f", {interval_text(first['rows'], 'row')}" if first["rows"] is not None else ""
     more = f"; {said.places_in_all - 1:,} more" if said.places_in_all > 1 else ""
     return f"{quote(first['name'])}{where}{rows}{more}"

@@ -288,12 +288,16 @@ def _in_words(kinds: Sequence[str]) -> str:
 
 
 def stored_rule(facts: FactTable, rule: PolicyRule, allowed: str) -> RuleResult:
-    """Return whether the files store nothing graver than allowed; what nobody understood may be anything.
+    """Return whether the files store nothing more serious than allowed; what nobody understood may be anything.
 
     Left out is what was worked out to the end (seeds whose bags were used): the other figures judge it.
     """
     asked = (
-        "nothing" if allowed == "none" else f"nothing graver than {allowed}" if allowed != "critical" else "anything"
+        "nothing"
+        if allowed == "none"
+        else f"nothing more serious than {allowed}"
+        if allowed != "critical"
+        else "anything"
     )
     findings = [one for one in facts.others.get(rule.fact) or () if not one.get("worked_out")]
     grave = [one for one in findings if FOUND.get(one["level"], 0) > LEVELS[allowed]]
@@ -301,13 +305,13 @@ def stored_rule(facts: FactTable, rule: PolicyRule, allowed: str) -> RuleResult:
     open_ones = [one for one in findings if one["level"] not in FOUND]
     if grave or (allowed == "none" and open_ones):
         bad = grave + (open_ones if allowed == "none" else [])
-        found = f"{number_with_unit(len(bad), 'finding')}, the gravest {bad[0]['level']}: {quote(bad[0]['what'])}"
+        found = f"{number_with_unit(len(bad), 'finding')}, the most serious {bad[0]['level']}: {quote(bad[0]['what'])}"
         removable = all(one.get("removable") for one in [*bad, *open_ones])
         return RuleResult("violated", found, asked, _worst(list(map(_place_of, bad))), len(bad), removable=removable)
     if allowed == "critical":
         return RuleResult("met", number_with_unit(len(findings), "finding"), asked)
     if open_ones:
-        why = f"nobody knows what {quote(open_ones[0]['what'])} holds, training rows may be in it"
+        why = f"it is not known what {quote(open_ones[0]['what'])} holds, training rows may be in it"
         places = _worst(list(map(_place_of, open_ones)))
         return RuleResult(
             "inconclusive",
@@ -322,7 +326,7 @@ def stored_rule(facts: FactTable, rule: PolicyRule, allowed: str) -> RuleResult:
         return RuleResult("inconclusive", "not inspected", asked, why=why, help=help)
     if not findings:
         return RuleResult("met", "nothing", asked)
-    return RuleResult("met", f"{number_with_unit(len(findings), 'finding')}, none graver", asked)
+    return RuleResult("met", f"{number_with_unit(len(findings), 'finding')}, none more serious", asked)
 
 
 def _place_of(finding: Mapping[str, Any]) -> Place:

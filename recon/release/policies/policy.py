@@ -216,13 +216,13 @@ def init_text(name: str | None = None) -> str:
         "# What a released model has to meet. Check this file: recon policy FILE",
         "# Audit a model against it: recon audit MODEL --policy FILE",
         'name = "our policy"',
-        f"extends = {json.dumps(PREFIX + chosen.name)}  # or a path, or a list; what stands below overrides it",
+        f"extends = {json.dumps(PREFIX + chosen.name)}  # or a path, or a list; what is set below overrides it",
         "",
         f"# From {PREFIX}{chosen.name}:",
         *(f"#   {one.key} = {_toml(one.value)}  ({quote(one.source, 1000)})" for one in chosen.thresholds),
         "",
         '# Every threshold may say where it comes from: key = {value = 10, source = "document, section, page"}',
-        "# Take the # away from what shall hold.",
+        "# Remove the # from the thresholds that you want.",
     ]
     for key, one in RULES.items():
         lines += ["", f"# {one.help}: {one.values.words}", f"# {key} = {_toml(one.example)}"]
@@ -249,7 +249,7 @@ def policy_lines(policy: Policy) -> Iterator[str]:
     if policy.inconclusive == "violation":
         yield "An open answer counts as a violation."
     else:
-        yield "An open answer is no violation and no release: the verdict is then 'not assessed', exit code 4."
+        yield "An open answer is neither a violation nor a release: the verdict is then 'not assessed', exit code 4."
     unset = [key for key in RULES if policy.threshold(key) is None]
     if unset:
         yield f"Not checked: {', '.join(unset)}"

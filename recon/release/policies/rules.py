@@ -53,7 +53,7 @@ VERDICTS = ThresholdValues(list[Verdict], 'a list of "certain", "possible", "imp
 PROFILES = ThresholdValues(Rows, "a whole number of profiles from 1 up")
 LATER = "Retrain on a schedule, with several changes at once, or publish larger groups; then audit against it again"
 REMEDY = "recon remedy FILE --policy POLICY --out OUT"
-SEEDS = "Take out the seeds that give the bags away: recon inspect FILE --strip OUT"
+SEEDS = "Take out the seeds that determine the bags: recon inspect FILE --strip OUT"
 
 EVERY = (
     PolicyRule(
@@ -92,7 +92,7 @@ EVERY = (
     PolicyRule(
         "mean_bits_left", "bits_left_per_person", of_interval, BITS,
         title="Bits left per person",
-        subject="Per person {found} are left on average",
+        subject="Per person {found} are left on average, without the order of rows",
         help="bits left per person on average, at least",
         remedy="Publish fewer groups, less depth, or fewer trees; recon audit --remedies tries them.",
         example=10.0, unit="bit", direction="at least", merged="bits left per person on average",
@@ -142,7 +142,7 @@ EVERY = (
         "stored", "stored", stored_rule, LEVELS,
         title="Stored training data",
         subject="Beside the model, the file stores {found}",
-        help="the gravest level that data stored in the file may have",
+        help="the highest level that data stored in the file may have",
         remedy="Take out what predictions do not need: recon inspect FILE --strip OUT; train without what then stays.",
         example="medium", of_worlds=False,
     ),

@@ -27,7 +27,7 @@ from recon.release.registers.figures import RemainingUncertainty, left_by, mutua
 from recon.release.registers.index import INDEX, RegisterEntry
 from recon.release.registers.register import Register
 from recon.release.registers.versions import OTHER_ROWS
-from solvers.foundation.displayed import quote
+from solvers.foundation.displayed import quote, short_condition
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.statements.release import RowCount
@@ -64,7 +64,7 @@ def _sentences(
         files = ", ".join(f"{quote(one.file)} ({one.decision}, {one.date})" for one in left_out)
         said.append(f"Not joined, because not released: {files}.")
     if any(one.decision == "withdrawn" for one in known):
-        said.append("What was withdrawn is joined: whoever copied it while it was out still has it.")
+        said.append("What was withdrawn is joined as well: people who copied it still have it.")
     if joined is not None and joined.confidence < 1.0 and known:
         said.append(f"Counts carry noise: these figures hold at confidence {joined.confidence:g}, not for certain.")
     return tuple(said)
@@ -190,9 +190,9 @@ def _gained(before: RemainingUncertainty, after: RemainingUncertainty, noisy: bo
     least = None if maximum is None else max(0.0, low - maximum)
     if before.status == after.status == "exact" and least is not None:
         gain = _number(least) if least else "less than 0.01"
-        return [f"The new release takes away {gain} of the {_number(low)} bits that the earlier ones left in all."]
+        return [f"The new release removes {gain} of the {_number(low)} bits that the earlier ones left in all."]
     if least:
-        return [f"The new release takes away at least {_number(least)} bits of what the earlier ones left in all."]
+        return [f"The new release removes at least {_number(least)} bits of what the earlier ones left in all."]
     return ["Whether, and how much, the new release adds to the earlier ones is not decided: these are bounds."]
 
 
@@ -208,7 +208,7 @@ def _differing(found: Differences) -> list[str]:
     size = _people(first.rows)
     return [
         f"{groups} of fewer than {SMALL} people {verb} singled out only by the releases together; "
-        f"the smallest has {size}: {quote(first.where, 400)}."
+        f"the smallest has {size}: {short_condition(first.where, 400)}."
     ]
 
 

@@ -138,7 +138,7 @@ def _structure_only(release: EncodedRelease) -> tuple[EncodedRelease, str]:
     n = release.rows.high
     if n is None or not release.rows.exact:
         raise Unsupported("not tried: the number of rows is open")
-    note = "that one class is the commonest in a leaf is not counted in: it takes some of these bits away"
+    note = "not counted: that one class is the commonest in a leaf, which removes some of these bits"
     return with_models(release, [Tree(Nodes.of([ModelNode(Support(None, n))]))]), note
 
 
@@ -454,7 +454,7 @@ def _stripped(published: Line, facts: Mapping[str, Any] | None, asked: RemedyQue
     if not gone:
         return []
     kept = [replace(one, findings=tuple(f for f in one.findings if not f.removable)) for one in asked.stored]
-    note = f"{len(gone):,} findings go, counts stay as they are: " + ", ".join(path for _, path in gone[:5])
+    note = f"{len(gone):,}findings removed, counts unchanged:  " + ", ".join(path for _, path in gone[:5])
     words = "seeds and stored arrays taken out of the file"
     command = suggestion("inspect", [gone[0][0]], {"--strip": stripped_name(gone[0][0])})
     line = {**published, "remedy": words, "kind": "strip", "setting": len(gone), "seconds": 0.0, "note": note}

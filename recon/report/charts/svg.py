@@ -4,7 +4,7 @@ A chart is a picture in a page: it has no script and fetches nothing, its title 
 shows, and what a colour says is said by a pattern or a text as well.
 Source: W3C, "Web Content Accessibility Guidelines 2.2", 2023 (1.1.1, 1.4.1, 1.4.3, 1.4.11).
 
-What remedies change: bits left per person and people pinned down, new beside old.
+What remedies change: bits left per person and people fully known, new beside old.
 """
 
 from __future__ import annotations
@@ -244,7 +244,7 @@ def scrolled(svg: str, least: int, name: object) -> str:
 SHOWN = 14  # remedies that are drawn
 MARGIN, LEFT, RIGHT = 6.0, 108.0, 352.0
 OUTCOMES = {"met": "meets the policy", "violated": "does not meet it", "inconclusive": "not decided"}
-ROWS = (("bits left", "bits_left_per_person", "--accent"), ("pinned down", "pinned", "--exposure-3"))
+ROWS = (("bits left", "bits_left_per_person", "--accent"), ("fully known", "pinned", "--exposure-3"))
 Ends = Sequence[float | None]
 
 

@@ -156,7 +156,7 @@ class Facts(Figures, Part):
     cells: Annotated[list[ClassGroup], Meta(description="Rows of one class in a group, the fewest first.")] = []
     cells_in_all: Whole = 0
     classes_by_position: Annotated[
-        list[Group] | None, Meta(description="What is proved by position, per class, the worst-off first.")
+        list[Group] | None, Meta(description="What is proved by position, per class, the most exposed first.")
     ] = None
     kinds_of_counts: list[str] | None = None
     no_merging: Annotated[str | None, Meta(description="Why recon remedy cannot merge its groups; empty: it may.")] = (
@@ -336,6 +336,13 @@ class Exposed(Part, rename={"cls": "class"}):
     bits_removed: Float | None = None
     share_left: Float | None = None
     share_of_rows_at_most: Float | None = None
+
+
+class MeanExposure(Part):
+    """Bits left about a person whose group is known, the mean over all people, and those before."""
+
+    bits_left: Float
+    bits_before: Float
 
 
 class IntervalCell(Part):

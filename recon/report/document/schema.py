@@ -29,6 +29,7 @@ from recon.report.document.parts import (
     Interval,
     IntervalCell,
     Made,
+    MeanExposure,
     Part,
     Remedy,
     Whole,
@@ -275,9 +276,13 @@ class Document(Counted, Struct, kw_only=True):
         Assessment | None, Meta(description="What the policy says of the facts; null: no policy was given.")
     ] = None
     exposed: Annotated[
-        list[Exposed], Meta(description="Groups (leaf or rule, and class), the most exposed first; at most 1,000.")
+        list[Exposed],
+        Meta(description="Groups (leaf or rule, and class), of one row first, then the most exposed; at most 1,000."),
     ] = []
     exposed_in_all: Whole = 0
+    exposed_mean: Annotated[
+        MeanExposure | None, Meta(description="Bits left about a person whose group is known, mean over all people.")
+    ] = None
     curve: Annotated[
         list[tuple[Share, Share]],
         Meta(description="Increasing pairs: share of bits left, share of people with at most so much."),
@@ -320,7 +325,7 @@ class Document(Counted, Struct, kw_only=True):
     interval_cells_left_out: Whole = 0
     stored: Annotated[list[Loose], Meta(description="Inspections of the files: what they store outright.")] = []
     truth: Annotated[Loose | None, Meta(description="Comparison with the true rows.")] = None
-    without_noise: Annotated[Loose | None, Meta(description="What the noise bought.")] = None
+    without_noise: Annotated[Loose | None, Meta(description="What the noise protects.")] = None
     certificate: Annotated[Any, Meta(description="The certificate of the audit's main claim.")] = None
     verdict: Annotated[list[str], Meta(description="Set for files that store rows: that they do, and where.")] = []
     rows_stored: Annotated[list[int | None], Meta(description="Set for such files: how many rows each stores.")] = []

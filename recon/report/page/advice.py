@@ -20,7 +20,7 @@ from recon.report.page.blocks import (
     percent,
     rows_of,
     sentence_of,
-    shortened,
+    where_of,
 )
 
 STEPS = 4
@@ -119,24 +119,26 @@ def _unassessed(document: Document) -> Iterator[AdviceStep]:
     if isinstance(wanting, Mapping) and wanting:
         runs = wanting.get("run")
         command = runs[0] if isinstance(runs, Sequence) and runs and not isinstance(runs, str) else ""
-        yield AdviceStep(f"Say what was not known: {sentence_of(wanting.get('why', ''), 260)}.", command_of(command))
+        yield AdviceStep(
+            f"Give the missing information: {sentence_of(wanting.get('why', ''), 260)}.", command_of(command)
+        )
     elif isinstance(wanting, Sequence) and wanting and not isinstance(wanting, str):
-        yield AdviceStep(f"Say what was not known: {sentence_of(wanting[0], 260)}")
+        yield AdviceStep(f"Give the missing information: {sentence_of(wanting[0], 260)}")
     worst = most_exposed(document)
     if worst:
         yield AdviceStep(worst)
-    yield AdviceStep("Write a policy that says what is too much.", "recon policy --init --out policy.toml")
+    yield AdviceStep("Write a policy that says what is acceptable.", "recon policy --init --out policy.toml")
     yield AdviceStep("Then audit against it.", _again(document, {"--policy": "policy.toml"}))
 
 
 def most_exposed(document: Document) -> str:
     """Return the most exposed group in a sentence, "" where none is known."""
     for one in document.get("exposed") or ():
-        where = f", where {shortened(one['where'], 180)}" if one.get("where") else ""
+        where = f", where {where_of(one, 180)}" if one.get("where") else ""
         left = "" if one.get("bits_left") is None else f": {bits(one['bits_left'])} bits are left about each"
         return f"Most exposed: {name_of(one['name'], 60)} ({people(one['rows'])}){where}{left}."
     for one in document["facts"].get("groups") or ():
-        where = f", where {shortened(one['where'], 180)}" if one.get("where") else ""
+        where = f", where {where_of(one, 180)}" if one.get("where") else ""
         return f"Smallest group: {name_of(one['name'], 60)} ({people(one['rows'])}){where}."
     return ""
 
@@ -154,7 +156,7 @@ def _worst_check(check: Document) -> str:
     text = f"“{sentence_of(check['title'], 90)}” is not met"
     for place in check.get("places", ())[:1]:
         rows = f" ({people(place['rows'])})" if place.get("rows") else ""
-        where = f", where {shortened(place['where'], 180)}" if place.get("where") else ""
+        where = f", where {where_of(place, 180)}" if place.get("where") else ""
         more = check.get("places_in_all", 0) - 1
         others = f"; {more:,} more {'place fails' if more == 1 else 'places fail'}" if more > 0 else ""
         text += f", first at {name_of(place['name'], 60)}{rows}{where}{others}"
@@ -246,15 +248,16 @@ def _settling_steps(document: Document, assessment: Document) -> Iterator[Advice
     for one in open_ones[:1]:
         yield AdviceStep(f"Not settled: {check_sentence(one, 240)} {remedy_of(one)}".rstrip())
     policy = _by_policy(document, assessment)
-    domain = [one for one in _unassessed(document) if one.text.startswith("Say what")]
+    domain = [one for one in _unassessed(document) if one.text.startswith("Give the missing")]
     yield from domain
     for needed in dict.fromkeys(str(one.get("would_help") or "") for one in open_ones):
         if needed == "domain" and not domain:
             yield AdviceStep(
-                "Say what rows can be, by rows of the same kind.", _again(document, {"--domain": "DATA.csv"})
+                "Give a domain: rows of the same kind show which values exist.",
+                _again(document, {"--domain": "DATA.csv"}),
             )
         elif needed == "profiles":
-            yield AdviceStep("Say whom to ask about.", _again(document, {**policy, "--profiles": "people.csv"}))
+            yield AdviceStep("Give the people to ask about.", _again(document, {**policy, "--profiles": "people.csv"}))
         elif needed == "inspection":
             yield AdviceStep("Have the file inspected.", _typed(document, "inspect", _files(document)))
         elif needed == "strip":

@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
-from solvers.foundation.displayed import escape_text, quote
+from solvers.foundation.displayed import escape_text, quote, short_condition, whole_sentences
 
 Document = Mapping[str, Any]
 Ends = Sequence[float | None] | None
@@ -154,10 +155,16 @@ def table(
 ) -> TableBlock:  # fmt: skip
     """Return the first entries of a list as a table; `in_all`: how many there are, for the note on the others."""
     shown = [one for one in columns if one.shown]
-    rows: Rows = [tuple(one.cell(entry) for one in shown) for entry in listed[:most]]
+    rows = _once([tuple(one.cell(entry) for one in shown) for entry in listed[:most]])
     figures, wide = (frozenset(j for j, one in enumerate(shown) if getattr(one, key)) for key in ("figures", "wide"))
     head = tuple(one.title for one in shown)
-    return TableBlock(caption, head, rows, figures, wide, more or more_of(len(rows), in_all))
+    return TableBlock(caption, head, rows, figures, wide, more or more_of(min(len(listed), most), in_all))
+
+
+def _once(rows: Rows) -> Rows:
+    """Return rows, of those that follow each other and are alike the first alone, with how many there are."""
+    alike = [list(some) for _, some in groupby(rows)]
+    return [some[0] if len(some) == 1 else (f"{some[0][0]} ({len(some):,} alike)", *some[0][1:]) for some in alike]
 
 
 def text_column(title: str, key: str, maximum: int = NAME, wide: bool = False, shown: bool = True) -> Column:
@@ -188,9 +195,13 @@ def shortened(text: object, maximum: int) -> str:
 
 
 def sentence_of(text: object, maximum: int = SENTENCE) -> str:
-    """Return a sentence as a report shows it; long ones end after so many characters."""
-    said = escape_text(str(text).strip())
-    return said if len(said) <= maximum else f"{said[:maximum]}... ({len(said):,} characters)"
+    """Return sentences as a report shows them: whole ones, about so many characters of them."""
+    return whole_sentences(text, maximum)
+
+
+def where_of(one: Mapping[str, Any], maximum: int = WHERE) -> str:
+    """Return the condition of a place as a report shows it, whole tests; "" for none."""
+    return short_condition(one["where"], maximum) if one.get("where") else ""
 
 
 def command_of(text: object) -> str:
@@ -291,7 +302,7 @@ def check_sentence(check: Document, maximum: int = SENTENCE) -> str:
     """Return what a check says without where its threshold comes from, which has a column of its own."""
     said = str(check["sentence"])
     kept = said.partition(" (source: ")[0].rstrip(" ,.;")
-    return shortened(said if kept == said.rstrip(" ,.;") else f"{kept}.", maximum)
+    return sentence_of(said if kept == said.rstrip(" ,.;") else f"{kept}.", maximum)
 
 
 def more_of(shown: int, in_all: object) -> str:
@@ -303,6 +314,6 @@ def more_of(shown: int, in_all: object) -> str:
 
 GROUP, PLACE, ROWS = (
     text_column("Group", "name"),
-    text_column("Where", "where", WHERE, wide=True),
+    Column("Where", lambda one: where_of(one) or "-", wide=True),
     figure_column("Rows", "rows", rows_of),
 )

@@ -73,8 +73,10 @@ def _leaking(document: Document) -> PagePart:
     blocks += _forced_blocks(document)
     blocks += _cells(document)
     blocks += _one_class(document)
-    intro = "Groups with the fewest bits left come first, and of these the smallest. "
-    intro += "Possible rows: how many different rows each of the people in a group could have."
+    intro = (
+        "Groups of one person come first, then those with the fewest bits left, the smallest first. Possible rows: how "
+    )
+    intro += "many different rows a person in the group could have. Bits left: the same, as on the first page."
     if not blocks:
         intro = "Nothing was found that could be listed here: see The findings in words."
     return PagePart("leaks", "Where it leaks", intro, blocks)
@@ -188,7 +190,7 @@ def _one_class(document: Document) -> list[Block]:
     groups = found.get("groups") or []
     if not groups:
         return []
-    caption = "Groups of one class only: who is known to be in one has that class"
+    caption = "Groups of one class only: if a person is known to be in one, the class is known"
     columns = [GROUP, text_column("Class", "class", 60), ROWS]
     return [table(caption, groups, columns, found.get("groups_in_all"))]
 
@@ -253,7 +255,7 @@ def _person_blocks(persons: Document) -> list[Block]:
             POSITION, text_column("Group", "group", 120), figure_column("Rows in it", "group_rows", rows_of),
             figure_column("Possible rows", "worlds_per_row", possible_rows),
             figure_column("Bits left", "bits_left", bits),
-            Column("Pinned down", lambda one: "yes" if one.get("pinned") else "no"), _values("row", shown),
+            Column("Fully known", lambda one: "yes" if one.get("pinned") else "no"), _values("row", shown),
         ]  # fmt: skip
         out.append(table("Training rows, the most exposed first", found, columns, persons.get("in_all")))
     if by := persons.get("by_group"):
@@ -262,7 +264,7 @@ def _person_blocks(persons: Document) -> list[Block]:
             figure_column("Bits left, mean", "mean_bits_left", bits),
             figure_column("Share left, mean", "mean_share_left", percent, 1),
             figure_column("Bits left, least", "least_bits_left", bits),
-            figure_column("Pinned down", "pinned", whole_text),
+            figure_column("Fully known", "pinned", whole_text),
         ]  # fmt: skip
         caption = f"Exposure by {name_of(by['attribute'])}: is one group more exposed than another?"
         out.append(table(caption, by.get("groups") or [], columns))
@@ -291,7 +293,7 @@ def _added_part(document: Document) -> PagePart | None:
     parts = [("Earlier releases", adds.get("before")), ("With this one", adds.get("after")),
              ("This one alone", adds.get("alone"))]  # fmt: skip
     figures = [
-        ("People fully known", "pinned", 0), ("Bits left per person", "bits_left_per_person", 2),
+        ("People fully known", "pinned", 0), ("Bits left per person, without order", "bits_left_per_person", 2),
         ("Bits left, most exposed person", "least_bits_left", 2), ("Smallest group", "smallest_group", 0),
         ("Training sets left (log2)", "log2_datasets", 1),
     ]  # fmt: skip
@@ -320,18 +322,18 @@ def _added_part(document: Document) -> PagePart | None:
 
 GLOSSARY: tuple[tuple[str, str], ...] = (
     ("Possible world",
-     "A training set that agrees with everything the file says. The real one is among them; whoever has the file "
-     "cannot tell which it is. The fewer there are, the more the file gives away."),
+     "A training set that agrees with everything the file says. The real one is among them; nobody who has only the "
+     "file can tell which. The fewer there are, the more the file reveals."),
     ("Bit",
-     "One yes-or-no question. 10 bits left about a person: to find the row takes ten such questions, as among about "
-     "1,000 equally likely rows. 0 bits left: nothing has to be asked, the row is known."),
+     "One yes-or-no question. 10 bits left about a person: it takes ten such questions to find the row, as among about "
+     "1,000 equally likely rows. 0 bits left: no question is needed, the row is known."),
     ("Bits before, bits left",
-     "Before: what is open about a person if nothing but the list of attributes and their values is known. Left: what "
-     "is still open for somebody who has the file. Per person they are a mean over the whole data, the order of rows "
-     "not counted; of a single group they are about one person in it, and can be more."),
-    ("Pinned down exactly",
+     "Before: what is unknown about a person if only the attributes and their values are known. Left: what is still "
+     "unknown to somebody who has the file and knows the person's group. Figures without order are means over the "
+     "whole data that do not count the order of rows, and are smaller."),
+    ("Fully known",
      "Every attribute of this person has one value in all possible worlds. That row of the training data is known, "
-     "though not by name: whoever knows some of its values has the others."),
+     "though not by name: anyone who knows some of its values finds the others."),
     ("Group",
      "The rows that end in the same leaf of a tree, are caught by the same rule of a list, or are counted in the same "
      "cell of a table."),
@@ -339,36 +341,36 @@ GLOSSARY: tuple[tuple[str, str], ...] = (
      "The fewest rows that a group holds. A group of one row is one person. Rules on smallest groups (often 10 or 11 "
      "rows) are the oldest protection of official statistics."),
     ("Class disclosure",
-     "A group whose rows all have the same outcome. Whoever knows that somebody is in the group knows the outcome "
-     "without knowing which row it is."),
+     "A group whose rows all have the same outcome. If a person is known to be in the group, the outcome is known, "
+     "although not which row it is."),
     ("Target disclosure",
-     "A number about one person (an income, a dose) that a mean, a total or a median gives away exactly."),
+     "A number about one person (an income, a dose) that a mean, a total or a median reveals exactly."),
     ("Forced value",
      "A value that everybody in a group has, in every possible world."),
     ("Suppressed cell",
      "A count that was left out or given as a range. Sums of other counts can narrow it down; recovered means that one "
      "count is left."),
     ("Dist_G",
-     "The share of the bits that is left, over the whole training set: 1 means that the file says nothing about the "
-     "rows, 0 that it gives all of them away. 0.37: of what could be open about the data, 37 % still is."),
+     "The share of bits left over the whole training set: 1 means that the file says nothing about the rows, 0 that it "
+     "reveals all of them. At 0.37, 37 % of the uncertainty about the data is left."),
     ("Convention",
      "What counts as a different training set. Multiset: the order of rows does not matter. Ordered: it does. "
      "Assigned: rows in order, with the group of each known. Compare figures of one convention only; cite multiset "
-     "where nobody can tell rows apart by position."),
+     "where rows cannot be distinguished by position."),
     ("At least, at most",
      "A bound that was proved. The true figure is not known exactly, but it is on that side for certain."),
     ("Certain, possible, impossible",
      "About a given person. Certain: somebody with exactly these values is in the training data, in every possible "
      "world. Impossible: in none. Possible: in some. Outside: a value is none that the attributes allow."),
     ("Certificate",
-     "A proof of a statement that a small, separate program checks again. It does not have to trust what searched."),
+     "A proof of a statement that a small, separate program checks again, without trusting the program that found it."),
     ("Confidence",
      "For noisy counts. At confidence 0.95, the figures hold unless the noise was among the 5 % largest."),
     ("Kind of counts",
      "Exact counts say how many rows there are. Weighted, resampled or noisy ones say less, in ways that the report "
      "names."),
     ("Inconclusive",
-     "The audit ended, for want of time or memory, before this was settled. That is not a yes."),
+     "The audit could not settle this, for want of time, memory or information. It is not a pass."),
 )  # fmt: skip
 
 

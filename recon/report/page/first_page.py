@@ -21,12 +21,15 @@ from recon.report.page.blocks import (
     people,
     percent,
     rows_of,
+    sentence_of,
     shortened,
     span_of,
+    where_of,
 )
 
 WHY, STORED, ASSUMED = 4, 3, 2  # lines of the first page
 ROUNDING = 1e-9
+LEFT = "Bits left per person"
 TOGETHER = 0.005  # of the bits before: ends that are closer than that are one figure in words
 AWAY = "meets the policy, but gives people away"
 TONES = {
@@ -58,7 +61,7 @@ def first_page(document: Document) -> FirstPage:
         f"and {left:,} more {'check' if left == 1 else 'checks'}, see Against the policy"
         if left and assessment
         else "",
-        [_pinned(document["facts"]), bits_left(document["facts"]), _smallest(document["facts"])],
+        [_pinned(document["facts"]), bits_left(document), _smallest(document["facts"])],
         steps(document),
         _audited(document),
         _stored_sentences(document),
@@ -69,7 +72,7 @@ def first_page(document: Document) -> FirstPage:
 
 def _confidential(document: Document) -> str:
     """Return why the report describes individuals, "" where it does not."""
-    said = shortened(document.get("confidential") or "", 200).rstrip(".")
+    said = sentence_of(document.get("confidential") or "", 200).rstrip(".")
     return f"{_sentence_case(said)}." if said else ""
 
 
@@ -79,7 +82,7 @@ def _against(document: Document) -> str:
     if assessment is None:
         text = "No policy was given, so nothing here says whether the file may be released"
         return f"{text}. What stands out:" if _standing_out(document) else f"{text}."
-    return _sentence_case(shortened(assessment["sentence"], 320))
+    return _sentence_case(sentence_of(assessment["sentence"], 320))
 
 
 def _policy_name(assessment: Document) -> str:
@@ -97,9 +100,9 @@ def _reasons(document: Document) -> list[tuple[str, str]]:
     """Return why, one sentence each with its outcome, failed checks first; without a policy what stands out."""
     assessment = document.get("assessment")
     if assessment is None:
-        return [("violated", shortened(line, 240)) for line in _standing_out(document)]
+        return [("violated", sentence_of(line, 240)) for line in _standing_out(document)]
     checks = sorted(assessment.get("checks", ()), key=lambda one: ORDER.index(one["outcome"]))
-    away = [("warning", shortened(one["sentence"], 240)) for one in assessment.get("gives_away") or ()]
+    away = [("warning", sentence_of(one["sentence"], 240)) for one in assessment.get("gives_away") or ()]
     found = [(one["outcome"], check_sentence(one, 260)) for one in checks if one["outcome"] != ORDER[-1]]
     return [*away, *found] if assessment["verdict"] == "release" else found
 
@@ -126,7 +129,7 @@ def _standing_out(document: Document) -> list[str]:
 
 def _outright(document: Document) -> list[str]:
     """Return what files store or give back outright, in the words of the audit where it has some."""
-    said = [shortened(line, 200) for line in (document.get("verdict") or ())[:2]]
+    said = [sentence_of(line, 200) for line in (document.get("verdict") or ())[:2]]
     stored_ = document["facts"].get("stored") or ()
     if not said:
         for level, text in STANDING.items():
@@ -138,7 +141,7 @@ def _outright(document: Document) -> list[str]:
     for one in listed[:3]:
         summary = one.get("summary") if isinstance(one, Mapping) else None
         if isinstance(summary, str):
-            said.append(f"{_sentence_case(shortened(summary, 200)).rstrip('.')}.")
+            said.append(f"{_sentence_case(sentence_of(summary, 200)).rstrip('.')}.")
     return said
 
 
@@ -150,7 +153,7 @@ def _sentence_case(text: str) -> str:
 def _reason_of(facts: Document, key: str, otherwise: str) -> str:
     """Return why a figure is not known."""
     why = (facts.get("not_known") or {}).get(key) or (facts.get("not_applicable") or {}).get(key)
-    return _sentence_case(shortened(why or otherwise, 110))
+    return _sentence_case(sentence_of(why or otherwise, 110))
 
 
 def _figure_of(ends: Ends, places: int = 0, ceiling: float | None = None) -> str:
@@ -171,13 +174,28 @@ def _pinned(facts: Document) -> Number:
         return Number(label, value, "", "Nobody was proved to be; nothing was proved that rules it out.")
     if found[0] == found[1] == 0:
         return Number(label, "0", beside, "No row is the same in every possible training set.")
-    return Number(label, value, beside, "All their attributes are known to whoever has the file.")
+    return Number(label, value, beside, "Anyone who has the file knows all their attributes.")
 
 
-def bits_left(facts: Document) -> Number:
-    """Return the bits left per person beside the bits before."""
+def _left_by_group(document: Document) -> Number | None:
+    """Return the bits left about a person whose group is known, the scale of "Where it leaks"; None where not known."""
+    found = document.get("exposed_mean")
+    if found is None:
+        return None
+    left, before = found["bits_left"], found["bits_before"]
+    note = f"On average, the person's group being known. {share_left((left, left), before)}"
+    least = document["facts"].get("least_bits_left")
+    note += f" About the most exposed person {_figure_of(least, 2)} bits are left." if least else ""
+    return Number(LEFT, amount(left, 2), f"of {amount(before, 2)} before", note)
+
+
+def bits_left(document: Document) -> Number:
+    """Return the bits left per person beside the bits before: by the groups that are listed, else without order."""
+    if (by_group := _left_by_group(document)) is not None:
+        return by_group
+    facts = document["facts"]
     label, found, before = (
-        "Bits left per person",
+        LEFT,
         facts.get("bits_left_per_person"),
         facts.get("bits_before_per_person"),
     )
@@ -196,9 +214,9 @@ def share_left(found: Ends, before: float | None) -> str:
     """Return which share of the bits before is left, in words."""
     if found is None or not before:
         return "The order of rows is not counted."
-    least, most, open_ = found[0] or 0, found[1], "of what was open about the data is still open"
+    least, most, open_ = found[0] or 0, found[1], "of the uncertainty is left"
     if most is not None and most - least < TOGETHER * before:
-        return f"{percent(most / before)} {open_}; the file gives away the rest."
+        return f"{percent(most / before)} {open_}; the file reveals the rest."
     if most is not None and most < before:
         return f"At most {math.ceil(100 * most / before - ROUNDING)} % {open_}."
     return f"At least {math.floor(100 * least / before + ROUNDING)} % {open_}."
@@ -217,7 +235,7 @@ def _smallest(facts: Document) -> Number:
     if groups:
         first = groups[0]
         where = shortened(first["name"], 60)
-        where += f": {shortened(first['where'], 110)}" if first.get("where") else ""
+        where += f": {where_of(first, 110)}" if first.get("where") else ""
     beside = "" if value == NOT_KNOWN else "row" if found[0] == found[1] == 1 else "rows"
     return Number(label, value, beside, where)
 
@@ -270,7 +288,7 @@ def _stored_sentences(document: Document) -> list[str]:
         return ["Nothing about training rows was found in the file besides what it publishes."]
     lines = [
         f"{_sentence_case(name_of(one['level'], 12))}: {name_of(one.get('path'), 50)}: {name_of(one['what'], 110)}"
-        + (f". Remedy: {shortened(one['remedy'], 100)}" if one.get("remedy") else "")
+        + (f". Remedy: {sentence_of(one['remedy'], 100)}" if one.get("remedy") else "")
         for one in notes[:STORED]
     ]
     if len(notes) > STORED:

@@ -46,7 +46,7 @@ def helping(document: Document) -> PagePart | None:
         text_column("Remedy", "remedy", 120, wide=True),
         Column("Policy", lambda one: OUTCOMES.get(one.get("outcome") or "", "-"), shown=policy),
         figure_column("Pinned down", "pinned", span_of),
-        figure_column("Bits left per person", "bits_left_per_person", span_of, 2),
+        figure_column("Bits left per person, without order", "bits_left_per_person", span_of, 2),
         figure_column("Bits left, most exposed", "least_bits_left", span_of, 2),
         figure_column("Smallest group", "smallest_group", span_of),
         figure_column("Rows in groups of one class", "class_disclosed_rows", rows_of),

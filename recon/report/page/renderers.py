@@ -42,7 +42,7 @@ SPOKEN = {
     "not applicable": "does not apply",
 }  # fmt: skip
 MARKS = {f"{sign} " for sign in SYMBOLS.values()}  # what an outcome begins with, which stays on one line
-WITH_POLICY = "recon policy --init writes one to edit, --policy FILE holds a release to it"
+WITH_POLICY = "recon policy --init writes one to edit, --policy FILE checks a release against it"
 SHOWN = 20  # rows of a table in a terminal
 # A terminal may know no such signs; the words that stand beside them say the same.
 TYPED = str.maketrans({"…": "...", "“": '"', "”": '"', "–": "-"})

@@ -55,17 +55,17 @@ def _group_table(m: Measures, held: pd.DataFrame) -> list[str]:
     """Return a table of the most exposed leaves, rules or cells, one line each, and below it their condition.
 
     Columns: name, rows, what a row of it is one of, bits left, share left, share of rows that have as little left; so
-    that each line can be read by itself where blanks are not kept. The first line says in which order they stand.
+    that each line can be read by itself where blanks are not kept. The first line says their order.
     """
     worst = worst_first(held).drop_duplicates("region").head(SHOWN)
     if not len(worst):
         return []
     unsized = bool(worst["entropy_reduction_ratio"].isna().all())
     placed = "" if (held["rows"] == held["rows_most"]).all() else " (rows: those placed for certain)"
-    order = f"the most exposed first, and of those that are equally exposed the fewest rows first{placed}"
+    order = f"groups of one row first, then the most exposed, then the fewest rows{placed}"
     if unsized:
-        why = "is not defined" if m.counted.relative else "is only known between bounds"
-        order = f"what is left of a row {why}, so they stand in the order of their rows, the fewest first"
+        why = "not defined" if m.counted.relative else "only known between bounds"
+        order = f"bits left of a row: {why}; groups are listed from the smallest to the largest"
     cells, places = [], []
     for line in worst.to_dict("records"):
         of_region = held[held["region"] == line["region"]]

@@ -80,7 +80,7 @@ def stored_lines(found: Inspection) -> list[str]:
     counted = any(is_counting(one.rule) for one in found.findings)
     others = sum(1 for one in found.findings if one.level == "medium" and not is_counting(one.rule))
     kinds = "1 kind" if others == 1 else f"{others} kinds"
-    further = ["counts of training rows: what they give away is the rest of this report"] if counted else []
+    further = ["counts of training rows: what they reveal is the rest of this report"] if counted else []
     further += [f"{kinds} of other exact statistics of the training set (means, extremes, ...)"] if others else []
     remedy = ", and how to take it out" if grave else ""
     return [*lines, "; ".join([*further, f"{suggestion('inspect', [found.file])} lists everything{remedy}"])]
@@ -258,7 +258,7 @@ def worlds_lines(m: Measures, stated: bool = False) -> list[str]:
     sets = rows = []
     if without_order is not None:
         sets = [f"the same without the order of rows: {_datasets_text(without_order)}   [multiset]"]
-        rows = [f"of it, the order of rows: {_ends_text(row_order(m))} bits"]
+        rows = [f"part of that is the order of rows: {_ends_text(row_order(m))} bits"]
     why = plain_reasons(m.counted.trail) if m.status == "bounds" else ""
     if m.counted.relative:
         removed = "NOT ASSESSED" if m.bits_removed_per_row is None else number(m.bits_removed_per_row)

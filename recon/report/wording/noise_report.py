@@ -82,9 +82,12 @@ def _bought_line(found: NoiseEffect | NoiseWorldsEffect) -> str:
     """Return what the noise bought, one line."""
     if isinstance(found, NoiseWorldsEffect):
         left = f"{_between(found.noisy)} bits left at confidence {level_text(found.confidence)}"
-        return f"what the noise bought: {left} instead of {_between(found.exact)} (log2 of the datasets, rows in order)"
+        return (
+            f"what the noise protects: {left} instead of {_between(found.exact)} (log2 of the datasets, rows in order)"
+        )
     return (
-        f"what the noise bought: {found.noisy:,.4f} bits removed per row instead of {found.exact:,.4f}, rows in order "
+        f"what the noise protects: {found.noisy:,.4f} bits removed per row instead of {found.exact:,.4f}, rows in "
+        "order "
         f"(prior {found.prior}, which alone takes {found.prior_alone:,.4f}); rows to change from the exact counts: "
         f"{found.likely:,.0f} to the most likely ones, "
         f"{found.typical:,.1f} on average"

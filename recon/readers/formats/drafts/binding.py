@@ -229,7 +229,7 @@ def _named_features(draft: DraftFacts, domain: Domain) -> list[Feature]:
     if moved:  # names, or numbers: the file does not say
         raise ReleaseError(
             f"'{moved[0]}' may be the column of that name or the one at that place: give a domain whose columns "
-            "stand in the order of the model's features"
+            "are in the order of the model's features"
         )
     return [Feature(f.name, name) for f, name in zip(draft.features, names, strict=not draft.more)]
 

@@ -75,7 +75,7 @@ def copies_note(divisors: Sequence[int], names: Sequence[object] = ()) -> str:
         if d > 1
     ]
     return (
-        f"the counts{' and those'.join(shown[:3])} are multiples, so that rows may not stand there once and with "
+        f"the counts{' and those'.join(shown[:3])} are multiples, so that rows may not be there once and with "
         "weight 1 (class_weight, sample_weight, copies): how many they are is only known from the quotients on, unless "
         f"--rows says it{WITHIN}"
     )

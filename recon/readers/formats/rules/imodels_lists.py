@@ -272,7 +272,7 @@ def _beta_counts(mean: float, ends: tuple[float, float], prior: tuple[float, flo
     while high < MAX_BAYESIAN and wider(high):
         low, high = high, 2 * high
     if high >= MAX_BAYESIAN:
-        raise Unsupported(f"{place} is of so many rows that its interval does not tell them apart: {NO_COUNTS}")
+        raise Unsupported(f"{place} is of so many rows that its interval does not distinguish them: {NO_COUNTS}")
     while low < high:
         middle = (low + high) // 2
         low, high = (middle + 1, high) if wider(middle) else (low, middle)

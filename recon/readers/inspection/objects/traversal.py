@@ -526,7 +526,7 @@ def _stored_seeds(ensemble: Thing, attribute: str) -> tuple[Any, ...]:
 def _other(place: GraphPlace) -> Finding:
     """Return that a seed is stored which gives no bag away."""
     follows = (
-        "whoever has the same rows can repeat the fit; with early stopping or subsampling it also says which rows "
+        "anyone who has the same rows can repeat the fit; with early stopping or subsampling it also says which rows "
         "were held out"
     )
     value = place.value

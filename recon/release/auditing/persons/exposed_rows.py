@@ -246,11 +246,11 @@ def _equal_rows(frame: pd.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.int6
 
 Floats = NDArray[np.float64]
 IN_ORDER = (
-    "the file tells the rows apart by position: bits left are what is left of the row at each position, at most; "
-    "{known:,} of {rows:,}rows are fully known"
+    "the file distinguishes rows by position: bits left are at most those of the row at each position; "
+    "{known:,} of {rows:,} rows are fully known"
 )
 OUT_OF_ORDER = (
-    "the file tells rows apart by position, but the data are not in the order in which the model was fitted: "
+    "the file distinguishes rows by position, but the data are not in the order in which the model was fitted: "
     "give them in that order"
 )
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from solvers.foundation.displayed import quote
@@ -36,7 +37,7 @@ def _profile_lines(profiles: Mapping[str, Any]) -> list[str]:
         return ["no profiles were given"]
     counts = Counter(one["verdict"] for one in rows)
     listed = [f"{counts[verdict]:,} {MEANS[verdict]}" for verdict in ORDER if counts[verdict]]
-    cut = "" if len(rows) == total else f" (the {len(rows):,} gravest)"
+    cut = "" if len(rows) == total else f" (the {len(rows):,} most serious)"
     out = [f"of {total:,} given {'person' if total == 1 else 'people'}{cut}: {', '.join(listed)}"]
     for one in rows[:SHOWN]:
         likely = one["probability"]
@@ -72,7 +73,7 @@ def _person_lines(persons: Mapping[str, Any]) -> list[str]:
     rows, out = persons["most_exposed"], list[str]()
     if rows:
         out.append(f"the most exposed of {persons['in_all']:,} training rows, by position from 0:")
-        out += [f"  {_row_text(one)}" for one in rows[:SHOWN]]
+        out += [f"  {line}" for line in _alike_rows(rows)]
     groups = persons["by_group"]
     if groups:
         out.append(f"exposure by '{quote(groups['attribute'])}', the most exposed group first:")
@@ -84,15 +85,23 @@ def _person_lines(persons: Mapping[str, Any]) -> list[str]:
     return [*out, *(f"note: {quote(note, 1_000)}" for note in persons["notes"])]
 
 
-def _row_text(one: Mapping[str, Any]) -> str:
-    """Return what is said of one training row."""
+def _alike_rows(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what is said of the first training rows, rows of one group with the same figure in one line."""
+    alike = [list(some) for _, some in groupby(rows, lambda one: _row_text({**one, "position": ""}))]
+    return [_row_text(some[0], [one["position"] for one in some]) for some in alike[:SHOWN]]
+
+
+def _row_text(one: Mapping[str, Any], places: Sequence[int] = ()) -> str:
+    """Return what is said of one training row, or of several at such positions."""
     where = "" if one["group"] is None else f" in {quote(one['group'])}"
     held = one["group_rows"]
     size = "" if held is None else f" ({_rows_text(*held)})"
     bits = one["bits_left"]
     open_ = "no figure" if bits is None else f"{bits:,.2f} bits left"
     left = "fully known" if one["pinned"] else open_
-    return f"position {one['position']}{where}{size}: {left}{_values(one.get('row'))}"
+    listed = ", ".join(map(str, places[:SHOWN])) + (f" and {len(places) - SHOWN:,} more" if len(places) > SHOWN else "")
+    at = f"positions {listed}" if len(places) > 1 else f"position {one['position']}"
+    return f"{at}{where}{size}: {left}{_values(one.get('row'))}"
 
 
 def _values(row: Mapping[str, Any] | None) -> str:

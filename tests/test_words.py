@@ -1,0 +1,77 @@
+"""Plain words: what the glossary gave up occurs in no page and no printed string (docs/glossary.md)."""
+
+import ast
+import functools
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([*(ROOT / "docs").glob("*.md"), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md"))])
+SOURCES = sorted(path for room in ("recon", "encoders", "solvers") for path in (ROOT / room).rglob("*.py"))
+LOST = {  # what is not written any more -> what is
+    r"\bpin(s|ned)? (\w+ )?down\b": "fully known, fully reveals",
+    r"\b(known wholly|wholly known)\b": "fully known",
+    r"\b(giv(e|es|en|ing)|gave) (\w+ )?back\b": "reveal, reconstruct, return",
+    r"\b(tell|tells|told|telling) (\w+ ){0,2}apart\b": "distinguish",
+    r"\bgiv(e|es) away of\b": "disclose about",
+    r"\bboxes of mean width|mean width of what is left\b": "narrowed to ... % of their range",
+    r"\bstands? (in|there|beside) ": "is in, is stored in, is beside",
+    r"\bis no (yes|permission|verdict|guess|all-clear)\b": "is not a ...",
+    r"\bso exposed\b": "as exposed",
+    r"\bworst[- ]off\b": "most exposed",
+    r"\b[Ww]hoever\b": "anyone who, an adversary who",
+    r"(?:^|[.;] )Of [a-z0-9]": "a sentence with its subject first",
+    r"\b([Ss]he|[Hh]ers?|[Hh]is|[Hh]im|[Hh]e)\b": "the person",
+    r"\b(held|holds?) (\w+ ){0,3}against\b": "compare with, check against",
+    r"\bthe policy our policy\b": "the policy",
+}
+
+
+def _printed(path):
+    """Yield the texts of a module that are no docstrings, with their line; parts of formatted ones by themselves."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    notes = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in notes:
+            yield node.lineno, node.value
+
+
+def _prose(page):
+    """Return a page with its examples, code and tables of lost words blanked, single line ends as blanks; same "
+    "length."""
+    text = page.read_text(encoding="utf-8")
+    blanked = [r"^```.*?^```", r"`[^`\n]*`", *([r"^\|.*$"] if page.name == "glossary.md" else [])]
+    for one in blanked:
+        text = re.sub(
+            one, lambda m: re.sub(r"[^\n]", "`", m[0]), text, flags=re.MULTILINE | re.DOTALL if "```" in one else re.M
+        )
+    return re.sub(r"(?<=[^\n])\n(?=[^\n|#>-])", " ", text)
+
+
+@functools.cache
+def _texts():
+    """Return everything that people read: (path, text, line of its first letter)."""
+    pages = [(page, _prose(page), None) for page in PAGES]
+    return pages + [(path, text, line) for path in SOURCES for line, text in _printed(path) if " " in text]
+
+
+@pytest.mark.parametrize("pattern", LOST)
+def test_no_page_and_no_printed_text_has_a_lost_word(pattern):
+    lost, found = re.compile(pattern, re.MULTILINE), []
+    for path, text, line in _texts():
+        for hit in lost.finditer(text):
+            at = line or path.read_text(encoding="utf-8").count("\n", 0, hit.start()) + 1
+            found.append(f"{path.relative_to(ROOT)}:{at}: ...{text[max(0, hit.start() - 40) : hit.end() + 40]!r}")
+    assert not found, f"write: {LOST[pattern]}\n" + "\n".join(found)
+
+
+def test_a_lost_word_is_seen(tmp_path):
+    """Formatted strings are read too, docstrings are not; of pages the prose, also over line ends, and no code."""
+    module, page = tmp_path / "m.py", tmp_path / "p.md"
+    module.write_text('"""Pinned down."""\nX = f"{1} people pinned down: {2}"\n', encoding="utf-8")
+    page.write_text("```text\nwhoever\n```\nGiven\nback `whoever`.\n", encoding="utf-8")
+    assert [text for _, text in _printed(module)] == [" people pinned down: "]
+    assert "Given back `" in _prose(page)
+    assert "whoever" not in _prose(page)
