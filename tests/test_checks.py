@@ -310,7 +310,7 @@ SENTENCES = [
        "late."])),
     (({"stored": "medium"}, {"stored": [finding("high", "m.X_"), finding("high", "m.y_")]}),
      ("do not release", "The release violates the one threshold of the policy ours (stored training data): beside the "
-      "model, the file stores 2 findings, the most serious high: high data (m.X_: high data; 1 more), the policy "
+      "model, the file stores 2 findings, the most serious high: high data (m.X_; 1 more), the policy "
           "asks for "
       "nothing more serious than medium.",
       ["Beside the model, the file stores 2 findings, the most serious high: high data (m.X_: high data; 1 "
