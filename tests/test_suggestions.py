@@ -153,7 +153,7 @@ def test_boosted_models_are_never_merged(audited):
     for text in (json.dumps(document["assessment"]), *(f"{one.text} {one.command}" for one in found)):
         assert "recon remedy" not in text
         assert "Merge" not in text
-    assert any("are not merged" in one["remedy"] for one in failed)
+    assert any("cannot be merged" in one["remedy"] for one in failed)
 
 
 def test_what_recon_remedy_does_not_take_is_not_sent_there(audited):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
@@ -30,6 +29,7 @@ from recon.io.console.output import (
     print_lines,
     write_text,
 )
+from recon.io.console.suggesting import suggestion
 from recon.io.files.opening import files_opened_once
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def _summary(found: list[Gate], policy: str) -> list[str]:
         "",
         f"{len(found):,} files: {of_each}",
         *unread,
-        f"of one file: recon gate FILE --policy {shlex.quote(policy)}",
+        f"for one file: {suggestion('gate', ['FILE'], {'--policy': policy})}",
     ]
 
 

@@ -45,11 +45,13 @@ def policy_of(path: str | None) -> Policy | None:
 def ended(report: AuditReport, quietly: bool) -> int:
     """Return the exit code of a report: of its policy where there is one; `quietly`: the verdict is not shown yet."""
     told = report.assessment
-    if told is not None and report.status != "unsat" and quietly:
-        print_lines(f"{told.verdict}: {told.sentence}", file=sys.stderr)
+    if report.status != "unsat" and quietly:
+        line = f"not assessed: {NO_POLICY}" if told is None else f"{told.verdict}: {told.sentence}"
+        print_lines(line, file=sys.stderr)
     return of_verdict(report.status, None if told is None else told.outcome)
 
 
+NO_POLICY = "no policy was given (--policy FILE, or preset:NAME)"
 SUFFIXES = {".html": "html", ".md": "md", ".txt": "txt", ".json": "json", ".sarif": "sarif", ".xml": "junit"}
 FORMATS = tuple(SUFFIXES.values())
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import stat
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations, takewhile
 from operator import itemgetter
@@ -16,6 +18,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 from typer.core import TyperCommand
 
+from recon.io.console.output import print_lines
 from recon.io.files.table_options import TableOptions, table_read_as
 from recon.io.files.tables import RAW
 from solvers.foundation.errors import ReleaseError
@@ -51,6 +54,7 @@ METAVARS = {
     "learner": "RULE", "confidence": "SHARE", "counter": "NAME",
 }  # fmt: skip
 KINDS = {"list[str]": "", "str": " TEXT", "int range": " N", "int": " N", "float range": " NUMBER", "float": " NUMBER"}
+SAY_THEMSELVES = frozenset(["remedy", "export"])  # commands whose answer names the file that they wrote
 MAP = ".map.json"  # what `export` writes beside its file
 Raw = Annotated[
     bool, typer.Option("--raw", help="CSV cells as they are: no apostrophe is put before =1+2, none taken off.")
@@ -203,12 +207,18 @@ def _guarded_command(run: Callable[..., None], app: GuardedTyper) -> Callable[..
         show = said.pop("show_table", False)
         try:
             refuse_overwriting(given)
-            with table_read_as(_table_options(said)):
-                if show and app.show_tables is not None:
-                    files = [given[name] for name in (*released, "after") if given.get(name)]
-                    app.show_tables([one for some in files for one in (some if isinstance(some, list) else [some])])
-                    return
-                run(**given)
+            before = {path: _stamp(path) for path in _announced(run.__name__, given)}
+            try:
+                with table_read_as(_table_options(said)):
+                    if show and app.show_tables is not None:
+                        files = [given[name] for name in (*released, "after") if given.get(name)]
+                        app.show_tables([one for some in files for one in (some if isinstance(some, list) else [some])])
+                        return
+                    run(**given)
+            finally:
+                print_lines(
+                    *(f"wrote {path}" for path in before if _stamp(path) not in {None, before[path]}), file=sys.stderr
+                )
         finally:
             RAW.reset(kept)
 
@@ -230,6 +240,21 @@ def _table_options(said: Mapping[str, Any]) -> TableOptions | None:
         return TableOptions.said(**given)
     except ReleaseError as error:
         raise typer.BadParameter(str(error)) from None
+
+
+def _announced(command: str, given: Mapping[str, Any]) -> list[str]:
+    """Return the files that a command would write and does not name itself; none where it shall be quiet."""
+    shown = () if given.get("quiet") or command in SAY_THEMSELVES else ("out", "sarif", "junit")
+    return [path for name in shown if isinstance(path := given.get(name), str) and path != "-"]
+
+
+def _stamp(path: str) -> tuple[int, int, int] | None:
+    """Return what changes when a regular file is written; None where there is none."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return (found.st_ino, found.st_mtime_ns, found.st_size) if stat.S_ISREG(found.st_mode) else None
 
 
 def refuse_overwriting(given: Mapping[str, Any]) -> None:

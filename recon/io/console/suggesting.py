@@ -20,6 +20,7 @@ TAKES: Mapping[str, Sequence[str]] = {
     ),
     "bound": (*_READING, "--confidence", *_LIMITS),
     "domain": ("--time", "--memory"),
+    "gate": ("--policy", "--domain", "--confidence", "--seed", "--time", "--memory", "--max-cells", "--raw"),
     "inspect": ("--time", "--memory"),
     "positions": (*_READING[:1], "--label", *_LIMITS, "--raw"),
     "remedy": ("--domain", "--policy", "--data", "--label", "--seed", *_LIMITS, "--raw"),

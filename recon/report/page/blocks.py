@@ -155,13 +155,13 @@ def table(
 ) -> TableBlock:  # fmt: skip
     """Return the first entries of a list as a table; `in_all`: how many there are, for the note on the others."""
     shown = [one for one in columns if one.shown]
-    rows = _once([tuple(one.cell(entry) for one in shown) for entry in listed[:most]])
+    rows = _folded_rows([tuple(one.cell(entry) for one in shown) for entry in listed[:most]])
     figures, wide = (frozenset(j for j, one in enumerate(shown) if getattr(one, key)) for key in ("figures", "wide"))
     head = tuple(one.title for one in shown)
     return TableBlock(caption, head, rows, figures, wide, more or more_of(min(len(listed), most), in_all))
 
 
-def _once(rows: Rows) -> Rows:
+def _folded_rows(rows: Rows) -> Rows:
     """Return rows, of those that follow each other and are alike the first alone, with how many there are."""
     alike = [list(some) for _, some in groupby(rows)]
     return [some[0] if len(some) == 1 else (f"{some[0][0]} ({len(some):,} alike)", *some[0][1:]) for some in alike]
