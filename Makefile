@@ -22,9 +22,11 @@ lint: .venv/dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# The pages of docs/ as a site, in site/: open site/index.html. Nothing is fetched; a warning is an error.
+# The pages of docs/ as a site, in site/: open site/index.html. Nothing is fetched; a warning is an error. Browsers let
+# the search read its index from a server alone: `python3 -m http.server --directory site`.
 docs: .venv/dev
 	$(BIN)/python -m mkdocs build --strict
+	@echo "open site/index.html; with search: $(PYTHON) -m http.server --directory site, then http://localhost:8000"
 
 # What README and docs say of speed and memory, beside named baselines (docs/measured.md): `bench` what ends within 15
 # minutes in all, `bench-all` everything; `bench-check` says what got worse than the committed results, writing nothing.

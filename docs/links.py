@@ -1,8 +1,9 @@
-"""A hook of mkdocs: README.md and the public names become pages, links to files that are no pages the files' names."""
+"""A hook of mkdocs: README.md and public names become pages, drawings pictures, links to other files their names."""
 
 from __future__ import annotations
 
 import re
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 OVERVIEW, API = "overview.md", "api.md"
 GROUPS = {  # the public names of recon by what they are for; a name in no group fails the build
     "From a file or a model to a release": ("load", "encode", "attach_counts", "versions", "inspect", "Domain",
-                                            "EncodedRelease", "Inspection", "Tables"),
+                                            "EncodedRelease", "Inspection", "TableOptions", "Tables"),
     "Worlds": ("count", "measure", "reconstruct", "worlds", "sample", "table", "plan", "export", "World", "Measures",
                "Plan"),
     "People": ("certify", "verify", "bound", "attribute", "positions", "labels", "targets", "difference", "Difference"),
@@ -26,6 +27,7 @@ GROUPS = {  # the public names of recon by what they are for; a name in no group
                             "ContradictionError"),
 }  # fmt: skip
 PICTURE = re.compile(r"(!\[[^\]]*\]\()docs/")
+DRAWING = re.compile(r"^```mermaid\n.*?^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)")
 
 
@@ -77,4 +79,6 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         name = str(file.relative_to(ROOT))
         return text if name in text else f"{text} (`{name}`)"
 
+    drawn = (f"![The drawing](figures/{Path(page.file.src_uri).stem}-{at}.svg)" for at in count(1))
+    markdown = DRAWING.sub(lambda _: next(drawn), markdown)  # docs/drawn.py makes them
     return LINK.sub(led, PICTURE.sub(r"\1", markdown) if here == ROOT else markdown)

@@ -110,6 +110,19 @@ def test_the_search_knows_the_pages(site):
     assert {page.name for page in site.glob("*.html")} - {"404.html"} <= found | {"index.html"}
 
 
+def test_drawings_are_those_of_their_pages():
+    """Drawn anew by docs/drawn.py where a page changes its source."""
+    sys.path.insert(0, str(DOCS))
+    try:
+        from drawn import drawings, mark
+    finally:
+        sys.path.remove(str(DOCS))
+    found = list(drawings())
+    assert len(found) >= 5
+    for page, path, source in found:
+        assert mark(source) in path.read_text(encoding="utf-8"), f"{page.name}: python docs/drawn.py mermaid.min.js"
+
+
 def test_make_docs_builds_it_and_git_leaves_it_out():
     assert "mkdocs build --strict" in (ROOT / "Makefile").read_text(encoding="utf-8")
     assert "site/" in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
