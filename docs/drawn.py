@@ -36,7 +36,7 @@ def main(script: str) -> None:
 
     settings = (
         '{startOnLoad: false, theme: "neutral", htmlLabels: false, deterministicIds: true, fontFamily: "sans-serif", '
-        "flowchart: {useMaxWidth: true}}"
+        "flowchart: {useMaxWidth: false}}"
     )
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
