@@ -59,7 +59,7 @@ Earlier = Annotated[
     ),
 ]
 Method = Annotated[
-    str, typer.Option("--method", help="Of tables: cheapest (cells hidden), hypercube, rounding[:BASE] or adjustment.")
+    str, typer.Option("--method", help="Tables: cheapest (cells hidden), hypercube, rounding[:BASE] or adjustment.")
 ]
 Strip = Annotated[bool, typer.Option("--strip", help="Also take seeds and stored arrays out of the copy.")]
 
