@@ -45,7 +45,8 @@ def histogram_cells(tables: Tables, schema: Sequence[str]) -> Ints:
         k = tables.domain.place.get(name)
         if k is None:
             known = ", ".join([*(a.name for a in tables.domain.all), *tables.schema][:20])
-            raise ReleaseError(f"'{name}' is neither an attribute nor a declared name: there are {known}", place="schema")
+            said = f"'{name}' is neither an attribute nor a declared name: there are {known}"
+            raise ReleaseError(said, place="schema")
         code = _binned(tables, k, bins.split("/")) if bins else _told_apart(tables, k)
         _, out = np.unique(out * (int(code.max()) + 1) + code[parts[k]], return_inverse=True)
         out = out.ravel().astype(np.int64)
