@@ -372,7 +372,7 @@ def test_variability_prints_per_area_and_refuses_what_it_cannot_answer(tmp_path)
         with pytest.raises(ReleaseError, match=text):
             variability(small_tables(), schema=[x for x in [wrong] if x])
     frame = pd.read_csv(people)
-    for change, text in (({"area": "town"}, "no smallest area"), ({"a": "z"}, "not a value"), ({"b": 2}, "agree")):
+    for change, text in (({"area": "town"}, "not a smallest area"), ({"a": "z"}, "not a value"), ({"b": 2}, "agree")):
         with pytest.raises(ReleaseError, match=text):
             variability(opened(tmp_path), around=frame.assign(**change))
     with pytest.raises(ReleaseError, match="no column 'b'"):
@@ -476,7 +476,7 @@ BAD = [
     ({"values": [["street", "all", 2], ["nowhere", "all", 1]]}, 3, "nowhere"),
     ({"values": [["street", "every", 2]]}, 3, "'every' is not a published cell"),
     ({"values": [["street", "all", -1]]}, 3, "negative"),
-    ({"values": [["street", "all", 1.5]]}, 3, "no whole number"),
+    ({"values": [["street", "all", 1.5]]}, 3, "not a whole number"),
     ({"values": []}, 3, "no count"),
     ({"areas": [{"name": "a", "parent": "b"}, {"name": "b", "parent": "a"}], "values": [["a", "all", 1]]}, 3, "circle"),
     (
@@ -486,7 +486,7 @@ BAD = [
     ),
     ({"areas": [{"name": "a", "parent": "q"}], "values": [["a", "all", 1]]}, 3, "which is not an area"),
     ({"complete": ["Q"]}, 3, "'Q' is the table of no cell"),
-    ({"values": {"file": "../elsewhere.csv"}}, 3, "no name of a file beside"),
+    ({"values": {"file": "../elsewhere.csv"}}, 3, "not a name of a file beside"),
     ({"values": {"file": "none.csv"}}, 3, "cannot be read"),
     ({"values": [["street", "x", 1]]}, 4, "no published count bounds"),
     ({"cells": [{"name": "all"}]}, 3, "give one of 'where'"),
