@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from recon.release.policies.assessing import PolicyAssessment
-    from recon.release.policies.facts import FactTable
     from recon.release.registers.adding import AddedDisclosure
     from recon.release.registers.register import Register
     from recon.release.registers.versions import VersionComparison
@@ -106,7 +105,7 @@ def audit(
     return Report(found, replace(around, made=now, assessment=told, limits=limits_json(limits)))
 
 
-def _figures_of(facts: FactTable, told: PolicyAssessment | None) -> dict[str, Any]:
+def _figures_of(facts: Mapping[str, Any], told: PolicyAssessment | None) -> dict[str, Any]:
     """Return the columns of a remedy from what the audit found."""
     from recon.release.remediation.candidates import columns
 

@@ -216,7 +216,7 @@ class _PatternSearch:
 
         if self.limits.late():
             return None
-        self.model.clear_hints()
+        self.model.clear_hints()  # type: ignore[no-untyped-call]
         for variable, at in zip(self.variables, self.open.tolist(), strict=True):
             self.model.add_hint(variable, bool(best[at]))
         status, solver = run(

@@ -95,8 +95,8 @@ def _width_by_components(
     if low <= first.low or not all(len(one.x) for _, one in parts):
         return found
     x, y = np.zeros((2, len(d.room)), np.int64)
-    for at, one in parts:
-        x[at], y[at] = one.x, one.y
+    for at, part in parts:
+        x[at], y[at] = part.x, part.y
     return found.with_pair(d, x, y)
 
 

@@ -126,13 +126,13 @@ def load(
             return release
         from recon.readers.loading.known_positions import known_table, widened, with_known_columns  # with pandas
 
-        table = known_table(known_columns)
-        wider = widened(release, table, label)
+        known = known_table(known_columns)
+        wider = widened(release, known, label)
         if wider is not release.domain:
             if "-" in paths:
                 raise ReleaseError("standard input (-) can be read once: save the model, or declare a domain")
             release = _loaded(paths, wider, confidence, from_forest, rows)
-        return with_known_columns(release, table, label)
+        return with_known_columns(release, known, label)
 
 
 def _loaded(

@@ -259,8 +259,8 @@ def comparison(
     against, lines = tuple(relation.released(other)), tuple(relation.related.lines())
     given = domain if domain is not None else register.domain
     try:
-        held = {name: _of_data_set(new, register, relation, name, limits, given) for name in relation.related.number}
-        some = {name: one for name, one in held.items() if one is not None}
+        every = {name: _of_data_set(new, register, relation, name, limits, given) for name in relation.related.number}
+        some = {name: one for name, one in every.items() if one is not None}
         pair = [some[name] for name in names]
         whole = _with_both_numbers(relation.related, made, pair)
         lines = tuple(whole.lines())

@@ -127,8 +127,8 @@ def _with_moved(
     out = []
     for figure in model.statements:
         count = int(moved.counts[place[release.cut.box(release.domain.resolve(figure.condition))]])
-        ends = {"low": max(0, count - below + 1), "high": count + below - 1}
-        new = replace(figure, count=count) if below == 1 else replace(figure, count=None, **ends)
+        least, most = max(0, count - below + 1), count + below - 1
+        new = replace(figure, count=count) if below == 1 else replace(figure, count=None, low=least, high=most)
         out.append(new)
     return replace(model, statements=tuple(out))
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -79,13 +80,11 @@ def _remedies_of(held: HeldVersions, policy: Policy | None, seed: int) -> Iterat
     own = () if demands is None or demands.smallest_group is None else (demands.smallest_group,)
     for k in sorted({*SMALLEST, *own}):
         words = f"groups of fewer than {k} rows merged, beside the earlier version"
-        yield _VersionRemedy(words, "merge of versions", k, lambda limits, k=k: _pair_with_merges(held, new, k, limits))  # type: ignore[misc]
+        yield _VersionRemedy(words, "merge of versions", k, partial(_pair_with_merges, held, new, k))
     if left is not None and left.exact:
         for k in (k for k in SCHEDULES if k > left.low):
             words = f"published when {k} people have left"
-            yield _VersionRemedy(
-                words, "schedule", k, lambda limits, k=k: _pair_on_schedule(held, new, k, seed, limits)
-            )  # type: ignore[misc]
+            yield _VersionRemedy(words, "schedule", k, partial(_pair_on_schedule, held, new, k, seed))
     yield _VersionRemedy("not published", "not published", None, lambda limits: (_pair_without_new(held, limits), ""))
 
 
