@@ -74,7 +74,7 @@ def draft_of_sheet(sheet: Sheet) -> Draft:
         name: SHARE if _is_share(cells, [line.count for line in lines]) else "figures beside counts"
         for name, cells in table.figures.items()
     }
-    columns, hints, notes = {}, {}, []
+    columns, hints, notes = dict[str, list[Test | None]](), dict[str, AnyAttribute](), list[str]()
     texts = {name: [line.cells[k] for line in lines] for k, name in enumerate(names)}
     trees, parents_of = hierarchies_of(table_options().hierarchies, names, texts, ANYTHING)
     for name, cells in texts.items():
