@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from recon.io.files.sheets import Sheet
-from recon.io.files.table_options import ALL, SHOWN, TableOptions, table_options
+from recon.io.files.table_options import ALL, SHOWN, HiddenRange, TableOptions, table_options
 from recon.readers.formats.tables.bodies import RawLine, RawTable
 from recon.readers.formats.tables.cells import (
     NOISY,
@@ -145,14 +145,12 @@ def _with_bases(raw: RawTable) -> list[RawLine]:
 
 def _hundred(shares: Sequence[str]) -> bool:
     """Return whether percentages add up to a hundred, as far as their digits show, and are not all alike."""
-    off = sum(Fraction(1, 2 * 10 ** len(share.partition(".")[2])) for share in shares)
-    return abs(sum(map(Fraction, shares)) - 100) <= off and len(set(shares)) > 1
+    off = sum((Fraction(1, 2 * 10 ** len(share.partition(".")[2])) for share in shares), Fraction(0))
+    return abs(sum(map(Fraction, shares), Fraction(-100))) <= off and len(set(shares)) > 1
 
 
-def _ranges_of_format(raw: RawTable, options: TableOptions) -> list[object]:
+def _ranges_of_format(raw: RawTable, options: TableOptions) -> list[HiddenRange]:
     """Return what marks hide where the format of the file says it."""
-    from recon.io.files.table_options import HiddenRange
-
     said = comparable(" ".join(raw.said))
     found = []
     for one in dialects().words["range"]:
@@ -328,13 +326,13 @@ def _rounded_lines(
             f"the table says '{sampled[0][:80]}': its numbers are estimates, no counts of people: {NOISY}"
         )
     if base is None and (said or adjusted):
-        found = next((m for text in (*said, *adjusted) if (m := known.found("said", "base", text))), None)
-        if found is None or (adjusted and common is None):
+        word = next((m for text in (*said, *adjusted) if (m := known.found("said", "base", text))), None)
+        if word is None or (adjusted and common is None):
             raise ReleaseError(
                 f"the table says '{(said or adjusted)[0][:80]}': give --rounding N where no cell is off by N or more "
                 "(3 for a cell that moves by 2 at most)"
             )
-        base, why = int(NUMBERS.get(found[1], found[1])), "as the table says"
+        base, why = int(NUMBERS.get(word[1], word[1])), "as the table says"
     sums = [(t, found) for t in totals if (found := _sum_of(lines, t)) is not None]
     off = [(t, found) for t, found in sums if (t.complete and found[0] != found[1]) or found[0] < found[1]]
     if base is None and off and common is not None:

@@ -477,11 +477,9 @@ def _stub_roles(
     if stubs > 1 and counts_rows(body.head[-1].cells[0], [row.cells[0] for row in body.rows]):
         apart["the first column"] = "it counts the rows (written by pandas or R)"
         left.remove(0)
-    left = [
-        k
-        for k in left
-        if k >= stubs or not known.like("apart", "notes", names[k]) or apart.__setitem__(names[k], "notes on the lines")
-    ]
+    marks = [k for k in left if k < stubs and known.like("apart", "notes", names[k])]
+    apart |= dict.fromkeys((names[k] for k in marks), "notes on the lines")
+    left = [k for k in left if k not in marks]
     few = [k for k in left if k < stubs]
     kept = _counted_units(body, sheet, names, few, cells, known, apart) if len(few) > 1 else set(range(len(cells)))
     few = _without_times(body, sheet, names, few, cells, known, apart) if len(few) > 1 else few
