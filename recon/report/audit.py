@@ -21,6 +21,8 @@ from solvers.foundation.limits import Limits
 from solvers.foundation.parallel.opening import kept_open
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pandas as pd
 
     from recon.release.policies.assessing import PolicyAssessment

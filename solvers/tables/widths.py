@@ -102,10 +102,10 @@ def _width_by_components(
 
 def _closed_width(d: Distances, found: Width, total: NDArray[np.float64] | None, around: Ints | None) -> Width:
     """Return a width of one component with closer bounds."""
-    for pair in _pairs(d, total, around):
+    for tried in _pairs(d, total, around):
         if found.low == found.high and len(found.x):
             break
-        found = found.with_pair(d, *pair)
+        found = found.with_pair(d, *tried)
     step = 2 if d.even else 1
     while found.low < found.high and len(found.x) and d.matrix.shape[1] <= MAX_SEARCHED:
         pair, low = _searched(d, found.low + step, found.high, around), found.low

@@ -90,10 +90,10 @@ MORE_ROWS = "the file does not say how many rows there are, and its shares do no
 class ItemsetDraft(Draft):
     """Itemsets or rules before the number of rows is known: groups by items, with a count or a share each.
 
-    `groups`: the items, the count (None: a share alone), the share, the place. `whole`: every part of a set is listed.
+    `listed`: the items, the count (None: a share alone), the share, the place. `whole`: every part of a set is listed.
     """
 
-    groups: tuple[tuple[Items, int | None, Interval | None, str], ...] = ()
+    listed: tuple[tuple[Items, int | None, Interval | None, str], ...] = ()
     whole: bool = False
 
     def of_rows(self, rows: int | None) -> ItemsetDraft:
@@ -101,7 +101,7 @@ class ItemsetDraft(Draft):
 
         None: nobody says how many, and every set has a count.
         """
-        counts = _itemset_counts(self.groups, rows)
+        counts = _itemset_counts(self.listed, rows)
         figures = [] if rows is None else [PublishedFigure((), count=rows, name="all rows")]
         figures += [PublishedFigure(_condition(items), count=n, name=set_text(items)) for items, n in counts.items()]
         notes: tuple[str, ...] = ()
@@ -358,12 +358,13 @@ def _draft_of(lines: Sequence[TableCells], how: str) -> Draft:
         tuple(Feature(item, item) for item in items),
         hints={item: Categorical(item, (0, 1)) for item in items},
         reader_notes=() if whole or 0 not in kinds.values() else (NO_BORDER,),
-        groups=tuple(dict.fromkeys(groups)),
+        listed=tuple(dict.fromkeys(groups)),
+        groups=True,
         whole=whole,
     )
-    rows = _rows_of(draft.groups)
+    rows = _rows_of(draft.listed)
     if rows is None:
-        return draft if any(number is None for _, number, _, _ in draft.groups) else draft.of_rows(None)
+        return draft if any(number is None for _, number, _, _ in draft.listed) else draft.of_rows(None)
     whole_draft = draft.of_rows(rows)
     notes = (SCALE,) if counts is None else ()
     return replace(whole_draft, origin=replace(whole_draft.origin, notes=(*notes, *whole_draft.origin.notes)))
