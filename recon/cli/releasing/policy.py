@@ -12,6 +12,7 @@ import typer
 from recon.cli.releasing.reporting import ending
 from recon.io.console.guarding import same_file
 from recon.io.console.options import (
+    BUDGET,
     CommonOptions,
     Confidence,
     DomainFile,
@@ -110,7 +111,7 @@ class Gate:
     why: str = ""
 
 
-@with_options()
+@with_options(seconds=BUDGET)
 def gate(
     asked: CommonOptions, files: Gated, policy: ByPolicy, domain: DomainFile = None, sarif: SarifOut = None,
     junit: JunitOut = None, confidence: Confidence = 0.95, seed: Seed = 0,

@@ -138,7 +138,7 @@ def written_as(*known: str, json: bool = True) -> Callable[[typer.Context, str |
 
 TABLES = (".csv", ".parquet", ".json")
 COMMON = {"files", "domain", "independent", "seconds", "memory", "max_cells", "json", "quiet", "log_json"}
-BUDGET = 60.0  # seconds of audit, positions and remedy, where no --time is given
+BUDGET = 60.0  # seconds of audit, gate (each file), positions and remedy, where no --time is given
 Files = Annotated[list[str], typer.Argument(metavar="FILE...", help="Release or model file; - for standard input.")]
 KnownRows = Annotated[
     int | None, typer.Option("--rows", min=0, help="Number of training rows, where the files do not say it.")
