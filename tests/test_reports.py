@@ -6,6 +6,7 @@ import json
 import math
 import random
 from collections import Counter
+from pathlib import Path
 
 import oracle
 import pandas as pd
@@ -23,6 +24,7 @@ from recon.report.wording.headline import worlds_lines
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.statements.questions.answers import CountAnswer
+from solvers.statements.release import Partition
 
 SAID = "What the counts say without any reconstruction"
 ENGINES = ("closed_form", "histogram", "cpsat", "interval", "likeliest", "columns:", "ganak", "Booleans", "blocks of")
@@ -337,3 +339,16 @@ def test_plain_reasons_name_what_can_be_changed():
     unused = "forest: not all is used of the bags that are known (multiplicities)"
     assert plain_reasons(["interval: the number of rows is open", unused]).startswith("some of what is published")
     assert plain_reasons([]) == "no exact method copes with it within the limits"
+
+
+@pytest.mark.parametrize("name", ["tree_classes", "list_default", "forest_3", "linear_sums", "rule_set", "bags_open"])
+def test_statements_of_a_report_are_those_of_the_release(name):
+    """They are listed without building regions: of a list of thousands of rules each would hold all rules before."""
+    from recon.report.stored_report import _stated
+
+    release = recon.load(Path(__file__).parent / "golden" / f"{name}.json")
+    every = [(s.source, None if s.region is None else (s.low, s.high)) for s in release.statements.statements()]
+    assert list(_stated(release)) == every
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Partition, "region_of", None)
+        assert len(list(_stated(release))) == len(every)

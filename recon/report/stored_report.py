@@ -11,7 +11,7 @@ The report on what a release states and its files store: where the number of row
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
@@ -45,7 +45,7 @@ from recon.report.rendering import DIGITS, Rendered, Sections
 from recon.report.wording.headline import provenance_json, provenance_lines, stored_lines, understood_sections
 from solvers.foundation.errors import ReconError, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.statements.release import UNBOUNDED
+from solvers.statements.release import UNBOUNDED, Partition
 
 if TYPE_CHECKING:
     from recon.release.auditing.findings import AuditFindings
@@ -388,18 +388,33 @@ def _violated(facts: FactTable, policy: Policy) -> bool:
     return any(one.said.outcome == "violated" for one in checks if RULES[one.rule].of_worlds)
 
 
+def _stated(release: EncodedRelease) -> Iterator[tuple[str, tuple[int, int] | None]]:
+    """Yield the source of every statement and the least and most rows of its region, None where it has none.
+
+    A region of a list is its box without all boxes before: of a partition no regions are built.
+    """
+    for block in release.statements.blocks:
+        if isinstance(block, Partition):
+            for s, (low, high) in enumerate(zip(block.low.tolist(), block.high.tolist(), strict=True)):
+                yield block.source(s), (low, high)
+        else:
+            for s in range(len(block)):
+                one = block.statement(s, release.statements.domain)
+                yield one.source, None if one.region is None else (one.low, one.high)
+
+
 def _facts(release: EncodedRelease) -> list[str]:
     """Return the statements in words, at most `FACTS_SHOWN` of the first `LOOKED_AT`."""
     found: dict[str, None] = {}
     rest = max(0, sum(len(block) for block in release.statements.blocks) - LOOKED_AT)
     more = 0
-    for statement in islice(release.statements.statements(), LOOKED_AT):
-        low, high = statement.low, statement.high
+    for source, interval in islice(_stated(release), LOOKED_AT):
+        low, high = interval or (0, 0)
         upper = "" if high >= UNBOUNDED else f", at most {high}"
         noun = "row" if low == 1 else "rows"
-        interval = f"exactly {low} {noun}" if low == high else f"at least {low} {noun}{upper}"
-        line = statement.source if statement.region is None else f"{statement.source}: {interval}"
-        if line in found or (statement.region is not None and low <= 0 and high >= UNBOUNDED):
+        rows = f"exactly {low} {noun}" if low == high else f"at least {low} {noun}{upper}"
+        line = source if interval is None else f"{source}: {rows}"
+        if line in found or (interval is not None and low <= 0 and high >= UNBOUNDED):
             continue
         if len(found) < FACTS_SHOWN:
             found[line] = None

@@ -186,7 +186,7 @@ class Runner:
         said = job.settings
         command = ["audit", *self._released(job), "--policy", said["policy"], *self._domain(job), *self._within()]
         command += [part for file in job.of("data") for part in ("--data", file.place)]
-        command += ["--label", said["label"]] if said.get("label") else []
+        command += [f"--label={said['label']}"] if said.get("label") else []
         command += ["--rows", str(said["rows"])] if said.get("rows") else []
         if job.of("earlier"):
             command += ["--register", "../register"]
