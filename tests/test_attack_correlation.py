@@ -159,7 +159,7 @@ def test_hostile_stored_weights_are_refused(tmp_path):
     joblib = extra("joblib")
     frame = rows(n=60)
     for change, error, said in [
-        (lambda m: setattr(m, "coef_", np.array([[1.0, np.nan]])), ReleaseError, "no number"),
+        (lambda m: setattr(m, "coef_", np.array([[1.0, np.nan]])), ReleaseError, "not a number"),
         (lambda m: setattr(m, "coef_", "weights"), ReleaseError, "is it fitted"),
         (lambda m: setattr(m, "coef_", np.ones((3, 2))), Unsupported, "3 classes"),
         (lambda m: delattr(m, "coef_"), ReleaseError, "is it fitted"),

@@ -281,7 +281,6 @@ def test_wrong_usage(arguments, code, word, tmp_path, capsys):
         ("age,smoker\n5,20,1\n", ["line 2", "3 fields", "2"]),
         ("age,smoker\n20\n", ["line 2", "1 fields"]),
         ("age,age\n20,30\n", ["'age'", "twice"]),
-        ("age;smoker\n20;1\n", ["semicolons"]),
     ],
 )
 def test_bad_profiles_are_refused_by_name(text, words, tmp_path, capsys):

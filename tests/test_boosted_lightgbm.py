@@ -213,7 +213,7 @@ def test_figures_without_sense_are_left_out(what):
 
     draft = draft_of("ridge.txt", change)
     assert isinstance(draft.models[0], Forest)
-    assert "no figure of training" in str(draft.reader_notes)
+    assert "not a figure of training" in str(draft.reader_notes)
 
 
 def test_other_objectives_are_named():

@@ -537,7 +537,7 @@ def test_scikit_learn_conventions():
         ({"split": (1, 0, 1)}, "split"),
         ({"split": (1, 1)}, "split"),
         ({"split": (0, 1, 1), "antecedents": None}, "split"),
-        ({"split": ("a", 1, 1)}, "no finite number"),
+        ({"split": ("a", 1, 1)}, "not a finite number"),
         ({"classes": [0, 2]}, "label 1 is none of the classes"),
         ({"classes": [0]}, "two classes"),
         ({"classes": [1, 1]}, "two classes"),

@@ -109,6 +109,8 @@ def test_every_command_is_tried_with_a_reader_that_left():
         "certify",
         "attribute",
         "variability",
+        "decisions",
+        "serve",
     }
     assert known == tried | slow
 

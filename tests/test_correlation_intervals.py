@@ -141,7 +141,7 @@ def test_weights_that_no_matrix_gives_have_no_interval():
     assert linear_intervals([1.0, 1.0], [-0.5, -0.2]) is None  # points away from the label
     assert linear_intervals([0.0, 0.0], [0.5, 0.2]) is None
     assert linear_intervals([5.0, 0.1, 0.1], [0.3, 0.9, 0.9]) is None  # one side is longer than the others together
-    with pytest.raises(ReleaseError, match="no number"):
+    with pytest.raises(ReleaseError, match="not a number"):
         linear_intervals([1.0, np.nan], [0.5, 0.2])
     with pytest.raises(ReleaseError, match="shape"):
         linear_intervals([1.0, 1.0], [0.5, 0.2, 0.1])

@@ -166,5 +166,5 @@ def test_bayesian_lists_say_that_they_tell_two_classes_apart():
     tags = extra("sklearn.utils").get_tags
     assert not tags(BayesianRuleListClassifier()).classifier_tags.multi_class
     assert tags(GreedyRuleListClassifier()).classifier_tags.multi_class
-    with pytest.raises(recon.ReleaseError, match="two classes apart, not 3"):
+    with pytest.raises(recon.ReleaseError, match="distinguishes two classes, not 3"):
         BayesianRuleListClassifier(random_state=0).fit(BITS, [0, 1, 2, 0])

@@ -413,7 +413,7 @@ def test_back_says_which_statement_is_broken_and_refuses_nonsense(tmp_path):
     zero = next(c["variable"] for c in found["cells"] if c["variable"] != one)
     assert back(got, path, {one: 2, zero: 1})["x"].value_counts().to_dict() == {1: 2, 0: 1}
     for solution, said in (
-        ({"c9": 1}, "no variable"), ({one: 1.5}, "whole"), ({one: -1}, "no whole number"), ({one: 4}, "none of this"),
+        ({"c9": 1}, "not a variable"), ({one: 1.5}, "whole"), ({one: -1}, "no whole number"), ({one: 4}, "none of this"),
         ({one: 3}, "1.: 2 as released, 3 in"), ({}, "none of this"), ([1, 2], "no literal"), ({one: "2"}, "no number"),
     ):  # fmt: skip
         with pytest.raises(ReleaseError, match=said):
@@ -423,7 +423,7 @@ def test_back_says_which_statement_is_broken_and_refuses_nonsense(tmp_path):
         restored(got, nothing, f"{path}.solution")
     with pytest.raises(ReleaseError, match="cannot be read"):
         restored(got, where, nothing)
-    with pytest.raises(ReleaseError, match="no map"):
+    with pytest.raises(ReleaseError, match="not a map"):
         restored(got, path, f"{path}.solution")
     other = encoded(table_release({"name": "x", "values": [0, 1]}, 3, {"where": {"x": 1}, "count": 1}))
     with pytest.raises(ReleaseError, match="the map of another release"):
@@ -434,7 +434,7 @@ def test_back_says_which_statement_is_broken_and_refuses_nonsense(tmp_path):
         back(got, path, ones)
     with pytest.raises(ReleaseError, match="no part of some attribute"):
         back(got, path, {})
-    with pytest.raises(ReleaseError, match="no variable"):
+    with pytest.raises(ReleaseError, match="not a variable"):
         back(got, path, {"9999999": 1})
 
 
@@ -551,9 +551,9 @@ def test_refusals_leave_nothing_behind(tmp_path):
         export(got, "lp", out)
     with pytest.raises(ReleaseError, match="cannot be written"):
         export(got, "mps", str(tmp_path / "no" / "folder.mps"))
-    with pytest.raises(ReleaseError, match="no regular file"):
+    with pytest.raises(ReleaseError, match="not a regular file"):
         export(got, "mps", str(tmp_path))
-    with pytest.raises(ReleaseError, match="no regular file"):
+    with pytest.raises(ReleaseError, match="not a regular file"):
         export(got, "mps", os.devnull)
     opened = encoded(table_release({"name": "x", "values": [0, 1]}, {"at_least": 3}, {"where": {"x": 1}, "count": 2}))
     for to in FORMATS:

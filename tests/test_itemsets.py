@@ -155,14 +155,14 @@ BAD = {
     "no set": ("support,itemsets\n0.5,frozenset({'a'})\n0.5,b\n", ("--rows", "4"), r"line 3.*'b' is not a set of "
         r"items"),
     "no number": (GOOD.replace("0.25", "few"), (), r"line 3.*'few' is not a number"),
-    "negative": (GOOD.replace("0.25", "-0.25"), (), r"line 3.*no number from 0 on"),
+    "negative": (GOOD.replace("0.25", "-0.25"), (), r"line 3.*not a number from 0 on"),
     "cells": (GOOD + "0.5\n", (), r"line 4.*has 1 cells, the header 2"),
     "sequences": ("1 -1 2 -1 #SUP: 3\n", (), r"line 1.*sequences"),
     "half a count": ("a #SUP: 2.5\n", (), r"line 1.*'2.5' is not a whole number"),
     "a count that is not its share": ('"items","support","count"\n"{a}",0.5,3\n"{b}",0.5,2\n', (),
                                       r"line 3.*counts 2 rows, its share is 3 of 6"),
     "both sides": ("antecedents,consequents,support\n{'a'},{'a'},0.5\n", (), r"line 2.*on both sides"),
-    "json": ('{"items":["a"],"freq":4}\n{"items":["b"],"freq":[1]}\n', (), r"line 2.*no whole number"),
+    "json": ('{"items":["a"],"freq":4}\n{"items":["b"],"freq":[1]}\n', (), r"line 2.*not a whole number"),
 }  # fmt: skip
 
 

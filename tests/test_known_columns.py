@@ -106,7 +106,7 @@ def test_columns_may_be_binary_ones_and_some_may_be_left_out():
     assert found["how"].tolist() == ["certain"] * 3
     nodes[0]["if"] = {"age": {"below": 20}}
     other = encoded({"recon": 1, "domain": domain, "models": [{"kind": "tree", "nodes": nodes}]})
-    with pytest.raises(ReleaseError, match="'young' leave 'age' open where the release tells its values apart"):
+    with pytest.raises(ReleaseError, match="'young' leave 'age' open where the release distinguishes its values"):
         with_known_columns(other, pd.DataFrame({"young": [1, 0, 1]}))
 
 

@@ -321,7 +321,7 @@ def test_wide_rule_lists_beside_all_data_sets():
     found = estimated_share(release, learner_of(release, "auto"), Limits(), draws=300, confidence=SURE)
     assert 0 < hits < total
     assert found.share[0] <= hits / total <= found.share[1]
-    with pytest.raises(Unsupported, match="no tree but a rule list"):
+    with pytest.raises(Unsupported, match="not a tree but a rule list"):
         worlds_at_most(release, learner_of(release, "auto"), Limits())
 
 

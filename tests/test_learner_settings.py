@@ -80,7 +80,7 @@ BITS = Domain.from_frame(X.assign(y=Y), label="y", independent=True)
 
 def read(model, x=X, y=Y):
     """Return the only learner that a fitted model's readers name."""
-    (found,) = {m.origin.learner for m in models_of(model.fit(x, y), BITS)}
+    (found,) = {m.origin.learner for m in models_of(model.fit(x, y), BITS) if m.kind != "table"}
     return found
 
 

@@ -154,12 +154,12 @@ BAD = {
     "both": ({"linear": [{}], "value": 1, "at_least": 1}, "'value', not both"),
     "ends exchanged": ({"linear": [{}], "at_least": "2/3", "at_most": 0.5}, "at_most 1/2 is below at_least 2/3"),
     "a negative width": ({"linear": [{}], "value": 1, "within": -1}, "within: -1 is negative"),
-    "a width of no value": ({"linear": [{}], "at_most": 1, "within": 1}, "'within' stands beside 'value' only"),
+    "a width of no value": ({"linear": [{}], "at_most": 1, "within": 1}, "'within' goes with 'value' only"),
     "a condition of its own": ({"linear": [{}], "value": 1, "where": {"sex": "F"}}, "its conditions in its terms"),
     "a count beside it": ({"linear": [{}], "value": 1, "count": 2}, "no other figure beside"),
     "text for a count": ({"at_least": "2"}, "at_least: '2' is not a whole number"),
     "a fraction of rows": ({"at_most": 2.5}, "at_most: 2.5 is not a whole number"),
-    "a value alone": ({"value": 3}, "'value' stands beside 'linear'"),
+    "a value alone": ({"value": 3}, "'value' is not taken beside 'linear'"),
 }  # fmt: skip
 
 

@@ -88,7 +88,7 @@ def test_figures_are_sums_over_the_values_of_an_attribute(figures, statements):
         ({"column": "none"}, "neither an attribute nor a column"),
         ({"column": "float", "mean": 1.0}, "no values that could be gone through"),
         ({"column": "wide", "mean": 1.0}, "200,001 values, too many"),
-        ({"column": "word", "mean": 1.0}, "no numbers"),
+        ({"column": "word", "mean": 1.0}, "not numbers"),
         ({"column": "word", "values": frozenset(["z"])}, "value z is not a value of 'word'"),
         ({"column": "x", "least": 7.0}, "least value is not a value"),
         ({"column": "x", "mean": 1.51, "rows": 10}, "weighted"),

@@ -205,7 +205,7 @@ def test_what_cannot_be_stated_keeps_people_open_whom_counts_would_let_go(tmp_pa
             if hasattr(step, name):
                 setattr(step, name, getattr(step, name) + 1e-6)  # of no numbers of people
     code, said = gate(tmp_path, model, domain)
-    assert (code, "pinned down" in said) == (4, True)
+    assert (code, "fully known" in said) == (4, True)
 
 
 @pytest.mark.parametrize("rare", [3, 397])

@@ -114,7 +114,7 @@ def test_a_tie_of_votes_is_no_member_and_one_attack_speaks_for_itself():
             {},
             r"\[2, 3\]",
         ),
-        ([MembershipGuess("a", np.array([np.nan]), np.zeros(1, bool))], {}, "no finite number"),
+        ([MembershipGuess("a", np.array([np.nan]), np.zeros(1, bool))], {}, "not a finite number"),
         ([MembershipGuess("lira", np.array([3.0]), np.ones(1, bool))], {}, "outside 0 to 1"),
         (
             [MembershipGuess("a", np.zeros(1), np.zeros(1, bool))],

@@ -547,7 +547,7 @@ def test_what_is_not_defined_is_refused_by_name(monkeypatch):
     values = mapping.solution(world)
     name = next(iter(values))
     for broken, why in (
-        ({**values, name: 9}, "none of this model"), ({**values, "x": 1}, "no variable"), ([0], "1 values"),
+        ({**values, name: 9}, "none of this model"), ({**values, "x": 1}, "not a variable"), ([0], "1 values"),
         ({k: v for k, v in values.items() if k != name}, "does not say"), ({**values, name: 0.5}, "no whole number"),
     ):  # fmt: skip
         with pytest.raises(recon.ReleaseError, match=why):

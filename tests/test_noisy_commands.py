@@ -386,7 +386,7 @@ def test_an_audit_says_what_the_noise_bought(write, run):
     likely = recon.posterior(recon.load(path)).counts["likely"]
     assert found["likely"] == np.abs(likely - truth).sum() / 2
     assert found["noisy"] < found["exact"]
-    assert "what the noise bought" in run("audit", path, "--without-noise", exact).stdout
+    assert "what the noise protects" in run("audit", path, "--without-noise", exact).stdout
     other = {**EXACT, "models": [{"kind": "tree", "nodes": [{"counts": [60, 40]}]}]}
     assert "other regions" in run("audit", path, "--without-noise", write(other, "other.json"), code=3).stderr
 

@@ -155,11 +155,11 @@ def test_what_a_folder_says_of_itself_is_a_regular_file_in_it(tmp_path, how):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 def test_pipes_are_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(ReleaseError, match="no regular file"):
+    with pytest.raises(ReleaseError, match="not a regular file"):
         read_result(str(tmp_path / "pipe"), 1 << 20)
-    with pytest.raises(CertificateError, match="no regular file"):
+    with pytest.raises(CertificateError, match="not a regular file"):
         read_regular(str(tmp_path / "pipe"), 1 << 20)
-    with pytest.raises(ReleaseError, match="no regular file"):
+    with pytest.raises(ReleaseError, match="not a regular file"):
         _read_map(str(tmp_path / "pipe"))
 
 

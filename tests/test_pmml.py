@@ -381,7 +381,7 @@ OUTSIDE = '<!DOCTYPE PMML [<!ENTITY x SYSTEM "file:///etc/passwd">]><PMML>&x;</P
         (OUTSIDE, "entities"),
         ("<PMML>" + "<a>" * 100_000, "nested"),
         ("<PMML", "well-formed"),
-        ("<html/>", "no PMML"),
+        ("<html/>", "not a PMML"),
         ("<PMML/>", "DataDictionary"),
         ('<?xml version="1.0" encoding="nonsense"?><PMML/>', "XML"),
         ("", "XML"),

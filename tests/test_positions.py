@@ -489,8 +489,8 @@ def test_figures_in_words():
     assert _percent(0.99999) == "99.9 %"
     assert _percent(0.00001) == "less than 0.1 %"
     assert _percent(None) == "not defined"
-    assert _width_text(0.1349) == "0.14"
-    assert _width_text(0.0501) == "0.051"
+    assert _width_text(0.1349) == "14 %"
+    assert _width_text(0.0501) == "5.1 %"
 
 
 @pytest.mark.slow

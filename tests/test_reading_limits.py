@@ -210,7 +210,7 @@ def test_only_regular_files_are_opened(tmp_path, capsys, monkeypatch, command):
         "inspect --data": ["inspect", str(tree), "--data"],
     }  # fmt: skip
     folder = "directory" if command in before else "folder"
-    for path, words in ((fifo, "no regular file"), ("/dev/zero", "no regular file"), (tmp_path, folder)):
+    for path, words in ((fifo, "not a regular file"), ("/dev/zero", "not a regular file"), (tmp_path, folder)):
         for option in ([], ["--time", "5"]):
             monkeypatch.setattr(sys, "argv", ["recon", *before.get(command, [command]), str(path), *option])
             with pytest.raises(SystemExit) as stop:

@@ -196,7 +196,7 @@ FORGERIES = {
     "a device": ("is not a regular file inside", named_file("/dev/zero")),
     "a file outside": ("is not a regular file inside", named_file("../secret.json")),
     "a link to the outside": ("is not a regular file inside", beside),
-    "a folder in place of a file": ("no regular file|cannot be read", read("folder")),
+    "a folder in place of a file": ("not a regular file|cannot be read", read("folder")),
     "a device in place of a file": ("a file that it names is not a regular file", read("device")),
     "a file that went": ("cannot be read: No such file", read("missing")),
     "a file too large": ("is larger than --memory allows", read("full", 8)),

@@ -344,11 +344,11 @@ def test_plain_reasons_name_what_can_be_changed():
 @pytest.mark.parametrize("name", ["tree_classes", "list_default", "forest_3", "linear_sums", "rule_set", "bags_open"])
 def test_statements_of_a_report_are_those_of_the_release(name):
     """They are listed without building regions: of a list of thousands of rules each would hold all rules before."""
-    from recon.report.stored_report import _stated
+    from recon.report.stored_report import _statement_rows
 
     release = recon.load(Path(__file__).parent / "golden" / f"{name}.json")
     every = [(s.source, None if s.region is None else (s.low, s.high)) for s in release.statements.statements()]
-    assert list(_stated(release)) == every
+    assert list(_statement_rows(release)) == every
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Partition, "region_of", None)
-        assert len(list(_stated(release))) == len(every)
+        assert len(list(_statement_rows(release))) == len(every)

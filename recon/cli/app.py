@@ -157,7 +157,7 @@ def common(
 
 app.add_typer(learn_app, name="learn")
 app.add_typer(attack_app, name="attack")
-reading: list[Callable[..., None]] = [inspect, convert, domain, report, policy]
+reading: list[Callable[..., None]] = [inspect, convert, domain, report, policy, decisions]
 deciding: list[Callable[..., None]] = [audit, gate, remedy, register]
 questions: list[Callable[..., None]] = [
     difference,
@@ -173,7 +173,7 @@ questions: list[Callable[..., None]] = [
 ]
 for command in [*map(with_limits, reading), *deciding, *questions]:
     app.command()(command)
-for command in (schema, engines, reproduce, serve, decisions):
+for command in (schema, engines, reproduce, serve):
     app.command()(command)
 for learner in learn_app.registered_commands:
     learner.callback = with_limits(learner.callback) if learner.callback else None

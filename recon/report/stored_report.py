@@ -388,7 +388,7 @@ def _violated(facts: FactTable, policy: Policy) -> bool:
     return any(one.said.outcome == "violated" for one in checks if RULES[one.rule].of_worlds)
 
 
-def _stated(release: EncodedRelease) -> Iterator[tuple[str, tuple[int, int] | None]]:
+def _statement_rows(release: EncodedRelease) -> Iterator[tuple[str, tuple[int, int] | None]]:
     """Yield the source of every statement and the least and most rows of its region, None where it has none.
 
     A region of a list is its box without all boxes before: of a partition no regions are built.
@@ -408,7 +408,7 @@ def _facts(release: EncodedRelease) -> list[str]:
     found: dict[str, None] = {}
     rest = max(0, sum(len(block) for block in release.statements.blocks) - LOOKED_AT)
     more = 0
-    for source, interval in islice(_stated(release), LOOKED_AT):
+    for source, interval in islice(_statement_rows(release), LOOKED_AT):
         low, high = interval or (0, 0)
         upper = "" if high >= UNBOUNDED else f", at most {high}"
         noun = "row" if low == 1 else "rows"

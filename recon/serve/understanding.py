@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from recon.io.console.output import INTERNAL, json_text, print_error, working
+from recon.io.console.output import INTERNAL, print_error, print_json, working
 from recon.readers.inspection.inspecting import inspect
 from recon.readers.loading.loading import load
 from recon.report.wording.headline import provenance_lines
@@ -73,7 +73,7 @@ def main() -> None:
         except Exception as error:
             print_error(error)
             raise SystemExit(INTERNAL) from None
-    print(json_text(found))
+    print_json(found)
 
 
 if __name__ == "__main__":

@@ -256,8 +256,7 @@ LearnerRule = Annotated[
     str,
     typer.Option(
         "--learner",
-        help="What the adversary knows of the learner: none, midpoints, greedy, optimal, or auto (what the "
-        "file says); with settings: greedy:criterion=gini.",
+        help="Learner's rule: none, midpoints, greedy, optimal, auto.",
         callback=_known_learner,
     ),
 ]

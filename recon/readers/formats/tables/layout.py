@@ -221,20 +221,7 @@ def _pivot_table(sheet: Sheet, body: TableBody, options: TableOptions, known: Di
     _refuse_raw_data(sheet, body, options, known, levels, columns, place)
     notes: list[str] = []
     stub_cells = _repeated(sheet, [[row.cells[k] for k in stubs] for row in rows], rows, notes)
-    times = [
-        k
-        for k, level in enumerate(levels)
-        if level.labels and all(re.fullmatch(r"(?:19|20)\d\d", label.strip()) for label in level.labels)
-    ]
-    for k in times:
-        years = list(dict.fromkeys(levels[k].labels))
-        if len(years) > 1:
-            raise ReleaseError(
-                f"has counts of several times ({', '.join(years[:3])}, ...): other times are other people: keep one",
-                place=place,
-            )
-        apart[levels[k].name] = f"it is {years[0]} in every line"
-    levels = [level for k, level in enumerate(levels) if k not in times]
+    levels = _of_one_time(levels, apart, place)
     lines = []
     for i, row in enumerate(rows):
         for c, k in enumerate(columns):
@@ -261,6 +248,23 @@ def _pivot_table(sheet: Sheet, body: TableBody, options: TableOptions, known: Di
         raise ReleaseError(f"two attributes are called '{double}'", place=place)
     names, lines = _stub_roles(sheet, body, names, lines, len(stubs), known, apart)
     return RawTable(names, lines, "pivot", "", apart, notes=notes)
+
+
+def _of_one_time(levels: Sequence[_HeaderRow], apart: dict[str, str], place: str) -> list[_HeaderRow]:
+    """Return the levels without years, which are set apart; counts of several years are refused."""
+    kept = []
+    for level in levels:
+        if not level.labels or not all(re.fullmatch(r"(?:19|20)\d\d", label.strip()) for label in level.labels):
+            kept.append(level)
+            continue
+        years = list(dict.fromkeys(level.labels))
+        if len(years) > 1:
+            raise ReleaseError(
+                f"has counts of several times ({', '.join(years[:3])}, ...): other times are other people: keep one",
+                place=place,
+            )
+        apart[level.name] = f"it is {years[0]} in every line"
+    return kept
 
 
 def _value_columns(body: TableBody, options: TableOptions) -> list[int]:
