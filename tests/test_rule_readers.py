@@ -251,7 +251,7 @@ def test_greedy_lists_that_do_not_add_up_are_refused():
     for key, value, word in [
         ("num_pts_right", 10**30, "rows"),
         ("num_pts_right", 3, "share|left by|leaves"),
-        ("val_right", 0.33, "no share"),
+        ("val_right", 0.33, "not a share"),
         ("index_col", 9, "feature"),
         ("cutoff", float("nan"), "no number"),
         ("flip", "yes", "neither"),
@@ -296,10 +296,10 @@ def test_counts_behind_posterior_means_are_found(seed):
 
 def test_means_that_are_none_of_counts_are_refused():
     ends = tuple(float(e) for e in beta.interval(0.95, 5.5, 7))
-    with pytest.raises(ReleaseError, match="no posterior mean"):
+    with pytest.raises(ReleaseError, match="not a posterior mean"):
         imodels_lists._beta_counts(5.5 / 12.5, ends, (1.0, 1.0), 0)
     wide = tuple(float(e) for e in beta.interval(0.95, 6, 7))
-    with pytest.raises(ReleaseError, match="no posterior mean"):
+    with pytest.raises(ReleaseError, match="not a posterior mean"):
         imodels_lists._beta_counts(6 / 13 + 1e-9, wide, (1.0, 1.0), 0)
     with pytest.raises(Unsupported, match="so many rows"):
         imodels_lists._beta_counts(0.5, (0.5, 0.5 + 1e-14), (1.0, 1.0), 0)
@@ -529,8 +529,8 @@ def test_a_list_fitted_without_regularisation_says_nothing_and_points_to_countin
         ({"antecedents": [1], "prediction": 2}, "neither 0 nor 1"),
         ({"antecedents": [1], "prediction": True, "train_labels": [1, -2]}, "number of rows"),
         ({"antecedents": [1], "prediction": True, "train_labels": [1]}, "not two"),
-        ({"antecedents": "1", "prediction": True}, "no list"),
-        ([1], "no rule"),
+        ({"antecedents": "1", "prediction": True}, "not a list"),
+        ([1], "not a rule"),
     ],
 )
 def test_broken_rules_of_corels_are_named(rule, word):
