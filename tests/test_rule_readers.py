@@ -253,7 +253,7 @@ def test_greedy_lists_that_do_not_add_up_are_refused():
         ("num_pts_right", 3, "share|left by|leaves"),
         ("val_right", 0.33, "not a share"),
         ("index_col", 9, "feature"),
-        ("cutoff", float("nan"), "no number"),
+        ("cutoff", float("nan"), "not a number"),
         ("flip", "yes", "neither"),
     ]:
         bad = [dict(r) for r in good]
