@@ -326,7 +326,7 @@ def test_reports_open_with_what_is_given_back(files, tmp_path, capsys):
     assert code == 4
     assert first[0] == "What this file reveals, by position in the training file"
     assert first[1].strip().startswith("this file reveals ")
-    assert "remedy: without the stored seeds 0 of 40 labels and no boxes" in out
+    assert "remedy: without the stored seeds 0 of 40 labels and no values follow by position" in out
     for ending, opening in ((".md", "What this file reveals"), (".html", "What this file reveals")):
         page = tmp_path / f"report{ending}"
         run(capsys, "audit", files["forest"], "--time", "3", "--out", str(page))
