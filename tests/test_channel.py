@@ -121,7 +121,7 @@ def test_every_command_is_tried_with_a_reader_that_left():
     ("gate tree.json --policy policy.toml 2>&1 | true", 1), ("gate tree.json --policy policy.toml >&-", 1),
     ("gate tree.json --policy policy.toml 2>&-", 1), ("gate tree.json --policy policy.toml <&- >&- 2>&-", 1),
     ("gate - --policy policy.toml <&-", 3), ("count tree.json >/dev/full", 3),
-    ("gate tree.json --policy policy.toml >/dev/full", 1), ("audit tree.json --out /dev/stdout | grep -q pinned", 0),
+    ("gate tree.json --policy policy.toml >/dev/full", 1), ("audit tree.json --out /dev/stdout | grep -q exposed", 0),
 ])  # fmt: skip
 def test_channels_of_real_processes(files, line, code):
     script = f'"{sys.executable}" -m recon {line}; echo "code ${{PIPESTATUS[*]}}" >ended'
