@@ -413,7 +413,7 @@ def test_back_says_which_statement_is_broken_and_refuses_nonsense(tmp_path):
     zero = next(c["variable"] for c in found["cells"] if c["variable"] != one)
     assert back(got, path, {one: 2, zero: 1})["x"].value_counts().to_dict() == {1: 2, 0: 1}
     for solution, said in (
-        ({"c9": 1}, "not a variable"), ({one: 1.5}, "whole"), ({one: -1}, "not a whole number"),
+        ({"c9": 1}, "not a variable"), ({one: 1.5}, "whole"), ({one: -1}, "no whole number"),
         ({one: 4}, "none of this"), ({one: 3}, "1.: 2 as released, 3 in"), ({}, "none of this"),
         ([1, 2], "not a literal"), ({one: "2"}, "not a number"),
     ):  # fmt: skip
