@@ -34,6 +34,22 @@ MADE = {
         *((form, "fullmatch") for form in strings_of(m.LINES)), (m._of_learners().pattern, "fullmatch"),
         ("|".join(f"'{name}'" for name in ("a", "aa", "a0")), "sub"),
     ],
+    "encoders.domain.bands": lambda m: [(pattern.pattern, "fullmatch") for pattern, _ in m._FORMS],
+    "recon.readers.formats.tables.cells": lambda m: [
+        *((pattern.pattern, "fullmatch") for pattern, _ in m._RANGES),
+        (rf"(?:{m._NUMBER})(?:[.,]\d+)?\s?%?", "fullmatch"),
+    ],
+    "recon.readers.formats.tables.counted": lambda m: [
+        *((one["where"], "search") for one in m.dialects().words["range"]), (r"\bnil\b", "search"),
+        (r"(?:^|[\s;,(\"'])x[\"']?\s*(?:=|:|\bis\b|\bmeans\b)\s*(.+)", "search"),
+    ],
+    "recon.readers.formats.tables.dialects": lambda m: [
+        (text, "fullmatch") for table in m.dialects().words.values() if isinstance(table, dict)
+        for text in table.values() if isinstance(text, str)
+    ],
+    "recon.readers.formats.tables.layout": lambda m: [
+        (m.dialects().words["said"]["by"], "search"), (r"(?:\(number\)|%)$|^%\s+(?:of\s+)?", "sub"),
+    ],
 }  # fmt: skip
 
 

@@ -126,7 +126,7 @@ def test_from_a_file_to_a_signed_decision(served):
 
 @pytest.mark.slow
 def test_a_preset_as_it_is_stays_a_preset_and_a_change_keeps_the_other_sources(served):
-    from recon.serve.pages import policy_fields, preset
+    from recon.serve.application import policy_fields, preset
 
     job = served.upload(("released", "tree.json", TREE))
     served.settled(job)

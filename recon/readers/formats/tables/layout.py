@@ -359,8 +359,8 @@ def _base_in_title(
 
 def _without_unit(label: str) -> str:
     """Return a label without what says of what its figures are: "Males (number)" and "Males %" are "Males"."""
-    units = r"\s*\((?:number|count|n|no\.?|persons|anzahl|nombre|aantal|antal|%)\)|\s*%"
-    return re.sub(rf"(?:{units})$|^%\s+(?:of\s+)?", "", label, flags=re.IGNORECASE)
+    units = r"\((?:number|count|n|no\.?|persons|anzahl|nombre|aantal|antal|%)\)|%"
+    return re.sub(rf"(?:{units})$|^%\s+(?:of\s+)?", "", label, flags=re.IGNORECASE).rstrip()
 
 
 def _named_levels(levels: list[_HeaderRow]) -> list[_HeaderRow]:
@@ -381,9 +381,10 @@ def _stub_names(row: SheetRow, stubs: list[int], levels: list[_HeaderRow]) -> li
     """Return the names of the columns before the counts; what follows a backslash in one names a header row."""
     names = [row.cells[k] for k in stubs]
     last = names[-1]
-    if (found := re.fullmatch(r"(.+?)\s*[\\]\s*(.+)", last)) and levels:
-        names[-1] = found[1]
-        levels[-1] = replace(levels[-1], name=found[2])
+    before, _, behind = (part.strip() for part in last.partition("\\"))
+    if before and behind and levels:
+        names[-1] = before
+        levels[-1] = replace(levels[-1], name=behind)
     elif levels:  # the name in the header's row is that of the stub, not of the row's labels, if no other row has it
         levels[-1] = replace(levels[-1], name="" if levels[-1].name == last else levels[-1].name)
     return names
@@ -394,8 +395,9 @@ def _names_in_title(title: Sequence[str], known: Dialects) -> list[str]:
     for line in title:
         parts = re.split(known.words["said"]["by"], line, maxsplit=1, flags=re.IGNORECASE)
         if len(parts) == 2:
-            said = re.split(r"\s+(?:in|for|im|en|at|on)\s+|[:(]|,\s*(?:[A-ZÄÖÜ0-9])", parts[1], maxsplit=1)[0]
-            names = re.split(r"\s*,\s*|\s+(?:and|und|et|och|en|by|nach|selon)\s+", said.strip())
+            told = " ".join(parts[1].split())
+            said = re.split(r" (?:in|for|im|en|at|on) |[:(]|, ?(?:[A-ZÄÖÜ0-9])", told, maxsplit=1)[0]
+            names = re.split(r" ?, ?| (?:and|und|et|och|en|by|nach|selon) ", said.strip())
             return [re.sub(r"^(?:the|le|la|l'|les|der|die|das)\s+", "", n.strip()) for n in names if n.strip()]
     return []
 
