@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -67,7 +67,6 @@ class Desk:
 
     workspace: Workspace
     runner: Runner
-    handlers: list[Route] = field(default_factory=list)
 
     def application(self, token: str) -> Starlette:
         """Return the application under `/TOKEN/`."""
@@ -224,10 +223,6 @@ class Desk:
             for one in policy_fields(base)
         ):
             return f"{PREFIX}{base.name}"
-        if not any(key.startswith("policy.") and any(map(str.strip, said[key])) for key in said) and said.get(
-            "kept_policy"
-        ):
-            return str(job.settings.get("policy", ""))
         return self._written_policy(job, policy_text(said, base).encode())
 
     def _written_policy(self, job: AuditJob, data: bytes) -> str:

@@ -182,7 +182,7 @@ class Workspace:
                 continue
             if job.state in OPEN:
                 _end_process(job)
-                ended = job.step == "audit" and self.document(job, "result.json") is not None
+                ended = (job.step, job.state) == ("audit", "running") and self.document(job, "result.json") is not None
                 job.state = "done" if ended else "interrupted"
                 job.message = "" if ended else "the server was stopped while this ran"
                 if ended:
