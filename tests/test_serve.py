@@ -306,6 +306,7 @@ def test_the_server_says_why_it_cannot_begin(tmp_path, capsys, monkeypatch):
     (tmp_path / "file").write_text("")
     assert run(capsys, "serve", "file")[::2] == (3, "recon: file: cannot be used as a workspace: File exists\n")
     assert run(capsys, "serve", "desk", "--register", "none")[0] == 3
+    assert run(capsys, "serve", "desk", "--most", "none")[0] == 2
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recon.io.console.options import Json, Memory, Seconds, written_as
+from recon.io.console.options import Json, Memory, Seconds, known_size, written_as
 from recon.io.console.output import UNREADABLE, parse_memory, print_json, print_lines, write_text
 from solvers.foundation.displayed import escape_text
 
@@ -21,7 +21,9 @@ Port = Annotated[int, typer.Option("--port", min=0, max=65_535, help="Port on th
 RegisterFolder = Annotated[
     str | None, typer.Option("--register", metavar="FOLDER", help="Earlier releases that can be judged together.")
 ]
-Most = Annotated[str, typer.Option("--most", metavar="SIZE", help="Refuse larger uploads, e.g. 64M.")]
+Most = Annotated[
+    str, typer.Option("--most", metavar="SIZE", help="Refuse larger uploads, e.g. 64M.", callback=known_size)
+]
 ShowRows = Annotated[bool, typer.Option("--show-rows", help="Let reports show values of single people, where asked.")]
 LogOut = Annotated[
     str | None, typer.Option("--out", help="Write to this file (.txt; with --json .json).", callback=written_as(".txt"))
