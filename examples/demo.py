@@ -40,6 +40,9 @@ What to type next (`. .venv/bin/activate` first, or `.venv/bin/recon`)
   recon gate {RELEASES / "compas_tree.json"} --policy {POLICY}
   recon remedy {RELEASES / "compas_tree.json"} --policy {POLICY} --out better.json
   recon audit {RELEASES / "compas_tree.json"} --policy {POLICY} --out report.html
+tables of 28 real census tracts, and that one set of 63,969 people alone fits them (docs/census.md):
+  python {os.path.relpath(Path(__file__).parent / "13_census_tracts.py")} tracts
+  recon variability tracts/tables.json
 and for a model of your own, with the table that it was trained on:
   recon audit model.joblib --domain data.csv --policy {POLICY} --out report.html""")
 

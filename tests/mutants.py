@@ -125,6 +125,8 @@ TARGETS = (
     Target("solvers.programs.interval.neighbourhoods", COUNTS, ("log2_ratio", "log2")),
     Target("solvers.programs.interval.bracket", COUNTS, ("_meets",)),
     Target("solvers.engines.interval", COUNTS, ("_add_logs",)),
+    Target("solvers.tables.distances", ("test_tables_of_areas.py",), ("even", "rounded", "bound_of")),
+    Target("solvers.tables.widths", ("test_tables_of_areas.py",), ("with_pair", "_fits", "_closed_width", "_searched")),
     Target("encoders.domain.bands", ("test_bands.py",)),
     Target("solvers.suppression.linked_cells", ("test_linked_cells.py",)),
     Target("solvers.suppression.intervals", ("test_linked_cells.py",)),

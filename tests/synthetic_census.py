@@ -18,16 +18,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-CELLS = Path(__file__).parent / "census" / "sf1_cells.csv.gz"
+CELLS = Path(__file__).parents[1] / "examples" / "census" / "sf1_cells.csv.gz"
 RACES = ["white", "black", "aian", "asian", "nhopi", "sor"]
 COMBINATIONS = np.array([c for c in itertools.product([0, 1], repeat=6) if any(c)])
 AGES = 111
-DOMAIN = {
-    "attributes": [*({"name": n, "values": ["N", "Y"]} for n in (*RACES, "hispanic")),
-                   {"name": "sex", "values": ["male", "female"]}, {"name": "age", "min": 0, "max": 110}],
-    "impossible": [dict.fromkeys(RACES, "N")],
-}  # fmt: skip
-SCHEMA = {"agebin": ["age"], "race": RACES}
 
 
 def _held(cell, people):
@@ -110,10 +104,10 @@ def written(folder, values, complete=True, name="tables"):
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copy(CELLS, folder / CELLS.name)
     values.to_csv(folder / f"{name}.csv.gz", index=False, compression={"method": "gzip", "mtime": 0})
-    model = {"kind": "tables", "cells": {"file": CELLS.name}, "values": {"file": f"{name}.csv.gz"},
-             "complete": complete, "schema": SCHEMA}  # fmt: skip
+    release = json.loads(CELLS.with_name("tables.json").read_text(encoding="utf-8"))
+    release["models"][0] |= {"values": {"file": f"{name}.csv.gz"}, "complete": complete}
     path = folder / f"{name}.json"
-    path.write_text(json.dumps({"recon": 1, "domain": DOMAIN, "models": [model]}), encoding="utf-8")
+    path.write_text(json.dumps(release), encoding="utf-8")
     return path
 
 

@@ -1,4 +1,4 @@
-"""Real tracts of the 2010 census (public domain, tests/census): published figures, and those of docs/census.md."""
+"""Real tracts of the 2010 census (public domain, examples/census): published figures, and those of docs/census.md."""
 
 import json
 import time
@@ -14,7 +14,7 @@ from recon.queries.tables.proofs import certificate, verify_areas
 from recon.queries.tables.variability import variability
 from solvers.foundation.limits import Limits
 
-DATA = Path(__file__).parent / "census"
+DATA = Path(__file__).parents[1] / "examples" / "census"
 RACES = ["white", "black", "aian", "asian", "nhopi", "sor"]
 
 

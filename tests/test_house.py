@@ -213,7 +213,7 @@ def test_schema_and_engines_commands(capsys):
     assert json.dumps(schema)
 
 
-DEAR = {"demo.py", "10_read_a_model_file.py", "11_rows_by_position.py"}  # seconds each
+DEAR = {"demo.py", "10_read_a_model_file.py", "11_rows_by_position.py", "13_census_tracts.py"}  # seconds each
 EXAMPLES = [
     pytest.param(p, marks=pytest.mark.slow if p.name in DEAR else (), id=p.name)
     for p in sorted((ROOT / "examples").glob("*.py"))

@@ -71,7 +71,7 @@ class TablesReport(PartReport):
             ("Assumptions", list(self.answer.assumptions)),
         ]
         found = section_parts((title, lines) for title, lines in sections if lines)
-        found.insert(3, PagePart("sizes", "By size of area", "", [self._sizes()]))
+        found.insert(1, PagePart("sizes", "By size of area", "", [self._sizes()]))
         return found
 
     def _given_back(self) -> Iterator[str]:
@@ -90,7 +90,8 @@ class TablesReport(PartReport):
         yield (
             "there is no area where nothing is protected"
             if first is None
-            else (f"the smallest area where nothing is protected: {first[0]} ({first[1]:,} people)")
+            else f"the smallest area where nothing is protected: {first[0]} ({first[1]:,} "
+            f"{'person' if first[1] == 1 else 'people'})"
         )
         if left := answer.not_solved:
             yield f"NOT SOLVED, the time was up: {len(left):,} areas, from '{left[0]}' on"
@@ -115,9 +116,10 @@ class TablesReport(PartReport):
             (
                 f"{one['people_least']:,} to {one['people_below'] - 1:,}" if one["people_below"] else "1,000 or more",
                 *(f"{one[key]:,}" for key in ("areas", "settled_alone", "settled", "people_certain")),
-                percent(one["people_certain"] / one["people"], 1) if one["people"] else "-",
+                percent(one["people_certain"] / one["people"], 1),
             )
             for one in by_size(self.answer)
+            if one["areas"]
         ]
         head = ("People", "Areas", "Settled alone", "Settled", "People certain", "Share of people")
         return TableBlock("Smallest areas by the people in them", head, rows, frozenset(range(1, 6)))

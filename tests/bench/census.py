@@ -4,10 +4,10 @@
 
 Jobs begin with tract, 28 tracts, alone, tables of tracts, formulation. Baseline: the release file read (its cells
 resolved), of `formulation` our reconstruction beside the model of Abowd et al. (a binary for each person and value,
-solved by HiGHS). Real tracts: tests/census (public domain). Made-up ones: tests/synthetic_census.py with the seed that
-a line says; they are no estimate of real ones. Jobs of 100 tracts
-are asked for by name; they go on where they were stopped, and several processes may share one. "The nation" in a line
-is computed from it: 6,207,027 blocks in 73,000 tracts that cost what these do. What a line says: harness.py.
+solved by HiGHS). Real tracts: examples/census (public domain). Made-up ones: tests/synthetic_census.py with the seed
+that a line says; they are no estimate of real ones. Jobs of 100 tracts are asked for by name; they go on where they
+were stopped, and several processes may share one. "The nation" in a line is computed from it: 6,207,027 blocks in
+73,000 tracts that cost what these do. What a line says: harness.py.
 """
 
 from __future__ import annotations

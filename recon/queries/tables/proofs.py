@@ -276,7 +276,7 @@ def verify_areas(data: Any, tables: Tables, limits: Limits) -> list[CheckedArea]
             error, said = _width_error(found, tables, checkers), _width_text(found)
         else:
             error = _error(found, tables, designs)
-            said = f"{found.get('claim')!s:.80} ({found.get('people')!s:.20} people)"
+            said = f"{found.get('claim')!s:.200} ({found.get('people')!s:.20} people)"
         if limits.expired():
             error = "not verified: the time was up"
         out.append(CheckedArea(area, f"{area}: {said}", error))

@@ -389,7 +389,10 @@ class Tables:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """Return what every answer assumes."""
-        said = f"the tables {', '.join(sorted(self.complete)[:40])} are complete: what they do not list is 0"
+        names = ", ".join(sorted(self.complete)[:40])
+        one = len(self.complete) == 1
+        said = f"the table {names} is complete: what it does not list is 0" if one else (
+            f"the tables {names} are complete: what they do not list is 0")  # fmt: skip
         return (*ASSUMED, *self.domain.notes, *((said,) if self.complete else ()))
 
     def __repr__(self) -> str:
