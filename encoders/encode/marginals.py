@@ -37,9 +37,12 @@ LARGEST = 1 << 59  # of a sum
 def figures_of(release: EncodedRelease) -> tuple[ColumnFigures, ...]:
     """Return what the models' files publish of single columns, without what the counts of some model say, too.
 
-    A model that counts every class says that no row has a class that others do not name (`without_labels`).
+    A model that counts every class says that no row has a class that others do not name (`without_labels`). Where data
+    sets are related, only figures of all rows are returned.
     """
-    found = [one for m in release.models if m.origin is not None for one in m.origin.columns]
+    whole = ("",) if release.related is None else (release.related.whole,)
+    of_all = (m for m in release.models if getattr(m, "dataset", "") in whole)
+    found = [one for m in of_all if m.origin is not None for one in m.origin.columns]
     blocks = release.statements.partitions.values()
     said = any(bool((block.label != ANY_LABEL).all()) for block in blocks)
     return tuple(one for one in found if not (said and one.among is not None and one.values is None))

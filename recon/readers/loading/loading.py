@@ -65,12 +65,14 @@ def uses_of(release: EncodedRelease) -> Mapping[FigureKind, Use]:
 
 def _of_columns(release: EncodedRelease) -> Use:
     """Return what is stated of single columns, which needs a domain that says their values."""
+    unused = (one for m in release.models if m.origin is not None for one in m.origin.unused if one.about == "columns")
+    left = tuple(dict.fromkeys(f"{one.what}: {one.why}" for one in unused))
     if not figures_of(release):
-        return Use("", ("nothing is stated of single columns",))
+        return Use("", left or ("nothing is stated of single columns",))
     try:
-        return Use(f"{len(marginals_of(release)):,} sums over the values of single columns")
+        return Use(f"{len(marginals_of(release)):,} sums over the values of single columns", left)
     except ReconError as error:
-        return Use("", (str(error),))
+        return Use("", (str(error), *left))
 
 
 BY_NAME = (

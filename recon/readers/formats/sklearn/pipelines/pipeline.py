@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from encoders.domain.domain import Domain
-from encoders.domain.values import AnyAttribute, Test, Value
+from encoders.domain.values import AnyAttribute, Categorical, Continuous, Test, Value, exact, is_number
 from encoders.models.models import AnyModel, ColumnFigures, Provenance, Table, UnusedPublication
 from encoders.models.related import DataSet, RelatedDataSets
 from recon.readers.formats.drafts.binding import Binder
@@ -129,6 +129,12 @@ BESIDE = (
 )
 ASSUMED = "are taken for fits on folds of one data set (cross-validation): every row is in all of them but one"
 JOINED_VALUES = 1_000  # combinations of values of a row up to which figures of columns are stated beside the model
+UNSTATED = UnusedPublication(
+    "figures of single columns",
+    f"they are stated of related data sets where rows have at most {JOINED_VALUES:,} combinations of values: declare a "
+    "coarser domain (--domain)",
+    about="columns",
+)
 FLOATS = "the columns were given to the pipeline as 64-bit numbers"
 
 
@@ -390,13 +396,20 @@ class PipelineDraft(Draft):
         """Return the models over the binder's domain."""
         if self.inner is None:
             return ()
-        names = self.raw if self.raw_named else (binder.domain.in_order or self.raw)
-        figures = tuple(one.named(names) for one in self.stated)
+        figures = _named_figures(self.stated, self.raw, self.raw_named, binder.domain)
         table = _table_beside(figures, binder.domain, self.rows)
         notes = (*self.origin.notes, *([BESIDE] if figures and table is None else []))
         inner = replace(self.inner, origin=replace(self.origin, columns=figures, notes=notes))
         own = PipelineBinder.of(self, self.columns, self.raw, self.raw_named, binder.domain)
         return (*(straight(model, binder.domain) for model in inner.bound(own)), *([] if table is None else [table]))
+
+
+def _named_figures(
+    stated: Iterable[ColumnStatements], raw: Sequence[str], named: bool, domain: Domain
+) -> tuple[ColumnFigures, ...]:
+    """Return figures of raw columns by their names; unnamed columns are those of the domain in order."""
+    names = raw if named else (domain.in_order or raw)
+    return tuple(one.named(names) for one in stated)
 
 
 def _table_beside(figures: Sequence[ColumnFigures], domain: Domain, rows: RowCount | None) -> Table | None:
@@ -421,9 +434,17 @@ def _compose_column(columns: Sequence[StepColumn], later: StepColumn) -> StepCol
 
 
 def _behind(draft: Draft, opened: FollowedPipeline) -> Draft:
-    """Return the draft of a pipeline's model, spoken of the raw attributes."""
+    """Return the draft of a pipeline's model, spoken of the raw attributes.
+
+    The steps in front of models on folds saw the rows of all folds, so that their figures are of no fit.
+    """
+    if isinstance(draft, SeveralDraft) and draft.related is not None:
+        parts = [_behind(part, replace(opened, stated=())) for part in draft.parts]
+        later = (replace(one, column=_compose_column(opened.columns, one.column)) for one in draft.stated)
+        found = _joined_drafts(parts, draft, draft.related)
+        return replace(found, stated=(*opened.stated, *later), raw=opened.raw, raw_named=opened.named)
     if isinstance(draft, SeveralDraft):
-        return _joined_drafts([_behind(part, opened) for part in draft.parts], draft, draft.related)
+        return _joined_drafts([_behind(part, opened) for part in draft.parts], draft)
     columns, stated = list(opened.columns), opened.stated
     if isinstance(draft, PipelineDraft) and draft.inner is not None:  # a pipeline at the end of a pipeline
         if len(draft.raw) != len(columns):
@@ -470,11 +491,15 @@ def _behind(draft: Draft, opened: FollowedPipeline) -> Draft:
 class SeveralDraft(Draft):
     """Several models of the same rows. A number before the name distinguishes their features, unless all agree.
 
-    `related`: the data sets of folds; part i is of the i-th fit then.
+    `related`: the data sets of folds; part i is of the i-th fit then, and what is `stated` of the `raw` columns, by the
+    steps in front of all of them, of all rows.
     """
 
     parts: tuple[Draft, ...] = ()
     related: RelatedDataSets | None = None
+    stated: tuple[ColumnStatements, ...] = ()
+    raw: tuple[str, ...] = ()
+    raw_named: bool = True
 
     def chosen(self, number: int | None, path: str) -> Draft:
         """Return the fold that a path asks for by its number, all of them by none."""
@@ -497,21 +522,32 @@ class SeveralDraft(Draft):
 
     def bound(self, binder: Binder) -> tuple[AnyModel, ...]:
         """Return the models of all parts over the binder's domain."""
-        return tuple(
-            replace(model, name=f"{i + 1}: {model.name}")
-            if self.related is None
-            else self._of_fit(model, f"fit {i + 1}", i == 0)
-            for i, part in enumerate(self.parts)
-            for model in part.bound(Binder(part, binder.domain))
-        )
+        bound = [part.bound(Binder(part, binder.domain)) for part in self.parts]
+        if self.related is None:
+            return tuple(
+                replace(model, name=f"{i}: {model.name}") for i, models in enumerate(bound, start=1) for model in models
+            )
+        found = [_of_fit(model, f"fit {k}") for k, models in enumerate(bound, start=1) for model in models]
+        figures = _named_figures(self.stated, self.raw, self.raw_named, binder.domain)
+        table = _table_beside(figures, binder.domain, None)
+        origin = found[0].origin or self.origin
+        notes = (f"the {len(self.parts)} models of the file {ASSUMED}", *origin.notes)
+        unused = (*origin.unused, *([UNSTATED] if figures and table is None else []))
+        found[0] = replace(found[0], origin=replace(origin, notes=notes, unused=unused))
+        return (*found, *([] if table is None else [replace(table, name=f"{WHOLE}: {table.name}", dataset=WHOLE)]))
 
-    def _of_fit(self, model: AnyModel, name: str, first: bool) -> AnyModel:
-        """Return a model of a fold, which says what is assumed of all instead of that it is about some rows."""
-        origin = model.origin or self.origin
-        notes = tuple(note for note in origin.notes if not note.startswith(SUBSET))
-        said = (f"the {len(self.parts)} models of the file {ASSUMED}",) if first else ()
-        origin = replace(origin, notes=(*said, *notes))
-        return replace(model, name=f"{name}: {model.name}", dataset=name, origin=origin)
+
+def _of_fit(model: AnyModel, name: str) -> AnyModel:
+    """Return a model of a fold, of the data set of its fit.
+
+    What its file says of single columns is of the rows of one fit: it is stated as a table, or not used.
+    """
+    if model.origin is None:
+        return replace(model, name=f"{name}: {model.name}", dataset=name)
+    notes = tuple(note for note in model.origin.notes if not note.startswith(SUBSET) and note != BESIDE)
+    unused = (*model.origin.unused, *([UNSTATED] if BESIDE in model.origin.notes else []))
+    origin = replace(model.origin, notes=notes, unused=unused, columns=())
+    return replace(model, name=f"{name}: {model.name}", dataset=name, origin=origin)
 
 
 def _several(thing: Thing, form: str, inner: Inner) -> Draft:
@@ -551,11 +587,11 @@ def _several(thing: Thing, form: str, inner: Inner) -> Draft:
     return _joined_drafts(parts, replace(first, reader_notes=tuple(notes)))
 
 
-def _joined_drafts(parts: Sequence[Draft], like: Draft, related: RelatedDataSets | None = None) -> Draft:
+def _joined_drafts(parts: Sequence[Draft], like: Draft, related: RelatedDataSets | None = None) -> SeveralDraft:
     """Return several drafts as one; `related`: the data sets that they are of, where these are several."""
-    hints: dict[str, AnyAttribute] = {}
-    for part in parts:
-        hints |= {name: hint for name, hint in part.hints.items() if name not in hints}
+    hints: dict[str, AnyAttribute | None] = {}
+    for part in parts:  # fits on folds each saw other rows: a value of one row need not be known to all of them
+        hints |= {name: _either(hints.get(name, hint), hint) for name, hint in part.hints.items()}
     kinds = dict.fromkeys(k for p in parts for k in p.origin.counts)
     notes = dict.fromkeys(n for p in parts for n in p.origin.notes)
     carried = {f.name: getattr(parts[0], f.name) for f in fields(Draft)}
@@ -563,7 +599,7 @@ def _joined_drafts(parts: Sequence[Draft], like: Draft, related: RelatedDataSets
         "origin": replace(parts[0].origin, counts=tuple(kinds), notes=tuple(notes)),
         "models": tuple(m for p in parts for m in p.models),
         "rows": None if related is not None else _agreed_rows([p.rows for p in parts if p.rows is not None]),
-        "hints": hints,
+        "hints": {name: hint for name, hint in hints.items() if hint is not None},
         "named": all(p.named for p in parts),
         "reader_notes": tuple(dict.fromkeys((*like.reader_notes, *(s for p in parts for s in p.reader_notes)))),
     }
@@ -572,6 +608,22 @@ def _joined_drafts(parts: Sequence[Draft], like: Draft, related: RelatedDataSets
         return found
     features = tuple(replace(f, name=f"{i}: {f.name}") for i, p in enumerate(parts) for f in p.features)
     return replace(found, features=features, named=True)
+
+
+def _either(one: AnyAttribute | None, other: AnyAttribute) -> AnyAttribute | None:
+    """Return an attribute with the values of both, None where one has a list of values and the other a range."""
+    missing = one is not None and (one.missing or other.missing)
+    if isinstance(one, Categorical) and isinstance(other, Categorical):
+        values: list[Value] = list(dict.fromkeys((*one.values, *other.values)))
+        if all(is_number(v) for v in values):
+            values.sort(key=exact)
+        return replace(one, values=tuple(values), missing=missing)
+    if isinstance(one, Continuous) and isinstance(other, Continuous):
+        lows, highs = (one.minimum, other.minimum), (one.maximum, other.maximum)
+        low = None if None in lows else min(x for x in lows if x is not None)
+        high = None if None in highs else max(x for x in highs if x is not None)
+        return replace(one, minimum=low, maximum=high, missing=missing)
+    return one if one == other else None
 
 
 def _agreed_rows(stated: Sequence[RowCount]) -> RowCount | None:
