@@ -110,6 +110,45 @@ class Hints:
         return None
 
 
+def either(one: AnyAttribute | None, other: AnyAttribute) -> AnyAttribute | None:
+    """Return an attribute with the values of both, None where one has a list of values and the other a range."""
+    missing = one is not None and (one.missing or other.missing)
+    if isinstance(one, Categorical) and isinstance(other, Categorical):
+        values: list[Value] = list(dict.fromkeys((*one.values, *other.values)))
+        if all(is_number(v) for v in values):
+            values.sort(key=exact)
+        return replace(one, values=tuple(values), missing=missing)
+    if isinstance(one, Continuous) and isinstance(other, Continuous):
+        lows, highs = (one.minimum, other.minimum), (one.maximum, other.maximum)
+        low = None if None in lows else min(x for x in lows if x is not None)
+        high = None if None in highs else max(x for x in highs if x is not None)
+        return replace(one, minimum=low, maximum=high, missing=missing)
+    return one if one == other else None
+
+
+def numbered(names: Sequence[str]) -> list[str]:
+    """Return the names, equal ones numbered."""
+    seen: dict[str, int] = {}
+    taken, out = set(names), []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        found = name
+        while seen[name] > 1 and found in taken:
+            found = f"{name} ({seen[name]})"
+            seen[name] += found in taken
+        taken.add(found)
+        out.append(found)
+    return out
+
+
+def named_figures(
+    stated: Iterable[ColumnStatements], raw: Sequence[str], named: bool, domain: Domain
+) -> tuple[ColumnFigures, ...]:
+    """Return figures of raw columns by their names; unnamed columns are those of the domain in order."""
+    names = raw if named else (domain.in_order or raw)
+    return tuple(one.named(names) for one in stated)
+
+
 def _beyond(values: Iterable[Value]) -> Value:
     """Return a value that stands for all that are not listed."""
     known = list(values)

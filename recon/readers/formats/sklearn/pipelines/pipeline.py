@@ -18,13 +18,21 @@ from typing import Any
 import numpy as np
 
 from encoders.domain.domain import Domain
-from encoders.domain.values import AnyAttribute, Categorical, Continuous, Test, Value, exact, is_number
+from encoders.domain.values import AnyAttribute, Test, Value
 from encoders.models.models import AnyModel, ColumnFigures, Provenance, Table, UnusedPublication
 from encoders.models.related import DataSet, RelatedDataSets
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.drafts.drafts import CLASSES, SUBSET, Draft
 from recon.readers.formats.drafts.facts import Feature
-from recon.readers.formats.sklearn.pipelines.binding import ColumnStatements, Hints, PipelineBinder, straight
+from recon.readers.formats.sklearn.pipelines.binding import (
+    ColumnStatements,
+    Hints,
+    PipelineBinder,
+    either,
+    named_figures,
+    numbered,
+    straight,
+)
 from recon.readers.formats.sklearn.pipelines.columns import StepColumn
 from recon.readers.formats.sklearn.pipelines.steps import DEEPEST, columns_after, steps_of, word
 from recon.readers.formats.sklearn.trees.draft import TreesDraft
@@ -311,7 +319,7 @@ def _open_pipeline(thing: Thing) -> FollowedPipeline:
         final,
         tuple(
             StepColumn(name, c.source, c.maps)
-            for name, c in zip(_unique([c.name for c in columns]), columns, strict=True)
+            for name, c in zip(numbered([c.name for c in columns]), columns, strict=True)
         ),
         tuple(raw),
         named,
@@ -359,21 +367,6 @@ def _array_length(step: Thing) -> int:
     return len(arrays[0]) if arrays else 0
 
 
-def _unique(names: Sequence[str]) -> list[str]:
-    """Return the names, equal ones numbered."""
-    seen: dict[str, int] = {}
-    taken, out = set(names), []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        found = name
-        while seen[name] > 1 and found in taken:
-            found = f"{name} ({seen[name]})"
-            seen[name] += found in taken
-        taken.add(found)
-        out.append(found)
-    return out
-
-
 @dataclass(frozen=True, eq=False)
 class PipelineDraft(Draft):
     """A model behind a pipeline: `inner` speaks of the pipeline's `columns`, this draft of the `raw` attributes."""
@@ -396,20 +389,12 @@ class PipelineDraft(Draft):
         """Return the models over the binder's domain."""
         if self.inner is None:
             return ()
-        figures = _named_figures(self.stated, self.raw, self.raw_named, binder.domain)
+        figures = named_figures(self.stated, self.raw, self.raw_named, binder.domain)
         table = _table_beside(figures, binder.domain, self.rows)
         notes = (*self.origin.notes, *([BESIDE] if figures and table is None else []))
         inner = replace(self.inner, origin=replace(self.origin, columns=figures, notes=notes))
         own = PipelineBinder.of(self, self.columns, self.raw, self.raw_named, binder.domain)
         return (*(straight(model, binder.domain) for model in inner.bound(own)), *([] if table is None else [table]))
-
-
-def _named_figures(
-    stated: Iterable[ColumnStatements], raw: Sequence[str], named: bool, domain: Domain
-) -> tuple[ColumnFigures, ...]:
-    """Return figures of raw columns by their names; unnamed columns are those of the domain in order."""
-    names = raw if named else (domain.in_order or raw)
-    return tuple(one.named(names) for one in stated)
 
 
 def _table_beside(figures: Sequence[ColumnFigures], domain: Domain, rows: RowCount | None) -> Table | None:
@@ -458,7 +443,7 @@ def _behind(draft: Draft, opened: FollowedPipeline) -> Draft:
         raise ReleaseError(f"the model takes {len(draft.features)} columns, the pipeline gives {len(columns)}")
     if any(f.make is not None for f in draft.features):
         raise Unsupported("a model that prepares its columns itself is not read at the end of a pipeline")
-    names = [f.name for f in draft.features] if draft.models else _unique([c.name for c in columns])
+    names = [f.name for f in draft.features] if draft.models else numbered([c.name for c in columns])
     inner = replace(draft, features=tuple(Feature(n, n) for n in names), named=True)
     if isinstance(inner, TreesDraft) and not any(c.lets_gaps_through for c in columns):
         inner = replace(inner, misplaced=False)  # the trees never met a missing value
@@ -528,7 +513,7 @@ class SeveralDraft(Draft):
                 replace(model, name=f"{i}: {model.name}") for i, models in enumerate(bound, start=1) for model in models
             )
         found = [_of_fit(model, f"fit {k}") for k, models in enumerate(bound, start=1) for model in models]
-        figures = _named_figures(self.stated, self.raw, self.raw_named, binder.domain)
+        figures = named_figures(self.stated, self.raw, self.raw_named, binder.domain)
         table = _table_beside(figures, binder.domain, None)
         origin = found[0].origin or self.origin
         notes = (f"the {len(self.parts)} models of the file {ASSUMED}", *origin.notes)
@@ -591,7 +576,7 @@ def _joined_drafts(parts: Sequence[Draft], like: Draft, related: RelatedDataSets
     """Return several drafts as one; `related`: the data sets that they are of, where these are several."""
     hints: dict[str, AnyAttribute | None] = {}
     for part in parts:  # fits on folds each saw other rows: a value of one row need not be known to all of them
-        hints |= {name: _either(hints.get(name, hint), hint) for name, hint in part.hints.items()}
+        hints |= {name: either(hints.get(name, hint), hint) for name, hint in part.hints.items()}
     kinds = dict.fromkeys(k for p in parts for k in p.origin.counts)
     notes = dict.fromkeys(n for p in parts for n in p.origin.notes)
     carried = {f.name: getattr(parts[0], f.name) for f in fields(Draft)}
@@ -608,22 +593,6 @@ def _joined_drafts(parts: Sequence[Draft], like: Draft, related: RelatedDataSets
         return found
     features = tuple(replace(f, name=f"{i}: {f.name}") for i, p in enumerate(parts) for f in p.features)
     return replace(found, features=features, named=True)
-
-
-def _either(one: AnyAttribute | None, other: AnyAttribute) -> AnyAttribute | None:
-    """Return an attribute with the values of both, None where one has a list of values and the other a range."""
-    missing = one is not None and (one.missing or other.missing)
-    if isinstance(one, Categorical) and isinstance(other, Categorical):
-        values: list[Value] = list(dict.fromkeys((*one.values, *other.values)))
-        if all(is_number(v) for v in values):
-            values.sort(key=exact)
-        return replace(one, values=tuple(values), missing=missing)
-    if isinstance(one, Continuous) and isinstance(other, Continuous):
-        lows, highs = (one.minimum, other.minimum), (one.maximum, other.maximum)
-        low = None if None in lows else min(x for x in lows if x is not None)
-        high = None if None in highs else max(x for x in highs if x is not None)
-        return replace(one, minimum=low, maximum=high, missing=missing)
-    return one if one == other else None
 
 
 def _agreed_rows(stated: Sequence[RowCount]) -> RowCount | None:
