@@ -137,6 +137,42 @@ def test_what_contradicts_itself_exits_5_and_is_named(tmp_path, capsys):
     assert "table, score (1/3 × age, at most 19)" in output
 
 
+ALL_ROWS = {  # sums to which every row adds, and the rows that they leave
+    "a number": ({"linear": [{"times": "1/2"}], "value": "3/2"}, (3, 3)),
+    "ends": ({"linear": [{}], "at_least": "3/2", "at_most": 3.5}, (2, 3)),
+    "a positive attribute": ({"linear": [{"of": "age", "times": 0.5}], "at_most": 40}, (0, 4)),
+    "negative, with a part": ({"linear": [{"times": -2}, {"where": {"sex": "F"}, "times": "-1/2"}], "at_least": -7,
+                               "at_most": -3}, (2, 3)),
+    "an interval of counts": ({"where": {}, "at_least": 1, "at_most": 2}, (1, 2)),
+    "a total": ({"where": {}, "total": {"of": "age", "value": 63}}, (3, 3)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", ALL_ROWS)
+def test_the_number_of_rows_follows_from_a_sum_to_which_every_row_adds(what):
+    statement, (low, high) = ALL_ROWS[what]
+    release = table({"where": {"sex": "F"}, "at_most": 2}, statement)
+    del release["rows"]
+    got = encoded(release)
+    assert (got.rows.low, got.rows.high) == (low, high)
+    right = oracle.count(release | {"rows": {"at_least": low, "at_most": 4}}, "multiset")
+    assert recon.count(got, convention="multiset").value == sum(right.values()) > 0
+    line = recon.certify(got, [{"age": 20}], certificates=True).iloc[0]
+    assert line.min_count == 0
+    assert line.max_count <= high
+    assert line.verdict == "possible"
+
+
+def test_sums_of_parts_of_the_rows_leave_their_number_open_and_lose_no_bound():
+    """With any number of rows no bound lies beyond all sums."""
+    release = table({"linear": [{"where": {"sex": "F"}}], "value": 7}, {"linear": [{"of": "income"}], "at_least": -3},
+                    domain=DOMAIN)  # fmt: skip
+    del release["rows"]
+    got = encoded(release)
+    assert (got.rows.low, got.rows.high) == (0, None)
+    assert [(s.low, s.high) for block in got.statements.blocks for s in block] == [(7, 7), (-6, 2**63 - 1)]
+
+
 BAD = {
     "an unknown attribute": ({"linear": [{"of": "hight"}], "value": 1}, "linear[0].of: 'hight' is neither"),
     "words": ({"linear": [{"of": ["age", "sex"]}], "value": 1}, "'sex' is not numeric"),

@@ -425,7 +425,7 @@ def assemble(
     the domain has their types, and rows follow from them. Raises `ReleaseError` naming file and place for conditions
     that do not fit the domain.
     """
-    alpha, published = _share_left_out(models, confidence), models
+    alpha, published, places = _share_left_out(models, confidence), models, origins
     if related is not None or any(model.dataset for model in published_of(models)):
         refuse_unnamed(published_of(models), origins, related, beside is not None or facts is not None)
     typed = None if related is None else TypedRows.among(domain, related, published_of(models), origins, total_rows)
@@ -463,6 +463,13 @@ def assemble(
         from solvers.statements.observations import certain_rows, rows_between
 
         rows, certain = rows_between(found, known), certain_rows(found, observed, known)
+    elif known.high is None and typed is None:
+        from solvers.statements.observations import rows_between
+
+        rows = rows_between(found, known)
+        if rows.high is not None and rows.high <= MAX_ROWS:  # figures are stated for so many rows
+            return assemble(domain, published, rows, places, file, confidence, beside, facts)
+        rows = known
     lines, said = () if typed is None else typed.lines(), [*notes, *loosened]
     assumed = assumptions(domain, cut.unsized, known, len(published), said, noisy, resampled, facts, lines)
     release = Release(

@@ -182,10 +182,10 @@ def linear_statements(
     products = [p for term in figure.terms for p in _products(term, cut, resolved, numbers, source)]
     coarse = any(p.coarse for p in products)
     ends = [_added_up([p.end(up, source) for p in products]) for up in ((False, True) if coarse else (True,))]
-    most = max(1, rows.high or 1)
-    largest = max(map(_largest, ends))
-    if largest / _unit_of(ends[-1]) * most >= ROUNDED_FROM and largest:
-        step = Fraction(2) ** (math.floor(math.log2(largest * most / KEPT)) if largest * most >= 1 else -44)
+    most = None if rows.high is None else max(1, rows.high)
+    largest = max(map(_largest, ends)) * (most or 1)
+    if largest / _unit_of(ends[-1]) >= ROUNDED_FROM and largest:
+        step = Fraction(2) ** (math.floor(math.log2(largest / KEPT)) if largest >= 1 else -44)
         ends, coarse = (
             [_rounded_terms(ends[0], step, False, source), _rounded_terms(ends[-1], step, True, source)],
             True,
@@ -239,15 +239,15 @@ def noisy_sum(
     return NoisySum(Statement(summands, 0, UNBOUNDED, source), unit, -under * rows.low if under else 0, most)
 
 
-def _between(every: Weighted, low: Fraction | None, high: Fraction | None, rows: int, source: str) -> Statement:
-    """Return that terms add up to low..high, in the smallest whole numbers."""
+def _between(every: Weighted, low: Fraction | None, high: Fraction | None, rows: int | None, source: str) -> Statement:
+    """Return that terms add up to low..high, in the smallest whole numbers; `rows` at most (None: any number)."""
     unit = _unit_of(every)
-    lower = -UNBOUNDED if low is None else math.ceil(low / unit)
-    upper = UNBOUNDED if high is None else math.floor(high / unit)
-    most = int(_largest(every) / unit) * rows
-    # beyond all sums one bound says what any other does
-    lower = lower if low is None else max(-most - 1, min(lower, most + 1))
-    upper = upper if high is None else max(-most - 1, min(upper, most + 1))
+    most = int(_largest(every) / unit) * (rows or 1)
     if most >= LARGEST:
         raise ReleaseError(f"{source}: the sum over the rows may be 2^{most.bit_length() - 1} or more, beyond 2^62")
+    far = LARGEST if rows is None else most + 1  # beyond all sums one bound says what any other does
+    lower = -UNBOUNDED if low is None else max(-far, min(math.ceil(low / unit), far))
+    upper = UNBOUNDED if high is None else max(-far, min(math.floor(high / unit), far))
+    if rows is None:  # sums may lie beyond: such a bound is none
+        lower, upper = (-UNBOUNDED if lower == -far else lower), (UNBOUNDED if upper == far else upper)
     return Statement(_summands_of(every, unit), lower, upper, source)

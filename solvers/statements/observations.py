@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from solvers.foundation.array_types import Ints
 from solvers.statements.boxes import Box, Region
 from solvers.statements.noise.laws import NoiseLaw
-from solvers.statements.release import UNBOUNDED, Block, Observed, Partition, Release, RowCount, Statement
+from solvers.statements.release import UNBOUNDED, Block, Loose, Observed, Partition, Release, RowCount, Statement
 
 Mask = NDArray[np.bool_]
 Choices = tuple[tuple[tuple[int, ...], ...], ...]  # choice -> alternative -> statements
@@ -167,15 +167,39 @@ def certain_rows(blocks: Sequence[Block], observed: Sequence[Observed | None], k
 
 
 def rows_between(blocks: Sequence[Block], known: RowCount) -> RowCount:
-    """Return the numbers of rows that every partition's intervals allow (`known` where none is left)."""
+    """Return the numbers of rows that the intervals of partitions and of sums over everybody allow.
+
+    `known` where none is left. Cost: linear in the statements; of loose ones only sums over everybody are looked at.
+    """
     low, high = known.low, known.high
     for block in blocks:
         if isinstance(block, Partition):
             low = max(low, int(block.low.sum()))
             tops = block.high.tolist()
-            if max(tops, default=0) < UNBOUNDED:
-                high = sum(tops) if high is None else min(high, sum(tops))
+            found = [] if max(tops, default=0) == UNBOUNDED else [sum(tops)]
+        elif isinstance(block, Loose):
+            spans = [_rows_of_sum(one) for one in block]
+            low = max([low, *(least for least, _ in spans)])
+            found = [most for _, most in spans if most is not None]
+        else:
+            continue
+        high = min(found if high is None else [high, *found], default=None)
     return known if high is not None and low > high else RowCount(low, high)
+
+
+def _rows_of_sum(statement: Statement) -> tuple[int, int | None]:
+    """Return how many rows there are at least and at most by a sum to which every row adds; (0, None) by any other."""
+    least = greatest = 0
+    for one in statement.summands:
+        low, high = one.extremes
+        some = any(box.literals for box in one.boxes)  # rows outside the region add nothing
+        least, greatest = least + (min(0, low) if some else low), greatest + (max(0, high) if some else high)
+    low, high = statement.low, statement.high
+    if greatest < 0:
+        least, greatest, low, high = -greatest, -least, -high, -low
+    if least <= 0:
+        return 0, None
+    return max(0, -(-low // greatest)), None if high == UNBOUNDED else max(0, high // least)
 
 
 def _certain_blocks(blocks: Sequence[Block], observed: Sequence[Observed | None]) -> list[Block]:
