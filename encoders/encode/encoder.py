@@ -280,17 +280,8 @@ class EncodedRelease(Displayed):
         known = self.derived.part(AtLevels).by_level
         if level not in known:
             origins = [Origin("", f"models[{i}]") for i in range(len(self.models))]
-            found = assemble(
-                self.domain,
-                self.models,
-                self.declared or RowCount(),
-                origins,
-                self.file,
-                level,
-                self.known,
-                self.facts,
-                self.related,
-            )
+            given, beside = self.declared or RowCount(), (self.known, self.facts, self.related)
+            found = assemble(self.domain, self.models, given, origins, self.file, level, *beside)
             known[level] = found.read_as(self)
         return known[level]
 
