@@ -35,6 +35,7 @@ def test_figures_are_read_back_from_json_as_they_were_written():
                                                                                                                    7,
                                                                                                                    "together"),
         target_disclosure=AbsentFigure("no numbers"),
+        hidden_width=KnownFigure(0, 4, "not counted", "limits"),
         removed_pinned=KnownFigure(1, 2), removed_candidates=UnknownFigure("no earlier version"),
         labels_by_position=KnownFigure(2, 9), values_by_position=KnownFigure(0, 0),
     )  # fmt: skip
@@ -114,7 +115,7 @@ def test_figures_in_json_are_these():
         "groups_in_all": None, "smallest_cell": [1, 1], "cells": cells, "cells_in_all": 4,
         "class_disclosure": {"rows": [2, 7], "groups": pure, "groups_in_all": 1}, "target_disclosure": None,
         "labels_by_position": None, "values_by_position": None, "classes_by_position": None,
-        "removed_pinned": None, "removed_candidates": None, "kinds_of_counts": ["size"], "no_merging": None,
+        "hidden_width": None, "removed_pinned": None, "removed_candidates": None, "kinds_of_counts": ["size"], "no_merging": None,
         "profiles": None, "profiles_in_all": None, "stored": None, "stored_inspected": None,
         "not_known": {"bits_left_per_person": "no domain", "smallest_group": "late", "more": "why"},
         "not_applicable": {"target_disclosure": "no numbers"}, "not_listed": {"groups": "not searched"},

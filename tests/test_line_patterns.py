@@ -44,13 +44,24 @@ MADE = {
         (r"(?:^|[\s;,(\"'])x[\"']?\s*(?:=|:|\bis\b|\bmeans\b)\s*(.+)", "search"),
     ],
     "recon.readers.formats.tables.dialects": lambda m: [
-        (text, "fullmatch") for table in m.dialects().words.values() if isinstance(table, dict)
-        for text in table.values() if isinstance(text, str)
+        (text, way) for name, table in m.dialects().words.items() if isinstance(table, dict)
+        for key, text in table.items() if isinstance(text, str)
+        for way in ("fullmatch", *(["search"] if (name, key) in searched() else []))
     ],
     "recon.readers.formats.tables.layout": lambda m: [
         (m.dialects().words["said"]["by"], "search"), (r"(?:\(number\)|%)$|^%\s+(?:of\s+)?", "sub"),
     ],
 }  # fmt: skip
+
+
+def searched():
+    """Return (table, key) of the patterns of `dialects.toml` that sources search for: `known.found("said", "by", ...)`."""
+    found = set()
+    for path in (ROOT / "recon").rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        found |= set(re.findall(r'\.found\(\s*"(\w+)",\s*"(\w+)"', text))
+        assert len(re.findall(r"\.found\(", text)) == len(re.findall(r'\.found\(\s*"\w+",\s*"\w+"', text)), path
+    return found
 
 
 def strings_of(values):

@@ -32,7 +32,7 @@ CORPUS = [
     for path in sorted(Path(__file__).with_name("tables").glob("*.toml"))
     for one in tomllib.loads(path.read_text(encoding="utf-8"))["table"]
 ]
-LISTS = ("count_column", "suppressed", "total_label")
+LISTS = ("count_column", "suppressed", "total_label", "hierarchy")
 
 
 def options_of(said):
@@ -297,6 +297,71 @@ def test_means_become_statements_over_a_domain_that_has_their_attribute(tmp_path
     found = recon.bound(release, {"region": "B", "income": 73_000})
     assert (found.min, found.max) == (1, 1)
     assert recon.load(path).domain.place.keys() == {"region", "sex"}
+
+
+WITHOUT_EFFECT = {  # options -> what is said of them, of a table without a hidden count
+    ("--hierarchy", "nope=none.hrc"): "no table has a column 'nope': there are 'region', 'sex'",
+    ("--suppressed", "q=1..4"): "no cell of a count is 'q'",
+    ("--total-label", "England"): "no attribute has the value 'England'",
+    ("--sheet", "T1"): "none of the files is a spreadsheet",
+}
+
+
+@pytest.mark.parametrize("said", WITHOUT_EFFECT)
+def test_an_option_that_is_about_no_table_is_refused(tmp_path, run, said):
+    path = tmp_path / "table.csv"
+    path.write_text("region,sex,count\nA,f,12\nA,m,7\n", encoding="utf-8")
+    for more in ((), ("--show-table",)):
+        shown = run("audit", path, *said, *more, code=2 if "--sheet" in said else 3).stderr
+        assert WITHOUT_EFFECT[said] in " ".join(shown.split())
+    with pytest.raises(ReconError, match="has no effect"):
+        recon.load(path, table=options_of(said))
+
+
+def test_of_two_tables_an_option_may_be_about_one(tmp_path):
+    (tmp_path / "a.csv").write_text("region,sex,count\nA,f,12\nA,m,7\n", encoding="utf-8")
+    (tmp_path / "b.csv").write_text("place,count\nFrance,q\nWales,9\nEngland,19\n", encoding="utf-8")
+    said = TableOptions.said(suppressed=["q=1..20"], total_label=["England"])
+    both = recon.load(tmp_path / "a.csv", tmp_path / "b.csv", table=said)
+    assert recon.bound(both, {"place": "France"}).max == 10
+    with pytest.raises(ReconError, match="no cell of a count is 'q'"):
+        recon.load(tmp_path / "a.csv", table=said)
+
+
+def test_options_that_change_nothing_say_so(tmp_path, run):
+    path = tmp_path / "table.csv"
+    path.write_text("region,sex,count\nA,f,12\nA,m,7\n", encoding="utf-8")
+    shown = run("gate", path, "--show-table", "--suppressed", "1..4", "--totals", "shown", code=0).stdout
+    assert "--suppressed changes nothing: no count is hidden" in shown
+    assert "--totals shown changes nothing" in shown
+    assert "--policy" in run("gate", path, code=2).stderr
+    tree = Path(__file__).parents[1] / "examples" / "releases" / "compas_tree.json"
+    assert "has no effect" in run("count", tree, "--hierarchy", "a=b.hrc", code=3).stderr
+
+
+@pytest.mark.parametrize(("text", "width"), [("<5", 3), ("12", None)])
+def test_a_policy_asks_for_the_width_of_hidden_cells(tmp_path, run, text, width):
+    """Two hidden cells of a row and a column add up to 3 less than their totals say: 0 to 3 each."""
+    path, policy = tmp_path / "table.csv", tmp_path / "p.toml"
+    lines = [
+        "a,b,count",
+        "x,u,{}",
+        "x,v,{}",
+        "y,u,{}",
+        "y,v,{}",
+        "x,total,{}",
+        "y,total,{}",
+        "total,u,{}",
+        "total,v,{}",
+    ]
+    counts = [text, text, "*", "*", 3, 20, 12, 11] if width else [12] * 4 + [24] * 4
+    path.write_text("\n".join(lines).format(*counts) + "\n", encoding="utf-8")
+    for asked, code in ((3, 0), (4, 1 if width else 0)):
+        policy.write_text(f"least_hidden_width = {asked}\n", encoding="utf-8")
+        said = json.loads(run("audit", path, "--policy", policy, "--json", code=code).stdout)
+        assert said["facts"]["hidden_width"] == (None if width is None else [width, width])
+        assert said["assessment"]["checks"][0]["outcome"] == ("not applicable" if width is None else
+                                                              "met" if asked <= width else "violated")  # fmt: skip
 
 
 def test_tables_are_read_back_before_anything_else(tmp_path, run):

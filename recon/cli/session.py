@@ -52,6 +52,7 @@ def open_files(
     of one tree of a bootstrap forest. `related`: the data sets that the files are of, in their order.
     """
     from encoders.encode.encoder import encode
+    from recon.io.files.table_options import table_options
     from recon.readers.loading.loading import load, of_one_data_set, read_domain
     from solvers.foundation.errors import ReleaseError
     from solvers.statements.release import RowCount
@@ -59,7 +60,7 @@ def open_files(
     declared = None if domain is None else read_domain(domain, label, lenient=True)
     beside = known if not independent and rows is None else None
     release = load(*files, domain=declared, confidence=confidence, memory=memory, limits=limits, known_columns=beside,
-                   label=label, from_forest=from_forest, rows=rows, related=related)  # fmt: skip
+                   label=label, from_forest=from_forest, rows=rows, related=related, table=table_options())  # fmt: skip
     gc.freeze()  # it stays until the program ends: the collector need not walk its millions of objects again and again
     if not independent and rows is None:
         return release

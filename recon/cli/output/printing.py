@@ -51,10 +51,13 @@ def with_tables(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def answering(**given: Any) -> None:
         from recon.io.console.output import working
+        from recon.io.files.table_options import TableOptions, table_options
 
         with working(given.get("seconds"), given["memory"], 1, given["quiet"], given["log_json"]) as limits:
             tables = _open_tables(given.get("files") or [])
             if tables is not None:
+                if table_options() != TableOptions():
+                    raise typer.BadParameter("options of tables of counts mean nothing for tables of areas")
                 for name, value in given.items():
                     if name not in ALWAYS | TAKEN[command.__name__] and value != defaults[name]:
                         option = name.replace("_", "-")
@@ -68,12 +71,17 @@ def with_tables(command: Callable[..., None]) -> Callable[..., None]:
 
 def show_counted_tables(files: Sequence[str]) -> None:
     """Print how each file that is a table of counts is understood; `Unsupported` where one is something else."""
+    from dataclasses import replace
+
     from recon.io.console.output import print_lines
-    from recon.readers.loading.loading import read_file
+    from recon.io.files.table_options import table_options
+    from recon.readers.loading.loading import read_file, refuse_unheeded
     from solvers.foundation.errors import Unsupported
 
-    for file in files:
-        lines = read_file(file).understood
+    read = [(file, read_file(file)) for file in files]
+    refuse_unheeded([one for _, one in read], replace(table_options(), sheet=None))
+    for file, one in read:
+        lines = one.understood
         if not lines:
             raise Unsupported(f"{file}: is not a table of counts: --show-table says how those are understood")
         print_lines(f"{file}: as it is understood", *(f"  {line}" for line in lines))

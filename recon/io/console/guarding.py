@@ -10,6 +10,7 @@ import inspect
 import os
 import stat
 import sys
+import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations, takewhile
 from operator import itemgetter
@@ -156,6 +157,18 @@ class OnceCommand(TyperCommand):
                 with formatter.section(name):
                     formatter.write_dl([line for _, line in sorted(lines, key=itemgetter(0))])
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take the arguments; --show-table ends a command before what it needs else, so that no option is required."""
+        shown = "--show-table" in takewhile(lambda one: one != "--", args)
+        needed = [one for one in self.params if shown and one.required and one.param_type_name == "option"]
+        for one in needed:
+            one.required = False
+        try:
+            return super().parse_args(ctx, args)
+        finally:
+            for one in needed:
+                one.required = True
+
     def make_parser(self, ctx: Any) -> Any:
         """Return the parser of this command, which refuses as wrong usage what is said twice or in two ways."""
         parser = super().make_parser(ctx)
@@ -210,6 +223,7 @@ def _guarded_command(run: Callable[..., None], app: GuardedTyper) -> Callable[..
             before = {path: _stamp(path) for path in _announced(run.__name__, given)}
             try:
                 with table_read_as(_table_options(said)):
+                    _refuse_sheet(said.get("sheet"), given)
                     if show and app.show_tables is not None:
                         files = [given[name] for name in (*released, "after") if given.get(name)]
                         app.show_tables([one for some in files for one in (some if isinstance(some, list) else [some])])
@@ -240,6 +254,15 @@ def _table_options(said: Mapping[str, Any]) -> TableOptions | None:
         return TableOptions.said(**given)
     except ReleaseError as error:
         raise typer.BadParameter(str(error)) from None
+
+
+def _refuse_sheet(sheet: str | None, given: Mapping[str, Any]) -> None:
+    """Refuse, as wrong usage, the name of a sheet where no file that is given is a spreadsheet."""
+    if sheet is None:
+        return
+    values = [one for value in given.values() for one in (value if isinstance(value, list) else [value])]
+    if not any(isinstance(one, str) and (one == "-" or zipfile.is_zipfile(one)) for one in values):
+        raise typer.BadParameter(f"--sheet '{sheet}' has no effect: none of the files is a spreadsheet")
 
 
 def _announced(command: str, given: Mapping[str, Any]) -> list[str]:

@@ -82,6 +82,14 @@ class TableOptions:
             metadata,
         )
 
+    def of_some(self) -> dict[str, str]:
+        """Return what is said of some tables, not of all: a key for whoever heeds it, and how it was said."""
+        marks = {f"mark {one.mark.lower()}": f"--suppressed '{one.mark}=...'" for one in self.hidden if one.mark}
+        labels = {f"label {one}": f"--total-label '{one}'" for one in self.total_labels if one != "none"}
+        trees = {f"column {one.partition('=')[0]}": f"--hierarchy {one}" for one in self.hierarchies}
+        sheet = {} if self.sheet is None else {"sheet": f"--sheet '{self.sheet}'"}
+        return marks | labels | trees | sheet | ({} if self.metadata is None else {"metadata": "--metadata"})
+
     def range_of(self, mark: str) -> HiddenRange | None:
         """Return what is said of a mark: of itself, else of all."""
         own = [one for one in self.hidden if one.mark and one.mark.lower() == mark.lower()]

@@ -122,8 +122,11 @@ def load(
     >>> release
     <EncodedRelease: tree of 3 nodes, 3 rows, 1 attribute, label 'ill'>
     """
+    said = table or TableOptions()
+    if table is table_options() and said.sheet is not None:  # of a command, whose other tables may be spreadsheets
+        said = replace(said, sheet=None)
     with budget_within(memory, limits), table_read_as(table):
-        release = _loaded(paths, domain, confidence, from_forest, rows, related)
+        release = _loaded(paths, domain, confidence, from_forest, rows, related, said)
         if known_columns is None:
             return release
         from recon.readers.loading.known_positions import known_table, widened, with_known_columns  # with pandas
@@ -144,6 +147,7 @@ def _loaded(
     from_forest: bool = False,
     rows: int | None = None,
     related: RelatedDataSets | None = None,
+    said: TableOptions | None = None,
 ) -> EncodedRelease:
     if not paths:
         raise ReleaseError("no file was given")
@@ -159,8 +163,9 @@ def _loaded(
     if len(files) > 1:
         if from_forest:
             raise Unsupported("--from-forest is for one text of one tree: convert each to a release file first")
-        return _load_several(files, declared, confidence, rows, related)
+        return _load_several(files, declared, confidence, rows, related, said)
     found = (read_file(files[0]).of_forest() if from_forest else read_file(files[0])).of_rows(rows)
+    refuse_unheeded([found], said)
     part, notes = found.published(declared), found.reader_notes
     del found  # what was parsed of a large file is larger than its models
     try:
@@ -178,6 +183,7 @@ def _load_several(
     confidence: float | Fraction,
     rows: int | None,
     related: RelatedDataSets | None = None,
+    said: TableOptions | None = None,
 ) -> EncodedRelease:
     """Return the release that several files make together, all of the same rows; see `encoders.encode.joining.join`.
 
@@ -190,6 +196,7 @@ def _load_several(
     if files.count("-") > 1:
         raise ReleaseError("standard input (-) can be read once, not twice")
     read = [one.of_rows(rows) for one in _read_files(files)]
+    refuse_unheeded(read, said)
     several, first, parts = sum(one.models for one in read) > 1, 0, []
     for one in read:
         parts.append(one.published(declared, first, several))
@@ -285,6 +292,31 @@ def read_apart(asked: tuple[str, TableOptions], limits: Limits) -> tuple[ReadFil
     path, options = asked
     with budget_within(limits=limits) as budget, table_read_as(options):
         return read_file(path), budget.limit - budget.own if budget.above is None else 0
+
+
+def refuse_unheeded(read: Sequence[ReadFile], said: TableOptions | None) -> None:
+    """Refuse what is said of tables (None: nothing is) where none of the files is the table that it is about."""
+    if said is None or said == TableOptions():
+        return
+    drafts = [one.content for one in read if isinstance(one.content, Draft)]
+    tables = [draft for draft in drafts if draft.origin.understood]
+    if not tables:
+        many = f"{read[0].path} is none" if len(read) == 1 else "none of the files is one"
+        raise ReleaseError(f"what is said of a table of counts has no effect: {many}: leave the option out")
+    heeded = frozenset().union(*(draft.heeded for draft in tables))
+    for key, option in said.of_some().items():
+        kind, _, name = key.partition(" ")
+        if key in heeded:
+            continue
+        columns = ", ".join(f"'{one}'" for one in dict.fromkeys(f.name for t in tables for f in t.features))
+        why = {
+            "column": f"no table has a column '{name}': there are {columns}",
+            "mark": f"no cell of a count is '{name}'",
+            "label": f"no attribute has the value '{name}'",
+            "sheet": "none of the files is a spreadsheet",
+            "metadata": "no table file (.tab) of τ-ARGUS was read",
+        }[kind]
+        raise ReleaseError(f"{option} has no effect: {why}", file=read[0].path if len(read) == 1 else "")
 
 
 def _refuse_subsets(parts: Sequence[PublishedFile]) -> None:

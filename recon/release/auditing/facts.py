@@ -96,7 +96,20 @@ def facts_of(found: AuditFindings) -> FactTable:
     facts = with_together(release, _of_resamples(release, facts), found.together)
     always = frozenset[str]() if found.together is None else found.together.always
     facts = with_evidence(facts, release, found.stored, found.position_groups, always)
-    return _beside_rows(facts, found.stored, release, found.together)
+    facts = _beside_rows(facts, found.stored, release, found.together)
+    return facts.with_figure("hidden_width", _hidden_width(found.intervals, facts.unused))
+
+
+def _hidden_width(intervals: IntervalCells, unused: Sequence[UnusedFigure]) -> Figure:
+    """Return the width of the narrowest hidden cell; what was not used, and bounds that are not met, leave it less."""
+    widths = [(one.width if one.tight else 0, one.width) for one in intervals.cells if one.suppressed]
+    if not widths:
+        return AbsentFigure("no count is hidden") if not intervals.left_out else BOUNDED
+    low, high = (min(ends) for ends in zip(*widths, strict=True))
+    if unused:
+        return KnownFigure(0, high, unused[0].why, unused[0].help)
+    open_ = intervals.left_out or low < high
+    return KnownFigure(0 if intervals.left_out else low, high, *((BOUNDED.why, BOUNDED.help) if open_ else ("", "")))
 
 
 def _beside_rows(

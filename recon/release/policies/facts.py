@@ -93,6 +93,9 @@ FIGURES: dict[str, FigureShape] = {
     "values_by_position": FigureShape(
         about="Values of attributes that are proved by the position of their row in the training file."
     ),
+    "hidden_width": FigureShape(
+        about="Rows between the least and the most that the narrowest hidden cell of a table can still be."
+    ),
     "removed_pinned": FigureShape(about="People who left since an earlier version, known with every value."),
     "removed_candidates": FigureShape(
         least=1, about="Fewest different rows of which one surely left since an earlier version."

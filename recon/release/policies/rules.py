@@ -131,6 +131,14 @@ EVERY = (
         example=0, unit="value",
     ),
     PolicyRule(
+        "least_hidden_width", "hidden_width", of_interval, ROWS,
+        title="Width of the narrowest hidden cell",
+        subject="What is left of the narrowest hidden cell has a width of {found}",
+        help="rows between the least and the most that a hidden cell of a table can still be, at least",
+        remedy=f"Hide further cells of the table: {REMEDY}.",
+        example=5, unit="row", direction="at least",
+    ),
+    PolicyRule(
         "kinds_of_counts", "kinds_of_counts", kinds_of_counts, KINDS,
         title="Kinds of counts published",
         subject="The release publishes {found}",

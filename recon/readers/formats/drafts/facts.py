@@ -49,6 +49,7 @@ class DraftFacts:
     so much. `reader_notes`: sentences for the reader of the file, not assumptions. `gaps`: features of which the file
     shows that some training rows had no value. `groups`: conditions name groups of people, which may be everybody, and
     are no splits. `impossible`: what the values of hints cannot be together.
+    `heeded`: of a table of counts, which of the options that are about some tables alone were about this one.
     """
 
     origin: Provenance
@@ -67,6 +68,7 @@ class DraftFacts:
     gaps: frozenset[str] = frozenset()
     groups: bool = False
     impossible: tuple[Condition, ...] = ()
+    heeded: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         """Have the models' origin say it, too, that numbers of 32 bits are compared."""

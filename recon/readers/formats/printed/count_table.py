@@ -60,7 +60,8 @@ def read_count_table(text: str) -> Draft:
         return draft_of_sheet(text_sheet(text))
     sheet, known = argus_sheet(text, options)
     with table_read_as(known):
-        return draft_of_sheet(sheet)
+        draft = draft_of_sheet(sheet)
+    return replace(draft, heeded=draft.heeded | {"metadata"})
 
 
 def draft_of_sheet(sheet: Sheet) -> Draft:
@@ -129,6 +130,7 @@ def draft_of_sheet(sheet: Sheet) -> Draft:
         groups=True,
         impossible=tuple(condition for one in parents_of for condition in one.impossible()),
         reader_notes=tuple(notes),
+        heeded=table.heeded,
         means=means,
     )
 

@@ -52,13 +52,17 @@ class TableLine:
 
 @dataclass(frozen=True)
 class CountedTable:
-    """A table as it was understood: attributes, lines, figures beside counts, what was set apart, notes."""
+    """A table as it was understood: attributes, lines, figures beside counts, what was set apart, notes.
+
+    `heeded`: which of the options that are about some tables alone (`TableOptions.of_some`) were about this one.
+    """
 
     names: tuple[str, ...]
     lines: tuple[TableLine, ...]
     figures: dict[str, tuple[str, ...]]
     notes: tuple[str, ...]
     understood: tuple[str, ...]
+    heeded: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +97,15 @@ def counted_table(sheet: Sheet, options: TableOptions | None = None) -> CountedT
     lines = _with_totals_of_shown(lines, totals, options, notes)
     if scale > 1:
         notes.append(f"counts are in {scale:,}s, as the table says: each is read as what its last digit leaves open")
+    if not any(line.count.mark for line in lines) and any(not one.mark for one in options.hidden):
+        notes.append("--suppressed changes nothing: no count is hidden")
     told = (*_understood(sheet, raw, lines, labels, form.thousands), *notes)
     kept = {name: tuple(cells) for name, cells in raw.figures.items()}
-    return CountedTable(tuple(raw.names), tuple(lines), kept, tuple(notes), told)
+    heeded = {f"mark {text.lower()}" for line in raw.lines for text in (line.count, line.base) if text}
+    heeded |= {f"label {one}" for each in labels for one in each} | {f"column {name}" for name in raw.names}
+    heeded |= {"sheet"} if sheet.name else set()
+    some = frozenset(heeded & options.of_some().keys())
+    return CountedTable(tuple(raw.names), tuple(lines), kept, tuple(notes), told, some)
 
 
 def _count_of(line: RawLine, form: NumberForm, options: TableOptions, scale: int) -> CountCell:
@@ -173,9 +183,6 @@ def _with_totals(raw: RawTable, options: TableOptions) -> tuple[list[tuple[str, 
             or (sexes and known.listed("totals", "everybody", label))
         ]
         labels.append(total if len(total) < len(every) or total == [FREE] else [t for t in total if t == FREE])
-    for label in options.total_labels:
-        if label != "none" and not any(label in each for each in labels):
-            raise ReleaseError(f"no attribute of the table has the value '{label}' (--total-label)")
     cells = [tuple(FREE if c in labels[k] else c for k, c in enumerate(line.cells)) for line in raw.lines]
     return cells, labels
 
@@ -375,6 +382,8 @@ def _with_totals_of_shown(
     if options.totals == ALL:
         return lines
     above = _lines_above_hidden(lines, totals)
+    if options.totals == SHOWN and not above:
+        notes.append("--totals shown changes nothing: no total stands over a hidden count")
     if options.totals != SHOWN:
         beside = []
         for total in totals:
