@@ -55,7 +55,7 @@ MADE = {
 
 
 def searched():
-    """Return (table, key) of the patterns of `dialects.toml` that sources search for: `known.found("said", "by", ...)`."""
+    """Return (table, key) of the patterns of `dialects.toml` that are searched for: `found("said", "by", ...)`."""
     found = set()
     for path in (ROOT / "recon").rglob("*.py"):
         text = path.read_text(encoding="utf-8")
