@@ -90,6 +90,22 @@ class TableOptions:
         sheet = {} if self.sheet is None else {"sheet": f"--sheet '{self.sheet}'"}
         return marks | labels | trees | sheet | ({} if self.metadata is None else {"metadata": "--metadata"})
 
+    def without_effect(self, heeded: frozenset[str], columns: Sequence[str]) -> str:
+        """Return why something that is said of some tables is about none of them, "" where all of it was heeded.
+
+        `heeded`: the keys of `of_some` that a table heeded, `columns`: what the tables' columns are called.
+        """
+        reasons = {
+            "column": f"no table has a column '{{}}': there are {', '.join(map(repr, columns))}",
+            "mark": "no cell of a count is '{}'",
+            "label": "no attribute has the value '{}'",
+            "sheet": "none of the files is a spreadsheet",
+            "metadata": "no table file (.tab) of τ-ARGUS was read",
+        }
+        left = ((*key.partition(" ")[::2], how) for key, how in self.of_some().items() if key not in heeded)
+        kind, name, how = next(left, ("", "", ""))
+        return f"{how} has no effect: {reasons[kind].replace('{}', name)}" if how else ""
+
     def range_of(self, mark: str) -> HiddenRange | None:
         """Return what is said of a mark: of itself, else of all."""
         own = [one for one in self.hidden if one.mark and one.mark.lower() == mark.lower()]

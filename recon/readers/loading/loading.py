@@ -303,20 +303,9 @@ def refuse_unheeded(read: Sequence[ReadFile], said: TableOptions | None) -> None
     if not tables:
         many = f"{read[0].path} is none" if len(read) == 1 else "none of the files is one"
         raise ReleaseError(f"what is said of a table of counts has no effect: {many}: leave the option out")
-    heeded = frozenset().union(*(draft.heeded for draft in tables))
-    for key, option in said.of_some().items():
-        kind, _, name = key.partition(" ")
-        if key in heeded:
-            continue
-        columns = ", ".join(f"'{one}'" for one in dict.fromkeys(f.name for t in tables for f in t.features))
-        why = {
-            "column": f"no table has a column '{name}': there are {columns}",
-            "mark": f"no cell of a count is '{name}'",
-            "label": f"no attribute has the value '{name}'",
-            "sheet": "none of the files is a spreadsheet",
-            "metadata": "no table file (.tab) of τ-ARGUS was read",
-        }[kind]
-        raise ReleaseError(f"{option} has no effect: {why}", file=read[0].path if len(read) == 1 else "")
+    columns = dict.fromkeys(feature.name for draft in tables for feature in draft.features)
+    if why := said.without_effect(frozenset().union(*(draft.heeded for draft in tables)), list(columns)):
+        raise ReleaseError(why, file=read[0].path if len(read) == 1 else "")
 
 
 def _refuse_subsets(parts: Sequence[PublishedFile]) -> None:
