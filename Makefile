@@ -22,11 +22,10 @@ lint: .venv/dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# The pages of docs/ as a site, in site/: open site/index.html. Nothing is fetched; a warning is an error. Browsers let
-# the search read its index from a server alone: `python3 -m http.server --directory site`.
+# The pages of docs/ as a site, in site/: open site/index.html. Nothing is fetched; a warning is an error.
 docs: .venv/dev
 	$(BIN)/python -m mkdocs build --strict
-	@echo "open site/index.html; with search: $(PYTHON) -m http.server --directory site, then http://localhost:8000"
+	@echo "open site/index.html"
 
 # What README and docs say of speed and memory, beside named baselines (docs/measured.md): `bench` what ends within 15
 # minutes in all, `bench-all` everything; `bench-check` says what got worse than the committed results, writing nothing.

@@ -149,7 +149,8 @@ def address(site):
 
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
-def test_a_browser_reads_searches_and_darkens_the_site(address):
+def test_a_browser_reads_searches_and_darkens_the_site(address, site):
+    """From a server, and from the folder alone: every page fits both widths, and the search finds a word."""
     playwright = extra("playwright.sync_api")
     asked, wrong = [], []
     with playwright.sync_playwright() as play:
@@ -159,19 +160,21 @@ def test_a_browser_reads_searches_and_darkens_the_site(address):
             page.on("request", lambda request: asked.append(request.url))
             page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
             page.on("pageerror", lambda error: wrong.append(str(error)))
-            for name in ("index", "may-i-release-this", "architecture", "tables"):
-                page.goto(f"{address}/{name}.html")
-                for width in (1280, 400):
-                    page.set_viewport_size({"width": width, "height": 900})
+            for width in (400, 1280):
+                page.set_viewport_size({"width": width, "height": 900})
+                for name in sorted(one.name for one in site.glob("*.html") if one.stem != "404"):
+                    page.goto((site / name).as_uri())
                     assert page.evaluate("document.documentElement.scrollWidth") <= width, (name, width)
-                page.set_viewport_size({"width": 1280, "height": 900})
+            page.goto(f"{address}/index.html")
             assert page.locator("body").get_attribute("data-md-color-scheme") == "default"
             page.locator("label[for=__palette_1]").click()
             assert page.locator("body").get_attribute("data-md-color-scheme") == "slate"
-            page.locator("input[name=query]").click()
-            page.locator("input[name=query]").press_sequentially("suppression")
-            page.locator("a.md-search-result__link[href*='tables.html']").first.wait_for(timeout=20_000)
+            for start in (f"{address}/index.html", (site / "index.html").as_uri()):
+                page.goto(start)
+                page.locator("input[name=query]").click()
+                page.locator("input[name=query]").press_sequentially("suppression")
+                page.locator("a.md-search-result__link[href*='tables.html']").first.wait_for(timeout=20_000)
         finally:
             browser.close()
     assert wrong == []
-    assert {url for url in asked if not url.startswith((address, "data:", "blob:"))} == set()
+    assert {url for url in asked if not url.startswith((address, site.as_uri(), "data:", "blob:"))} == set()
