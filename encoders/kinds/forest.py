@@ -35,10 +35,12 @@ from solvers.foundation.errors import EngineError, ReleaseError
 from solvers.statements.boxes import Box, Boxes, Region
 from solvers.statements.release import (
     ANY_LABEL,
+    NOTHING,
     UNBOUNDED,
     BagCounts,
     Block,
     BootstrapCounts,
+    KnownValues,
     Loose,
     Partition,
     RowCount,
@@ -82,11 +84,25 @@ class Leaves:
         return np.maximum(self.sums(self.low), self.distinct)
 
 
-def _check_bags(forest: Forest, place: str) -> None:
+def _check_labels(labels: Sequence[int], rows: int, domain: Domain, place: str) -> None:
+    """Refuse labels by position that are not one number of the label's values per row, with `ReleaseError`."""
+    if domain.label is None:
+        raise ReleaseError("the domain has no label", place=place)
+    if len(labels) != rows:
+        raise ReleaseError(f"{len(labels)} labels for {rows} rows", place=place)
+    if strange := [one for one in labels if not 0 <= one < domain.label.span[1]]:
+        raise ReleaseError(f"{strange[0]} is no number of a value of '{domain.label.name}'", place=place)
+
+
+def _check_bags(forest: Forest, domain: Domain, place: str) -> None:
     """Refuse multiplicities that are not those of the trees' counts, with `ReleaseError`."""
     bags, at = forest.multiplicities, f"{place}.multiplicities"
     if bags is None:
+        if forest.labels is not None:
+            raise ReleaseError("labels by position need 'multiplicities'", place=f"{place}.labels")
         return
+    if forest.labels is not None:
+        _check_labels(forest.labels, bags.shape[1], domain, f"{place}.labels")
     if len(bags) != len(forest.trees):
         raise ReleaseError(f"{len(bags)} bags for {len(forest.trees)} trees", place=at)
     if forest.subsample and bags.max(initial=0) > 1:
@@ -183,7 +199,7 @@ def _draws_of(found: Leaves, bootstrap: bool) -> BootstrapCounts:
     return BootstrapCounts(found.count, found.distinct if bootstrap else found.sums(found.count))
 
 
-def _known_bags(forest: Forest, blocks: Sequence[Block], first: int) -> TreeBags:
+def _known_bags(forest: Forest, blocks: Sequence[Block], first: int, cut: CutDomain) -> TreeBags:
     """Return what the trees of a forest count of bags that are known; `blocks` are those of `bag_blocks`, tree by tree.
 
     Without replacement all counted rows are different, so that every leaf's sum is its number of different rows.
@@ -198,7 +214,14 @@ def _known_bags(forest: Forest, blocks: Sequence[Block], first: int) -> TreeBags
         draws, label = _draws_of(found, forest.bootstrap), found.label.astype(np.int32)
         counts = block.boxes, found.leaf.astype(np.int32), label, draws.count, draws.distinct
         trees.append(BagCounts(block.kind, *counts, block.names, block.labels))
-    return TreeBags(forest.name, forest.multiplicities, tuple(trees), tuple(range(first, first + len(blocks))))
+    numbers = tuple(range(first, first + len(blocks)))
+    known = NOTHING
+    if forest.labels is not None:
+        parts = len(label_texts(cut.domain))
+        known = KnownValues(
+            (len(cut.cuts) - 1,), np.array([forest.labels], dtype=np.int64), (np.eye(parts, dtype=np.bool_),)
+        )
+    return TreeBags(forest.name, forest.multiplicities, tuple(trees), numbers, known)
 
 
 def _exact_bounds(low: Ints, high: Ints, rows: RowCount) -> tuple[Ints, Ints]:
@@ -278,9 +301,9 @@ class ForestEncoder(Encoder[Forest]):
         for t, tree in enumerate(model.trees):
             check_tree(tree, domain, f"{place}.trees[{t}]", repeated=model.bootstrap)
         if model.resampled:
-            _check_bags(model, place)
+            _check_bags(model, domain, place)
             return
-        if model.multiplicities is not None:
+        if model.multiplicities is not None or model.labels is not None:
             raise ReleaseError("only resampled rows have them: give 'bootstrap': true", place=f"{place}.multiplicities")
         first = tree_total(model.trees[0])
         for t, tree in enumerate(model.trees):
@@ -338,6 +361,6 @@ class ForestEncoder(Encoder[Forest]):
         kinds = [named + tree.name for tree in model.trees]
         return tuple(b for t, kind in enumerate(kinds) for b in _bag_blocks(model, t, kind, cut, resolved, rows))
 
-    def bags(self, model: Forest, blocks: Sequence[Block], first: int) -> tuple[TreeBags, ...]:
+    def bags(self, model: Forest, blocks: Sequence[Block], first: int, cut: CutDomain) -> tuple[TreeBags, ...]:
         """Return what the trees count of their bags, where those are known."""
-        return () if model.multiplicities is None else (_known_bags(model, blocks, first),)
+        return () if model.multiplicities is None else (_known_bags(model, blocks, first, cut),)

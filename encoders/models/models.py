@@ -371,7 +371,8 @@ class Forest(_Ensemble):
 
     `bootstrap`: bags are drawn with replacement, counts are of rows with repetition; `subsample`: without replacement,
     on some of the rows. `multiplicities` (trees, rows): how often each row is in each tree's bag, None where that is
-    not known; any whole numbers are taken, and kept as read-only int32 (100 trees of 50,000 rows: 20 MB).
+    not known; any whole numbers are taken, and kept as read-only int32 (100 trees of 50,000 rows: 20 MB). `labels`: of
+    every row beside its multiplicities the number of its label's value, where that was published by position.
     """
 
     kind: ClassVar[str] = "forest"
@@ -382,6 +383,7 @@ class Forest(_Ensemble):
     bootstrap: bool = False
     multiplicities: NDArray[np.int32] | None = None
     subsample: bool = False
+    labels: tuple[int, ...] | None = None
     dataset: str = ""
 
     def __post_init__(self) -> None:
@@ -401,7 +403,8 @@ class Forest(_Ensemble):
 
     def _rest(self) -> tuple[object, ...]:
         """Return everything but the multiplicities, which tuples cannot compare."""
-        return self.trees, self.name, self.noise, self.origin, self.bootstrap, self.subsample, self.dataset
+        own = self.trees, self.name, self.noise, self.origin, self.bootstrap, self.subsample
+        return *own, self.labels, self.dataset
 
     @property
     def resampled(self) -> bool:
@@ -409,8 +412,12 @@ class Forest(_Ensemble):
         return self.bootstrap or self.subsample
 
     def without_bags(self) -> Forest:
-        """Return the forest without its multiplicities."""
-        return replace(self, multiplicities=None)
+        """Return the forest without its multiplicities, and without labels by position, which rest on them."""
+        return replace(self, multiplicities=None, labels=None)
+
+    def relabelled(self, numbers: Callable[[tuple[int, ...]], tuple[int, ...]]) -> Forest:
+        """Return the model with other numbers for its labels by position."""
+        return self if self.labels is None else replace(self, labels=numbers(self.labels))
 
 
 def _read_only(multiplicities: Any) -> NDArray[np.int32]:

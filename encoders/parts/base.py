@@ -367,7 +367,7 @@ class Encoder(ABC, Generic[M]):
         """Return the blocks, each with the noisy figures behind it (None: exact)."""
         return [(block, None) for block in self.blocks(model, cut, resolved, rows, place)]
 
-    def bags(self, model: M, blocks: Sequence[Block], first: int) -> tuple[TreeBags, ...]:
+    def bags(self, model: M, blocks: Sequence[Block], first: int, cut: CutDomain) -> tuple[TreeBags, ...]:
         """Return what trees on known resamples count; `blocks` are the model's own, numbered from `first`."""
         return ()
 

@@ -61,6 +61,17 @@ class KnownValues:
         j = self.attributes.index(k)
         return np.asarray(self.allowed[j][self.codes[j]])
 
+    def joined(self, other: KnownValues) -> KnownValues:
+        """Return what both say."""
+        attributes = tuple(dict.fromkeys((*self.attributes, *other.attributes)))
+        codes, allowed = [], []
+        for k in attributes:
+            both = [one for one in (self.of(k), other.of(k)) if one is not None]
+            distinct, number = np.unique(np.logical_and.reduce(both), axis=0, return_inverse=True)
+            codes.append(number.reshape(-1))
+            allowed.append(distinct)
+        return KnownValues(attributes, np.array(codes, dtype=np.int64), tuple(allowed)) if attributes else NOTHING
+
 
 NOTHING = KnownValues((), np.zeros((0, 0), dtype=np.int64), ())
 

@@ -19,6 +19,7 @@ import numpy as np
 from encoders.domain.cuts import AttributeCuts
 from encoders.domain.values import Categorical, Continuous, Grid, cell_text
 from encoders.encode.encoder import EncodedRelease
+from encoders.models.models import Forest
 from recon.io.console.suggesting import stripped_name, suggestion
 from recon.queries.answers.undecided import no_positions_reason
 from recon.queries.certificates.issuing import position_certificate
@@ -254,19 +255,23 @@ def truth_position_lines(truth: Mapping[str, Any]) -> list[str]:
     return lines
 
 
+STAY = "the labels stand in the file by position, with and without seeds: quantiles are read off them"
+
+
 def _remedy(found: PlacedRows) -> str:
     """Return how to take out what follows by position, and what is left then; "" where nothing follows."""
     release = found.release
     if found.status == "unknown":
         return ""
-    after = "" if found.label is None else f"0 of {found.rows:,} labels and "
+    stored = any(isinstance(model, Forest) and model.labels is not None for model in release.models)
+    after = "" if found.label is None or stored else f"0 of {found.rows:,} labels and "
     if all(model.origin is None or not model.origin.format for model in release.models):
         return f"remedy: without multiplicities (recon convert --without-bags) {after}no values follow by position"
     file = release.file or "FILE"
     strip = f"{suggestion('inspect', [file], {'--strip': stripped_name(file)})} writes such a copy"
     return (
         f"remedy: without the stored seeds {after}no values follow by position: {strip}; a guessed seed "
-        "(random_state=0, 42) draws the same bags again: fit without one"
+        f"(random_state=0, 42) draws the same bags again: fit without one{f'; {STAY}' if stored else ''}"
     )
 
 

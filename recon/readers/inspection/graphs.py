@@ -117,6 +117,19 @@ def kernel_targets(owner: Thing, value: Any) -> Claim:
     return None if numbers(value) is None else ""
 
 
+def quantile_targets(owner: Thing, value: Any) -> Claim:
+    """Return the targets of the first rows: the forest has all of them in ascending order, `sorter_` whose they are."""
+    forest, order = owner.get("forest_"), value.reshape(-1) if isinstance(value, np.ndarray) else None
+    ascending = numbers(resolve(forest.args[0])) if isinstance(forest, Thing) and forest.args else None
+    if order is None or ascending is None or ascending.size != order.size or order.dtype.kind not in "iu":
+        return ""
+    if not np.array_equal(np.sort(order), np.arange(order.size)):
+        return ""
+    targets = np.empty(order.size)
+    targets[order] = ascending.reshape(-1)
+    return f"the target of every training row, in file order: {listed_values(targets)}"
+
+
 def subcluster(owner: Thing, value: Any) -> Claim:
     """Return how many rows the sum of a subcluster has."""
     rows = owner.get("n_samples_")
@@ -372,7 +385,8 @@ def tree(owner: Thing, value: Any) -> Claim:
 CLAIMS: dict[str, Callable[[Thing, Any], Claim]] = {
     one.__name__: one
     for one in (
-        present, class_index, support_vectors, support_positions, kernel_targets, subcluster, row_weights,
+        present, class_index, support_vectors, support_positions, kernel_targets, quantile_targets,
+        subcluster, row_weights,
         clusters, centres, scaler, quantiles, bins, spline_knots, imputer, categories, target_mean, vocabulary,
         contingency, class_moments, class_shares, column_means, tree, mixture,
     )

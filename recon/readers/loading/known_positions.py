@@ -181,7 +181,9 @@ def with_known_positions(release: EncodedRelease, table: Table, label: str | Non
         f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""), sha256=about.sha256)  # fmt: skip
     beside = replace(
         release.statements,
-        bags=tuple(replace(one, known=known) if one is bags else one for one in release.statements.bags),
+        bags=tuple(
+            replace(one, known=one.known.joined(known)) if one is bags else one for one in release.statements.bags
+        ),
         assumptions=(*release.statements.assumptions, line),
     )
     return replace(release, statements=beside, beside=about, reader_notes=(*release.reader_notes, *notes))

@@ -259,6 +259,7 @@ def _to_forest(part: ForestPart, name: str, place: str, read: Read) -> Forest:
             bootstrap=part.bootstrap or part.resample == "with",
             multiplicities=bags,
             subsample=part.resample == "without",
+            labels=None if part.labels is None else tuple(part.labels),
         )
     except ReleaseError as error:
         raise error.at(place=f"{place}.multiplicities") from None

@@ -258,12 +258,15 @@ class ForestTreePart(SchemaPart, kw_only=True):
 class ForestPart(ModelPart, kw_only=True, tag_field="kind", tag="forest"):
     """Trees over the same rows; with `bootstrap` each over a resample (`multiplicities`: trees x rows, if known).
 
+    `labels`: beside multiplicities, of every row the place of its label among the label's values.
+
     `resample` "with" is another word for `bootstrap`, "without" says that each tree saw some of the rows once.
     """
 
     trees: Annotated[list[ForestTreePart], Meta(min_length=1)]
     bootstrap: bool = False
     multiplicities: list[list[int]] | None = None
+    labels: list[int] | None = None
     resample: Literal["with", "without"] | None = None
     learner: LearnerPart | None = None
 

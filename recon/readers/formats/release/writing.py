@@ -475,6 +475,7 @@ def _(model: Forest) -> dict[str, Any]:
     out: dict[str, Any] = {"bootstrap": True} if model.bootstrap else {}
     out |= {"resample": "without"} if model.subsample and not model.bootstrap else {}
     out["trees"] = [{"name": t.name, "nodes": _nodes_json(t.nodes)} for t in model.trees]
+    out |= {} if model.labels is None else {"labels": list(model.labels)}
     return out if model.multiplicities is None else {**out, "multiplicities": model.multiplicities.tolist()}
 
 

@@ -89,6 +89,9 @@ RULES = (
          _OTHER_MODEL, each=True),
     LeakRule("gaussian-process-rows", "GaussianProcessRegressor _BinaryGaussianProcessClassifierLaplace",
          "alpha_ L_ f_cached pi_ W_sr_", "high", "one value per training row", each=True),
+    LeakRule("quantile-targets", "RandomForestQuantileRegressor ExtraTreesQuantileRegressor", "sorter_", "critical",
+         "the target of every training row, in file order", "cannot be taken out, quantiles are read off it: release "
+         "a RandomForestRegressor, which has means", claim="quantile_targets", each=True),
     LeakRule("kernel-rows", "KernelRidge KernelPCA", "X_fit_", "critical",
          "these are the training rows (or all kernel values between them), in file order", _OTHER_MODEL, each=True),
     LeakRule("kernel-targets", "KernelRidge", "dual_coef_", "critical",

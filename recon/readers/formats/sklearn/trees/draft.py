@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.domain import Condition
-from encoders.domain.values import AnyAttribute, Categorical, Continuous, Test, Value, is_number
-from encoders.models.models import AnyModel, Forest, Tree
+from encoders.domain.values import AnyAttribute, Categorical, Continuous, Test, Value, equals, is_number
+from encoders.models.models import AnyModel, Forest, PublishedFigure, Table, Tree
 from encoders.models.nodes import LEAF, UNPUBLISHED, CountTable, Learnt, Nodes
 from recon.readers.formats.drafts.binding import Binder, comparison, single_limits
 from recon.readers.formats.drafts.drafts import Draft
@@ -52,6 +52,7 @@ class TreesDraft(Draft):
     `multiplicities` (trees, rows): how often each row was drawn, where it is known. `misplaced`: the version that
     fitted the trees put rows into wrong leaves where training values were missing. `sets`: of features with
     categories, by their number: pairs of sets of values, left and right; their splits hold its number as threshold.
+    `labels`: the class of every row by its position.
     """
 
     trees: tuple[CountedTree, ...] = ()
@@ -61,6 +62,7 @@ class TreesDraft(Draft):
     multiplicities: NDArray[np.int32] | None = None
     misplaced: bool = False
     sets: Mapping[int, Sequence[CategorySplit]] = field(default_factory=dict)
+    labels: tuple[int, ...] | None = None
 
     def tests(self) -> Iterator[tuple[str, Test]]:
         """Yield every feature's lowest and highest threshold, and where missing values are told from others."""
@@ -97,15 +99,32 @@ class TreesDraft(Draft):
         )
         if not self.forest:
             return (Tree(trees[0].nodes, "tree", origin=self.origin),)
+        found = Forest(
+            trees,
+            "forest",
+            origin=self.origin,
+            bootstrap=bag,
+            multiplicities=self.multiplicities,
+            subsample=self.resampled and not self.replaced,
+        )
+        if self.labels is None:
+            return (found,)
+        numbered = binder.label_numbers(self.labels)
         return (
-            Forest(
-                trees,
-                "forest",
-                origin=self.origin,
-                bootstrap=bag,
-                multiplicities=self.multiplicities,
-                subsample=self.resampled and not self.replaced,
-            ),
+            found if self.multiplicities is None else replace(found, labels=numbered),
+            self._rows_of_targets(binder),
+        )
+
+    def _rows_of_targets(self, binder: Binder) -> Table:
+        """Return how many rows have each target."""
+        assert self.labels is not None
+        assert self.classes is not None
+        figures = [
+            PublishedFigure(binder.condition(self.label, equals(value)), count=count, name=f"target {value}")
+            for value, count in zip(self.classes, np.bincount(self.labels).tolist(), strict=True)
+        ]
+        return Table(
+            (PublishedFigure((), count=len(self.labels), name="all rows"), *figures), "targets", origin=self.origin
         )
 
 

@@ -8,15 +8,16 @@ go into the draft where they fit what the trees say.
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.domain.values import Value
+from encoders.domain.values import Value, plain_number
 from encoders.models.models import CountKind, UnusedPublication
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.drafts.facts import Feature
+from recon.readers.formats.drafts.facts import Feature, free_label
 from recon.readers.formats.sklearn.trees.arrays import bag_counts, drawn_sizes, only_sizes, row_counts, weighting_of
 from recon.readers.formats.sklearn.trees.draft import CountedTree, TreesDraft, missing_seen
 from recon.readers.formats.sklearn.trees.settings import EnsembleBags, explain_bags, forest_settings, last_call
@@ -37,10 +38,12 @@ from recon.readers.formats.sklearn.trees.trees import (
     refuse_outputs,
     stored_arrays,
 )
+from recon.readers.stored.objects.arrays import resolve
 from recon.readers.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import RowCount
 
+QUANTILES = ("RandomForestQuantileRegressor", "ExtraTreesQuantileRegressor")  # of quantile_forest
 KINDS = (
     "RandomForestClassifier",
     "ExtraTreesClassifier",
@@ -49,7 +52,9 @@ KINDS = (
     "ExtraTreesRegressor",
     "BaggingRegressor",
     "IsolationForest",
+    *QUANTILES,
 )
+UNPLACED = UnusedPublication("sorter_", "it has the target of every row by position, and the bags are not known")
 TREES = ("DecisionTreeClassifier", "ExtraTreeClassifier", "DecisionTreeRegressor", "ExtraTreeRegressor")
 
 
@@ -100,10 +105,15 @@ def read(thing: Thing, form: str) -> Draft:
     if thing.class_name.endswith("Regressor"):
         unused = (UnusedPublication(SPREADS, NUMBERS, labels=len(trees) == 1),)
     unused += tuple(UnusedPublication("the counts of earlier trees", note) for note in calls.notes)
+    if thing.class_name in QUANTILES and bags is None:
+        unused += (UNPLACED,)
+    targets, labels = _stored_targets(thing, rows) if thing.class_name in QUANTILES else (classes, None)
     return TreesDraft(
         replace(origin, unused=unused),
         tuple(Feature(n, n) for n in names),
-        classes=classes,
+        classes=targets,
+        label=free_label(names, "label" if labels is None else "target"),
+        labels=labels,
         rows=rows,
         named=named,
         single=True,
@@ -116,6 +126,24 @@ def read(thing: Thing, form: str) -> Draft:
         replaced=replaced and not hidden,
         multiplicities=_kept_bags(bags, hidden),
     )
+
+
+def _stored_targets(thing: Thing, rows: RowCount) -> tuple[tuple[Value, ...], tuple[int, ...]]:
+    """Return the targets that occur in a quantile forest, and which of them the row at every position has.
+
+    The forest has them in ascending order, `sorter_` says at which position each stood.
+    """
+    forest, order = thing.get("forest_"), thing.get("sorter_")
+    found = resolve(forest.args[0]) if isinstance(forest, Thing) and forest.args else None
+    if not isinstance(found, np.ndarray) or found.dtype.kind not in "iuf" or not np.isfinite(found).all():
+        raise ReleaseError("has no targets of the training rows: the forest is not fitted", place="forest_")
+    at = order.reshape(-1) if isinstance(order, np.ndarray) and order.dtype.kind in "iu" else np.zeros(0, dtype=int)
+    if not rows.exact or len(at) != rows.low or sorted(at.tolist()) != list(range(found.size)):
+        raise ReleaseError("does not say the position of every target", place="sorter_")
+    values, number = np.unique(found.reshape(-1), return_inverse=True)
+    placed = np.empty(len(at), dtype=np.int64)
+    placed[at] = number.reshape(-1)
+    return tuple(plain_number(Fraction(v)) for v in values.tolist()), tuple(placed.tolist())
 
 
 def _kept_bags(bags: NDArray[np.int32] | None, hidden: bool) -> NDArray[np.int32] | None:
