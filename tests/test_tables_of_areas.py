@@ -17,7 +17,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from area_cases import DOMAIN, TUPLES, A, B, drawn, every_world, table
-from scipy.sparse import csr_matrix as sparse
 from synthetic_census import made, written
 from typer.testing import CliRunner
 
@@ -38,10 +37,7 @@ from recon.queries.tables.tables import Cell, Tables
 from recon.queries.tables.variability import TriedNoise, variability
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.tables import solving, two_way, widths
-from solvers.tables.counting import number
-from solvers.tables.distances import SCALE, Distances, bound_of, telescoped
-from solvers.tables.widths import width
+from solvers.tables import solving, two_way
 
 
 def test_brute_force_over_tiny_areas():
@@ -117,40 +113,6 @@ def test_widths_are_stored_and_a_stopped_run_goes_on(tmp_path):
     assert all(a[6] <= b[6] for a, b in zip(whole.lines, less.lines, strict=True))
 
 
-def test_components_parity_and_searches_against_all_pairs():
-    """Two systems beside each other: bounds by components, which distances are even, what a search finds and denies."""
-    rng, evens = random.Random(4), 0
-    for _ in range(25):
-        blocks, left, room = [], [], []
-        for _ in range(2):
-            n = rng.randint(2, 3)
-            rows = np.array([[int(rng.random() < 0.7) for _ in range(n)] for _ in range(rng.randint(1, 2))])
-            most = np.array([rng.randint(1, 2) for _ in range(n)])
-            blocks.append(rows)
-            left.append(rows @ np.array([rng.randint(0, u) for u in most]))
-            room.append(most)
-        matrix = np.zeros((len(blocks[0]) + len(blocks[1]), len(room[0]) + len(room[1])), np.int64)
-        matrix[: len(blocks[0]), : len(room[0])] = blocks[0]
-        matrix[len(blocks[0]) :, len(room[0]) :] = blocks[1]
-        left, room = np.concatenate(left), np.concatenate(room)
-        inside = np.array([rng.random() < 0.8 for _ in room])
-        fits = np.array([v for v in itertools.product(*(range(u + 1) for u in room)) if (matrix @ v == left).all()])
-        apart = np.abs(fits[:, None, inside] - fits[None, :, inside]).sum(axis=2)
-        far, none = int(apart.max()), np.zeros(0, np.int64)
-        system = Distances(sparse(matrix), left, room, inside, np.arange(len(room)), none)
-        assert len(system.components) >= 2
-        assert not system.even or not (apart % 2).any()
-        evens += system.even
-        loose = widths.Width(0, int(room.sum()), multipliers=np.zeros(len(left), np.int64))
-        closed = widths._width_by_components(system, loose, None, None, False)
-        assert (closed.low, closed.high) == (far, far)
-        assert not far or np.abs(closed.x - closed.y)[inside].sum() == far
-        assert len(widths._searched(system, far + 1, int(room.sum()), None)[0]) == 0
-        x, y = widths._searched(system, far, far, None)
-        assert np.abs(x - y)[inside].sum() == far
-    assert 0 < evens < 25
-
-
 @pytest.mark.slow
 def test_a_run_killed_at_any_moment_ends_with_the_same_file(tmp_path):
     """SIGKILL as soon as the store holds so many bytes, three times; then it goes on: store and table byte for byte."""
@@ -174,35 +136,6 @@ def test_a_run_killed_at_any_moment_ends_with_the_same_file(tmp_path):
     assert store.read_bytes() == whole
     assert (tmp_path / "killed.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
     assert killed
-
-
-@pytest.mark.parametrize("paired", [0, widths.MAX_PAIRED])
-def test_multipliers_are_bounds_whatever_they_are(paired, monkeypatch):
-    """Any whole numbers in place of the solver's multipliers bound all pairs; what the solver gave is mostly sharp."""
-    monkeypatch.setattr(widths, "MAX_PAIRED", paired)  # above so many counts pairs are found in turns
-    rng, sharp, lower = random.Random(0), 0, 0
-    for _ in range(80):
-        n, m = rng.randint(2, 5), rng.randint(1, 3)
-        matrix = np.array([[int(rng.random() < 0.6) for _ in range(n)] for _ in range(m)])
-        room = np.array([rng.randint(1, 3) for _ in range(n)])
-        left = matrix @ np.array([rng.randint(0, u) for u in room])
-        inside = np.array([rng.random() < 0.7 for _ in range(n)])
-        fits = np.array([v for v in itertools.product(*(range(u + 1) for u in room)) if (matrix @ v == left).all()])
-        none = np.zeros(0, np.int64)
-        system = Distances(sparse(matrix), left, room, inside, np.arange(n), none)
-        for center in (None, fits[rng.randrange(len(fits))]):
-            ends = fits if center is None else [center]
-            far = max(np.abs(p - q)[inside].sum() for p in fits for q in ends)
-            told = width(system, center)
-            assert told.low <= far <= told.high
-            assert told.low == far or not paired
-            lower += told.low < far
-            sharp += told.high == far
-            for _ in range(5):
-                any_numbers = np.array([rng.randint(-3 * SCALE, 3 * SCALE) for _ in range(m)])
-                assert far <= bound_of(system, any_numbers, center)
-    assert sharp > 140
-    assert lower < 8
 
 
 def test_one_table_more_never_adds_a_data_set():
@@ -621,34 +554,6 @@ def test_other_commands_and_options_say_who_answers(tmp_path):
     result = run(tmp_path, SMALL, command="worlds")
     assert "recon count" in str(result.exception)
     assert run(tmp_path, SMALL, "--learner", "optimal").exit_code == 2
-
-
-def test_statements_less_what_lies_in_them_have_the_same_solutions():
-    """Numbers, and the statements themselves, against all vectors; statements that contradict each other have none."""
-    rng = random.Random(3)
-    for seed in range(60):
-        n = rng.randint(2, 7)
-        rows = {tuple(sorted(rng.sample(range(n), rng.randint(1, n)))) for _ in range(rng.randint(1, 6))} | {
-            tuple(range(n))
-        }
-        matrix = np.array([[int(j in row) for j in range(n)] for row in rows])
-        matrix = np.concatenate([matrix, matrix[:1]])  # one twice
-        high = np.array([rng.randint(0, 2) for _ in range(n)])
-        left = matrix @ np.array([rng.randint(0, u) for u in high])
-        every = np.array(list(itertools.product(*(range(u + 1) for u in high))))
-        fits = every[(every @ matrix.T == left).all(axis=1)]
-        less, values, ways = telescoped(sparse(matrix), left)
-        assert np.array_equal((ways @ sparse(matrix)).toarray(), less.toarray()), seed
-        assert set(less.data.tolist()) <= {1}
-        assert np.array_equal(
-            (every @ less.T.toarray() == values).all(axis=1), (every @ matrix.T == left).all(axis=1)
-        ), seed
-        wide = np.concatenate([np.ones((1, n + 13), np.int64), np.pad(matrix, ((0, 0), (0, 13)))])  # beyond the few
-        some, none = np.zeros(n + 13, np.int64), np.concatenate([high, np.zeros(13, np.int64)])
-        told = np.concatenate([left[[list(rows).index(tuple(range(n)))]], left])
-        assert number(sparse(wide), told, some, none) == len(fits), seed
-        left[-1] += 1
-        assert telescoped(sparse(matrix), left) is None
 
 
 def test_counts_on_disk_say_the_same(tmp_path, monkeypatch):
