@@ -465,7 +465,7 @@ def test_area_that_its_zeros_empty_contradicts_its_count(tmp_path):
     for command in ("count", "variability"):
         found = run(tmp_path, release, command=command).exception
         assert isinstance(found, ContradictionError)
-        assert found.conflict == ("street: all = 2", "street: x = 0", "street: y = 0")
+        assert found.conflict == ("street: all (N) = 2", "street: x (A) = 0", "street: y (A) = 0")
     with pytest.raises(ReleaseError, match="no table is left"):
         small_tables().without(["N", "A", "B"])
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.foundation.errors import ContradictionError, ReconError, TooLarge
+from solvers.foundation.errors import ReconError, TooLarge
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -113,10 +113,10 @@ class Cells:
 
     def classes(self, cells: Ints) -> Ints:
         """Return for every tuple the number of its class under some of the cells."""
-        return _classes_of(self.matrix[cells])
+        return classes_of(self.matrix[cells])
 
 
-def _classes_of(matrix: sp.csr_matrix) -> Ints:
+def classes_of(matrix: sp.csr_matrix) -> Ints:
     """Return a class per column: equal where the columns of a 0/1 matrix are equal, in the order of appearance.
 
     Columns are grouped by random sums of 64 bits and by length, and then compared entry by entry.
@@ -248,6 +248,7 @@ def _determined(matrix: sp.csr_matrix, values: Ints, unknown: np.ndarray) -> tup
 
 
 MAX_ROUNDS = 10_000
+ANY = 1 << 36  # people: more than any area has
 
 
 class ClashError(ReconError):
@@ -255,6 +256,17 @@ class ClashError(ReconError):
 
     def __init__(self, rows: list[int]) -> None:
         self.rows = rows
+        super().__init__("counts contradict each other")
+
+
+PublishedCount = tuple[int, int]  # an area and a cell
+
+
+class ClashingCountsError(ReconError):
+    """Published counts (`told`) that no data set has; GROUP - g in place of a cell: see `LiveCounts`."""
+
+    def __init__(self, told: list[PublishedCount]) -> None:
+        self.told = told
         super().__init__("counts contradict each other")
 
 
@@ -396,8 +408,8 @@ class LiveCounts:
     v_alive: np.ndarray
 
 
-def live(cells: Cells, top: Top, design: Design) -> LiveCounts:
-    """Return what is left of a top area once zeros are taken out; `ContradictionError` naming areas and cells."""
+def live(top: Top, design: Design) -> LiveCounts:
+    """Return what is left of a top area once zeros are taken out; `ClashingCountsError` where that fits nothing."""
     lower = top.values[:, design.lower]
     leaves = top.leaves
     dead = design.lower_matrix.T @ (lower[leaves] == 0).T.astype(np.float32)  # (B, leaves): in how many counts of 0
@@ -411,7 +423,7 @@ def live(cells: Cells, top: Top, design: Design) -> LiveCounts:
     fixed, v_count = _determined(matrix, upper[known], v_alive)
     if (v_count < 0).any():
         first = int(design.pair_v[np.flatnonzero((v_count < 0)[design.pair_v])[0]])
-        _refuse(cells, top, [(0, int(c)) for c in design.upper[known[matrix[:, [first]].nonzero()[0]]]])
+        raise ClashingCountsError([(0, int(c)) for c in design.upper[known[matrix[:, [first]].nonzero()[0]]]])
     failing = np.bincount(design.group, (v_alive & ~fixed)[design.pair_v], len(design.whole)) > 0
     split = design.whole & ~failing
     rest_v = np.zeros_like(v_alive)  # classes V of groups that are not split
@@ -434,12 +446,11 @@ def live(cells: Cells, top: Top, design: Design) -> LiveCounts:
     rows = Rows(starts, column[order].astype(np.int64), value.astype(np.int64))
     empty = np.flatnonzero((np.diff(starts) == 0) & (value != 0))
     if len(empty):
-        one, other = int(area[empty[0]]), int(cell[empty[0]])
-        _refuse(cells, top, [(one, other), *((one, z) for z in _emptying(design, top.values[one], other))])
+        raise ClashingCountsError([(int(area[empty[0]]), int(cell[empty[0]]))])
     try:
         rows, kept = merge_statements(rows, len(leaf))
     except ClashError as clash:
-        _refuse(cells, top, [(int(area[r]), int(cell[r])) for r in clash.rows])
+        raise ClashingCountsError([(int(area[r]), int(cell[r])) for r in clash.rows]) from None
     own = np.isin(area[kept], leaves) & (cell[kept] >= 0)
     return LiveCounts(top, design, atom_b, atom_pair, atom_group, leaves[leaf], atom, rows, area[kept], cell[kept], own,
                 split, v_count, v_alive)  # fmt: skip
@@ -487,25 +498,6 @@ class Intervals:
         columns = np.concatenate([self.rows.columns, counts + np.arange(len(self.rows))])
         starts = self.rows.starts + np.arange(len(self.rows) + 1)
         return rows.plus(Rows(starts, columns[np.argsort(owner, kind="stable")], self.rows.value))
-
-
-def _emptying(design: Design, values: Ints, cell: int) -> list[int]:
-    """Return cells of 0 that together leave nobody for a cell of the same area, none of them for nothing."""
-    rows = [set(design.lower_matrix[i].indices.tolist()) for i in np.flatnonzero(values[design.lower] == 0).tolist()]
-    zeros = design.lower[values[design.lower] == 0].tolist()
-    place = np.flatnonzero(design.lower == cell)
-    left = set(design.lower_matrix[int(place[0])].indices.tolist()) if len(place) else set()
-    whole, chosen = set(left), list[int]()
-    while left and rows:
-        best = max(range(len(rows)), key=lambda i: len(rows[i] & left))
-        if not rows[best] & left:
-            return []  # parts of the area are empty each by counts of its own
-        chosen.append(best)
-        left -= rows[best]
-    for i in list(chosen):
-        if whole <= set().union(*(rows[j] for j in chosen if j != i)):
-            chosen.remove(i)
-    return [zeros[i] for i in chosen]
 
 
 def _atoms(design: Design, split: np.ndarray) -> tuple[Ints, Ints]:
@@ -591,15 +583,3 @@ def described(cells: Cells, live: LiveCounts, row: int) -> str:
     area, cell = int(live.row_area[row]), int(live.row_cell[row])
     name = cells.names[cell] if cell >= 0 else "what its tables leave for a group of cells"
     return f"{live.top.names[area]}: {name} = {int(live.rows.value[row]):,}"
-
-
-def _refuse(cells: Cells, top: Top, told: list[tuple[int, int]]) -> None:
-    lines = []
-    for area, cell in told[:20]:
-        name = cells.names[cell] if cell >= 0 else "what its tables leave for a group of cells"
-        lines.append(
-            f"{top.names[area]}: {name} = {int(top.values[area, cell]):,}"
-            if cell >= 0
-            else f"{top.names[area]}: {name}"
-        )
-    raise ContradictionError(f"the counts of area '{top.names[0]}' contradict each other", tuple(lines))

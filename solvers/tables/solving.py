@@ -14,22 +14,24 @@ from math import comb, factorial, prod
 
 import numpy as np
 
-from solvers.foundation.errors import ContradictionError, Inconclusive, TooLarge
+from solvers.foundation.errors import Inconclusive, TooLarge
 from solvers.tables import counting, two_way
 from solvers.tables.atoms import (
+    ANY,
     Cells,
     ClashError,
+    ClashingCountsError,
     Design,
     Intervals,
     Ints,
     LiveCounts,
     Rows,
     Top,
-    described,
     live,
     merge_statements,
     propagated,
 )
+from solvers.tables.contradictions import contradiction, contradiction_of
 from solvers.tables.distances import total_of
 
 START = 1 << 36
@@ -103,10 +105,8 @@ class _Search:
         return best if len(by_row) and by_row[best] > 0 else None
 
 
-ANY = 1 << 36  # people: more than any area has
 MAX_NESTED, MAX_LISTED, MAX_BEGUN = 8, 64, 20_000  # rounds; counts of a component, solutions begun
 MAX_WITHIN = 50_000  # counts of an area with noise
-MAX_TRIED = 400  # sets of statements
 MAX_COMPONENT = 400  # counts of a component whose solutions are counted
 Range = tuple[int, int]  # a number between two, both exact
 
@@ -162,7 +162,7 @@ class SolvedArea:
             low, high = self.low[at], self.high[at]
             n = counting.number(matrix, left, low, high) if len(at) <= MAX_COMPONENT else None
             if n == 0:
-                raise _no_whole_numbers(self.live)
+                raise contradiction_of(self.cells, self.live, np.arange(len(self.live.rows)))
             least, most = least * (n or 0), most * (n or prod((high - low + 1).tolist()))
         return least, most
 
@@ -278,8 +278,8 @@ class Designs:
 
 def solve_area(designs: Designs, top: Top) -> SolvedArea:
     """Return the bounds of a top area's counts; `ContradictionError` naming areas and cells where none fit."""
-    system = live(designs.cells, top, designs.of(top))
-    n = len(system.leaf)
+    cells, system = designs.cells, _live_counts(designs, top)
+    n, rows = len(system.leaf), np.arange(len(system.rows))
     _refuse_loose(system, system.rows)
     low, high = np.zeros(n, np.int64), np.full(n, ANY, np.int64)
     own = np.flatnonzero(system.own)
@@ -287,13 +287,20 @@ def solve_area(designs: Designs, top: Top) -> SolvedArea:
         low, high = alone = propagated(system.rows.chosen(own), low, high)
     except ClashError as clash:  # of the leaf that the statement is about
         rows = own[system.row_area[own] == system.row_area[own[clash.rows[0]]]]
-        raise _contradiction(designs.cells, system, rows) from None
+        raise contradiction_of(cells, system, rows) from None
     try:
         low, high = propagated(system.rows, low, np.minimum(high, int(system.rows.value.max(initial=0))))
+        low, high = _narrowed(system, low, high)
     except ClashError:
-        raise _contradiction(designs.cells, system, np.arange(len(system.rows))) from None
-    low, high = _narrowed(designs.cells, system, low, high)
-    return SolvedArea(designs.cells, system, *alone, low, high)
+        raise contradiction_of(cells, system, rows) from None
+    return SolvedArea(cells, system, *alone, low, high)
+
+
+def _live_counts(designs: Designs, top: Top) -> LiveCounts:
+    try:
+        return live(top, designs.of(top))
+    except ClashingCountsError as clash:
+        raise contradiction(designs.cells, top, designs.of(top), clash.told) from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,7 +324,7 @@ def solve_area_within(designs: Designs, top: Top, low: Ints, high: Ints) -> Area
     `Inconclusive` where nothing bounds how many people there are, `ClashError` where none fit, `TooLarge` where the
     exact counts leave more than `MAX_WITHIN` counts alive.
     """
-    system = live(designs.cells, top, designs.of(top))
+    system = _live_counts(designs, top)
     if len(system.leaf) > MAX_WITHIN:
         raise TooLarge(
             f"with noise on them {len(system.leaf):,} counts of area '{top.names[0]}' may be above 0, more than "
@@ -342,22 +349,19 @@ def _refuse_loose(system: LiveCounts, rows: Rows) -> None:
         raise Inconclusive(f"no published count bounds how many people area '{name}' has: list the count of everybody")
 
 
-def _narrowed(cells: Cells, system: LiveCounts, low: Ints, high: Ints) -> tuple[Ints, Ints]:
-    """Return bounds that statements prove two at a time, and all at once where a component has few solutions."""
+def _narrowed(system: LiveCounts, low: Ints, high: Ints) -> tuple[Ints, Ints]:
+    """Return bounds that statements prove two at a time, and all at once where a component has few solutions.
+
+    `ClashError` where nothing fits.
+    """
     rows = system.rows
     for _ in range(MAX_NESTED):
         more = counting.differences(rows, low, high)
         if more is None:
             break
         known = len(rows)
-        try:
-            rows, _ = merge_statements(rows.plus(more), len(low))
-            low, high = propagated(rows, low, high)
-        except ClashError:
-            name = system.top.names[0]
-            raise ContradictionError(
-                f"the counts of area '{name}' contradict each other: differences of them", ()
-            ) from None
+        rows, _ = merge_statements(rows.plus(more), len(low))
+        low, high = propagated(rows, low, high)
         if len(rows) == known:
             break
     low, high = low.copy(), high.copy()
@@ -366,50 +370,7 @@ def _narrowed(cells: Cells, system: LiveCounts, low: Ints, high: Ints) -> tuple[
             continue
         found = counting.listed_solutions(matrix, left, low[at], high[at], MAX_BEGUN)
         if found is not None and not len(found):
-            raise _no_whole_numbers(system)
+            raise ClashError([])
         if found is not None:
             low[at], high[at] = found.min(axis=0), found.max(axis=0)
     return low, high
-
-
-def _no_whole_numbers(system: LiveCounts) -> ContradictionError:
-    name = system.top.names[0]
-    return ContradictionError(f"the counts of area '{name}' contradict each other: no whole numbers fit", ())
-
-
-def _contradiction(cells: Cells, system: LiveCounts, rows: Ints) -> ContradictionError:
-    """Return the contradiction of some statements: an irreducible set of them, each with its area, cell and count."""
-    rows = np.array(_irreducible(system.rows, len(system.leaf), rows.tolist()), np.int64)
-    lines = tuple(described(cells, system, int(r)) for r in rows[:20])
-    return ContradictionError(f"the counts of area '{system.top.names[0]}' contradict each other", lines)
-
-
-def _irreducible(rows: Rows, n: int, found: list[int]) -> list[int]:
-    """Return some of the statements that contradict each other one by one, none of which can be left out.
-
-    Halves are left out where the rest still does (QuickXplain), until `MAX_TRIED` sets were tried: then it may be
-    reducible.
-    """
-    tried = 0
-
-    def clash(chosen: list[int]) -> bool:
-        nonlocal tried
-        tried += 1
-        try:
-            propagated(rows.chosen(np.array(chosen, np.int64)), np.zeros(n, np.int64), np.full(n, ANY, np.int64))
-        except ClashError:
-            return True
-        return False
-
-    def needed(kept: list[int], last: list[int], rest: list[int]) -> list[int]:
-        if tried > MAX_TRIED:
-            return rest
-        if last and clash(kept):
-            return []
-        if len(rest) == 1:
-            return rest
-        half = len(rest) // 2
-        right = needed(kept + rest[:half], rest[:half], rest[half:])
-        return needed(kept + right, right, rest[:half]) + right
-
-    return sorted(needed([], [], found))

@@ -2,12 +2,12 @@
 
     python tests/bench/census.py [--quick | --lines BEGINNING ...] [--check]
 
-Jobs begin with tract, 28 tracts, alone, tables of tracts, formulation. Baseline: the release file read (its cells
-resolved), of `formulation` our reconstruction beside the model of Abowd et al. (a binary for each person and value,
-solved by HiGHS). Real tracts: examples/census (public domain). Made-up ones: tests/synthetic_census.py with the seed
-that a line says; they are no estimate of real ones. Jobs of 100 tracts are asked for by name; they go on where they
-were stopped, and several processes may share one. "The nation" in a line is computed from it: 6,207,027 blocks in
-73,000 tracts that cost what these do. What a line says: harness.py.
+Jobs begin with tract, 28 tracts, alone, tables of tracts, relaxed, formulation, streaming. Baseline: the release file
+read (its cells resolved), of `formulation` our reconstruction beside the model of Abowd et al. (a binary for each
+person and value, solved by HiGHS), of `streaming` the lines read by csv. Real tracts: examples/census (public domain).
+Made-up ones: tests/synthetic_census.py with the seed that a line says; they are no estimate of real ones. Jobs of 100
+tracts are asked for by name; they go on where they were stopped, and several processes may share one. "The nation" in a
+line is computed from it: 6,207,027 blocks in 73,000 tracts that cost what these do. What a line says: harness.py.
 """
 
 from __future__ import annotations
@@ -237,6 +237,51 @@ def shares_of(part: dict[str, Any]) -> dict[str, float]:
     return {str(s["people_least"]): round(100 * s["zero"] / s["areas"], 1) for s in part["by_size"] if s["areas"]}
 
 
+def streamed(areas: int) -> list[Line]:
+    """Return the line of areas by the hundred with ten counts each: the whole command, from a CSV file to another.
+
+    All people and areas of the tables must be found again. Of every hundredth area the counts leave something open.
+    """
+    import numpy as np
+    import pandas as pd
+
+    sides = [("men", "M", ""), ("women", "F", ""), ("young", "", "0-64"), ("old", "", "65+")]
+    cells = [("all", "", ""), *sides, *((f"{a[0]}, {b[0]}", a[1], b[2]) for a in sides[:2] for b in sides[2:]),
+             ("all again", "M|F", "")]  # fmt: skip
+    rng, people = np.random.default_rng(SEED), 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        pd.DataFrame(cells, columns=["cell", "sex", "age"]).to_csv(folder / "cells.csv", index=False)
+        domain = [{"name": "sex", "values": ["M", "F"]}, {"name": "age", "values": ["0-64", "65+"]}]
+        model = {"kind": "tables", "cells": {"file": "cells.csv"}, "values": {"file": "counts.csv"}}
+        release = {"recon": 1, "domain": {"attributes": domain}, "models": [model]}
+        (folder / "tables.json").write_text(json.dumps(release), encoding="utf-8")
+        with (folder / "counts.csv").open("w", encoding="utf-8") as file:
+            file.write("area,cell,value\n")
+            for t in range(areas // 100):
+                atoms = rng.multinomial(rng.integers(1, 6, 99), [0.4, 0.1, 0.4, 0.1])
+                atoms = np.concatenate([atoms.sum(axis=0, keepdims=True), atoms])
+                sexes, ages = (atoms.reshape(-1, 2, 2).sum(axis=k) for k in (2, 1))
+                total = atoms.sum(axis=1, keepdims=True)
+                people += int(total[0, 0])
+                for k, counts in enumerate(np.concatenate([total, sexes, ages, atoms, total], axis=1).tolist()):
+                    area, kept = f"t{t}:{k}" if k else f"t{t}", 5 if k == 1 else 10
+                    file.writelines(f"{area},{c[0] if ',' not in c[0] else chr(34) + c[0] + chr(34)},{n}\n"
+                                    for c, n in zip(cells[:kept], counts, strict=False))  # fmt: skip
+        beside = command([sys.executable, "-c", READ, str(folder / "counts.csv")])
+        work = command([sys.executable, "-m", "recon", "variability", str(folder / "tables.json"), "--out",
+                        str(folder / "widths.csv")])  # fmt: skip
+        with (folder / "widths.csv").open(encoding="utf-8") as file:
+            written = sum(1 for _ in file) - 1
+    head = work.found.splitlines()[0]
+    assert f"{written:,} smallest areas with people, {people:,} people" in head, head
+    return [Line(f"streaming, {areas:,} areas", work, "the file read by csv", beside, less={"MB": work.peak},
+                 same={"smallest areas": written, "people": people, "counts": int(beside.found)})]  # fmt: skip
+
+
+READ = "import csv, sys; print(sum(1 for _ in csv.reader(open(sys.argv[1]))) - 1)"
+
+
 def formulation(name: str) -> list[Line]:
     """Return the line of a tract solved once: by us, and by a binary for each person and value (HiGHS)."""
     import pandas as pd
@@ -314,6 +359,7 @@ JOBS = {
         f"formulation {name}": Job(formulation, (name,), quick=name != "200 people")
         for name in ("b", "c", "200 people")
     },
+    **{f"streaming, {areas:,} areas": Job(streamed, (areas,), quick=areas < 10**5) for areas in (10**4, 10**6)},
 }
 
 if __name__ == "__main__":

@@ -22,12 +22,12 @@ import numpy as np
 
 from recon.queries.tables.schemas import histogram_cells, labels
 from recon.queries.tables.tables import Tables
-from solvers.foundation.errors import CertificateError, ContradictionError, ReconError
+from solvers.foundation.errors import CertificateError, ReconError
 from solvers.foundation.limits import Limits
-from solvers.tables.atoms import ClashError, Ints, LiveCounts, live, propagated
+from solvers.tables.atoms import ANY, ClashError, ClashingCountsError, Ints, LiveCounts, live, propagated
 from solvers.tables.distances import OpenCounts, bound_of, distance, total_of
 from solvers.tables.replay import replayed
-from solvers.tables.solving import ANY, Designs, SolvedArea, steps_for
+from solvers.tables.solving import Designs, SolvedArea, steps_for
 from solvers.tables.widths import AreaWidth, ProvedDistance
 
 KEY = "recon_tables_certificate"
@@ -189,7 +189,7 @@ class Checker:
             if top not in names:
                 raise CertificateError("there is no such area that lies in no other")
             area = self._less.top(names.index(top))
-            system = live(self._less.system, area, self._designs.of(area))
+            system = live(area, self._designs.of(area))
             label = labels(self._less, system, self._cells, self.schema or ())
             self.known[top, alone] = _CheckedSystem.of(system, label, alone)
         return self.known[top, alone]
@@ -319,10 +319,10 @@ def _error(found: Mapping[str, Any], tables: Tables, designs: Designs) -> str:
         if found["area"] not in tables.top_names:
             raise CertificateError("there is no such area that lies in no other")
         top = tables.top(tables.top_names.index(found["area"]))
-        x = replayed(live(tables.system, top, designs.of(top)), np.cumsum(_unpack_integers(found["steps"])).tolist())
+        x = replayed(live(top, designs.of(top)), np.cumsum(_unpack_integers(found["steps"])).tolist())
         if (int(x.sum()), int((x > 0).sum())) != (found["people"], found["cells"]):
             raise CertificateError("it says another number of people or cells than follows")
-    except (CertificateError, ContradictionError) as error:
+    except (CertificateError, ClashingCountsError) as error:
         return str(error)
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         return f"it is malformed ({type(error).__name__})"

@@ -46,6 +46,11 @@ class Cell:
     table: str = ""
     level: str = ""
 
+    @property
+    def label(self) -> str:
+        """Return its name, and the table that it is in."""
+        return f"{self.name} ({self.table})" if self.table else self.name
+
 
 def definitions(path: str) -> dict[str, list[str]]:
     """Return the columns of a file of definitions (CSV or Parquet) as texts; `ReleaseError` where it is not a table."""
@@ -279,7 +284,7 @@ class Tables:
             return [(item[0], masks[item]) for item in resolved.items()]
 
         regions = [[box(r) for r in cell] for cell in self._resolved]
-        found = Cells.of([c.name for c in self.cells], shape, regions, [box(r) for r in self._impossible])
+        found = Cells.of([c.label for c in self.cells], shape, regions, [box(r) for r in self._impossible])
         self._refuse_overlaps(found)
         return found
 
@@ -382,7 +387,7 @@ class Tables:
         for name in ("domain", "area", "files", "hashes", "schema", "disjoint", *changed):
             object.__setattr__(out, name, changed.get(name, getattr(self, name)))
         whole = self.system  # cuts that the others do not need stay: tuples that nothing tells apart are one class
-        cells = Cells(tuple(c.name for c in out.cells), whole.shape, whole.tuples, whole.matrix[np.flatnonzero(kept)])
+        cells = Cells(tuple(c.label for c in out.cells), whole.shape, whole.tuples, whole.matrix[np.flatnonzero(kept)])
         out.__dict__.update(cuts=self.cuts, system=cells)
         return out
 
