@@ -174,7 +174,7 @@ class _Kinds:
         area, cell = (np.array([x[i] for x in told], np.int64) for i in (0, 1))
         lower = design.lower_matrix[np.searchsorted(design.lower, cell[~above])].tocsr()
         upper = design.upper_matrix[np.searchsorted(design.upper, cell[above])].tocsr()
-        within = np.array([[_within(top, int(leaf), a) for leaf in top.leaves] for a in area[~above].tolist()], bool)
+        within = np.array([[_lies_in(top, int(leaf), a) for leaf in top.leaves] for a in area[~above].tolist()], bool)
         of_b, of_v = classes_of(lower), classes_of(upper)
         areas = classes_of(sp.csr_matrix(within.reshape(len(lower.indptr) - 1, len(top.leaves)).astype(np.int64)))
         _, first, pairs = np.unique(of_b[design.pair_b] * (int(of_v.max(initial=0)) + 1) + of_v[design.pair_v],
@@ -208,7 +208,7 @@ def _dead(top: Top, design: Design) -> NDArray[np.bool_]:
     return np.asarray(design.lower_matrix.T @ zeros) > 0
 
 
-def _within(top: Top, area: int, other: int) -> bool:
+def _lies_in(top: Top, area: int, other: int) -> bool:
     while area > other:  # parts stand behind the area that they lie in
         area = int(top.parent[area])
     return area == other
