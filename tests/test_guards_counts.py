@@ -17,18 +17,24 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from solvers.cells.components import Component
+from solvers.cells.components import DENSE_BYTES, Component, presolve
+from solvers.cells.linear_system import SparseStatements, propagate
 from solvers.cells.system import system_of
 from solvers.engines.interval import _add_logs
-from solvers.foundation.errors import EngineError, TooLarge
+from solvers.foundation.errors import EngineError, Inconclusive, TooLarge
 from solvers.foundation.limits import Limits
 from solvers.histograms import branches
 from solvers.programs.interval.bracket import Bracket, BracketCase, WorkStretch, _meets
 from solvers.programs.interval.lagrangian_dual import (
+    FACTORIAL_WORK,
     LAMBDA,
+    NEWTON_BYTES,
+    NEWTON_WORK,
+    PIVOT_WORK,
     SHARES,
     SLACK,
     STEEPEST,
+    TABLEAU_BYTES,
     DualProblem,
     Mixture,
     Tableau,
@@ -37,7 +43,14 @@ from solvers.programs.interval.lagrangian_dual import (
     _outward,
     _prefix_sums,
 )
-from solvers.programs.interval.neighbourhoods import Blocks, HistogramNeighbourhood, log2_ratio
+from solvers.programs.interval.neighbourhoods import (
+    PAIR_BYTES,
+    PAIR_WORK,
+    Blocks,
+    HistogramNeighbourhood,
+    log2_ratio,
+    moves_of,
+)
 from solvers.statements.boxes import Attribute, Box, Region, RowSpace
 from solvers.statements.regions.capture_bounds import SHIFT, _fixed_point, _share, bound_plain
 from solvers.statements.regions.diagram import Measure
@@ -314,6 +327,78 @@ def test_sums_over_numbers_of_rows_keep_their_side():
         assert len(logs) == 1 or max(logs) < 9 or true - Decimal(_add_logs(logs, False)) < Decimal("1e-9")
         if len(logs) > 5 and max(logs) < 9:
             assert Decimal(_add_logs(logs, False)) < true
+
+
+# ---------------------------------------------------------------- what bounds take is charged before it is made
+
+
+def chain_of(cells):
+    """Return the component of cells 0..cells, 1 row in each, of whose neighbours the sums are known."""
+    matrix = np.eye(cells - 1, cells, dtype=np.int64) + np.eye(cells - 1, cells, 1, dtype=np.int64)
+    sums = np.full(cells - 1, 2)
+    return Component(np.arange(cells), np.full(cells, 2), np.arange(cells - 1), matrix, sums, sums)
+
+
+@pytest.mark.parametrize(
+    "limits", [Limits(memory=NEWTON_BYTES * 101), Limits().at_most(NEWTON_WORK * 1_001 + 2 * FACTORIAL_WORK)]
+)
+def test_a_bound_is_made_of_as_many_statements_as_memory_and_work_allow_for(limits):
+    """A matrix over all pairs of statements was made, and factored, whatever it took; a bound of some is a bound."""
+    part, lower = chain_of(30), np.zeros(30, dtype=np.int64)
+    some, every = (DualProblem.of(part, [3] * 30, lower, "ordered", one) for one in (limits, Limits()))
+    assert (len(some.row), len(every.row)) == (10, 29)
+    found = [one.bound_of(one.minimise(np.zeros(len(one.row)), np.ones(30), never)) for one in (some, every)]
+    assert found[0] > found[1] > 30 * math.log(3)  # 0 or 2 rows in every second cell are further histograms
+    assert limits.meter.used >= 10**3 * NEWTON_WORK
+
+
+@pytest.mark.parametrize(("size", "convention"), [(3, "ordered"), (3, "multiset"), (1 << 60, "multiset")])
+def test_logarithms_of_rows_are_charged_by_the_rows(size, convention):
+    """A cell of 4,000,000,000 rows, two of them open, took 32 GB for a table of logarithms of factorials."""
+    part = chain_of(2)
+    lower, limits = np.full(2, 4 * 10**9), Limits(memory=2**30)
+    with pytest.raises(TooLarge, match="need about 160,000 MB of memory"):
+        DualProblem.of(part, [size] * 2, lower, convention, limits)
+    with pytest.raises(Inconclusive, match="too little time"):
+        DualProblem.of(part, [size] * 2, lower // 10**4, convention, Limits().at_most(1e-3))
+
+
+def test_steps_of_a_tableau_are_charged_by_its_entries(monkeypatch):
+    """A step over 400 statements and 4,000 cells, 20 ms, counted like any other; 400 of them make a basis."""
+    made = case()
+    bracket = Bracket(made, WorkStretch(Limits(), 10.0), count_small=False)
+    piece, bracket.budget = bracket.pieces[0], WorkStretch(limits := Limits(), 1e6)
+    piece.part = chain_of(200)
+    piece.tilt = DualProblem.of(piece.part, [3] * 200, np.zeros(200, dtype=np.int64), "ordered")
+    piece.lam, steps, pivot = np.zeros(199), [], Tableau.pivot
+    monkeypatch.setattr(Tableau, "pivot", lambda self, *at: (steps.append(at), pivot(self, *at)))
+    bracket.sharpen(piece, 0.9)
+    assert len(steps) >= 199
+    assert limits.meter.used > 198 * PIVOT_WORK * 199 * 200
+    bracket.budget = WorkStretch(Limits(memory=TABLEAU_BYTES * 199 * 200 - 1), 1e6)
+    done = len(steps)
+    bracket.sharpen(piece, 0.9)
+    assert len(steps) == done
+
+
+@pytest.mark.parametrize("limits", [Limits(memory=PAIR_BYTES * 16), Limits().at_most(PAIR_WORK * 16.5)])
+def test_pairs_of_cells_are_as_many_as_memory_and_work_allow_for(limits, monkeypatch):
+    part = Component(np.arange(8), np.full(8, 9), whole(0), np.ones((1, 8), dtype=np.int64), whole(20), whole(20))
+    around = HistogramNeighbourhood(
+        part, whole(1, 2, 3, 4, 5, 6, 7, 8), (3,) * 8, np.zeros(8, dtype=np.int64), "ordered"
+    )
+    assert {cell for move in moves_of(around, Limits()) for cell in move} == set(range(8))
+    assert {cell for move in moves_of(around, limits) for cell in move} <= {4, 5, 6, 7}
+    assert limits.meter.used >= 16 * PAIR_WORK
+
+
+def test_components_share_the_memory_of_their_matrices():
+    """Each was 160 MB at most, however many there were."""
+    row, col = np.repeat(np.arange(3), 3), np.arange(9)
+    sums = SparseStatements.of(row, col, np.ones(9, dtype=np.int64), (np.full(3, 4),) * 2, 9)
+    bounds = propagate(sums, np.zeros(9, dtype=np.int64), np.full(9, 5))
+    found = presolve(sums, bounds, (), Limits(memory=DENSE_BYTES * 7)).components
+    assert [one.matrix is None for one in found] == [False, False, True]
 
 
 # ---------------------------------------------------------------- the local lemma

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from solvers.cells.system import CellSystem
 
 MAX_DENSE = 20_000_000  # entries of a component's dense matrix
+DENSE_BYTES = 24  # of an entry, while equal rows are merged
 PHASE = "what propagation leaves free was cut into components"
 
 
@@ -141,6 +142,7 @@ def presolve(
     cells = np.flatnonzero(free)
     group = groups_of(row, col, len(system), len(free), keep)  # the sums asked for vary together: one component
     parts: list[Component] = []
+    dense = limits.memory // DENSE_BYTES  # entries of all matrices together
     cell_order = cells[np.argsort(group[cells], kind="stable")]
     row_group = group[len(free) + row]
     entry_order = np.argsort(row_group, kind="stable")
@@ -153,19 +155,29 @@ def presolve(
         first, last = np.searchsorted(sorted_groups, [g, g + 1])
         at = entry_order[first:last]
         entries = row[at], place[col[at]], coef[at]
-        parts.append(_component(members.astype(np.int64), room, entries, (low, high), keep))
+        most = min(MAX_DENSE, dense)
+        parts.append(_component(members.astype(np.int64), room, entries, (low, high), keep, most))
+        dense -= 0 if parts[-1].matrix is None else parts[-1].matrix.size
     kept = sum(len(c.statements) for c in parts)
     return Presolve(len(free), int((~free).sum()), len(system), kept, tuple(parts))
 
 
 def _component(
-    cells: Ints, room: Ints, entries: tuple[Ints, Ints, Ints], bounds: tuple[Ints, Ints], keep: tuple[int, ...]
+    cells: Ints,
+    room: Ints,
+    entries: tuple[Ints, Ints, Ints],
+    bounds: tuple[Ints, Ints],
+    keep: tuple[int, ...],
+    most: int,
 ) -> Component:
-    """Return one component, equal statements merged; `entries` (statement, place among the cells, coefficient)."""
+    """Return one component, equal statements merged; `entries` (statement, place among the cells, coefficient).
+
+    `most`: the entries that its matrix may have; beyond them it has none.
+    """
     row, at, coef = entries
     rows, r = np.unique(row, return_inverse=True)
     low, high = bounds[0][rows], bounds[1][rows]
-    if len(rows) * len(cells) > MAX_DENSE:
+    if len(rows) * len(cells) > most:
         return Component(cells, room[cells], rows, None, low, high)
     matrix = np.zeros((len(rows), len(cells)), dtype=np.int64)
     matrix[r.reshape(-1), at] = coef

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from threading import Event
 from typing import TypeVar
 
-from solvers.foundation.errors import Inconclusive
+from solvers.foundation.errors import Inconclusive, TooLarge
 
 
 @contextmanager
@@ -331,6 +331,15 @@ class Limits:
             return False
         self.charge(work)
         return True
+
+    def fits(self, size: float) -> bool:
+        """Return whether something of so many bytes may be made."""
+        return size <= self.memory
+
+    def hold(self, size: float, what: str) -> None:
+        """Raise `TooLarge` where something of so many bytes, about to be made, does not fit; `what`: a plural noun."""
+        if not self.fits(size):
+            raise TooLarge(f"{what} need about {size / 1e6:,.0f} MB of memory (--memory)")
 
     def remaining(self) -> tuple[float, float]:
         """Return what is left of work and of the clock, for `spent`."""

@@ -20,7 +20,8 @@ from recon.io.console.options import (
     LearnerRule,
     LogJson,
     Quiet,
-    known_size,
+    ReadingMemory,
+    ReadingSeconds,
     with_options,
 )
 from recon.io.console.output import DONE, INCONCLUSIVE, VIOLATED, print_json, print_lines, working
@@ -37,10 +38,6 @@ MAX_SHOWN = 1_000  # characters of a claim, a place or a refusal
 ResultFile = Annotated[
     str, typer.Argument(metavar="RESULT", help="What audit, certify, count or reconstruct --json wrote.")
 ]
-CheckSeconds = Annotated[float | None, typer.Option("--time", min=0, help="Give up after so many seconds.")]
-CheckMemory = Annotated[
-    str, typer.Option("--memory", help="Read and hold no more than this, e.g. 512M, 2G.", callback=known_size)
-]
 ReleaseFiles = Annotated[
     list[str] | None, typer.Argument(metavar="FILE...", help="The release; by default the files that RESULT names.")
 ]
@@ -54,7 +51,7 @@ def verify(
         str | None, typer.Option("--certificates", help="Folder of the certificates and releases that RESULT names.")
     ] = None,
     steps: Annotated[bool, typer.Option("--steps", help="Print every step of every proof in words.")] = False,
-    learner: LearnerRule = "none", seconds: CheckSeconds = None, memory: CheckMemory = "1G", json: Json = False,
+    learner: LearnerRule = "none", seconds: ReadingSeconds = None, memory: ReadingMemory = "1G", json: Json = False,
     quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Re-check every certificate in a result from the release alone; no solver is needed."""

@@ -169,11 +169,15 @@ Seconds = Annotated[
     ),
 ]
 Memory = Annotated[
-    str, typer.Option("--memory", help="Stop at so much memory with bounds, e.g. 512M, 2G.", callback=known_size)
+    str,
+    typer.Option(
+        "--memory", help="Hold no more than this beyond the loaded program: 512M, 2G. Then bounds.", callback=known_size
+    ),
 ]
 ReadingSeconds = Annotated[float | None, typer.Option("--time", min=0, help="Give up after so many seconds.")]
 ReadingMemory = Annotated[
-    str, typer.Option("--memory", help="Read and hold no more than this, e.g. 512M, 2G.", callback=known_size)
+    str,
+    typer.Option("--memory", help="Hold no more than this beyond the loaded program: 512M, 2G.", callback=known_size),
 ]
 MaxCells = Annotated[int, typer.Option("--max-cells", min=1, help="Stop at more live cells of coupled models.")]
 Confidence = Annotated[

@@ -29,13 +29,20 @@ from solvers.cells.components import Component, known_presolve, presolve
 from solvers.cells.linear_system import FREE, Propagated, SparseStatements
 from solvers.cells.system import CellSystem
 from solvers.foundation.array_types import Floats, Ints
-from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported
+from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
 from solvers.foundation.exact import log2_factorial_ratio, log2_multisets
 from solvers.foundation.limits import STAGES, Limits
 from solvers.histograms.branches import weights_of
 from solvers.histograms.decision_diagram import EDGE_BYTES, Layers, layers_of
 from solvers.programs.cpsat import FOUND, CellVariables, run
-from solvers.programs.interval.lagrangian_dual import DualProblem, Mixture, Tableau
+from solvers.programs.interval.lagrangian_dual import (
+    PIVOT_WORK,
+    TABLEAU_BYTES,
+    DualProblem,
+    Mixture,
+    Tableau,
+    newton_work,
+)
 from solvers.programs.interval.neighbourhoods import Blocks, HistogramNeighbourhood, log2_ratio, moves_of
 from solvers.programs.linear_program import by_column, whole_point, whole_program
 from solvers.statements.questions.query import Convention
@@ -166,7 +173,7 @@ SEEDS = 40
 
 def _newton_step(tilt: DualProblem) -> float:
     """Return the work of one Newton step: moments of all cells, and a system of all statements."""
-    return 1e-6 * tilt.cells + 1e-10 * len(tilt.row) ** 3
+    return 1e-6 * tilt.cells + newton_work(len(tilt.row))
 
 
 @dataclass(frozen=True)
@@ -272,8 +279,7 @@ class Bracket:
         if PER_CELL * cells > max(SET_UP, budget.left(1.0)):
             raise Inconclusive(f"too little time to bound {cells:,} cells: that takes about {PER_CELL * cells:,.0f} s")
         held = sum(TERM_BYTES * float(np.exp2(np.ceil(np.log2(p.part.room + 1))).sum()) for p in self.pieces)
-        if held > budget.limits.memory:
-            raise TooLarge(f"the bounds on {cells:,} cells need about {held / 1e6:,.0f} MB (--memory)")
+        budget.limits.hold(held, f"the bounds on {cells:,} cells")
 
     @property
     def high(self) -> float:
@@ -357,7 +363,8 @@ class Bracket:
     def tilt(self, piece: Piece, fraction: float) -> None:
         """Find a component's Lagrangian bound."""
         system = self.case.system
-        piece.tilt = DualProblem.of(piece.part, system.sizes, self.case.bounds.lower, self.case.convention)
+        limits = self.budget.stage(fraction, self.budget.limits.memory)
+        piece.tilt = DualProblem.of(piece.part, system.sizes, self.case.bounds.lower, self.case.convention, limits)
         start = np.zeros(len(piece.tilt.row))
         piece.lam = piece.tilt.minimise(
             start, np.ones(piece.tilt.cells), self.budget.until(fraction, _newton_step(piece.tilt))
@@ -371,13 +378,15 @@ class Bracket:
 
     def sharpen(self, piece: Piece, fraction: float) -> None:
         """Mix sets of determined cells into a component's bound, and tilt anew."""
-        tilt, lam, expired = piece.tilt, piece.lam, self.budget.until(fraction)
-        if tilt is None or lam is None or expired():
+        tilt, lam = piece.tilt, piece.lam
+        if tilt is None or lam is None or self.budget.until(fraction)():
             return
         late = self.budget.until(fraction, _newton_step(tilt))
         slope = tilt.slope(lam)
         alive = tilt.moments(slope, np.ones(tilt.cells))[2] > ALIVE
-        if not alive.any() or not (piece.part.low == piece.part.high).any():
+        entries = int(alive.sum()) * int((piece.part.low == piece.part.high).sum())
+        expired = self.budget.until(fraction, STEP + PIVOT_WORK * entries)
+        if not entries or not self.budget.limits.fits(TABLEAU_BYTES * entries) or expired():
             return
         mixture = Mixture(tilt, slope, alive, expired)
         self.improve(piece, tilt.bound_of(lam, mixture.whole_share))
@@ -499,13 +508,17 @@ class Bracket:
         if blocks is None or piece.part.matrix is None or expired():
             return
         limits = self.budget.stage(fraction, self.budget.limits.memory)
-        blocks.grow(moves_of(blocks.around, expired), limits)
+        blocks.grow(moves_of(blocks.around, limits), limits)
         counts = (blocks.around.y + blocks.around.minimum).astype(np.float64)
         cells = np.flatnonzero(counts > 0)
         if piece.tilt is not None and piece.lam is not None:
             variance = piece.tilt.moments(piece.tilt.slope(piece.lam), np.ones(piece.tilt.cells))[2]
             cells = np.flatnonzero(variance > ALIVE)
             counts = variance + counts
+        entries = len(piece.part.matrix) * len(cells)
+        expired = self.budget.until(fraction, STEP + PIVOT_WORK * entries)
+        if not limits.fits(TABLEAU_BYTES * entries):
+            return
         random = np.random.default_rng(20031)
         for seed in range(SEEDS):
             if expired() or not len(cells):

@@ -39,7 +39,9 @@ from numpy.typing import NDArray
 from solvers.cells.components import Component
 from solvers.cells.linear_system import FREE
 from solvers.foundation.array_types import Floats, Ints
+from solvers.foundation.errors import Inconclusive
 from solvers.foundation.exact import DOUBLE
+from solvers.foundation.limits import Limits
 from solvers.foundation.native.threads import one_thread
 from solvers.statements.questions.query import Convention
 
@@ -53,6 +55,10 @@ SLACK = 2.0**-43  # relative error of a log of a weight, see the module's text
 MIN_SHARE = 0.02  # s of the search; raising s only raises the bound
 GOOD = 1e-4  # nats: a Newton step that gains less ends the search
 MAX_STEPS = 150
+NEWTON_BYTES = 48  # of a pair of statements in a Newton step: the product, sparse and dense, damped, its factor
+NEWTON_WORK = 1e-10  # of three statements in a Newton step or in the search for independent ones
+FACTORIAL_BYTES, FACTORIAL_WORK = 40, 3e-8  # of a number of rows up to which logarithms are added
+FRACTION_WORK = 2e-7  # of one where a cell's size is beyond doubles
 
 
 def _prefix_sums(terms: Floats) -> Floats:
@@ -119,9 +125,16 @@ class DualProblem:
     sign: Ints
 
     @classmethod
-    def of(cls, part: Component, sizes: Sequence[int], lower: Ints, convention: Convention) -> DualProblem:
-        """Return the dual problem; `sizes` and `lower` are those of all cells of the system."""
-        minimum = lower[part.cells]
+    def of(
+        cls, part: Component, sizes: Sequence[int], lower: Ints, convention: Convention, limits: Limits | None = None
+    ) -> DualProblem:
+        """Return the dual problem; `sizes` and `lower` are those of all cells of the system.
+
+        Of more statements than memory and work allow for, the first: a bound without some is a bound all the same.
+        Raises `TooLarge` or `Inconclusive` where even the logarithms of the weights take more.
+        """
+        minimum, limits = lower[part.cells], limits or Limits()
+        _hold_weights(part, sizes, minimum, convention, limits)
         factorials = _log_factorials(int((minimum + part.room).max(initial=1)))
         widths = np.ceil(np.log2(part.room + 1)).astype(np.int64)
         buckets = []
@@ -138,10 +151,13 @@ class DualProblem:
         equal = part.low == part.high
         at_least = np.flatnonzero(~equal & (part.low > -FREE // 2))
         at_most = np.flatnonzero(~equal & (part.high < FREE // 2))
-        same = _independent_rows(part, np.flatnonzero(equal))
-        row = np.concatenate([same, at_least, at_most]).astype(np.int64)
-        bound = np.concatenate([part.low[same], part.low[at_least], part.high[at_most]])
-        sign = np.repeat(np.array([0, 1, -1]), [len(same), len(at_least), len(at_most)])
+        most = _most_statements(limits)
+        stated = np.flatnonzero(equal)[:most]
+        limits.charge(newton_work(len(stated)))
+        same = _independent_rows(part, stated)
+        row = np.concatenate([same, at_least, at_most]).astype(np.int64)[:most]
+        bound = np.concatenate([part.low[same], part.low[at_least], part.high[at_most]])[:most]
+        sign = np.repeat(np.array([0, 1, -1]), [len(same), len(at_least), len(at_most)])[:most]
         return cls(part, tuple(buckets), row, bound, sign)
 
     @cached_property
@@ -224,6 +240,8 @@ class DualProblem:
             hessian = np.asarray((rows.multiply(variance / s) @ rows.T).todense(), dtype=np.float64)
             gained = 0.0
             while damping < 1e6:
+                if gained < 0 and expired():  # each further factor is a step of its own
+                    return lam
                 step = np.zeros(len(lam))
                 step[free] = _newton(hessian, gradient[free], damping)
                 trial = self.project(lam + step)
@@ -265,6 +283,29 @@ class DualProblem:
             parts += _outward(x, shares[bucket.at]).tolist()
         total = math.fsum(parts)
         return total + 2.0**-50 * abs(total)
+
+
+def newton_work(statements: int) -> float:
+    """Return the work of one factor of a matrix over pairs of statements."""
+    return NEWTON_WORK * float(statements) ** 3
+
+
+def _most_statements(limits: Limits) -> int:
+    """Return of how many statements a matrix over their pairs may be made and factored."""
+    most, work = math.isqrt(limits.memory // NEWTON_BYTES), limits.work_left()
+    return most if math.isinf(work) else min(most, math.floor(math.cbrt(work / NEWTON_WORK)))
+
+
+def _hold_weights(part: Component, sizes: Sequence[int], minimum: Ints, convention: Convention, limits: Limits) -> None:
+    """Refuse logarithms of so many rows that memory or work does not allow for them, before they are added up."""
+    rows = (minimum + part.room).astype(np.float64)
+    limits.hold(FACTORIAL_BYTES * float(rows.max(initial=1.0)), "logarithms of factorials of the rows of a cell")
+    work = FACTORIAL_WORK * float(rows.max(initial=1.0))
+    if convention != "ordered":
+        beyond = np.array([sizes[c] >= DOUBLE - n for c, n in zip(part.cells.tolist(), rows.tolist(), strict=True)])
+        work += float((np.where(beyond, FRACTION_WORK, FACTORIAL_WORK) * rows).sum())
+    if not limits.pay(work):
+        raise Inconclusive("too little time to add up logarithms of factorials of the rows of a cell")
 
 
 def _independent_rows(part: Component, rows: Ints) -> Ints:
@@ -312,6 +353,8 @@ def _outward(x: Floats, share: Floats) -> Floats:
 
 PRIME = (1 << 31) - 1  # products of two residues fit into 63 bits
 STEPS = (0.5, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005)
+TABLEAU_BYTES = 40  # of an entry of a tableau, with the copies that a step makes
+PIVOT_WORK = 1.5e-8  # of an entry of a tableau in one step, about
 ENOUGH = 0.05  # nats: the mixture is within this of the best
 
 

@@ -11,7 +11,7 @@ distributions", Ann. Statist. 26, 1998); exact counts by `solvers.histograms.dec
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,6 +27,9 @@ from solvers.histograms.decision_diagram import EDGE_BYTES, layers_of
 from solvers.statements.questions.query import Convention
 
 MAX_PAIRS = 1_500  # cells whose pairs are compared
+PAIR_BYTES = 100  # of a pair
+PAIR_WORK = 3e-7  # of a pair: sorted, and looked for, about
+TRIED_WORK = 5e-5  # of a pair with up to 40 partners, about
 MAX_MOVES = 50_000
 MAX_EDGES = 30_000  # of a block's graph
 MAX_CELLS = 40  # of a block
@@ -93,14 +96,17 @@ def log2_ratio(above: int, below: int) -> tuple[float, float]:
     return max(0.0, found - slack), found + slack
 
 
-def moves_of(around: HistogramNeighbourhood, expired: Callable[[], bool]) -> list[tuple[int, ...]]:
+def moves_of(around: HistogramNeighbourhood, limits: Limits) -> list[tuple[int, ...]]:
     """Return moves (cells a, b, c, d): a and c up, b and d down leaves every sum; best score first.
 
-    Pairs of cells whose columns differ alike, found by hashing (a hash that errs costs a try, never a wrong count).
+    Pairs of cells whose columns differ alike, found by hashing (a hash that errs costs a try, never a wrong count), of
+    as many cells as memory and work allow for.
     """
     count = around.y + around.minimum
     usable = np.flatnonzero(around.part.room > 0)
-    usable = usable[np.argsort(-count[usable], kind="stable")][:MAX_PAIRS]
+    most = min(limits.memory / PAIR_BYTES, limits.work_left() / PAIR_WORK, MAX_PAIRS**2)
+    usable = usable[np.argsort(-count[usable], kind="stable")][: math.isqrt(int(most))]
+    limits.charge(PAIR_WORK * len(usable) ** 2)
     with np.errstate(over="ignore"):
         hashes = np.resize(HASHES, len(around.matrix))
         keys = around.matrix[:, usable].T.copy().view(np.uint64) @ hashes
@@ -123,7 +129,8 @@ def moves_of(around: HistogramNeighbourhood, expired: Callable[[], bool]) -> lis
             a, b, c, d = (int(usable[k]) for k in (up[i], down[i], up[j], down[j]))
             if i < j and len({a, b, c, d}) == 4:
                 found.append((_score(around, (a, b, c, d)), (a, b, c, d)))
-        if len(found) >= MAX_MOVES or expired():
+        limits.charge(TRIED_WORK)
+        if len(found) >= MAX_MOVES or limits.late():
             break
     return [move for _, move in sorted(found, key=lambda m: (-m[0], m[1]))]
 
