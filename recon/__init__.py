@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from recon.readers.frames.world import World as World
     from recon.readers.inspection.inspecting import Inspection as Inspection
     from recon.readers.inspection.inspecting import inspect as inspect
+    from recon.readers.loading.adversary import Adversary as Adversary
     from recon.readers.loading.attaching import attach_counts as attach_counts
     from recon.readers.loading.loading import encode as encode
     from recon.readers.loading.loading import load as load
@@ -76,6 +77,7 @@ __version__ = VERSION
 _HOME = {
     "Domain": "encoders.domain.domain",
     "EncodedRelease": "encoders.encode.encoder",
+    "Adversary": "recon.readers.loading.adversary",
     "attach_counts": "recon.readers.loading.attaching",
     "attack_correlation": "recon.attacks.attacking.linear",
     "attack_membership": "recon.attacks.attacking.membership",

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Any
@@ -53,11 +54,22 @@ class AttributeCuts:
     """One attribute cut into parts: inner cut positions in order; part p lies between cuts p-1 and p.
 
     `numbers`: all edges once more as floats, where every cut is a threshold that was written as one (None: not so).
+    `weights`: what one value of each part weighs, as an adversary's prior says (None: all alike).
     """
 
     attribute: AnyAttribute
     inner: tuple[Position, ...]
     numbers: Thresholds | None = field(default=None, compare=False)
+    weights: tuple[int, ...] | None = None
+
+    def weighted(self, weights: Mapping[int, int] | None) -> AttributeCuts:
+        """Return the attribute with a whole weight per value, cut at every value that has one of its own.
+
+        `weights`: by position, -1 for every other value. Sizes of parts are then sums of weights.
+        """
+        if weights is None:
+            return self
+        return replace(self, weights=tuple(weights.get(int(a), weights[-1]) for a in self.edges[:-1]))  # type: ignore[arg-type]
 
     @classmethod
     def at(
@@ -110,7 +122,8 @@ class AttributeCuts:
         lengths: its parts weigh alike, to be distinguished and no more (`unsized`).
         """
         if not isinstance(self.attribute, Continuous):
-            return tuple(b - a for a, b in pairwise(self.edges))
+            weights = self.weights or (1,) * (len(self.inner) + 1)
+            return tuple((b - a) * w for (a, b), w in zip(pairwise(self.edges), weights, strict=True))
         if not self.attribute.bounded:
             return (UNITS,) * (len(self.inner) + 1)
         one = math.lcm(*{x.denominator for x, _ in self.edges})
@@ -137,6 +150,14 @@ class AttributeCuts:
     def _ends(self) -> tuple[int, ...]:
         """Return the raw index behind each part."""
         return tuple(accumulate(self.sizes))
+
+    def position_of_raw(self, index: int) -> int:
+        """Return the position that a raw index of a world stands for: as many stand for a value as it weighs."""
+        if self.weights is None:
+            return index
+        part = self.part_of_raw(index)
+        before = self._ends[part - 1] if part else 0
+        return int(self.edges[part]) + (index - before) // self.weights[part]  # type: ignore[arg-type]
 
     def part_of_raw(self, index: int) -> int:
         """Return the part that a raw index of a world lies in; of any numbers it is not a position, it counts units."""

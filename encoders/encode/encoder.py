@@ -25,6 +25,7 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Categorical, Grid, Position
 from encoders.encode.assumed import assumptions, level_lines, privacy_lines
 from encoders.encode.typed_rows import TypedRows, refuse_unnamed, typed_domain
+from encoders.models.adversary import AdversaryKnowledge
 from encoders.models.learner_facts import LearnerFacts
 from encoders.models.models import (
     AnyModel,
@@ -36,7 +37,7 @@ from encoders.models.models import (
     published_of,
 )
 from encoders.models.related import RelatedDataSets
-from encoders.parts.base import MAX_ROWS, CutDomain, Encoder, Resolutions, count_text
+from encoders.parts.base import MAX_ROWS, CutDomain, Encoder, Resolutions, count_text, weighed_cuts
 from solvers.foundation.derived import Derived
 from solvers.foundation.displayed import LINES, Displayed, DisplayFacts, many, short
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
@@ -181,10 +182,10 @@ CONFIDENCE = Fraction(95, 100)  # joint, of the intervals around noisy counts
 class EncodedRelease(Displayed):
     """A release as users hold it: the declared domain, the published models and the statements.
 
-    `known`, `facts` of a known learner, and `beside` (by position): what the adversary knows beside the models, which
-    is in the statements alone. `typed`: in which data sets rows are, where models are of several; the domain
-    then has one more attribute (`encoders.encode.typed_rows`), and rows are those of all data sets. `hashes` are the
-    SHA-256 of `files`, one each; `sha256` is that of the one file, or of all hashes.
+    `known`, `facts` of a known learner, `knowledge` and `beside` (by position): what the adversary knows beside the
+    models, which is in the statements alone. `typed`: in which data sets rows are, where models are of several; the
+    domain then has one more attribute (`encoders.encode.typed_rows`), and rows are those of all data sets. `hashes` are
+    the SHA-256 of `files`, one each; `sha256` is that of the one file, or of all hashes.
 
     >>> import pandas as pd
     >>> import recon
@@ -211,6 +212,7 @@ class EncodedRelease(Displayed):
     facts: LearnerFacts | None = None
     beside: KnownPositions | None = None
     typed: TypedRows | None = None
+    knowledge: AdversaryKnowledge | None = None
     derived: Derived = field(init=False, default_factory=Derived, repr=False, compare=False)
 
     @property
@@ -280,7 +282,7 @@ class EncodedRelease(Displayed):
         known = self.derived.part(AtLevels).by_level
         if level not in known:
             origins = [Origin("", f"models[{i}]") for i in range(len(self.models))]
-            given, beside = self.declared or RowCount(), (self.known, self.facts, self.related)
+            given, beside = self.declared or RowCount(), (self.known, self.facts, self.related, self.knowledge)
             found = assemble(self.domain, self.models, given, origins, self.file, level, *beside)
             known[level] = found.read_as(self)
         return known[level]
@@ -293,7 +295,7 @@ class AtLevels:
     by_level: dict[Fraction, EncodedRelease] = field(default_factory=dict)
 
 
-def _encoder_for(kind: str) -> Encoder[AnyModel]:
+def encoder_for(kind: str) -> Encoder[AnyModel]:
     """Return the encoder of a kind; `Unsupported` when this version has none."""
     if importlib.util.find_spec(f"encoders.kinds.{kind}") is None:
         raise Unsupported(f"models of kind '{kind}' cannot be encoded by this version of recon")
@@ -304,7 +306,7 @@ def _encoder_for(kind: str) -> Encoder[AnyModel]:
 
 def encoder_of(model: AnyModel, alpha: Fraction = Fraction(0)) -> Encoder[AnyModel]:
     """Return the encoder of a model; `alpha` is what the interval around a noisy count leaves out."""
-    found = _encoder_for(model.kind)
+    found = encoder_for(model.kind)
     if model.noise is None:
         return found
     from encoders.kinds.noisy_counts import NoisyEncoder
@@ -343,9 +345,11 @@ def asking(release: EncodedRelease, question: GroupQuestion) -> EncodedRelease:
     domain, models = release.domain, [*release.models, cast(AnyModel, question)]
     known, level = (release.declared or release.rows), release.statements.confidence or CONFIDENCE
     origins = [Origin("", f"models[{i}]") for i in range(len(release.models))] + [Origin("", "the question")]
-    _encoder_for(question.kind).check(cast(AnyModel, question), domain, "of")
+    encoder_for(question.kind).check(cast(AnyModel, question), domain, "of")
     facts, related = release.facts, release.related
-    found = assemble(domain, models, known, origins, release.file, level, release.known, facts, related)
+    found = assemble(
+        domain, models, known, origins, release.file, level, release.known, facts, related, release.knowledge
+    )
     statements, given = found.statements, release.statements
     *published, asked = statements.blocks
     for i, (own, now) in enumerate(zip(given.blocks, published, strict=False)):
@@ -409,20 +413,22 @@ def assemble(
     beside: KnownRows | None = None,
     facts: LearnerFacts | None = None,
     related: RelatedDataSets | None = None,
+    knowledge: AdversaryKnowledge | None = None,
 ) -> EncodedRelease:
     """Return the release of checked models over `known` rows: the domain cut, then one block after the other.
 
-    `beside` and `facts`: what the adversary knows, checked as well. `related`: the data sets that the models are of;
-    the domain has their types, and rows follow from them. Raises `ReleaseError` naming file and place for conditions
-    that do not fit the domain.
+    `beside`, `facts` and `knowledge`: what the adversary knows, checked as well. `related`: the data sets that the
+    models are of; the domain has their types, and rows follow from them. Raises `ReleaseError` naming file and place
+    for conditions that do not fit the domain.
     """
     alpha, published, places = _share_left_out(models, confidence), models, origins
     if related is not None or any(model.dataset for model in published_of(models)):
-        refuse_unnamed(published_of(models), origins, related, beside is not None or facts is not None)
+        more = facts is not None or (beside is not None and not beside.dataset)
+        refuse_unnamed(published_of(models), origins, related, more)
     typed = None if related is None else TypedRows.among(domain, related, published_of(models), origins, total_rows)
     known = known if typed is None else typed.rows
-    models, origins = _with_further(models, origins, beside, facts)
-    encoders = [encoder_of(m, alpha) if isinstance(m, PublishedModel) else _encoder_for(m.kind) for m in models]
+    models, origins = _with_further(models, origins, beside, facts, knowledge)
+    encoders = [encoder_of(m, alpha) if isinstance(m, PublishedModel) else encoder_for(m.kind) for m in models]
     impossible = [domain.resolve(c, f"domain.impossible[{i}]") for i, c in enumerate(domain.impossible)]
     resolved, positions = _resolutions(zip(models, encoders, origins, strict=True), domain)
     for one in impossible:
@@ -431,7 +437,8 @@ def assemble(
         positions.setdefault(len(domain.all) - 1, set()).update(range(domain.label.span[1]))
     if typed is not None:
         positions.setdefault(typed.attribute, set()).update(range(len(typed.numbers)))
-    cut = CutDomain(domain, resolved.cut(domain, positions), not impossible and all(map(_of_single_numbers, models)))
+    cuts = weighed_cuts(domain, resolved, positions, {} if knowledge is None else knowledge.weights)
+    cut = CutDomain(domain, cuts, not impossible and all(map(_of_single_numbers, models)))
     blocks, bags, boosted, leftover = _statement_blocks(
         zip(models, encoders, origins, strict=True),
         (cut, resolved),
@@ -441,45 +448,31 @@ def assemble(
     )
     notes = [line for model, encoder in zip(models, encoders, strict=True) for line in encoder.assumes(model)]
     notes += [note for m in published_of(models) if m.origin is not None for note in m.origin.notes]
+    notes += () if knowledge is None else knowledge.lines
     boxes = tuple(cut.box(r) for r in impossible)
     observed = tuple(seen for _, seen in blocks)
     noisy = any(seen is not None for seen in observed)
     notes += [*level_lines(models, confidence), *privacy_lines(models, known)] if noisy else []
     found = tuple(block for block, _ in blocks)
-    loosened = tuple(line for model, encoder in zip(models, encoders, strict=True) for line in encoder.loosens(model))
-    loosened += tuple(leftover)
+    loosened = *(line for m, e in zip(models, encoders, strict=True) for line in e.loosens(m)), *leftover
     resampled = any(model.resampled for model in published_of(models))
     rows, certain = known, None
-    if noisy:
+    if noisy or (known.high is None and typed is None):
         from solvers.statements.observations import certain_rows, rows_between
 
-        rows, certain = rows_between(found, known), certain_rows(found, observed, known)
-    elif known.high is None and typed is None:
-        from solvers.statements.observations import rows_between
-
         rows = rows_between(found, known)
-        if rows.high is not None and rows.high <= MAX_ROWS:  # figures are stated for so many rows
-            return assemble(domain, published, rows, places, file, confidence, beside, facts)
-        rows = known
+        certain = certain_rows(found, observed, known) if noisy else None
+        if not noisy and rows.high is not None and rows.high <= MAX_ROWS:  # figures are stated for so many rows
+            return assemble(domain, published, rows, places, file, confidence, beside, facts, None, knowledge)
+        rows = rows if noisy else known
     lines, said = () if typed is None else typed.lines(), [*notes, *loosened]
     assumed = assumptions(domain, cut.unsized, known, len(published), said, noisy, resampled, facts, lines)
     release = Release(
-        cut.solver,
-        rows,
-        found,
-        boxes,
-        assumed,
-        observed if noisy else (),
-        confidence if noisy else None,
-        loosened,
-        certain,
-        tuple(bags),
-        tuple(boosted),
-        relations=() if related is None else tuple(related.lines()),
-    )
-    return EncodedRelease(
-        domain, tuple(published), cut, release, file, declared=known, known=beside, facts=facts, typed=typed
-    )
+        cut.solver, rows, found, boxes, assumed, observed if noisy else (), confidence if noisy else None, loosened,
+        certain, tuple(bags), tuple(boosted), relations=() if related is None else tuple(related.lines()),
+    )  # fmt: skip
+    return EncodedRelease(domain, tuple(published), cut, release, file, declared=known, known=beside, facts=facts,
+                          typed=typed, knowledge=knowledge)  # fmt: skip
 
 
 def _resolutions(
@@ -537,38 +530,22 @@ def _statement_blocks(
 
 
 def _with_further(
-    models: Sequence[AnyModel], origins: Sequence[Origin], beside: KnownRows | None, facts: LearnerFacts | None
+    models: Sequence[AnyModel],
+    origins: Sequence[Origin],
+    beside: KnownRows | None,
+    facts: LearnerFacts | None,
+    knowledge: AdversaryKnowledge | None,
 ) -> tuple[list[AnyModel], list[Origin]]:
     """Return models and origins with what the adversary knows behind the models; a question stands last."""
     at = len(published_of(models))
     rows = [] if beside is None else [(cast(AnyModel, beside), Origin(beside.file, ""))]
     further = [*rows, *([] if facts is None else [(cast(AnyModel, facts), Origin("", ""))])]
+    if knowledge is not None:
+        further += [(cast(AnyModel, one), Origin(getattr(one, "file", knowledge.file), "")) for one in knowledge.models]
     return (
         [*models[:at], *(model for model, _ in further), *models[at:]],
         [*origins[:at], *(origin for _, origin in further), *origins[at:]],
     )
-
-
-def with_known_rows(release: EncodedRelease, known: KnownRows) -> EncodedRelease:
-    """Return the release with what the adversary knows of everybody's rows among its statements.
-
-    Raises `ReleaseError` naming the table for names and values that the domain does not have, and for another number of
-    rows than the release's. Cost: that of encoding.
-    """
-    encoder = _encoder_for(known.kind)
-    try:
-        encoder.check(cast(AnyModel, known), release.domain, "")
-    except ReleaseError as error:
-        raise error.at(file=known.file) from None
-    n, given = len(known.codes), release.declared or release.rows
-    if n < given.low or (given.high is not None and n > given.high):
-        text = given.low if given.exact else f"{given.low} to {'any' if given.high is None else given.high}"
-        message = f"has {n:,} rows, the release is of {text}: everybody's rows are needed, and nobody else's"
-        raise ReleaseError(message, file=known.file)
-    origins = [Origin("", f"models[{i}]") for i in range(len(release.models))]
-    level = release.statements.confidence or CONFIDENCE
-    found = assemble(release.domain, release.models, RowCount(n, n), origins, release.file, level, known, release.facts)
-    return found.read_as(release)
 
 
 def _share_left_out(models: Sequence[AnyModel], confidence: Fraction) -> Fraction:

@@ -214,7 +214,8 @@ def _adding(release: EncodedRelease, facts: LearnerFacts) -> EncodedRelease:
     )
     origins = [Origin("", f"models[{i}]") for i in range(len(release.models))]
     level, rows = release.statements.confidence or CONFIDENCE, release.declared or RowCount()
-    found = assemble(release.domain, release.models, rows, origins, release.file, level, release.known, both)
+    found = assemble(release.domain, release.models, rows, origins, release.file, level, release.known, both,
+                     knowledge=release.knowledge)  # fmt: skip
     return found.read_as(release)
 
 

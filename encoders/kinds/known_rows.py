@@ -6,6 +6,7 @@ else, and nobody. Labels that are known are a second partition of the same regio
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from encoders.domain.cuts import AttributeCuts
 from encoders.domain.domain import GUESSED, Domain
-from encoders.domain.values import Categorical, Cell, Continuous, Ranges, Test, intersection
+from encoders.domain.values import Categorical, Cell, Continuous, Position, Ranges, Test, intersection
 from encoders.models.models import KnownRows
 from encoders.parts.base import CutDomain, Encoder, PartitionSupports, Resolutions, label_texts, partition
 from solvers.foundation.errors import ReleaseError
@@ -39,6 +40,19 @@ class KnownRowsEncoder(Encoder[KnownRows]):
         for name in model.columns:
             if name not in domain.place and name not in domain.columns:
                 raise ReleaseError(f"'{name}' is neither an attribute nor a column of the domain", place=place)
+
+    def further_cuts(self, model: KnownRows, domain: Domain) -> Mapping[int, set[Position]]:
+        """Return the values of the table where questions are about single ones (`by_value`)."""
+        out: dict[int, set[Position]] = {}
+        for k, columns in _columns_of(model, domain).items() if model.by_value else ():
+            for j in columns:
+                for code, value in enumerate(model.values[j]):
+                    try:
+                        ranges = _positions(domain, k, [(model.columns[j], value)])
+                    except ReleaseError as error:
+                        raise ReleaseError(error.message, place=_row_of(model, [j], [code])) from None
+                    out.setdefault(k, set()).update(end for one in ranges for end in one)
+        return out
 
     def total(self, model: KnownRows) -> int:
         """Return the number of rows."""

@@ -5,4 +5,4 @@
 Support(counts=(3, 1), count=None, distinct=None)
 """
 
-__all__ = ["learner_facts", "ledger", "linear_figures", "models", "nodes", "related"]
+__all__ = ["adversary", "learner_facts", "ledger", "linear_figures", "models", "nodes", "related"]

@@ -53,7 +53,8 @@ class KnownRows:
 
     Columns are attributes, binary columns or the label of a domain; of the label None says that it is not known.
     Attributes without a column are open. `file` says where the table is from. It is no publication, and stands in no
-    release file.
+    release file. `dataset`: whose rows, of related data sets ("": the release's). `by_value`: cells are cut at every
+    value of the table, so that profiles may ask for one that no statement distinguishes.
     """
 
     kind: ClassVar[str] = "known_rows"
@@ -62,11 +63,13 @@ class KnownRows:
     codes: NDArray[np.int32]
     file: str = ""
     name: str = "known rows"
+    dataset: str = ""
+    by_value: bool = False
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, KnownRows):
             return NotImplemented
-        mine, theirs = (self.columns, self.file, self.name), (other.columns, other.file, other.name)
+        mine, theirs = ((x.columns, x.file, x.name, x.dataset) for x in (self, other))
         return mine == theirs and self.rows == other.rows
 
     def __hash__(self) -> int:

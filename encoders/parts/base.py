@@ -338,6 +338,21 @@ def _threshold_of(ends: tuple[int, float, float], test: Test) -> Threshold | Non
 M = TypeVar("M")
 
 
+def weighed_cuts(
+    domain: Domain,
+    resolved: Resolutions,
+    positions: dict[int, set[Position]],
+    weights: Mapping[int, Mapping[int, int]],
+) -> tuple[AttributeCuts, ...]:
+    """Return the attributes cut where conditions and an adversary's weights need it, the parts with their weights.
+
+    `weights`: by attribute and position, -1 for every other value.
+    """
+    for k, by_position in weights.items():
+        positions.setdefault(k, set()).update(end for at in by_position for end in (at, at + 1))
+    return tuple(c.weighted(weights.get(k)) for k, c in enumerate(resolved.cut(domain, positions)))
+
+
 class Encoder(ABC, Generic[M]):
     """What each kind of model must tell: its conditions (to cut the domain) and its block."""
 

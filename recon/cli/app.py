@@ -99,20 +99,25 @@ def plan(asked: ReleaseOptions, question: QuestionName = None) -> None:
 
 
 Described = Annotated[
-    str, typer.Argument(metavar="[release|report|policy]", help="Which file: release, report or policy.")
+    str,
+    typer.Argument(
+        metavar="[release|adversary|report|policy]", help="Which file: release, adversary, report or policy."
+    ),
 ]
 
 
 def schema(of: Described = "release") -> None:
-    """Print the JSON Schema of release files, of an audit's JSON (report) or of policies."""
+    """Print the JSON Schema of release files, adversaries, an audit's JSON (report) or policies."""
     if of == "release":
         from recon.readers.formats.release.schema import json_schema as described
+    elif of == "adversary":
+        from recon.readers.formats.release.schema import adversary_schema as described
     elif of == "report":
         from recon.report.document.schema import json_schema as described
     elif of == "policy":
         from recon.release.policies.rules import json_schema as described
     else:
-        raise typer.BadParameter(f"there is a schema of release, report and policy, not of '{of}'")
+        raise typer.BadParameter(f"there is a schema of release, adversary, report and policy, not of '{of}'")
     print_json(described())
 
 
@@ -181,17 +186,17 @@ for learner in learn_app.registered_commands:
 
 @app.command()
 @with_tables
-@with_options("rows", "known", "convention", "learner", "confidence")
+@with_options("rows", "known", "adversary", "convention", "learner", "confidence")
 def count(asked: ReleaseOptions, digits: Digits = 10_000, counter: Counter = None) -> None:
     """Count the possible worlds and measure the uncertainty left."""
-    from recon.queries.measures.measures import measure
+    from recon.cli.output.adversary import both_measures
     from recon.readers.formats.drafts.suggesting import not_assessed_lines
     from recon.report.wording.headline import assumption_lines, doubts, worlds_lines
     from solvers.foundation.errors import EmptyConfidenceSet
 
     with asked.opened(several=True) as (release, limits):
         try:
-            measures = measure(release, asked.convention, limits)
+            measures, beside = both_measures(asked, release, limits)
         except EmptyConfidenceSet as error:
             from recon.release.auditing.auditing import emptiness
 
@@ -214,6 +219,7 @@ def count(asked: ReleaseOptions, digits: Digits = 10_000, counter: Counter = Non
 
         found = count_json(release, measures, digits)
         found |= {"certificate": proved} if proved is not None else {}
+        found = found if beside is None else beside.compared(found, digits, limits)
         print_json(found | ({"estimates": counted} if counted else {}) | rule_json)
     elif measures.status == "unsat":
         from recon.queries.certificates.agreement import contradicted
@@ -230,26 +236,27 @@ def count(asked: ReleaseOptions, digits: Digits = 10_000, counter: Counter = Non
 
             print_lines(*noise_lines(release, measures))
         print_lines(*worlds_lines(measures), *estimate_lines(counted), *rule_lines, *not_assessed_lines(release))
+        print_lines(*(() if beside is None else beside.lines(measures)))
         for text in measures.counted.trail if measures.status == "bounds" else ():
             print_lines(f"not exact: {text}", file=sys.stderr)
         print_lines("assuming: " + "; ".join(assumption_lines(release)))
-    finish(measures.status)
+    finish(measures.status if beside is None else beside.status(measures))
 
 
 @app.command()
-@with_options("rows", "known", "convention", "confidence")
+@with_options("rows", "known", "adversary", "convention", "confidence")
 def worlds(asked: ReleaseOptions, limit: Limit = 10, views: Views = False, out: Out = None) -> None:
     """List possible worlds, each dataset once up to row order."""
     from recon.cli.output.streaming import write_worlds
     from recon.queries.questions.questions import worlds as run
 
-    with asked.opened(several=True) as (release, limits):
+    with asked.opened_beside(several=True) as (release, limits):
         notes, early = write_worlds(run(release, limit, asked.convention, limits), views, out, asked.json)
     ended_early(notes, early)
 
 
 @app.command()
-@with_options("rows", "known", "convention", "seed", "learner", "confidence")
+@with_options("rows", "known", "adversary", "convention", "seed", "learner", "confidence")
 def sample(
     asked: ReleaseOptions, k: Annotated[int, typer.Option("-k", "--worlds", min=0, help="How many worlds.")] = 1,
     views: Views = False, out: Out = None,
@@ -258,14 +265,14 @@ def sample(
     from recon.cli.output.streaming import write_worlds
     from recon.cli.output.under_rule import drawn_worlds
 
-    with asked.opened(several=True) as (release, limits):
+    with asked.opened_beside(several=True) as (release, limits):
         drawn = drawn_worlds(release, k, asked.seed, asked.convention, asked.learner, limits)
         notes, early = write_worlds(drawn, views, out, asked.json)
     ended_early(notes, early)
 
 
 @app.command()
-@with_options("rows", "known", "label", "seed", "confidence")
+@with_options("rows", "known", "adversary", "label", "seed", "confidence")
 def reconstruct(
     asked: ReleaseOptions, views: Views = False, out: Out = None, truth: Truth = None, population: Population = None,
     certificates: Certificates = None,
@@ -279,7 +286,7 @@ def reconstruct(
     from recon.release.auditing.findings import check_truth
     from recon.report.wording.group_report import truth_json, truth_lines
 
-    with asked.opened(several=True) as (release, limits):
+    with asked.opened_beside(several=True) as (release, limits):
         real, people = (table_like(release, path, asked.label) for path in (truth, population))
         world = run(release, asked.seed, limits)
         proved = world_certificate(release, world, limits) if world.unique else None
@@ -304,7 +311,7 @@ def reconstruct(
 
 @app.command()
 @with_tables
-@with_options("rows", "known", "label", "of_rows", "convention", "learner", "confidence")
+@with_options("rows", "known", "adversary", "label", "of_rows", "convention", "learner", "confidence")
 def certify(asked: ReleaseOptions, profiles: ProfileFile, out: Out = None, certificates: Certificates = None) -> None:
     """Say for each profile whether it certainly, possibly or certainly not is among the rows."""
     from recon.queries.questions.line_proofs import line_proofs
@@ -319,14 +326,22 @@ def certify(asked: ReleaseOptions, profiles: ProfileFile, out: Out = None, certi
 
             found = show_under_rule(release, people, asked.learner, asked.convention, limits, out, asked.json)
             finish("unknown" if found["verdict"].isin(["unknown", "outside"]).any() else "exact")
-        found = run(release, people, asked.convention, limits, certificates=True if certificates else None)
+        beside, chosen = asked.beside(release, limits), asked.convention
+        if beside is not None:
+            from recon.cli.output.adversary import verdicts_beside
+            from recon.queries.answers.counting import common_convention
+
+            chosen = chosen or common_convention(release, beside)
+        found = run(release, people, chosen, limits, certificates=True if certificates else None)
         proofs = line_proofs(release, people, found, limits, bool(certificates)) if asked.json else None
+        if beside is not None:
+            found = verdicts_beside(beside, people, found, chosen, limits, asked.json)
     show_verdicts(found, people, out, proofs, release, certificates)
     finish("unknown" if found["verdict"].isin(["unknown", "outside"]).any() else "exact")
 
 
 @app.command()
-@with_options("rows", "known", "label", "of_rows", "convention", "confidence")
+@with_options("rows", "known", "adversary", "label", "of_rows", "convention", "confidence")
 def attribute(
     asked: ReleaseOptions, profiles: ProfileFile,
     sensitive: Annotated[str, typer.Option("--sensitive", help="The attribute or column to infer.")], out: Out = None,
@@ -337,13 +352,13 @@ def attribute(
 
     with asked.opened(several=True) as (release, limits):
         people = table_like(release, profiles, asked.label)
-        found = run(release, people, sensitive, asked.convention, limits, asked.label, asked.of_rows)
+        found = run(release, people, sensitive, asked.convention, limits, asked.label, asked.of_rows, asked.adversary)
     show(found, out, asked.json, release)
     finish("unknown" if found.attrs.get("outside") else found.attrs["status"])
 
 
 @app.command()
-@with_options("rows", "known", "of_rows", "convention", "confidence")
+@with_options("rows", "known", "adversary", "of_rows", "convention", "confidence")
 def bound(
     asked: ReleaseOptions,
     where: Annotated[str, typer.Option("--where", help='Condition, e.g. \'{"age": {"below": 25}}\'.')],
@@ -356,6 +371,8 @@ def bound(
     out: WorldOut = None,
 ) -> None:
     """Bound a count, a mean, a share or a correlation of the rows that meet a condition over all worlds."""
+    from recon.queries.answers.compared import BOUNDED, compared_object
+    from recon.queries.answers.counting import common_convention
     from recon.queries.bounds.bounding import bound as run
     from recon.readers.frames.selections import of_rows
     from recon.report.wording.group_report import bound_json, bound_line
@@ -367,24 +384,32 @@ def bound(
         raise typer.BadParameter(f"--attained is min or max, not '{attained}'")
     with asked.opened(several=True) as (release, limits):
         here = _parse_where(where) | ({} if asked.of_rows is None else of_rows(release, asked.of_rows))
-        found = run(release, here, named, convention=asked.convention, limits=limits)
+        beside, convention = asked.beside(release, limits), asked.convention
+        if beside is not None and convention is None:
+            convention = common_convention(release, beside)
+        found = run(release, here, named, convention=convention, limits=limits)
+        theirs = None if beside is None else run(beside, here, named, convention=convention, limits=limits)
         world = None if attained is None else extreme_world(found, attained == "max")
     if asked.json:
-        print_json(bound_json(found))
+        said = bound_json(found)
+        print_json(said if theirs is None else compared_object(said, bound_json(theirs), BOUNDED))
     else:
         print_lines(*bound_line(found, of).split("\n"))
+        if theirs is not None:
+            lines = bound_line(theirs, of).split("\n")
+            print_lines(f"for an adversary who knows what {asked.adversary} says: {lines[0]}", *lines[1:])
     if world is not None:
         write_table(world, out, private=True)
     finish(found.status)
 
 
 @app.command()
-@with_options("rows", "known", "confidence")
+@with_options("rows", "known", "adversary", "confidence")
 def table(asked: ReleaseOptions, out: Out = None) -> None:
     """Print the probabilistic dataset: per training row the values each attribute can still have."""
     from recon.queries.questions.probabilistic import table as run
 
-    with asked.opened(several=True) as (release, limits):
+    with asked.opened_beside(several=True) as (release, limits):
         found = run(release, limits)
     if asked.json:
         print_json(records(found), out, private=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from recon.io.console.options import (
+    AdversaryFile,
     CommonOptions,
     Confidence,
     ConventionName,
@@ -123,6 +124,7 @@ class ReleaseOptions(CommonOptions):
     independent: Independent = False
     rows: KnownRows = None
     known: KnownColumns = None
+    adversary: AdversaryFile = None
     label: LabelName = None
     of_rows: RowsOf = None
     convention: ConventionName = None
@@ -140,6 +142,21 @@ class ReleaseOptions(CommonOptions):
         """Yield the release and the limits, see `release` and `working`."""
         with self.working() as limits:
             yield self.release(limits, **more), limits
+
+    @contextmanager
+    def opened_beside(self, **more: Any) -> Iterator[tuple[EncodedRelease, Limits]]:
+        """Yield the same, the release beside what the adversary knows where one is given."""
+        with self.opened(**more) as (release, limits):
+            beside = self.beside(release, limits)
+            yield release if beside is None else beside, limits
+
+    def beside(self, release: EncodedRelease, limits: Limits) -> EncodedRelease | None:
+        """Return the release beside what the adversary of `--adversary` knows, None without one."""
+        if self.adversary is None:
+            return None
+        from recon.readers.loading.adversary import Adversary
+
+        return Adversary.read(self.adversary).beside(release, self.label, limits)
 
 
 def registered_domain(register: str | None) -> str | None:

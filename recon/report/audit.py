@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
+from recon.readers.loading.adversary import Knows
 from recon.readers.loading.loading import Released, single_release_of
 from recon.release.auditing.auditing import AuditInputs, run_audit
 from recon.release.auditing.findings import AuditFindings
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from recon.release.auditing.beside import AdversaryAudit
     from recon.release.policies.assessing import PolicyAssessment
     from recon.release.registers.adding import AddedDisclosure
     from recon.release.registers.register import Register
@@ -54,6 +56,7 @@ def audit(
     domain_rows: pd.DataFrame | None = None,
     removed: int | None = None,
     added: int | None = None,
+    adversary: Knows | None = None,
 ) -> Report:
     """Return the report on a release: worlds, uncertainty left, exposure, group disclosure, and what a policy says.
 
@@ -65,8 +68,9 @@ def audit(
     `register`: earlier releases about the same rows; all are audited together (read over `domain`, by default the
     register's), and the report says what the new one adds; those of another version of the data (as the register says,
     or `removed` rows left since the last one and `added` came) are compared with it: who left. `learner`: what
-    knowing the learner adds ("auto", "greedy", "midpoints": `recon.learner_rule.counting.learner_rule`). Raises what
-    `count` raises, `PolicyError` for a policy that is none, `ReleaseError` for data that do not fit.
+    knowing the learner adds ("auto", "greedy", "midpoints": `recon.learner_rule.counting.learner_rule`). `adversary`:
+    what is left for somebody who knows more (docs/adversary.md). Raises what `count` raises, `PolicyError` for a policy
+    that is none, `ReleaseError` for data that do not fit.
 
     >>> import pandas as pd
     >>> import recon
@@ -81,30 +85,40 @@ def audit(
     """
     begun = time.monotonic()
     release = single_release_of(release, limits, whole=True)
-    exact = None if without_noise is None else single_release_of(without_noise, limits)
-    limits = limits or Limits()
+    exact, limits = None if without_noise is None else single_release_of(without_noise, limits), limits or Limits()
     chosen = policy if policy is None or isinstance(policy, Policy) else read_policy(os.fspath(policy))
     beside = AuditInputs(convention, truth, population, exact, profiles, data, label, protected, show_rows, remedies,
-                         seed,
-                    learner, {} if chosen is None else chosen.values, domain_rows)  # fmt: skip
-    parts = limits.stage("audit before remedies") if remedies else limits
-    if register is None and (removed, added) != (None, None):
+                         seed, learner, {} if chosen is None else chosen.values, domain_rows)  # fmt: skip
+    if register is None and (removed is not None or added is not None):
         raise ReleaseError("--removed and --added are numbers since an earlier release: give --register FOLDER")
     with kept_open():
         earlier, beside_it = _earlier_releases(release, register, (removed, added), domain, limits)
         whole = release if earlier is None else _joined_release(release, earlier, domain, limits)
+        parts = limits.stage("audit before remedies") if remedies else limits
         found = run_audit(release if whole is None else whole, beside, parts)
         adding = None if earlier is None else _what_it_adds(release, earlier, whole, found, domain, limits)
         if remedies and beside_it is not None:
             beside_it = _with_remedies(beside_it, found, chosen, seed, limits)
         tried = _helping(release, found, chosen, beside, limits, beside_it) if remedies else None
-    around = Context(remedies=tried, adds=None if adding is None else adding.to_json(), seed=seed, versions=beside_it)
+        knowing = _for_adversary(release, found, adversary, beside, limits)
+    around = Context({}, None, tried, None if adding is None else adding.to_json(), {}, seed, beside_it, knowing)
     facts = Report(found, around).facts
     told = None if chosen is None else assess(facts, chosen, tried)
     if tried and earlier is None:  # as it is published, the audit knows more of it: by leaf values and positions
         tried[0] |= _figures_of(facts, told)
-    now = build_metadata(command, time.monotonic() - begun)
-    return Report(found, replace(around, made=now, assessment=told, limits=limits_json(limits)))
+    made = build_metadata(command, time.monotonic() - begun)
+    return Report(found, replace(around, made=made, assessment=told, limits=limits_json(limits)))
+
+
+def _for_adversary(
+    release: EncodedRelease, found: AuditFindings, adversary: Knows | None, beside: AuditInputs, limits: Limits
+) -> AdversaryAudit | None:
+    """Return what is left for an adversary, None where none is asked about or nothing is left to begin with."""
+    if adversary is None or found.empty is not None or found.measures.status == "unsat":
+        return None
+    from recon.release.auditing.beside import audit_beside
+
+    return audit_beside(release, adversary, beside.profiles, limits, beside.label, beside.convention, found.measures)
 
 
 def _figures_of(facts: Mapping[str, Any], told: PolicyAssessment | None) -> dict[str, Any]:

@@ -320,6 +320,8 @@ class Report(Displayed, AuditReport):
             return "unsat"  # with the earlier releases, even where this one alone has worlds
         if self.context.versions is not None and self.context.versions.contradicts:
             return "unsat"
+        if self.context.adversary is not None and self.context.adversary.contradicts:
+            return "unsat"
         return self.findings.measures.status if self.findings.empty is None else "empty"
 
     def _facts(self) -> DisplayFacts:
@@ -381,6 +383,8 @@ class Report(Displayed, AuditReport):
         """Return the report's sections as titles and lines; who left between two versions of the data stands first."""
         beside = self.context.versions
         opening = [] if beside is None else [("What the earlier version adds: who left, who came", beside.sentences)]
+        beside_it = self.context.adversary
+        opening += [] if beside_it is None else [("What an adversary knows more", beside_it.sentences)]
         return [*opening, *understood_sections(self.findings.release), *self._own_sections()]
 
     def _own_sections(self) -> Sections:

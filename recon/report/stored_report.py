@@ -98,6 +98,7 @@ class AuditReport(Rendered):
             "remedies": None if self.context.remedies is None else [dict(one) for one in self.context.remedies],
             "adds": None if self.context.adds is None else dict(self.context.adds),
             "versions": None if self.context.versions is None else self.context.versions.to_json(),
+            "adversary": None if self.context.adversary is None else self.context.adversary.to_json(),
             "sections": [[title, list(lines)] for title, lines in self.sections()],
         }
         found: dict[str, Any] = plain_json({**self.own(digits), **common})

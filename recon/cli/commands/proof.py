@@ -11,6 +11,7 @@ import typer
 from recon.cli.output.printing import with_tables
 from recon.cli.session import ReleaseOptions, open_release
 from recon.io.console.options import (
+    AdversaryFile,
     DomainFile,
     Independent,
     Json,
@@ -51,7 +52,8 @@ def verify(
         str | None, typer.Option("--certificates", help="Folder of the certificates and releases that RESULT names.")
     ] = None,
     steps: Annotated[bool, typer.Option("--steps", help="Print every step of every proof in words.")] = False,
-    learner: LearnerRule = "none", seconds: ReadingSeconds = None, memory: ReadingMemory = "1G", json: Json = False,
+    adversary: AdversaryFile = None, learner: LearnerRule = "none", seconds: ReadingSeconds = None,
+    memory: ReadingMemory = "1G", json: Json = False,
     quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Re-check every certificate in a result from the release alone; no solver is needed."""
@@ -79,7 +81,7 @@ def verify(
             from recon.learner_rule.facts import with_facts
 
             release = with_facts(release, asked_learner(release, learner), limits)
-        found = run(data, release, limits, folder, certificates)
+        found = run(data, release, limits, folder, certificates, adversary=adversary)
         held = {c.place for c in found.checked if not c.error}
         notes = explained(data, release, folders, limits, held) if steps else []
     if json:

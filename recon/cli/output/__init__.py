@@ -1,3 +1,3 @@
 """What commands print besides single objects."""
 
-__all__ = ["printing", "streaming", "under_rule"]
+__all__ = ["adversary", "printing", "streaming", "under_rule"]

@@ -49,7 +49,17 @@ ShowRows = Annotated[bool, typer.Option("--show-rows", help="Values of single pe
 @with_tables
 @with_other_answers
 @with_options(
-    "rows", "known", "label", "convention", "seed", "learner", "confidence", "workers", "dask", seconds=BUDGET
+    "rows",
+    "known",
+    "adversary",
+    "label",
+    "convention",
+    "seed",
+    "learner",
+    "confidence",
+    "workers",
+    "dask",
+    seconds=BUDGET,
 )
 def audit(
     asked: ReleaseOptions, policy: PolicyFile = None, register: EarlierReleases = None, removed: RemovedRows = None,
@@ -92,7 +102,7 @@ def audit(
         report = run(release, chosen, convention=asked.convention, truth=real, population=people, without_noise=exact,
                      limits=limits, seed=asked.seed, remedies=remedies, profiles=known, data=given, protected=protected,
                      show_rows=show_rows, register=register, removed=removed, added=added,
-                     learner=asked.learner,
+                     learner=asked.learner, adversary=asked.adversary,
                      domain_rows=table_like(release, table, label),
                      domain=_declared(domain, label) if register else None, command=command_line())  # fmt: skip
     with ending(ended(report, bool(out))):

@@ -30,8 +30,8 @@ WIDTH = 100  # columns of a help page
 # Where the help shows an option that several commands have, by parameter; all others stand first, as "Options".
 PANELS = {
     "Input": (
-        "domain", "independent", "rows", "removed", "added", "known_columns", "known", "without_noise", "convention",
-        "learner", "seed", "raw",
+        "domain", "independent", "rows", "removed", "added", "known_columns", "known", "adversary", "without_noise",
+        "convention", "learner", "seed", "raw",
     ),
     "Policy": ("policy", "register", "remedies", "strict"),
     "People": ("profiles", "of_rows", "data", "label", "protected", "show_rows", "truth", "population"),
@@ -45,7 +45,8 @@ PANELS = {
     ),
 }  # fmt: skip
 METAVARS = {
-    "domain": "FILE", "known_columns": "FILE", "known": "FILE", "profiles": "FILE", "data": "FILE", "truth": "FILE",
+    "domain": "FILE", "known_columns": "FILE", "known": "FILE", "adversary": "FILE", "profiles": "FILE", "data": "FILE",
+    "truth": "FILE",
     "population": "FILE", "out": "FILE", "sarif": "FILE", "junit": "FILE", "without_noise": "FILE", "policy": "POLICY",
     "register": "FOLDER", "certificates": "FOLDER", "label": "COLUMN", "protected": "COLUMN", "rows": "N", "seed": "N",
     "removed": "K", "added": "K", "digits": "N", "limit": "N", "workers": "N", "max_cells": "N", "memory": "SIZE",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def _known_convention(name: str | None) -> str | None:
     """Return the convention; wrong usage for an unknown one."""
-    if name not in {None, "assigned", "ordered", "multiset"}:
+    if name not in {None, "assigned", "ordered", "multiset", "population"}:
         raise typer.BadParameter(f"there is no convention '{name}': choose assigned, ordered or multiset")
     return name
 
@@ -146,6 +146,9 @@ KnownRows = Annotated[
 KnownColumns = Annotated[
     str | None,
     typer.Option("--known-columns", help="Everybody's features (.csv, .parquet); labels left out or empty."),
+]
+AdversaryFile = Annotated[
+    str | None, typer.Option("--adversary", help="What an adversary knows (recon schema adversary): answered too.")
 ]
 KnownByPosition = Annotated[
     str | None,

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 
-_READING = ("--domain", "--independent-columns", "--rows", "--known-columns")
+_READING = ("--domain", "--independent-columns", "--rows", "--known-columns", "--adversary")
 _LIMITS = ("--time", "--memory", "--max-cells")
 # What is carried over from the user's command to one that is suggested, in the order in which it is written.
 TAKES: Mapping[str, Sequence[str]] = {

@@ -165,7 +165,8 @@ def under(
     origins += [Origin("", "the learner's rule")] * len(questions)
     level = release.statements.confidence or CONFIDENCE
     known = release.declared or release.rows
-    found = assemble(release.domain, [*release.models, *questions], known, origins, release.file, level, release.known)
+    found = assemble(release.domain, [*release.models, *questions], known, origins, release.file, level, release.known,
+                     knowledge=release.knowledge)  # fmt: skip
     box = {name: {v: found.cut.box(release.domain.resolve(((name, equals(v)),))) for v in (0, 1)} for name in tested}
     label = len(release.domain.all) - 1
     high = UNBOUNDED if release.rows.high is None else release.rows.high

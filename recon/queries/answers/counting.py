@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast, overload
 
 from encoders.encode.encoder import EncodedRelease
+from recon.queries.answers.people import as_subsets
+from recon.readers.loading.adversary import Knows, adversary_of, for_adversary
 from recon.readers.loading.loading import Released, release_of
 from recon.readers.loading.settled import strengthened_release
 from solvers.engines.chain import ask
@@ -26,13 +28,36 @@ def convention_of(release: EncodedRelease, convention: str | None) -> Convention
     single = release.statements.single
     one = single is not None and single.open_counts <= 1
     one = one and not release.noisy and not release.statements.unstated
+    weighed = release.knowledge is not None and bool(release.knowledge.weights)
+    if weighed and convention in ("multiset", "assigned"):
+        raise Unsupported(f"with weights data sets are sequences of rows: choose ordered, not '{convention}'")
     if convention is None:
-        return "assigned" if one else "ordered"
+        return "assigned" if one and not weighed else "ordered"
+    if convention == "population":
+        if release.knowledge is None or release.knowledge.people is None:
+            raise Unsupported("the convention 'population' needs a list of people that an adversary knows")
+        return "ordered"
     if convention not in CONVENTIONS:
         raise Unsupported(f"there is no convention '{convention}': choose assigned, ordered or multiset")
     if convention == "assigned" and not one:
         raise Unsupported("the convention 'assigned' needs exactly one tree or rule list with exact counts")
     return convention
+
+
+def both_releases(
+    release: object, adversary: Knows, label: str | None, limits: Limits | None
+) -> tuple[EncodedRelease, EncodedRelease]:
+    """Return a release as it is, and beside what an adversary knows; `Unsupported` of tables of areas."""
+    if tables_of(release) is not None:
+        raise Unsupported("what an adversary knows is not taken beside tables of areas")
+    nobody = release_of(cast("Released", release), limits)
+    return nobody, adversary_of(adversary).beside(nobody, label, limits)
+
+
+def common_convention(nobody: EncodedRelease, adversary: EncodedRelease) -> Convention:
+    """Return the default convention that answers for nobody and for an adversary are compared in."""
+    first, second = convention_of(nobody, None), convention_of(adversary, None)
+    return first if first == second else "ordered"
 
 
 def tables_of(release: object) -> Tables | None:
@@ -42,11 +67,16 @@ def tables_of(release: object) -> Tables | None:
 
 
 @overload
-def count(release: Released, convention: str | None = None, limits: Limits | None = None) -> CountAnswer: ...
+def count(
+    release: Released, convention: str | None = None, limits: Limits | None = None, adversary: Knows | None = None
+) -> CountAnswer: ...
 @overload
 def count(release: Tables, convention: str | None = None, limits: Limits | None = None) -> TablesAnswer: ...
 def count(
-    release: Released | Tables, convention: str | None = None, limits: Limits | None = None
+    release: Released | Tables,
+    convention: str | None = None,
+    limits: Limits | None = None,
+    adversary: Knows | None = None,
 ) -> CountAnswer | TablesAnswer:
     """Return how many worlds there are: `.value`, `.factors`, `.log2`, `.bounds` (log2), `.status`.
 
@@ -65,8 +95,9 @@ def count(
         from recon.queries.tables.answering import count_areas
 
         return count_areas(tables, limits)
-    release = strengthened_release(release_of(cast("Released", release), limits), limits)
+    release = strengthened_release(for_adversary(cast("Released", release), adversary, limits), limits)
     found = ask(release.statements, Count(convention_of(release, convention)), CountAnswer, limits)
+    found = as_subsets(release, found) if convention in (None, "population") else found
     return (
         found
         if release.certain or found.status == "unsat"

@@ -27,9 +27,10 @@ from recon.queries.answers.counting import convention_of
 from recon.queries.answers.undecided import decide
 from recon.queries.bounds.disclosure import numbers_within
 from recon.queries.bounds.placed import BoundAnswer, Later, nearer, places, same_mean
-from recon.readers.frames.selections import as_condition, select_conditions
+from recon.readers.frames.selections import as_condition, data_of, of_rows, select_conditions
 from recon.readers.frames.world import World, wrap
-from recon.readers.loading.loading import Released, release_of
+from recon.readers.loading.adversary import Knows, for_adversary
+from recon.readers.loading.loading import Released
 from recon.readers.loading.settled import strengthened_release
 from solvers.engines.chain import ask
 from solvers.engines.figures.system import LARGEST_SUM, SystemFigures
@@ -142,6 +143,7 @@ def bound(
     of: str | tuple[str, ...] | list[str] | None = None,
     convention: str | None = None,
     limits: Limits | None = None,
+    adversary: Knows | None = None,
 ) -> BoundAnswer:
     """Return min, max and expectation over worlds of a statistic of the rows that meet a condition.
 
@@ -158,8 +160,10 @@ def bound(
     >>> recon.bound(release, {"old": 1})
     <BoundAnswer: 0 to 4, 2 expected, exact (assigned)>
     """
-    release = strengthened_release(release_of(release, limits), limits)
+    release = strengthened_release(for_adversary(release, adversary, limits), limits)
     condition = as_condition(where)
+    if (data := data_of(release)) is not None:  # there is a population, and nobody asks about all of it
+        condition = (*condition, *as_condition(of_rows(release, data)))
     found = _bound_only(release, condition, of, convention, limits)
     names = () if of is None else (of,) if isinstance(of, str) else tuple(of)
     return replace(found, informative=_informative(release, condition, names, found, _bound_only))

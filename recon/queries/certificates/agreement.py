@@ -67,7 +67,7 @@ WANTED: dict[str, Json | None] = {
     "outside": None,
 }
 # Parts of an audit's document that say its figures again: for policies, how they were come by, beside other releases.
-DERIVED = ("assessment", "how", "adds", "remedies")
+DERIVED = ("assessment", "how", "adds", "remedies", "adversary")
 COUNTED = ("profiles.verdicts", "profiles.positions")  # the verdicts of the rows beside them, counted
 STATUSES = ("exact", "bounds", "unsat", "empty", "unknown")
 COUNTING = ("", "without_row_order")  # places of an audit's document where the number of datasets stands

@@ -78,6 +78,7 @@ def certificate_json(
         "statements_sha256": fingerprint,
         "claim": claim,
         **({} if release.beside is None else {"known": release.beside.to_dict()}),
+        **({} if release.knowledge is None else {"adversary": release.knowledge.to_dict()}),
         **stated_relations(release),
         "assumptions": list(as_released(release).assumptions),
         "proof": data,

@@ -13,7 +13,7 @@ import math
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -21,6 +21,7 @@ from encoders.encode.encoder import EncodedRelease
 from encoders.models.related import RelatedDataSets
 from recon.io.files.named_files import MAX_FILES, named_file, read_regular
 from recon.io.files.opening import read_whole
+from recon.queries.answers.compared import split_answers
 from recon.queries.certificates.agreement import VerifiedClaim, agreement, contradicted
 from recon.queries.certificates.certificate_format import (
     SHARING,
@@ -39,6 +40,7 @@ from recon.queries.certificates.certificate_format import (
     with_steps,
 )
 from recon.readers.formats.release.reading import related_of, strict_json
+from recon.readers.loading.adversary import Knows, adversary_of
 from recon.readers.loading.known_positions import Table, with_known_positions
 from recon.readers.loading.loading import Released, release_of
 from solvers.foundation.displayed import LINES, Displayed, DisplayFacts
@@ -59,7 +61,7 @@ from solvers.kernel.proof_format import (
 
 COMMON = {"recon_certificate", "release_files", "release_sha256", "statements_sha256", "claim"}
 CONTENT = COMMON | {"assumptions", "proof", "seal"}
-BESIDE = {"known", "related"}  # what no file of the release says
+BESIDE = {"known", "related", "adversary"}  # what no file of the release says
 NAMED = COMMON | {"file", "sha256"}
 LEVEL: dict[int, set[str]] = {1: set(), 2: {"confidence"}}  # what each format adds
 
@@ -194,11 +196,13 @@ def verify(
     folder: str = ".",
     certificates: str | None = None,
     known: Table | None = None,
+    adversary: Knows | None = None,
 ) -> Verification:
     """Return what became of every certificate in a result about a release.
 
     Raises nothing for a certificate that does not hold: its `error` says why. Files that certificates name are
-    opened in `folder` and `certificates`, nowhere else. `known`: the table of `recon.positions`. Cost: the cells of the
+    opened in `folder` and `certificates`, nowhere else. `known`: the table of `recon.positions`; `adversary`:
+    what the answers for an adversary in the result rest on (`_adversary`). Cost: the cells of the
     release are walked once; then linear in the length of the proofs.
 
     >>> import pandas as pd
@@ -213,6 +217,33 @@ def verify(
     release = release_of(release, limits)
     if known is not None:
         release = with_known_positions(release, known)
+    nobody, theirs = split_answers(data)
+    if adversary is None and theirs is None:
+        return _verify_one(data, release, limits, folder, certificates)
+    whose = release if adversary is None else adversary_of(adversary).beside(release, None, limits)
+    if adversary is not None and theirs is None:
+        return _verify_one(data, whose, limits, folder, certificates)
+    first, second = (
+        _verify_one(part, one, limits, folder, certificates) for part, one in ((nobody, release), (theirs, whose))
+    )
+    return _joined_verification(first, second)
+
+
+def _joined_verification(nobody: Verification, adversary: Verification) -> Verification:
+    """Return what became of the answers for nobody, and of those for an adversary, together."""
+    theirs = (replace(one, place=f"{one.place} (adversary)") for one in adversary.checked)
+    bare, wrong = ([f"adversary: {line}" for line in some] for some in (adversary.bare, adversary.inconsistent))
+    return Verification(
+        (*nobody.checked, *theirs), (*nobody.bare, *bare), tuple(dict.fromkeys((*nobody.assumptions,
+        *adversary.assumptions))), (*nobody.inconsistent, *wrong), nobody.release, nobody.sha256,
+        tuple(dict.fromkeys((*nobody.unchecked, *adversary.unchecked))),
+    )  # fmt: skip
+
+
+def _verify_one(
+    data: Any, release: EncodedRelease, limits: Limits | None, folder: str, certificates: str | None
+) -> Verification:
+    """Return what became of every certificate in a result about one release; see `verify`."""
     limits = limits or Limits()
     readings, checked = Readings(release, limits), []
     release, levels = readings.at(Fraction(1))[0], set()
@@ -427,6 +458,7 @@ def _check(found: Json, readings: Readings, boxes: Boxes | None) -> None:
             "it does not rest on the table of --known: leave that out" if known is None else
             f"it rests on another table of what is known, SHA-256 {quoted(known.get('sha256'))} (--known)"
         )  # fmt: skip
+    _check_adversary(found.get("adversary"), release)
     if found.get("related") != stated_relations(release).get("related"):
         raise CertificateError("it rests on data sets that are related otherwise than those of the release")
     if found["statements_sha256"] != verifier.facts.fingerprint:
@@ -442,6 +474,18 @@ def _check(found: Json, readings: Readings, boxes: Boxes | None) -> None:
     if isinstance(claim, NoWorld) and (why := contradicted(release)):
         raise CertificateError(f"that no data set fits a model file proves nothing about it: {why}")
     verifier.verify(claim, readings.proof(found["proof"]))
+
+
+def _check_adversary(stated: Any, release: EncodedRelease) -> None:
+    """Raise `CertificateError` where a certificate rests on other knowledge of an adversary than the release does."""
+    wanted = stated.get("sha256") if isinstance(stated, dict) else None
+    if stated is not None and release.knowledge is None:
+        message = "it rests on what an adversary knows: give verify that file"
+        raise CertificateError(f"{message}, SHA-256 {quoted(wanted)} (--adversary)")
+    if stated is None and release.knowledge is not None:
+        raise CertificateError("it does not rest on what the adversary of --adversary knows: leave that out")
+    if release.knowledge is not None and wanted != release.knowledge.sha256:
+        raise CertificateError(f"it rests on what another adversary knows, SHA-256 {quoted(wanted)} (--adversary)")
 
 
 def _kind_of(found: Any) -> str:

@@ -20,7 +20,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from encoders.encode.encoder import EncodedRelease, encode, with_known_rows
+from encoders.encode.encoder import EncodedRelease, encode
+from encoders.encode.known import with_known_rows
 from encoders.models.models import AnyModel, Boosting, Tree, TreeSums, boosted_of
 from encoders.models.nodes import CountTable, Support
 from recon.queries.leaf_values.determined import Determined, determined

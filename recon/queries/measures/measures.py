@@ -3,6 +3,13 @@
 Source: Ferry et al., "Probabilistic Dataset Reconstruction from Interpretable Models", SaTML 2024, Def. 2
 (eq. 1), Def. 4 (eq. 2-3), eq. 9, 11, 16. The worlds of a convention are taken as equally likely, so the joint
 entropy is log2 of their number.
+
+Bits left where rows have an adversary's prior: entropy is -sum P log P, not the log of a number of worlds.
+
+With whole weights per value the `ordered` count is W, the sum over data sets of the product of their rows' weights, so
+that a data set has probability (product of its weights) / W and H = log2 W - E[log2 of that product]. The second term
+is linear in how many rows are expected to have each value. Before the release rows are independent, each with the
+entropy of one row.
 """
 
 from __future__ import annotations
@@ -12,18 +19,26 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from encoders.encode.encoder import EncodedRelease
 from encoders.parts.base import CutDomain
 from recon.queries.answers.counting import convention_of, count
+from recon.queries.answers.people import as_subsets, known_attributes
+from recon.queries.answers.undecided import decide
 from recon.queries.measures.attribute_bits import without_bits_left, without_shares
 from recon.queries.measures.figures import Measures, empty, exposure_frame
 from recon.readers.frames.describe import condition_text
-from recon.readers.loading.loading import Released, release_of
+from recon.readers.loading.adversary import Knows, for_adversary
+from recon.readers.loading.loading import Released
 from recon.readers.loading.settled import strengthened_release
 from solvers.engines.figures.partition import PartitionFigures, log2_alone, log2_before, mean, ratio
+from solvers.foundation.array_types import Floats
+from solvers.foundation.exact import log2_product
 from solvers.foundation.limits import Limits
 from solvers.statements.questions.answers import CountAnswer
-from solvers.statements.questions.query import Convention
+from solvers.statements.questions.query import Convention, Selections
+from solvers.statements.regions.row_space import Space
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +49,7 @@ def measure(
     convention: str | None = None,
     limits: Limits | None = None,
     counted: CountAnswer | None = None,
+    adversary: Knows | None = None,
 ) -> Measures:
     """Return the measures of a release; a count already at hand may be given.
 
@@ -47,7 +63,7 @@ def measure(
     >>> recon.measure(release)
     <Measures: Dist_G 0.25, 4 worlds, exact (assigned), 4 rows>
     """
-    release = strengthened_release(release_of(release, limits), limits)
+    release = strengthened_release(for_adversary(release, adversary, limits), limits)
     chosen = convention_of(release, convention)
     limits = limits or Limits()
     answer = _capped(release, counted or count(release, chosen, limits), limits)
@@ -62,6 +78,7 @@ def measure(
             return empty(release, chosen, replace(datasets, convention=chosen))
         answer, datasets = _mutual_bounds(answer, datasets, release.rows.high)
         found = replace(found, counted=answer, datasets=datasets)
+    found = _of_subsets(release, _weighed(release, found, limits))
     if not release.noisy:
         return found
     from recon.queries.noisy.verdicts import known_posterior
@@ -173,3 +190,80 @@ def exposure(cut: CutDomain, cells: PartitionFigures) -> pd.DataFrame:
             }
         )
     return exposure_frame(lines)
+
+
+def _weighed(release: EncodedRelease, found: Measures, limits: Limits) -> Measures:
+    """Return the measures of a release beside a prior; figures that count worlds are None.
+
+    The entropy is None where the weight of all worlds is not exact, or the number of rows is open. Cost: one question
+    per value that has a weight.
+    """
+    weights = {} if release.knowledge is None else release.knowledge.weights
+    if not weights or found.status == "unsat":
+        return found
+    parts = [(k, p, w) for k in sorted(weights) for p, w in enumerate(release.cut.cuts[k].weights or ()) if w > 1]
+    logs = np.array([math.log2(w) for _, _, w in parts])
+    rows, entropy, before = found.rows, None, None
+    if rows is not None:
+        before = rows * _row_entropy(release, parts, logs, limits)
+    if rows is not None and found.status == "exact" and found.counted.log2 is not None:
+        expected = decide(release, _selections(release, parts), "ordered", limits).expected
+        entropy = max(0.0, found.counted.log2 - float(expected @ logs)) if np.isfinite(expected).all() else None
+    removed = None if entropy is None or before is None or not rows else (before - entropy) / rows
+    return replace(
+        found, entropy_bits=entropy, uninformed_bits=before, bits_removed_per_row=removed,
+        dist_g=None if entropy is None or not before else entropy / before, dist_g_mentioned=None, dist=None,
+        bits_due_to_order=None, determined_rows=None, smallest_region=None, datasets=None, unordered_before=None,
+        counted=replace(found.counted, guarantee="the weight of all worlds under the adversary's prior"),
+    )  # fmt: skip
+
+
+def _of_subsets(release: EncodedRelease, found: Measures) -> Measures:
+    """Return the measures of a release beside a list of people, in the convention `population`.
+
+    Before the release any n of the N people were in the data, each with any values that the list leaves open.
+    """
+    knowledge = release.knowledge
+    if knowledge is None or knowledge.people is None or found.status == "unsat" or found.convention != "ordered":
+        return found
+    counted, typed, before = as_subsets(release, found.counted), release.typed, None
+    assert typed is not None
+    data, people = typed.of_dataset(knowledge.data), len(knowledge.people.codes)
+    if data.exact and not release.statements.impossible:
+        known = known_attributes(release, knowledge.people)
+        free = [a.total for k, a in enumerate(release.statements.domain.attributes) if k not in known]
+        free.pop(typed.attribute - len([k for k in known if k < typed.attribute]))  # in or not is what is asked
+        before = log2_product([(math.comb(people, data.low), 1), (math.prod(free), people)])
+    entropy = counted.log2
+    removed = None if entropy is None or before is None or not data.low else (before - entropy) / data.low
+    return replace(
+        found, convention="population", counted=counted, rows=data.low if data.exact else None,
+        entropy_bits=entropy, uninformed_bits=before, bits_removed_per_row=removed,
+        dist_g=None if entropy is None or not before else entropy / before, dist_g_mentioned=None, dist=None,
+        bits_due_to_order=None, determined_rows=None, smallest_region=None, datasets=None, unordered_before=None,
+    )  # fmt: skip
+
+
+def _selections(release: EncodedRelease, parts: list[tuple[int, int, int]]) -> Selections:
+    """Return one selection per part of an attribute: the rows that have a value of it."""
+    tables: list[list[tuple[int, ...]]] = [[cuts.sizes] for cuts in release.cut.cuts]
+    codes = np.zeros((len(parts), len(tables)), dtype=np.int32)
+    for i, (k, p, _) in enumerate(parts):
+        sizes = release.cut.cuts[k].sizes
+        one = tuple(size if q == p else 0 for q, size in enumerate(sizes))
+        if one not in tables[k]:
+            tables[k].append(one)
+        codes[i, k] = tables[k].index(one)
+    return Selections(codes, tuple(map(tuple, tables)))
+
+
+def _row_entropy(release: EncodedRelease, parts: list[tuple[int, int, int]], logs: Floats, limits: Limits) -> float:
+    """Return the bits of one row of the prior."""
+    space = Space.of(release.statements, limits)
+    every = space.size
+    spent = 0.0
+    for (k, p, _), log in zip(parts, logs.tolist(), strict=True):
+        sizes = release.cut.cuts[k].sizes
+        inside = space.within({k: tuple(size if q == p else 0 for q, size in enumerate(sizes))})
+        spent += log * (inside / every)
+    return log2_product([(every, 1)]) - spent

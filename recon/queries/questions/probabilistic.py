@@ -15,7 +15,8 @@ from recon.io.console.output import unique_column_name
 from recon.queries.answers.counting import convention_of
 from recon.queries.bounds.placed import parts_left, places
 from recon.readers.frames.describe import condition_text, values_text
-from recon.readers.loading.loading import Released, release_of
+from recon.readers.loading.adversary import Knows, for_adversary
+from recon.readers.loading.loading import Released
 from recon.readers.loading.settled import strengthened_release
 from solvers.engines.chain import ask
 from solvers.engines.figures.partition import PartitionFigures
@@ -32,7 +33,7 @@ SHOWN_BOXES = 3  # boxes of a cell written out
 LISTED_ROWS = 12  # a region with at most so many raw rows is written out
 
 
-def table(release: Released, limits: Limits | None = None) -> pd.DataFrame:
+def table(release: Released, limits: Limits | None = None, adversary: Knows | None = None) -> pd.DataFrame:
     """Return the probabilistic dataset, one line per training row.
 
     Columns: row, region (leaf or rule), one per attribute and the label with the set of values still possible
@@ -57,7 +58,7 @@ def table(release: Released, limits: Limits | None = None) -> pd.DataFrame:
     2    {1}  any  {0}
     3    {1}  any  {1}
     """
-    release = strengthened_release(release_of(release, limits), limits)
+    release = strengthened_release(for_adversary(release, adversary, limits), limits)
     if release.statements.bags and (located := places(release, limits)) is not None:
         return _placed_table(release, located, limits or Limits())
     if PartitionFigures.refusal(release.statements) is not None:

@@ -16,13 +16,16 @@ from encoders.domain.domain import GUESSED
 from encoders.domain.values import MISSING, Categorical, Continuous, Value, intersection
 from encoders.encode.encoder import EncodedRelease
 from recon.io.files.opening import current
-from recon.queries.answers.counting import convention_of, tables_of
+from recon.queries.answers.compared import SHARES, VERDICTS, compared_frame
+from recon.queries.answers.counting import both_releases, common_convention, convention_of, tables_of
 from recon.queries.answers.exact import Profiles, as_frame, certify_exact, maximum_rows, select_with, settled_only
+from recon.queries.answers.people import with_person_shares
 from recon.queries.answers.undecided import decide, leave_one_out, no_positions_reason, share, why_open
 from recon.readers.frames.naming import column_like, named_like
 from recon.readers.frames.out_of_domain import answered
 from recon.readers.frames.selections import columns_by_attribute, profile_ranges, select_frame, with_rows_of
 from recon.readers.frames.world import World, wrap
+from recon.readers.loading.adversary import Knows, for_adversary
 from recon.readers.loading.loading import Released, release_of
 from recon.readers.loading.settled import strengthened_release
 from solvers.engines.chain import ask
@@ -48,8 +51,9 @@ MAX_VALUES = 1_000  # a sensitive attribute is answered value by value
 
 
 def worlds(
-    release: Released, limit: int | None = 10, convention: str | None = None, limits: Limits | None = None
-) -> Iterator[World]:
+    release: Released, limit: int | None = 10, convention: str | None = None, limits: Limits | None = None,
+    adversary: Knows | None = None,
+) -> Iterator[World]:  # fmt: skip
     """Yield worlds, each dataset once up to row order, at most `limit` (None: all); nothing is built ahead.
 
     `World.weight` says for how many worlds of the convention (by default that of `recon.count`) each stands; over all
@@ -65,9 +69,13 @@ def worlds(
     """
     from solvers.proofs.export.world_rows import weight_in
 
-    release = strengthened_release(release_of(release, limits), limits)
+    release = strengthened_release(for_adversary(release, adversary, limits), limits)
     chosen = convention_of(release, convention)
     refuse_continuous(release)
+    if release.knowledge is not None and release.knowledge.weights:
+        raise Unsupported(
+            "data sets are not listed beside weights, they are not equally likely: recon sample draws them"
+        )
     if limit is not None and limit < 0:
         raise ReleaseError(f"cannot list {limit} worlds")
     check_world_memory(release, limits)
@@ -104,8 +112,9 @@ def check_world_memory(release: EncodedRelease, limits: Limits | None) -> None:
 
 
 def sample(
-    release: Released, k: int = 100, seed: int = 0, convention: str | None = None, limits: Limits | None = None
-) -> list[World]:
+    release: Released, k: int = 100, seed: int = 0, convention: str | None = None, limits: Limits | None = None,
+    adversary: Knows | None = None,
+) -> list[World]:  # fmt: skip
     """Return k worlds drawn independently, exactly uniform over the convention's worlds.
 
     With the number of rows in an interval, it is drawn uniformly first. Of noisy counts: over the worlds inside the
@@ -120,7 +129,7 @@ def sample(
     >>> len(recon.sample(release, k=3, seed=1))
     3
     """
-    return list(iterate_samples(release, k, seed, convention, limits))
+    return list(iterate_samples(for_adversary(release, adversary, limits), k, seed, convention, limits))
 
 
 def iterate_samples(
@@ -155,7 +164,9 @@ def refuse_continuous(release: EncodedRelease, why: str = "") -> None:
     raise Unsupported("; ".join(filter(None, (text, why))))
 
 
-def reconstruct(release: Released, seed: int = 0, limits: Limits | None = None) -> World:
+def reconstruct(
+    release: Released, seed: int = 0, limits: Limits | None = None, adversary: Knows | None = None
+) -> World:
     """Return a world of maximum likelihood, among equals with the heaviest histogram; `.unique` says if it is alone.
 
     Exact counts leave all worlds equally likely; noisy ones favour worlds that need little noise, whatever the
@@ -178,7 +189,7 @@ def reconstruct(release: Released, seed: int = 0, limits: Limits | None = None) 
     2       1    1    1
     3       1    0    0
     """
-    release = strengthened_release(release_of(release, limits), limits)
+    release = strengthened_release(for_adversary(release, adversary, limits), limits)
     if not no_positions_reason(release):
         return _reconstruct_in_order(release, seed, limits)
     if release.domain.continuous:
@@ -249,6 +260,7 @@ def certify(
     certificates: bool | None = None,
     label: str | None = None,
     of: str | None = None,
+    adversary: Knows | None = None,
 ) -> pd.DataFrame:
     """Return one line per profile: verdict certain | possible | impossible | unknown | outside, and how sure.
 
@@ -265,7 +277,8 @@ def certify(
     `box_rows` (how many rows are proved to be in it at least). What the limits leave open is "unknown", between 0 rows
     and all; `Inconclusive` is not raised, but for `EmptyConfidenceSet`. `label`: the profiles' name for the domain's
     label; names that differ in signs only are matched. `of`: of related data sets, of which rows the profiles are asked
-    ("removed", "added", "kept" or the name of a data set).
+    ("removed", "added", "kept" or the name of a data set). `adversary`: the same for somebody who knows more stands
+    beside it, in columns that end in `_adversary` and `_difference` (docs/adversary.md).
     Cost: linear in distinct profiles times attributes; certificates about 1 ms per profile of a deep forest.
     Of tables of areas: verdict, min_count and max_count (`recon.queries.tables.answering.certified`), no certificates.
 
@@ -279,6 +292,11 @@ def certify(
     """
     from recon.queries.located.boxes import with_boxes
 
+    if adversary is not None:
+        nobody, theirs = both_releases(release, adversary, label, limits)
+        chosen = convention if convention is not None else common_convention(nobody, theirs)
+        answers = (certify(one, profiles, chosen, limits, certificates, label, of) for one in (nobody, theirs))
+        return compared_frame(*answers, VERDICTS)
     if (tables := tables_of(release)) is not None:
         from recon.queries.tables.answering import certified
 
@@ -301,7 +319,7 @@ def certify(
 
     out = answered(release, frame, answer)
     out.attrs["notes"] = [*notes, *out.attrs.get("notes", ())]
-    return out
+    return with_person_shares(release, frame, out, chosen, limits)
 
 
 def attribute(
@@ -312,6 +330,7 @@ def attribute(
     limits: Limits | None = None,
     label: str | None = None,
     of: str | None = None,
+    adversary: Knows | None = None,
 ) -> pd.DataFrame:
     """Return what follows for a sensitive column of people known to be in the data, with partial profiles q.
 
@@ -320,7 +339,8 @@ def attribute(
     min_count, max_count of (q,v); probability_before (the row space alone); leave_one_out (what the release
     without one row that is (q,v) would say: what the person's own presence does not add; NaN where nothing else
     remains). Undefined shares are NaN. A profile that no row of the domain can be has one line, without a value or
-    figures, and `reason` says why. `label`: the profiles' name for the domain's label. `of`: see `certify`.
+    figures, and `reason` says why. `label`: the profiles' name for the domain's label. `of`, `adversary`: see
+    `certify`.
 
     >>> import pandas as pd
     >>> import recon
@@ -332,6 +352,11 @@ def attribute(
     0      0          1.0     True
     1      1          0.0    False
     """
+    if adversary is not None:
+        nobody, theirs = both_releases(release, adversary, label, limits)
+        chosen = convention if convention is not None else common_convention(nobody, theirs)
+        answers = (attribute(one, profiles, sensitive, chosen, limits, label, of) for one in (nobody, theirs))
+        return compared_frame(*answers, SHARES)
     release = strengthened_release(release_of(release, limits), limits)
     domain = release.domain
     frame, notes = named_like(as_frame(profiles), domain, label)

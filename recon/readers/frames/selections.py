@@ -99,7 +99,7 @@ def _part_sizes(cut: CutDomain, k: int, ranges: Ranges) -> tuple[int, ...]:
     for start, end in ranges:
         for part in range(cuts.part(start), cuts.part(end - 1) + 1):
             low, high = cuts.bounds(part)
-            sizes[part] += int(min(end, high) - max(start, low))
+            sizes[part] += int(min(end, high) - max(start, low)) * (1 if cuts.weights is None else cuts.weights[part])
     return tuple(sizes)
 
 
@@ -504,8 +504,17 @@ def of_rows(release: EncodedRelease, of: str) -> dict[str, int]:
 
 
 def with_rows_of(release: EncodedRelease, profiles: pd.DataFrame, of: str | None) -> pd.DataFrame:
-    """Return profiles asked of the rows of some data sets (`of_rows`), themselves where nobody says of which."""
+    """Return profiles asked of the rows of some data sets (`of_rows`), themselves where nobody says of which.
+
+    Where there is a population, nobody means the rows of the data.
+    """
+    of = data_of(release) if of is None else of
     return profiles if of is None else profiles.assign(**of_rows(release, of))
+
+
+def data_of(release: EncodedRelease) -> str | None:
+    """Return the data set that a release is of, where an adversary knows its population; else None."""
+    return None if release.knowledge is None else release.knowledge.data or None
 
 
 __all__ = ["Test", "as_condition", "raw_indices", "read_table", "select_conditions", "select_frame"]

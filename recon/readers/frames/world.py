@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -467,5 +467,15 @@ class World(Displayed):
 
 
 def wrap(release: EncodedRelease, world: SolverWorld) -> World:
-    """Return a solver's world with the domain to read it by."""
+    """Return a solver's world with the domain to read it by.
+
+    Where values have weights, as many raw indices stand for one value: they become its position.
+    """
+    for k, cuts in enumerate(release.cut.cuts):
+        if cuts.weights is not None:
+            values, back = np.unique(world.values[:, k], return_inverse=True)
+            positions = np.array([cuts.position_of_raw(int(v)) for v in values], dtype=world.values.dtype)
+            table = world.values.copy()
+            table[:, k] = positions[back.reshape(-1)]
+            world = replace(world, values=table)
     return World(release.domain, world, release.cut)

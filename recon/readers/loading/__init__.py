@@ -1,3 +1,3 @@
 """Files and fitted models in, one encoded release out."""
 
-__all__ = ["attaching", "known_positions", "loading", "settled"]
+__all__ = ["adversary", "attaching", "known_positions", "loading", "settled"]

@@ -16,7 +16,8 @@ import pandas as pd
 
 from encoders.domain.domain import GUESSED, Domain
 from encoders.domain.values import AnyAttribute, Categorical, Cell, Continuous, exact, from_text, is_number
-from encoders.encode.encoder import EncodedRelease, with_known_rows
+from encoders.encode.encoder import EncodedRelease
+from encoders.encode.known import with_known_rows
 from encoders.models.models import KnownPositions, KnownRows
 from recon.io.files.opening import read_whole
 from recon.readers.frames.naming import named_like
@@ -50,15 +51,18 @@ def known_table(table: Table) -> pd.DataFrame:
     return table
 
 
-def with_known_columns(release: EncodedRelease, table: Table, label: str | None = None) -> EncodedRelease:
+def with_known_columns(
+    release: EncodedRelease, table: Table, label: str | None = None, by_value: bool = False
+) -> EncodedRelease:
     """Return the release beside a table of everybody's features: one line per row, the label left out or with gaps.
 
     Columns are attributes or binary columns by name, as profiles have them; what the table leaves out stays open.
-    Labels that it gives are known as well. `label`: the table's name for the domain's label. Raises `ReleaseError` for
+    Labels that it gives are known as well. `label`: the table's name for the domain's label. `by_value`: cells are cut
+    at every value of the table. Raises `ReleaseError` for
     unknown columns, empty cells, values outside of the domain and another number of rows than the release's.
     """
     frame, notes = named_like(known_table(table), release.domain, _own_label(release.domain, label))
-    found = with_known_rows(release, known_rows(release.domain, frame))
+    found = with_known_rows(release, replace(known_rows(release.domain, frame), by_value=by_value))
     return replace(found, reader_notes=(*found.reader_notes, *notes))
 
 

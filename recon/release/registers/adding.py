@@ -16,7 +16,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from encoders.domain.domain import Domain
-from encoders.encode.encoder import CONFIDENCE, EncodedRelease, encode, with_known_rows
+from encoders.encode.encoder import CONFIDENCE, EncodedRelease, encode
+from encoders.encode.known import with_known_rows
 from recon.queries.measures.attribute_bits import Counts, Interval
 from recon.queries.measures.figures import Measures
 from recon.queries.versions.difference import difference

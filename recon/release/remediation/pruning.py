@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.domain import Domain
-from encoders.encode.encoder import EncodedRelease, encode, with_known_rows
+from encoders.encode.encoder import EncodedRelease, encode
+from encoders.encode.known import with_known_rows
 from encoders.models.models import AnyModel, Forest, PublishedModel, Rule, RuleList, Tree, unsupported
 from encoders.models.nodes import CountTable, Nodes, Support
 from solvers.engines.figures.partition import PartitionFigures

@@ -20,6 +20,7 @@ from recon.release.auditing.together import proofs
 from solvers.foundation.limits import CUT, Limits
 
 if TYPE_CHECKING:
+    from recon.release.auditing.beside import AdversaryAudit
     from recon.release.policies.assessing import PolicyAssessment
     from recon.release.registers.versions import VersionComparison
 
@@ -27,6 +28,7 @@ VERSION = 2  # of the document: what it holds is docs/commands.md, "The audit's 
 CONVENTIONS = {
     "multiset": "a world is a data set without an order of its rows",
     "ordered": "a world is a data set with its rows in order",
+    "population": "a world says which people of a public list are in the data, with what the list leaves open",
     "assigned": "a world says for every published group which rows it has, in order inside the group",
 }
 
@@ -37,7 +39,8 @@ class Context:
 
     `made`: see `made`. `assessment`: the policy's answer (None: there was no policy). `remedies`: what would help,
     `adds`: what the release adds to earlier ones (None: not asked), `versions`: what it and those of another version of
-    its data say of who left and came (None: there are none). `limits` and `seed` are those of the audit.
+    its data say of who left and came (None: there are none), `adversary`: what is left for one (None: not asked).
+    `limits` and `seed` are those of the audit.
     """
 
     made: Mapping[str, Any] = field(default_factory=dict)
@@ -47,6 +50,7 @@ class Context:
     limits: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
     versions: VersionComparison | None = None
+    adversary: AdversaryAudit | None = None
 
 
 def build_metadata(command: str | None, seconds: float) -> dict[str, Any]:

@@ -304,6 +304,9 @@ class Document(Counted, Struct, kw_only=True):
         Versions | None,
         Meta(description="Compared with the release of another version of the data: who left, who came."),
     ] = None
+    adversary: Annotated[
+        Loose | None, Meta(description="What is left for nobody, for an adversary (_adversary), and the difference.")
+    ] = None
     how: Annotated[How | None, Meta(description="How the figures were computed.")] = None
     confidential: Annotated[
         str | None, Meta(description="Why the document describes individuals; null: it does not.")

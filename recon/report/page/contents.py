@@ -11,6 +11,7 @@ The words of a report in plain words.
 
 from __future__ import annotations
 
+from recon.release.auditing.beside import adversary_rows
 from recon.release.auditing.persons.wording import who_lines, widest_gap
 from recon.report.charts.curve import attribute_bars, exposure_curve
 from recon.report.charts.intervals import interval_bars
@@ -284,6 +285,24 @@ def _values_text(row: Document) -> str:
     return name_of(", ".join(f"{name_of(key, 40)} = {name_of(value, 40)}" for key, value in row.items()), 600)
 
 
+def _adversary_part(document: Document) -> PagePart | None:
+    """Return what is left for nobody and for an adversary; None where none was asked about."""
+    found = document.get("adversary")
+    if not found:
+        return None
+    if found.get("conflict"):
+        blocks: list[Block] = [SentenceBlock("", [sentence_of(one) for one in found.get("sentences") or ()])]
+    else:
+        rows: Rows = [
+            (words, *(NOT_KNOWN if one is None else f"{one:,.4g}" for one in figures))
+            for words, *figures in adversary_rows(found)
+        ]
+        head = ("Figure", "Nobody", "This adversary", "Difference")
+        blocks = [TableBlock("What is left", head, rows, frozenset({1, 2, 3}))]
+    intro = f"This adversary knows what {name_of(found['file'], 120)} says (SHA-256 {name_of(found['sha256'], 64)})."
+    return PagePart("adversary", "What an adversary knows more", intro, blocks)
+
+
 def _added_part(document: Document) -> PagePart | None:
     """Return what the new release adds to the earlier ones of its register; None without a register."""
     adds = document.get("adds")
@@ -383,7 +402,8 @@ def parts(document: Document) -> list[PagePart]:
     The findings in words and the glossary are among them.
     """
     found = [
-        _first_part(document), judging(document), _leaking(document), _who(document), _added_part(document),
+        _first_part(document), judging(document), _leaking(document), _who(document), _adversary_part(document),
+        _added_part(document),
         helping(document), _in_words(document), _computation_part(document), _glossary(),
     ]  # fmt: skip
     return [one for one in found if one is not None]

@@ -105,12 +105,14 @@ def doubts(release: EncodedRelease) -> list[str]:
 LOG2_10 = math.log2(10)
 LEGEND: dict[Convention, str] = {
     "multiset": "[multiset: 1 = nothing revealed, 0 = everything]",
+    "population": "[population: 1 = nothing revealed, 0 = who is in the data, with all values]",
     "ordered": "[ordered, row order included: 1 = nothing revealed, 0 = every row and its place]",
     "assigned": "[assigned, order inside leaves or rules included: 1 = nothing revealed but classes, 0 = every row]",
 }
 
 NO_DIST: dict[Convention, str] = {  # why there is none of an exact count
     "multiset": "not defined (there are no rows to distinguish)",
+    "population": "not defined (people of a list are distinguished already)",
     "ordered": "not known (how rows spread over cells differs between worlds)",
     "assigned": "not defined (the rows of a leaf or rule are no product of values)",
 }

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from solvers.statements.boxes import Box
 
-Convention = Literal["assigned", "ordered", "multiset"]
+Convention = Literal["assigned", "ordered", "multiset", "population"]  # the last: `ordered`, of a list of people
 CONVENTIONS: tuple[Convention, ...] = ("assigned", "ordered", "multiset")
 
 

@@ -334,6 +334,11 @@ def _to_figure(part: StatementPart, place: str, read: Read) -> PublishedFigure:
     )
 
 
+def to_figure(part: StatementPart, place: str) -> PublishedFigure:
+    """Return a figure with exact counts that stands outside of a model; see `_to_figure`."""
+    return _to_figure(part, place, _to_count)
+
+
 def to_models(release: ReleasePart, first: int = 0, several: bool | None = None) -> list[AnyModel]:
     """Return the published models; those without a name are numbered from `first` where there are several."""
     numbered = len(release.models) > 1 if several is None else several
@@ -395,7 +400,7 @@ def to_related(release: ReleasePart) -> RelatedDataSets | None:
     datasets = []
     for i, one in enumerate(release.datasets):
         rows, removed, added = (
-            _to_row_count(getattr(one, key), f"datasets[{i}].{key}") for key in ("rows", "removed", "added")
+            to_row_count(getattr(one, key), f"datasets[{i}].{key}") for key in ("rows", "removed", "added")
         )
         union = tuple(one.union or ())
         datasets.append(DataSet(one.name, rows, one.origin, removed, added, union, one.within, one.without))
@@ -412,10 +417,10 @@ def to_related(release: ReleasePart) -> RelatedDataSets | None:
 
 def to_rows(release: ReleasePart) -> RowCount | None:
     """Return the declared number of rows, None where it follows from the models."""
-    return _to_row_count(release.rows, "rows")
+    return to_row_count(release.rows, "rows")
 
 
-def _to_row_count(given: int | RowsPart | None, place: str) -> RowCount | None:
+def to_row_count(given: int | RowsPart | None, place: str) -> RowCount | None:
     """Return a number of rows, None where none is given; `ReleaseError` for one that cannot be."""
     if given is None:
         return None

@@ -15,7 +15,7 @@ import msgspec
 from encoders.models.related import RelatedDataSets
 from recon.io.files.opening import current, metered_step, open_regular, parsed_json, read_once, read_whole
 from recon.readers.formats.release.parts import to_condition, to_domain, to_models, to_related, to_rows
-from recon.readers.formats.release.schema import ReleasePart, ScalarOrTest, ViewPart, json_schema
+from recon.readers.formats.release.schema import AdversaryPart, ReleasePart, ScalarOrTest, ViewPart, json_schema
 from recon.readers.stored.rewriting import gunzip
 from solvers.foundation.errors import ReconError, ReleaseError
 
@@ -113,9 +113,31 @@ def _parse_slowly(data: bytes, file: str) -> ReleasePart:
         raise ReleaseError(f"is not UTF-8 text (byte {error.start})", file=file) from None
     except ReleaseError as error:
         raise error.at(file=file) from None
+    if "recon_adversary" in found:
+        message = "is what an adversary knows, not a release: give it with --adversary, beside the released files"
+        raise ReleaseError(message, file=file)
     if "recon" not in found or found["recon"] is True:
         raise ReleaseError('is not a release file: the key "recon" is missing (it must be 1)', file=file)
     part: ReleasePart = converted(found, ReleasePart, file)
+    return part
+
+
+def parse_adversary(data: bytes, file: str) -> AdversaryPart:
+    """Return the validated parts of an adversary's file; `ReleaseError` for anything else, a release too."""
+    try:
+        text = data.decode("utf-8-sig")
+        if not text.lstrip().startswith("{"):
+            raise ReleaseError('is not what an adversary knows: a JSON object with "recon_adversary": 1')
+        found = strict_json(text)
+    except UnicodeDecodeError as error:
+        raise ReleaseError(f"is not UTF-8 text (byte {error.start})", file=file) from None
+    except ReleaseError as error:
+        raise error.at(file=file) from None
+    if "recon_adversary" not in found:
+        what = "a release file" if "recon" in found else "not what an adversary knows"
+        message = f'is {what}: the key "recon_adversary" is missing (it must be 1; recon schema adversary)'
+        raise ReleaseError(message, file=file)
+    part: AdversaryPart = converted(found, AdversaryPart, file)
     return part
 
 

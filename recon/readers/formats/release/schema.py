@@ -469,13 +469,73 @@ class ReleasePart(SchemaPart):
     about: str | None = None
 
 
+class KnownRowPart(SchemaPart, kw_only=True):
+    """At least so many rows meet a condition; `position`: of one row, where rows of a training file have positions."""
+
+    where: ConditionPart
+    rows: Whole = 1
+    dataset: str | None = None
+    position: Whole | None = None
+
+
+class KnownStatementPart(StatementPart):
+    """A figure as a table has it, about the rows of a data set ("population": of the population)."""
+
+    dataset: str | None = None
+
+
+class AbsentPart(SchemaPart, kw_only=True):
+    """A person of the population who is not in the data."""
+
+    person: Scalar
+
+
+class PopulationPart(SchemaPart, kw_only=True):
+    """All whose rows can be in the data: a list of `people`, or public `tables` about them; `rows`: how many.
+
+    `id`: the column of the list that names people.
+    """
+
+    people: str | None = None
+    tables: str | list[str] | None = None
+    rows: Whole | RowsPart | None = None
+    id: str = "person"
+
+
+class AdversaryPart(SchemaPart, kw_only=True):
+    """What an adversary knows beside a release: a file of its own, which is no release.
+
+    `rows`: people known to be in the data; `absent`: people of the population who are not; `columns`: a table of
+    everybody's features; `statements`: figures; `weights`: how likely values
+    are to begin with, beside 1 of every other value.
+    """
+
+    recon_adversary: Literal[1]
+    about: str | None = None
+    rows: list[KnownRowPart] = []
+    absent: list[AbsentPart] = []
+    columns: str | None = None
+    statements: list[KnownStatementPart] = []
+    weights: dict[str, dict[str, Number | str]] = {}
+    population: PopulationPart | None = None
+
+
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema of the release file."""
-    found = msgspec.json.schema(ReleasePart)
+    return _schema_of(ReleasePart)
+
+
+def adversary_schema() -> dict[str, Any]:
+    """Return the JSON Schema of the file of what an adversary knows."""
+    return _schema_of(AdversaryPart)
+
+
+def _schema_of(kind: type[SchemaPart]) -> dict[str, Any]:
+    found = msgspec.json.schema(kind)
     parts = found["$defs"]
     for part in parts.values():
         part["description"] = cleandoc(part["description"])
-    return {**parts.pop("ReleasePart"), "$defs": parts}
+    return {**parts.pop(kind.__name__), "$defs": parts}
 
 
 SOURCE = "the file"

@@ -1,0 +1,57 @@
+"""A release beside what an adversary knows of its rows: everybody's features, statements, a population, a prior."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from encoders.encode.encoder import CONFIDENCE, EncodedRelease, Origin, assemble, encoder_for
+from encoders.models.adversary import AdversaryKnowledge
+from encoders.models.models import AnyModel, KnownRows
+from solvers.foundation.errors import ReleaseError
+from solvers.statements.release import RowCount
+
+
+def with_known_rows(release: EncodedRelease, known: KnownRows) -> EncodedRelease:
+    """Return the release with what the adversary knows of everybody's rows among its statements.
+
+    Raises `ReleaseError` naming the table for names and values that the domain does not have, and for another number of
+    rows than the release's. Cost: that of encoding.
+    """
+    encoder = encoder_for(known.kind)
+    try:
+        encoder.check(cast(AnyModel, known), release.domain, "")
+    except ReleaseError as error:
+        raise error.at(file=known.file) from None
+    n, given = len(known.codes), release.declared or release.rows
+    if release.typed is not None and known.dataset:
+        given = release.typed.of_dataset(known.dataset)
+    if n < given.low or (given.high is not None and n > given.high):
+        text = given.low if given.exact else f"{given.low} to {'any' if given.high is None else given.high}"
+        message = f"has {n:,} rows, the release is of {text}: everybody's rows are needed, and nobody else's"
+        raise ReleaseError(message, file=known.file)
+    origins = [Origin("", f"models[{i}]") for i in range(len(release.models))]
+    level, rows = release.statements.confidence or CONFIDENCE, RowCount(n, n)
+    found = assemble(
+        release.domain, release.models, rows, origins, release.file, level, known, release.facts, release.related,
+        release.knowledge,
+    )  # fmt: skip
+    return found.read_as(release)
+
+
+def with_knowledge(release: EncodedRelease, knowledge: AdversaryKnowledge) -> EncodedRelease:
+    """Return the release with what an adversary knows among its statements.
+
+    Raises `ReleaseError` naming the adversary's file for what the domain does not have. Cost: that of encoding.
+    """
+    for one in knowledge.models:
+        try:
+            encoder_for(one.kind).check(cast(AnyModel, one), release.domain, "")
+        except ReleaseError as error:
+            raise error.at(file=getattr(one, "file", knowledge.file)) from None
+    origins = [Origin("", f"models[{i}]") for i in range(len(release.models))]
+    level, rows = release.statements.confidence or CONFIDENCE, release.declared or release.rows
+    found = assemble(
+        release.domain, release.models, rows, origins, release.file, level, release.known, release.facts,
+        release.related, knowledge,
+    )  # fmt: skip
+    return found.read_as(release)

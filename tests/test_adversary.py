@@ -1,0 +1,201 @@
+"""What an adversary knows beside a release: against brute force, on real data, in certificates, and wrong files."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from adversary_oracle import compare, make
+from extras import run
+
+import recon
+
+RELEASES = Path(__file__).resolve().parents[1] / "examples" / "releases"
+DOMAIN = {
+    "attributes": [{"name": "ward", "values": ["A", "B"]}, {"name": "age", "min": 1, "max": 6}],
+    "label": {"name": "ill", "values": [0, 1]},
+}
+NODES = [
+    {"if": {"age": {"at_most": 3}}, "then": 1, "else": 2}, {"counts": [3, 0]},
+    {"if": {"ward": "A"}, "then": 3, "else": 4}, {"counts": [2, 1]}, {"counts": [0, 2]},
+]  # fmt: skip
+COLLEAGUE = {"rows": [{"where": {"ward": "A", "age": 5, "ill": 1}}]}
+ASKED = [{"ward": w, "age": a, "ill": y} for w in "AB" for a in range(1, 7) for y in (0, 1)]
+
+
+def _case(tmp_path: Path, **knows: Any) -> tuple[str, str]:
+    """Return the files of the tree and of what an adversary knows."""
+    release, adversary = tmp_path / "tree.json", tmp_path / "knows.json"
+    release.write_text(json.dumps({"recon": 1, "domain": DOMAIN, "models": [{"kind": "tree", "nodes": NODES}]}))
+    adversary.write_text(json.dumps({"recon_adversary": 1, **knows}))
+    return str(release), str(adversary)
+
+
+def test_random_knowledge_against_brute_force(tmp_path: Path) -> None:
+    """Worlds, entropies, least, most, shares, people and certificates of 24 random cases are those of brute force."""
+    assert [found for seed in range(24) if (found := compare(make(seed), str(tmp_path)))] == []
+
+
+@pytest.mark.slow
+def test_more_random_knowledge_against_brute_force(tmp_path: Path) -> None:
+    """The same of 200 more."""
+    assert [found for seed in range(100, 300) if (found := compare(make(seed), str(tmp_path)))] == []
+
+
+def test_verdicts_do_not_change_by_weights_and_even_ones_change_nothing(tmp_path: Path) -> None:
+    """A prior moves shares alone; even weights give the figures of no weights bit for bit."""
+    release = recon.load(_case(tmp_path)[0])
+    prior = recon.Adversary(weights={"age": {1: 5, 6: "1/3"}, "ill": {0: 2}})
+    even = recon.Adversary(weights={"age": dict.fromkeys(range(1, 7), "3/2"), "ill": {0: 1}})
+    plain, weighed, flat = (
+        recon.certify(one, ASKED, "ordered") for one in (release, prior.beside(release), even.beside(release))
+    )
+    assert plain["verdict"].tolist() == weighed["verdict"].tolist()
+    assert plain["min_count"].tolist() == weighed["min_count"].tolist()
+    assert plain["max_count"].tolist() == weighed["max_count"].tolist()
+    assert (plain["probability"] != weighed["probability"]).any()
+    assert plain["probability"].tolist() == flat["probability"].tolist()
+    bits = recon.measure(release, "ordered").entropy_bits
+    assert recon.measure(even.beside(release), "ordered").entropy_bits == bits
+    with pytest.raises(recon.Unsupported, match="choose ordered, not 'multiset'"):
+        recon.count(release, "multiset", adversary=prior)
+    with pytest.raises(recon.Unsupported, match="not listed"):
+        next(recon.worlds(release, adversary=prior))
+
+
+def test_draws_follow_the_prior(tmp_path: Path) -> None:
+    """Of 400 draws the rows with a value are as many as are expected, within four standard errors."""
+    release = recon.load(_case(tmp_path)[0])
+    prior = recon.Adversary(weights={"age": {"1": 6}})
+    drawn = [world.to_frame() for world in recon.sample(release, 400, adversary=prior)]
+    mean = sum((frame["age"] == 1).sum() for frame in drawn) / 400
+    assert abs(mean - 3 * 6 / 8) < 4 * math.sqrt(3 * 0.75 * 0.25 / 400)
+    assert all((frame["age"] <= 3).sum() == 3 for frame in drawn)
+
+
+def test_certify_says_nobody_the_adversary_and_the_difference_and_verify_wants_the_file(tmp_path, capsys) -> None:
+    """Every claim of both is verified with the file; without it, or with another one, the adversary's are rejected."""
+    release, adversary = _case(tmp_path, **COLLEAGUE)
+    pd.DataFrame(ASKED).to_csv(tmp_path / "asked.csv", index=False)
+    result, asked = str(tmp_path / "result.json"), str(tmp_path / "asked.csv")
+    code, *_ = run(capsys, "certify", release, "--profiles", asked, "--adversary", adversary, "--json", "--out", result)
+    assert code == 0
+    lines = json.loads(Path(result).read_text())
+    known = next(one for one in lines if one["profile_values"] == {"ward": "A", "age": 5, "ill": 1})
+    assert (known["verdict"], known["verdict_adversary"]) == ("possible", "certain")
+    assert known["min_count_difference"] == 1
+    assert known["certificate_adversary"]["adversary"]["sha256"]
+    code, out, _ = run(capsys, "verify", result, release, "--adversary", adversary, "--json")
+    found = json.loads(out)
+    assert (code, found["rejected"], found["not_certified"], found["inconsistent"]) == (0, [], [], [])
+    assert any(one["place"].endswith("(adversary)") for one in found["certificates"])
+    code, out, _ = run(capsys, "verify", result, release, "--json")
+    refused = json.loads(out)["rejected"]
+    assert code == 1
+    assert all("give verify that file" in one["reason"] for one in refused)
+    other = _case(tmp_path, rows=[{"where": {"ward": "A", "age": 5, "ill": 1}}, {"where": {"ward": "B"}}])[1]
+    code, out, _ = run(capsys, "verify", result, release, "--adversary", other, "--json")
+    assert code == 1
+    assert all("another adversary" in one["reason"] for one in json.loads(out)["rejected"])
+    known["max_count_adversary"] = 0  # what somebody changed is seen
+    Path(result).write_text(json.dumps(lines))
+    _case(tmp_path, **COLLEAGUE)
+    code, out, _ = run(capsys, "verify", result, release, "--adversary", adversary, "--json")
+    assert code in (1, 4)
+
+
+def test_an_audit_says_all_three(tmp_path, capsys) -> None:
+    """Nobody, this adversary, the difference, as text and JSON; a contradiction ends with 5."""
+    release, adversary = _case(tmp_path, **COLLEAGUE)
+    code, out, _ = run(capsys, "audit", release, "--adversary", adversary)
+    assert code == 0
+    assert "people fully known: nobody 0, this adversary 1, difference +1" in out
+    code, out, _ = run(capsys, "audit", release, "--adversary", adversary, "--json")
+    figures = json.loads(out)["adversary"]["figures"]
+    change = figures["entropy_bits_adversary"] - figures["entropy_bits"]
+    assert figures["entropy_bits_difference"] == pytest.approx(change)
+    assert change < 0
+    wrong = _case(tmp_path, rows=[{"where": {"age": 6}, "rows": 6}])[1]
+    code, out, _ = run(capsys, "audit", release, "--adversary", wrong, "--json")
+    assert code == 5
+    assert any(
+        "rows[0]" in line and "known to the adversary" in line for line in json.loads(out)["adversary"]["conflict"]
+    )
+
+
+def test_a_person_of_a_list_and_one_who_is_absent(tmp_path: Path) -> None:
+    """Three of four people below 4 are in: 3 of 4 each; without q1, who is known to be absent, all three are."""
+    people = pd.DataFrame({"person": ["p1", "p2", "p3", "q1", "p4", "p5", "p9", "p6", "p7"],
+                           "ward": list("AABBAAABB"), "age": [1, 2, 2, 1, 5, 5, 4, 6, 6]})  # fmt: skip
+    release = recon.load(_case(tmp_path)[0])
+    town = recon.Adversary(population={"people": people})
+    found = recon.certify(release, [{"ward": "A", "age": 1}], adversary=town)
+    assert found["person_probability_adversary"].tolist() == pytest.approx([0.75])
+    gone = recon.Adversary(population={"people": people}, absent=[{"person": "q1"}])
+    found = recon.certify(release, [{"ward": "A", "age": 1}], adversary=gone)
+    assert found["verdict_adversary"].tolist() == ["certain"]
+    assert found["person_probability_adversary"].tolist() == [1.0]
+    assert recon.count(release, adversary=gone).value == 3  # whose label in A above 3 is 1
+
+
+def test_a_colleague_and_a_census_figure_beside_a_tree_of_real_people() -> None:
+    """COMPAS: who is known is certain, the census caps a profile, and nothing becomes less known."""
+    release = recon.load(str(RELEASES / "compas_tree.json"))
+    world = recon.reconstruct(release).to_frame()
+    person = {k: v.item() if hasattr(v, "item") else v for k, v in world.iloc[0].items()}
+    first = next(iter(person))
+    cap = int((world[first] == person[first]).sum())
+    knows = recon.Adversary(
+        rows=[{"where": person}], statements=[{"where": {first: person[first]}, "at_most": cap, "at_least": cap}]
+    )
+    found = recon.certify(release, [person, {first: person[first]}], adversary=knows, certificates=True)
+    assert found["verdict_adversary"].tolist()[0] == "certain"
+    assert (found["min_count_adversary"] >= found["min_count"]).all()
+    assert (found["max_count_adversary"] <= found["max_count"]).all()
+    assert found["max_count_adversary"].tolist()[1] == found["min_count_adversary"].tolist()[1] == cap
+    proofs = [c for c in found["certificate_adversary"] if c is not None]
+    assert proofs
+    assert len(recon.verify(proofs, release, adversary=knows).verified) == len(proofs)
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({}, "says nothing"),
+    ({"absent": [{"person": "P-1"}]}, "a bare profile cannot be known to be absent"),
+    ({"weights": {"age": {"9": 2}}}, "weights.age.9"),
+    ({"weights": {"height": {"9": 2}}}, "no attribute of the domain"),
+    ({"weights": {"age": {"1": 0}}}, "not above 0"),
+    ({"weights": {"age": {"1": -1}}}, "not above 0"),
+    ({"weights": {"age": {"1": "x"}}}, "weights.age.1"),
+    ({"rows": [{"where": {"age": 77}}]}, "rows[0].where"),
+    ({"rows": [{"where": {"height": 7}}]}, "height"),
+    ({"rows": [{"where": {"age": 1}, "position": 3}]}, "no positions"),
+    ({"rows": [{"where": {"age": 1}, "dataset": "march"}]}, "no data set 'march'"),
+    ({"statements": [{"where": {"age": 1}}]}, "statements[0]"),
+    ({"population": {"rows": 5}}, "smaller than the data"),
+    ({"population": {}}, "give 'people', 'tables' or 'rows'"),
+    ({"columns": "nowhere.csv"}, "nowhere.csv"),
+    ({"rowz": []}, "unknown key"),
+]
+
+
+@pytest.mark.parametrize(("knows", "said"), WRONG, ids=[said for _, said in WRONG])
+def test_wrong_knowledge_is_refused_in_one_sentence(knows, said, tmp_path, capsys) -> None:
+    """Exit code 3, a sentence with what is wrong."""
+    release, adversary = _case(tmp_path, **knows)
+    code, out, err = run(capsys, "count", release, "--adversary", adversary)
+    assert (code, out) == (3, "")
+    assert said in err
+    assert err.count("\n") == 1
+
+
+def test_a_release_is_no_adversary_and_the_reverse(tmp_path, capsys) -> None:
+    """Each is refused as the other, by name."""
+    release, adversary = _case(tmp_path, **COLLEAGUE)
+    code, _, err = run(capsys, "count", release, "--adversary", release)
+    assert (code, "is a release file" in err) == (3, True)
+    code, _, err = run(capsys, "count", adversary)
+    assert (code, "give it with --adversary" in err) == (3, True)
