@@ -32,13 +32,11 @@ from recon.readers.frames.describe import condition_text
 from recon.readers.loading.adversary import Knows, for_adversary
 from recon.readers.loading.loading import Released
 from recon.readers.loading.settled import strengthened_release
-from solvers.engines.figures.partition import PartitionFigures, log2_alone, log2_before, mean, ratio
-from solvers.foundation.array_types import Floats
+from solvers.engines.figures.partition import PartitionFigures, log2_alone, log2_before, mean, ratio, row_bits
 from solvers.foundation.exact import log2_product
 from solvers.foundation.limits import Limits
 from solvers.statements.questions.answers import CountAnswer
 from solvers.statements.questions.query import Convention, Selections
-from solvers.statements.regions.row_space import Space
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -204,11 +202,12 @@ def _weighed(release: EncodedRelease, found: Measures, limits: Limits) -> Measur
     parts = [(k, p, w) for k in sorted(weights) for p, w in enumerate(release.cut.cuts[k].weights or ()) if w > 1]
     logs = np.array([math.log2(w) for _, _, w in parts])
     rows, entropy, before = found.rows, None, None
-    if rows is not None:
-        before = rows * _row_entropy(release, parts, logs, limits)
+    asked = decide(release, _selections(release, parts), "ordered", limits)
+    if rows is not None and rows and np.isfinite(asked.expected_before).all():
+        before = rows * row_bits(release.statements, limits) - float(asked.expected_before @ logs)
     if rows is not None and found.status == "exact" and found.counted.log2 is not None:
-        expected = decide(release, _selections(release, parts), "ordered", limits).expected
-        entropy = max(0.0, found.counted.log2 - float(expected @ logs)) if np.isfinite(expected).all() else None
+        known = bool(np.isfinite(asked.expected).all())
+        entropy = max(0.0, found.counted.log2 - float(asked.expected @ logs)) if known else None
     removed = None if entropy is None or before is None or not rows else (before - entropy) / rows
     return replace(
         found, entropy_bits=entropy, uninformed_bits=before, bits_removed_per_row=removed,
@@ -255,15 +254,3 @@ def _selections(release: EncodedRelease, parts: list[tuple[int, int, int]]) -> S
             tables[k].append(one)
         codes[i, k] = tables[k].index(one)
     return Selections(codes, tuple(map(tuple, tables)))
-
-
-def _row_entropy(release: EncodedRelease, parts: list[tuple[int, int, int]], logs: Floats, limits: Limits) -> float:
-    """Return the bits of one row of the prior."""
-    space = Space.of(release.statements, limits)
-    every = space.size
-    spent = 0.0
-    for (k, p, _), log in zip(parts, logs.tolist(), strict=True):
-        sizes = release.cut.cuts[k].sizes
-        inside = space.within({k: tuple(size if q == p else 0 for q, size in enumerate(sizes))})
-        spent += log * (inside / every)
-    return log2_product([(every, 1)]) - spent
