@@ -54,7 +54,8 @@ class Nearby:
         self.system, self.linear, self.base, self.spare = system, linear, base, spare
         n, room = linear.columns, self._room()
         start, row, coef = by_column(linear.row, linear.col, linear.coef, n)
-        self.program = LinearProgram(*self._ends())
+        self.ends = self._ends()
+        self.program = LinearProgram(*self.ends)
         costs = np.random.default_rng(seed).uniform(1, 2, n) if seed else np.ones(n)
         for sign, most in zip((1.0, -1.0), room, strict=True):
             self.program.add(costs, (np.zeros(n), most), (start, row, sign * coef))
@@ -111,12 +112,12 @@ class Nearby:
 
     def _walk(self, z: Ints) -> None:
         """Go on from another world."""
-        changed, ends = np.flatnonzero(z != self.base), self._ends()
+        changed, ends = np.flatnonzero(z != self.base), self.ends
         self.base = z
         for first, room in zip((0, len(z)), self._room(), strict=True):
             for c in changed.tolist():
                 self.program.between(first + c, 0.0, float(room[c]))
-        low, high = self._ends()
+        low, high = self.ends = self._ends()
         for r in np.flatnonzero((low != ends[0]) | (high != ends[1])).tolist():
             self.program.state(r, float(low[r]), float(high[r]))
 
@@ -124,14 +125,7 @@ class Nearby:
 MANY = 2_000  # free cells; from here on HiGHS finds a first world sooner than CP-SAT
 POOL = 12  # worlds found first; many verdicts are settled by two of them
 NO_WORLD = "no possible world was found in time, and none was excluded: what is said holds if there is one"
-SPARE = (
-    0,
-    1,
-    1,
-    0,
-    1,
-    0,
-)  # rows that stay where there are some, pass by pass over what is open, for worlds near a known one
+SPARE = (0, 1, 0, 0, 0, 0, 1, 0, 0, 0)  # rows that stay where there are some, for worlds near a known one, by pass
 MAX_COUNTED_PROFILES = (
     8  # profiles that CP-SAT is asked about the most and fewest rows of; of more, only whether there are any
 )
@@ -320,6 +314,8 @@ def _bound(prover: VerdictProver, verdicts: SelectionVerdicts) -> None:
         prover.limits.report(f"profiles: {i} of {len(verdicts.met)}")
         late = some.expired()
         for greatest, cells in ((False, met.inside), (True, met.cells)):
+            if not greatest and verdicts.least[i] == 0:
+                continue  # a world without them was seen: the least number is 0
             found = prover.outer(indicator(cells, prover.system), greatest, quick=late)
             if greatest:
                 verdicts.high[i] = found if most is None else min(found, most)
