@@ -101,6 +101,10 @@ BAD = {
     "a column that is none": (("terms", 0, "term_features"), ["size"], "columns that the model does not have"),
     "ends that fall": (("features", 0, "cuts", 0, 0), 900.0, "features.0.: has ends of bins that do not ascend"),
     "extremes": (("features", 0, "min"), 900.0, "900 as the least value and"),
+    "text for a number": (("terms", 0, "bin_weights", 1), "3", "terms.0..bin_weights.1.: '3' is not a number"),
+    "lists of several lengths": (("terms", 0, "bin_weights"), [[1, 2], [3]], "rows of different lengths"),
+    "one name twice": (("features", 1, "name"), "age", "ebm.features: two columns are called 'age'"),
+    "a word for an end": (("features", 0, "cuts", 0, 0), "a", "features.0..cuts.0..0.: 'a' is not a number"),
     "noise": (("noise_scale_binning",), 2.0, "private Explainable Boosting Machine"),
 }
 
@@ -125,7 +129,7 @@ def test_other_versions_and_levels_of_detail_are_refused_by_name(tmp_path, capsy
     assert "detail='minimal'" in run(capsys, "count", written(tmp_path, found))[2]
     code, _, error = run(capsys, "count", written(tmp_path, {**content(), "version": "2.0"}))
     assert code == 3
-    assert "JSON of version '2.0': 1.0 is read" in error
+    assert "JSON of version '2.0': the text '1.0' is read" in error
 
 
 def test_the_counts_are_used_and_a_copy_without_them_holds_none(tmp_path, capsys):

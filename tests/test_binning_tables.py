@@ -165,6 +165,28 @@ def test_what_is_no_table_of_bins_is_refused_in_one_sentence(name, tmp_path, cap
     assert re.search(expected, error), error
 
 
+NOT_WHAT_THEY_SEEM = {
+    "percentages": ("count,badprob", ["6,50", "4,25"], "line 2: the rate 50 is above 1: write it as a share"),
+    "an end that is none": ("count,good,bad", ["6,4,2", "4,3,1"], "line 2: '.-inf,nan.' is not a bin: an end is not"),
+    "weights": ("count,good,bad", ["4.5,3.25,1.25", "6,4,2"], "line 2: the count '4.5' is not a whole number"),
+    "evidence of no bin": ("count,woe", ["6,1e308", "4,-5"], "no numbers of events have these weights of evidence"),
+    "information of no bin": ("woe,bin_iv", ["0.5,-0.3", "-0.5,0.1"], "line 2: no bin has the weight of evidence 0.5 "
+                              "and the information value -0.3"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NOT_WHAT_THEY_SEEM)
+def test_columns_that_are_not_what_they_seem_are_refused_with_place_and_value(name, tmp_path, capsys, recwarn):
+    header, (first, second), expected = NOT_WHAT_THEY_SEEM[name]
+    end = "nan" if name == "an end that is none" else "30"
+    path = tmp_path / "bins.csv"
+    path.write_text(f'variable,bin,{header}\nage,"[-inf,{end})",{first}\nage,"[{end},inf)",{second}\n')
+    code, _, error = run(capsys, "count", str(path))
+    assert code == 3
+    assert re.search(expected, error), error
+    assert not recwarn.list
+
+
 def test_totals_that_are_not_the_sums_are_refused_and_weights_that_do_not_follow_are_named(tmp_path, capsys):
     text = (CORPUS / "optbinning_bins.csv").read_text()
     path = tmp_path / "bins.csv"

@@ -17,6 +17,7 @@ import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -241,7 +242,8 @@ def read_additive_json(found: Mapping[str, Any]) -> Draft:
     Raises `ReleaseError` as `read`, and `Unsupported` for versions that are not known, or detail without counts.
     """
     if found.get("version") != VERSION:
-        raise Unsupported(f"is an {FORMAT} in JSON of version {str(found.get('version'))[:20]!r}: {VERSION} is read")
+        stated = f"of version {str(found['version'])[:20]!r}" if "version" in found else "without a version"
+        raise Unsupported(f"is an {FORMAT} in JSON {stated}: the text {VERSION!r} is read")
     model = found["ebm"]
     if "noise_scale_binning" in model:
         raise Unsupported("a private Explainable Boosting Machine has noise on its counts of bins, which is not read")
@@ -259,7 +261,7 @@ def read_additive_json(found: Mapping[str, Any]) -> Draft:
             raise ReleaseError("has no cuts and no categories", place=place)
         listed = [[c if isinstance(c, list) else [c] for c in level] for level in levels if isinstance(level, list)]
         each = tuple(
-            _cuts(np.array(level, dtype=np.float64) if level else np.zeros(0), place)
+            _cuts(_numbers(level, f"{place}.cuts[{n}]"), place)
             if kind == "continuous"
             else _categories({str(text): k for k, texts in enumerate(listed[n], 1) for text in texts}, place)
             for n, level in enumerate(levels)
@@ -267,14 +269,30 @@ def read_additive_json(found: Mapping[str, Any]) -> Draft:
         extremes = [one["min"], one["max"]] if "min" in one and "max" in one else None
         columns.append(_column(str(one.get("name")), each, kind == "continuous", extremes, None, None, i))
     places = {column.name: i for i, column in enumerate(columns)}
+    _refuse_double(columns, "ebm.features")
     terms = []
     for t, one in enumerate(stated):
         place = f"ebm.terms[{t}]"
         which = [places.get(name, -1) for name in one.get("term_features", ())] if isinstance(one, dict) else []
-        weights = np.array(one.get("bin_weights"), dtype=np.float64) if which else None
-        terms.append(_term(columns, which, weights, f"{place}.bin_weights"))
+        inner = f"{place}.bin_weights"
+        terms.append(_term(columns, which, _numbers(one.get("bin_weights"), inner) if which else None, inner))
     widths = any("histogram_weights" in one for one in features)
     return _draft(f"{FORMAT} (JSON)", columns, terms, (NO_EDGES,) if widths else ())
+
+
+def _numbers(value: Any, place: str) -> NDArray[np.float64]:
+    """Return the numbers in lists of lists of one shape; `ReleaseError` for what is none, with its place."""
+    if not isinstance(value, list):
+        raise ReleaseError(f"{str(value)[:40]!r} is not a list of numbers", place=place)
+    if not value or not isinstance(value[0], list):
+        bad = [i for i, one in enumerate(value) if isinstance(one, bool) or not isinstance(one, int | float)]
+        if bad:
+            raise ReleaseError(f"{str(value[bad[0]])[:40]!r} is not a number", place=f"{place}[{bad[0]}]")
+        return np.array(value, dtype=np.float64)
+    inner = [_numbers(one, f"{place}[{i}]") for i, one in enumerate(value)]
+    if len({one.shape for one in inner}) > 1:
+        raise ReleaseError("has rows of different lengths", place=place)
+    return np.array(inner)
 
 
 def _list(thing: Thing, name: str) -> list[Any]:
@@ -379,7 +397,9 @@ def _term(columns: Sequence[BinnedColumn], which: Any, weights: Any, place: str)
         for column, one in zip(mine, bins, strict=True)
     )
     if weights.shape != shape or weights.size > MAX_CELLS:
-        raise ReleaseError(f"has {' x '.join(map(str, weights.shape))} weights for {shape} bins", place=place)
+        raise ReleaseError(
+            f"has {' x '.join(map(str, weights.shape))} weights for {' x '.join(map(str, shape))} bins", place=place
+        )
     rows = _integer(weights, place)
     for axis, column in enumerate(mine):
         if np.take(rows, -1, axis=axis).any():
@@ -390,15 +410,21 @@ def _term(columns: Sequence[BinnedColumn], which: Any, weights: Any, place: str)
     return BinnedTerm(" & ".join(column.name for column in mine), mine, bins, rows[kept])
 
 
+def _refuse_double(columns: Sequence[BinnedColumn], place: str) -> None:
+    """Raise `ReleaseError` where two columns have one name."""
+    names = sorted(column.name for column in columns)
+    double = [name for name, other in pairwise(names) if name == other]
+    if double:
+        raise ReleaseError(f"two columns are called '{double[0][:60]}'", place=place)
+
+
 def _draft(
     form: str, columns: Sequence[BinnedColumn], terms: Sequence[BinnedTerm], unused: Sequence[UnusedPublication] = ()
 ) -> Draft:
     """Return the draft of a model's columns and terms."""
     if not terms:
         raise Unsupported("the model has no terms, so that it counts nothing")
-    double = {column.name for i, column in enumerate(columns) if column.name in {c.name for c in columns[:i]}}
-    if double:
-        raise ReleaseError(f"two columns are called '{min(double)[:60]}'", place="feature_names_in_")
+    _refuse_double(columns, "feature_names_in_")
     current().bytes(40 * sum(term.rows.size for term in terms))
     sizes = {int(term.rows.sum()) for term in terms}
     if len(sizes) > 1:

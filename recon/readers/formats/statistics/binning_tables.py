@@ -24,6 +24,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from encoders.domain.domain import Domain
 from encoders.domain.values import AnyAttribute, Categorical, Continuous, Grid, Test, Value, exact, plain_number
@@ -58,6 +59,7 @@ LABEL = "the label's value 1 is the event (bad), 0 the other (non-event, good)"
 NEAR = 1e-6  # how near figures that were computed in floats are, in parts of themselves
 LARGEST = 1_000_000  # rows for which weights of evidence are solved
 RANGE = re.compile(r"[\[(]\s*(-?(?:inf|[\d.]+(?:e[+-]?\d+)?))\s*,\s*(\+?-?(?:inf|[\d.]+(?:e[+-]?\d+)?))\s*[)\]]")
+_NO_RANGE = re.compile(r"^[\[(]\s*-?(?:inf|nan|\d)[^'\"]*,[^'\"]*\)$", re.IGNORECASE)  # ends open, yet is none
 Pair = tuple[int, int]
 
 
@@ -326,6 +328,8 @@ def _by_rate(line: TableCells, names: Mapping[str, str], digits: tuple[int, int]
     """Return others and events of a line with its rows and the share of events among them; `digits` of all shares."""
     rows = whole_cell(line.cells[names["rows"]], line.place)
     ((low, high),) = intervals([(str(line.cells[names["rate"]]).strip(), line.place)], digits)
+    if low > 1:
+        raise ReleaseError(f"the rate {float(low + high) / 2:.10g} is above 1: write it as a share", place=line.place)
     least, most = math.ceil(low * rows), math.floor(high * rows)
     if rows and least != most:
         why = "is not a whole number of events" if least > most else "has too few digits"
@@ -365,11 +369,11 @@ def _by_evidence(groups: Mapping[str, Sequence[TableCells]], names: Mapping[str,
     for sign in _signs(names):
         fits = np.ones(len(total), dtype=bool)
         for name, size in rows.items():
-            odds = np.exp(sign * woe[name][:, None]) * (total / (n - total))
-            events = size[:, None] * odds / (1 + odds)
+            events = size[:, None] * _share(sign * woe[name][:, None] + np.log(total / (n - total)))
             off = np.maximum(NEAR, size[:, None] * 10.0**-digits)
             bare = (woe[name] == 0) & (size > 0)  # optbinning writes 0 where a bin has one class only
-            fits &= ((np.abs(events - np.rint(events)) <= off) | bare[:, None]).all(axis=0)
+            both = ((np.rint(events) > 0) & (np.rint(events) < size[:, None])) | (size == 0)[:, None]
+            fits &= ((both & (np.abs(events - np.rint(events)) <= off)) | bare[:, None]).all(axis=0)
             fits &= (np.abs(np.where(bare[:, None], 0, np.rint(events)).sum(axis=0) - total) <= 0.5) | bare.any()
         found += [(sign, int(b)) for b in total[fits]]
     if len(found) != 1 or any(((woe[name] == 0) & (size > 0)).any() for name, size in rows.items()):
@@ -378,10 +382,14 @@ def _by_evidence(groups: Mapping[str, Sequence[TableCells]], names: Mapping[str,
     sign, b = found[0]
     out = {}
     for name, size in rows.items():
-        odds = np.exp(sign * woe[name]) * (b / (n - b))
-        events = np.rint(size * odds / (1 + odds)).astype(int).tolist()
+        events = np.rint(size * _share(sign * woe[name] + math.log(b / (n - b)))).astype(int).tolist()
         out[name] = [(int(s) - e, e) for s, e in zip(size, events, strict=True)]
     return out
+
+
+def _share(log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the share of events by the logarithm of their odds."""
+    return np.asarray(1 / (1 + np.exp(-log_odds.clip(-700, 700))))
 
 
 def _signs(names: Mapping[str, str]) -> tuple[int, ...]:
@@ -407,6 +415,9 @@ def _by_shares(groups: Mapping[str, Sequence[TableCells]], names: Mapping[str, s
             woe, iv = signs[0] * _float(one, names["woe"]), _float(one, names["iv"])
             if not woe:
                 raise Unsupported(f"{one.place}: a weight of evidence of 0 says nothing of its bin: keep the events")
+            if abs(woe) > 2 * math.log(LARGEST) or not 0 < iv <= abs(woe):
+                message = f"no bin has the weight of evidence {woe:.10g} and the information value {iv:.10g}"
+                raise ReleaseError(message, place=one.place)
             others = iv / (woe * math.expm1(woe))
             shares[name].append((others, others * math.exp(woe)))
     off = Fraction(1, 10**11)
@@ -494,6 +505,8 @@ def _bin(text: str, counts: Pair, place: str) -> VariableBin:
         low, high = (None if math.isinf(float(end)) else float(end) for end in found.groups())
         return VariableBin(low, high, (), missing, counts, text)
     listed = re.search(r"\[([^\[\]]*)\]", rest[0])
+    if len(rest) == 1 and _NO_RANGE.search(rest[0]):
+        raise ReleaseError(f"'{text[:40]}' is not a bin: an end is not a number", place=place)
     if len(rest) == 1 and listed is not None:
         quoted = re.findall(r"'([^']*)'|\"([^\"]*)\"", listed[1])
         rest = [a or b for a, b in quoted] if quoted else listed[1].replace(",", " ").split()
