@@ -437,6 +437,50 @@ def test_bad_input_is_one_sentence(tmp_path, change, code, text):
     assert text in f"{result.exception} {getattr(result.exception, 'conflict', '')}"
 
 
+DEFINED, HEAD = "cell,table,a,b\nall,N,,\nx,A,x,\n", "area,cell,value\n"
+LINES = "".join(f"t{k},all,3\n" for k in range(2_000))
+BAD_FILES = [  # definitions, name and bytes of the counts, what is said
+    (DEFINED, "v.csv", HEAD + "t,all,3\nt,x", "v.csv: line 3: 2 fields, but the header has 3"),
+    (DEFINED, "v.csv", HEAD + 't,all,3\n"t,x,1\n', "v.csv: .* is not a table: unexpected end of data"),
+    (DEFINED, "v.csv", HEAD + "t,all,3\nt,x,(D)\n", r"v.csv: line 3: '\(D\)' is not a count: leave out what"),
+    (DEFINED, "v.csv", HEAD + "t,all,3\nt,x,1.5\n", "v.csv: line 3: '1.5' is not a whole number of people"),
+    (DEFINED, "v.csv", HEAD + "t,all,3\nt,x,-1\n", "v.csv: line 3: '-1' is negative"),
+    (DEFINED, "v.csv", HEAD + "t,all,3\nt,z,1\n", "v.csv: line 3: 'z' is not a published cell"),
+    (DEFINED, "v.csv", HEAD + ",all,3\n", "v.csv: line 2: '3' has no area or cell beside it"),
+    (DEFINED, "v.csv", HEAD + f"t,all,{10**20}\n", "v.csv: line 2: '1000.*' is more people than there are"),
+    (DEFINED, "v.csv", "area,cell\nt,all\n", "v.csv: .* the counts have no column 'value'"),
+    (DEFINED, "v.csv", "", "v.csv: .* the file is empty"),
+    (DEFINED, "v.csv", b"area,cell,value\n\xdf,all,3\n", "v.csv: .* can't decode byte 0xdf"),
+    (DEFINED, "v.csv.gz", gzip.compress((HEAD + LINES).encode())[:-9], "v.csv.gz: .* is cut off"),
+    (DEFINED, "v.csv.gz", gzip.compress((HEAD + LINES).encode())[:4_000], "v.csv.gz: .* is cut off"),
+    (DEFINED, "v.parquet", b"PAR1 and no more", "v.parquet: .* is not a table"),
+    (DEFINED + "x,B,,1\n", "v.csv", HEAD + "t,all,3\n", "the cell 'x' is defined twice, differently"),
+    (DEFINED + "z,B,q,\n", "v.csv", HEAD + "t,all,3\n", "r.json: cell 'z': 'q' is not a value of attribute 'a'"),
+    ("cell,start_b,end_b\nall,,\nz,3,1\n", "v.csv", HEAD + "t,all,3\n", "cells.csv: line 3: '3' to '1' counts nobody"),
+]
+
+
+@pytest.mark.parametrize(("cells", "name", "counts", "text"), BAD_FILES, ids=[x[3][:40] for x in BAD_FILES])
+def test_a_bad_file_is_one_sentence(tmp_path, cells, name, counts, text):
+    with pytest.raises(ReleaseError, match=text):
+        assert len(of_files(tmp_path, cells, name, counts).system.names)
+
+
+def of_files(tmp_path, cells, name, counts):
+    (tmp_path / "cells.csv").write_text(cells)
+    (tmp_path / name).write_bytes(counts if isinstance(counts, bytes) else counts.encode())
+    model = {"kind": "tables", "cells": {"file": "cells.csv"}, "values": {"file": name}}
+    (tmp_path / "r.json").write_text(json.dumps({"recon": 1, "domain": SMALL["domain"], "models": [model]}))
+    return opened_tables([str(tmp_path / "r.json")])
+
+
+def test_a_last_line_that_does_not_end_is_an_assumption(tmp_path):
+    """It may be cut off within its number."""
+    for counts, told in ((HEAD + "t,all,12\nt,x,1", True), (HEAD + "t,all,12\nt,x,1\n", False)):
+        said = count_areas(of_files(tmp_path, DEFINED, "v.csv", counts)).assumptions
+        assert ("v.csv is whole, though its last line does not end" in said) is told
+
+
 def test_contradiction_names_an_irreducible_set():
     """Leaving any of the counts named out, the others agree; a count that has nothing to do with it is not named."""
     listed = {"t:1: all": 3, "t:1: x1": 2, "t:1: x2": 1, "t:1: y": 1, "t:1: b1": 2, "t:2: all": 2, "t:2: b1": 1,

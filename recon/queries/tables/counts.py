@@ -22,7 +22,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recon.io.files.opening import current
+from recon.io.files.opening import current, open_regular
 from recon.io.files.tables import csv_lines, parquet_frames, reading, table_text
 from solvers.foundation.errors import ContradictionError, ReleaseError, TooLarge
 from solvers.tables.atoms import Ints
@@ -54,6 +54,15 @@ def coded(values: Any, cells: Mapping[str, int], into: GroupedCounts) -> None:
         first += len(piece[0])
     if first == 2:
         raise ReleaseError("there is no count in the tables", place="values", file=file)
+    if file.lower().endswith(".csv") and not _ended(file):
+        into.unended.append(os.path.basename(file))
+
+
+def _ended(file: str) -> bool:
+    """Return whether the last line of a file ends."""
+    with open_regular(file) as (stream, size):
+        stream.seek(max(0, size - 1))
+        return stream.read(1) in {b"\n", b"\r"}
 
 
 def _pieces(values: Any) -> Iterator[Triples]:
@@ -101,7 +110,7 @@ def _codes(
     areas, asked, told = piece
     number = _numbers(told)
     if (bad := ~np.isfinite(number)).any():
-        refuse(bad, "is not a count", 2)
+        refuse(bad, "is not a count: leave out what is suppressed", 2)
     if (bad := number < 0).any():
         refuse(bad, "is negative: nothing counts fewer than 0 people", 2)
     if (bad := number != np.floor(number)).any():
@@ -267,6 +276,7 @@ class GroupedCounts:
         self.pieces: list[tuple[Ints, Ints, Ints]] = []
         self.files: list[IO[bytes]] = []
         self.parts: list[AreaCounts] = []
+        self.unended: list[str] = []  # files whose last line does not end
         self.starts = np.zeros(1, np.int64)  # of the top areas of every part
         self.cells: Sequence[str] = ()
         self.renumbered: Ints | None = None

@@ -121,9 +121,12 @@ def _test(domain: Domain, name: str, text: str) -> Test:
 
 def _between(start: str, end: str) -> Test:
     try:
-        return Test(low=None if not start else int(start), high=None if not end else int(end))
+        low, high = (int(x) if x else None for x in (start, end))
     except ValueError:
         raise ReleaseError(f"'{start}' to '{end}' is no range of whole numbers") from None
+    if low is not None and high is not None and low > high:
+        raise ReleaseError(f"'{start}' to '{end}' counts nobody: the range ends before it begins")
+    return Test(low=low, high=high)
 
 
 def _domain(
@@ -258,12 +261,19 @@ class Tables:
                 one: dict[int, Ranges] = {}
                 for name, test in condition:
                     if (name, id(test)) not in known:
-                        (known[name, id(test)],) = self.domain.resolve(((name, test),), f"cell '{cell.name}'").items()
+                        known[name, id(test)] = self._ranges_of(name, test, cell)
                     k, ranges = known[name, id(test)]
                     one[k] = intersection(one[k], ranges) if k in one else ranges
                 resolved.append(one)
             out.append(resolved)
         return out
+
+    def _ranges_of(self, name: str, test: Test, cell: Cell) -> tuple[int, Ranges]:
+        try:
+            (found,) = self.domain.resolve(((name, test),), f"cell '{cell.name}'").items()
+        except ReleaseError as error:
+            raise error.at(file=(*self.files, "")[0]) from None
+        return found
 
     @cached_property
     def _impossible(self) -> list[Any]:
@@ -398,7 +408,8 @@ class Tables:
         one = len(self.complete) == 1
         said = f"the table {names} is complete: what it does not list is 0" if one else (
             f"the tables {names} are complete: what they do not list is 0")  # fmt: skip
-        return (*ASSUMED, *self.domain.notes, *((said,) if self.complete else ()))
+        whole = (f"{name} is whole, though its last line does not end" for name in self.counts.unended)
+        return (*ASSUMED, *self.domain.notes, *((said,) if self.complete else ()), *whole)
 
     def __repr__(self) -> str:
         """Return the sizes in a line."""
