@@ -34,7 +34,7 @@ from recon.queries.tables.answering import (
 from recon.queries.tables.proofs import KEY, verify_areas
 from recon.queries.tables.reading import opened_tables
 from recon.queries.tables.tables import Cell, Tables
-from recon.queries.tables.variability import TriedNoise, variability
+from recon.queries.tables.variability import TriedNoise, Variability, variability
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.tables import solving, two_way
@@ -312,6 +312,27 @@ def test_variability_prints_per_area_and_refuses_what_it_cannot_answer(tmp_path)
         variability(opened(tmp_path), around=frame.drop(columns="b"))
     with pytest.raises(Unsupported, match="do not distinguish all values of b"):
         variability(opened(tmp_path), schema=["b:3"])
+
+
+def test_summaries_of_widths_by_numpy():
+    """Percentiles over areas and over people, areas and people at 0, sizes, and the bars of the picture."""
+    rng = np.random.default_rng(0)
+    people, high = rng.integers(1, 1_500, 300), rng.choice([0, 0, 2.5, 10, 33.3333, 80], 300)
+    lines = [("t", f"t:{i}", n, h / 2, h, h / 2, h, True) for i, (n, h) in enumerate(zip(people.tolist(), high.tolist(),
+                                                                                         strict=True))]  # fmt: skip
+    found = Variability(lines, (), ())
+    told = found.summary()["coupled"]
+    for name, values in (("areas", high), ("people", np.repeat(high, people))):
+        for share, value in told[f"percentiles_of_{name}"].items():
+            assert value == np.quantile(values, int(share) / 100, method="inverted_cdf"), (name, share)
+    assert (told["zero"], told["people_zero"]) == ((high == 0).sum(), people[high == 0].sum())
+    assert told["exact"] == (high == 0).sum()
+    assert told["people_may_differ"] == pytest.approx((people * high).sum() / 100, abs=0.01)
+    sizes = [(people >= s["people_least"]) & (people < (s["people_below"] or 9_999)) for s in told["by_size"]]
+    assert [(s["areas"], s["zero"]) for s in told["by_size"]] == [(m.sum(), (m & (high == 0)).sum()) for m in sizes]
+    pytest.importorskip("matplotlib").use("svg")
+    heights = [bar.get_height() for bar in found.plot().patches]
+    assert heights == pytest.approx([100 * (high[m] == 0).mean() for m in sizes if m.any()])
 
 
 def test_noise_that_leaves_too_much_open_is_refused(monkeypatch):
