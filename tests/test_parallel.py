@@ -186,3 +186,18 @@ def test_work_elsewhere_is_counted_and_is_the_same_whoever_is_quicker(workers):
     assert left == ({0: 7.0, 1: 4.0, 2: 2.5} if workers == 1 else {0: 7.0, 1: 6.0, 2: 7.5})
     assert limits.meter.used == 7.5
     assert limits.stages_cut() == ("graphs",)
+
+
+def test_progress_says_the_pace_and_how_long_the_rest_takes(monkeypatch):
+    """A piece takes 90 s: of four, after the first, 270 s are left; nothing is said before a piece is done."""
+    clock, told = [0.0], []
+    monkeypatch.setattr(pieces.time, "monotonic", lambda: clock[0])
+
+    def slow(piece, limits):
+        clock[0] += 90
+        return piece
+
+    list(completed(slow, range(4), Limits(progress=told.append), what="areas"))
+    pace = ", 0.0111 a second, "
+    assert told == ["areas: 1 of 4", f"areas: 2 of 4{pace}4 min left", f"areas: 3 of 4{pace}3 min left",
+                    f"areas: 4 of 4{pace}90 s left"]  # fmt: skip

@@ -24,6 +24,7 @@ S = TypeVar("S")
 TRIES = 3  # processes that may die of one piece before it is given up
 POLL = 0.05  # seconds between looks at the limits
 PATIENCE = 2.0  # seconds that pieces under way get to end when time is up or somebody asked to stop
+TELLING = 1.0  # seconds before which nothing is said of the pace
 STARTING = 1.5  # seconds of work for which no process is started: that, and what it imports, takes about as long
 
 
@@ -64,7 +65,7 @@ def _distributed(
     Where some may be done elsewhere, each may take the work that was left before the first, wherever it is done and
     whatever others took by then: work is counted when all are done.
     """
-    todo, worked = _Queue(len(pieces)), 0.0
+    todo, worked, pace = _Queue(len(pieces)), 0.0, _Pace(what, len(pieces))
     alike = limits.workers > 1 or bool(limits.cluster)
     tally, each = Meter(), limits
     if alike:
@@ -74,7 +75,7 @@ def _distributed(
             if _worth_sending(limits, len(todo), len(pieces) - len(todo), worked, alone):
                 break
             k, begun = todo.pop(), time.monotonic()
-            limits.report(f"{what}: {k + 1} of {len(pieces)}")
+            limits.report(pace.line(k + 1, k))
             own = replace(each, workers=1, cluster=None, meter=Meter(limits.meter.paused) if alike else limits.meter)
             result = here(pieces[k], own)
             worked += time.monotonic() - begun
@@ -86,11 +87,27 @@ def _distributed(
             return
         with pool(limits) as hands:
             try:
-                yield from _handed_out(hands, function, shared, pieces, todo, each, tally, what)
+                yield from _handed_out(hands, function, shared, pieces, todo, each, tally, pace)
             finally:
                 hands.drop()
     finally:
         limits.meter.add(tally.used, (*tally.cut, *each.meter.cut))
+
+
+class _Pace:
+    """How far pieces are: how many of how many, how many a second so far, and how long the rest takes at that pace."""
+
+    def __init__(self, what: str, number: int) -> None:
+        self.what, self.number, self.begun = what, number, time.monotonic()
+
+    def line(self, at: int, done: int) -> str:
+        """Return the line of progress at a piece, so many being done."""
+        text, used = f"{self.what}: {at} of {self.number}", time.monotonic() - self.begun
+        if not done or used < TELLING:
+            return text
+        left = (self.number - done) * used / done
+        unit, size = next(x for x in (("h", 3600), ("min", 60), ("s", 1)) if left >= 2 * x[1] or x[1] == 1)
+        return f"{text}, {done / used:.3g} a second, {left / size:.0f} {unit} left"
 
 
 class _Queue:
@@ -122,7 +139,7 @@ def _worth_sending(limits: Limits, left: int, done: int, worked: float, alone: f
 
 def _handed_out(
     hands: Pool, function: Callable[..., R], shared: Any, pieces: Sequence[P], todo: _Queue, limits: Limits,
-    tally: Meter, what: str,
+    tally: Meter, pace: _Pace,
 ) -> Iterator[tuple[int, R]]:  # fmt: skip
     """Yield the numbers and results of pieces done by a pool; those of processes that died are handed out anew.
 
@@ -145,11 +162,12 @@ def _handed_out(
                 deaths[k] += 1
                 if deaths[k] >= TRIES:
                     raise EngineError(
-                        f"{TRIES} processes that worked on one of the {what} died ({reply}), most likely for want of "
-                        f"memory: use fewer workers; {len(todo) + len(begun) + 1} of {len(pieces)} were left"
+                        f"{TRIES} processes that worked on one of the {pace.what} died ({reply}), most likely for want "
+                        f"of memory: use fewer workers; {len(todo) + len(begun) + 1} of {len(pieces)} were left"
                     )
                 todo.again.append(k)
                 continue
             result: R = unpack_reply(reply, tally)
-            limits.report(f"{what}: {len(pieces) - len(todo) - len(begun)} of {len(pieces)}")
+            done = len(pieces) - len(todo) - len(begun)
+            limits.report(pace.line(done, done))
             yield k, result
