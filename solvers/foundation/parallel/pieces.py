@@ -65,7 +65,7 @@ def _distributed(
     Where some may be done elsewhere, each may take the work that was left before the first, wherever it is done and
     whatever others took by then: work is counted when all are done.
     """
-    todo, worked, pace = _Queue(len(pieces)), 0.0, _Pace(what, len(pieces))
+    todo, worked, pace = _Queue(len(pieces)), 0.0, _Progress(what, len(pieces))
     alike = limits.workers > 1 or bool(limits.cluster)
     tally, each = Meter(), limits
     if alike:
@@ -94,7 +94,7 @@ def _distributed(
         limits.meter.add(tally.used, (*tally.cut, *each.meter.cut))
 
 
-class _Pace:
+class _Progress:
     """How far pieces are: how many of how many, how many a second so far, and how long the rest takes at that pace."""
 
     def __init__(self, what: str, number: int) -> None:
@@ -139,7 +139,7 @@ def _worth_sending(limits: Limits, left: int, done: int, worked: float, alone: f
 
 def _handed_out(
     hands: Pool, function: Callable[..., R], shared: Any, pieces: Sequence[P], todo: _Queue, limits: Limits,
-    tally: Meter, pace: _Pace,
+    tally: Meter, pace: _Progress,
 ) -> Iterator[tuple[int, R]]:  # fmt: skip
     """Yield the numbers and results of pieces done by a pool; those of processes that died are handed out anew.
 
