@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from solvers.foundation.array_types import Ints
+from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.foundation.native.threads import cached_compiled, fingerprint, installed, ready_to_call
 from solvers.programs.local_search import loops
@@ -124,14 +125,18 @@ def searched(
 ) -> SearchResult:
     """Search for parts that meet all counts. Cost: the time, or `effort` moves per statement and row.
 
-    The same seed gives the same rows, compiled or not, unless the time ends the search first. `likely`: the state is
-    for going on with likely worlds.
+    Raises `Inconclusive` where there is not even the time to place all rows once. The same seed gives the same rows,
+    compiled or not, unless the time ends the search first. `likely`: the state is for going on with likely worlds.
     """
     dice = np.random.default_rng(seed)
     best = -1
     made = _loops_for(limits, likely)
     each = work_of_move(problem, made.machine)
     for tries, length in enumerate(_rounds(problem, effort)):
+        if not limits.pay(each * problem.rows):  # every row is placed in every counter, as a move places one
+            if not tries:
+                raise Inconclusive(f"too little time to begin a local search over {problem.rows:,} rows")
+            break
         state, tables = _started(problem, dice, made.machine)
         end = state, tables, made
         made.enter(tables, state)
