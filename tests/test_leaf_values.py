@@ -14,11 +14,12 @@ from scipy.sparse import csr_matrix
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
 from recon.readers.frames.world import TrueRows
+from solvers.foundation.errors import TooLarge
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import Form, LeafValues, Refined, RegionProof
 from solvers.kernel.facts import NumberedStatements
 from solvers.kernel.leaf_values.replay import replayed
-from solvers.leaf_values import combining, peeling
+from solvers.leaf_values import cells, combining, peeling, settling
 from solvers.leaf_values.combining import IntegerStatements, centred_on, implied
 from solvers.leaf_values.settling import strengthened_counts
 from solvers.statements.questions.answers import StrengthenedAnswer
@@ -94,6 +95,36 @@ def test_many_trees_leave_nothing_open_and_figures_to_spare() -> None:
         assert is_true(release, frame, found)
         assert found.surplus > 100
         assert 0 < found.worst < 1
+
+
+def test_what_is_carried_to_the_next_level_asks_for_memory_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten numbers for each class of each part of a cell, four copies of them, came before anything was asked."""
+    release, frame = case("gb", 4, 60, 4, max_depth=2)
+    asked: list[int] = []
+    hold, carried = settling.hold_numbers, settling.Strengthening.carried
+
+    def heard(numbers: int, *more: Any) -> None:
+        asked.append(numbers)
+        hold(numbers, *more)
+
+    def checked(self: settling.Strengthening, level: cells.CellLevel, *more: Any) -> cells.ColumnSystem:
+        before, found = len(asked), carried(self, level, *more)
+        assert asked[before:] == [level.given.middle.size + found.middle.size]
+        return found
+
+    monkeypatch.setattr(settling, "hold_numbers", heard)
+    monkeypatch.setattr(settling.Strengthening, "carried", checked)
+    work = settling.Strengthening(release.statements, 0, Limits(20))
+    whole = work.through([1, 2, 3, 4], 0)
+    assert whole.cells.leaves.shape[1] == len(asked) == 4
+    work.limits = Limits(20, memory=asked[2] * cells.NUMBER_BYTES - 1)
+    monkeypatch.setattr(settling, "level_work", lambda *_: 0.0)
+    part = work.finished(work.through([1, 2, 3, 4], 0))
+    assert part.status == "bounds"
+    assert is_true(release, frame, part)
+    work.limits = Limits(20, memory=asked[0] * cells.NUMBER_BYTES - 1)
+    with pytest.raises(TooLarge, match="statements of leaf values over"):
+        work.through([1, 2, 3, 4], 0)
 
 
 def test_steps_are_made_when_asked_for_and_are_the_same_each_time() -> None:

@@ -207,10 +207,13 @@ def level_work(
     for t, tree in enumerate(model.trees[: cells.leaves.shape[1]]):
         held = np.bincount(tree.leaf, minlength=len(tree.step))  # figures about each leaf
         numbers += classes * int(held[cells.leaves[:, t]].sum())
-    if numbers * NUMBER_BYTES > limits.memory:
-        size = f"{numbers * NUMBER_BYTES >> 20:,} MB"
-        raise TooLarge(f"what leaf values say over {len(cells):,} cells takes {size}, above the limit (--memory)")
+    hold_numbers(numbers, len(cells), limits)
     return numbers * MADE
+
+
+def hold_numbers(numbers: int, cells: int, limits: Limits) -> None:
+    """Raise `TooLarge` where so many numbers of statements over cells, about to be made, do not fit into the memory."""
+    limits.hold(numbers * NUMBER_BYTES, f"statements of leaf values over {cells:,} cells")
 
 
 class AssumptionError(Exception):

@@ -32,6 +32,7 @@ from solvers.leaf_values.cells import (
     figures,
     first_cells,
     flat,
+    hold_numbers,
     level_work,
     with_trees,
 )
@@ -187,12 +188,21 @@ class Strengthening:
         while done < len(self.boosted.trees):
             if self.limits.expired() and done:
                 break
-            finer, bounds, refined = self.refined(cells, level, levels)
-            if not self.afforded(finer, bounds, done):
+            try:
+                finer, bounds, refined = self.refined(cells, level, levels)
+                work = level_work(self.release, self.boosted, self.base, finer, bounds.given.middle.size, self.limits)
+            except TooLarge as error:  # what was proved before stands
+                if not done:
+                    raise
+                self.limits.report(f"leaf values: {done} of {len(self.boosted.trees)} trees: {error}")
                 break
-            level = self.level(finer, bounds.lower, bounds.upper, bounds.given, bounds.next)
-            cells, done = finer, finer.leaves.shape[1]
+            if done and not self.limits.affords(work):  # the first is made in any time
+                break
+            self.limits.charge(work)
+            level = bounds  # what the level before said goes, before as much is said anew
             del bounds
+            level = self.level(finer, level.lower, level.upper, level.given, level.next)
+            cells, done = finer, finer.leaves.shape[1]
             parts.append(refined)
             self.limits.report(f"leaf values: {done} of {len(self.boosted.trees)} trees, {len(cells):,} cells")
             peel(level, self.limits)
@@ -207,22 +217,6 @@ class Strengthening:
             spent += self.limits.meter.used - begun
             parts += level.batches
         return LevelOutcome(cells, level, parts)
-
-    def afforded(self, cells: CutCells, bounds: CellLevel, done: int) -> bool:
-        """Return whether memory and work are enough for a level; the work counts. The first is made in any time.
-
-        Raises `TooLarge` where the first does not fit into the memory.
-        """
-        try:
-            work = level_work(self.release, self.boosted, self.base, cells, bounds.given.middle.size, self.limits)
-        except TooLarge as error:
-            if not done:
-                raise
-            self.limits.report(f"leaf values: {done} of {len(self.boosted.trees)} trees: {error}")
-            return False
-        if not done:
-            self.limits.charge(work)
-        return not done or self.limits.pay(work)
 
     def level(self, cells: CutCells, lower: Ints, upper: Ints, facts: ColumnSystem, after: int) -> CellLevel:
         """Return what is said of cells before anything is worked out."""
@@ -272,19 +266,16 @@ class Strengthening:
         return finer, replace(level, given=carried, lower=lower, upper=upper, next=after, batches=[]), Refined(trees)
 
     def carried(self, level: CellLevel, alive: Ints, origin: Ints, parts: Ints) -> ColumnSystem:
-        """Return what is known of old cells as statements on their parts: columns, and facts of several columns."""
+        """Return what is known of old cells as statements on their parts: columns, and facts of several columns.
+
+        Raises `TooLarge` where they do not fit into the memory beside what the level says.
+        """
         classes, given = level.lower.shape[1], level.given
         lower, upper = level.lower[alive], level.upper[alive]
         c, k = np.nonzero((parts > 1)[:, None] & (upper > 0))
         row = np.full(lower.shape, -1)
         row[c, k] = np.arange(len(c))
         e, label = np.nonzero(row[origin] >= 0)
-        middle = np.zeros((len(e), classes))
-        middle[np.arange(len(e)), label] = 1.0
-        order = np.argsort(row[origin[e], label], kind="stable")
-        source = level.next + c * self.labels + np.array(self.boosted.labels)[k]
-        ends = lower[c, k].astype(np.float64), upper[c, k].astype(np.float64)
-        found = ColumnSystem(row[origin[e], label][order], e[order], middle[order], 0 * middle, *ends, source)
         # facts proved before: about the parts of their cells; those of columns alone are above
         first = len(self.index) + len(self.boosted)
         facts = given.source >= first
@@ -298,6 +289,13 @@ class Strengthening:
         begin = np.concatenate([[0], np.cumsum(parts)])
         old = mapped[given.cell[kept]]
         times = parts[old]
+        hold_numbers(given.middle.size + classes * (len(e) + int(times.sum())), len(origin), self.limits)
+        middle = np.zeros((len(e), classes))
+        middle[np.arange(len(e)), label] = 1.0
+        order = np.argsort(row[origin[e], label], kind="stable")
+        source = level.next + c * self.labels + np.array(self.boosted.labels)[k]
+        ends = lower[c, k].astype(np.float64), upper[c, k].astype(np.float64)
+        found = ColumnSystem(row[origin[e], label][order], e[order], middle[order], 0 * middle, *ends, source)
         within = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
         cell = by_old[np.repeat(begin[old], times) + within]
         again = np.repeat(kept, times)
