@@ -484,6 +484,7 @@ def test_what_sources_determine_directly_rests_on_no_other_step():
         assert len(kept) <= 2
         again = replayed(facts, LeafValues(0, kept, RegionProof(())), Limits())
         assert again.lower[j] == left.lower[j]
+    assert TracedReplay(facts, 0, proof.steps, Limits(memory=10**3)).basis is None  # a matrix of all sources
     silent = boosted_with(world, gradient=0.0, hessian=0.0, square=0.0)  # counts alone say nothing of labels
     assert TracedReplay(NumberedStatements(silent), 0, proof.steps[:1], Limits()).basis is None
 

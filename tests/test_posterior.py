@@ -15,7 +15,7 @@ from scipy.special import gammaln
 
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.noisy.posteriors.convolution import LawWindow, WindowChain, _correlate
+from solvers.noisy.posteriors.convolution import PASS_BYTES, LawWindow, WindowChain, _correlate
 from solvers.noisy.posteriors.posterior import Term, _posterior
 
 PRIORS = ("counts", "worlds")
@@ -543,6 +543,23 @@ def test_contradictions_name_the_cell_or_the_sums():
         _posterior([Term(flat, 3, 4, 4), Term(flat, 3, 4, 5)], (2, 7))
     with pytest.raises(ContradictionError, match="cell 0"):
         _posterior([Term(flat, 0, 1), Term(flat, 3)], (5, 5))
+
+
+def test_partial_sums_are_charged_before_they_are_made(monkeypatch):
+    made, advance = [], WindowChain.advance
+
+    def heard(self, before, s, values, first, last):
+        made.append(last - first + 1)
+        return advance(self, before, s, values, first, last)
+
+    monkeypatch.setattr(WindowChain, "advance", heard)
+    terms = [Term(laplace(30, 4.0), 4)] * 3
+    _posterior(terms, (90, 90))
+    whole = made[:]
+    made.clear()
+    with pytest.raises(Inconclusive, match="more memory"):
+        _posterior(terms, (90, 90), limits=Limits(memory=PASS_BYTES * (whole[0] + whole[1])))
+    assert made == whole[:1]
 
 
 def test_refusals():

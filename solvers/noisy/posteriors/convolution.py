@@ -26,6 +26,7 @@ from solvers.foundation.errors import ContradictionError, Inconclusive, Unsuppor
 from solvers.foundation.limits import Limits
 
 LogLikelihood = Callable[[Ints], Floats]
+PASS_BYTES = 16  # of a sum, in the pass forward and the one back
 PROBES = 512  # counts looked at together while a maximum or an edge is searched
 BEND = 8.0  # nats by which the prior of the number of rows may leave its tangent inside one part
 BLOCK, SHORT, PIECE = 128, 256, 4_096  # from SHORT on, products of matrices are faster than one dot product at a time
@@ -352,10 +353,13 @@ class WindowChain:
         return _correlate(between(*before, first - high, last - low), values[::-1])
 
     def run_forward(self, spare: float, limits: Limits) -> None:
-        """Fill `forward`; sums that cannot reach an end are left out, and tails up to `spare` on each side."""
+        """Fill `forward`; sums that cannot reach an end are left out, and tails up to `spare` on each side.
+
+        Raises `Inconclusive` where the sums of both passes do not fit into the memory, or the time is up.
+        """
         rest_low, rest_high = sum(w.low for w in self.windows), sum(w.high for w in self.windows)
         peaks = [float(w.values.max()) for w in self.windows]
-        self.starts, self.forward = [0], [np.ones(1)]
+        self.starts, self.forward, held = [0], [np.ones(1)], 1
         minimum = sorted(range(len(peaks)), key=peaks.__getitem__)[:2]
         self.lost = sum(w.tail * self._most([peaks[p] for p in minimum if p != s]) for s, w in enumerate(self.windows))
         for s, w in enumerate(self.windows):
@@ -367,6 +371,11 @@ class WindowChain:
             if first > last:
                 self.total = 0.0
                 return
+            held += last - first + 1
+            if PASS_BYTES * held > limits.memory:
+                raise Inconclusive(
+                    "the partial sums of the noisy counts need more memory than allowed: allow more memory"
+                )
             found = self.advance((low, values), s, w.values, first, last)
             begin = int(np.searchsorted(np.cumsum(found), spare, side="right"))
             end = len(found) - int(np.searchsorted(np.cumsum(found[::-1]), spare, side="right"))
@@ -376,6 +385,7 @@ class WindowChain:
             self.lost += 1.01 * cut * self._most(peaks[s + 1 :])
             self.starts.append(first + begin)
             self.forward.append(found[begin:end])
+            held -= len(found) - (end - begin)
         self.total = float(self.forward[-1] @ self._ends())
 
     def _most(self, peaks: Sequence[float]) -> float:

@@ -299,8 +299,6 @@ def _solve(
         if found.chain.total == 0.0:
             skipped += [found.scale + math.log(found.chain.lost)] if found.chain.lost > 0 else []
             continue
-        if 2 * sum(f.nbytes for f in found.chain.forward) > limits.memory:
-            raise Inconclusive("the partial sums of the noisy counts need more memory than allowed: allow more memory")
         found.marginals = found.chain.run_backward(limits)
         parts.append(found)
     if not parts:

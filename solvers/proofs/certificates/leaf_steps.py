@@ -100,6 +100,7 @@ def _shorter(form: Form, slack: float, size: float) -> Form:
 
 
 MAX_MATRIX_NUMBERS = 1 << 25  # numbers in the matrix that a basis is chosen from
+MATRIX_BYTES = 48  # of each, with copies and factors
 SINGULAR = 1e-10  # of the greatest pivot: what is smaller determines nothing
 GRID = 60  # binary digits of weights
 
@@ -141,12 +142,16 @@ def _basis_of(replay: LeafValueReplay, columns: Ints) -> Basis | None:
     sources = [*stated, *(len(facts) + i for i in range(int(figures.first[replay.cells.trees])))]
     if not len(columns) <= len(sources) <= MAX_MATRIX_NUMBERS // max(1, len(columns)):
         return None
-    whole = np.zeros((len(sources), len(replay.upper)))
+    if not replay.limits.fits(MATRIX_BYTES * len(sources) * (len(columns) + 1)):
+        return None
+    place_of = np.full(len(replay.upper), len(columns))  # the last column of the matrix takes what is not asked for
+    place_of[columns] = np.arange(len(columns))
+    matrix = np.zeros((len(sources), len(columns) + 1))
     for i, s in enumerate(sources):
         row = replay.row(s)
-        whole[i, row.columns] = (row.low + row.high).astype(np.float64) / 2.0**UNITS
+        matrix[i, place_of[row.columns]] = (row.low + row.high).astype(np.float64) / 2.0**UNITS
         replay.limits.check("a basis is looked for")
-    matrix = np.ascontiguousarray(whole[:, columns])
+    matrix = np.ascontiguousarray(matrix[:, :-1])
     place, _, upper = lu(matrix, p_indices=True)
     diagonal = np.abs(np.diag(upper))
     if not diagonal.min() > SINGULAR * diagonal.max():
