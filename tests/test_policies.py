@@ -7,6 +7,7 @@ import itertools
 import json
 import pickle
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -19,6 +20,7 @@ from recon.io.console.output import USAGE, of_error
 from recon.release.policies.assessing import assess, least_loss
 from recon.release.policies.checks import PLACES, _none_small, all_of, at_least, at_most, interval_text
 from recon.release.policies.facts import FactTable
+from recon.release.policies.magnitudes import TotalCell, TotalCells
 from recon.release.policies.policy import MOST_FILES, _preset, init_text, policy_lines, presets, read_policy
 from recon.release.policies.rules import RULES, WORDS, PolicyPart, json_schema, parse_policy, preset_names
 from solvers.foundation.errors import PolicyError
@@ -43,6 +45,11 @@ RIGHT = {
     "stored": ['"none"', '"low"', '"critical"', '{value = "high", source = "s"}'],
     "versions.removed_pinned": ["0", '{value = 7, source = "s"}'],
     "versions.least_candidates": ["1", '{value = 10, source = "s"}'],
+    "magnitudes.p_percent": ["10", '{value = 12.5, source = "s"}'],
+    "magnitudes.prior_posterior": ["[10, 50]"],
+    "magnitudes.dominance": ["[1, 75]", '{value = [2, 85.5], source = "s"}'],
+    "magnitudes.contributors": ["3", "[3, 30]"],
+    "magnitudes.from_inside": ["0"],
     "profiles": ["[]", '["certain", "unknown"]'],
     "inconclusive": ['"inconclusive"', '"violation"', '{value = "violation", source = "s"}'],
 }
@@ -69,6 +76,11 @@ WRONG = {
     "stored": ['"info"', "1", '{value = "unknown", source = "s"}'],
     "versions.removed_pinned": ["-1", '"none"', "{value = 1}"],
     "versions.least_candidates": ["0", "1.5", "{value = 0, source = 's'}"],
+    "magnitudes.p_percent": ["0", "-1", '"10"'],
+    "magnitudes.prior_posterior": ["[50, 10]", "[10]", "10"],
+    "magnitudes.dominance": ["[1.5, 75]", "[1, 101]", "[1, 2, 3]", "[13, 80]"],
+    "magnitudes.contributors": ["0", "[2.5, 30]", "[3, 0]"],
+    "magnitudes.from_inside": ["-1"],
     "profiles": ['"certain"', '["probable"]'],
     "inconclusive": ['"met"', "false"],
 }
@@ -125,7 +137,7 @@ def test_wrong_values_are_refused_in_one_sentence(key, text):
     assert "allowed is" in said or "write" in said or "nothing else" in said
     as_json = json.loads(json.dumps(tomllib.loads(line), default=str))
     schema = jsonschema.Draft202012Validator(json_schema())
-    assert schema.is_valid(as_json) == (text == "1.0")  # JSON has one kind of number, TOML two
+    assert schema.is_valid(as_json) == (text in BEYOND_SCHEMA)
 
 
 @pytest.mark.parametrize("number", ["inf", "nan", "-inf", "{value = inf, source = 's'}", "{value = nan, source = 's'}"])
@@ -448,6 +460,15 @@ def test_a_harmless_release_meets_all():
     assert not any(one.remedy for one in found.checks)
 
 
+# A cell of 100 of two respondents (95 and 5) that is shown, one of one respondent that is hidden and open by 1.
+TOTALS = TotalCells(
+    (TotalCell("a = x", 100, 2, [95, 5], False, (100, 100), (100, 100)),
+     TotalCell("a = y", 50, 1, [50, 0], True, (49, 51), (49, 51))),
+    0, (("a = y", "a = z"),),
+)  # fmt: skip
+HALF_OPEN = TotalCells((TotalCell("a = y", 50, 1, [50, 0], True, (49, 51), (0, 900)),), 0, ())
+# JSON has one kind of number, TOML two; no schema compares the numbers of a pair.
+BEYOND_SCHEMA = {"1.0", "[50, 10]", "[1.5, 75]", "[1, 101]", "[13, 80]", "[2.5, 30]"}
 BAD = {
     "smallest_group": (
         {"smallest_group": [1, 1], "groups": [{"name": "leaf 5", "where": "age = 90", "rows": [1, 1]}]},
@@ -466,6 +487,11 @@ BAD = {
     "stored": ({"stored": [stored_finding("critical", removable=False)]}, "medium"),
     "versions.removed_pinned": ({"removed_pinned": [1, 1]}, 0),
     "versions.least_candidates": ({"removed_candidates": [2, 2]}, 3),
+    "magnitudes.p_percent": ({"magnitudes": TOTALS}, 10),
+    "magnitudes.prior_posterior": ({"magnitudes": TOTALS}, (10, 90)),
+    "magnitudes.dominance": ({"magnitudes": TOTALS}, (1, 75)),
+    "magnitudes.contributors": ({"magnitudes": TOTALS}, (3, 30)),
+    "magnitudes.from_inside": ({"magnitudes": TOTALS}, 0),
     "profiles": ({"profiles": [{"position": 4, "verdict": "certain"}]}, ("certain",)),
 }
 OPEN = {
@@ -483,14 +509,25 @@ OPEN = {
     "stored": ({"stored": [stored_finding("unknown")]}, "medium"),
     "versions.removed_pinned": ({}, 0),
     "versions.least_candidates": ({"removed_candidates": [2, None], "why_open": {"removed_candidates": "x"}}, 3),
+    "magnitudes.p_percent": ({}, 10),
+    "magnitudes.prior_posterior": ({"magnitudes": HALF_OPEN}, (10, 90)),
+    "magnitudes.dominance": ({"magnitudes": HALF_OPEN}, (1, 75)),
+    "magnitudes.contributors": ({}, 3),
+    "magnitudes.from_inside": ({}, 0),
     "profiles": ({"profiles": [{"position": 4, "verdict": "unknown"}]}, ("certain",)),
 }
+
+
+def figures_of(**more):
+    """Return the same as `facts_of`, with cells of totals, which stand in no report."""
+    found = FactTable.of_json(facts_of(**more))
+    return replace(found, others={**found.others, "magnitudes": more.get("magnitudes")})
 
 
 @pytest.mark.parametrize("key", RULES)
 def test_each_rule_is_violated_and_says_what_where_and_what_to_do(key):
     more, threshold = BAD[key]
-    found = assess(facts_of(**more), policy_of(source="Handbook, section 4, page 9", **{key: threshold}))
+    found = assess(figures_of(**more), policy_of(source="Handbook, section 4, page 9", **{key: threshold}))
     (check,) = found.checks
     assert (found.outcome, found.verdict) == ("violated", "do not release")
     assert check.said.found.lower() in check.sentence.lower()

@@ -14,6 +14,7 @@ import typer
 from recon.cli.commands.difference import difference
 from recon.cli.commands.inspecting import convert, domain, inspect
 from recon.cli.commands.labels import labels
+from recon.cli.commands.magnitudes import magnitudes
 from recon.cli.commands.noise import denoise, posterior, sweep
 from recon.cli.commands.positions import positions
 from recon.cli.commands.proof import export, verify
@@ -163,7 +164,7 @@ def common(
 app.add_typer(learn_app, name="learn")
 app.add_typer(attack_app, name="attack")
 reading: list[Callable[..., None]] = [inspect, convert, domain, report, policy, decisions]
-deciding: list[Callable[..., None]] = [audit, gate, remedy, register]
+deciding: list[Callable[..., None]] = [audit, gate, remedy, register, magnitudes]
 questions: list[Callable[..., None]] = [
     difference,
     labels,

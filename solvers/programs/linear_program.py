@@ -66,6 +66,7 @@ PIVOT, PER_ENTRY = 1e-4, 2e-8  # of work: of a pivot, and per coefficient on top
 MIP_STEP = 8  # pivots that a step of branch and bound stands for
 ROOT = 8e-6  # of work: of a step before there are branches, per coefficient; its pivots are told at the end alone
 MIP_PIVOT, MIP_ENTRY = 2e-4, 1e-7  # of work: of a pivot of branch and bound with all around it, measured
+LARGE = 1e6  # from which on the digits of a float leave less of what is behind the point
 NEAR = 1e-6  # what a bound may lack of the optimum in floating point
 
 
@@ -282,7 +283,7 @@ class CellProgram:
     def corner(self) -> Ints | None:
         """Return where the last optimum was attained, once, if that is whole; it is not checked."""
         x, self._corner = self._corner, None
-        if x is None or np.abs(x - np.rint(x)).max(initial=0.0) > NEAR:
+        if x is None or np.abs(x - np.rint(x)).max(initial=0.0) > NEAR * max(1.0, np.abs(x).max(initial=0.0) / LARGE):
             return None
         z = self.ends[0].copy()
         z[self.free] += np.rint(x).astype(np.int64)

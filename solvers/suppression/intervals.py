@@ -32,6 +32,7 @@ SEARCH = 20.0  # of deterministic time: of CP-SAT about one end
 class CellIntervals:
     """Proved bounds on every cell, and whether both ends were met by a solution; `possible`: whether there is one.
 
+    `met`: the least and the most of each cell in solutions that were met, the least above the most where none was.
     `programs`: linear programs that were solved, `searches`: ends that CP-SAT was asked about.
     """
 
@@ -39,6 +40,7 @@ class CellIntervals:
     high: Ints
     tight: Bits
     possible: bool
+    met: tuple[Ints, Ints]
     programs: int = 0
     searches: int = 0
 
@@ -51,20 +53,28 @@ def cell_intervals(cells: LinkedCells, asked: Ints, limits: Limits, known: Ints 
     linear = cells.relations
     bounds = propagate(linear, cells.low, cells.high, limits.late, trace=False)
     if bounds.conflict is not None:
-        return CellIntervals(bounds.lower, bounds.upper, np.zeros(len(cells), dtype=bool), False)
+        return _impossible(bounds.lower, bounds.upper, 0, 0)
     low, high, tight = bounds.lower.copy(), bounds.upper.copy(), bounds.lower == bounds.upper
     wanted = np.zeros(len(cells), dtype=bool)
     wanted[asked] = True
     programs, searches, met = 0, 0, True
+    seen = low.copy(), high.copy()
     for part in _components(linear, low, high):
         found = _ComponentEnds(part, low, high, wanted[part.cells], None if known is None else known[part.cells])
         if not found.solved(limits):
-            return CellIntervals(low, high, tight, False, programs, searches)
+            return _impossible(low, high, programs, searches)
         low[part.cells], high[part.cells] = found.low, found.high
         tight[part.cells] |= found.least_met & found.most_met
+        seen[0][part.cells], seen[1][part.cells] = found.seen_low, found.seen_high
         programs, searches, met = programs + found.programs, searches + found.searches, met and found.found
     # An end is met by some solution of all cells only where every component has one.
-    return CellIntervals(low, high, tight if met else low == high, True, programs, searches)
+    seen = seen if met else (seen[1] + 1, seen[1])
+    return CellIntervals(low, high, tight if met else low == high, True, seen, programs, searches)
+
+
+def _impossible(low: Ints, high: Ints, programs: int, searches: int) -> CellIntervals:
+    """Return that no numbers meet the relations."""
+    return CellIntervals(low, high, np.zeros(len(low), dtype=bool), False, (high + 1, high), programs, searches)
 
 
 def solution_of(cells: LinkedCells, limits: Limits) -> Ints | None:

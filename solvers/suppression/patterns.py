@@ -44,7 +44,9 @@ class SuppressionTask:
     """Cells with their true `values`, and what is asked of a pattern.
 
     `cells`: their `low` and `high` are what is known of a hidden cell. Those that are `open` can be hidden at `cost`;
-    `sensitive` ones are, and their interval has to be `need` wide. Others are shown, or, `nowhere`, not published.
+    `sensitive` ones are, and their interval has to be `need` wide and, where `apart` is given, to reach so far over and
+    under the true value. Others are shown, or, `nowhere`, not published.
+    `insiders`: cells whose value somebody alone knows (one respondent): no sensitive cell may follow beside one.
     """
 
     cells: LinkedCells
@@ -54,6 +56,14 @@ class SuppressionTask:
     nowhere: Bits
     cost: Ints
     need: Ints
+    apart: Ints | None = None
+    insiders: Bits | None = None
+
+    @property
+    def levels(self) -> tuple[Ints, Ints]:
+        """Return how far over, and under, its true value each sensitive cell's interval has to reach."""
+        over = np.zeros(len(self.values), dtype=np.int64) if self.apart is None else self.apart
+        return over, np.minimum(over, self.values)
 
     @property
     def fixed(self) -> Bits:
@@ -74,9 +84,30 @@ class SuppressionTask:
 
     def attackable(self, hidden: Bits, limits: Limits) -> Ints:
         """Return the sensitive cells that are not proved to have the room that they need."""
-        found = self.audited(hidden, limits)
-        wide = np.where(found.tight, found.high - found.low, -1)
-        return np.flatnonzero(self.sensitive & (wide < self.need)).astype(np.int64)
+        least, most = self.audited(hidden, limits).met
+        over, under = self.levels
+        wide = (most - least >= self.need) & (most >= self.values + over) & (least <= self.values - under)
+        return np.flatnonzero(self.sensitive & ~wide).astype(np.int64)
+
+    def beside(self, insider: int) -> SuppressionTask:
+        """Return what is asked where one hidden cell is known: that no other sensitive one follows from it."""
+        low, high = self.cells.low.copy(), self.cells.high.copy()
+        low[insider] = high[insider] = self.values[insider]
+        sensitive = self.sensitive & (np.arange(len(low)) != insider)
+        known = replace(self.cells, low=low, high=high)
+        return replace(
+            self, cells=known, sensitive=sensitive, need=sensitive.astype(np.int64), apart=None, insiders=None
+        )
+
+    def from_inside(self, hidden: Bits, limits: Limits) -> Iterator[tuple[int, Ints]]:
+        """Yield (insider, sensitive cells that follow) of every hidden cell whose value somebody alone knows."""
+        for insider in np.flatnonzero(hidden & self.insiders).tolist() if self.insiders is not None else ():
+            if len(lost := self.beside(insider).attackable(hidden, limits)):
+                yield insider, lost
+
+    def holds(self, hidden: Bits, limits: Limits) -> bool:
+        """Return whether no attack succeeds, neither from outside nor by one respondent."""
+        return not len(self.attackable(hidden, limits)) and next(self.from_inside(hidden, limits), None) is None
 
     def cost_of(self, hidden: Bits) -> int:
         """Return what the hidden cells that need not be cost."""
@@ -110,6 +141,8 @@ def cheapest_pattern(task: SuppressionTask, limits: Limits) -> SuppressionPatter
     """
     everything = task.sensitive | task.open
     lost = task.attackable(everything, limits)
+    if not len(lost):
+        lost = np.array(sorted({c for _, some in task.from_inside(everything, limits) for c in some.tolist()}))
     if len(lost):
         many = f"{len(lost):,} of {int(task.sensitive.sum()):,} sensitive cells"
         raise Unsupported(f"no pattern is enough: {many} stay too narrow even where all cells are hidden")
@@ -123,9 +156,9 @@ def cheapest_pattern(task: SuppressionTask, limits: Limits) -> SuppressionPatter
         hidden, bound, proved = found[0], max(bound, found[1]), found[2]
         if task.cost_of(best) <= bound:
             break
-        before, attacked = search.cuts, search.attacks(hidden)
+        before, attacked = search.cuts, search.attacks(hidden) or search.attacks_from_inside(hidden)
         if not attacked or search.cuts == before:
-            if not len(task.attackable(hidden, limits)):
+            if task.holds(hidden, limits):
                 best = hidden if task.cost_of(hidden) < task.cost_of(best) else best
                 if proved:
                     break
@@ -146,7 +179,14 @@ class _Attacker:
 
     def wide(self, p: int) -> bool:
         """Return whether solutions met so far leave cell p the room that it needs."""
-        return bool(np.floor(self.high[p] + 1e-6) - np.ceil(self.low[p] - 1e-6) >= self.task.need[p])
+        reached = self.reaches(p)
+        enough = all(far >= level[p] for far, level in zip(reached, self.task.levels, strict=True))
+        return bool(enough and sum(reached) >= self.task.need[p])
+
+    def reaches(self, p: int) -> tuple[int, int]:
+        """Return how far over and under its true value solutions met so far take cell p."""
+        true = self.task.values[p]
+        return int(np.floor(self.high[p] + 1e-6) - true), int(true - np.ceil(self.low[p] - 1e-6))
 
     def reach(self, p: int, sign: int) -> tuple[int, Ints] | None:
         """Go as far as possible from the true value; return (over, y), multipliers of the relations that end it."""
@@ -237,11 +277,28 @@ class _PatternSearch:
             proofs = [(sign, attacker.reach(p, sign)) for sign in (1, -1)]
             if attacker.wide(p) or any(proof is None for _, proof in proofs):
                 continue
-            room = np.zeros(len(self.column), dtype=np.int64)
-            for sign, proof in proofs:
-                room += self._room(p, sign, *proof) if proof is not None else 0
-            self._cut(room, np.arange(len(self.column)), int(self.task.need[p]))
+            every, both = np.arange(len(self.column)), np.zeros(len(self.column), dtype=np.int64)
+            ends = zip(proofs, attacker.reaches(p), self.task.levels, strict=True)
+            for (sign, proof), reached, level in ends:
+                room = self._room(p, sign, *proof) if proof is not None else both
+                both = both + room
+                if reached < level[p]:
+                    self._cut(room, every, int(level[p]))
+            if sum(attacker.reaches(p)) < self.task.need[p]:
+                self._cut(both, every, int(self.task.need[p]))
             found += 1
+        return found
+
+    def attacks_from_inside(self, hidden: Bits) -> int:
+        """Add a cut for every sensitive cell that follows for whoever knows one hidden cell; return how many."""
+        found = 0
+        for insider, _ in self.task.from_inside(hidden, self.limits):
+            inside = _PatternSearch.__new__(_PatternSearch)
+            inside.__dict__.update(self.__dict__, task=self.task.beside(insider))
+            inside.up, inside.down = self.up.copy(), self.down.copy()
+            inside.up[insider] = inside.down[insider] = 0
+            found += inside.attacks(hidden)
+            self.cuts = inside.cuts
         return found
 
     def _room(self, p: int, sign: int, over: int, y: Ints) -> Ints:
@@ -283,11 +340,13 @@ def incremental_pattern(task: SuppressionTask, limits: Limits) -> Bits:
     order = np.flatnonzero(task.sensitive)
     for p in order[np.argsort(-task.need[order], kind="stable")].tolist():
         need = float(task.need[p])
-        price = np.where(free, 0.0, task.cost / max(1.0, need))
-        program.price(np.concatenate([price, price]))
-        ways = [column for column, room in ((p, up[p]), (n + p, down[p])) if room >= need]
-        for column in ways[:1]:
-            program.between(column, need, float(np.concatenate([up, down])[column]))
+        ways = [(column, need) for column, room in ((p, up[p]), (n + p, down[p])) if room >= need][:1]
+        if task.levels[0][p]:
+            ways = [(p, float(task.levels[0][p])), (n + p, float(task.levels[1][p]))]
+        for column, least in ways:
+            price = np.where(free, 0.0, task.cost / max(1.0, need))
+            program.price(np.concatenate([price, price]))
+            program.between(column, least, float(np.concatenate([up, down])[column]))
             program.between((column + n) % (2 * n), 0.0, 0.0)
             found = program.run(limits)
             program.between(column, 0.0, float(np.concatenate([up, down])[column]))
@@ -304,8 +363,13 @@ def _repaired(task: SuppressionTask, hidden: Bits, limits: Limits) -> Bits:
     """Return a pattern with all open cells of the relations of what still lacks room hidden, until nothing does."""
     hidden = hidden.copy()
     reached = np.zeros(len(hidden), dtype=bool)
-    while len(lost := task.attackable(hidden, limits)):
-        reached[lost] = True
+    while True:
+        lost = {*task.attackable(hidden, limits).tolist()}
+        if not lost:
+            lost = {c for insider, some in task.from_inside(hidden, limits) for c in (insider, *some.tolist())}
+        if not lost:
+            break
+        reached[list(lost)] = True
         for cells in relations_of(task.cells.relations):
             if reached[cells].any():
                 hidden[cells] |= task.open[cells]
@@ -323,7 +387,7 @@ def _reduced(task: SuppressionTask, hidden: Bits, limits: Limits) -> Bits:
             break
         fewer = hidden.copy()
         fewer[c] = False
-        if not len(task.attackable(fewer, limits)):
+        if task.holds(fewer, limits):
             hidden = fewer
     return hidden
 
@@ -402,7 +466,8 @@ class _Lines:
                 room_up, room_down = min(room_up, up if way > 0 else down), min(room_down, down if way > 0 else up)
                 blocked = not (hidden[c] or task.nowhere[c]) and (not task.open[c] or not task.values[c])
                 price += (1 << 60) if blocked else 0 if hidden[c] or task.nowhere[c] else int(task.cost[c])
-            if room_up + room_down >= need and price < 1 << 60 and (best < 0 or price < best):
+            enough = room_up + room_down >= need and room_up >= task.levels[0][p] and room_down >= task.levels[1][p]
+            if enough and price < 1 << 60 and (best < 0 or price < best):
                 best, found = price, [c for c, _ in corners]
         return found
 

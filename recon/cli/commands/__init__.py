@@ -1,3 +1,3 @@
 """The commands that stand in groups of their own."""
 
-__all__ = ["difference", "inspecting", "labels", "noise", "positions", "proof", "variability"]
+__all__ = ["difference", "inspecting", "labels", "magnitudes", "noise", "positions", "proof", "variability"]

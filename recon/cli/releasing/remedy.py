@@ -40,14 +40,14 @@ if TYPE_CHECKING:
     from solvers.foundation.limits import Limits
     from solvers.suppression.patterns import SuppressionPattern
 
-RELEASES, COPIES, TABLES = (".json",), (".joblib", ".pkl", ".pickle"), (".csv",)
+RELEASES, COPIES, TABLES = (".json",), (".joblib", ".pkl", ".pickle"), (".csv", ".tab")
 THRESHOLDS, MOST = ("smallest_group", "smallest_cell"), 100_000
 ModelFile = Annotated[str, typer.Argument(metavar="FILE", help="Release or model file with one tree, list or forest.")]
 PolicyFile = Annotated[str, typer.Option("--policy", help="Policy file (.toml) that the result must meet.")]
 Better = Annotated[
     str,
     typer.Option(
-        "--out", help="Where to: .json (release file), .joblib or .pkl (copy of a scikit-learn model), .csv (a table)."
+        "--out", help="Where to: .json (release file), .joblib or .pkl (copy of a model), .csv or .tab (a table)."
     ),
 ]
 DataFile = Annotated[str | None, typer.Option("--data", help="Rows with their label: accuracy before and after.")]
@@ -161,7 +161,9 @@ def _check_out(file: str, out: str, strip: bool) -> None:
     end = suffix(out)
     if end not in RELEASES + COPIES + TABLES:
         hint = " (skops: write .joblib or .json)" if end == ".skops" else ""
-        raise typer.BadParameter(f"'{end}' is not written (of '{out}'): end it in .json, .joblib, .pkl or .csv{hint}")
+        raise typer.BadParameter(
+            f"'{end}' is not written (of '{out}'): end it in .json, .joblib, .pkl, .csv or .tab{hint}"
+        )
     if strip and end in RELEASES:
         raise typer.BadParameter("--strip is for copies of model files: a release file stores no seeds or arrays")
     if os.path.exists(out) and os.path.exists(file) and os.path.samefile(file, out):
@@ -171,7 +173,9 @@ def _check_out(file: str, out: str, strip: bool) -> None:
 def _check_for_models(out: str, method: str) -> None:
     """Refuse, as wrong usage, what is for tables alone."""
     if suffix(out) in TABLES:
-        raise typer.BadParameter(f"'.csv' is not written of a model (of '{out}'): end it in .json, .joblib or .pkl")
+        raise typer.BadParameter(
+            f"'{suffix(out)}' is not written of a model (of '{out}'): end it in .json, .joblib or .pkl"
+        )
     if method != "cheapest":
         raise typer.BadParameter("--method is for tables of counts")
 
@@ -346,8 +350,10 @@ def _hide_in_tables(
     from recon.report.document.metadata import limits_json, limits_line
     from solvers.foundation.errors import Unsupported
 
-    if suffix(out) not in {".json", ".csv"}:
-        raise typer.BadParameter(f"'{out}' would be a model: tables are written to .json or .csv")
+    if suffix(out) not in {".json", *TABLES}:
+        raise typer.BadParameter(f"'{out}' would be a model: tables are written to .json, .csv or .tab")
+    if suffix(out) == ".tab" and method.partition(":")[0] in {"rounding", "adjustment"}:
+        raise typer.BadParameter("a .tab file says which counts are hidden: write counts that were moved to .csv")
     wanted = [policy.values[key] for key in THRESHOLDS if isinstance(policy.values.get(key), int)]
     if not wanted:
         raise typer.BadParameter("cells of tables are hidden for a policy with smallest_group or smallest_cell")
@@ -362,19 +368,20 @@ def _hide_in_tables(
         if way in {"rounding", "adjustment"}:
             multiples = None if way == "adjustment" else int(base or max(2, *wanted))
             found = move_counts(joined, max(wanted), limits, earlier, multiples)
-            content = _tables_content(release, found.printed if suffix(out) == ".csv" else found.tables, out)
+            files = _tables_content(release, found.printed if suffix(out) == ".csv" else found.tables, out)
         else:
             found = hide_cells(joined, max(wanted), limits, earlier, method)
-            content = _tables_content(release, found.tables, out)
+            files = _tables_content(release, found.tables, out)
     except Unsupported as error:
         if not str(error).startswith("no pattern"):
             raise
         print_lines(f"recon: {error}", limits_line(limits), file=sys.stderr)
         raise typer.Exit(VIOLATED) from None
-    said = TableOptions.said(rounding=found.moved.below) if isinstance(found, MovedTables) else TableOptions()
-    _check_read_back(content, out, release, found.tables, limits, said)
-    if found.holds:
-        with writing(out, binary=True) as written:
+    moved = isinstance(found, MovedTables) and suffix(out) == ".csv"
+    said = TableOptions.said(rounding=found.moved.below) if moved else TableOptions()
+    _check_read_back(files, out, release, found.tables, limits, said)
+    for path, content in files.items() if found.holds else ():
+        with writing(path, binary=True) as written:
             written.write(content)
     if asked.json:
         print_json(_hidden_json(release.file, out if found.holds else None, found) | {"limits": limits_json(limits)})
@@ -397,30 +404,59 @@ def _known_files(folder: str) -> list[str]:
     return [found.path(entry) for entry in found.released]
 
 
-def _tables_content(release: EncodedRelease, tables: tuple[Table, ...], out: str) -> bytes:
-    """Return what the file will hold: CSV of one table, else a release file."""
-    from recon.readers.formats.printed.written_tables import table_text
+def _tables_content(release: EncodedRelease, tables: tuple[Table, ...], out: str) -> dict[str, bytes]:
+    """Return what each file will hold: CSV or τ-ARGUS's files of one table, else a release file."""
+    from recon.readers.formats.printed.written_tables import argus_files, table_text
     from recon.readers.formats.release.writing import alone, dump, release_json
 
+    if suffix(out) == ".json":
+        return {out: dump(release_json(release.domain, [alone(one) for one in tables], release.rows)).encode()}
+    if len(tables) != 1:
+        raise typer.BadParameter(f"{suffix(out)} holds one table, not {len(tables)}: write .json")
     if suffix(out) == ".csv":
-        if len(tables) != 1:
-            raise typer.BadParameter(f"CSV holds one table, not {len(tables)}: write .json")
-        return table_text(tables[0], release.domain).encode()
-    return dump(release_json(release.domain, [alone(table) for table in tables], release.rows)).encode()
+        return {out: table_text(tables[0], release.domain, _trees_of(release)).encode()}
+    stem, (before,) = os.path.splitext(out)[0], release.models
+    files = argus_files(before, tables[0], release.domain, _trees_of(release), os.path.basename(stem))
+    return {f"{stem}{end}": text.encode() for end, text in files.items()}
+
+
+def _trees_of(release: EncodedRelease) -> dict[str, Any]:
+    """Return the hierarchies that the options name, and those of the metadata."""
+    from recon.io.files.table_options import table_options
+    from recon.readers.formats.tables.hierarchies import hierarchies_of, read_text_file
+    from recon.readers.formats.tables.status_tables import hierarchies_in, metadata_of
+
+    said, names = table_options(), [one.name for one in release.domain.all]
+    of_files = said.hierarchies
+    if said.metadata is not None:
+        found = metadata_of(read_text_file(said.metadata), said.metadata)
+        of_files = (*of_files, *hierarchies_in(found, os.path.dirname(said.metadata)))
+    kept = [one for one in of_files if one.partition("=")[2] not in names]
+    return hierarchies_of(kept, names, {}, frozenset())[0]
 
 
 def _check_read_back(
-    content: bytes, out: str, release: EncodedRelease, tables: tuple[Table, ...], limits: Limits, said: TableOptions
+    files: dict[str, bytes],
+    out: str,
+    release: EncodedRelease,
+    tables: tuple[Table, ...],
+    limits: Limits,
+    said: TableOptions,
 ) -> None:
     """Raise `Unsupported` unless the file, read again, says what the tables say: the audit was of these."""
+    from recon.io.files.table_options import TableOptions, table_options
     from recon.io.files.writing import writing
     from recon.readers.loading.loading import load
     from solvers.foundation.errors import ReleaseError, Unsupported
 
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "hidden" + suffix(out))
-        with writing(path, binary=True) as file:
-            file.write(content)
+        for name, content in files.items():
+            with writing(os.path.join(folder, os.path.basename(name)), binary=True) as file:
+                file.write(content)
+        path = os.path.join(folder, os.path.basename(out))
+        said = TableOptions(metadata=f"{os.path.splitext(path)[0]}.rda") if suffix(out) == ".tab" else said
+        if suffix(out) == ".csv":
+            said = replace(said, hierarchies=table_options().hierarchies)
         try:
             again = load(path, domain=release.domain, memory=limits.memory, limits=limits, table=said)
             same = _figures_of(again, again.models) == _figures_of(release, tables)
@@ -489,7 +525,8 @@ def _hidden_lines(file: str, written: str | None, found: HiddenCells | MovedTabl
         lines.append(f"  narrowest sensitive cell        {found.least:,} rows between the least and the most")
     if written is None:
         return [*lines, f"nothing was written: {len(pattern.attackable):,} sensitive cells stay too narrow"]
-    return [*lines, f"written: {written}, read again and audited exactly"]
+    own = " (.rda beside it; with the hidden counts: the office's own)" if written.endswith(".tab") else ""
+    return [*lines, f"written: {written}{own}, read again and audited exactly"]
 
 
 def _moved_lines(file: str, written: str | None, found: MovedTables) -> list[str]:

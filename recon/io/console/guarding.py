@@ -56,7 +56,7 @@ METAVARS = {
     "learner": "RULE", "confidence": "SHARE", "counter": "NAME",
 }  # fmt: skip
 KINDS = {"list[str]": "", "str": " TEXT", "int range": " N", "int": " N", "float range": " NUMBER", "float": " NUMBER"}
-SAY_THEMSELVES = frozenset(["remedy", "export"])  # commands whose answer names the file that they wrote
+SAY_THEMSELVES = frozenset(["remedy", "export", "magnitudes"])  # commands whose answer names the file that they wrote
 MAP = ".map.json"  # what `export` writes beside its file
 Raw = Annotated[
     bool, typer.Option("--raw", help="CSV cells as they are: no apostrophe is put before =1+2, none taken off.")

@@ -41,6 +41,7 @@ from recon.release.policies.facts import (
     UnusedFigure,
     smallest_of,
 )
+from recon.release.policies.magnitudes import ELSEWHERE
 from solvers.foundation.displayed import quote
 from solvers.foundation.limits import Limits
 from solvers.statements.release import UNBOUNDED
@@ -97,7 +98,10 @@ def facts_of(found: AuditFindings) -> FactTable:
     always = frozenset[str]() if found.together is None else found.together.always
     facts = with_evidence(facts, release, found.stored, found.position_groups, always)
     facts = _beside_rows(facts, found.stored, release, found.together)
-    return facts.with_figure("hidden_width", _hidden_width(found.intervals, facts.unused))
+    facts = facts.with_figure("hidden_width", _hidden_width(found.intervals, facts.unused))
+    if any(figure.statistic is not None or figure.linear is not None for m in release.models for figure in m.figures()):
+        return facts.with_figure("magnitudes", UnknownFigure(ELSEWHERE))
+    return facts.with_figure("magnitudes", AbsentFigure("no totals are published"))
 
 
 def _hidden_width(intervals: IntervalCells, unused: Sequence[UnusedFigure]) -> Figure:

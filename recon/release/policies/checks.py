@@ -152,10 +152,11 @@ Check = Callable[[FactTable, "PolicyRule", Any], RuleResult]
 
 @dataclass(frozen=True)
 class ThresholdValues:
-    """What a threshold may be: its type in a policy file, and the same in words."""
+    """What a threshold may be: its type in a policy file, the same in words, and what the type leaves to be checked."""
 
     type: Any
     words: str
+    holds: Callable[[Any], bool] = lambda value: True
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from recon.release.policies.checks import (
     profiles,
     stored_rule,
 )
+from recon.release.policies.magnitudes import from_inside, of_contributions
 from solvers.foundation.displayed import quote
 from solvers.foundation.errors import PolicyError
 
@@ -50,9 +51,24 @@ DISCLOSED = ThresholdValues(
 KINDS = ThresholdValues(list[CountKind], "a list of " + ", ".join(f'"{kind}"' for kind in MEANING))
 LEVELS = ThresholdValues(Level, '"none", "low", "medium", "high" or "critical"')
 VERDICTS = ThresholdValues(list[Verdict], 'a list of "certain", "possible", "impossible", "outside", "unknown"')
+Percent = Annotated[int, Meta(gt=0, le=1000)] | Annotated[float, Meta(gt=0, le=1000)]
+Pair = Annotated[list[Percent], Meta(min_length=2, max_length=2)]
+PERCENT = ThresholdValues(Percent, "a number of per cent above 0")
+DOMINANCE = ThresholdValues(
+    Pair, "[n, k]: a number of respondents from 1 to 12, and a share of at most 100 per cent",
+    lambda pair: isinstance(pair[0], int) and pair[0] <= 12 and pair[1] <= 100,
+)  # fmt: skip
+PRIOR = ThresholdValues(
+    Pair, "[p, q]: two numbers of per cent above 0, the first the smaller one", lambda pair: pair[0] < pair[1]
+)
+LEAST = ThresholdValues(
+    Rows | Pair, "a number of respondents from 1 up, or [number, range in %]",
+    lambda value: isinstance(value, int) or isinstance(value[0], int),
+)  # fmt: skip
 PROFILES = ThresholdValues(Rows, "a whole number of profiles from 1 up")
 LATER = "Retrain on a schedule, with several changes at once, or publish larger groups; then audit against it again"
 REMEDY = "recon remedy FILE --policy POLICY --out OUT"
+TOTALS = "Hide further cells of the table: recon magnitudes FILE --policy POLICY --out OUT.tab"
 SEEDS = "Take out the seeds that determine the bags: recon inspect FILE --strip OUT"
 
 EVERY = (
@@ -171,6 +187,41 @@ EVERY = (
         example=10, unit="profile", direction="at least", of_worlds=False,
     ),
     PolicyRule(
+        "magnitudes.p_percent", "magnitudes", of_contributions, PERCENT,
+        title="Cells that are sensitive by the p % rule",
+        subject="Cells that the p % rule calls sensitive: {found}",
+        help="p: no respondent of a cell of totals may know another's contribution to within p %",
+        remedy=f"{TOTALS}.", example=10, of_worlds=False,
+    ),
+    PolicyRule(
+        "magnitudes.prior_posterior", "magnitudes", of_contributions, PRIOR,
+        title="Cells that are sensitive by the (p, q) rule",
+        subject="Cells that the (p, q) rule calls sensitive: {found}",
+        help="[p, q]: the same to within p % for a respondent who knew it to within q % before",
+        remedy=f"{TOTALS}.", example=[10, 50], of_worlds=False,
+    ),
+    PolicyRule(
+        "magnitudes.dominance", "magnitudes", of_contributions, DOMINANCE,
+        title="Cells that are sensitive by the (n, k) rule",
+        subject="Cells that the (n, k) rule calls sensitive: {found}",
+        help="[n, k]: the n largest contributions to a cell may be at most k % of it",
+        remedy=f"{TOTALS}.", example=[2, 85], of_worlds=False,
+    ),
+    PolicyRule(
+        "magnitudes.contributors", "magnitudes", of_contributions, LEAST,
+        title="Cells of totals with few contributors",
+        subject="Cells with too few contributors: {found}",
+        help="contributors to a cell of totals, at least; [number, %]: and how far a hidden one stays open",
+        remedy=f"{TOTALS}.", example=[3, 30], of_worlds=False,
+    ),
+    PolicyRule(
+        "magnitudes.from_inside", "magnitudes", from_inside, VALUES,
+        title="Sensitive totals that a respondent can work out",
+        subject="Sensitive cells that follow for the only respondent of another: {found}",
+        help="sensitive cells that follow for whoever is the only respondent of another hidden cell, at most",
+        remedy=f"{TOTALS}.", example=0, of_worlds=False,
+    ),
+    PolicyRule(
         "profiles", "profiles", profiles, VERDICTS,
         title="Verdicts on the given profiles",
         subject="Verdicts on the given profiles: {found}",
@@ -277,6 +328,8 @@ def _checked_parts(found: dict[str, Any], where: str) -> Any:
             msgspec.convert(written, PolicyPart)
         except msgspec.ValidationError:
             raise PolicyError(_wrong(key, value, where)) from None
+        if key in RULES and not RULES[key].values.holds(inner):
+            raise PolicyError(_wrong(key, value, where))
     return msgspec.convert(found, PolicyPart)
 
 

@@ -1,40 +1,77 @@
-"""A table of counts as CSV: a column per attribute, the count last, hidden counts as marks.
+"""A table of counts as CSV, a column per attribute, the count last, hidden counts as marks; and as files of τ-ARGUS.
 
 The text is what `recon.readers.formats.printed.count_table` reads; whoever writes it has to see that it is read back.
 
-Source: RFC 4180 (CSV).
+Source: RFC 4180 (CSV); `recon.readers.formats.tables.status_tables` (.tab, .rda, .hrc).
 """
 
 from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Mapping
 
 from encoders.domain.domain import Domain
 from encoders.domain.values import Test
 from encoders.models.models import PublishedFigure, Table
+from recon.readers.formats.tables.hierarchies import CategoryTree
+from recon.readers.formats.tables.status_tables import TOTAL, WrittenVariable, table_files
 from solvers.foundation.errors import Unsupported
 
 HIDDEN_MARK, EVERYBODY = "*", "total"
 
 
-def table_text(table: Table, domain: Domain) -> str:
-    """Return a table as CSV; `Unsupported` for groups of values that have no name."""
+def table_text(table: Table, domain: Domain, trees: Mapping[str, CategoryTree] | None = None) -> str:
+    """Return a table as CSV; `Unsupported` for groups of values that have no name, in `trees` neither."""
     named = {name for figure in table.statements for name, _ in figure.condition}
     columns = [a.name for a in domain.all if a.name in named]
     out = io.StringIO()
     lines = csv.writer(out, lineterminator="\n")
     lines.writerow([*columns, "count"])
-    for figure in table.statements:
-        tests = dict(figure.condition)
-        lines.writerow([*(_category(name, tests.get(name)) for name in columns), _count(figure)])
+    cells = [_codes(table, name, (trees or {}).get(name), EVERYBODY) for name in columns]
+    for k, figure in enumerate(table.statements):
+        lines.writerow([*(each[k] for each in cells), _count(figure)])
     return out.getvalue()
 
 
-def _category(name: str, test: Test | None) -> str:
-    """Return the text of a category: a value, a range of numbers, or everybody."""
-    if test is None:
-        return EVERYBODY
+def argus_files(
+    table: Table, hidden: Table, domain: Domain, trees: Mapping[str, CategoryTree], stem: str
+) -> dict[str, str]:
+    """Return a complete table as files of τ-ARGUS by their ends, with the status U where `hidden` has no count.
+
+    They hold the hidden counts: they are the office's own. `trees`: the hierarchies that name groups of values, `stem`:
+    the name of the .tab file without its end. Raises `Unsupported` where a count is not there to be written.
+    """
+    if any(figure.count is None for figure in table.statements):
+        raise Unsupported("τ-ARGUS needs the hidden counts too: give the complete table, or write .csv")
+    named = {name for figure in table.statements for name, _ in figure.condition}
+    columns = []
+    for name in (a.name for a in domain.all if a.name in named):
+        cells = _codes(table, name, trees.get(name), TOTAL)
+        columns.append(WrittenVariable(name, ("<RECODEABLE>", f'<TOTCODE> "{TOTAL}"'), cells))
+    counts = [str(figure.count) for figure in table.statements]
+    status = ["U" if figure.count is None else "S" for figure in hidden.statements]
+    columns += [WrittenVariable("Freq", ("<FREQUENCY>",), counts), WrittenVariable("Status", ("<STATUS>",), status)]
+    return table_files(columns, [tree for name, tree in trees.items() if name in named], stem)
+
+
+def _codes(table: Table, name: str, tree: CategoryTree | None, everybody: str) -> list[str]:
+    """Return the code of every line for an attribute; `Unsupported` where a value is called as everybody is."""
+    groups = {} if tree is None else {frozenset(under): code for code, under in tree.leaves().items()}
+    out = []
+    for test in (dict(figure.condition).get(name) for figure in table.statements):
+        if test is None:
+            out.append(everybody)
+            continue
+        group = None if test.values is None else groups.get(frozenset(map(str, test.values)))
+        out.append(group or _category(name, test))
+        if out[-1] == everybody:
+            raise Unsupported(f"'{everybody}' is a value of '{name}' and would stand for all of them: write .json")
+    return out
+
+
+def _category(name: str, test: Test) -> str:
+    """Return the text of a category: a value, or a range of numbers."""
     if test.values is not None and test.missing and not test.values:
         return "unknown"
     if test.values is not None:

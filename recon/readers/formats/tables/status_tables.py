@@ -17,18 +17,23 @@ from dataclasses import dataclass, field, replace
 
 from recon.io.files.sheets import Sheet, SheetRow
 from recon.io.files.table_options import TableOptions
-from recon.readers.formats.tables.hierarchies import read_text_file
-from solvers.foundation.errors import ReleaseError
+from recon.readers.formats.tables.hierarchies import CategoryTree, read_text_file
+from solvers.foundation.errors import ReleaseError, Unsupported
 
 TOTAL = "Total"
 STATUS, SUPPRESSED = "sdcstatus", frozenset({"u", "x", "w"})
 _TAG = re.compile(r"<([A-Za-z]+)>\s*(.*)")
-_OTHER = frozenset({"MAXSCORE", "COST", "LOWERPL", "UPPERPL", "NUMERIC", "WEIGHT", "SHADOW", "HOLDING", "REQUEST"})
+_OTHER = frozenset({"COST", "LOWERPL", "UPPERPL", "WEIGHT", "SHADOW", "HOLDING", "REQUEST"})
+SEPARATORS = (",", ";", "|", "\t")
 
 
 @dataclass
 class TableVariable:
-    """A variable of a table file: what it is ("code", "count", "status", "other"), its total code and hierarchy."""
+    """A variable of a table file: what it is, its total code and hierarchy.
+
+    `kind`: "code", "count", "value" (a total of contributions), "largest" (one of the largest of these), "status" or
+    "other".
+    """
 
     name: str
     kind: str = "other"
@@ -49,8 +54,11 @@ class TableMetadata:
         return [one.name for one in self.variables if one.kind == kind]
 
 
-def metadata_of(text: str, file: str) -> TableMetadata:
-    """Return what the metadata says; `ReleaseError` naming the line for what is none of a table with counts."""
+def metadata_of(text: str, file: str, values: bool = False) -> TableMetadata:
+    """Return what the metadata says; `ReleaseError` naming the line for what is none of a table with counts.
+
+    `values`: of a table of totals too, which need not have counts.
+    """
     out = TableMetadata()
     for number, line in enumerate(text.splitlines(), start=1):
         plain = line.strip()
@@ -74,7 +82,9 @@ def metadata_of(text: str, file: str) -> TableMetadata:
             raise ReleaseError(why, file=file, place=f"line {number}")
         else:
             _tagged(out.variables[-1], tag, value)
-    if not out.names("code") or len(out.names("count")) != 1:
+    if values and not out.names("value"):
+        raise ReleaseError("names no table of totals: a <NUMERIC> variable is needed", file=file)
+    if not out.names("code") or (len(out.names("count")) != 1 and not values):
         raise ReleaseError("names no table of counts: <RECODABLE> variables and one <FREQUENCY> are needed", file=file)
     return out
 
@@ -91,8 +101,24 @@ def _tagged(variable: TableVariable, tag: str, value: str) -> None:
         variable.total = value
     elif tag == "HIERCODELIST":
         variable.hierarchy = value
+    elif tag == "NUMERIC" and variable.kind == "other":
+        variable.kind = "value"
+    elif tag == "MAXSCORE":
+        variable.kind = "largest"
     elif tag in _OTHER:
         variable.kind = "other"
+
+
+def cells_of_lines(metadata: TableMetadata, text: str, file: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number and the cells of each line; `ReleaseError` for one that has not a cell for each variable."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        cells = [cell.strip().strip('"') for cell in line.split(metadata.separator)]
+        if len(cells) != len(metadata.variables):
+            why = f"has {len(cells)} cells, the metadata {len(metadata.variables)} variables"
+            raise ReleaseError(why, file=file, place=f"line {number}")
+        yield number, cells
 
 
 def table_lines(metadata: TableMetadata, text: str, file: str) -> Iterator[list[str]]:
@@ -101,13 +127,7 @@ def table_lines(metadata: TableMetadata, text: str, file: str) -> Iterator[list[
     codes = [one for one in metadata.variables if one.kind == "code"]
     (count,), status = metadata.names("count"), metadata.names("status")
     yield [*(one.name for one in codes), "count"]
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip():
-            continue
-        cells = [cell.strip().strip('"') for cell in line.split(metadata.separator)]
-        if len(cells) != len(at):
-            why = f"has {len(cells)} cells, the metadata {len(at)} variables"
-            raise ReleaseError(why, file=file, place=f"line {number}")
+    for _, cells in cells_of_lines(metadata, text, file):
         safe = not status or cells[at[status[0]]] in metadata.safe
         labels = ["total" if cells[at[one.name]] == one.total else cells[at[one.name]] for one in codes]
         yield [*labels, cells[at[count]] if safe else "*"]
@@ -148,3 +168,49 @@ def without_unsafe(sheet: Sheet) -> Sheet:
         rows.append(replace(row, cells=cells))
     left = [replace(row, cells=row.cells[:at] + row.cells[at + 1 :]) for row in rows]
     return replace(sheet, rows=tuple(left))
+
+
+@dataclass(frozen=True)
+class WrittenVariable:
+    """A column of a table file: its name, its tags beside it in the metadata, and what stands in each line."""
+
+    name: str
+    tags: tuple[str, ...]
+    cells: Sequence[str]
+
+
+def table_files(columns: Sequence[WrittenVariable], trees: Sequence[CategoryTree], stem: str) -> dict[str, str]:
+    """Return the files of a table by their ends: ".tab" and ".rda", and a ".hrc" for each hierarchy.
+
+    `stem`: the name of the table file without its end. Raises `Unsupported` for codes with each of the separators.
+    """
+    names = [one.name.replace(" ", "_") for one in columns]
+    if len(set(names)) < len(names):
+        double = next(name for k, name in enumerate(names) if name in names[:k])
+        raise Unsupported(f"two variables of the .tab file would be called '{double}': rename the column")
+    every = [cell for one in columns for cell in one.cells]
+    mark = next((m for m in SEPARATORS if not any(m in cell for cell in every)), None)
+    if mark is None or any('"' in cell or "\n" in cell for cell in every):
+        raise Unsupported("codes with commas, semicolons, bars and tabs, or with quotes, do not stand in a .tab file")
+    known = {one.name: f"-{k}.hrc" if k else ".hrc" for k, one in enumerate(trees)}
+    said = [f'<SEPARATOR> "{chr(92) + "t" if mark == chr(9) else mark}"', '<SAFE> "S"', '<UNSAFE> "U"', '<PROTECT> "P"']
+    for name, one in zip(names, columns, strict=True):
+        said += [name, *(f"  {tag}" for tag in one.tags)]
+        if one.name in known:
+            own = f'  <HIERCODELIST> "{stem}{known[one.name]}"'
+            said += ["  <HIERARCHICAL>", own, '  <HIERLEADSTRING> "@"']
+    lines = [mark.join(line) for line in zip(*(one.cells for one in columns), strict=True)]
+    texts = {known[tree.name]: "".join(f"{line}\n" for line in _hierarchy_lines(tree)) for tree in trees}
+    return {".tab": "".join(f"{line}\n" for line in lines), ".rda": "".join(f"{line}\n" for line in said), **texts}
+
+
+def _hierarchy_lines(tree: CategoryTree) -> Iterator[str]:
+    """Yield the codes of a hierarchy, each below the one that it lies in, with a sign for each level."""
+    below: dict[str | None, list[str]] = {}
+    for code, parent in tree.parents.items():
+        below.setdefault(parent, []).append(code)
+    left = [(code, 0) for code in reversed(below.get(None, []))]
+    while left:
+        code, level = left.pop()
+        yield "@" * level + code
+        left += [(one, level + 1) for one in reversed(below.get(code, []))]

@@ -1,0 +1,202 @@
+"""`recon magnitudes`: a table of totals held against the rules of a policy on contributions, and what to hide of it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from recon.io.console.guarding import same_file
+from recon.io.console.options import BUDGET, CommonOptions, suffix, with_options
+from recon.io.console.output import INCONCLUSIVE, VIOLATED, print_json, print_lines
+
+if TYPE_CHECKING:
+    from recon.readers.formats.tables.magnitudes import MagnitudeTable
+    from recon.release.policies.assessing import PolicyAssessment
+    from recon.release.policies.policy import Policy
+    from recon.release.remediation.hidden_totals import TotalsTask
+    from solvers.foundation.array_types import Bits
+    from solvers.foundation.limits import Limits
+    from solvers.suppression.dominance import SensitivityRule
+    from solvers.suppression.patterns import SuppressionPattern
+
+INSIDE, PREFIX = "magnitudes.from_inside", "magnitudes."
+LARGEST = 12  # contributions of a cell that are kept at most
+TableFile = Annotated[
+    str, typer.Argument(metavar="FILE", help="Rows of respondents (.csv, .parquet), or a table (.tab) of τ-ARGUS.")
+]
+PolicyFile = Annotated[str, typer.Option("--policy", help="Policy file with keys of [magnitudes], or preset:NAME.")]
+By = Annotated[
+    list[str] | None,
+    typer.Option("--by", help="Of rows: the columns of a table, with commas; again for a linked table."),
+]
+Value = Annotated[str | None, typer.Option("--value", help="The column that is added up.")]
+Holding = Annotated[str | None, typer.Option("--holding", help="Column: rows of one holding are one contributor.")]
+Hierarchy = Annotated[
+    list[str] | None, typer.Option("--hierarchy", help="COLUMN=FILE: what codes lie in (.hrc; CSV of code and parent).")
+]
+Metadata = Annotated[str | None, typer.Option("--metadata", help="Metadata (.rda) of the .tab file.")]
+Written = Annotated[
+    str | None,
+    typer.Option("--out", help="Hide what the policy needs: .tab (with .rda, .hrc), .csv (hidden totals as *)."),
+]
+Method = Annotated[str, typer.Option("--method", help="Of --out: cheapest, or hypercube.")]
+
+
+@with_options(seconds=BUDGET, without={"max_cells": 1})
+def magnitudes(
+    asked: CommonOptions, table: TableFile, policy: PolicyFile, by: By = None, value: Value = None,
+    holding: Holding = None, hierarchy: Hierarchy = None, metadata: Metadata = None, out: Written = None,
+    method: Method = "cheapest",
+) -> None:  # fmt: skip
+    """Check a table of totals by (n, k), p %, (p, q) and numbers of contributors; --out hides what they need."""
+    from recon.release.policies.policy import read_policy
+    from recon.release.remediation.hidden_totals import hidden_already, pattern_of_totals, totals_task
+    from recon.report.document.metadata import limits_json
+
+    if out is not None and suffix(out) not in {".tab", ".csv"}:
+        raise typer.BadParameter(f"'{out}': a table of totals is written to .tab or .csv")
+    if method not in {"cheapest", "hypercube"}:
+        raise typer.BadParameter(f"there is no method '{method}': choose cheapest or hypercube")
+    of_rows = {"--by": by, "--value": value, "--holding": holding}
+    if metadata is None and not (by and value):
+        raise typer.BadParameter("rows of respondents need --by COLUMN,... and --value COLUMN, a .tab needs --metadata")
+    if metadata is not None and (by or holding):
+        wrong = next(name for name, given in of_rows.items() if given and name != "--value")
+        raise typer.BadParameter(f"{wrong} is about rows of respondents: --metadata says what a .tab holds")
+    demanded = _about_totals(read_policy(policy))
+    rules = _rules_of(demanded)
+    with asked.working() as limits:
+        found = _table(table, metadata, by or [], value, holding, hierarchy or [], rules, limits)
+        task = totals_task(found, rules, limits, inside=demanded.threshold(INSIDE) is not None)
+        pattern = None if out is None else pattern_of_totals(task, limits, method)
+        hidden = hidden_already(task) if pattern is None else pattern.hidden
+        assessment = _assessed(task, hidden, demanded, limits)
+        met = assessment.outcome == "met"
+        files = _content(task, hidden, out) if out is not None and met else {}
+    for path in files:
+        if path != out and os.path.exists(path) and any(same_file(path, one) for one in _read(metadata, hierarchy)):
+            raise typer.BadParameter(f"{path} is read by this command and would be overwritten: choose another name")
+    for path, text in files.items():
+        _write(path, text)
+    told = _told(table, task, hidden, pattern, assessment, list(files))
+    if asked.json:
+        print_json(told | {"limits": limits_json(limits)})
+    else:
+        print_lines(*_lines(told, assessment))
+    if not met:
+        raise typer.Exit(VIOLATED if assessment.outcome == "violated" else INCONCLUSIVE)
+
+
+def _about_totals(policy: Policy) -> Policy:
+    """Return what of a policy is about tables of totals; wrong usage where nothing is."""
+    own = tuple(one for one in policy.thresholds if one.key.startswith(PREFIX))
+    if not any(one.key != INSIDE for one in own):
+        keys = "p_percent, prior_posterior, dominance and contributors"
+        raise typer.BadParameter(f"the policy {policy.name} sets no rule of [magnitudes]: {keys} are known")
+    return replace(policy, thresholds=own)
+
+
+def _rules_of(policy: Policy) -> dict[str, SensitivityRule]:
+    """Return the rules by which cells are sensitive."""
+    from recon.release.policies.magnitudes import SENSITIVITY
+
+    return {one.key: SENSITIVITY[one.key](one.value) for one in policy.thresholds if one.key in SENSITIVITY}
+
+
+def _table(
+    file: str, metadata: str | None, by: list[str], value: str | None, holding: str | None, hierarchy: list[str],
+    rules: dict[str, SensitivityRule], limits: Limits,
+) -> MagnitudeTable:  # fmt: skip
+    """Return the table of a file; `ReleaseError` where it has fewer contributions of a cell than a rule looks at."""
+    from recon.readers.formats.tables.magnitudes import table_of_argus, table_of_rows
+    from recon.readers.frames.selections import read_table
+    from solvers.foundation.errors import ReleaseError
+
+    needed = max((one.looks_at for one in rules.values()), default=0)
+    if metadata is None:
+        frame = read_table(file, limits)
+        columns = {str(name): frame[name].astype(str).tolist() for name in frame.columns}
+        tables = [[name.strip() for name in one.split(",")] for one in by]
+        return table_of_rows(columns, tables, value or "", holding, hierarchy, max(needed, 2), file)
+    found = table_of_argus(file, metadata, value, hierarchy)
+    there = found.contributions.largest.shape[1]
+    if there < needed:
+        name = next(key for key, one in rules.items() if one.looks_at == needed)
+        why = f"{name} looks at the {needed} largest contributions, the metadata names {there} (<MAXSCORE>)"
+        raise ReleaseError(why, file=file)
+    return found
+
+
+def _assessed(task: TotalsTask, hidden: Bits, policy: Policy, limits: Limits) -> PolicyAssessment:
+    """Return what a policy says of a table with these cells hidden."""
+    from recon.release.policies.assessing import assess
+    from recon.release.policies.facts import FactTable
+    from recon.release.remediation.hidden_totals import checked_totals
+
+    limits.report("hidden cells are audited")
+    return assess(FactTable("exact", others={"magnitudes": checked_totals(task, hidden, limits)}), policy)
+
+
+def _content(task: TotalsTask, hidden: Bits, out: str) -> dict[str, str]:
+    """Return the text of each file to write; `EngineError` where they are not read back as they were audited."""
+    from recon.readers.formats.tables.magnitudes import argus_files, table_csv
+
+    lines = task.hidden_lines(hidden)
+    if suffix(out) == ".csv":
+        return {out: table_csv(task.table, lines)}
+    stem = os.path.splitext(out)[0]
+    files = argus_files(task.table, lines, task.levels, os.path.basename(stem))
+    return {f"{stem}{end}": text for end, text in files.items()}
+
+
+def _read(metadata: str | None, hierarchy: list[str] | None) -> list[str]:
+    """Return the files beside the table that the command reads."""
+    return [*([metadata] if metadata else []), *(one.partition("=")[2] for one in hierarchy or [])]
+
+
+def _write(path: str, text: str) -> None:
+    from recon.io.files.writing import writing
+
+    with writing(path, binary=True) as file:
+        file.write(text.encode())
+
+
+def _told(
+    file: str, task: TotalsTask, hidden: Bits, pattern: SuppressionPattern | None, assessment: PolicyAssessment,
+    written: list[str],
+) -> dict[str, Any]:  # fmt: skip
+    """Return what was found as an object ready for JSON; values are texts as they stand in the file."""
+    table, lines = task.table, task.hidden_lines(hidden)
+    sensitive = {key: int(some.sum()) for key, some in task.rules.items()}
+    out: dict[str, Any] = {
+        "file": file, "value": table.value, "attributes": list(table.names), "cells": len(table.codes),
+        "sensitive": int((task.levels > 0).sum()), "sensitive_by_rule": sensitive, "hidden": int(lines.sum()),
+        "outcome": assessment.outcome, "assessment": assessment.to_json(), "written": written,
+    }  # fmt: skip
+    if pattern is not None:
+        out["pattern"] = {
+            "cost": table.number(pattern.cost), "least_cost": table.number(pattern.bound) if pattern.bound else None,
+            "how": pattern.how, "attacks": pattern.attacks,
+        }  # fmt: skip
+    return out
+
+
+def _lines(told: dict[str, Any], assessment: PolicyAssessment) -> list[str]:
+    """Return what was found in words."""
+    what = f"{told['cells']:,} cells of {told['value']} by {', '.join(told['attributes'])}"
+    lines = [f"{told['file']}: {what}; {told['sensitive']:,} are sensitive, {told['hidden']:,} are hidden"]
+    if pattern := told.get("pattern"):
+        proved = pattern["least_cost"] == pattern["cost"]
+        cheapest = " (no pattern hides less)" if proved else ""
+        lines.append(f"  further totals that are hidden  {pattern['cost']}{cheapest}: {pattern['how']}")
+    for one in assessment.checks:
+        lines.append(f"  {one.outcome}: {one.sentence}")
+        lines += [f"    {place['name']}: {place['where']}" for place in one.said.places]
+    lines.append(f"policy: {assessment.outcome}: {assessment.sentence}")
+    if told["written"]:
+        own = " (with the hidden totals: the office's own)" if told["written"][0].endswith(".tab") else ""
+        lines.append(f"written: {', '.join(told['written'])}{own}")
+    return lines

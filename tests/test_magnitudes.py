@@ -1,0 +1,278 @@
+"""Tables of totals: rules on contributions by their definitions, intervals and cheapest patterns by brute force."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from recon.cli.app import app
+from recon.readers.formats.tables.magnitudes import argus_files, table_of_argus, table_of_rows
+from recon.release.policies.magnitudes import SENSITIVITY
+from recon.release.remediation.hidden_totals import checked_totals, pattern_of_totals, totals_task
+from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.suppression.dominance import contributions_of, levels_of
+
+RUN = CliRunner().invoke
+THRESHOLDS = {
+    "magnitudes.p_percent": 20, "magnitudes.prior_posterior": (15, 60), "magnitudes.dominance": (2, 80),
+    "magnitudes.contributors": (3, 25),
+}  # fmt: skip
+
+
+def by_definition(key, value, each):
+    """Return (sensitive, least whole level that is no longer sensitive) of contributions, from the rules' words.
+
+    The level of the p %, (p, q) and (n, k) rules is what has to be added to the rest of a cell to make it safe.
+    """
+    xs, total = sorted(each, reverse=True) + [0] * 12, sum(each)
+    if key == "magnitudes.contributors":
+        few = 0 < len(each) < value[0]
+        return few, max(1, -(-value[1] * total // 100)) if few else 0
+
+    def sensitive(more):
+        rest = total + more
+        if key == "magnitudes.dominance":
+            return sum(xs[: value[0]]) * 100 > value[1] * rest
+        p, q = (value, 100) if key == "magnitudes.p_percent" else value
+        return (rest - xs[0] - xs[1]) * q < p * xs[0]
+
+    return sensitive(0), next(level for level in itertools.count() if not sensitive(level))
+
+
+@pytest.mark.parametrize("key", THRESHOLDS)
+def test_rules_are_what_their_definitions_say(key):
+    rng, rule = random.Random(1), SENSITIVITY[key](THRESHOLDS[key])
+    seen = set()
+    for _ in range(300):
+        each = [rng.choice([0, 1, 2, 5, 9, 30, 100]) + rng.randrange(9) for _ in range(rng.randrange(7))]
+        cells = contributions_of([((0,), str(i), x) for i, x in enumerate(each)], 1, 3)
+        sensitive, level = by_definition(key, THRESHOLDS[key], each)
+        assert rule.levels(cells).tolist() == [level], each
+        assert (level > 0) == sensitive
+        seen.add(sensitive)
+    assert seen == {True, False}
+
+
+def test_records_of_one_holding_are_one_contributor():
+    cells = contributions_of([((0, 1), "g", 30), ((0,), "g", 30), ((0, 1), "h", 50)], 2, 2)
+    assert cells.largest.tolist() == [[60, 50], [50, 30]]
+    assert cells.contributors.tolist() == [2, 2]
+    assert cells.totals.tolist() == [110, 80]
+
+
+def drawn(seed):
+    """Return the columns of some rows over a table of 2 x 3 or 3 x 2 cells, with holdings."""
+    rng = random.Random(seed)
+    a, b = rng.choice([("xy", "uvw"), ("xyz", "uv")])
+    rows = [
+        (rng.choice(a), rng.choice(b), f"g{rng.randrange(5)}", str(rng.randrange(1, 3)))
+        for _ in range(rng.randint(5, 8))
+    ]
+    rows += [(i, j, f"g{rng.randrange(5)}", "1") for i in a for j in b if rng.random() < 0.8]
+    return dict(zip(("a", "b", "holding", "sales"), map(list, zip(*rows, strict=True)), strict=True))
+
+
+def task_of(seed, inside=False, **rules):
+    columns = drawn(seed)
+    table = table_of_rows(columns, [("a", "b")], "sales", "holding", (), 3, "rows")
+    rules = {key: SENSITIVITY[f"magnitudes.{key}"](value) for key, value in (rules or {"p_percent": 30}).items()}
+    return totals_task(table, rules, Limits(), inside)
+
+
+def tables_that_fit(asked, hidden, most):
+    """Yield the totals of every table of whole numbers up to `most` that agrees with the cells that are shown."""
+    table = asked.table
+    inner = [k for k, code in enumerate(table.codes) if "" not in code]
+    true = table.contributions.totals.tolist()
+    lines = asked.hidden_lines(hidden)
+    choices = [range(most + 1) if lines[k] else (true[k],) for k in inner]
+    inside = [
+        [all(c in ("", d) for c, d in zip(code, table.codes[k], strict=True)) for k in inner] for code in table.codes
+    ]
+    for chosen in itertools.product(*choices):
+        sums = [sum(itertools.compress(chosen, one)) for one in inside]
+        if all(gone or total == sums[k] for k, (gone, total) in enumerate(zip(lines, true, strict=True))):
+            yield sums
+
+
+def holds(asked, hidden, most):
+    """Return whether every sensitive line of the table is open as far as it must be, and none follows from inside."""
+    lines = asked.hidden_lines(hidden)
+    found = np.array(list(tables_that_fit(asked, hidden, most)))
+    own, true = asked.table.contributions, asked.table.contributions.totals
+    for k in np.flatnonzero(asked.levels > 0):
+        if (
+            not lines[k]
+            or found[:, k].max() < true[k] + asked.levels[k]
+            or found[:, k].min() > max(0, true[k] - asked.levels[k])
+        ):
+            return False
+    if asked.task.insiders is not None:
+        for i in np.flatnonzero(lines & (own.contributors == 1)):
+            known = found[found[:, i] == true[i]]
+            if any(k != i and known[:, k].min() == known[:, k].max() for k in np.flatnonzero(asked.levels > 0)):
+                return False
+    return True
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("seed", range(24))
+def test_what_is_left_of_hidden_totals_is_what_all_tables_say(seed):
+    asked, rng = task_of(seed), random.Random(seed)
+    inner = [k for k, code in enumerate(asked.table.codes) if "" not in code]
+    hidden = np.zeros(len(asked.task.values), dtype=bool)
+    hidden[asked.places[rng.sample(inner, min(4, len(inner)))]] = True
+    most = int(asked.table.contributions.totals.max())
+    found = np.array(list(tables_that_fit(asked, hidden, most)))
+    asked = replace(asked, task=replace(asked.task, sensitive=hidden, need=hidden.astype(np.int64)))
+    for line, cell in enumerate(checked_totals(asked, hidden, Limits()).cells):
+        if hidden[asked.places[line]]:
+            assert cell.met == cell.bounds == (found[:, line].min(), found[:, line].max())
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("inside", [False, True])
+def test_no_pattern_that_holds_is_cheaper(seed, inside):
+    asked = task_of(seed, inside)
+    task, most = asked.task, int(asked.table.contributions.totals.max()) * 2
+    inner = {int(asked.places[k]) for k, code in enumerate(asked.table.codes) if "" not in code}
+    marginal = [c for c in np.flatnonzero(task.sensitive).tolist() if c not in inner]
+    if not task.sensitive.any() or marginal:
+        return  # a hidden total has no greatest value to count up to
+    task = replace(task, open=task.open & np.isin(np.arange(len(task.values)), sorted(inner)))
+    asked = replace(asked, task=task)
+    at, best = np.flatnonzero(task.open), None
+    for chosen in itertools.product((False, True), repeat=len(at)):
+        hidden = task.sensitive.copy()
+        hidden[at] = chosen
+        cost = task.cost_of(hidden)
+        if (best is None or cost < best) and holds(asked, hidden, most):
+            best = cost
+    if best is None:
+        with pytest.raises(Unsupported, match="no pattern is enough"):
+            pattern_of_totals(asked, Limits())
+        return
+    pattern = pattern_of_totals(asked, Limits())
+    assert (pattern.cost, pattern.bound) == (best, best)
+    assert not len(pattern.attackable)
+    assert holds(asked, pattern.hidden, most)
+    cubes = pattern_of_totals(asked, Limits(), "hypercube")
+    assert cubes.cost >= best or len(cubes.attackable) or not holds(asked, cubes.hidden, most)
+
+
+def test_the_cases_drawn_have_patterns():
+    some = [task_of(seed) for seed in range(40)]
+    assert sum(bool(one.task.sensitive.any()) for one in some) > 20
+
+
+def test_files_of_argus_are_read_as_they_were_written(tmp_path):
+    (tmp_path / "in.hrc").write_text("North\n@x\n@y\nSouth\n@z\n")
+    columns = drawn(1) | {"sales": [f"{x}.5" for x in drawn(1)["sales"]]}
+    columns["a"] = [{"x": "x", "y": "y", "z": "z"}[c] for c in columns["a"]]
+    table = table_of_rows(columns, [("a", "b")], "sales", "holding", (f"a={tmp_path / 'in.hrc'}",), 3, "rows")
+    hidden = np.arange(len(table.codes)) % 3 == 0
+    levels, _ = levels_of({"p": SENSITIVITY["magnitudes.p_percent"](10)}, table.contributions)
+    for end, text in argus_files(table, hidden, levels, "t").items():
+        (tmp_path / f"t{end}").write_text(text)
+    again = table_of_argus(str(tmp_path / "t.tab"), str(tmp_path / "t.rda"), None, ())
+    assert (again.names, again.codes, again.decimals, again.value) == (table.names, table.codes, 1, "sales")
+    assert again.hidden.tolist() == hidden.tolist()
+    assert again.trees["a"].parents == table.trees["a"].parents
+    for one in ("totals", "contributors", "largest"):
+        assert getattr(again.contributions, one).tolist() == getattr(table.contributions, one).tolist()
+    assert argus_files(again, hidden, levels, "t") == argus_files(table, hidden, levels, "t")
+
+
+FIRMS = "region,branch,group,sales\n" + "".join(
+    f"{r},{b},g{k},{x}\n"
+    for k, (r, b, x) in enumerate(
+        [("N", "food", 90), ("N", "food", 5), ("N", "food", 2), ("N", "law", 20), ("N", "law", 22), ("N", "law", 19),
+         ("S", "food", 30), ("S", "food", 31), ("S", "food", 28), ("S", "law", 40), ("S", "law", 41), ("S", "law", 45)]
+    )
+)  # fmt: skip
+ASKED = ("--by", "region,branch", "--value", "sales", "--holding", "group", "--policy", "p.toml")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "firms.csv").write_text(FIRMS)
+    (tmp_path / "p.toml").write_text("[magnitudes]\np_percent = 10\nfrom_inside = 0\n")
+    return tmp_path
+
+
+def test_the_command_checks_hides_and_checks_again(folder):
+    found = RUN(app, ["magnitudes", "firms.csv", *ASKED, "--json"])
+    said = json.loads(found.stdout)
+    assert (found.exit_code, said["outcome"], said["sensitive"], said["hidden"]) == (1, "violated", 1, 0)
+    assert said["assessment"]["checks"][0]["places"][0]["name"] == "region = N and branch = food"
+    found = RUN(app, ["magnitudes", "firms.csv", *ASKED, "--out", "out.tab", "--json"])
+    said = json.loads(found.stdout)
+    assert (found.exit_code, said["hidden"], said["written"]) == (0, 4, ["out.tab", "out.rda"])
+    assert said["pattern"]["cost"] == said["pattern"]["least_cost"] == "276"
+    again = RUN(app, ["magnitudes", "out.tab", "--metadata", "out.rda", "--policy", "p.toml", "--json"])
+    assert (again.exit_code, json.loads(again.stdout)["hidden"]) == (0, 4)
+    text = (folder / "out.tab").read_text()
+    (folder / "out.tab").write_text(text.replace(",U,", ",S,", 2))
+    narrow = RUN(app, ["magnitudes", "out.tab", "--metadata", "out.rda", "--policy", "p.toml"])
+    assert narrow.exit_code == 1
+    assert RUN(app, ["magnitudes", "firms.csv", *ASKED, "--out", "out.csv"]).exit_code == 0
+    assert (folder / "out.csv").read_text().count("*") == 4
+
+
+WRONG = {
+    "below 0": (FIRMS.replace("N,food,g0,90", "N,food,g0,-90"), ASKED, 3, "line 2: '-90' of 'sales' is below 0"),
+    "no number": (FIRMS.replace("N,food,g1,5", "N,food,g1,x"), ASKED, 3, "line 3: 'x' is no number of 'sales'"),
+    "no column": (FIRMS, ("--by", "region,size", *ASKED[2:]), 3, "there is no column 'size'"),
+    "no code": (FIRMS.replace("N,food,g1", ",food,g1"), ASKED, 3, "a code of 'region' is missing"),
+    "no rows": ("region,branch,group,sales\n", ASKED, 3, "has no row"),
+    "no value": (FIRMS, ASKED[:2] + ASKED[4:], 2, "need --by"),
+    "a hierarchy of nothing": (FIRMS, (*ASKED, "--hierarchy", "size=s.hrc"), 3, "has no effect"),
+    "another format": (FIRMS, (*ASKED, "--out", "o.xlsx"), 2, ".tab or .csv"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_bad_input_is_refused_in_a_sentence(folder, run, name):
+    text, given, code, why = WRONG[name]
+    (folder / "firms.csv").write_text(text)
+    assert why in " ".join(run("magnitudes", "firms.csv", *given, code=code).stderr.split())
+
+
+def test_tables_that_do_not_add_up_or_say_too_little_are_refused(folder, run):
+    run("magnitudes", "firms.csv", *ASKED, "--out", "out.tab", code=0)
+    text, said = (
+        (folder / "out.tab").read_text(),
+        ("magnitudes", "out.tab", "--metadata", "out.rda", "--policy", "p.toml"),
+    )
+    (folder / "out.tab").write_text(text.replace("N,Total,158", "N,Total,159"))
+    assert "the total of everybody is 373, its parts add up to 374" in run(*said, code=3).stderr
+    (folder / "out.tab").write_text(text)
+    (folder / "p.toml").write_text("[magnitudes]\ndominance = [3, 80]\n")
+    assert "looks at the 3 largest contributions, the metadata names 2" in run(*said, code=3).stderr
+    (folder / "p.toml").write_text("smallest_group = 3\n")
+    assert "sets no rule of [magnitudes]" in run(*said, code=2).stderr
+    (folder / "r.hrc").write_text("N\n@N1\nS\n")
+    rows = drawn(0) | {"a": ["N"] * len(drawn(0)["a"])}
+    with pytest.raises(ReleaseError, match="none of the lowest codes"):
+        table_of_rows(rows, [("a", "b")], "sales", None, ("a=r.hrc",), 2, "rows")
+
+
+def test_linked_tables_are_protected_together(folder, run):
+    """The dominated cell of one table is hidden in it; a linked table's totals of branches are cells of both."""
+    first, *lines = FIRMS.splitlines()
+    rows = "\n".join([f"{first},size", *(f"{line},{'large' if k % 3 else 'small'}" for k, line in enumerate(lines))])
+    (folder / "firms.csv").write_text(rows)
+    said = json.loads(
+        run("magnitudes", "firms.csv", *ASKED, "--by", "branch,size", "--out", "o.tab", "--json", code=0).stdout
+    )
+    assert (said["attributes"], said["cells"], said["outcome"]) == (["region", "branch", "size"], 15, "met")
+    assert said["hidden"] > 4
