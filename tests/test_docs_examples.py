@@ -29,7 +29,8 @@ from recon.cli.app import app
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 RUN = ["index", "start", "may-i-release-this", "ideas", "policy", "remedies", "register", "persons", "random-forest",
-       "tables", "magnitudes", "census", "published-models", "how-exact", "how-long", "own-solver", "extending"]  # fmt: skip
+       "tables", "magnitudes", "census", "published-models", "how-exact", "how-long", "own-solver",
+       "extending"]  # fmt: skip
 DEAR, SLOW = {"README", "census", "random-forest"}, pytest.mark.slow  # 15 to 20 s of the processor
 PAGES = [ROOT / "README.md", *(DOCS / f"{name}.md" for name in RUN)]
 REFERENCES = sorted(set(DOCS.glob("*.md")) - set(PAGES))
