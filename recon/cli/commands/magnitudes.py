@@ -81,11 +81,11 @@ def magnitudes(
             raise typer.BadParameter(f"{path} is read by this command and would be overwritten: choose another name")
     for path, text in files.items():
         _write(path, text)
-    told = _told(table, task, hidden, pattern, assessment, list(files))
+    told = _answer_json(table, task, hidden, pattern, assessment, list(files))
     if asked.json:
         print_json(told | {"limits": limits_json(limits)})
     else:
-        print_lines(*_lines(told, assessment))
+        print_lines(*_answer_lines(told, assessment))
     if not met:
         raise typer.Exit(VIOLATED if assessment.outcome == "violated" else INCONCLUSIVE)
 
@@ -164,7 +164,7 @@ def _write(path: str, text: str) -> None:
         file.write(text.encode())
 
 
-def _told(
+def _answer_json(
     file: str, task: TotalsTask, hidden: Bits, pattern: SuppressionPattern | None, assessment: PolicyAssessment,
     written: list[str],
 ) -> dict[str, Any]:  # fmt: skip
@@ -184,7 +184,7 @@ def _told(
     return out
 
 
-def _lines(told: dict[str, Any], assessment: PolicyAssessment) -> list[str]:
+def _answer_lines(told: dict[str, Any], assessment: PolicyAssessment) -> list[str]:
     """Return what was found in words."""
     what = f"{told['cells']:,} cells of {told['value']} by {', '.join(told['attributes'])}"
     lines = [f"{told['file']}: {what}; {told['sensitive']:,} are sensitive, {told['hidden']:,} are hidden"]
