@@ -103,7 +103,7 @@ def fit(rows: Rows, n: int, whole: bool = True) -> bool:
         return False
     if not whole or not len(rows) or np.array_equal(low, high):
         return True
-    matrix = csr_array((np.ones(len(rows.columns)), rows.columns, rows.starts), shape=(len(rows), n))
+    matrix: Any = csr_array((np.ones(len(rows.columns)), rows.columns, rows.starts), shape=(len(rows), n))
     bounds = Bounds(low, np.minimum(high, max(1, int(rows.value.max()))))
     found = milp(np.zeros(n), constraints=LinearConstraint(matrix, rows.value, rows.value), bounds=bounds,
                  integrality=np.ones(n, np.int64), options={"node_limit": NODES})  # fmt: skip
@@ -179,7 +179,8 @@ class _Kinds:
         areas = classes_of(sp.csr_matrix(within.reshape(len(lower.indptr) - 1, len(top.leaves)).astype(np.int64)))
         _, first, pairs = np.unique(of_b[design.pair_b] * (int(of_v.max(initial=0)) + 1) + of_v[design.pair_v],
                                     return_index=True, return_inverse=True)  # fmt: skip
-        n, dead = int(areas.max(initial=-1)) + 1, _dead(top, design)
+        dead: Any = _dead(top, design)
+        n = int(areas.max(initial=-1)) + 1
         alive = [np.bincount(pairs.ravel(), ~dead[:, areas == k].all(axis=1)[design.pair_b], len(first)) > 0
                  for k in range(n)]  # fmt: skip
         one_of = np.array([int(np.flatnonzero(areas == k)[0]) for k in range(n)], np.int64)
@@ -188,7 +189,8 @@ class _Kinds:
             rows[r] = sp.kron(within[i][one_of].astype(np.int64)[None], lower[[i]][:, design.pair_b[first]])
         for i, r in enumerate(np.flatnonzero(above).tolist()):
             rows[r] = sp.kron(np.ones((1, n), np.int64), upper[[i]][:, design.pair_v[first]])
-        matrix = sp.vstack(rows, format="csr") if rows else sp.csr_matrix((0, n * len(first)), dtype=np.int64)
+        nothing: Any = sp.csr_matrix(np.zeros((0, n * len(first)), np.int64))
+        matrix = sp.vstack(rows, format="csr") if rows else nothing
         matrix.eliminate_zeros()  # which products of blocks have
         return cls(matrix, top.values[area, cell], np.concatenate(alive), areas, pairs.ravel())
 
@@ -205,7 +207,8 @@ class _Kinds:
 def _dead(top: Top, design: Design) -> NDArray[np.bool_]:
     """Return (classes B, areas without parts): where a count of 0 says that nobody is."""
     zeros = (top.values[top.leaves][:, design.lower] == 0).T.astype(np.float32)
-    return np.asarray(design.lower_matrix.T @ zeros) > 0
+    dead: NDArray[np.bool_] = np.asarray(design.lower_matrix.T @ zeros, np.float32) > 0
+    return dead
 
 
 def _lies_in(top: Top, area: int, other: int) -> bool:

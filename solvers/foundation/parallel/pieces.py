@@ -106,7 +106,7 @@ class _Progress:
         if not done or used < TELLING:
             return text
         left = (self.number - done) * used / done
-        unit, size = next(x for x in (("h", 3600), ("min", 60), ("s", 1)) if left >= 2 * x[1] or x[1] == 1)
+        unit, size = ("h", 3600) if left >= 7200 else ("min", 60) if left >= 120 else ("s", 1)
         return f"{text}, {done / used:.3g} a second, {left / size:.0f} {unit} left"
 
 
