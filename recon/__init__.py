@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from recon.queries.noisy.likely_worlds import sampled as sampled
     from recon.queries.noisy.posterior import Posterior as Posterior
     from recon.queries.noisy.posterior import posterior as posterior
+    from recon.queries.query_answers import QueryAnswers as QueryAnswers
+    from recon.queries.query_answers import secret_bits as secret_bits
     from recon.queries.questions.labels import labels as labels
     from recon.queries.questions.labels import targets as targets
     from recon.queries.questions.planning import Plan as Plan
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     from recon.queries.tables.variability import variability as variability
     from recon.queries.versions.difference import Difference as Difference
     from recon.queries.versions.difference import difference as difference
+    from recon.queries.versions.population import population as population
     from recon.readers.frames.world import World as World
     from recon.readers.inspection.inspecting import Inspection as Inspection
     from recon.readers.inspection.inspecting import inspect as inspect
@@ -78,6 +81,8 @@ _HOME = {
     "Domain": "encoders.domain.domain",
     "EncodedRelease": "encoders.encode.encoder",
     "Adversary": "recon.readers.loading.adversary",
+    "QueryAnswers": "recon.queries.query_answers",
+    "secret_bits": "recon.queries.query_answers",
     "attach_counts": "recon.readers.loading.attaching",
     "attack_correlation": "recon.attacks.attacking.linear",
     "attack_membership": "recon.attacks.attacking.membership",
@@ -120,6 +125,7 @@ _HOME = {
     "variability": "recon.queries.tables.variability",
     "Difference": "recon.queries.versions.difference",
     "difference": "recon.queries.versions.difference",
+    "population": "recon.queries.versions.population",
     "versions": "recon.readers.loading.loading",
     "SampledPosterior": "recon.queries.noisy.likely_worlds",
     "sampled": "recon.queries.noisy.likely_worlds",

@@ -162,6 +162,27 @@ def test_a_colleague_and_a_census_figure_beside_a_tree_of_real_people() -> None:
     assert len(recon.verify(proofs, release, adversary=knows).verified) == len(proofs)
 
 
+def test_population_gives_proved_intervals_with_certificates(tmp_path, capsys) -> None:
+    """f, F and both risks of a list; every end has a certificate; without a population there is a sentence."""
+    release, adversary = _case(tmp_path, population={"people": "reg.csv"})
+    (tmp_path / "reg.csv").write_text("ward,age\nA,1\nA,2\nB,2\nB,1\nA,5\nA,5\nA,4\nB,6\nB,6\n")
+    (tmp_path / "asked.csv").write_text("ward,age\nA,5\nA,2\n")
+    result = str(tmp_path / "result.json")
+    asked = ("--profiles", str(tmp_path / "asked.csv"), "--adversary", adversary)
+    assert run(capsys, "population", release, *asked, "--json", "--out", result)[0] == 0
+    first, second = json.loads(Path(result).read_text())["profiles"]
+    assert [first[of]["min_count"] for of in ("sample", "population")] == [2, 2]
+    assert (first["journalist_min"], first["journalist_max"], first["unique"]) == (0.5, 0.5, False)
+    assert (second["sample"]["min_count"], second["sample"]["max_count"], second["unique"]) == (0, 1, None)
+    code, out, _ = run(capsys, "verify", result, release, "--adversary", adversary, "--json")
+    found = json.loads(out)
+    assert (code, found["rejected"], found["not_certified"]) == (0, [], [])
+    assert found["verified"] >= 6
+    _, other = _case(tmp_path, **COLLEAGUE)
+    code, _, err = run(capsys, "population", release, *asked[:2], "--adversary", other)
+    assert (code, "nothing is known of a population" in err) == (3, True)
+
+
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({}, "says nothing"),
     ({"absent": [{"person": "P-1"}]}, "a bare profile cannot be known to be absent"),

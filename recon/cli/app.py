@@ -16,8 +16,10 @@ from recon.cli.commands.inspecting import convert, domain, inspect
 from recon.cli.commands.labels import labels
 from recon.cli.commands.magnitudes import magnitudes
 from recon.cli.commands.noise import denoise, posterior, sweep
+from recon.cli.commands.population import population
 from recon.cli.commands.positions import positions
 from recon.cli.commands.proof import export, verify
+from recon.cli.commands.queries import queries
 from recon.cli.commands.variability import variability
 from recon.cli.output.printing import (
     ended_early,
@@ -167,6 +169,8 @@ reading: list[Callable[..., None]] = [inspect, convert, domain, report, policy, 
 deciding: list[Callable[..., None]] = [audit, gate, remedy, register, magnitudes]
 questions: list[Callable[..., None]] = [
     difference,
+    population,
+    queries,
     labels,
     positions,
     verify,

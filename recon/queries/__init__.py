@@ -10,6 +10,7 @@ __all__ = [
     "located",
     "measures",
     "noisy",
+    "query_answers",
     "questions",
     "tables",
     "versions",

@@ -4,4 +4,4 @@
 >>> check([[1, 2], [-1, 2], [1, -2], [-1, -2]], ["1 0", "0"])
 """
 
-__all__ = ["cells", "checker", "claims", "facts", "leaf_values", "located", "proof_format", "removals"]
+__all__ = ["cells", "checker", "claims", "facts", "leaf_values", "located", "proof_format", "removals", "subset_counts"]

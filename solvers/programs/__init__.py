@@ -25,5 +25,6 @@ __all__ = [
     "local_search",
     "quickxplain",
     "row_model",
+    "subset_counts",
     "verdicts",
 ]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from recon.cli.commands.queries import verify_queries
 from recon.cli.output.printing import with_tables
 from recon.cli.session import ReleaseOptions, open_release
 from recon.io.console.options import (
@@ -64,6 +65,8 @@ def verify(
 
     with working(seconds, memory, 1, quiet, log_json) as limits:
         data = read_result(result, limits.memory)
+        if isinstance(data, dict) and "recon_queries" in data:
+            verify_queries(data, files, json)
         folder = os.path.dirname(result) or "."
         folders = certificate_folders(folder, certificates)
         options = (domain, independent, limits)

@@ -1,0 +1,111 @@
+"""From a sample to its population: how many people fit a profile in each, as proved intervals, and the risks of both.
+
+A tool that sees the sample alone estimates how many people of the population are like a row (ARX by population models,
+sdcMicro by sampling weights). Public figures about the population leave an interval instead, with certificates.
+
+Source: Prasser, Kohlmayer, "Putting statistical disclosure control into practice: the ARX data anonymization tool",
+2015 (prosecutor, journalist and marketer); Templ, "Statistical disclosure control for microdata", 2017 (sdcMicro).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from encoders.encode.encoder import EncodedRelease
+from recon.queries.answers.exact import Profiles, as_frame
+from recon.queries.certificates.issuing import profiles_json
+from recon.queries.questions.line_proofs import line_proofs
+from recon.queries.questions.questions import certify
+from recon.readers.frames.naming import named_like
+from recon.readers.frames.selections import with_rows_of
+from recon.readers.loading.adversary import POPULATION, Knows, for_adversary
+from recon.readers.loading.loading import Released
+from recon.readers.loading.settled import strengthened_release
+from solvers.foundation.array_types import Floats
+from solvers.foundation.errors import Unsupported
+from solvers.foundation.limits import Limits
+
+NO_POPULATION = "nothing is known of a population: give the adversary's file a 'population' (docs/adversary.md)"
+
+
+def population(
+    release: Released,
+    adversary: Knows,
+    profiles: Profiles,
+    limits: Limits | None = None,
+    label: str | None = None,
+    certificates: bool = False,
+) -> pd.DataFrame:
+    """Return how many rows of the data (f) and people of the population (F) fit each profile, as proved intervals.
+
+    Columns: profile; sample_min, sample_max (f); population_min, population_max (F); prosecutor_min, prosecutor_max
+    (1 / f, of somebody known to be in the data), journalist_min, journalist_max (1 / F, of somebody who is, for an
+    attacker who does not know that), NaN where nobody fits; unique (True: at most one person of the population fits
+    and some row of the data does; False: no; None: not decided). With `certificates`
+    also `proofs`: of "sample" and "population" the profile and a list of certificates, which `recon.verify` takes with
+    the adversary. `attrs["marketer"]`: the least and greatest mean of 1 / F over the rows of the data that fit the
+    profiles, each counted in one. Raises `Unsupported` without a
+    population, and what `certify` raises.
+    """
+    beside = strengthened_release(for_adversary(release, adversary, limits), limits)
+    knowledge = beside.knowledge
+    if knowledge is None or not knowledge.data:
+        raise Unsupported(NO_POPULATION)
+    people, notes = named_like(as_frame(profiles), beside.domain, label)
+    sample, everybody = (
+        certify(beside, people, "ordered", limits, False, of=of) for of in (knowledge.data, POPULATION)
+    )
+    out = pd.DataFrame({"profile": sample["profile"]})
+    for word, found in (("sample", sample), ("population", everybody)):
+        out[f"{word}_min"], out[f"{word}_max"] = found["min_count"], found["max_count"]
+    for word, of in (("prosecutor", "sample"), ("journalist", "population")):
+        least, most = _risk(out[f"{of}_min"], out[f"{of}_max"])
+        out[f"{word}_min"], out[f"{word}_max"] = least, most
+    one, some = out["population_max"] <= 1, out["sample_min"] >= 1
+    not_one = (out["population_min"] >= 2) | (out["sample_max"] == 0)
+    out["unique"] = np.where(one & some, True, np.where(not_one, False, None))
+    open_ends = any((found["verdict"] == "unknown").any() for found in (sample, everybody))
+    if certificates:
+        out["proofs"] = _proofs(
+            beside,
+            people,
+            [("sample", knowledge.data, sample), ("population", POPULATION, everybody)],
+            limits or Limits(),
+        )
+    out.attrs.update(
+        marketer=_marketer(out), notes=notes, convention="ordered",
+        assumptions=list(beside.assumptions), status="unknown" if open_ends else "exact",
+    )  # fmt: skip
+    return out
+
+
+def _risk(least: pd.Series[Any], most: pd.Series[Any]) -> tuple[Floats, Floats]:
+    """Return the least and greatest 1 / n of at least one row, NaN where there is none."""
+    high, low = most.to_numpy(dtype=np.float64), np.maximum(least.to_numpy(dtype=np.float64), 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(high >= 1, 1 / high, np.nan), np.where(high >= 1, 1 / low, np.nan)
+
+
+def _marketer(out: pd.DataFrame) -> tuple[float, float] | None:
+    """Return the least and greatest mean of 1 / F over the rows of the data that fit the profiles; None of no row."""
+    low, high = (out[f"sample_{end}"].to_numpy(dtype=np.float64) for end in ("min", "max"))
+    least, most = (out[f"journalist_{end}"].fillna(0).to_numpy(dtype=np.float64) for end in ("min", "max"))
+    if not high.sum():
+        return None
+    return float((low * least).sum() / high.sum()), float(min(1.0, (high * most).sum() / max(low.sum(), 1)))
+
+
+def _proofs(
+    beside: EncodedRelease, people: pd.DataFrame, asked: list[tuple[str, str, pd.DataFrame]], limits: Limits
+) -> pd.Series[Any]:
+    """Return the certificates of both numbers of every profile, and the profile that they are about."""
+    every: list[dict[str, Any]] = [{} for _ in range(len(people))]
+    for word, of, found in asked:
+        own = with_rows_of(beside, people, of)
+        made = zip(every, profiles_json(beside, own), line_proofs(beside, own, found, limits, True), strict=True)
+        for line, values, proofs in made:
+            line[word] = values, proofs
+    return pd.Series(every, dtype=object)
