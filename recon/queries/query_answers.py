@@ -172,7 +172,7 @@ def secret_bits(asked: QueryAnswers, limits: Limits | None = None, certificates:
     >>> recon.secret_bits(asked)["verdict"].tolist()
     ['unknown', 'unknown']
     """
-    from solvers.programs.subset_counts import fitting_bits, proved_bits
+    from solvers.proofs.subset_counts import fitting_bits, proved_bits
 
     limits = limits or Limits()
     bits, fits = fitting_bits(asked.counts)

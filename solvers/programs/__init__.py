@@ -25,6 +25,5 @@ __all__ = [
     "local_search",
     "quickxplain",
     "row_model",
-    "subset_counts",
     "verdicts",
 ]

@@ -10,4 +10,4 @@
 ['a0', 'a1', 'a2']
 """
 
-__all__ = ["certificates", "export"]
+__all__ = ["certificates", "export", "subset_counts"]
