@@ -10,6 +10,7 @@ import json
 import random
 import re
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -26,7 +27,9 @@ from test_certificates import MUTATORS, accepted, case_of, judge, read_back
 import recon
 from recon.readers.frames.world import violations
 from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.foundation.limits import Limits
 from solvers.kernel.facts import NumberedStatements
+from solvers.statements.gradients.stated import with_stated_sums
 from solvers.statements.noise.laws import NoiseLaw, per_statement
 
 GOLDEN = Path(__file__).parent / "golden" / "linear_sums.json"
@@ -322,3 +325,47 @@ def test_programs_of_other_solvers_have_the_same_worlds(seed):
             break
     counts = {"ordered": model_cases.orders(worlds), "multiset": len(worlds)}
     assert not model_cases.failures(model_cases.ModelCase(seed, "coupled", release, worlds, counts))
+
+
+GOLDEN_BOOSTED = ["boosted_open", "boosted_log", "boosted_softmax"]
+
+
+@pytest.mark.parametrize("case", [*GOLDEN_BOOSTED, *range(6)])
+def test_sums_of_boosted_models_are_linear_statements_with_the_same_worlds(case):
+    """Without leaf values: what counts and linear statements alone leave, solved by CP-SAT, are the oracle's worlds."""
+    from ortools.sat.python import cp_model
+
+    if isinstance(case, str):
+        release = json.loads((GOLDEN.parent / f"{case}.json").read_text())
+        right = {"multiset": len(oracle.datasets(release)), "ordered": oracle.count(release, "ordered")}
+    else:
+        drawn = model_cases.drawn(case, ("boosted",))
+        release, right = drawn.release, drawn.counts
+    got = encoded(release)
+    stated = with_stated_sums(got.statements, Limits())
+    assert stated.boosted == ()
+    assert sum("leaf" in s.source or "node" in s.source for s in stated.blocks[-1]) == len(stated.blocks[-1]) > 0
+    model, mapping = recon.models.cpsat(replace(got, statements=stated))
+
+    class Every(cp_model.CpSolverSolutionCallback):
+        def __init__(self):
+            super().__init__()
+            self.found = Counter()
+
+        def on_solution_callback(self):
+            z = [self.value(model.get_int_var_from_proto_index(i)) for i in range(len(model.proto.variables))]
+            self.found.update({name: int(n) for name, n in mapping.form.weights(z).items()})
+
+    solver, every = cp_model.CpSolver(), Every()
+    solver.parameters.num_workers, solver.parameters.enumerate_all_solutions = 1, True
+    solver.solve(model, every)
+    assert {name: every.found[name] for name in ("multiset", "ordered")} == right
+
+
+def test_an_export_of_a_boosted_model_holds_the_sums_that_prove_nothing(tmp_path, capsys):
+    code, output = told(
+        capsys, "export", GOLDEN.parent / "boosted_open.json", "--to", "opb", "--out", tmp_path / "a.opb"
+    )
+    assert code == 0
+    assert "gradients are known in intervals" in output
+    assert "left out: boosting" not in output

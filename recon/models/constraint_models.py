@@ -20,6 +20,7 @@ from solvers.foundation.limits import Limits
 from solvers.proofs.export.formats import clause_comments, cpsat_model, highs_model
 from solvers.proofs.export.integer_program import IntegerProgram, row_sizes
 from solvers.proofs.export.world_rows import ClauseForm
+from solvers.statements.gradients.stated import with_stated_sums
 from solvers.statements.observations import observations
 from solvers.statements.release import Release
 
@@ -95,6 +96,7 @@ def lp(release: Released, noise: str = "intervals", limits: Limits | None = None
         if not release.noisy:
             raise ReleaseError("no count of the release carries noise: there are no slacks")
         release = replace(release, statements=certain_release(release, limits))
+    release = _with_sums(release, limits)
     program = IntegerProgram.of(release.statements, limits)
     seen = observations(release.statements) if noise == "slacks" else ()
     about = (*title(release, "lp"), *about_cells(release, program, relaxed=True))
@@ -127,6 +129,7 @@ def mapping_of(release: EncodedRelease, to: str, convention: str | None, limits:
         if to == "dimacs":
             form = ClauseForm.of(release.statements, convention_of(release, convention or "ordered"), limits)
             return Mapping(release, form, (*title(release, to), *about_rows(release, form.rows)))
+        release = _with_sums(release, limits)
         program = IntegerProgram.of(release.statements, limits)
         return Mapping(release, program, (*title(release, to), *about_cells(release, program)))
     except TooLarge as error:
@@ -147,3 +150,10 @@ def _row_models(release: Release, to: str) -> str:
 def _with_settled_partition(release: Released, limits: Limits | None) -> EncodedRelease:
     """Return the release with what its leaf values prove: the settled partition is one of its statements."""
     return strengthened_release(release_of(release, limits), limits)
+
+
+def _with_sums(release: EncodedRelease, limits: Limits) -> EncodedRelease:
+    """Return the release with the sums of gradients that nothing was proved from as statements, where these are few."""
+    if not release.statements.boosted or release.noisy:
+        return release
+    return replace(release, statements=with_stated_sums(release.statements, limits))
