@@ -75,9 +75,9 @@ def about_cells(release: EncodedRelease, program: IntegerProgram, *, relaxed: bo
     yield from _about_level(release)
     if program.system.coarse:
         yield (
-            "coarse: statements on sums were loosened (an attribute has too many values to cut at each, coefficients too "
-            "many digits, gradients are known in intervals): every world is a solution, but a solution need not be a "
-            "world; infeasible still means that there is no world"
+            "coarse: statements on sums were loosened (an attribute has too many values to cut at each, coefficients "
+            "have too many digits, gradients are known in intervals): every world is a solution, but a solution need "
+            "not be a world; infeasible still means that there is no world"
         )
     if relaxed or program.unstated:
         yield from _outer((*(["that rows are whole numbers"] if relaxed else []), *program.unstated))

@@ -58,6 +58,11 @@ _BINARY = ("an XGBoost model in its old binary format", "covers of its nodes",
 _LEAVES = (
     "as a table of counts (CSV: leaf, label, count), of drawn or partly held out rows >=1 for a count, no line for 0"
 )
+_TOAD = (
+    "weights of evidence and points of bins, no counts of rows",
+    "count the rows of each class in every bin (columns "
+    "variable, bin, good, bad) with pandas.crosstab over combiner.transform(data, labels=True), and save that as CSV",
+)
 _MODEL = "save the model itself (pickle, joblib, skops)"
 FOREIGN = (
     Foreign(*_BINARY, b"binf|bs64"),
@@ -68,6 +73,9 @@ FOREIGN = (
             "drawn", "save the model: save_model('model.txt')", b",?tree_index,node_depth,node_index,"),
     Foreign("CatBoost's code of a model", "leaf values, no weights of leaves", "save_model('model.cbm')",
             rb"###  Model data\r?\nclass catboost_model|#include <string>[\s\S]{0,400}struct CatboostModel"),
+    Foreign("a scorecard, combiner or transformer of toad", *_TOAD, rb"\x80[\x02-\x05]", within=b"toad.scorecard"),
+    Foreign("a scorecard, combiner or transformer of toad", *_TOAD, rb"\x80[\x02-\x05]", within=b"toad.transform"),
+    Foreign("a scorecard of toad", *_TOAD, rb"name,value,score\r?\n|\s*\{\s*\"[^\"]{1,200}\":\s*\{\s*\"\[-inf ~ "),
     Foreign("an H2O MOJO", "no counts of rows, but node weights where they were asked for",
             f"h2o.print_mojo('model.zip', format='json') shows them: write them {_LEAVES}",
             member=_ends_with("model.ini")),

