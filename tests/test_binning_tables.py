@@ -132,6 +132,17 @@ def test_ends_with_few_digits_exclude_nobody(capsys):
     assert violations(release, moved)
 
 
+def test_bins_as_toad_names_them_are_the_rows_that_it_counted():
+    """The bins of toad 0.1.7, counted by pandas.crosstab as the refusal of its files advises."""
+    frame = cancer().iloc[:, :4].round(2)
+    frame.columns = ["radius", "texture", "perimeter", "area"]
+    frame = frame.assign(y=cancer().y)
+    release = recon.load(str(CORPUS / "toad_bins.csv"), domain=recon.Domain.from_frame(frame, label="y"))
+    assert release.rows.low == release.rows.high == 569
+    assert violations(release, frame) == []
+    assert violations(release, frame.assign(radius=frame.radius.sample(frac=1, random_state=0).to_numpy()))
+
+
 def test_an_end_between_values_is_exact(tmp_path):
     """Of whole numbers an end of 11.43 leaves no doubt: the partition is exact, and nothing else is stated."""
     text = (CORPUS / "optbinning_bins.csv").read_text()

@@ -219,6 +219,7 @@ CASES = (
     Case("scorecards and binning", "scorecardpy.csv", "table of counts: bins of variables (CSV)", "exact", 569),
     Case("scorecards and binning", "optbinning_scorecard.csv", "table of counts: bins of variables (CSV)", "exact",
          569),
+    Case("scorecards and binning", "toad_bins.csv", "table of counts: bins of variables (CSV)", "exact", 569),
     Case("scorecards and binning", "scorecardpy.csv", refused="rows are not the sum of both classes",
          changes=(("107,0.18", "108,0.18"),), instead=lambda: stored("scorecardpy.csv")),
     Case(FORESTS, "../../examples/releases/quantile_forest.joblib",
@@ -380,6 +381,11 @@ FIRST_BYTES: dict[str, tuple[tuple[bytes, ...], str]] = {
     "CatBoost's code of a model": (
         (b"###  Model data\nclass catboost_model(object):\n", b"#include <string>\nstruct CatboostModel {"),
         CBM),
+    "a scorecard, combiner or transformer of toad": (
+        ((CORPUS / "toad_combiner.pkl").read_bytes(), b"\x80\x04\x95\0\0\0\0\x8c\x0etoad.scorecard"),
+        "toad_bins.csv"),
+    "a scorecard of toad": (
+        (b"name,value,score\nage,[-inf ~ 30),20\n", b'{"age": {"[-inf ~ 30)": 20.0}}'), "toad_bins.csv"),
     "an H2O MOJO": ((zipped("model.ini", "trees/t00_000.bin"),), "leaves_drawn.csv"),
     "a KNIME workflow": ((zipped("flow/workflow.knime"),), "models/pmml-written/knime_sets.pmml"),
     "a PyTorch file": ((zipped("archive/data.pkl", content=pickle.dumps({"w": [1.0]})),), NOTHING),

