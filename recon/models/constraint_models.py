@@ -20,7 +20,7 @@ from solvers.foundation.limits import Limits
 from solvers.proofs.export.formats import clause_comments, cpsat_model, highs_model
 from solvers.proofs.export.integer_program import IntegerProgram, row_sizes
 from solvers.proofs.export.world_rows import ClauseForm
-from solvers.statements.gradients.stated import with_stated_sums
+from solvers.statements.gradients.linear_sums import with_stated_sums
 from solvers.statements.observations import observations
 from solvers.statements.release import Release
 

@@ -35,7 +35,7 @@ def with_stated_sums(release: Release, limits: Limits) -> Release:
     left = []
     for model in release.boosted if release.rows.high is not None else ():
         try:
-            found += _stated(release, model, limits)
+            found += _statements_of(release, model, limits)
         except TooLarge:
             left.append(model)
     if not found:
@@ -44,7 +44,7 @@ def with_stated_sums(release: Release, limits: Limits) -> Release:
     return replace(release, blocks=(*release.blocks, Loose(tuple(found))), observed=seen, boosted=tuple(left))
 
 
-def _stated(release: Release, model: Boosted, limits: Limits) -> list[Statement]:
+def _statements_of(release: Release, model: Boosted, limits: Limits) -> list[Statement]:
     """Return the sums of a model as statements; `TooLarge` where there are too many terms, or no classes."""
     if not model.labels or release.domain.label is None:
         raise TooLarge(f"{model.name}: sums of a real target")
