@@ -689,10 +689,25 @@ def test_a_large_model_of_cp_sat_is_counted_by_its_size_too():
     _, solver = cpsat.run(model, limits)
     terms = 4_000 + 800 * (1 + 20)
     own = solver.response_proto.deterministic_time
-    assert limits.meter.used == pytest.approx(7e-4 + 6e-6 * terms + (1.5 + 4_000 / 5_500) * own, abs=1e-9)
+    unit = 0.5 + 150 / 4_000 + 4_000 / 800 * (1.4 * 4_000 / (terms - 4_000)) ** 2
+    assert limits.meter.used == pytest.approx(7e-4 + 6e-6 * terms + unit * own, abs=1e-9)
     left = 30.0 - 7e-4 - 6e-6 * terms
-    assert solver.parameters.max_deterministic_time == pytest.approx(left / (1.5 + 4_000 / 5_500))
+    assert solver.parameters.max_deterministic_time == pytest.approx(left / unit)
     assert cpsat.ModelWork.of(model).units(0.0) > 0.0  # 0 were no limit
+
+
+@pytest.mark.parametrize(("variables", "constraints", "length", "measured"), [
+    (60, 12, 20, (1.7, 2.5)), (300, 12, 311, (0.6, 1.2)), (815, 652, 12, (0.4, 0.5)), (1_200, 150, 100, (0.4, 0.9)),
+    (3_000, 250, 100, (0.5, 0.5)), (4_000, 800, 6, (4.9, 4.9)), (8_000, 1_600, 6, (16.0, 16.0)),
+])  # fmt: skip
+def test_a_unit_of_cp_sat_is_what_it_takes_by_size_and_density(variables, constraints, length, measured):
+    """1.5 and more were counted of any model: 3 times too much of 3,000 dense variables, 1/5 of 8,000 thin ones."""
+    model = cp_model.CpModel()
+    every = [model.new_int_var(0, 20, "").index for _ in range(variables)]
+    for k in range(constraints):
+        state(model, [every[(k * length + i) % variables] for i in range(length)], [1] * length, (5, 9))
+    unit = cpsat.ModelWork.of(model).unit
+    assert measured[0] / 2.2 < unit < 2.2 * measured[1]
 
 
 def test_solutions_that_are_asked_for_count_the_same_each_time():

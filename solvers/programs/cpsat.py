@@ -33,10 +33,12 @@ PHASE = "a model of the cells was built"
 LOOK = 0.1  # seconds between two looks at the clock while a search says nothing
 PENDING = 64  # solutions kept ahead of whoever asks for them
 FOUND = (4, 2)  # cp_model.OPTIMAL, cp_model.FEASIBLE: loading ortools takes half a second and 160 MB of disk
-# Seconds of work, measured over models of 5 to 200,000 variables: of any model, of a term or variable that is read and
-# presolved, a unit of deterministic time, which leaves out most of what goes through all variables, a value read.
-STARTED = 7e-4
-TERM, UNIT, VARIABLE, VALUE = 6e-6, 1.5, 1 / 5_500, 1e-6
+# Seconds of work, measured over models of 8 to 20,000 variables: of any model, of a term or variable that is read and
+# presolved, a value read, and a unit of deterministic time. That leaves out what every step takes of any model, which
+# shows where there are FEW variables, and most of what goes through all variables: all of that where statements have
+# `THIN` terms a variable, the less the more terms there are, but never less than `LEAST` of it.
+STARTED, TERM, VALUE = 7e-4, 6e-6, 1e-6
+UNIT, STEP, FEW, VARIABLE, THIN, LEAST = 0.5, 1.0, 150, 1 / 800, 1.4, 0.1
 
 
 def state(
@@ -151,9 +153,10 @@ class ModelWork:
     @classmethod
     def of(cls, model: cp_model.CpModel) -> ModelWork:
         """Return what a model takes, by its variables and terms."""
-        variables = len(model.proto.variables)
+        variables = max(1, len(model.proto.variables))
         terms = sum(map(_terms, model.proto.constraints))
-        return cls(STARTED + TERM * (variables + terms), UNIT + VARIABLE * variables)
+        through = VARIABLE * variables * min(1.0, max(LEAST, (THIN * variables / max(1, terms)) ** 2))
+        return cls(STARTED + TERM * (variables + terms), UNIT + STEP * min(1.0, FEW / variables) + through)
 
     def units(self, work: float) -> float:
         """Return the deterministic time for so much work; never 0, which CP-SAT takes for no limit."""
