@@ -14,7 +14,7 @@ from test_local_search import grown, numbered
 import recon
 from recon.readers.frames.world import wrap
 from solvers.engines.draws import NOTE, DrawsEngine
-from solvers.foundation.errors import Inconclusive
+from solvers.foundation.errors import Inconclusive, TooLarge
 from solvers.foundation.limits import Limits
 from solvers.programs.local_search import compiled
 from solvers.programs.local_search import compiled as annealing
@@ -166,6 +166,23 @@ def test_the_likeliest_world_of_a_tiny_forest_is_found():
     assert log_likelihood(got, rows) == pytest.approx(best)
 
 
+def test_tables_of_what_rows_are_worth_are_charged_before_they_are_made(monkeypatch):
+    """A table of 48,842 numbers for every count that a leaf of one class has: nothing asked for them."""
+    got, made, ways = encoded(bagged(5, 16, 5, 2, True)[0]).statements, [], likely._log_ways
+    problem = problem_of(got, Limits())
+    monkeypatch.setattr(likely, "_log_ways", lambda *given: made.append(given) or ways(*given))
+    with pytest.raises(TooLarge, match="tables of what rows in leaves are worth need about"):
+        _drawn_tables(problem, Limits(memory=10 * likely.FIGURE_BYTES))
+    with pytest.raises(Inconclusive, match="tables of what rows in leaves are worth"):
+        _drawn_tables(problem, Limits().at_most(10 * likely.FIGURE_WORK))
+    assert not made
+    monkeypatch.setattr(likely, "FIGURE_BYTES", 1e12)
+    rows, several = likely_rows(got, 0, Limits())
+    assert _broken_statement(got, rows) is None
+    assert not several
+    assert not made
+
+
 @pytest.mark.parametrize("entries", [0, likely.ENTRIES])
 def test_what_the_loop_keeps_is_what_it_would_count_anew(entries, monkeypatch):
     """The worth changes as the likelihood does, or where tables have no room as that of counts alone does."""
@@ -183,7 +200,7 @@ def test_what_the_loop_keeps_is_what_it_would_count_anew(entries, monkeypatch):
             ends.append((log_likelihood(got, whole), value / likely.UNIT))
     if entries:
         assert max(a - b for a, b in ends) - min(a - b for a, b in ends) < 1e-4
-    cells = _drawn_tables(problem)[0].cell
+    cells = _drawn_tables(problem, Limits())[0].cell
     assert (cells >= 0).any()
 
 

@@ -82,7 +82,7 @@ class Refinement:
         Raises `TooLarge` before they are made where they do not fit into the memory.
         """
         n = len(self.words)
-        _hold_bytes(n * sum(c.itemsize for c in self._columns), f"{len(self.cuts):,} values of {n:,} pieces", limits)
+        limits.hold(n * sum(c.itemsize for c in self._columns), f"{len(self.cuts):,} values of {n:,} pieces")
         here = np.arange(n, dtype=np.int64)
         out: list[NDArray[np.integer[Any]]] = []
         for column, origin in zip(reversed(self._columns), reversed(self._origins), strict=True):
@@ -189,7 +189,7 @@ def _make_room(pieces: int, width: int, limits: Limits) -> None:
 def _hold_boxes(pieces: int, width: int, limits: Limits) -> None:
     """Refuse boxes that do not fit into the memory."""
     what = f"{pieces:,} boxes on the way to the cells, of {width:,} words,"
-    _hold_bytes(pieces * width * WORD_BYTES * COPIES, what, limits)
+    limits.hold(pieces * width * WORD_BYTES * COPIES, what)
 
 
 def _hold_step(cut: AnyCut, words: Words, limits: Limits) -> None:
@@ -197,13 +197,7 @@ def _hold_step(cut: AnyCut, words: Words, limits: Limits) -> None:
     if isinstance(cut, PartitionCut) and not cut.block.first_match:
         boxes = len(cut.block.boxes)
         size = boxes * words.shape[1] * WORD_BYTES * BOX_COPIES + len(words) * (boxes // 8)
-        _hold_bytes(size, f"a tree of {boxes:,} leaves met by {len(words):,} boxes of {words.shape[1]:,} words", limits)
-
-
-def _hold_bytes(size: int, what: str, limits: Limits) -> None:
-    """Refuse what takes more bytes than the memory, before it is made."""
-    if size > limits.memory:
-        raise TooLarge(f"{what} need about {size / 1e6:,.0f} MB of memory (--memory)")
+        limits.hold(size, f"a tree of {boxes:,} leaves met by {len(words):,} boxes of {words.shape[1]:,} words")
 
 
 def hold(entries: int, limits: Limits) -> None:

@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 
 from solvers.foundation.array_types import Floats, Ints
-from solvers.foundation.errors import CertificateError, EngineError, Inconclusive
+from solvers.foundation.errors import CertificateError, EngineError, Inconclusive, TooLarge
 from solvers.foundation.limits import Limits
 from solvers.kernel.cells import statement_sums
 from solvers.kernel.facts import NumberedStatements
@@ -49,6 +49,7 @@ MOVES, MOST_MOVES = 1 << 14, 1 << 20  # per row, and of all
 CHUNK = 32  # moves between two looks at the clock where nothing is compiled
 ENTRIES = 1 << 21  # of tables of leaves of several classes, all together
 DRAWS = 400  # of one class, up to which surjections are counted
+FIGURE_BYTES, FIGURE_WORK = 64, 1.5e-6  # of a figure in a table: of memory with its copy, of work; measured
 
 Group = tuple[tuple[int, ...], int]  # counts above 0 of the classes of a leaf, and its different rows (-1: not said)
 
@@ -63,20 +64,27 @@ class LeafWorthTables:
     """The tables of `LeafWorths` as they grow: one for every kind of leaf."""
 
     rows: int
+    limits: Limits
     value: list[int] = field(default_factory=list)
     begin: dict[tuple[Group, tuple[int, ...]], int] = field(default_factory=dict)
     entries: int = 0
 
     def table(self, group: Group, most: tuple[int, ...]) -> int | None:
-        """Return where the table of a kind of leaf begins, None where it has no room; `most`: rows of its classes."""
+        """Return where the table of a kind of leaf begins, None where it has no room; `most`: rows of its classes.
+
+        Raises `TooLarge` or `Inconclusive` where all tables take more memory or work than there is, before one is made.
+        """
         key = group, most
         if key not in self.begin:
             counts, _ = group
+            size = math.prod(m + 1 for m in most)
             if len(counts) > 1:
-                size = math.prod(m + 1 for m in most)
                 if max(counts) > DRAWS or self.entries + size > ENTRIES:
                     return None
                 self.entries += size
+            self.limits.hold(FIGURE_BYTES * (len(self.value) + size), "tables of what rows in leaves are worth")
+            if not self.limits.pay(FIGURE_WORK * size):
+                raise Inconclusive("too little time for tables of what rows in leaves are worth")
             self.begin[key] = len(self.value)
             found = _log_ways(group, most).reshape(-1)
             least = found[np.isfinite(found)].min(initial=0.0)  # where statements are broken they say so themselves
@@ -124,13 +132,13 @@ def _log_surjections(c: int) -> tuple[float, ...]:
     return tuple(math.log(x) if x else -math.inf for x in ways)
 
 
-def _drawn_tables(problem: SearchProblem) -> tuple[LeafWorths, Ints]:
+def _drawn_tables(problem: SearchProblem, limits: Limits) -> tuple[LeafWorths, Ints]:
     """Return what rows in leaves are worth, and where the figure of every cell stands without rows.
 
     Regions are numbered as in `problem.tables`: partitions first come in the order of the blocks.
     """
     release, labels = problem.release, problem.tables.sizes[2]
-    figures, at, first = LeafWorthTables(problem.rows), list[int](), 0
+    figures, at, first = LeafWorthTables(problem.rows, limits), list[int](), 0
     cell = np.full(len(problem.tables.statement), -1, dtype=np.int64)
     stride = np.zeros(len(cell), dtype=np.int64)
     most = [problem.rows] * labels if problem.free else list(problem.classes)
@@ -193,7 +201,7 @@ def _climb(
     at most; a part of the time left ("likelier worlds" of `STAGES`).
     """
     limits = limits.stage("likelier worlds")
-    drawn, begins = _drawn_tables(problem)
+    drawn, begins = _drawn_tables(problem, limits)
     counters, labels = int(problem.tables.sizes[0]), int(problem.tables.sizes[2])
     at = begins.copy()
     rows = np.array(state.rows).reshape(problem.rows, -1)
@@ -311,7 +319,10 @@ def likely_rows(release: Release, seed: int, limits: Limits, effort: int = EFFOR
             remembered.seconds = limits.spent(begun)
         raise _missing(found.off)
     first = _verified_rows(problem, found.world)
-    best, last, _ = _climb(problem, *found.end, limits)
+    try:
+        best, last, _ = _climb(problem, *found.end, limits)
+    except (TooLarge, Inconclusive):  # what rows are worth takes more than there is: the first world stands
+        return first, False
     rows = _verified_rows(problem, best)
     others = [first] if _same(first, rows) is False else [_verified_rows(problem, last)]
     return rows, not all(_same(rows, other) for other in others)
