@@ -34,6 +34,7 @@ ENGINES = (
     ("likeliest", "LikeliestEngine"),
     ("assignments", "AssignmentsEngine"),
     ("draws", "DrawsEngine"),
+    ("lattice", "LatticeEngine"),
     ("histogram", "HistogramEngine"),
     ("cpsat", "CpSatEngine"),
     ("interval", "IntervalEngine"),

@@ -58,6 +58,13 @@ class HistogramBranch:
         """Return cell -> (graph, position in its component) for the free cells."""
         return {c: (g, i) for g, graph in enumerate(self.graphs) for i, c in enumerate(graph.part.cells.tolist())}
 
+    @classmethod
+    def single(cls, system: CellSystem, z: Ints) -> HistogramBranch:
+        """Return the branch of one histogram of a system."""
+        nothing = Presolve(len(system.sizes), len(system.sizes), len(system.linear), 0, ())
+        kept = 0 if system.release.rows.exact else 1
+        return cls(Propagated(z, z), (), np.array([[z.sum()] * kept], dtype=np.int64), nothing)
+
     def hear(self, limits: Limits) -> None:
         """Let every pass over the graphs look at these limits from here on."""
         for graph in self.graphs:

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.components import Presolve, known_presolve, simplified
-from solvers.cells.linear_system import Propagated
+from solvers.cells.components import known_presolve, simplified
 from solvers.cells.system import CellSystem
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import EngineError, Unsupported
@@ -107,12 +106,7 @@ def listed_histograms(system: CellSystem, limits: Limits) -> tuple[HistogramBran
                 return f"more than {MAX_LISTED:,} histograms"
     except Unsupported as error:
         return str(error)
-    nothing = Presolve(len(system.sizes), len(system.sizes), len(system.linear), 0, ())
-    kept = 0 if system.release.rows.exact else 1
-    return tuple(
-        HistogramBranch(Propagated(z, z), (), np.array([[z.sum()] * kept], dtype=np.int64), nothing)
-        for z in found.values()
-    )
+    return tuple(HistogramBranch.single(system, z) for z in found.values())
 
 
 def _histograms(system: CellSystem, limits: Limits) -> Iterator[Ints]:

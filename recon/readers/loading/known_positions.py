@@ -15,10 +15,11 @@ import numpy as np
 import pandas as pd
 
 from encoders.domain.domain import GUESSED, Domain
-from encoders.domain.values import AnyAttribute, Categorical, Cell, Continuous, exact, from_text, is_number
+from encoders.domain.values import AnyAttribute, Categorical, Cell, Continuous, Grid, exact, from_text, is_number
 from encoders.encode.encoder import EncodedRelease
 from encoders.encode.known import with_known_rows
 from encoders.models.models import KnownPositions, KnownRows
+from encoders.parts.statistics import MAX_VALUES
 from recon.io.files.opening import read_whole
 from recon.readers.frames.naming import named_like
 from recon.readers.frames.selections import (
@@ -39,6 +40,7 @@ from solvers.statements.release import NOTHING, KnownValues, Release
 from solvers.statements.row_problem import bags_with_most, problem_of
 
 Table = pd.DataFrame | str | os.PathLike[str]
+LISTED = "everybody's values of {} are known: they are among those of the table of known rows"
 WIDER = "the table of known rows has more values of {} than the model file says: they are among its values"
 
 
@@ -101,7 +103,7 @@ def widened(release: EncodedRelease, table: Table, label: str | None = None) -> 
 
     Of a model file that says nothing of its domain: bits that turn out to be numbers are any numbers, ranges get wider.
     """
-    domain = release.domain
+    domain = _with_listed_values(release, table, label)
     if domain.source != GUESSED:
         return domain
     frame, _ = named_like(known_table(table), domain, _own_label(domain, label))
@@ -113,9 +115,44 @@ def widened(release: EncodedRelease, table: Table, label: str | None = None) -> 
             found[name] = better
             wider.append(f"'{name}'")
     if not wider:
-        return domain
+        return domain  # as it is where no values were listed either
     note = WIDER.format(", ".join(wider))
     return replace(domain, attributes=tuple(found.values()), notes=(*domain.notes, note))
+
+
+def _with_listed_values(release: EncodedRelease, table: Table, label: str | None) -> Domain:
+    """Return a release's domain with columns of very many numbers that are summed, and not tested, as the table's own.
+
+    Sums over all numbers that could be are stated in part only, or not at all; these are known of everybody.
+    """
+    domain, summed = release.domain, _summed_names(release)
+    if not summed:
+        return domain
+    rows = known_rows(domain, named_like(known_table(table), domain, _own_label(domain, label))[0])
+    own, found = None if domain.label is None else domain.label.name, {a.name: a for a in domain.attributes}
+    untested = {a.name: a for a, cuts in zip(domain.all, release.cut.cuts, strict=True) if len(cuts.sizes) == 1}
+    for name, cells in zip(rows.columns, rows.values, strict=True):
+        attribute = untested.get(name)
+        if name == own or name not in summed or attribute is None or not all(map(is_number, cells)):
+            continue
+        if isinstance(attribute, Continuous) or (isinstance(attribute, Grid) and attribute.known[1] > MAX_VALUES):
+            numbers = {exact(c): c for c in cells if c is not None}
+            found[name] = Categorical(name, tuple(numbers[v] for v in sorted(numbers)))
+    listed = [f"'{name}'" for name in found if found[name] is not untested.get(name, found[name])]
+    if not listed:
+        return domain
+    said = ", ".join(listed[:SHOWN]) + (f" and {len(listed) - SHOWN} more" if len(listed) > SHOWN else "")
+    return replace(domain, attributes=tuple(found.values()), notes=(*domain.notes, LISTED.format(said)))
+
+
+def _summed_names(release: EncodedRelease) -> set[str]:
+    """Return the columns that published figures sum, or would sum if the domain gave them a grid."""
+    figures = [figure for model in release.models for figure in model.figures()]
+    names = {name for figure in figures if figure.linear is not None for name in figure.linear.names}
+    names |= {figure.statistic.of for figure in figures if figure.statistic is not None}
+    if any(one.about == "columns" for m in release.models if m.origin is not None for one in m.origin.unused):
+        names |= {a.name for a in release.domain.attributes if isinstance(a, Continuous)}
+    return names
 
 
 def _holding(attribute: AnyAttribute, cells: Sequence[Cell]) -> AnyAttribute | None:
