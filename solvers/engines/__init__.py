@@ -34,7 +34,6 @@ ENGINES = (
     ("likeliest", "LikeliestEngine"),
     ("assignments", "AssignmentsEngine"),
     ("draws", "DrawsEngine"),
-    ("lattice", "LatticeEngine"),
     ("histogram", "HistogramEngine"),
     ("cpsat", "CpSatEngine"),
     ("interval", "IntervalEngine"),

@@ -7,14 +7,15 @@ Dataset", ICML 2024.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from solvers.cells.system import CellSystem, keep_system, system_of
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.answering import answer_from, attain, joint
 from solvers.histograms.branches import HistogramBranch, WeightedHistograms, branches_of
-from solvers.statements.questions.answers import Answer, refuted
+from solvers.histograms.short_vectors import short_worlds
+from solvers.statements.questions.answers import Answer, WorldsAnswer, refuted
 from solvers.statements.questions.engine import COARSE, Engine, no_coupling
 from solvers.statements.questions.query import (
     Attain,
@@ -59,6 +60,10 @@ class HistogramEngine(Engine):
             raise Unsupported(COARSE)
         if isinstance(query, Attain):
             return attain(system, query, limits)
+        short = short_worlds(system, limits)
+        if short is not None and (short.all or (short.branches and isinstance(query, MostLikely))):
+            found = answer_from(system, short.branches, query, whole)
+            return found if short.all else _one_of_them(found, short.why)
         if isinstance(query, Joint):
             asked, rows = system.asking(query.sums)
             return joint(WeightedHistograms(asked, branches_of(asked, limits, rows), query.convention))
@@ -73,6 +78,13 @@ class HistogramEngine(Engine):
         if isinstance(query, Count | Decide | LeaveOneOut | ShareQuery | Extreme):
             whole = whole.stage("passes")
         return answer_from(system, branches, query, whole)
+
+
+def _one_of_them(found: Answer, why: str) -> Answer:
+    """Return a world that was found, without saying that it is the only one."""
+    if not isinstance(found, WorldsAnswer):
+        return found
+    return replace(found, worlds=(replace(world, unique=None, note=why) for world in found.worlds))
 
 
 def _narrowed(release: Release, system: CellSystem, limits: Limits) -> CellSystem | None:

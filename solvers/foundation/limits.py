@@ -92,7 +92,6 @@ STAGES = {
     ),
     "linear program of feasibility": BudgetStage("whether there is a world: the linear program", cap=5.0),
     "search for feasibility": BudgetStage("whether there is a world: CP-SAT", cap=5.0),
-    "lattice of cells": BudgetStage("lattice: the reduction, and the proof that all worlds are found", share=0.8),
     "listed histograms": BudgetStage("CP-SAT lists all histograms", share=0.4, cap=30.0),
     "first world: decide": BudgetStage("CP-SAT: a first world for verdicts", share=0.5),
     "first world: most-likely": BudgetStage("CP-SAT: a first world before the heaviest", share=0.75),

@@ -9,4 +9,4 @@ Two statements over three cells; at most one of them is open between two cells i
 1
 """
 
-__all__ = ["answering", "branches", "decision_diagram", "partition_membership", "system_membership"]
+__all__ = ["answering", "branches", "decision_diagram", "partition_membership", "short_vectors", "system_membership"]

@@ -21,19 +21,23 @@ from __future__ import annotations
 import importlib.util
 import math
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.components import Component
+from solvers.cells.components import Component, known_presolve
+from solvers.cells.system import CellSystem
 from solvers.foundation.array_types import Ints
-from solvers.foundation.errors import Inconclusive, Unsupported, installing
+from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported, installing
 from solvers.foundation.limits import Limits
 from solvers.foundation.native.processes import run
+from solvers.histograms.branches import HistogramBranch
 
 Numbers = NDArray[Any]  # Python's whole numbers
 MIN_COLUMNS, MAX_COLUMNS = 24, 400  # of a lattice; fewer are counted cheaper, more take too long
+LONG = 256  # a coefficient from which on statements are looked at
 BITS = 1.1  # per column that statements must say at least, so that few vectors are short
 MAX_SOLUTIONS = 64
 MAX_NODES = 20_000  # of a proof
@@ -47,13 +51,6 @@ ROUNDING = 2.0**-40  # more than sums of some hundred doubles are off, relative 
 REDUCED = "solvers.histograms.short_vectors:reduced"
 NO_SOLUTION = "lattice reduction found no solution"
 OPEN = "lattice reduction found a solution; whether it is the only one takes too much work to prove"
-
-
-def unavailable() -> str | None:
-    """Return why lattices are not reduced, None where they are."""
-    if importlib.util.find_spec("flint") is None:
-        return f"python-flint is not installed: {installing('lattice')}"
-    return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,12 +219,67 @@ class Solutions:
     all: bool
 
 
+@dataclass(slots=True)
+class ShortWorlds:
+    """What lattice reduction found of a system: all histograms as branches, or one of them, or why there is none."""
+
+    branches: tuple[HistogramBranch, ...] = ()
+    all: bool = False
+    why: str = ""
+
+
+def short_worlds(system: CellSystem, limits: Limits) -> ShortWorlds | None:
+    """Return what lattice reduction finds of a system; None where it has no long coefficients, and is not reduced.
+
+    Remembered. Raises `Inconclusive` when time is up.
+    """
+    if system.choices or not system.release.rows.exact or np.abs(system.linear.coef).max(initial=0) < LONG:
+        return None
+    known = system.derived.part(_KnownShortWorlds)
+    if known.found is None:
+        known.found = _short_worlds(system, limits)
+    return known.found
+
+
+@dataclass(slots=True)
+class _KnownShortWorlds:
+    """What lattice reduction found, once it was asked."""
+
+    found: ShortWorlds | None = None
+
+
+def _short_worlds(system: CellSystem, limits: Limits) -> ShortWorlds:
+    if importlib.util.find_spec("flint") is None:
+        return ShortWorlds(why=f"python-flint is not installed, so no lattice is reduced: {installing('lattice')}")
+    parts, every, whole = known_presolve(system, limits).components, list[tuple[Ints, ...]](), True
+    try:
+        for part in parts:
+            found = solutions(part, limits)
+            every.append(found.found)
+            whole = whole and found.all
+    except (Unsupported, TooLarge, EngineError) as error:
+        return ShortWorlds(why=str(error))
+    if math.prod(map(len, every)) > MAX_SOLUTIONS:
+        every, whole = [one[:1] for one in every], False
+    out = []
+    for chosen in product(*every):
+        z = system.bounds.lower.copy()
+        for part, rows in zip(parts, chosen, strict=True):
+            z[part.cells] += rows
+        if not system.satisfied(z):
+            raise EngineError("lattice reduction gave rows that break a statement")
+        out.append(HistogramBranch.single(system, z))
+    return ShortWorlds(tuple(out), whole, "" if whole else OPEN)
+
+
 def solutions(part: Component, limits: Limits) -> Solutions:
     """Return all solutions of a component, or one where the proof is too much work.
 
     Raises `Unsupported` where statements say too little, or none is found. Cost: `WORK` times the cube of the columns.
     """
     asked = ShortForms.of(part)
+    if any(asked.low > asked.high):
+        return Solutions((), True)
     if asked.bits < BITS * asked.columns:
         raise Unsupported(f"statements say {asked.bits:,.0f} binary digits of {asked.columns:,} numbers: too few")
     basis = _beginning_with_a_solution(asked, reduced_basis(asked, limits))
@@ -266,14 +318,16 @@ class SolutionSearch:
         for _ in range(2):
             w = _orthogonal(w, b * w.transpose())
             self.scale *= 2.0**FINER
-        self.products = _whole(b * w.transpose())
-        self.across = _whole(w).astype(np.float64)
+        self.products = _whole_numbers(b * w.transpose())
+        self.across = _whole_numbers(w).astype(np.float64)
         inverse = flint.fmpz_mat([[int(v) for v in row] for row in basis.coordinates]).inv(True)
         columns = [max(abs(int(a)), abs(int(b))) for a, b in zip(asked.low, asked.high, strict=True)][: asked.columns]
-        self.reach = np.array([*columns, 1], dtype=object) @ np.abs(_whole(inverse))
+        self.reach = np.array([*columns, 1], dtype=object) @ np.abs(_whole_numbers(inverse))
         m = len(basis.entries)
         self.rest = [int(sum(self.reach[:j] * np.abs(self.products[:j, j]))) for j in range(m)]
-        self.most = [int(sum(basis.caps * np.array([abs(int(v)) for v in row], dtype=object))) for row in _whole(w)]
+        self.most = [
+            int(sum(basis.caps * np.array([abs(int(v)) for v in row], dtype=object))) for row in _whole_numbers(w)
+        ]
         self.caps = basis.caps.astype(np.float64)
         self.near = self.products.astype(np.float64)
         self.nodes, self.solutions = 0, list[Ints]()
@@ -333,12 +387,12 @@ def _orthogonal(w: Any, products: Any) -> Any:
     import flint
     from scipy.linalg import solve_triangular
 
-    known = _whole(products).astype(np.float64)
+    known = _whole_numbers(products).astype(np.float64)
     off = np.triu(solve_triangular(known, np.triu(known, 1), lower=True), 1)
     m = len(off)
     return w * (1 << FINER) - flint.fmpz_mat(m, m, [int(v) for v in np.ldexp(off.T, FINER).ravel()]) * w
 
 
-def _whole(matrix: Any) -> Numbers:
+def _whole_numbers(matrix: Any) -> Numbers:
     """Return a matrix of flint as an array of whole numbers."""
     return np.array([[int(v) for v in row] for row in matrix.tolist()], dtype=object)
