@@ -16,6 +16,7 @@ from solvers.suppression.patterns import SuppressionTask
 SHAPES = {  # widths of the levels below everybody: of the region, then of one attribute per table
     "736 cells": ((3, 4), (4, 4), (3, 4), (2, 4)),
     "1,066 cells": ((3, 4), (4, 5), (4, 4), (3, 5)),
+    "4,089 cells": ((4, 6), (5, 6), (6, 6), (7, 8)),
     "10,276 cells": ((6, 7), (5, 8), (7, 7), (9, 11)),
 }
 

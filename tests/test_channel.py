@@ -102,6 +102,7 @@ def test_every_command_is_tried_with_a_reader_that_left():
         "remedy",
         "positions",
         "labels",
+        "magnitudes",
         "posterior",
         "denoise",
         "sweep",

@@ -99,7 +99,8 @@ def facts_of(found: AuditFindings) -> FactTable:
     facts = with_evidence(facts, release, found.stored, found.position_groups, always)
     facts = _beside_rows(facts, found.stored, release, found.together)
     facts = facts.with_figure("hidden_width", _hidden_width(found.intervals, facts.unused))
-    if any(figure.statistic is not None or figure.linear is not None for m in release.models for figure in m.figures()):
+    sums = (one for model in release.models for one in model.figures() if one.statistic is not None or one.linear)
+    if next(sums, None) is not None or not isinstance(facts["target_disclosure"], AbsentFigure):
         return facts.with_figure("magnitudes", UnknownFigure(ELSEWHERE))
     return facts.with_figure("magnitudes", AbsentFigure("no totals are published"))
 

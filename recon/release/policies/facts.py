@@ -101,6 +101,7 @@ FIGURES: dict[str, FigureShape] = {
         least=1, about="Fewest different rows of which one surely left since an earlier version."
     ),
 }  # fmt: skip
+FOR_POLICIES = frozenset({"hidden_width", "magnitudes"})  # figures of tables that pages say nothing of: policies ask
 TOLD = ("not_known", "not_applicable", "not_listed", "why_open", "would_help", "assumed")  # texts by the figure's key
 OTHERS = (
     "classes_by_position",

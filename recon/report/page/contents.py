@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from recon.release.auditing.beside import adversary_rows
 from recon.release.auditing.persons.wording import who_lines, widest_gap
+from recon.release.policies.facts import FOR_POLICIES
 from recon.report.charts.curve import attribute_bars, exposure_curve
 from recon.report.charts.intervals import interval_bars
 from recon.report.page.blocks import (
@@ -477,7 +478,8 @@ def _computation_part(document: Document) -> PagePart:
         )
     for key, title in (("not_known", "What is not known, and why"), ("not_applicable", "What does not apply, and why")):
         said = document["facts"].get(key) or {}
-        pairs = [(name_of(figure, 60).replace("_", " "), sentence_of(why)) for figure, why in sorted(said.items())]
+        pairs = [(name_of(figure, 60).replace("_", " "), sentence_of(why)) for figure, why in sorted(said.items())
+                 if figure not in FOR_POLICIES]  # fmt: skip
         blocks += [PairBlock(title, pairs)] if pairs else []
     intro = f"By recon {name_of(made['recon'], 30)}: what was asked, what is exact, and how it can be checked again."
     return PagePart("how", "How it was computed", intro, blocks)
