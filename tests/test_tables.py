@@ -364,6 +364,60 @@ def test_a_policy_asks_for_the_width_of_hidden_cells(tmp_path, run, text, width)
                                                               "met" if asked <= width else "violated")  # fmt: skip
 
 
+VALUES = """Cases by sex and region
+region,flu,asthma,All
+Males,,,
+North,3,x,7
+South,5,6,11
+Females,,,
+North,8,9,17
+South,1,2,3
+All persons,,,
+North,11,13,24
+South,6,8,14
+"""
+NAMES = """Characteristic,Yes,No,Total
+Sex,,,
+Male,30,20,50
+Female,25,26,51
+Age,,,
+Under 65,40,40,80
+65 and over,15,6,21
+Total,55,46,101
+"""
+
+
+def test_headings_over_lines_are_values_or_names_of_attributes(tmp_path):
+    (tmp_path / "values.csv").write_text(VALUES, encoding="utf-8")
+    (tmp_path / "names.csv").write_text(NAMES, encoding="utf-8")
+    release = recon.load(tmp_path / "values.csv")
+    assert {a.name: a.values for a in release.domain.all} == {
+        "sex": ("Males", "Females"), "region": ("North", "South"), "column": ("flu", "asthma"),
+    }  # fmt: skip
+    hidden = recon.bound(release, {"sex": "Males", "region": "North", "column": "asthma"})
+    assert (hidden.min, hidden.max) == (4, 4)
+    people = recon.load(tmp_path / "names.csv", table=TableOptions.said(rounding=1))
+    assert [a.name for a in people.domain.all] == ["Sex", "Age", "column"]
+    assert recon.bound(people, {"Sex": "Male", "column": "Yes"}).min == 30
+    assert recon.bound(people, {}).max == 101
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (NAMES.replace("Total,55,46,101", "Total,110,92,202"), "line 2: 'Sex'"),  # groups of one attribute
+        (NAMES.replace("Male,30,20,50", "Male,30,21,51"), "line 2: 'Sex'"),
+        (NAMES.replace("Male,30,20,50", "Male,30,x,50"), "line 2: 'Sex'"),
+        (VALUES.replace("Males,,,\n", ""), "line 5: 'Females'"),
+        ("region,f,m,total\nNorth,,,\nSouth,5,6,11\nEast,,,\nWest,7,8,15\ntotal,12,14,26\n", "line 2: 'North'"),
+    ],
+)
+def test_lines_without_counts_are_asked_about_where_they_may_be_missing(tmp_path, text, place):
+    (tmp_path / "table.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(ReconError, match=f"{place} stands alone"):
+        recon.load(tmp_path / "table.csv")
+
+
 def test_tables_are_read_back_before_anything_else(tmp_path, run):
     path = tmp_path / "table.csv"
     path.write_text("region,sex,count\nA,f,12\nA,m,x\nA,total,30\n", encoding="utf-8")

@@ -17,6 +17,7 @@ from recon.io.files.tables import NUMBERED, counts_rows
 from recon.readers.formats.tables.bodies import RawLine, RawTable, TableBody, body_of, cells_of
 from recon.readers.formats.tables.cells import count_like, is_number
 from recon.readers.formats.tables.dialects import Dialects, comparable, dialects
+from recon.readers.formats.tables.sections import section_columns
 from solvers.foundation.errors import ReleaseError
 
 NAMES_SHOWN = 9
@@ -201,6 +202,10 @@ def _pivot_table(sheet: Sheet, body: TableBody, options: TableOptions, known: Di
     base = _base_in_title(sheet, body, columns, levels, known) if base is None else base
     levels = _named_levels(levels)
     stub_names = _stub_names(names_row or head[-1], stubs, levels)
+    sections = section_columns(rows, stubs[0], values, known.total, _shown_number) if len(stubs) == 1 else None
+    if sections is not None:
+        rows = list(sections.rows)
+        stub_names = [*sections.names, *(stub_names if sections.labelled else [])]
     title_names = _names_in_title(body.title, known)
     free = [name for name in title_names if comparable(name) not in {comparable(n) for n in stub_names if n}]
     blank = [k for k, n in enumerate(stub_names) if not n]
@@ -210,6 +215,8 @@ def _pivot_table(sheet: Sheet, body: TableBody, options: TableOptions, known: Di
             stub_names[k] = free.pop(0)
         for k in unnamed:
             levels[k] = replace(levels[k], name=free.pop(0))
+    if sections is not None and not stub_names[0]:
+        stub_names[0] = _name_of_sections(sections.cells, free, known)
     for k, level in enumerate(levels):
         if not level.name and all(known.listed("totals", "sexes", n) for n in level.labels if not known.total(n)):
             levels[k] = replace(level, name="sex")
@@ -220,7 +227,8 @@ def _pivot_table(sheet: Sheet, body: TableBody, options: TableOptions, known: Di
     ]
     _refuse_raw_data(sheet, body, options, known, levels, columns, place)
     notes: list[str] = []
-    stub_cells = _repeated(sheet, [[row.cells[k] for k in stubs] for row in rows], rows, notes)
+    stub_cells = [[row.cells[k] for k in stubs] for row in rows]
+    stub_cells = _repeated(sheet, stub_cells, rows, notes) if sections is None else sections.beside(stub_cells, notes)
     levels = _of_one_time(levels, apart, place)
     lines = []
     for i, row in enumerate(rows):
@@ -246,8 +254,20 @@ def _pivot_table(sheet: Sheet, body: TableBody, options: TableOptions, known: Di
     names = [*stub_names, *(level.name for level in levels)]
     if (double := next((n for k, n in enumerate(names) if n in names[:k]), None)) is not None:
         raise ReleaseError(f"two attributes are called '{double}'", place=place)
-    names, lines = _stub_roles(sheet, body, names, lines, len(stubs), known, apart)
+    names, lines = _stub_roles(sheet, body, names, lines, len(stub_names), known, apart)
     return RawTable(names, lines, "pivot", "", apart, notes=notes)
+
+
+def _shown_number(cell: str) -> int | None:
+    """Return the count that a cell shows, None where it is hidden or no plain number."""
+    return int(cell) if re.fullmatch(r"\d{1,15}", cell) else None
+
+
+def _name_of_sections(cells: Sequence[Sequence[str]], free: Sequence[str], known: Dialects) -> str:
+    """Return what the attribute of headings is called: sex where they are sexes, else the name that the title says."""
+    if all(known.listed("totals", "sexes", line[0]) for line in cells if not known.total(line[0])):
+        return "sex"
+    return free[0] if len(free) == 1 else "section"
 
 
 def _of_one_time(levels: Sequence[_HeaderRow], apart: dict[str, str], place: str) -> list[_HeaderRow]:

@@ -1,0 +1,88 @@
+"""Pivots in sections: a line with a label alone stands over the lines below it, up to the next.
+
+Where lines of several sections have the same labels, the headings are values of an attribute of their own ("Males",
+"Females"). Where no label is in two sections and every section adds up to the same counts, each heading is the name of
+an attribute ("Sex", "Age") and the labels below it are its values. What is neither is left to whoever asks: a line
+without counts may be one whose counts are missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from recon.io.files.sheets import SheetRow
+
+EVERYBODY = "total"
+FEWEST = 20  # people of whom two sections add up to the same counts by chance seldom
+Number = Callable[[str], int | None]
+
+
+@dataclass(frozen=True)
+class SectionColumns:
+    """Columns that headings make: their names ("": none says it), and their cells for each line that is left.
+
+    `rows`: the lines without headings; `labelled`: whether the labels of the lines stay a column of their own.
+    """
+
+    names: tuple[str, ...]
+    cells: tuple[tuple[str, ...], ...]
+    rows: tuple[SheetRow, ...]
+    labelled: bool
+
+    def beside(self, labels: Sequence[Sequence[str]], notes: list[str]) -> list[list[str]]:
+        """Return the cells of all lines, labels behind those of headings, and note how headings were read."""
+        what = "the values of an attribute" if self.labelled else "the names of attributes"
+        notes.append(f"lines without counts are headings of the lines below them: {what}")
+        return [[*cells, *(labels[i] if self.labelled else ())] for i, cells in enumerate(self.cells)]
+
+
+def section_columns(
+    rows: Sequence[SheetRow], stub: int, values: Sequence[int], is_total: Callable[[str], bool], number: Number
+) -> SectionColumns | None:
+    """Return the columns of the sections of a pivot with its labels in one column; None where it has no two sections.
+
+    `number`: the count in a cell, None where it is hidden. Cost: linear in the cells.
+    """
+    parts: list[tuple[str, list[SheetRow]]] = []
+    for row in rows:
+        if not any(row.cells[k] for k in values):
+            parts.append((row.cells[stub], []))
+        elif not parts:
+            return None
+        else:
+            parts[-1][1].append(row)
+    headings = [heading for heading, _ in parts]
+    if len(parts) < 2 or not all(some for _, some in parts) or len(set(headings)) < len(parts) or not all(headings):
+        return None
+    last = parts[-1][1][-1]
+    alone = is_total(last.cells[stub]) and sum(is_total(row.cells[stub]) for _, some in parts for row in some) == 1
+    whole = [parts[-1][1].pop()] if alone and len(parts[-1][1]) > 1 else []
+    labels = [{row.cells[stub] for row in some if not is_total(row.cells[stub])} for _, some in parts]
+    left = tuple(row for _, some in parts for row in some) + tuple(whole)
+    if set.intersection(*labels):
+        cells = [(heading,) for heading, some in parts for _ in some] + [(EVERYBODY,) for _ in whole]
+        return SectionColumns(("",), tuple(cells), left, True)
+    apart = sum(map(len, labels)) == len(set.union(*labels))
+    sums = [_sums(some, stub, values, is_total, number) for _, some in parts]
+    if not apart or None in sums or len(set(sums)) > 1 or min(map(len, labels)) < 2:
+        return None
+    said = {tuple(number(row.cells[k]) for k in values) for row in whole}
+    if said - {sums[0]} or (not said and sum(sums[0] or ()) < FEWEST):
+        return None
+    filled = []
+    for at, (_, some) in enumerate(parts):
+        for row in some:
+            label = EVERYBODY if is_total(row.cells[stub]) else row.cells[stub]
+            filled.append(tuple(label if k == at else EVERYBODY for k in range(len(parts))))
+    return SectionColumns(tuple(headings), (*filled, *((EVERYBODY,) * len(parts) for _ in whole)), left, False)
+
+
+def _sums(
+    rows: Sequence[SheetRow], stub: int, values: Sequence[int], is_total: Callable[[str], bool], number: Number
+) -> tuple[int, ...] | None:
+    """Return the sum of each column of counts over the lines that are no totals, None where one is hidden."""
+    each = [[number(row.cells[k]) for k in values] for row in rows if not is_total(row.cells[stub])]
+    if any(count is None for line in each for count in line):
+        return None
+    return tuple(sum(count or 0 for count in column) for column in zip(*each, strict=True))
