@@ -37,6 +37,7 @@ from recon.queries.tables.tables import Cell, Tables
 from recon.queries.tables.variability import TriedNoise, Variability, variability
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.foundation.parallel.pieces import completed_with
 from solvers.tables import solving, two_way
 
 
@@ -500,6 +501,56 @@ def test_a_last_line_that_does_not_end_is_an_assumption(tmp_path):
     for counts, told in ((HEAD + "t,all,12\nt,x,1", True), (HEAD + "t,all,12\nt,x,1\n", False)):
         said = count_areas(of_files(tmp_path, DEFINED, "v.csv", counts)).assumptions
         assert ("v.csv is whole, though its last line does not end" in said) is told
+
+
+def test_products_over_the_same_people_are_joined(tmp_path):
+    """Two files with some tables each say what one with all does; what does not fit together is refused by file."""
+    model, paths = SMALL["models"][0], [str(tmp_path / f"{name}.json") for name in "ab"]
+    table_of = {c["name"]: c["table"] for c in model["cells"]}
+    parts = []
+    for path, tables in zip(paths, (("N", "A"), ("N", "B")), strict=True):
+        own = model | {"cells": [c for c in model["cells"] if c["table"] in tables],
+                       "values": [v for v in model["values"] if table_of[v[1]] in tables]}  # fmt: skip
+        parts.append(SMALL | {"models": [own]})
+        (tmp_path / path).write_text(json.dumps(parts[-1]))
+    together = opened_tables(paths)
+    assert count_areas(together) == count_areas(small_tables())
+    assert [c.name for c in together.cells] == ["all", "x", "y", "ends", "one", "x1"]
+    assert together.counts.number == len(model["values"])
+    other = copy.deepcopy(parts[1])
+    other["models"][0]["cells"][0]["where"] = {"a": "x"}
+    wider = copy.deepcopy(parts[1])
+    wider["domain"]["attributes"][0]["values"].append("z")
+    twice = copy.deepcopy(parts[1])
+    twice["models"][0]["areas"][2]["parent"] = "street"
+    for changed, text in ((other, "'all' is defined twice"), (wider, "its domain is another one"),
+                          (twice, "'lane' lies in 'town' and in 'street'")):  # fmt: skip
+        (tmp_path / paths[1]).write_text(json.dumps(changed))
+        with pytest.raises(ReleaseError, match=rf"b.json: .*{text}"):
+            opened_tables(paths)
+
+
+def test_areas_that_time_leaves_out_are_named(tmp_path):
+    for command, key in (("count", "not_solved"), ("variability", "all_tables")):
+        found = run(tmp_path, SMALL, "--time", "0", "--json", command=command)
+        told = json.loads(found.stdout)
+        assert found.exit_code == 4
+        assert told["status"] == "unknown"
+        assert told[key] == ["town"] if command == "count" else told[key]["not_solved"] == 1
+        assert "NOT SOLVED" in run(tmp_path, SMALL, "--time", "0", command=command).stdout
+
+
+@pytest.mark.slow
+def test_workers_say_the_same(tmp_path, monkeypatch):
+    """Two processes, begun at once: the same lines and the same store as one."""
+    path = written(tmp_path, made(6, 3, 8, 5)[0])
+    here = variability(opened_tables([str(path)]), store=str(tmp_path / "one"))
+    monkeypatch.setattr("recon.queries.tables.variability.completed_with",
+                        lambda *given, **more: completed_with(*given, **more | {"alone": 0.0}))  # fmt: skip
+    there = variability(opened_tables([str(path)]), store=str(tmp_path / "two"), limits=Limits(workers=2))
+    assert there == here
+    lines = [(tmp_path / name).read_text().splitlines() for name in ("one", "two")]
+    assert sorted(lines[0]) == sorted(lines[1])
 
 
 def test_contradiction_names_an_irreducible_set():
