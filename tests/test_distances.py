@@ -65,8 +65,20 @@ def test_a_search_closes_a_width_from_any_pair(monkeypatch):
             assert np.abs(found.x - found.y)[d.inside].sum() == far
 
 
-def test_a_pair_that_is_no_solution_says_nothing():
+@pytest.mark.parametrize("searched", [None, (np.array([1, 0]), np.array([0, 2]))], ids=["undecided", "no solutions"])
+def test_a_search_that_decides_nothing_leaves_the_bounds(searched, monkeypatch):
+    """Where it is cut off, or gives what does not fit, it is asked once, and no bound is moved."""
+    asked = []
+    monkeypatch.setattr(widths, "_searched", lambda *given: asked.append(given[1:3]) or searched)
+    monkeypatch.setattr(widths, "_pairs", lambda *_: ())
     d = Distances(sparse([[1, 1]]), np.array([2]), np.array([2, 1]), np.array([True, True]), np.arange(2), NONE)
+    begun = Width(0, 4).with_pair(d, np.array([2, 0]), np.array([2, 0]))
+    assert widths._closed_width(d, begun, None, None) is begun
+    assert asked == [(2, 4)]
+
+
+def test_a_pair_that_is_no_solution_says_nothing():
+    d = Distances(sparse([[1, 1]]), np.array([2]), np.array([3, 1]), np.array([True, True]), np.arange(2), NONE)
     good, loose = np.array([2, 0]), Width(0, 4)
     for bad in ([1, 0], [3, -1], [0, 2]):  # another sum; below 0; more than there is room for
         for pair in ((good, np.array(bad)), (np.array(bad), good), (NONE, NONE)):
