@@ -263,11 +263,11 @@ SENTENCES = [
        "assumes that x has "
        "several values."])),
     (({"smallest_group": 10}, {"pinned": [1, 1], "labels_by_position": [2, 2]}),
-     ("release", "The policy ours is met, but the file gives people away: 1 person is fully known. "
+     ("release", "The policy ours is met, but the file reveals people: 1 person is fully known. "
       "(and 1 more)",
       ["The smallest group has 30 rows, the policy asks for at least 10 rows (set in p.toml)."])),
     (({"smallest_group": 10}, {"pinned": [1, 1]}),
-     ("release", "The policy ours is met, but the file gives people away: 1 person is fully known.",
+     ("release", "The policy ours is met, but the file reveals people: 1 person is fully known.",
       ["The smallest group has 30 rows, the policy asks for at least 10 rows (set in p.toml)."])),
     (({"smallest_group": 10, "most_pinned": 0}, SMALL),
      ("do not release", "The release violates 1 of 2 thresholds of the policy ours (smallest group): the "

@@ -247,18 +247,18 @@ def test_a_file_that_gives_people_away_never_gets_a_green_page(facts, first):
     assessment = document["assessment"]
     assert (assessment["verdict"], assessment["outcome"]) == ("release", "met")
     assert assessment["gives_away"][0]["sentence"].startswith(first)
-    assert "gives people away" in assessment["sentence"]
+    assert "reveals people" in assessment["sentence"]
     page = first_page(document)
-    assert (page.tone, page.verdict) == ("changes", "meets the policy, but gives people away")
+    assert (page.tone, page.verdict) == ("changes", "meets the policy, but reveals people")
     assert page.reasons[0][0] == "warning"
     levels = [one["level"] for one in json.loads(sarif(document))["runs"][0]["results"]]
     assert levels == ["warning"]
-    assert "People given away" in junit(document)
+    assert "People revealed" in junit(document)
     clean = document | document_of(harmless(), policy_of(smallest_group=10))
     assert clean["assessment"]["gives_away"] == []
     assert first_page(clean).tone == "good"
     assert json.loads(sarif(clean))["runs"][0]["results"] == []
-    assert "People given away" not in junit(clean)
+    assert "People revealed" not in junit(clean)
 
 
 def test_what_a_check_is_violated_by_is_no_warning_too():

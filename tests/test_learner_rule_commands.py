@@ -53,7 +53,7 @@ def test_count_says_what_the_learner_adds(files, monkeypatch, capsys):
     assert set(plain[1].splitlines()) < set(out.splitlines())
     assert "what knowing the learner adds: " in out
     assert "read from the file" in out
-    assert "  where it is given away, most first:" in out
+    assert "  where it is revealed, most first:" in out
     assert "split of " in out
 
 

@@ -252,6 +252,13 @@ def test_several_files(tmp_path):
     done = run(good, bad, MODELS / "leaky" / "KMeans.pkl")
     assert done.exit_code == 3
     assert done.output.index("SVC.pkl") < done.output.index("NOT INSPECTED") < done.output.index("KMeans.pkl")
+    title, head, first, second, third, empty = done.output.split("\n")[:6]
+    assert title == "3 files"
+    assert head.split()[:3] == ["file", "format", "rows"]
+    assert head.split()[3] == "critical"
+    assert [line[head.index("format") :].split()[0] for line in (first, second, third)] == ["pickle", "NOT", "pickle"]
+    assert int(first[head.index("critical") :].split()[0]) > 0
+    assert not empty
     told = json.loads(run(good, bad, good, "--json").stdout)
     assert [set(t) == {"file", "error"} for t in told] == [False, True, False]
     assert told[0] == json.loads(run(good, "--json").stdout)

@@ -388,10 +388,10 @@ def test_audit_holds_areas_to_a_policy(tmp_path):
     text = run(tmp_path, large, "--policy", str(policy), command="audit")
     assert text.exit_code == 4
     assert "met: The smallest group" in text.stdout
-    assert text.stdout.split("\n")[2] == "Given back"
+    assert text.stdout.split("\n")[2] == "Reconstructed"
     page = tmp_path / "page.html"
     assert run(tmp_path, large, "--out", str(page), "--policy", str(policy), command="audit").exit_code == 4
-    assert ">Given back</h2>" in page.read_text()
+    assert ">Reconstructed</h2>" in page.read_text()
     assert "no area where nothing is protected" in page.read_text()
 
 

@@ -2,10 +2,13 @@
 
 import ast
 import functools
+import inspect
 import re
 from pathlib import Path
 
 import pytest
+
+import recon
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*(ROOT / "docs").glob("*.md"), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md"))])
@@ -13,9 +16,11 @@ SOURCES = sorted(path for room in ("recon", "encoders", "solvers") for path in (
 LOST = {  # what is not written any more -> what is
     r"\bpin(s|ned)? (\w+ )?down\b": "fully known, fully reveals",
     r"\b(known wholly|wholly known)\b": "fully known",
-    r"\b(giv(e|es|en|ing)|gave) (\w+ )?back\b": "reveal, reconstruct, return",
+    r"(?i)\b(giv(e|es|en|ing)|gave) (\w+ )?back\b": "reveal, reconstruct, return",
+    r"(?i)\b(giv(e|es|en|ing)|gave) (\w+ ){0,2}away\b": "reveal, disclose",
+    r"(?i)\bnoise (buys?|bought)\b": "what noise protects, and what it costs",
+    r"\bto who (knows|has)\b": "to anyone who knows",
     r"\b(tell|tells|told|telling) (\w+ ){0,2}apart\b": "distinguish",
-    r"\bgiv(e|es) away of\b": "disclose about",
     r"\bboxes of mean width|mean width of what is left\b": "narrowed to ... % of their range",
     r"\bstands? (in|there|beside) ": "is in, is stored in, is beside",
     r"\bis no (yes|permission|verdict|guess|all-clear)\b": "is not a ...",
@@ -50,11 +55,28 @@ def _prose(page):
     return re.sub(r"(?<=[^\n])\n(?=[^\n|#>-])", " ", text)
 
 
+def _shown():
+    """Yield the docstrings that people read: of commands (`--help`) and of public names (the page of the interface)."""
+    for path in SOURCES:
+        if (ROOT / "recon" / "cli") in path.parents:
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            defined = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+            yield from ((path, ast.get_docstring(node) or "", node.lineno) for node in defined)
+    for name in set(recon.__all__) - {"__version__"}:
+        thing = getattr(recon, name)
+        own = [one for key, one in vars(thing).items() if key[0] != "_"] if inspect.isclass(thing) else []
+        for given in (thing, *own):
+            one = getattr(given, "fget", given)
+            if text := inspect.getdoc(one) if callable(one) else None:
+                yield Path(inspect.getsourcefile(thing)), text, inspect.getsourcelines(thing)[1]
+
+
 @functools.cache
 def _texts():
     """Return everything that people read: (path, text, line of its first letter)."""
     pages = [(page, _prose(page), None) for page in PAGES]
-    return pages + [(path, text, line) for path in SOURCES for line, text in _printed(path) if " " in text]
+    printed = [(path, text, line) for path in SOURCES for line, text in _printed(path) if " " in text]
+    return pages + printed + [(path, re.sub(r"`[^`\n]*`", "`", text), line) for path, text, line in _shown()]
 
 
 @pytest.mark.parametrize("pattern", LOST)

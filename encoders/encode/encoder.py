@@ -260,7 +260,7 @@ class EncodedRelease(Displayed):
     def plot(self, ax: Axes | None = None) -> Axes:
         """Return axes with how many published groups (leaves, rules, figures) have 0, 1, ... or 10 and more rows.
 
-        Of intervals and noisy counts the least number. Raises `Unsupported` without matplotlib.
+        Intervals and noisy counts are taken at their least number. Raises `Unsupported` without matplotlib.
         """
         return _groups_plot(self.statements, ax)
 

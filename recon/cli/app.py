@@ -86,7 +86,7 @@ QuestionName = Annotated[
 
 @with_options("rows", "known", "convention", "confidence")
 def plan(asked: ReleaseOptions, question: QuestionName = None) -> None:
-    """Print which engines would be asked, in which order and why not others, and what is left to solve."""
+    """Print which engines would be asked, in which order, why others refuse, and what is left to solve."""
     from recon.queries.questions.planning import QUESTIONS
     from recon.queries.questions.planning import plan as run
 
@@ -251,7 +251,7 @@ def count(asked: ReleaseOptions, digits: Digits = 10_000, counter: Counter = Non
 @app.command()
 @with_options("rows", "known", "adversary", "convention", "confidence")
 def worlds(asked: ReleaseOptions, limit: Limit = 10, views: Views = False, out: Out = None) -> None:
-    """List possible worlds, each dataset once up to row order."""
+    """List possible worlds, each data set once, whatever the order of its rows."""
     from recon.cli.output.streaming import write_worlds
     from recon.queries.questions.questions import worlds as run
 
@@ -266,7 +266,7 @@ def sample(
     asked: ReleaseOptions, k: Annotated[int, typer.Option("-k", "--worlds", min=0, help="How many worlds.")] = 1,
     views: Views = False, out: Out = None,
 ) -> None:  # fmt: skip
-    """Draw possible worlds, exactly uniform over the convention's worlds."""
+    """Draw possible worlds uniformly from all worlds of the convention."""
     from recon.cli.output.streaming import write_worlds
     from recon.cli.output.under_rule import drawn_worlds
 
@@ -282,7 +282,7 @@ def reconstruct(
     asked: ReleaseOptions, views: Views = False, out: Out = None, truth: Truth = None, population: Population = None,
     certificates: Certificates = None,
 ) -> None:  # fmt: skip
-    """Give back one most likely training set, and say whether it is the only one."""
+    """Reconstruct one most likely training set, and say whether it is the only one."""
     from recon.queries.certificates.certificate_format import certified_lines
     from recon.queries.certificates.issuing import world_certificate
     from recon.queries.measures.measures import measure
@@ -318,7 +318,7 @@ def reconstruct(
 @with_tables
 @with_options("rows", "known", "adversary", "label", "of_rows", "convention", "learner", "confidence")
 def certify(asked: ReleaseOptions, profiles: ProfileFile, out: Out = None, certificates: Certificates = None) -> None:
-    """Say for each profile whether it certainly, possibly or certainly not is among the rows."""
+    """Say whether each person is certainly, possibly or certainly not in the data."""
     from recon.queries.questions.line_proofs import line_proofs
     from recon.queries.questions.questions import certify as run
     from recon.readers.frames.naming import table_like
@@ -351,7 +351,7 @@ def attribute(
     asked: ReleaseOptions, profiles: ProfileFile,
     sensitive: Annotated[str, typer.Option("--sensitive", help="The attribute or column to infer.")], out: Out = None,
 ) -> None:  # fmt: skip
-    """Infer a sensitive column of people known to be in the data from partial profiles."""
+    """Infer a sensitive column of people who are known to be in the data, from partial profiles."""
     from recon.queries.questions.questions import attribute as run
     from recon.readers.frames.naming import table_like
 

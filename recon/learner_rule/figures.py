@@ -276,7 +276,7 @@ def _greedy_lines(found: LearnerRule, shown: int) -> list[str]:
         what = "the default rule says" if found.learner.name == "greedy rule list" else "leaves that were not split say"
         lines.append(f"  without what {what}: {bits_text(plain)}")
     lines += [f"  {note}" for note in found.notes]
-    lines += _part_lines("where it is given away, most first", found.by_node, shown)
+    lines += _part_lines("where it is revealed, most first", found.by_node, shown)
     lines += _part_lines("by column, most first", found.by_column, shown)
     known = found.assumptions[-1:] if found.rule == "optimal" else rule_assumptions(found.learner)
     return [*lines, *(f"  assuming: {line}" for line in known)]

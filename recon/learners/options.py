@@ -36,7 +36,7 @@ Delta = Annotated[
     float | None, typer.Option("--delta", help="Delta of mechanisms that need one; 1 / rows^2 where rows are public.")
 ]
 Confidence = Annotated[float, typer.Option("--confidence", help="Confidence of the paper's support test.")]
-Repaired = Annotated[bool, typer.Option("--repaired", help="Mend what is cheap to mend in the paper's mechanisms.")]
+Repaired = Annotated[bool, typer.Option("--repaired", help="Correct the paper's mechanisms where that is cheap.")]
 Classes = Annotated[
     str | None, typer.Option("--classes", help="The label's values, with commas; by default those of the domain.")
 ]

@@ -62,9 +62,9 @@ def audit(
 
     `policy`: a `Policy`, a TOML file or "preset:NAME". `truth` are the real training rows, `population` other rows of
     the same kind (for the fresh-sample baseline). `without_noise` is the same release with exact counts, to say what
-    the noise bought. `remedies`: the audit again under what could be published instead (docs/remedies.md). `profiles`:
-    people to ask about; `data`: the training rows, whose exposure is listed by position and by groups of the column
-    `protected`, with their values where `show_rows`; `domain_rows`: the table that the domain was read off.
+    the noise protects. `remedies`: the audit again under what could be published instead (docs/remedies.md).
+    `profiles`: people to ask about; `data`: the training rows, whose exposure is listed by position and by groups of
+    the column `protected`, with their values where `show_rows`; `domain_rows`: the table that the domain was read off.
     `register`: earlier releases about the same rows; all are audited together (read over `domain`, by default the
     register's), and the report says what the new one adds; those of another version of the data (as the register says,
     or `removed` rows left since the last one and `added` came) are compared with it: who left. `learner`: what

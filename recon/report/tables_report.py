@@ -64,7 +64,7 @@ class TablesReport(PartReport):
     def parts(self) -> list[PagePart]:
         """Return the report's parts: who is given back first."""
         sections = [
-            ("Given back", [*self._given_back()]),
+            ("Reconstructed", [*self._given_back()]),
             ("Against the policy", [*self._policy()]),
             (f"Groups of 1 to {self.small.below - 1:,} people", [*self._small()]),
             ("Areas that lie in no other", [*self._areas()]),

@@ -280,7 +280,7 @@ class Limits:
     def expired(self) -> bool:
         """Return whether nothing is left, or somebody asked to stop (`stop`, set by Ctrl-C); counts as a little work.
 
-        To be asked after steps of the same size: whoever waits for others asks `late`.
+        To be asked after steps of the same size: a loop that waits for others asks `late`.
         """
         self.meter.used += LOOK
         return self.late()

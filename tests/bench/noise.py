@@ -142,7 +142,7 @@ def sampled(job: str, name: str, rows: int | None, shape: tuple[int, int], scale
 
 
 def sweep(job: str) -> list[Line]:
-    """Say what noise buys: accuracy, bits, and rows from the truth, medians over 20 draws per budget."""
+    """What noise costs and protects: accuracy, bits, and rows from the truth, medians over 20 draws per budget."""
     import recon
 
     exact = lambda: adult_tree(1_000)[0]  # noqa: E731

@@ -268,10 +268,11 @@ def attack_correlation(
     seed: int = 0,
     limits: Limits | None = None,
 ) -> Correlations:
-    """Return what attackers who know more and more say of the correlations of columns: a released model's, or a linear.
+    """Return what attackers who know more and more can say about the correlations of columns.
 
-    Of a release see `recon.attacks.attacking.correlations.correlations`: `data` are its training rows, `epsilons` of
-    noise on its counts drawn with `seed`. Of a linear model see `linear_correlations`. Raises what these raise.
+    `model`: a release (`recon.attacks.attacking.correlations.correlations`), with `data` its training rows and
+    `epsilons` those of noise on its counts, drawn with `seed`; or a linear model (`linear_correlations`). Raises what
+    these raise.
 
     >>> import pandas as pd
     >>> import recon

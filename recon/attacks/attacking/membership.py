@@ -160,7 +160,7 @@ def attack_membership(
     confidence: float = 0.95,
     limits: Limits | None = None,
 ) -> MembershipAttack:
-    """Return what membership attacks guess of rows, and what the release proves of the same rows.
+    """Return what membership attacks guess about rows, and what the release proves about the same rows.
 
     `data`: the training rows; `others`: rows of the same population that were not trained on (or both in `data`, told
     apart by the 0/1 column `member`). The black box is the released model as it was read: nothing of a file is run.

@@ -1,4 +1,4 @@
-"""The command `recon inspect`: what a file gives away, and a copy without what predictions do not need.
+"""The command `recon inspect`: what a file reveals, and a copy without what predictions do not need.
 
 `recon convert` and `recon domain`: any file that is read, written as a release file or as its domain.
 """
@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,10 +23,12 @@ from recon.io.console.options import (
     ReleaseOut,
     written_as,
 )
-from recon.io.console.output import parse_memory, print_json, print_lines, write_text
+from recon.io.console.output import aligned, parse_memory, print_json, print_lines, write_text
 from recon.io.console.suggesting import suggestion
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from encoders.encode.encoder import EncodedRelease
     from recon.readers.inspection.inspecting import Inspection
     from recon.readers.inspection.stripping import Stripped
@@ -204,7 +207,7 @@ def _with_ledger(found: Inspection, content: bytes, file: str, memory: int) -> I
 
 
 def _with_rows(found: Inspection, content: bytes, data: str, memory: int) -> Inspection:
-    """Return the inspection with what stands in the file of the rows in a table (CSV, Parquet)."""
+    """Return the inspection with what the file stores of the rows in a table (CSV, Parquet)."""
     from recon.readers.frames.selections import numbers_of, read_table
     from recon.readers.inspection.findings.findings import graded
     from recon.readers.inspection.searching import searched
@@ -240,9 +243,22 @@ def _several(files: list[str], memory: int, json: bool, out: str | None) -> int:
     if json:
         print_json(objects, out)
     else:
-        table = [text.partition("\n")[0] for text in texts]
-        write_text("\n".join([f"{len(files):,} files", *table, "", *texts]), out)
+        write_text("\n".join([f"{len(files):,} files", *_table_of(objects), "", *texts]), out)
     return worst
+
+
+def _table_of(objects: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a line per file below a head: its format, training rows, and how many findings of each level it has."""
+    from recon.readers.inspection.findings.findings import LEVELS
+
+    counts = [Counter(one["level"] for one in found.get("findings", ())) for found in objects]
+    levels = [level for level in LEVELS if any(count[level] for count in counts)]
+    table = [["file", "format", "rows", *levels]]
+    for found, count in zip(objects, counts, strict=True):
+        rows = found.get("rows")
+        about = ["NOT INSPECTED"] if "error" in found else [found["format"], "?" if rows is None else f"{rows:,}"]
+        table.append([found["file"], *about, *([] if "error" in found else [f"{count[one]:,}" for one in levels])])
+    return aligned(table)
 
 
 def _copied(data: bytes, file: str, out: str, memory: int, json: bool) -> dict[str, object]:

@@ -34,7 +34,7 @@ def posterior(
     draws: Annotated[int, typer.Option("--draws", min=4, help="Draws, where the posterior is sampled.")] = 2_000,
     out: Out = None,
 ) -> None:  # fmt: skip
-    """Say what noisy counts tell about the true counts: exact for one tree or rule list, else sampled."""
+    """Infer the true counts from noisy ones: exactly for one tree or rule list, otherwise by sampling."""
     from recon.queries.noisy.likely_worlds import sampled
     from recon.queries.noisy.posterior import posterior as run
     from recon.queries.noisy.posterior import single
@@ -118,7 +118,7 @@ def sweep(
     neighbours: Annotated[str, typer.Option("--neighbours", help="add_remove or replace.")] = "add_remove",
     prior: PriorName = "counts", out: Out = None,
 ) -> None:  # fmt: skip
-    """Say what noise buys: an exact tree or rule list with noise for several epsilons, quantiles over many draws."""
+    """Try noise on an exact tree or rule list: accuracy and bits for several epsilons, over many draws."""
     from recon.queries.measures.sweeping import sweep as run
 
     chosen, budgets = _known_prior(prior), known_epsilons(epsilon)

@@ -58,7 +58,7 @@ def positions(
     known: KnownByPosition = None, which: WhichColumns = False, removed: Removed = None, added: Added = None,
     out: Out = None, certificates: Certificates = None,
 ) -> None:  # fmt: skip
-    """Give back, row by row of the training file, what is proved: label, values, intervals.
+    """Print, row by row of the training file, what is proved: label, values, intervals.
 
     Two forests of different numbers of rows are two versions, BEFORE AFTER: which row left, and what both say of all.
     """
@@ -167,7 +167,7 @@ def _printed_versions(found: AlignedRows | Difference, limits: Limits, json: boo
 
 
 def _summary(found: PlacedRows, beside: Mapping[str, Any] | None) -> list[str]:
-    """Return what is printed for people: what is given back, the first positions, the truth beside it, assumptions."""
+    """Return what is printed for people: what is revealed, the first positions, the truth beside it, assumptions."""
     from recon.queries.located.positions import position_lines, truth_position_lines
     from recon.report.wording.headline import assumption_lines
 

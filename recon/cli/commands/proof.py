@@ -101,7 +101,7 @@ def _open_named(
     data: Any, result: str, folders: tuple[str, ...], options: tuple[str | None, bool, Limits], rows: int | None,
     known: str | None = None,
 ) -> EncodedRelease:  # fmt: skip
-    """Return the release that a result names; refusals say nothing of what stands in its files."""
+    """Return the release that a result names; refusals say nothing of what is in its files."""
     from recon.queries.certificates.verifying import named_files, relations_in
     from solvers.foundation.errors import ReleaseError, Unsupported
 

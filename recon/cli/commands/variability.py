@@ -56,7 +56,7 @@ Noise = Annotated[
     ),
 ]
 Order = Annotated[
-    bool, typer.Option("--order", help="In place of widths: the tables, from the one that gives away least on.")
+    bool, typer.Option("--order", help="In place of widths: the tables, from the one that reveals least on.")
 ]
 Proofs = Annotated[bool, typer.Option("--proofs", help="With --json: certificates of widths, for recon verify.")]
 
@@ -68,7 +68,7 @@ def variability(
     proofs: Proofs = False, order: Order = False, noise: Noise = None, confidence: Confidence = 0.95, seed: Seed = 0,
     store: Store = None, out: Out = None,
 ) -> None:  # fmt: skip
-    """Say per smallest area how different two data sets with the same tables can be; 0: it is the only one."""
+    """Bound, for each smallest area, how far two data sets with the same tables can differ; 0: there is only one."""
     from recon.queries.tables.variability import FOUND, LEFT_OUT, NOISY, TriedNoise, difference, lines_of
     from recon.queries.tables.variability import variability as run
 
@@ -161,9 +161,7 @@ def _order(files: list[str], schema: str | None, asked: CommonOptions) -> None:
         keys = ("table", "certain_with", "certain_without")
         print_json({"kind": "order", "status": status, "tables": [dict(zip(keys, x, strict=True)) for x in found]})
     else:
-        print_lines(
-            "tables left out one after the other, the one first that gives away least; people certain, at least:"
-        )
+        print_lines("tables left out one after the other, first the one that reveals least; people certain, at least:")
         print_lines(*(f"  {name:<20} {before:>10,} -> {after:,}" for name, before, after in found))
         print_lines(*([] if whole else ["  NOT COMPLETE, the time was up"]))
     finish(status)

@@ -236,7 +236,7 @@ def estimate_lines(estimates: list[dict[str, Any]]) -> list[str]:
 def with_other_answers(audit: Callable[..., None]) -> Callable[..., None]:
     """Return the command `audit` with an answer for models without counts.
 
-    Files whose training rows stand in them get a report of their own (exit 0). Everything else ends as before.
+    Files that store training rows get a report of their own (exit 0). Everything else ends as before.
     """
 
     @functools.wraps(audit)

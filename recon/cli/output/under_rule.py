@@ -50,7 +50,7 @@ def show_under_rule(
     out: str | None,
     json: bool,
 ) -> pd.DataFrame:
-    """Print or write verdicts under the learner's rule, and return them; certificates stand in the JSON."""
+    """Print or write verdicts under the learner's rule, and return them; certificates are in the JSON."""
     from recon.learner_rule.verdicts import certify
     from recon.queries.certificates.issuing import profiles_json
     from solvers.foundation.errors import Unsupported

@@ -67,7 +67,7 @@ def audit(
     show_rows: ShowRows = False, remedies: Remedies = False, truth: Truth = None, population: Population = None,
     digits: Digits = 10_000, out: ReportOut = None, without_noise: WithoutNoise = None,
 ) -> None:  # fmt: skip
-    """Report what a release gives away, what would help, and whether a policy lets it go."""
+    """Report what a release reveals, what would help, and whether it meets a policy."""
     from recon.readers.frames.naming import table_like
     from recon.readers.loading.loading import is_table
     from recon.readers.loading.settled import strengthened_release

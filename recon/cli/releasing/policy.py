@@ -116,7 +116,7 @@ def gate(
     asked: CommonOptions, files: Gated, policy: ByPolicy, domain: DomainFile = None, sarif: SarifOut = None,
     junit: JunitOut = None, confidence: Confidence = 0.95, seed: Seed = 0,
 ) -> None:  # fmt: skip
-    """Audit each model by itself against a policy; exit code 1 if one violates it, else 3, 5 or 4, 0 if all meet it."""
+    """Audit each model by itself against a policy; exit code 0 if all meet it, 1 if one violates it, else 3, 5 or 4."""
     from recon.release.policies.policy import read_policy
 
     for path in filter(None, (sarif, junit)):

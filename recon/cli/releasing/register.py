@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recon.io.console.options import Json, ReadingMemory, ReadingSeconds
-from recon.io.console.output import ended_at_once, print_json, print_lines, working
+from recon.io.console.output import aligned, ended_at_once, print_json, print_lines, working
 from solvers.foundation.displayed import quote
 
 if TYPE_CHECKING:
@@ -105,8 +105,7 @@ def _register_lines(found: Register, states: list[str]) -> list[str]:
         table.append(
             (str(i), quote(one.file, 60), one.date, one.decision, f"{one.sha256[:12]}...", shown, quote(note, 100))
         )
-    widths = [max(len(line[k]) for line in table) for k in range(len(head))]
-    lines = ["  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in table]
+    lines = aligned(table)
     title = found.index.name or found.folder
     known = len(found.released)
     shared = f"; read with the domain of {quote(found.index.domain)}" if found.index.domain else ""

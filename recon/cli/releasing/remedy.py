@@ -82,7 +82,7 @@ def remedy(
     data: DataFile = None, label: LabelName = None, strip: Strip = False, seed: Seed = 0, register: Earlier = None,
     removed: RemovedRows = None, added: AddedRows = None, method: Method = "cheapest",
 ) -> None:  # fmt: skip
-    """Merge as few leaves, or hide as few cells, as a policy needs; write the result where its audit meets it."""
+    """Merge as few leaves, or hide as few cells, as a policy needs; the result is audited before it is written."""
     from recon.io.files.writing import writing
     from recon.release.policies.policy import read_policy
     from recon.release.remediation.pruning import NoMerging
@@ -343,7 +343,7 @@ def _hide_in_tables(
     asked: CommonOptions, release: EncodedRelease, policy: Policy, out: str, limits: Limits, register: str | None,
     domain: str | None, method: str,
 ) -> None:  # fmt: skip
-    """Write the tables with cells hidden where the exact audit finds that nothing is given away; else end with 1."""
+    """Write the tables with cells hidden where the exact audit finds that nothing is revealed; else end with 1."""
     from recon.io.files.table_options import TableOptions
     from recon.io.files.writing import writing
     from recon.release.remediation.hiding import MovedTables, hide_cells, move_counts

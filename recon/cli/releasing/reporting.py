@@ -79,7 +79,7 @@ ReportTo = Annotated[
 
 
 def report(result: Result, to: To = None, policy: ByPolicy = None, out: ReportTo = None) -> None:
-    """Show the result of an audit as a page, Markdown, text, SARIF or JUnit; nothing is computed anew."""
+    """Show the result of an audit as a page, Markdown, text, SARIF or JUnit; nothing is computed again."""
     from recon.report.results import as_read, filled, read_document
     from recon.report.stored_report import rendered
 

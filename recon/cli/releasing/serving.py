@@ -40,7 +40,7 @@ def serve(
     folder: Folder = "recon-serve", port: Port = 0, register: RegisterFolder = None, seconds: Seconds = 60.0,
     memory: Memory = "1G", most: Most = "256M", show_rows: ShowRows = False, browser: Browser = False,
 ) -> None:  # fmt: skip
-    """Serve a page on this machine: drop files, read what was understood, audit, decide; Ctrl-C ends it.
+    """Serve a page on this machine: drop files, see what was understood, audit, decide; Ctrl-C ends it.
 
     --time and --memory are those of each job; two run at a time.
     """

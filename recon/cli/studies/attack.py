@@ -63,7 +63,7 @@ def membership(
     attacks: Attack = "all", shadow: Shadow = "all", folds: Folds = 1, limit: Asked = 2_000, confidence: Level = 0.95,
     out: FindingsOut = None,
 ) -> None:  # fmt: skip
-    """Guess who was trained on, prove of whom it follows, about the same rows, side by side."""
+    """Guess whose rows were trained on, and show beside each guess what is proved about the same rows."""
     from recon.attacks.attacking.membership import KINDS, NAMES, attack_membership
     from recon.report.membership_report import MembershipReport
 
@@ -83,7 +83,7 @@ def correlation(
     asked: ReleaseOptions, data: TrainingRows = None, pairs: Pairs = None, epsilon: Epsilons = "10,1,0.1",
     confidence: Level = 0.95, out: FindingsOut = None,
 ) -> None:  # fmt: skip
-    """Bound the correlations of columns by what attackers know: labels, tables, released counts, noisy ones."""
+    """Bound the correlations of columns for attackers who know labels, tables, released counts or noisy ones."""
     from recon.attacks.attacking.linear import attack_correlation, read_linear
     from recon.io.console.output import ended_at_once
     from recon.report.correlation_report import CorrelationReport

@@ -41,7 +41,7 @@ def reproduce(
     asked: CommonOptions, name: Name = None, quick: Quick = False, out: Folder = None, data: Data = None,
     figure: Figures = None, only: Only = "",
 ) -> None:  # fmt: skip
-    """Run a paper's experiments on real data: tables, figures and every run stored; stopped, it goes on from there."""
+    """Run a paper's experiments on real data: tables, figures, every run stored; a stopped run is resumed."""
     from recon.experiments.experiment import NAMES, Size, experiment
     from recon.experiments.running import reproduce as run
     from recon.experiments.running import state

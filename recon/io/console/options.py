@@ -234,7 +234,7 @@ Views = Annotated[
 ]
 Truth = Annotated[str | None, typer.Option("--truth", help="The true rows (.csv, .parquet), to compare with.")]
 WithoutNoise = Annotated[
-    str | None, typer.Option("--without-noise", help="The same release with exact counts: what did the noise buy?")
+    str | None, typer.Option("--without-noise", help="The same release with exact counts: what did the noise protect?")
 ]
 PolicyFile = Annotated[
     str | None, typer.Option("--policy", help="The policy that decides: a TOML file, or preset:NAME (recon policy).")

@@ -21,7 +21,7 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
@@ -221,6 +221,12 @@ def print_lines(*lines: object, file: TextIO | None = None) -> None:
     """
     if lines:
         print(shown_lines(lines), file=file)
+
+
+def aligned(table: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a table with columns below each other; a line may have fewer cells than the first."""
+    widths = [max(len(line[k]) for line in table if k < len(line)) for k in range(len(table[0]))]
+    return ["  ".join(cell.ljust(widths[k]) for k, cell in enumerate(line)).rstrip() for line in table]
 
 
 def parse_memory(text: str) -> int:

@@ -240,7 +240,7 @@ class DPBayesianRuleListClassifier(BayesianLists):
     `mining`, where no public `antecedents` are given: `private`, or on the `data` as the thesis did, without any
     privacy. `most_items`: columns that can be 1 in one row (one-hot groups make it small; with `negations`: literals),
     which lowers mining noise. `classes`: the two label values, if they are not to be read from the data.
-    `random_state`: None for publishing (secure randomness), a seed for experiments only: it gives the noise away.
+    `random_state`: None for publishing (secure randomness), a seed for experiments only: it reveals the noise.
 
     After `fit`: `ledger_` (its `standing` is "guaranteed" only where the list was drawn perfectly, from an enumerated
     space), `noise_`, the law of the counts in `rules_`; `supports_` of privately mined antecedents. `diagnostics_`
@@ -337,7 +337,7 @@ class DPBayesianRuleListClassifier(BayesianLists):
         mining = self._mining(public, self.most_items)
         if self.mining == "data":
             self.antecedents_ = mine_exactly(rows.names, rows.bits, mining).antecedents
-            why = "mined on the rows themselves, as the thesis did: which antecedents there are can give a row away"
+            why = "mined on the rows themselves, as the thesis did: which antecedents there are can reveal a row"
             return PrivacyStep("antecedents", "exact supports", 0.0, 0.0, "none", why)
         mined = mine_privately(rows.names, rows.bits, mining, epsilon, self.neighbours, randomness)
         self.antecedents_, self.supports_ = mined.antecedents, mined.supports

@@ -80,8 +80,9 @@ def count(
 ) -> CountAnswer | TablesAnswer:
     """Return how many worlds there are: `.value`, `.factors`, `.log2`, `.bounds` (log2), `.status`.
 
-    Of tables of areas: what is proved of every area, data sets in both conventions (`recon.queries.tables.answering`).
-    Raises `Unsupported` (no engine accepts) and `Inconclusive` (the number of rows is unbounded).
+    For tables of areas: what is proved about every area, data sets in both conventions
+    (`recon.queries.tables.answering`). Raises `Unsupported` (no engine accepts) and `Inconclusive` (the number of rows
+    is unbounded).
 
     >>> import pandas as pd
     >>> import recon

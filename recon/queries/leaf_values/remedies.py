@@ -282,10 +282,10 @@ def remedies(
     limits: Limits | None = None,
     seconds: float = SECONDS,
 ) -> pd.DataFrame:
-    """Return how many rows are given back if the boosted models of a release are published otherwise, one line each.
+    """Return how many rows boosted models still reveal if they are published otherwise, one line each.
 
     Columns: remedy (in words), decimals, trees (rounds; None: as published), rows, rows_known, labels_known (both
-    proved; of several models the most), status (of the model that gives back most), seconds. The first line is the
+    proved; of several models the most), status (of the model that reveals most), seconds. The first line is the
     release as it is. Each line may take `seconds`, all together the limits. Raises as `rounded`.
 
     >>> from sklearn.ensemble import GradientBoostingClassifier

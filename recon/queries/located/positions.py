@@ -518,7 +518,7 @@ def positions(
     Positions count from 0 in the order in which `fit` got the rows. Columns: position, attribute, low, high (the
     least and the greatest value that are possible, as floats; infinite where no end is known, NaN where values have no
     order), exact (one value is left: it is proved), values (those left of an attribute with single values, None where
-    they are more than 100 numbers of a grid, or any numbers); where values may be missing also `missing`. Of an
+    they are more than 100 numbers of a grid, or any numbers); where values may be missing also `missing`. For an
     attribute of any numbers, low and high are edges of the proved interval: the value is at most `high`, and above
     `low` where that is a tree's threshold (trees send x <= threshold to the left).
 

@@ -213,7 +213,7 @@ def is_regression(release: EncodedRelease) -> bool:
 def targets(release: Released, within: tuple[float, float] | None = None, limits: Limits | None = None) -> pd.DataFrame:
     """Return bounds on the target of every row whose features are known, of a boosted model of a number.
 
-    One line per row: row (0-based), low and high (the target; of rows that no statement tells apart their mean, NaN
+    One line per row: row (0-based), low and high (the target, or the mean of rows that no statement distinguishes; NaN
     where it is open), value (the middle), error (half the width), shared (how many rows have these features). `within`:
     what is known of all targets. `attrs` as `labels`, with bounded (rows) and widest (the largest error among them).
     Raises `Unsupported` without known rows or such a model.

@@ -117,9 +117,9 @@ def sample(
 ) -> list[World]:  # fmt: skip
     """Return k worlds drawn independently, exactly uniform over the convention's worlds.
 
-    With the number of rows in an interval, it is drawn uniformly first. Of noisy counts: over the worlds inside the
-    joint intervals, which their note says; `recon.sampled` weighs worlds by the noise. Raises `Inconclusive` when time
-    is up; `drawn` yields worlds one by one and keeps none.
+    With the number of rows in an interval, that number is drawn uniformly first. With noisy counts, worlds are those
+    inside the joint intervals, as their note says; `recon.sampled` weighs worlds by the noise. Raises `Inconclusive`
+    when time is up; `drawn` yields worlds one by one and keeps none.
 
     >>> import pandas as pd
     >>> import recon
@@ -269,8 +269,8 @@ def certify(
     expected_count, confidence (1: it holds for certain; below, noisy counts: it holds at that confidence, jointly for
     all profiles, and the verdict is never "certain"), certificate (of the verdicts certain and impossible: an
     object that `recon.verify` accepts, verified before it is given out; None where there is none). Certificates are
-    made for at most 1,000 profiles unless asked for. Of one noisy tree or rule list, the probabilities are those of
-    `recon.posterior` (`attrs["prior"]`), of other noisy releases NaN. `attrs` has the assumptions and the convention.
+    made for at most 1,000 profiles unless asked for. For one noisy tree or rule list the probabilities are those of
+    `recon.posterior` (`attrs["prior"]`), for other noisy releases NaN. `attrs` has the assumptions and the convention.
     A profile that no row of the domain can be is "outside": its figures are empty, and the column `reason` (None for
     all others) says why. With attributes of any numbers, or of more than 10^6 values, where nothing is certain of a
     single row, also `box` (the narrowest box around the profile proved to hold a row, in words; None: none is) and
@@ -280,7 +280,7 @@ def certify(
     ("removed", "added", "kept" or the name of a data set). `adversary`: the same for somebody who knows more stands
     beside it, in columns that end in `_adversary` and `_difference` (docs/adversary.md).
     Cost: linear in distinct profiles times attributes; certificates about 1 ms per profile of a deep forest.
-    Of tables of areas: verdict, min_count and max_count (`recon.queries.tables.answering.certified`), no certificates.
+    For tables of areas: verdict, min_count and max_count (`recon.queries.tables.answering.certified`), no certificates.
 
     >>> import pandas as pd
     >>> import recon

@@ -361,7 +361,7 @@ class Tables:
         return np.array([numbers[k] for k in keys]), np.array([c.table in self.complete for c in self.cells])
 
     def without_counts(self, left_out: Collection[str], noisy: bool = False) -> Tables:
-        """Return the same tables, of which the counts of some are not used: what they tell apart stays distinguished.
+        """Return the same tables, of which the counts of some are not used: what they distinguish stays distinguished.
 
         `noisy`: bounds are known in place of them. `ReleaseError` for a name that none has, and, unless noisy, where
         none is left.
@@ -383,7 +383,7 @@ class Tables:
         return kept
 
     def without(self, left_out: Collection[str]) -> Tables:
-        """Return the same tables but for some, which tell nothing apart; `ReleaseError` for a name that none has."""
+        """Return the same tables without some, which then distinguish nothing; `ReleaseError` for an unknown name."""
         if not left_out:
             return self
         kept = self._kept_cells(left_out)

@@ -251,18 +251,17 @@ def variability(
 ) -> Variability:  # fmt: skip
     """Return the widths of all smallest areas that have people.
 
-    `schema`: attributes that histograms are over (`recon.queries.tables.schemas`; None: all that the areas' tables tell
-    apart). `around`: a frame of everybody, for the radius from that data set ("found": from one that the solver finds).
-    `relaxed`: beside them the relaxation of Abowd et al. `without`: tables left out; histograms stay over what they
-    tell apart. `noise`: tried on tables (`TriedNoise`): the widths are in percent of the people that the tables have,
-    above 100 where noise leaves their number open, too. `coupled` False: the areas' own tables alone. `proofs`: with
-    certificates. `count`: of each area the people who are the same in every data set (by all tables, at least), and
-    log2 of how many data sets its own tables leave, over all that they tell apart.
-    `store`: a file to which every top area is written once it is done, and from which a run that was stopped goes on.
-    Processes as `limits.workers` says.
-    Raises `ContradictionError` where nothing fits, `ReleaseError` for a store of other tables, people that do not agree
-    with the tables, a schema of other names, `Unsupported` where it is finer than the tables. Cost: a linear and an
-    integer program per open area, 10 to 20 ms each; a search with all tables ends after so much work with bounds.
+    `schema`: attributes that histograms are over (`recon.queries.tables.schemas`; None: all that the areas' tables
+    distinguish). `around`: a frame of everybody, for the radius from that data set ("found": from one that the solver
+    finds). `relaxed`: beside them the relaxation of Abowd et al. `without`: tables left out; histograms stay over what
+    they distinguish. `noise`: tried on tables (`TriedNoise`): the widths are in percent of the people that the tables
+    have, above 100 where noise leaves their number open, too. `coupled` False: the areas' own tables alone. `proofs`:
+    with certificates. `count`: of each area the people who are the same in every data set (by all tables, at least),
+    and log2 of how many data sets its own tables leave, over all that they distinguish. `store`: a file to which every
+    top area is written once it is done, and from which a run that was stopped goes on. Processes as `limits.workers`
+    says. Raises `ContradictionError` where nothing fits, `ReleaseError` for a store of other tables, people that do not
+    agree with the tables, a schema of other names, `Unsupported` where it is finer than the tables. Cost: a linear and
+    an integer program per open area, 10 to 20 ms each; a search with all tables ends after so much work with bounds.
 
     >>> import pandas as pd
     >>> import recon

@@ -439,7 +439,7 @@ class World(Displayed):
     def to_frame(self, views: bool = False) -> pd.DataFrame:
         """Return the rows: one column per attribute and the label; `views`: the binary columns where declared.
 
-        A missing value is NaN (0 or 1 in a binary column, as its test says). Of a continuous attribute the middle of
+        A missing value is NaN (0 or 1 in a binary column, as its test says). For a continuous attribute the middle of
         the gap between the thresholds around the number.
         """
         return self._frame(self.indices(), views)

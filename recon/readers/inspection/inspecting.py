@@ -44,7 +44,7 @@ TREES = frozenset(["tree", "histogram-tree"])  # rules of what boosted models ar
 
 @dataclass(frozen=True, repr=False)
 class Inspection(Displayed):
-    """What a file gives away: its findings, the worst first, and the number of training rows where it says so.
+    """What a file reveals: its findings, the worst first, and the number of training rows where it says so.
 
     >>> import json
     >>> import tempfile

@@ -58,7 +58,13 @@ def _r_ledger(data: bytes, memory: int) -> FileLedger:
         elif status == "code" or name in _SETTINGS:
             key = one.top, "harmless", "", "", "code and settings, bounded in size"
         elif name in _OF_SPLITS:
-            key = one.top, "assumed", "", "", "which split, at which value and gain: says more to who knows the rule"
+            key = (
+                one.top,
+                "assumed",
+                "",
+                "",
+                "which split, at which value and gain: says more to anyone who knows it",
+            )
         else:
             scores: About = "labels" if name in _SCORES else "columns"
             key = one.top, "unused", "", scores, "a function of all training rows, bounded in size"

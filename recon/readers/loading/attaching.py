@@ -57,7 +57,7 @@ def attach_counts(model: Any, X: Any, y: Any, domain: Domain | None = None) -> E
 
     `model`: a fitted object, a draft, or the path of a model file. `X` (rows, features) is a DataFrame or an array
     with the model's features in order, `y` one label per row. `domain`: which rows can exist; by default read off X
-    and y, so that every answer says so. Where the model can predict, rows that it tells apart must be in different
+    and y, so that every answer says so. Where the model can predict, rows that it distinguishes must be in different
     leaves or rules. Raises `ReleaseError` for rows that do not fit model or domain, or contradict its predictions,
     `Unsupported` for what is not read. Cost: that of encoding, and one look at every row per attribute.
 

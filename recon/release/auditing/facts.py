@@ -54,7 +54,7 @@ ROWS_UNSAID = UnknownFigure(f"{ROWS_OPEN.why} (--rows makes worlds countable)", 
 TOGETHER = "the class of more people may follow where groups of several models, or figures, overlap"
 BY_POSITION = "more may follow by position than propagation proved"
 BAGS_UNUSED = "seeds that determine the bags are stored, and what follows from them was not worked out"
-TARGETS_TOGETHER = "several figures together may give away more than was found"
+TARGETS_TOGETHER = "several figures together may reveal more than was found"
 CONTRADICTION = "no training set agrees with the release: its statements contradict each other"
 
 

@@ -178,7 +178,7 @@ def _because(
     if verdict == "release":
         text = f"All {many} thresholds of the policy {name} are met" if many > 1 else f"The policy {name} is met"
         more = f" (and {len(away) - 1:,} more)" if len(away) > 1 else ""
-        return f"{text}, but the file gives people away: {away[0]['sentence']}{more}" if away else f"{text}."
+        return f"{text}, but the file reveals people: {away[0]['sentence']}{more}" if away else f"{text}."
     kind = "inconclusive" if verdict == "not assessed" else "violated"
     bad = [one for one in checks if one.outcome == kind]
     listed = ", ".join(RULES[one.rule].title.lower() for one in bad)

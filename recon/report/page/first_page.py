@@ -31,7 +31,7 @@ WHY, STORED, ASSUMED = 4, 3, 2  # lines of the first page
 ROUNDING = 1e-9
 LEFT = "Bits left per person"
 TOGETHER = 0.005  # of the bits before: ends that are closer than that are one figure in words
-AWAY = "meets the policy, but gives people away"
+AWAY = "meets the policy, but reveals people"
 TONES = {
     "release": "good", "release with changes": "changes", "do not release": "bad", "not assessed": "open",
 }  # fmt: skip

@@ -38,7 +38,7 @@ SIGN = ("☐ release  ☐ release with changes  ☐ do not release", "Name, role
 SYMBOLS = {"warning": "!", "met": "✓", "violated": "✕", "inconclusive": "?", "not applicable": "–"}
 # The words for an outcome, for who does not see its symbol.
 SPOKEN = {
-    "warning": "gives people away", "met": "met", "violated": "not met", "inconclusive": "not settled",
+    "warning": "reveals people", "met": "met", "violated": "not met", "inconclusive": "not settled",
     "not applicable": "does not apply",
 }  # fmt: skip
 MARKS = {f"{sign} " for sign in SYMBOLS.values()}  # what an outcome begins with, which stays on one line

@@ -86,7 +86,7 @@ class OptimalRuleListClassifier(RuleListClassifier):
     def fit(
         self, X: Any, y: ArrayLike, stop: Event | None = None, limits: Limits | None = None,  # noqa: N803 - scikit-learn's name
     ) -> OptimalRuleListClassifier:  # fmt: skip
-        """Return the fitted list; `stop` ends the search as `seconds` does, `limits` stand in the place of both.
+        """Return the fitted list; `stop` ends the search as `seconds` does, `limits` replace both.
 
         Raises `ReleaseError` for bad parameters, a column that is not binary, missing labels, unequal lengths.
         """

@@ -201,7 +201,7 @@ class OptimalTreeClassifier(BinaryClassifier):
     ) -> OptimalTreeClassifier:  # fmt: skip
         """Return the fitted tree; where the time ends first, the best one found, with `optimal_` False and a gap.
 
-        `limits` stand in the place of `seconds` where they are given.
+        `limits` replace `seconds` where they are given.
         Raises `ReleaseError` for bad parameters, a column that is not binary, missing labels, unequal lengths;
         `Unsupported` where the solver's package is missing; `EngineError` where its tree breaks the limits.
         """
@@ -373,7 +373,7 @@ def trees_by_leaves(
 ) -> list[SizedTrees]:  # fmt: skip
     """Return the optimal trees with exactly 2, 3, ... `most_leaves` leaves; sizes that no tree has are left out.
 
-    `limits` stand in the place of `seconds`, `memory` and `stop` where they are given.
+    `limits` replace `seconds`, `memory` and `stop` where they are given.
     A tree with k leaves has at most k - 1 tests on a path, so nothing limits the depth. Raises `Inconclusive` where
     time or memory is up or `stop` is set, and what `OptimalTreeClassifier.fit` raises for bad input. Cost: see `grown`,
     and splits x leaves².

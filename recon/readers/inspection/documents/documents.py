@@ -104,7 +104,7 @@ def release_findings(data: bytes) -> Found:
         path, kinds = f"models[{number}]", kinds_of(model)
         if stated.noise is not None:
             text = f"counts with {stated.noise.law} noise: intervals and a posterior of the true ones"
-            fix = "recon posterior says what they give away"
+            fix = "recon posterior says what they reveal"
             found.append(Finding("info", "noisy-counts", path, stated.kind, text, fix))
         else:
             text = _meaning(kinds) if kinds else "no counts are published"
@@ -147,7 +147,7 @@ def _sizes(models: Sequence[AnyModel]) -> list[str]:
 
 
 Found = tuple[str, int | None, list[Finding]]
-_SUPPRESS = "round or suppress the counts, or add noise to them; recon audit says what they give away"
+_SUPPRESS = "round or suppress the counts, or add noise to them; recon audit says what they reveal"
 _RPART = re.compile(r"^[ \t]*(\d+)\)[ \t]", re.MULTILINE)
 _CORELS = re.compile(r"=\s*[^\s=\[]+\s*\[\s*\d+\s*,\s*\d+\s*\]")
 _WEIGHTS = re.compile(r"weights: \[([^\[\]]*)\]")

@@ -36,7 +36,7 @@ def cbm_entries(booster: CatBoostFile) -> list[LedgerEntry]:
         LedgerEntry("trees[*].leaf_weights", "used", "values", weights, why="numbers of rows", figures="counts"),
         LedgerEntry("trees[*].leaf_values", "used", "values", values, why="sums of leaves", figures="values"),
         LedgerEntry("trees[*].splits", "assumed", "values", splits, why="which split, at which value: says more to "
-              "who knows the rule"),
+              "anyone who knows the rule"),
         LedgerEntry("features", "harmless", "names", names, why="names of columns, bounded in length"),
         LedgerEntry("(between its parts)", "unknown", "bytes", booster.idle),
         LedgerEntry("tables", "unused", "tables of categories", booster.tables, None, "labels", "told by its finding"),
@@ -110,7 +110,7 @@ def catboost_findings(booster: CatBoostFile) -> list[Finding]:
 
 
 Found = tuple[str, int | None, list[Finding]]
-_SUPPRESS = "round or suppress the counts, or add noise to them; recon audit says what they give away"
+_SUPPRESS = "round or suppress the counts, or add noise to them; recon audit says what they reveal"
 
 
 def json_kind(content: Any) -> str | None:

@@ -278,7 +278,7 @@ def _pmml_entry(path: str, within: str, size: int, reader: _Sizes) -> LedgerEntr
         )
     if name in _TESTS or path.startswith("Node/@defaultChild"):
         return LedgerEntry(
-            shown, "assumed", "XML", size, why="which split, at which value: says more to who knows the rule"
+            shown, "assumed", "XML", size, why="which split, at which value: says more to anyone who knows the rule"
         )
     if within in _OF_COLUMNS or name in _OF_COLUMNS:
         return LedgerEntry(

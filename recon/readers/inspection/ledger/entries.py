@@ -175,7 +175,7 @@ class Use:
 STATUSES: dict[Status, str] = {
     "used": "statements carry it: the audit evaluates it",
     "implied": "a function of used figures, checked by computing it",
-    "assumed": "says more only to who knows the learner's rule or arithmetic",
+    "assumed": "says more only to anyone who knows the learner's rule or arithmetic",
     "harmless": "the same whatever the rows are, or bounded in size and known not to be about them",
     "unused": "about the training rows, and no statement carries it",
     "unknown": "not understood: it may be anything",

@@ -312,7 +312,7 @@ TOLD = {"rpart": (".y", ".where", ".x", ".model")}
 OF_CATEGORIES = frozenset(["cat_boundaries[]", "cat_threshold[]"])  # of LightGBM: as many as its splits have words
 WORDS = 32  # of a split on categories, of 32 categories each
 OPAQUE = frozenset(["ctr_data"])
-# Figures of documents by their keys: what statements may carry, what says more to who knows how the learner works.
+# Figures of documents by their keys: what statements may carry, what tells more to anyone who knows the learner.
 FIGURES: tuple[tuple[Status, str, frozenset[str], str], ...] = (
     ("used", "counts", frozenset([
         "leaf_count", "internal_count", "sum_hessian", "cover", "leaf_weights", "weight", "frame", "node",
@@ -328,7 +328,7 @@ FIGURES: tuple[tuple[Status, str, frozenset[str], str], ...] = (
         "left_child", "right_child", "yes", "no", "cat_threshold", "cat_boundaries", "csplit", "categories",
         "categories_nodes", "categories_segments", "categories_sizes", "base_score", "scale_and_bias",
         "feature_importances",
-    ]), "which split, at which value and gain: says more to who knows the learner's rule and arithmetic"),
+    ]), "which split, at which value and gain: says more to anyone who knows the learner's rule and arithmetic"),
     ("unused", "", frozenset([
         "feature_infos", "min_value", "max_value", "values", "pandas_categorical", "xlevels", "ylevels", "enc",
         "ctr_data", "class_names", "y", "where",

@@ -268,7 +268,7 @@ def text_ledger(kind: str, text: str, odd: int) -> FileLedger:
     entries = [
         LedgerEntry("lines", "used", "numbers of rows", rows, why="numbers of rows", figures="counts"),
         LedgerEntry("lines", "assumed", "splits", splits,
-                    why="which split, at which value and gain: says more to who knows "
+                    why="which split, at which value and gain: says more to anyone who knows "
               "the rule"),
         LedgerEntry("lines", "implied" if implied else "unused", "impurities", spreads, None,
                     "" if implied else "labels",

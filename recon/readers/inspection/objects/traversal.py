@@ -238,7 +238,7 @@ def _key(key: Any) -> str:
     return text if len(text) <= 40 else text[:37] + "..."
 
 
-SPLITS = "which split, at which value and gain: says more to who knows the learner's rule and arithmetic"
+SPLITS = "which split, at which value and gain: says more to anyone who knows the learner's rule and arithmetic"
 _COUNTS = frozenset(["n_node_samples", "weighted_n_node_samples", "count"])
 _SUMS = frozenset(["value", "gain"])  # of histogram trees
 _OF_SPLITS = frozenset([

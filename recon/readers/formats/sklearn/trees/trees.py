@@ -55,7 +55,7 @@ MAX_FEATURES = 1_000_000
 MISPLACING = (1, 3), (1, 8)  # versions that put rows with missing values into wrong leaves (scikit-learn #32351)
 HALVED = (0, 20)  # from this version on halves are added, in double precision
 MISPLACED = (
-    "this version of scikit-learn put rows into wrong leaves where training values were missing (mended in 1.8): with "
+    "this version of scikit-learn put rows into wrong leaves where training values were missing (fixed in 1.8): with "
     "a domain in which values may be missing, only what is said of all rows together is read"
 )
 
