@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gzip
 import json
 import os
 import re
@@ -275,6 +276,47 @@ def test_commands_in_refusals_run_as_printed(name, folder, monkeypatch, capsys):
         words = shlex.split(command.replace("FILE", "'my tree;.json'"))
         code, _, said = run(capsys, *words[1:])
         assert code in {0, 1, 4}, f"{command}: {said}"
+
+
+def _strings(thing):
+    """Yield every string inside a JSON value."""
+    if isinstance(thing, str):
+        yield thing
+    for one in thing.values() if isinstance(thing, dict) else thing if isinstance(thing, list) else ():
+        yield from _strings(one)
+
+
+def _stored_commands():
+    """Return the commands on a file of the suite that stored answers print, as they stand there."""
+    stored = json.loads(gzip.decompress((ROOT / "tests" / "golden_answers.json.gz").read_bytes()))["answers"]
+    known, found = get_command(app).commands, set()
+    for text in {one for one in _strings(stored) if "recon " in one}:
+        for part in re.finditer(r"\brecon ([a-z]+(?: (?:'[^']*'|[^\s;,()'`\"<&]+))+)", text):
+            if part.end() == len(text):
+                continue  # long texts are stored cut
+            words = shlex.split(part[1])
+            prose = [k for k, word in enumerate(words[1:], 1) if word.isalpha() and words[k - 1][:2] != "--"]
+            words = words[: prose[0]] if prose else words
+            if words[0] in known and any((ROOT / word).is_file() for word in words) and words[-1][:2] != "--":
+                found.add(tuple(words))
+    return sorted(found)
+
+
+def test_commands_in_stored_answers_are_understood(tmp_path, monkeypatch, capsys):
+    """Commands that answers print on files of the suite are parsed as printed; those for drafts of domains are run."""
+    found = _stored_commands()
+    assert len(found) > 10
+    for name, *words in found:
+        get_command(app).commands[name].make_context(name, [*words])
+    drafted = [words for words in found if words[0] == "domain"]
+    assert drafted
+    (tmp_path / "tests").symlink_to(ROOT / "tests")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    for words in drafted:
+        code, _, err = run(capsys, *words)
+        assert code == 0, f"recon {shlex.join(words)}: {err}"
+        assert json.loads((tmp_path / "domain.json").read_text())["domain"]
 
 
 def test_the_condition_of_a_group_runs_as_printed(folder, monkeypatch, capsys):
