@@ -41,7 +41,7 @@ GUESSED = "model file"  # nobody declared it: what the file says, and its thresh
 class Domain(Displayed):
     """What rows can exist, as declared or as read off data (`source`); `notes` says what was assumed.
 
-    `order`: attributes and columns (no label) as the data's columns stand, for models that only number theirs.
+    `order`: attributes and columns (without the label) in the order of the data, for models that only number theirs.
 
     >>> import pandas as pd
     >>> import recon

@@ -266,7 +266,7 @@ def export(
 ) -> Exported:
     """Write a release for other programs: `to` is mps, opb, cpsat, dimacs or graphml, `out` a path or - for stdout.
 
-    Beside a file stands `OUT.map.json`, but for graphml, which says itself what it shows: the interaction graph of the
+    `OUT.map.json` is written beside the file, except for graphml, which describes itself: the interaction graph of the
     `nodes`, attributes or cells. A name ending in .gz is compressed; CP-SAT models are binary, or text where the name
     ends in .pbtxt or .txt, and need a file. `convention`: of dimacs, `ordered` unless said otherwise. What leaf values
     prove is stated too. The same release gives the same bytes. Raises `ReleaseError` for an unknown format or an

@@ -58,7 +58,7 @@ def audit(
     added: int | None = None,
     adversary: Knows | None = None,
 ) -> Report:
-    """Return the report on a release: worlds, uncertainty left, exposure, group disclosure, and what a policy says.
+    """Return the report on a release: worlds, uncertainty left, exposure, group disclosure, a policy's verdict.
 
     `policy`: a `Policy`, a TOML file or "preset:NAME". `truth` are the real training rows, `population` other rows of
     the same kind (for the fresh-sample baseline). `without_noise` is the same release with exact counts, to say what
@@ -69,8 +69,7 @@ def audit(
     register's), and the report says what the new one adds; those of another version of the data (as the register says,
     or `removed` rows left since the last one and `added` came) are compared with it: who left. `learner`: what
     knowing the learner adds ("auto", "greedy", "midpoints": `recon.learner_rule.counting.learner_rule`). `adversary`:
-    what is left for somebody who knows more (docs/adversary.md). Raises what `count` raises, `PolicyError` for a policy
-    that is none, `ReleaseError` for data that do not fit.
+    what is left for somebody who knows more (docs/adversary.md). Raises what `count` raises, `PolicyError` for an invalid policy, `ReleaseError` for data that do not fit.
 
     >>> import pandas as pd
     >>> import recon

@@ -34,7 +34,7 @@ def not_installed(error: BaseException) -> str | None:
 
 
 class ReconError(Exception):
-    """Base class of every refusal; one travels between processes with all that it says.
+    """Base class of every refusal; refusals can be pickled with everything they say.
 
     >>> import recon
     >>> try:

@@ -212,14 +212,14 @@ CHOOSERS: dict[Mechanism, Callable[[RuleCandidates, BudgetPlan, Randomness], int
 class DPGreedyRuleListClassifier(RuleListClassifier):
     """Differentially private greedy rule list over binary columns, with scikit-learn's estimator interface.
 
-    `mechanism`: how a rule is chosen. `epsilon` (required): the whole budget. `delta`: of the mechanisms that need
-    one, by default 1/n^2 with n public. `max_length`: rules at most, the default rule included. `min_support`: a
-    public number of rows (int) or a share (float) of n, which is public then; 0: no support test for "pure".
-    `confidence`: of the paper's support test. `neighbours`: "add_remove" one row or "replace" one (n is public).
-    `rules`: public candidates, each a sequence of (column, 0 or 1); None: all conjunctions of at most `width`
-    literals, mined by support on the training rows when `min_support` is positive, which is not private.
-    `classes`: the label's values, None to read them off the labels. `repaired`: mend what is cheap to mend, see the
-    ledger. `random_state`: a seed, or None for secure randomness (publish with None only).
+    `mechanism`: how a rule is chosen. `epsilon` (required): the whole budget. `delta`: of the mechanisms that need one,
+    by default 1/n^2 with n public. `max_length`: rules at most, the default rule included. `min_support`: a public
+    number of rows (int) or a share (float) of n, which is public then; 0: no support test for "pure". `confidence`: of
+    the paper's support test. `neighbours`: "add_remove" one row or "replace" one (n is public). `rules`: public
+    candidates, each a sequence of (column, 0 or 1); None: all conjunctions of at most `width` literals, mined by
+    support on the training rows when `min_support` is positive, which is not private. `classes`: the label's values,
+    None to read them off the labels. `repaired`: correct what is cheap to correct, see the ledger. `random_state`: a
+    seed, or None for secure randomness (publish with None only).
 
     After `fit`: `rules_` with the published noisy counts, `ledger_`, `noise_` (law of the counts), `candidates_`
     (number of rules to choose from). Cost: rules x distinct rows per node, vectorised; "noisy_counts" also draws

@@ -43,7 +43,7 @@ class Determined(Displayed):
 
 
 def determined(release: Released, limits: Limits | None = None) -> tuple[Determined, ...]:
-    """Return what every boosted model with classes determines; () where none says anything of classes.
+    """Return what every boosted model with classes determines; () where none says anything about classes.
 
     Cost: that of `strengthened_release`, once per release.
 

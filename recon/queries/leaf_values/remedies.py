@@ -63,9 +63,9 @@ def rounded(release: Released, decimals: int) -> EncodedRelease:
 
 
 def first_trees(release: Released, rounds: int) -> EncodedRelease:
-    """Return the release as it would be with the trees of the first rounds only (one tree each of two classes).
+    """Return the release with the trees of the first rounds only (with two classes, one tree per round).
 
-    Raises as `rounded`; `ReleaseError` for less than one round. Cost: that of encoding.
+    Raises what `rounded` raises, and `ReleaseError` for less than one round. Cost: that of encoding.
 
     >>> from sklearn.ensemble import GradientBoostingClassifier
     >>> import pandas as pd

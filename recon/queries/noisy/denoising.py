@@ -70,8 +70,9 @@ def certain_release(release: EncodedRelease, limits: Limits) -> Release:
 def denoise(release: Released, limits: Limits | None = None) -> Denoised:
     """Return the models of a noisy release with consistent counts.
 
-    They are post-processing: the noisy counts' privacy holds for them too, their law of noise does not. Raises
-    `Unsupported` for exact releases and too many cells, `ContradictionError` where exact statements clash.
+    Consistent counts are post-processing: they are as private as the noisy counts, but no longer have the law of the
+    noise. Raises `Unsupported` for exact releases and too many cells, `ContradictionError` where exact statements
+    clash.
 
     >>> import json
     >>> import tempfile

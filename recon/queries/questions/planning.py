@@ -49,7 +49,7 @@ class Interaction:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan(Displayed):
-    """What `recon plan` found: what the presolve leaves, interaction, and per question the engines in their order.
+    """What `recon plan` found: what the presolve leaves, which attributes interact, and the engines for each question.
 
     >>> import pandas as pd
     >>> import recon

@@ -56,8 +56,8 @@ def worlds(
 ) -> Iterator[World]:  # fmt: skip
     """Yield worlds, each dataset once up to row order, at most `limit` (None: all); nothing is built ahead.
 
-    `World.weight` says for how many worlds of the convention (by default that of `recon.count`) each stands; over all
-    they add up to the number that `count` says. Raises `Inconclusive` between two worlds when time is up.
+    `World.weight` says how many worlds of the convention (by default that of `recon.count`) each represents; their sum
+    is the number that `count` returns. Raises `Inconclusive` between two worlds when time is up.
 
     >>> import pandas as pd
     >>> import recon
@@ -171,8 +171,8 @@ def reconstruct(
 
     Exact counts leave all worlds equally likely; noisy ones favour worlds that need little noise, whatever the
     confidence. Inside a cell rows are spread evenly and drawn with `seed`. A number of a continuous attribute is the
-    middle of the gap between the thresholds around it, exact in single precision: every other number of the gap fits
-    as well, which the note says.
+    middle of the gap between the thresholds around it, exact in single precision: every other number in the gap fits as
+    well, as the note says.
 
     >>> import pandas as pd
     >>> import recon
@@ -332,7 +332,7 @@ def attribute(
     of: str | None = None,
     adversary: Knows | None = None,
 ) -> pd.DataFrame:
-    """Return what follows for a sensitive column of people known to be in the data, with partial profiles q.
+    """Return what follows about a sensitive column of people who are known to be in the data, with partial profiles q.
 
     One line per profile and value v: probability E[#(q,v)]/E[#q] over worlds; lower and upper bounds on the share
     #(q,v)/#q over the worlds that have a q; certain (no world has q with another value, and some has q with v);

@@ -82,14 +82,14 @@ class RowsOfType:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Difference(Displayed):
-    """What two versions say together: `removed`, `added` and `kept`, and each alone beside it.
+    """What two versions say together about the rows `removed`, `added` and `kept`, and what each says alone.
 
     `rows`, `certain`, `possible`, `attributes` are those of `removed`. `alone` (before, after): the people whom one
     model alone fully reveals (`identified`), and its bits left. `bits`: `before`, left by the earlier model when the
     relation is known; `both`, left by both; `removed`, of who left; `kept_before` and `kept_both`, of the others given
     who left. None where a figure is not exact, was not asked for, or is of the earlier one of boosted models.
-    `profiles`: what was asked, as `recon.certify` answers of the rows that left (None: nothing); `asked` are these
-    people. `release` answers every further question (`of="removed"`).
+    `profiles`: the answers of `recon.certify` about the rows that left (None: nobody was asked about); `asked` are
+    these people. `release` answers every further question (`of="removed"`).
 
     >>> import pandas as pd
     >>> import recon

@@ -339,7 +339,7 @@ class World(Displayed):
     """One possible world. `unique` is True when no other world exists, False when others do, None if not asked.
 
     `cut`: the parts of continuous attributes, whose raw indices only say in which part a number is. `convention`: the
-    one that worlds were listed in, `weigh` what works out `weight`.
+    one in which worlds were listed; `weigh` computes `weight`.
 
     >>> import pandas as pd
     >>> import recon

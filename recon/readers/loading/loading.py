@@ -94,19 +94,19 @@ def load(
     related: RelatedDataSets | None = None,
     table: TableOptions | None = None,
 ) -> EncodedRelease:
-    """Return the release in a file of any format that is read, told by its content; nothing in it is run.
+    """Return the release in a file of any supported format, recognised by its content; nothing in it is run.
 
     `domain` (or a file with one) replaces the file's own; without it, that of a model file is guessed from what the
-    model tests, and every answer says so. `confidence` in (0, 1] is that of the joint intervals around noisy counts
-    (no effect on exact ones). `limits`: memory that reading may take (1 GB, or the least of it and `memory` in bytes)
-    and time. Several files are one joined release of the same rows. `known_columns`: a table (or its path) with the
+    model tests, and every answer says so. `confidence` in (0, 1] is that of the joint intervals around noisy counts (no
+    effect on exact ones). `limits`: memory that reading may take (1 GB, or the least of it and `memory` in bytes) and
+    time. Several files are one joined release of the same rows. `known_columns`: a table (or its path) with the
     features of everybody, which an adversary knows; `label` is its name for the label: see
     `recon.readers.loading.known_positions.with_known_columns`. `from_forest`: what scikit-learn's export_text printed
     is one tree of a bootstrap forest. `rows`: how many there are, for files of shares that do not say it (the declared
     number stays what the files say). `related`: the data sets that the files are of, in their order, where no file says
     them (`recon.versions`). `table`: what is said of tables of counts (`recon.TableOptions`). Raises `ReleaseError` for
-    malformed files, naming file, place and value, and for too large ones, `Unsupported` for models that are not read,
-    `ContradictionError` where no number of rows fits all of them, `Inconclusive` where the time is up.
+    malformed files, naming file, place and value, and for files that are too large, `Unsupported` for models that are
+    not read, `ContradictionError` where no number of rows fits all of them, `Inconclusive` where the time is up.
 
     >>> import json
     >>> import tempfile
@@ -217,12 +217,12 @@ def versions(
     relations: RelatedDataSets | Mapping[str, Any],
     limits: Limits | None = None,
 ) -> EncodedRelease:
-    """Return the release that models of related data sets make together: release (or file) i is of data set i.
+    """Return the joint release of models of related data sets: release (or file) i is about data set i.
 
-    `releases`: one for each data set in their order, or by the names of those that have one.
-    `relations`: `{"datasets": [...], "relations": [...]}` as in a release file. Every question then is about rows of
-    all data sets; `of="removed"` or the name of one narrows it. Raises `ReleaseError` for relations that cannot hold,
-    `ContradictionError` where the numbers of rows do not fit them.
+    `releases`: one for each data set in their order, or by the names of those that have one. `relations`: `{"datasets":
+    [...], "relations": [...]}` as in a release file. Every question is then about rows of all data sets, or of those
+    named by `of` ("removed", a name). Raises `ReleaseError` for relations that cannot hold, `ContradictionError` where
+    the numbers of rows do not fit them.
 
     >>> import pandas as pd
     >>> import recon
@@ -426,7 +426,7 @@ def encode(model: Any, domain: Domain) -> EncodedRelease:
     """Return the release of a fitted model in memory: scikit-learn, imodels, CORELS, LightGBM or a list of ours.
 
     `domain` says which rows can exist; with a domain read off the training data every figure says so. The model is
-    pickled and read like a file, so that both are one path.
+    pickled and then read like a file.
 
     >>> import pandas as pd
     >>> import recon
