@@ -83,7 +83,7 @@ class TableOptions:
         )
 
     def of_some(self) -> dict[str, str]:
-        """Return what is said of some tables, not of all: a key for whoever heeds it, and how it was said."""
+        """Return what is said of some tables, not of all: a key for anyone who uses it, and how it was said."""
         marks = {f"mark {one.mark.lower()}": f"--suppressed '{one.mark}=...'" for one in self.hidden if one.mark}
         labels = {f"label {one}": f"--total-label '{one}'" for one in self.total_labels if one != "none"}
         trees = {f"column {one.partition('=')[0]}": f"--hierarchy {one}" for one in self.hierarchies}

@@ -255,7 +255,7 @@ def truth_position_lines(truth: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-STAY = "the labels stand in the file by position, with and without seeds: quantiles are read off them"
+STAY = "the labels are stored in the file by position, with and without seeds: quantiles are read off them"
 
 
 def _remedy(found: PlacedRows) -> str:

@@ -54,7 +54,7 @@ def worlds(
     release: Released, limit: int | None = 10, convention: str | None = None, limits: Limits | None = None,
     adversary: Knows | None = None,
 ) -> Iterator[World]:  # fmt: skip
-    """Yield worlds, each dataset once up to row order, at most `limit` (None: all); nothing is built ahead.
+    """Yield at most `limit` (None: all) worlds, each data set once whatever the order of its rows; none is built ahead.
 
     `World.weight` says how many worlds of the convention (by default that of `recon.count`) each represents; their sum
     is the number that `count` returns. Raises `Inconclusive` between two worlds when time is up.
@@ -115,7 +115,7 @@ def sample(
     release: Released, k: int = 100, seed: int = 0, convention: str | None = None, limits: Limits | None = None,
     adversary: Knows | None = None,
 ) -> list[World]:  # fmt: skip
-    """Return k worlds drawn independently, exactly uniform over the convention's worlds.
+    """Return k worlds drawn independently and uniformly from all worlds of the convention.
 
     With the number of rows in an interval, that number is drawn uniformly first. With noisy counts, worlds are those
     inside the joint intervals, as their note says; `recon.sampled` weighs worlds by the noise. Raises `Inconclusive`
@@ -167,7 +167,7 @@ def refuse_continuous(release: EncodedRelease, why: str = "") -> None:
 def reconstruct(
     release: Released, seed: int = 0, limits: Limits | None = None, adversary: Knows | None = None
 ) -> World:
-    """Return a world of maximum likelihood, among equals with the heaviest histogram; `.unique` says if it is alone.
+    """Return a world of maximum likelihood, among equals the heaviest histogram; `.unique`: it is the only world.
 
     Exact counts leave all worlds equally likely; noisy ones favour worlds that need little noise, whatever the
     confidence. Inside a cell rows are spread evenly and drawn with `seed`. A number of a continuous attribute is the
