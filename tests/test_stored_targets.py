@@ -64,7 +64,7 @@ def test_the_remedy_does_not_promise_what_stays(truth, capsys):
     said = "\n".join(audit_lines(position_results(release), None))
     assert "40 of 40 labels by position" in said
     assert "0 of 40 labels and no values" not in said
-    assert "the labels stand in the file by position" in said
+    assert "the labels are stored in the file by position" in said
     assert "in file order: 151, 75, 141, 206" in run(capsys, "inspect", FOREST)[1]
 
 

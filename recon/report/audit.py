@@ -67,9 +67,10 @@ def audit(
     the column `protected`, with their values where `show_rows`; `domain_rows`: the table that the domain was read off.
     `register`: earlier releases about the same rows; all are audited together (read over `domain`, by default the
     register's), and the report says what the new one adds; those of another version of the data (as the register says,
-    or `removed` rows left since the last one and `added` came) are compared with it: who left. `learner`: what
-    knowing the learner adds ("auto", "greedy", "midpoints": `recon.learner_rule.counting.learner_rule`). `adversary`:
-    what is left for somebody who knows more (docs/adversary.md). Raises what `count` raises, `PolicyError` for an invalid policy, `ReleaseError` for data that do not fit.
+    or `removed` rows left since the last one and `added` came) are compared with it: who left. `learner`: what knowing
+    the learner adds ("auto", "greedy", "midpoints": `recon.learner_rule.counting.learner_rule`). `adversary`: what is
+    left for somebody who knows more (docs/adversary.md). Raises what `count` raises, `PolicyError` for an invalid
+    policy, `ReleaseError` for data that do not fit.
 
     >>> import pandas as pd
     >>> import recon
