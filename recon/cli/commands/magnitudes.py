@@ -30,7 +30,7 @@ TableFile = Annotated[
 PolicyFile = Annotated[str, typer.Option("--policy", help="Policy file with keys of [magnitudes], or preset:NAME.")]
 By = Annotated[
     list[str] | None,
-    typer.Option("--by", help="Of rows: the columns of a table, with commas; again for a linked table."),
+    typer.Option("--by", help="For rows: the columns of a table, with commas; again for a linked table."),
 ]
 Value = Annotated[str | None, typer.Option("--value", help="The column that is added up.")]
 Holding = Annotated[str | None, typer.Option("--holding", help="Column: rows of one holding are one contributor.")]
@@ -168,7 +168,7 @@ def _answer_json(
     file: str, task: TotalsTask, hidden: Bits, pattern: SuppressionPattern | None, assessment: PolicyAssessment,
     written: list[str],
 ) -> dict[str, Any]:  # fmt: skip
-    """Return what was found as an object ready for JSON; values are texts as they stand in the file."""
+    """Return what was found as an object ready for JSON; values are texts as in the file."""
     table, lines = task.table, task.hidden_lines(hidden)
     sensitive = {key: int(some.sum()) for key, some in task.rules.items()}
     out: dict[str, Any] = {

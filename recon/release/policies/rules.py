@@ -218,7 +218,7 @@ EVERY = (
         "magnitudes.from_inside", "magnitudes", from_inside, VALUES,
         title="Sensitive totals that a respondent can work out",
         subject="Sensitive cells that follow for the only respondent of another: {found}",
-        help="sensitive cells that follow for whoever is the only respondent of another hidden cell, at most",
+        help="sensitive cells that follow for the only respondent of another hidden cell, at most",
         remedy=f"{TOTALS}.", example=0, of_worlds=False,
     ),
     PolicyRule(
