@@ -191,7 +191,9 @@ def table_files(columns: Sequence[WrittenVariable], trees: Sequence[CategoryTree
     every = [cell for one in columns for cell in one.cells]
     mark = next((m for m in SEPARATORS if not any(m in cell for cell in every)), None)
     if mark is None or any('"' in cell or "\n" in cell for cell in every):
-        raise Unsupported("codes with commas, semicolons, bars and tabs, or with quotes, cannot be written to a .tab file")
+        raise Unsupported(
+            "codes with commas, semicolons, bars and tabs, or with quotes, cannot be written to a .tab file"
+        )
     known = {one.name: f"-{k}.hrc" if k else ".hrc" for k, one in enumerate(trees)}
     said = [f'<SEPARATOR> "{chr(92) + "t" if mark == chr(9) else mark}"', '<SAFE> "S"', '<UNSAFE> "U"', '<PROTECT> "P"']
     for name, one in zip(names, columns, strict=True):
