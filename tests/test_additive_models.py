@@ -245,3 +245,13 @@ def test_fifty_people_are_certified_where_the_values_are_listed(tmp_path):
     wrong = frame.head(5).copy()
     wrong["mean radius"] = frame["mean radius"].to_numpy()[5:10]
     assert set(recon.certify(release, wrong).verdict) == {"impossible"}
+
+
+@pytest.mark.slow
+def test_a_data_set_of_a_hundred_people_is_found(tmp_path):
+    frame, found = few_people(100)
+    listed = tuple(Categorical(name, tuple(sorted(set(frame[name].tolist())))) for name in frame)
+    release = recon.load(written(tmp_path, found), domain=recon.Domain(listed, None))
+    world = recon.reconstruct(release)
+    assert violations(release, world.to_frame()) == []
+    assert not world.unique

@@ -311,3 +311,17 @@ def test_a_region_of_many_boxes_is_cut_within_the_limits():
     disjoint_pieces(layout, layout.full[None].copy(), Region(Box(), boxes), lambda pieces, width: asked.append(pieces))
     assert len(asked) == 60
     assert max(asked) > 50
+
+
+@pytest.mark.slow
+def test_bins_of_pairs_of_compas_leave_each_of_640_rows_open():
+    """An Explainable Boosting Machine of 7,206 people: a world with each row and one without, none left undecided."""
+    release = cases.published("ebm14")
+    attributes = release["domain"]["attributes"]
+    names = [a["name"] for a in attributes]
+    profiles = [dict(zip(names, v, strict=True)) for v in product(*[a["values"] for a in attributes])]
+    found = recon.certify(encoded(release), profiles, limits=Limits(600))
+    assert len(found) == 640
+    assert set(found.verdict) == {"possible"}
+    assert set(found.min_count) == {0}
+    assert (found.max_count > 0).all()
