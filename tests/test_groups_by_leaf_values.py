@@ -22,9 +22,11 @@ from recon.release.policies.assessing import assess
 from recon.release.policies.facts import KnownFigure, UnknownFigure
 from recon.report.stored_report import settled_early
 from solvers.engines.chain import _only_sizes
+from solvers.engines.groups import leaf_values
 from solvers.engines.groups.items import items_of
 from solvers.engines.groups.leaf_values import LeafValueModel, small_by_programs, world_model
 from solvers.engines.groups.smallest import SmallestGroup, smallest_by_programs, smallest_group
+from solvers.foundation.errors import Inconclusive, TooLarge
 from solvers.foundation.limits import Limits
 from solvers.kernel.leaf_values.blocks import KIND
 from solvers.statements.boxes import Box
@@ -89,6 +91,29 @@ def test_linear_programs_and_worlds_keep_the_truth() -> None:
         if found is not None:
             chosen, low, high = found
             assert 0 < low <= int(items.rows(z)[chosen].sum()) <= high < k
+
+
+def test_programs_and_what_they_try_are_charged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sets of cells for all pairs of trees, as numbers, and 26 programs that took eight seconds, counted as nothing."""
+    release, _ = fitted(6)
+    items = items_of(strengthened_release(release, Limits(), lattices=False).statements, Limits())
+    cells = len(items.item)
+    monkeypatch.setattr(leaf_values.LeafValueRelaxation, "least", lambda *_: (None, None))
+    small_by_programs(items, K, whole := Limits())
+    limits = Limits(memory=leaf_values.SET_BYTES * len(items) * cells)
+    small_by_programs(items, K, limits)  # no pair of trees fits
+    assert whole.meter.used - limits.meter.used > leaf_values.SET_WORK * cells
+    with pytest.raises(TooLarge, match="cells that are tried"):
+        small_by_programs(items, K, Limits(memory=leaf_values.SET_BYTES * len(items) * cells - 1))
+    monkeypatch.undo()
+    used = (limits := Limits().at_most(5.0)).meter.used
+    program = leaf_values.LeafValueRelaxation(items.system, items.system.release.boosted[0], limits)
+    program.least(np.ones(cells))
+    read = leaf_values.READ * program.matrix.nnz
+    assert limits.meter.used - used > read
+    limits = program.limits = Limits().at_most(0.5 * read)
+    with pytest.raises(Inconclusive, match="groups were bounded by leaf values"):
+        program.least(np.ones(cells))
 
 
 def test_programs_are_tried_before_lattices(monkeypatch: pytest.MonkeyPatch) -> None:

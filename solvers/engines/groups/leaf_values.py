@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import combinations
-from math import ceil, floor
+from math import ceil, floor, isinf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 MAX_OPEN_CELLS = 200  # open cells: a lattice of more takes too long
 PROGRAMS = 80  # linear programs of one search, the first of them towards random vertices
 RANDOM = 24
+# Of work: to read a coefficient of a program, a step of the simplex method, and a coefficient in a step.
+READ, STEP, PER_ENTRY = 2e-7, 3e-5, 7e-10
+SET_BYTES, SET_WORK = 4, 2e-8  # of a cell in a set that is tried, with copies while they are sorted; of work
 SURE = 1e-3  # rows
 MARGIN = 1e-6  # of scaled statements, in programs: their proofs are evaluated without it
 PHASE = "groups were bounded by leaf values"
@@ -169,9 +172,10 @@ def world_model(system: CellSystem, limits: Limits) -> tuple[CellModel, bool]:
 class LeafValueRelaxation:
     """The linear relaxation of what counts and the leaf values of one boosted model say of cells."""
 
-    def __init__(self, system: CellSystem, boosted: Boosted) -> None:
+    def __init__(self, system: CellSystem, boosted: Boosted, limits: Limits) -> None:
         from scipy.sparse import csr_matrix, vstack
 
+        self.limits = limits
         given = _statements_of(system, boosted)
         most = (abs(given.middle) + given.radius) @ given.upper.astype(np.float64) * (1 + 2.0**-40) + 1
         self.given = replace(given, low=np.maximum(given.low, -most), high=np.minimum(given.high, most))
@@ -184,10 +188,19 @@ class LeafValueRelaxation:
         self.box: Any = list(zip(given.lower.astype(float).tolist(), given.upper.astype(float).tolist(), strict=True))
 
     def least(self, goal: Any) -> tuple[Any, Any]:
-        """Return a vertex with the least goal (None: not found), and the weights of statements that prove it so."""
+        """Return a vertex with the least goal (None: not found), and the weights of statements that prove it so.
+
+        Raises `Inconclusive` where there is no time to begin.
+        """
         from scipy.optimize import linprog  # a quarter of a second, which few commands need
 
-        found = linprog(goal, self.matrix, self.ends, bounds=self.box, method="highs")
+        entries, left = self.matrix.nnz, self.limits.work_left()
+        each = STEP + PER_ENTRY * entries
+        if not self.limits.pay(READ * entries):
+            raise Inconclusive(f"the time was up while {PHASE}")
+        most = {} if isinf(left) else {"maxiter": max(1, int(left / each))}
+        found = linprog(goal, self.matrix, self.ends, bounds=self.box, method="highs", options=most)
+        self.limits.charge(each * found.nit)
         if found.status != 0:
             return None, None
         by = found.ineqlin.marginals
@@ -205,8 +218,8 @@ class LeafValueRelaxation:
 def small_by_programs(items: Items, k: int, limits: Limits) -> tuple[list[int], int, int] | None:
     """Return items with 1 to k - 1 rows in every world, and their least and most rows, by linear programs; None: none.
 
-    Tried are single items and what lies in a leaf of one tree and in a leaf of another. Cost: `PROGRAMS` programs, or
-    twice as many.
+    Tried are single items and what lies in a leaf of one tree and in a leaf of another, of as many pairs of trees as
+    memory and work allow for. Cost: `PROGRAMS` programs, or twice as many.
     """
     system = items.system
     if (
@@ -217,22 +230,28 @@ def small_by_programs(items: Items, k: int, limits: Limits) -> tuple[list[int], 
         return None
     try:
         relaxed, leaves = (
-            LeafValueRelaxation(system, system.release.boosted[0]),
+            LeafValueRelaxation(system, system.release.boosted[0], limits),
             _leaves_of(system, system.release.boosted[0]),
         )
     except Unsupported:
         return None
+    held = len(items) * len(items.item)
+    limits.hold(SET_BYTES * held, f"sets of {len(items.item):,} cells that are tried")
     sets = [np.arange(len(items))[:, None] == items.item]
     for one, other in combinations(leaves.T, 2):
         both = one * (int(other.max()) + 1) + other
-        sets.append(np.unique(both)[:, None] == both)
-    tried = np.unique(np.concatenate(sets), axis=0).astype(np.float64)
+        distinct = np.unique(both)
+        held += len(distinct) * len(both)
+        if not limits.fits(SET_BYTES * held) or not limits.pay(SET_WORK * len(distinct) * len(both)):
+            break
+        sets.append(distinct[:, None] == both)
+    tried = np.unique(np.concatenate(sets), axis=0)
     random = np.random.default_rng(len(items))
     for number in range(PROGRAMS):
         limits.check(PHASE)
         if not len(tried):
             return None
-        goal = random.uniform(-1, 1, tried.shape[1]) if number < RANDOM else tried[0]
+        goal = random.uniform(-1, 1, tried.shape[1]) if number < RANDOM else tried[0].astype(np.float64)
         (x, down), (most, up) = relaxed.least(goal), (None, None) if number < RANDOM else relaxed.least(-goal)
         if number >= RANDOM:
             tried = tried[1:]
