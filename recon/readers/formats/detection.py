@@ -175,6 +175,7 @@ OBJECTS = (
     "statistics.additive_models",
     "statistics.naive_bayes",
     "statistics.target_encoders",
+    "statistics.logistic",
     "sklearn.pipelines.prepared",
 )
 # Readers of text: module, looks_like(head), read(text); the first that recognises the head reads it, and inspection

@@ -126,17 +126,17 @@ def load(
     if table is table_options() and said.sheet is not None:  # of a command, whose other tables may be spreadsheets
         said = replace(said, sheet=None)
     with budget_within(memory, limits), table_read_as(table):
-        release = _loaded(paths, domain, confidence, from_forest, rows, related, said)
         if known_columns is None:
-            return release
+            return _loaded(paths, domain, confidence, from_forest, rows, related, said)
         from recon.readers.loading.known_positions import known_table, widened, with_known_columns  # with pandas
 
         known = known_table(known_columns)
+        release = _loaded(paths, domain, confidence, from_forest, rows, related, said, (known, label))
         wider = widened(release, known, label)
         if wider is not release.domain:
             if "-" in paths:
                 raise ReleaseError("standard input (-) can be read once: save the model, or declare a domain")
-            release = _loaded(paths, wider, confidence, from_forest, rows)
+            release = _loaded(paths, wider, confidence, from_forest, rows, known=(known, label))
         return with_known_columns(release, known, label)
 
 
@@ -148,6 +148,7 @@ def _loaded(
     rows: int | None = None,
     related: RelatedDataSets | None = None,
     said: TableOptions | None = None,
+    known: tuple[Any, str | None] | None = None,
 ) -> EncodedRelease:
     if not paths:
         raise ReleaseError("no file was given")
@@ -163,8 +164,8 @@ def _loaded(
     if len(files) > 1:
         if from_forest:
             raise Unsupported("--from-forest is for one text of one tree: convert each to a release file first")
-        return _load_several(files, declared, confidence, rows, related, said)
-    found = (read_file(files[0]).of_forest() if from_forest else read_file(files[0])).of_rows(rows)
+        return _load_several(files, declared, confidence, rows, related, said, known)
+    found = (read_file(files[0]).of_forest() if from_forest else read_file(files[0])).of_rows(rows).of_known(known)
     refuse_unheeded([found], said)
     part, notes = found.published(declared), found.reader_notes
     del found  # what was parsed of a large file is larger than its models
@@ -184,6 +185,7 @@ def _load_several(
     rows: int | None,
     related: RelatedDataSets | None = None,
     said: TableOptions | None = None,
+    known: tuple[Any, str | None] | None = None,
 ) -> EncodedRelease:
     """Return the release that several files make together, all of the same rows; see `encoders.encode.joining.join`.
 
@@ -195,7 +197,7 @@ def _load_several(
 
     if files.count("-") > 1:
         raise ReleaseError("standard input (-) can be read once, not twice")
-    read = [one.of_rows(rows) for one in _read_files(files)]
+    read = [one.of_rows(rows).of_known(known) for one in _read_files(files)]
     refuse_unheeded(read, said)
     several, first, parts = sum(one.models for one in read) > 1, 0, []
     for one in read:
@@ -357,6 +359,15 @@ class ReadFile:
             return self
         try:
             return replace(self, content=self.content.of_rows(rows))
+        except ReleaseError as error:
+            raise error.at(file=self.path) from None
+
+    def of_known(self, known: tuple[Any, str | None] | None) -> ReadFile:
+        """Return the file beside a table of everybody's columns, and its name for the label (None: nobody knows)."""
+        if known is None or not isinstance(self.content, Draft):
+            return self
+        try:
+            return replace(self, content=self.content.of_known(known[0], known[1] or self.content.label))
         except ReleaseError as error:
             raise error.at(file=self.path) from None
 

@@ -25,6 +25,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -142,6 +143,10 @@ class Draft(DraftFacts):
 
     def of_rows(self, rows: int) -> Draft:
         """Return the draft where somebody says how many rows there are: other counts, where a file has shares."""
+        return self
+
+    def of_known(self, table: Any, label: str) -> Draft:
+        """Return the draft beside a table of everybody's columns, for what follows from them; `label`: its label."""
         return self
 
     def bound(self, binder: Binder) -> tuple[AnyModel, ...]:
