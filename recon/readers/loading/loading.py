@@ -165,7 +165,7 @@ def _loaded(
         if from_forest:
             raise Unsupported("--from-forest is for one text of one tree: convert each to a release file first")
         return _load_several(files, declared, confidence, rows, related, said, known)
-    found = (read_file(files[0]).of_forest() if from_forest else read_file(files[0])).of_rows(rows).of_known(known)
+    found = (read_file(files[0]).of_forest() if from_forest else read_file(files[0])).of_rows(rows, known)
     refuse_unheeded([found], said)
     part, notes = found.published(declared), found.reader_notes
     del found  # what was parsed of a large file is larger than its models
@@ -197,7 +197,7 @@ def _load_several(
 
     if files.count("-") > 1:
         raise ReleaseError("standard input (-) can be read once, not twice")
-    read = [one.of_rows(rows).of_known(known) for one in _read_files(files)]
+    read = [one.of_rows(rows, known) for one in _read_files(files)]
     refuse_unheeded(read, said)
     several, first, parts = sum(one.models for one in read) > 1, 0, []
     for one in read:
@@ -353,21 +353,18 @@ class ReadFile:
         except Unsupported as error:
             raise Unsupported(f"{self.path}: {error}") from None
 
-    def of_rows(self, rows: int | None) -> ReadFile:
-        """Return the file where somebody says how many rows there are (None: nobody)."""
-        if rows is None or not isinstance(self.content, Draft):
-            return self
-        try:
-            return replace(self, content=self.content.of_rows(rows))
-        except ReleaseError as error:
-            raise error.at(file=self.path) from None
+    def of_rows(self, rows: int | None, known: tuple[Any, str | None] | None = None) -> ReadFile:
+        """Return the file where somebody says how many rows there are, or knows everybody's columns (None: nobody).
 
-    def of_known(self, known: tuple[Any, str | None] | None) -> ReadFile:
-        """Return the file beside a table of everybody's columns, and its name for the label (None: nobody knows)."""
-        if known is None or not isinstance(self.content, Draft):
+        `known`: a table, and its name for the label.
+        """
+        if not isinstance(self.content, Draft):
             return self
         try:
-            return replace(self, content=self.content.of_known(known[0], known[1] or self.content.label))
+            content = self.content if rows is None else self.content.of_rows(rows)
+            if known is not None:
+                content = content.of_known(known[0], known[1] or content.label)
+            return replace(self, content=content)
         except ReleaseError as error:
             raise error.at(file=self.path) from None
 

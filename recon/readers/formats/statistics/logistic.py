@@ -78,7 +78,7 @@ class LogisticDraft(Draft):
             at = names[int(np.flatnonzero(~np.isfinite(columns).all(axis=0))[0])]
             raise ReleaseError(f"column '{at}' of the table of known rows has values that are no numbers")
         figures = self._figures(names, columns, len(table))
-        hints = {name: _listed(name, columns[:, j]) for j, name in enumerate(names)}
+        hints = {name: _column_values(name, columns[:, j]) for j, name in enumerate(names)}
         return replace(
             self,
             features=tuple(Feature(name, name) for name in names),
@@ -114,7 +114,7 @@ class LogisticDraft(Draft):
         return super().bound(binder)
 
 
-def _listed(name: str, column: NDArray[np.float64]) -> Categorical | None:
+def _column_values(name: str, column: NDArray[np.float64]) -> Categorical | None:
     """Return a column of the values that occur in it; None where all are the same."""
     values = [plain_number(Fraction(repr(v))) for v in np.unique(column).tolist()]
     return Categorical(name, tuple(values)) if len(values) > 1 else None
@@ -135,14 +135,15 @@ def _of_sklearn(thing: Thing, form: str) -> Draft:
     coef, constant, steps = resolve(thing.get("coef_")), resolve(thing.get("intercept_")), resolve(thing.get("n_iter_"))
     solver, penalty = thing.get("solver"), thing.get("penalty")
     strength, tolerance, most = thing.get("C"), thing.get("tol"), thing.get("max_iter")
+    if len(classes) != 2 or not isinstance(coef, np.ndarray) or coef.shape != (1, len(names)):
+        message = f"a LogisticRegression of {len(classes)} classes is not read ({form})"
+        raise Unsupported(f"{message}, two are: `recon inspect` says what the file holds")
     if solver not in SOLVERS:
         raise Unsupported(f"the solver {str(solver)[:20]} stops at no known gradient: {', '.join(SOLVERS)} are read")
     if penalty not in {"l2", "deprecated", None, "none"} or (penalty == "deprecated" and thing.get("l1_ratio")):
         raise Unsupported(f"the penalty {str(penalty)[:20]} is not smooth: only l2 is read")
     if thing.get("class_weight") is not None:
         raise Unsupported("class_weight: the sums are of rows by weight, which are not read")
-    if len(classes) != 2 or not isinstance(coef, np.ndarray) or coef.shape != (1, len(names)):
-        raise Unsupported("logistic regressions of two classes are read")
     if not all(isinstance(x, (int, float)) and x > 0 for x in (strength, tolerance, most)):
         raise ReleaseError("has no settings C, tol and max_iter above 0")
     if not isinstance(steps, np.ndarray) or not steps.size or int(steps.max()) >= most:
