@@ -354,10 +354,7 @@ class ReadFile:
             raise Unsupported(f"{self.path}: {error}") from None
 
     def of_rows(self, rows: int | None, known: tuple[Any, str | None] | None = None) -> ReadFile:
-        """Return the file where somebody says how many rows there are, or knows everybody's columns (None: nobody).
-
-        `known`: a table, and its name for the label.
-        """
+        """Return the file where the number of rows is said, or everybody's columns are (a table, its label's name)."""
         if not isinstance(self.content, Draft):
             return self
         try:
