@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import random
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
-from linked_oracle import case
+from linked_oracle import case, counted, data_sets
 
 import recon
 from solvers.foundation.errors import Unsupported
@@ -167,3 +169,71 @@ def test_a_smaller_table_is_part_of_a_larger_one():
     found, _ = cells_of((2, 2, 2), [{0: {0}}, {0: {0}, 1: {0}}, {1: {1}, 2: {0}}], [(1, 1)] * 3, 3)
     assert found.tables == (frozenset({0, 1}), frozenset({1, 2}))
     assert found.exact
+
+
+def drawn_groups(size, rng):
+    """Return a random partition of the values of an attribute into groups."""
+    of = [rng.randrange(size) for _ in range(size)]
+    return [{v for v in range(size) if of[v] == g} for g in sorted(set(of))]
+
+
+@pytest.mark.sampled(12)
+@pytest.mark.parametrize("seed", range(60))
+def test_tables_with_groups_of_their_own_are_linked(seed):
+    """Each table knows other groups of the attribute that both have, and no table says how many are in one."""
+    rng = random.Random(seed)
+    sizes, n = (rng.choice([3, 4]), 2, 2), 3
+    rows = list(product(*map(range, sizes)))
+    cells = [{0: g, k: {v}} for k in (1, 2) for g in drawn_groups(sizes[0], rng) for v in (0, 1)]
+    every = np.array([[counted(c, rows, times) for c in cells] for times in data_sets(rows, n)])
+    true = every[rng.randrange(len(every))]
+    shown = [rng.random() < 0.6 for _ in cells]
+    ends = every[(every[:, shown] == true[shown]).all(axis=1)]
+    bounds = [(int(x), int(x)) if s else (0, n) for x, s in zip(true, shown, strict=True)]
+    found, places = cells_of(sizes, cells, bounds, n)
+    left = cell_intervals(found, np.array(places), Limits())
+    assert found.exact
+    assert left.tight[places].all()
+    assert left.low[places].tolist() == ends.min(axis=0).tolist()
+    assert left.high[places].tolist() == ends.max(axis=0).tolist()
+    assert (left.met[0][places].tolist(), left.met[1][places].tolist()) == (
+        left.low[places].tolist(),
+        left.high[places].tolist(),
+    )
+
+
+def test_the_parts_of_linked_cells():
+    assert module._finest({1, 2, 3, 4, 12}) == {1, 2, 4}
+    assert module._children(7, [1, 2, 4, 3, 7]) == [3, 2]
+    assert module._children(7, [1, 2, 7]) == []
+    assert module._lies_in({0: 1, 1: 2}, Box(((0, 3),)))
+    assert not module._lies_in({1: 2}, Box(((0, 3),)))
+    assert not module._lies_in({0: 5}, Box(((0, 3),)))
+    groups = [{0: {1, 2, 4}}, {1: {3, 4}}]
+    assert module._told_by(Box(((0, 3),)), groups)
+    assert not module._told_by(Box(((0, 3), (1, 3))), groups), "no table has both attributes"
+    assert not module._told_by(Box(((1, 1),)), groups), "half of a finest group"
+    assert module._acyclic([frozenset(one) for one in ((0, 1, 2), (1, 3), (2, 4), (0, 5))])
+    assert module._acyclic([frozenset(one) for one in ((0, 1), (0, 1), (1, 2), (1, 2))])
+    assert not module._acyclic([frozenset(one) for one in ((0, 1), (1, 2), (0, 2))])
+    everybody = linked_cells(space_of((2,)), {Box(): (3, 3)})
+    assert (len(everybody), len(everybody.relations)) == (1, 0)
+    both, _ = cells_of((2, 2, 2), [{0: {0}, 1: {0}}, {0: {0}, 2: {0}}], [(0, 1), (0, 1)], 3)
+    assert len(both.relations) == 12, "two tables of 6 sums each"
+
+
+@pytest.mark.parametrize(("name", "enough"), [("MAX_CELLS", 16), ("MASKS", 3)])
+def test_as_many_cells_as_allowed_are_taken(monkeypatch, name, enough):
+    monkeypatch.setattr(module, name, enough)
+    cells_of((3, 3), [{0: {v}, 1: {w}} for v in range(3) for w in range(3)], [(0, 1)] * 9, 3)
+    monkeypatch.setattr(module, name, enough - 1)
+    with pytest.raises(Unsupported, match="more than"):
+        cells_of((3, 3), [{0: {v}, 1: {w}} for v in range(3) for w in range(3)], [(0, 1)] * 9, 3)
+
+
+@pytest.mark.parametrize("what", ["bags", "boosted", "observed"])
+def test_what_is_known_beside_counts_is_no_table(tmp_path, what):
+    some = statements_of([{"kind": "table", "statements": COUNTS}], tmp_path)
+    assert tables_of(some) is not None
+    object.__setattr__(some, what, ("something",))
+    assert tables_of(some) is None

@@ -185,7 +185,7 @@ def _children(mask: int, among: Sequence[int]) -> list[int]:
 
 
 def _equations(entries: Sequence[Entries], cells: int) -> SparseStatements:
-    """Return relations of several tables as one system, each sum equal to 0, each relation once."""
+    """Return relations of several tables as one system, each sum equal to 0."""
     rows, first = [], 0
     for row, _, _ in entries:
         rows.append(row + first)
