@@ -536,7 +536,6 @@ CLOCKS = {  # module that looks at a clock -> what for; whatever is proved is bo
     "solvers/foundation/parallel/work.py": "waiting for pieces that were told to stop",
     "recon/io/files/writing.py": "waiting for another writer",
     "recon/serve/running.py": "a process that does not end by itself is ended",
-    "recon/release/auditing/auditing.py": "whether a second process is worth its start",
     "solvers/engines/chain.py": "shown", "solvers/engines/estimates.py": "shown", "recon/report/audit.py": "shown",
     "recon/cli/output/printing.py": "shown", "recon/io/console/output.py": "shown",
     "recon/learner_rule/optimal/generation.py": "shown", "recon/learners/optimal/trees/optimal_tree.py": "shown",

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import time
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -400,7 +399,7 @@ def _people_line(people: dict[str, int]) -> str:
 
 
 WIDEST = 4 << 30  # combinations of all attributes, times figures: of tables beyond, data sets are not counted
-LARGE = 1.0  # seconds: where the measures take longer, the questions behind them are spread at once
+LARGE = 1.0  # of work: where the measures take more, the questions behind them are spread at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -435,7 +434,7 @@ class AuditInputs:
 def run_audit(release: EncodedRelease, beside: AuditInputs, limits: Limits) -> AuditFindings:
     """Return what an audit finds. Raises what `count` raises, and of data that do not fit what says where."""
     truth, remedies = beside.truth, beside.remedies
-    begun = time.monotonic()
+    begun = limits.meter.used
     stored = stored_outright(release, limits)  # first: the surest of all, and quick
     release = strengthened_release(release, limits)
     if (why := _too_wide(release)) is not None:
@@ -455,7 +454,7 @@ def run_audit(release: EncodedRelease, beside: AuditInputs, limits: Limits) -> A
         return AuditFindings(release, none, groups, stored=stored, empty=emptiness(release, error, limits))
     parts = release.related is not None  # leaf values are of one of them each
     known = () if parts or first.status == "unsat" else determined(release)  # settled before
-    large = time.monotonic() - begun > LARGE or (remedies and bool(known))
+    large = limits.meter.used - begun > LARGE or (remedies and bool(known))
     turn = QuestionBatch(
         AuditContext(PicklableRelease.of(release), truth, beside.population, beside.seed), limits, large
     )
