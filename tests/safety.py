@@ -18,6 +18,10 @@ not without it; it writes tests/safety_positions.json.
 `--part linear` tries tiny releases with linear statements against every data set (linear_cases.py): counts, verdicts,
 least and greatest counts, means, certificates; it writes tests/safety_linear.json.
 
+`--part adversary` tries tiny releases beside random knowledge against every data set (adversary_oracle.py): numbers of
+worlds, entropies, least and most, probabilities of profiles and people, certificates; it writes
+tests/safety_adversary.json.
+
 `--part areas` holds widths and radii of tiny areas against all pairs of data sets (area_cases.py): with all tables,
 one left out, and noise on some; it writes tests/safety_areas.json.
 """
@@ -106,8 +110,27 @@ def added_up(job: tuple[int, tuple[str, ...]]) -> dict[str, Any]:
 
 
 _CASES = ("safety_cases", "model_cases", "known_cases", "area_cases", "linear_cases", "linear_figures", "plain_groups",
-          "plain_checker", "oracle", "oracle_coupled", "oracle_noisy", "position_oracle",
+          "plain_checker", "oracle", "oracle_coupled", "oracle_noisy", "position_oracle", "adversary_oracle",
           "forests_with_bags")  # fmt: skip
+
+
+def beside(job: tuple[int, tuple[str, ...]]) -> dict[str, Any]:
+    """Return what recon says otherwise than brute force of a release beside what an adversary knows."""
+    import tempfile
+
+    import adversary_oracle
+
+    warnings.simplefilter("ignore")
+    seed, begun = job[0], time.process_time()
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            told = adversary_oracle.compare(adversary_oracle.make(seed), folder)
+        except Exception as error:  # whatever it is, it is told with its seed
+            told = f"{type(error).__name__}: {error}"
+    return {
+        "seed": seed, "kind": "adversary", "figures": {}, "failures": [told] if told else [],
+        "seconds": round(time.process_time() - begun, 3),
+    }  # fmt: skip
 
 
 def state() -> str:
@@ -175,6 +198,7 @@ PARTS: dict[str, tuple[Any, Any, tuple[str, ...], Path]] = {
     "models": (modelled, models_summary, model_cases.KINDS, MODELS),
     "positions": (placed, summary, ("forest by position",), RESULT.with_name("safety_positions.json")),
     "linear": (added_up, areas_summary, ("linear statements",), RESULT.with_name("safety_linear.json")),
+    "adversary": (beside, areas_summary, ("adversary",), RESULT.with_name("safety_adversary.json")),
     "areas": (paired, areas_summary, ("tables of areas",), RESULT.with_name("safety_areas.json")),
 }
 

@@ -7,10 +7,12 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from adversary_oracle import compare, make
 from extras import run
+from sklearn.tree import DecisionTreeClassifier
 
 import recon
 
@@ -220,3 +222,22 @@ def test_a_release_is_no_adversary_and_the_reverse(tmp_path, capsys) -> None:
     assert (code, "is a release file" in err) == (3, True)
     code, _, err = run(capsys, "count", adversary)
     assert (code, "give it with --adversary" in err) == (3, True)
+
+
+def test_one_open_column_of_everybody_is_exact(tmp_path: Path) -> None:
+    """All columns but one known: shares lie between counts over the people alike, no program is needed for them."""
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(rng.integers(0, 2, (60, 2)), columns=["old", "sex"]).assign(priors=rng.integers(0, 4, 60))
+    frame["y"] = ((frame["priors"] + frame["old"] + rng.integers(0, 2, 60)) > 2).astype(int)
+    tree = DecisionTreeClassifier(max_depth=4, random_state=0).fit(frame[["old", "sex", "priors"]], frame["y"])
+    release = recon.encode(tree, recon.Domain.from_frame(frame, "y"))
+    known = recon.Adversary(columns=frame[["old", "sex", "y"]]).beside(release)
+    people = frame[["old", "sex", "y"]].drop_duplicates().reset_index(drop=True)
+    found = recon.attribute(known, people, "priors")
+    assert found.attrs["status"] == "exact"
+    assert found["probability"].notna().all()
+    for _, line in found.iterrows():
+        alike = frame[(frame[["old", "sex", "y"]] == people.iloc[line["profile"]]).all(axis=1)]
+        share = (alike["priors"] == line["value"]).mean()
+        assert line["lower"] - 1e-9 <= share <= line["upper"] + 1e-9
+        assert line["lower"] == pytest.approx(line["min_count"] / len(alike))

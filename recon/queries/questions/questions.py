@@ -33,7 +33,7 @@ from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.exact import level_text
 from solvers.foundation.limits import Limits, ended
 from solvers.statements.boxes import Box
-from solvers.statements.questions.answers import DecideAnswer, WorldsAnswer
+from solvers.statements.questions.answers import DecideAnswer, ShareAnswer, WorldsAnswer
 from solvers.statements.questions.query import Convention, Enumerate, LeaveOneOut, MostLikely, Sample, ShareQuery
 from solvers.statements.release import RowWorld as SolverWorld
 
@@ -430,6 +430,17 @@ def _refuse_known(release: EncodedRelease, frame: pd.DataFrame, sensitive: str) 
             raise ReleaseError(message, place=place, file=frame.attrs.get("file", ""))
 
 
+def _share_of_fixed(known: DecideAnswer, with_value: DecideAnswer) -> ShareAnswer | None:
+    """Return the bounds on shares where every profile has one number of rows in all worlds; None where some has not.
+
+    So it is where everybody's other columns are known: shares are then least and greatest where the counts are.
+    """
+    if known.status != "exact" or with_value.status != "exact" or (known.low != known.high).any():
+        return None
+    number = np.where(known.low > 0, known.low.astype(np.float64), np.nan)
+    return ShareAnswer("exact", lower=with_value.low / number, upper=with_value.high / number, engine=with_value.engine)
+
+
 def _attribute_value(
     release: EncodedRelease,
     frame: pd.DataFrame,
@@ -448,7 +459,9 @@ def _attribute_value(
     without = decide(release, others, chosen, limits, known)
     outer = select_frame(release, frame)
     loo = leave_one_out(release, LeaveOneOut(selected, outer, chosen), limits, known).share
-    between = share(release, ShareQuery(selected, others, outer), limits, known)
+    between = _share_of_fixed(known, with_value)
+    if between is None:
+        between = share(release, ShareQuery(selected, others, outer), limits, known)
     with np.errstate(invalid="ignore", divide="ignore"):
         probability = with_value.expected / known.expected
         before = with_value.expected_before / known.expected_before

@@ -172,7 +172,7 @@ def _beside_release(
         found = _with_columns(found, asked.columns, label, own)
     figures = _figures_of(asked, found, own)
     weights = {} if not part.weights else _weights_of(part.weights, found.domain, asked.file)
-    if figures or people is not None or weights:
+    if figures or people is not None or weights or part.population is not None:
         lines = [f"the adversary knows what {asked.file} says (SHA-256 {asked.sha256[:16]}): that is not released"]
         if weights:
             names = ", ".join(found.domain.all[k].name for k in sorted(weights))
