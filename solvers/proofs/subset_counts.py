@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from solvers.kernel.subset_counts import BitProof, SubsetCounts, slack
 
 SCALE = 1 << 30  # of multipliers as whole numbers
 RIDGE = 1e-6
+PIVOTS = 10  # per person, of the program about all at once
+MAX_PIVOTS = 1_000_000  # of one person's
 FLIPS = 50  # flips per person that are tried
 SURE = 1e-6  # what an optimum in floating point must lack of 1 for a proof to be tried
 PHASE = "secret bits were proved"
@@ -75,8 +78,8 @@ def proved_bits(counts: SubsetCounts, bits: Ints, limits: Limits, people: Sequen
 
     `bits` fit all counts. Cost: one program of n rows and 2 q + 2 n columns each, warm-started.
     """
-    program = _MultiplierProgram(counts, bits)
-    left, multipliers = program.solve(None)
+    program = _MultiplierProgram(counts, bits, limits)
+    left, multipliers = program.solve(None, PIVOTS * counts.people)
     if left < 1 - SURE:  # nobody's bit can be flipped: one sum proves all
         used = np.flatnonzero(multipliers)
         proof = BitProof(tuple(used.tolist()), tuple(multipliers[used].tolist()))
@@ -102,7 +105,7 @@ class _MultiplierProgram:
     With d_k = 1 where a bit is flipped: maximise d_i where low <= B d <= high, 0 <= d <= 1. Its dual is solved.
     """
 
-    def __init__(self, counts: SubsetCounts, bits: Ints) -> None:
+    def __init__(self, counts: SubsetCounts, bits: Ints, limits: Limits) -> None:
         import highspy
         from scipy.sparse import csc_matrix, hstack, identity
 
@@ -110,11 +113,14 @@ class _MultiplierProgram:
         now = counts.members @ bits
         self.queries, self.people = len(flips), len(bits)
         self.last: int | None = -1
+        self.limits, self.steps, self.most, self.ended = limits, 0, 0, False
         rows = csc_matrix(flips.T)
         matrix = hstack([rows, -rows, identity(self.people), -identity(self.people)]).tocsc()
         nothing = np.zeros(self.people)
         costs = np.concatenate([counts.high - now, now - counts.low, nothing + 1, nothing]).astype(np.float64)
         self.solver = highspy.Highs()
+        self.solver.HandleUserInterrupt = True
+        self.solver.cbSimplexInterrupt.subscribe(self._step)
         for name, value in (("output_flag", False), ("threads", 1), ("solver", "simplex"), ("presolve", "off")):
             self.solver.setOptionValue(name, value)
         program = highspy.HighsLp()
@@ -127,9 +133,23 @@ class _MultiplierProgram:
         program.a_matrix_.value_ = matrix.data
         self.solver.passModel(program)
 
-    def solve(self, person: int | None) -> tuple[float, Ints]:
-        """Return the bound on one person's flip (None: on the number of flips), and the counts' multipliers, whole."""
+    def _step(self, event: Any) -> None:
+        """End a solve when the time is up, or after more pivots than it may take."""
+        if self.ended and not self.steps:  # HiGHS keeps what it was told at the last solve
+            event.data_in.user_interrupt = self.ended = False
+        self.steps += 1
+        if self.steps > self.most or self.limits.expired():
+            self.ended = True
+            event.interrupt()
+
+    def solve(self, person: int | None, pivots: int = MAX_PIVOTS) -> tuple[float, Ints]:
+        """Return the bound on one person's flip (None: on the number of flips), and the counts' multipliers, whole.
+
+        After so many pivots, or when the time is up, there is no bound: 1.
+        """
         import highspy
+
+        self.steps, self.most = 0, pivots
 
         if person is None or self.last is None:
             every, side = np.arange(self.people, dtype=np.int32), np.full(self.people, float(person is None))

@@ -48,7 +48,8 @@ def compared_object(nobody: Mapping[str, Any], adversary: Mapping[str, Any], nam
     for name in names:
         if name not in adversary and name not in nobody:
             continue
-        theirs, ours = adversary.get(name), nobody.get(name)
+        theirs: Any = adversary.get(name)
+        ours: Any = nobody.get(name)
         out[name + ADVERSARY] = theirs
         if _is_number(theirs) and _is_number(ours):
             out[name + DIFFERENCE] = theirs - ours
