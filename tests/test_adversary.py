@@ -174,8 +174,8 @@ def test_population_gives_proved_intervals_with_certificates(tmp_path, capsys) -
     assert run(capsys, "population", release, *asked, "--json", "--out", result)[0] == 0
     first, second = json.loads(Path(result).read_text())["profiles"]
     assert [first[of]["min_count"] for of in ("sample", "population")] == [2, 2]
-    assert (first["journalist_min"], first["journalist_max"], first["unique"]) == (0.5, 0.5, False)
-    assert (second["sample"]["min_count"], second["sample"]["max_count"], second["unique"]) == (0, 1, True)
+    assert (first["journalist_min"], first["journalist_max"], first["population_unique"]) == (0.5, 0.5, False)
+    assert (second["sample"]["min_count"], second["sample"]["max_count"], second["population_unique"]) == (0, 1, True)
     code, out, _ = run(capsys, "verify", result, release, "--adversary", adversary, "--json")
     found = json.loads(out)
     assert (code, found["rejected"], found["not_certified"]) == (0, [], [])

@@ -43,7 +43,7 @@ def population(
 
     Columns: profile; sample_min, sample_max (f); population_min, population_max (F); prosecutor_min, prosecutor_max
     (1 / f, of somebody known to be in the data), journalist_min, journalist_max (1 / F, of somebody who is, for an
-    attacker who does not know that), NaN where nobody fits; unique (True:
+    attacker who does not know that), NaN where nobody fits; population_unique (True:
     exactly one person of the population fits, F = 1; False: it is not so; None: not decided). With `certificates`
     also `proofs`: of "sample" and "population" the profile and a list of certificates, which `recon.verify` takes with
     the adversary. `attrs["marketer"]`: the least and greatest mean of 1 / F over the rows of the data that fit the
@@ -66,7 +66,7 @@ def population(
         out[f"{word}_min"], out[f"{word}_max"] = least, most
     one = (out["population_min"] == 1) & (out["population_max"] == 1)
     not_one = (out["population_min"] >= 2) | (out["population_max"] == 0)
-    out["unique"] = np.where(one, True, np.where(not_one, False, None))
+    out["population_unique"] = np.where(one, True, np.where(not_one, False, None))
     open_ends = any((found["verdict"] == "unknown").any() for found in (sample, everybody))
     if certificates:
         out["proofs"] = _proofs(
