@@ -6,6 +6,7 @@ import json
 import random
 from itertools import product
 
+import linked_tables
 import numpy as np
 import pytest
 from linked_oracle import cells_of as all_cells
@@ -16,7 +17,7 @@ from typer.testing import CliRunner
 import recon
 from recon.cli.app import app
 from recon.readers.formats.printed.written_tables import table_text
-from recon.release.remediation.hiding import hide_cells, move_counts
+from recon.release.remediation.hiding import SEARCHED, hide_cells, move_counts
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.statements.boxes import Box
@@ -266,3 +267,39 @@ def test_tables_with_hidden_cells_are_not_rounded(tmp_path):
     (tmp_path / "t.csv").write_text(WARDS.replace("north,measles,3", "north,measles,*"))
     with pytest.raises(Unsupported, match="without hidden cells"):
         move_counts(recon.load(tmp_path / "t.csv"), 5, Limits(), base=5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
+def test_patterns_of_more_than_three_thousand_cells_hold_and_cost_less_than_hypercubes(seed):
+    task = linked_tables.task("4,089 cells", seed=seed)
+    pattern, corners = incremental_pattern(task, Limits()), hypercube_pattern(task, Limits())
+    assert len(task.values) > SEARCHED
+    assert not len(task.attackable(pattern, Limits()))
+    assert task.cost_of(pattern) < task.cost_of(corners)
+
+
+@pytest.mark.parametrize("given", [(), ("--hierarchy", "ward=ward.hrc")])
+def test_tables_are_written_in_the_form_of_argus(tmp_path, monkeypatch, given):
+    """The counts stand in the .tab, hidden by their status; what is read again is as open as the CSV of the same."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ward.hrc").write_text("both\n@north\n@south\n")
+    both = "both,flu,54\nboth,asthma,18\nboth,measles,15\n" if given else ""
+    (tmp_path / "wards.csv").write_text(WARDS.replace("total,flu", both + "total,flu"))
+    (tmp_path / "p.toml").write_text("smallest_group = 5\n")
+    for out in ("h.tab", "h.csv"):
+        assert RUN(app, ["remedy", "wards.csv", "--policy", "p.toml", "--out", out, *given]).exit_code == 0
+    lines = (tmp_path / "h.tab").read_text().splitlines()
+    assert sum(line.endswith(",U") for line in lines) == (tmp_path / "h.csv").read_text().count("*") >= 4
+    assert "north,measles,3,U" in lines
+    assert (tmp_path / "h.hrc").exists() == bool(given)
+    argus = recon.load("h.tab", table=recon.TableOptions.said(metadata="h.rda"))
+    plain = recon.load("h.csv", table=recon.TableOptions.said(hierarchy=given[1:]))
+    for who in ({"ward": "north", "illness": "measles"}, {"ward": "south", "illness": "asthma"}):
+        ends = [(b.min, b.max) for b in (recon.bound(argus, who), recon.bound(plain, who))]
+        assert ends[0] == ends[1]
+        assert ends[0][1] - ends[0][0] >= 4
+    (tmp_path / "h.csv").write_text((tmp_path / "h.csv").read_text())
+    again = RUN(app, ["remedy", "h.csv", "--policy", "p.toml", "--out", "x.tab", *given])
+    assert isinstance(again.exception, (Unsupported, SystemExit))
+    assert not (tmp_path / "x.tab").exists(), "the hidden counts are not known"

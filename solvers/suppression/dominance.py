@@ -42,7 +42,9 @@ class Contributions:
 class SensitivityRule(Protocol):
     """A rule: how many of the largest contributions it looks at, and the levels of protection that it asks for."""
 
-    looks_at: int
+    @property
+    def looks_at(self) -> int:
+        """Return how many of the largest contributions it looks at."""
 
     def levels(self, cells: Contributions) -> Ints:
         """Return the protection level of each cell in whole units, 0 of one that is not sensitive."""

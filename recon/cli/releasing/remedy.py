@@ -9,7 +9,7 @@ import os
 import sys
 import tempfile
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -377,8 +377,9 @@ def _hide_in_tables(
             raise
         print_lines(f"recon: {error}", limits_line(limits), file=sys.stderr)
         raise typer.Exit(VIOLATED) from None
-    moved = isinstance(found, MovedTables) and suffix(out) == ".csv"
-    said = TableOptions.said(rounding=found.moved.below) if moved else TableOptions()
+    said = TableOptions()
+    if isinstance(found, MovedTables) and suffix(out) == ".csv":
+        said = TableOptions.said(rounding=found.moved.below)
     _check_read_back(files, out, release, found.tables, limits, said)
     for path, content in files.items() if found.holds else ():
         with writing(path, binary=True) as written:
@@ -415,7 +416,7 @@ def _tables_content(release: EncodedRelease, tables: tuple[Table, ...], out: str
         raise typer.BadParameter(f"{suffix(out)} holds one table, not {len(tables)}: write .json")
     if suffix(out) == ".csv":
         return {out: table_text(tables[0], release.domain, _trees_of(release)).encode()}
-    stem, (before,) = os.path.splitext(out)[0], release.models
+    stem, before = os.path.splitext(out)[0], cast("Table", release.models[0])
     files = argus_files(before, tables[0], release.domain, _trees_of(release), os.path.basename(stem))
     return {f"{stem}{end}": text.encode() for end, text in files.items()}
 

@@ -75,7 +75,7 @@ def _contributors(value: Any) -> SensitivityRule:
 
 SENSITIVITY: Mapping[str, Callable[[Any], SensitivityRule]] = {
     "magnitudes.p_percent": lambda value: PriorPosteriorRule(_fraction(value)),
-    "magnitudes.prior_posterior": lambda value: PriorPosteriorRule(*map(_fraction, value)),
+    "magnitudes.prior_posterior": lambda value: PriorPosteriorRule(_fraction(value[0]), _fraction(value[1])),
     "magnitudes.dominance": lambda value: DominanceRule(value[0], _fraction(value[1])),
     "magnitudes.contributors": _contributors,
 }
