@@ -198,7 +198,7 @@ class LeafValueRelaxation:
         each = STEP + PER_ENTRY * entries
         if not self.limits.pay(READ * entries):
             raise Inconclusive(f"the time was up while {PHASE}")
-        most = {} if isinf(left) else {"maxiter": max(1, int(left / each))}
+        most: Any = {} if isinf(left) else {"maxiter": max(1, int(left / each))}
         found = linprog(goal, self.matrix, self.ends, bounds=self.box, method="highs", options=most)
         self.limits.charge(each * found.nit)
         if found.status != 0:
