@@ -69,7 +69,7 @@ class AttributeCuts:
         """
         if weights is None:
             return self
-        return replace(self, weights=tuple(weights.get(int(a), weights[-1]) for a in self.edges[:-1]))  # type: ignore[arg-type]
+        return replace(self, weights=tuple(weights.get(int(a), weights[-1]) for a in self.edges[:-1]))
 
     @classmethod
     def at(
@@ -157,7 +157,7 @@ class AttributeCuts:
             return index
         part = self.part_of_raw(index)
         before = self._ends[part - 1] if part else 0
-        return int(self.edges[part]) + (index - before) // self.weights[part]  # type: ignore[arg-type]
+        return int(self.edges[part]) + (index - before) // self.weights[part]
 
     def part_of_raw(self, index: int) -> int:
         """Return the part that a raw index of a world lies in; of any numbers it is not a position, it counts units."""
