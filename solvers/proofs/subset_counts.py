@@ -91,12 +91,12 @@ def proved_bits(counts: SubsetCounts, bits: Ints, limits: Limits, people: Sequen
             return
         limits.report(f"{PHASE}: person {person:,} of {counts.people:,}")
         left, multipliers = program.solve(person)
-        proof = None
+        found: BitProof | None = None
         if left < 1 - SURE:
             used = np.flatnonzero(multipliers)
             proof = BitProof(tuple(used.tolist()), tuple(multipliers[used].tolist()))
-            proof = proof if slack(counts, person, int(bits[person]), proof) > 0 else None
-        yield BitRange(person, left, proof)
+            found = proof if slack(counts, person, int(bits[person]), proof) > 0 else None
+        yield BitRange(person, left, found)
 
 
 class _MultiplierProgram:
@@ -115,7 +115,7 @@ class _MultiplierProgram:
         self.last: int | None = -1
         self.limits, self.steps, self.most, self.ended = limits, 0, 0, False
         rows = csc_matrix(flips.T)
-        matrix = hstack([rows, -rows, identity(self.people), -identity(self.people)]).tocsc()
+        matrix = hstack([rows, -rows, identity(self.people), -identity(self.people)], format="csc")
         nothing = np.zeros(self.people)
         costs = np.concatenate([counts.high - now, now - counts.low, nothing + 1, nothing]).astype(np.float64)
         self.solver = highspy.Highs()
