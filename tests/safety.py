@@ -22,6 +22,9 @@ least and greatest counts, means, certificates; it writes tests/safety_linear.js
 worlds, entropies, least and most, probabilities of profiles and people, certificates; it writes
 tests/safety_adversary.json.
 
+`--part composed` fits random compositions of scikit-learn's objects (composed_cases.py), reads them back and holds all
+statements against the rows; it writes tests/safety_composed.json.
+
 `--part areas` holds widths and radii of tiny areas against all pairs of data sets (area_cases.py): with all tables,
 one left out, and noise on some; it writes tests/safety_areas.json.
 """
@@ -109,7 +112,18 @@ def added_up(job: tuple[int, tuple[str, ...]]) -> dict[str, Any]:
             "seconds": time.process_time() - begun}  # fmt: skip
 
 
-_CASES = ("safety_cases", "model_cases", "known_cases", "area_cases", "linear_cases", "linear_figures", "plain_groups",
+def composed(job: tuple[int, tuple[str, ...]]) -> dict[str, Any]:
+    """Return what was found of the composition of scikit-learn's objects of a seed."""
+    import composed_cases
+
+    seed, begun = job[0], time.process_time()
+    told, figures = composed_cases.tried(seed)
+    return {"seed": seed, "kind": "compositions", "figures": figures, "failures": told,
+            "seconds": time.process_time() - begun}  # fmt: skip
+
+
+_CASES = ("safety_cases", "model_cases", "known_cases", "area_cases", "composed_cases", "linear_cases",
+          "linear_figures", "plain_groups",
           "plain_checker", "oracle", "oracle_coupled", "oracle_noisy", "position_oracle", "adversary_oracle",
           "forests_with_bags")  # fmt: skip
 
@@ -199,6 +213,7 @@ PARTS: dict[str, tuple[Any, Any, tuple[str, ...], Path]] = {
     "positions": (placed, summary, ("forest by position",), RESULT.with_name("safety_positions.json")),
     "linear": (added_up, areas_summary, ("linear statements",), RESULT.with_name("safety_linear.json")),
     "adversary": (beside, areas_summary, ("adversary",), RESULT.with_name("safety_adversary.json")),
+    "composed": (composed, areas_summary, ("compositions",), RESULT.with_name("safety_composed.json")),
     "areas": (paired, areas_summary, ("tables of areas",), RESULT.with_name("safety_areas.json")),
 }
 

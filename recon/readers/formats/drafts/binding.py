@@ -34,6 +34,7 @@ from recon.readers.formats.drafts.facts import DraftFacts, Feature
 from solvers.foundation.errors import ReleaseError
 
 MAX_LISTED = 10_000  # values of one test in a release file
+LEAST = -1.7976931348623157e308
 FAR = 3e38  # numbers below it are no infinity in single precision
 
 
@@ -354,8 +355,11 @@ def _continuous_test(attribute: Continuous, feature: Feature, test: Test, single
         if feature.invert is None:
             raise ReleaseError(f"'{attribute.name}' is preprocessed for '{feature.name}': give it a 'resolution'")
         found = feature.invert(test)
-        if attribute.missing:
-            found = replace(found, missing=passes(test, feature.make(None)))
+        if attribute.missing and passes(test, feature.make(None)):
+            every = Test(low=LEAST if attribute.minimum is None else plain_number(attribute.minimum), missing=True)
+            found = every if found == Test() else replace(found, missing=True)  # a bare test is of missing values alone
+        elif attribute.missing:
+            found = replace(found, missing=False)
     for end in (found.low, found.high):
         if end is not None and not attribute.holds(exact(end)):
             raise attribute.refuse(end, "is a threshold outside the range of")

@@ -14,14 +14,16 @@ import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import AnyAttribute, Categorical, Cell, Continuous, Grid, Test, Value, exact, is_number
 from encoders.models.linear_figures import LinearFigure, LinearTerm
-from encoders.models.models import ColumnFigures, PublishedFigure, UnusedPublication
-from recon.readers.formats.drafts.binding import as_test, single
+from encoders.models.models import AnyModel, ColumnFigures, PublishedFigure, Table, UnusedPublication
+from recon.readers.formats.drafts.binding import Binder, as_test, single
+from recon.readers.formats.drafts.drafts import Draft
+from recon.readers.formats.drafts.facts import Feature
 from recon.readers.formats.statistics.column_tables import DOUBLE, JOINED, SINGLE, ColumnMean
 from solvers.statements.release import RowCount
 
@@ -313,14 +315,105 @@ def _changed_moments(figures: ColumnFigures, column: _PreparedColumn, n: int | N
         why = "of how many rows the mean is, is not known" if n is None else f"it has more than {FEW} values"
         yield f"{why} after the steps before"
         return
+    terms, error = _changed_terms(column, n)
+    if terms:
+        total = n * Fraction(figures.mean or 0.0)
+        figure = LinearFigure(tuple(terms), total - error, total + error)
+        yield PublishedFigure((), linear=figure, name=f"total of what becomes of {figures.column}")
+
+
+def _changed_terms(column: _PreparedColumn, n: int, beside: Condition = ()) -> tuple[list[LinearTerm], Fraction]:
+    """Return what every row adds to the sum of what was made of its value, and how far the sum of n rows may be off.
+
+    `beside`: what else holds of the rows.
+    """
+    assert column.made is not None
+    values = list(dict.fromkeys(v for v in column.made if v is not None))
     largest = max([abs(exact(v)) for v in values], default=Fraction(1))
     error = n * ((JOINED * (n + 8) * DOUBLE + SINGLE) * max(largest, Fraction(1)))
     terms = []
     for value in values:
         where = column.with_values(lambda v, value=value: v == value)  # type: ignore[misc]
         if where is not None and exact(value):
-            terms.append(LinearTerm((where,), (), exact(value)))
-    if terms:
-        total = n * Fraction(figures.mean or 0.0)
-        figure = LinearFigure(tuple(terms), total - error, total + error)
-        yield PublishedFigure((), linear=figure, name=f"total of what becomes of {figures.column}")
+            terms.append(LinearTerm(((*where, *beside),), (), exact(value)))
+    return terms, error
+
+
+@dataclass(frozen=True)
+class MeansDraft(Draft):
+    """A model with means of columns: totals where the domain has values to sum.
+
+    What the steps of a pipeline make of a column is summed over what they make of the domain's values.
+    """
+
+    means: tuple[ColumnMean, ...] = ()
+
+    def bound(self, binder: Binder) -> tuple[AnyModel, ...]:
+        """Return the models over a domain with a table of totals; what cannot be summed is named as unused."""
+        figures, left = [], list[UnusedPublication]()
+        for one in self.means:
+            feature = binder.features[one.feature]
+            if feature.make is not None:
+                changed = _changed_total(one, feature, binder)
+                if isinstance(changed, str):
+                    left.append(_unused_sums(one, changed))
+                else:
+                    figures.append(changed)
+                continue
+            of = feature.attribute
+            place = binder.domain.place.get(of)
+            attribute = None if place is None else binder.domain.all[place]
+            gap = attribute is not None and attribute.missing
+            mean = replace(one, rows=one.most) if one.rows is None and not gap else one
+            known_name = place is not None or of in binder.domain.columns
+            found = mean.statistic(attribute, of) if known_name else "the domain has no column of this name"
+            if isinstance(found, str):
+                left.append(_unused_sums(one, found))
+                continue
+            known = ((one.feature, Test()),) if gap else ()
+            where = binder.translate((*one.where, *known))
+            figures.append(PublishedFigure(where, statistic=found, name=one.name))
+            squared = mean.squares(attribute, of, where)
+            if isinstance(squared, LinearFigure):
+                figures.append(PublishedFigure((), linear=squared, name=f"{one.name}, squares"))
+            elif squared is not None:
+                left.append(
+                    UnusedPublication(
+                        f"the variances of '{one.feature}'", squared, labels=bool(one.where), about="columns"
+                    )
+                )
+            if known and one.rows is not None:
+                figures.append(PublishedFigure(where, count=one.rows, name=f"{one.name}, rows with a value"))
+        origin = replace(self.origin, unused=(*self.origin.unused, *dict.fromkeys(left)))
+        mine = self.tables(binder)
+        if figures:
+            mine = (*mine, Table(tuple(figures), "sums of columns"))
+        return tuple(replace(model, origin=origin) for model in mine)
+
+    def tables(self, binder: Binder) -> tuple[AnyModel, ...]:
+        """Return the models beside the means over a domain."""
+        return super().bound(binder)
+
+
+def _unused_sums(one: ColumnMean, why: str) -> UnusedPublication:
+    """Return that the means or sums of a column are not stated."""
+    what = f"the {'means' if one.total is None else 'sums'} of '{one.feature}'"
+    return UnusedPublication(what, why, labels=bool(one.where), about="columns")
+
+
+def _changed_total(one: ColumnMean, feature: Feature, binder: Binder) -> PublishedFigure | str:
+    """Return the sum of what a pipeline makes of a column over some rows, or why it cannot be stated."""
+    column = _PreparedColumn.of(ColumnFigures(feature.attribute, "", make=feature.make), binder.domain)
+    if isinstance(column, str):
+        return column
+    assert column.made is not None
+    if one.rows is None or None in column.made:
+        return "of how many rows the mean is, is not known after the steps before"
+    if not column.numeric or len(set(column.made)) > FEW:
+        return f"the steps before it make no numbers of it, or more than {FEW}"
+    terms, error = _changed_terms(column, one.rows, binder.translate(one.where))
+    total = Fraction(one.total) if one.total is not None else one.rows * Fraction(one.mean)
+    if not terms:
+        return "the steps before it make 0 of all its values"
+    figure = LinearFigure(tuple(terms), total - error, total + error)
+    return PublishedFigure((), linear=figure, name=f"what becomes of {one.name}")

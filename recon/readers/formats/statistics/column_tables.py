@@ -15,16 +15,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 from encoders.domain.domain import Condition
 from encoders.domain.values import AnyAttribute, Categorical, Continuous, Grid, Test, Value, equals, exact, plain_number
 from encoders.models.linear_figures import LinearFigure, LinearTerm
-from encoders.models.models import AnyModel, PublishedFigure, Statistic, Table, Tree, UnusedPublication
+from encoders.models.models import PublishedFigure, Statistic, Table, Tree
 from encoders.models.nodes import ModelNode, Nodes, Support
-from recon.readers.formats.drafts.binding import Binder
-from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.statistics.additive_models import span_of
 
 DOUBLE, SINGLE = Fraction(1, 1 << 53), Fraction(1, 1 << 24)
@@ -149,58 +147,6 @@ def _lattice(attribute: AnyAttribute | None) -> tuple[Fraction, Fraction, Fracti
 def _above(value: Fraction) -> float:
     """Return a float that is no less than a number."""
     return float(value) * (1 + 1e-12) if value else 0.0
-
-
-@dataclass(frozen=True)
-class MeansDraft(Draft):
-    """A model with means of columns: totals where the domain has values to sum."""
-
-    means: tuple[ColumnMean, ...] = ()
-
-    def bound(self, binder: Binder) -> tuple[AnyModel, ...]:
-        """Return the models over a domain with a table of totals; what cannot be summed is named as unused."""
-        figures, left = [], list[UnusedPublication]()
-        for one in self.means:
-            of = binder.features[one.feature].attribute
-            place = binder.domain.place.get(of)
-            attribute = None if place is None else binder.domain.all[place]
-            gap = attribute is not None and attribute.missing
-            mean = replace(one, rows=one.most) if one.rows is None and not gap else one
-            known_name = place is not None or of in binder.domain.columns
-            found = mean.statistic(attribute, of) if known_name else "the domain has no column of this name"
-            if isinstance(found, str):
-                left.append(
-                    UnusedPublication(
-                        f"the {'means' if one.total is None else 'sums'} of '{one.feature}'",
-                        found,
-                        labels=bool(one.where),
-                        about="columns",
-                    )
-                )
-                continue
-            known = ((one.feature, Test()),) if gap else ()
-            where = binder.translate((*one.where, *known))
-            figures.append(PublishedFigure(where, statistic=found, name=one.name))
-            squared = mean.squares(attribute, of, where)
-            if isinstance(squared, LinearFigure):
-                figures.append(PublishedFigure((), linear=squared, name=f"{one.name}, squares"))
-            elif squared is not None:
-                left.append(
-                    UnusedPublication(
-                        f"the variances of '{one.feature}'", squared, labels=bool(one.where), about="columns"
-                    )
-                )
-            if known and one.rows is not None:
-                figures.append(PublishedFigure(where, count=one.rows, name=f"{one.name}, rows with a value"))
-        origin = replace(self.origin, unused=(*self.origin.unused, *dict.fromkeys(left)))
-        mine = self.tables(binder)
-        if figures:
-            mine = (*mine, Table(tuple(figures), "sums of columns"))
-        return tuple(replace(model, origin=origin) for model in mine)
-
-    def tables(self, binder: Binder) -> tuple[AnyModel, ...]:
-        """Return the models beside the means over a domain."""
-        return super().bound(binder)
 
 
 def texts_or_numbers(texts: Sequence[str]) -> tuple[Value, ...]:

@@ -29,7 +29,8 @@ from encoders.models.nodes import ModelNode, Nodes, Support
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.drafts.facts import Feature, free_label
 from recon.readers.formats.sklearn.trees.trees import class_values, feature_names
-from recon.readers.formats.statistics.column_tables import DOUBLE, SINGLE, ColumnMean, MeansDraft, class_rows
+from recon.readers.formats.statistics.column_figures import MeansDraft
+from recon.readers.formats.statistics.column_tables import DOUBLE, SINGLE, ColumnMean, class_rows
 from recon.readers.stored.objects.arrays import resolve
 from recon.readers.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError

@@ -23,9 +23,9 @@ from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.drafts.facts import IS_MISSING, Feature, free_label
 from recon.readers.formats.printed.rpart_rds import attribute, matrix, models_in, named_parts, vector
+from recon.readers.formats.statistics.column_figures import MeansDraft
 from recon.readers.formats.statistics.column_tables import (
     ColumnMean,
-    MeansDraft,
     category_tree,
     class_rows,
     texts_or_numbers,

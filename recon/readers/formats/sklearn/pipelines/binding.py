@@ -9,13 +9,13 @@ What the steps of a pipeline say about the values of columns: categories, ranges
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
 
-from encoders.domain.domain import Condition, Domain
+from encoders.domain.domain import GUESSED, Condition, Domain
 from encoders.domain.values import (
     MISSING,
     AnyAttribute,
@@ -28,16 +28,20 @@ from encoders.domain.values import (
     exact,
     is_number,
 )
-from encoders.models.models import AnyModel, ColumnFigures
+from encoders.models.models import AnyModel, ColumnFigures, Provenance, Table, UnusedPublication
 from encoders.models.nodes import Nodes
 from recon.readers.formats.drafts.binding import Binder, has, listed_test, passes
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.drafts.facts import Feature
 from recon.readers.formats.sklearn.pipelines.columns import Imputed, OutsideTest, StepColumn
+from recon.readers.formats.statistics.column_figures import column_figures
 from recon.readers.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError
+from solvers.statements.release import RowCount
 
 OTHER = "other"
+JOINED_VALUES = 1_000  # combinations of values of a row up to which figures of columns are stated beside the model
+NO_VALUES = "the file does not say which values it has: declare a domain (--domain)"
 
 
 @dataclass(frozen=True)
@@ -141,12 +145,30 @@ def numbered(names: Sequence[str]) -> list[str]:
     return out
 
 
-def named_figures(
-    stated: Iterable[ColumnStatements], raw: Sequence[str], named: bool, domain: Domain
-) -> tuple[ColumnFigures, ...]:
-    """Return figures of raw columns by their names; unnamed columns are those of the domain in order."""
-    names = raw if named else (domain.in_order or raw)
-    return tuple(one.named(names) for one in stated)
+def figures_beside(
+    stated: Iterable[ColumnStatements],
+    names: Sequence[str],
+    domain: Domain,
+    hints: Mapping[str, AnyAttribute],
+    rows: RowCount | None,
+) -> tuple[tuple[ColumnFigures, ...], Table | None, tuple[UnusedPublication, ...]]:
+    """Return figures of raw columns (`names`), the same as a table beside the model, and those that are not used.
+
+    There is no table where rows have too many values. It tells every value of a column that it sums apart, so that the
+    model alone is counted much faster. Columns whose values were guessed, for no step and no test says them, have none.
+    """
+    every = [one.named(names) for one in stated]
+    figures = tuple(one for one in every if domain.source != GUESSED or one.column in hints)
+    left = tuple(
+        UnusedPublication(f"the figures of '{one.column}'", NO_VALUES, about="columns")
+        for one in every
+        if one not in figures
+    )
+    if not figures or domain.continuous or math.prod(a.span[1] for a in domain.all) > JOINED_VALUES:
+        return figures, None, left
+    found, unused = column_figures(figures, domain, rows)
+    origin = Provenance("scikit-learn Pipeline", ("exact",), unused=tuple(unused))
+    return figures, Table(tuple(found), "columns", origin=origin) if found else None, left
 
 
 def _beyond(values: Iterable[Value]) -> Value:

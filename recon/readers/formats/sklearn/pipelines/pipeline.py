@@ -10,26 +10,25 @@ they are of related data sets (`encoders.models.related`).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
-from encoders.domain.domain import Domain
 from encoders.domain.values import AnyAttribute, Test, Value
-from encoders.models.models import AnyModel, ColumnFigures, Provenance, Table, UnusedPublication
+from encoders.models.models import AnyModel, UnusedPublication
 from encoders.models.related import DataSet, RelatedDataSets
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.drafts.drafts import CLASSES, SUBSET, Draft
 from recon.readers.formats.drafts.facts import Feature
 from recon.readers.formats.sklearn.pipelines.binding import (
+    JOINED_VALUES,
     ColumnStatements,
     Hints,
     PipelineBinder,
     either,
-    named_figures,
+    figures_beside,
     numbered,
     straight,
 )
@@ -37,7 +36,6 @@ from recon.readers.formats.sklearn.pipelines.columns import StepColumn
 from recon.readers.formats.sklearn.pipelines.steps import DEEPEST, columns_after, steps_of, word
 from recon.readers.formats.sklearn.trees.draft import TreesDraft
 from recon.readers.formats.sklearn.trees.trees import class_values, feature_names
-from recon.readers.formats.statistics.column_figures import column_figures
 from recon.readers.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import RowCount
@@ -136,7 +134,6 @@ BESIDE = (
     "and count towards the people who are fully known"
 )
 ASSUMED = "are taken for fits on folds of one data set (cross-validation): every row is in all of them but one"
-JOINED_VALUES = 1_000  # combinations of values of a row up to which figures of columns are stated beside the model
 UNSTATED = UnusedPublication(
     "figures of single columns",
     f"they are stated of related data sets where rows have at most {JOINED_VALUES:,} combinations of values: declare a "
@@ -389,27 +386,13 @@ class PipelineDraft(Draft):
         """Return the models over the binder's domain."""
         if self.inner is None:
             return ()
-        figures = named_figures(self.stated, self.raw, self.raw_named, binder.domain)
-        table = _table_beside(figures, binder.domain, self.rows)
+        names = self.raw if self.raw_named else (binder.domain.in_order or self.raw)
+        figures, table, left = figures_beside(self.stated, names, binder.domain, self.hints, self.rows)
         notes = (*self.origin.notes, *([BESIDE] if figures and table is None else []))
-        inner = replace(self.inner, origin=replace(self.origin, columns=figures, notes=notes))
+        origin = replace(self.origin, columns=figures, notes=notes, unused=(*self.origin.unused, *left))
+        inner = replace(self.inner, origin=origin)
         own = PipelineBinder.of(self, self.columns, self.raw, self.raw_named, binder.domain)
         return (*(straight(model, binder.domain) for model in inner.bound(own)), *([] if table is None else [table]))
-
-
-def _table_beside(figures: Sequence[ColumnFigures], domain: Domain, rows: RowCount | None) -> Table | None:
-    """Return the figures of a pipeline's steps as a table beside its model; None where rows have too many values.
-
-    The table tells every value of a column that it sums apart, so that the model alone is counted much faster.
-    """
-    if not figures or domain.continuous or math.prod(a.span[1] for a in domain.all) > JOINED_VALUES:
-        return None
-    stated, left = column_figures(figures, domain, rows)
-    return (
-        Table(tuple(stated), "columns", origin=Provenance("scikit-learn Pipeline", ("exact",), unused=tuple(left)))
-        if stated
-        else None
-    )
 
 
 def _compose_column(columns: Sequence[StepColumn], later: StepColumn) -> StepColumn:
@@ -513,11 +496,11 @@ class SeveralDraft(Draft):
                 replace(model, name=f"{i}: {model.name}") for i, models in enumerate(bound, start=1) for model in models
             )
         found = [_of_fit(model, f"fit {k}") for k, models in enumerate(bound, start=1) for model in models]
-        figures = named_figures(self.stated, self.raw, self.raw_named, binder.domain)
-        table = _table_beside(figures, binder.domain, None)
+        names = self.raw if self.raw_named else (binder.domain.in_order or self.raw)
+        figures, table, left = figures_beside(self.stated, names, binder.domain, self.hints, None)
         origin = found[0].origin or self.origin
         notes = (f"the {len(self.parts)} models of the file {ASSUMED}", *origin.notes)
-        unused = (*origin.unused, *([UNSTATED] if figures and table is None else []))
+        unused = (*origin.unused, *left, *([UNSTATED] if figures and table is None else []))
         found[0] = replace(found[0], origin=replace(origin, notes=notes, unused=unused))
         return (*found, *([] if table is None else [replace(table, name=f"{WHOLE}: {table.name}", dataset=WHOLE)]))
 
