@@ -395,7 +395,7 @@ FIRST_BYTES: dict[str, tuple[tuple[bytes, ...], str]] = {
     "a NumPy archive (.npz)": ((zipped("a.npy"),), TREE),
     "a NumPy array (.npy)": ((b"\x93NUMPY\x01\x00" + bytes(120),), TREE),
     "an R workspace (.RData)": (
-        (gzip.compress(b"RDX3\nX\n" + bytes(50)), b"RDA2\nA\n2\n"), "models/rpart-4.1.19/shop.rds"),
+        (gzip.compress(b"RDX3\nX\n" + bytes(50), mtime=0), b"RDA2\nA\n2\n"), "models/rpart-4.1.19/shop.rds"),
     "a Java object (Weka's .model, for instance)": ((b"\xac\xed\x00\x05sr",), "part.txt"),
     "an HDF5 file (Keras, pandas)": ((b"\x89HDF\r\n\x1a\n" + bytes(40),), TREE),
     "the data of a Spark ML tree (Parquet)": ((spark_nodes(),), "leaves.csv"),

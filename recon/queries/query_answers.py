@@ -225,7 +225,7 @@ def verify_bits(found: Any, asked: QueryAnswers) -> list[tuple[str, str]]:
         try:
             _verify(one, asked)
             if isinstance(line, dict) and "certificate" in line and (
-                line.get("person"), line.get("bit")) != (claim.get("person"), claim.get("bit")):  # fmt: skip
+                line.get("person"), line.get("bit")) != (one["claim"]["person"], one["claim"]["bit"]):  # fmt: skip
                 raise CertificateError("the line says something else than its certificate")
             out.append((text, ""))
         except (CertificateError, TypeError, ValueError, KeyError) as error:

@@ -201,7 +201,7 @@ def reduced(payload: list[list[str]]) -> list[list[str]]:
         left = max(0, left - STEP)
         seen = (basis * tail).tolist()
         front = (basis * flint.fmpz_mat([row[:m] for row in rows])).tolist()
-        some = [
+        some: Any = [
             [*a, *(int(v) >> min(left, most) for v, most in zip(b, digits, strict=True))]
             for a, b in zip(front, seen, strict=True)
         ]
@@ -294,7 +294,7 @@ def _beginning_with_a_solution(asked: ShortForms, basis: ReducedBasis) -> Reduce
     for i in np.flatnonzero(short & (np.abs(basis.coordinates[:, -1]) == 1)).tolist():
         sign = int(basis.coordinates[i, -1])
         if asked.cells(sign * basis.coordinates[i, :-1]) is not None:
-            order = [i, *(j for j in range(len(short)) if j != i)]
+            order = [i, *(j for j in range(basis.entries.shape[0]) if j != i)]
             coordinates, entries = basis.coordinates[order], basis.entries[order]
             coordinates[0], entries[0] = sign * coordinates[0], sign * entries[0]
             return ReducedBasis(coordinates, entries, basis.caps)

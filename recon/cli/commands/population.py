@@ -25,7 +25,7 @@ def population(asked: ReleaseOptions, profiles: ProfileFile, out: Out = None) ->
     with asked.opened() as (release, limits):
         people = table_like(release, profiles, asked.label)
         found = run(release, asked.adversary, people, limits, asked.label, asked.json)
-    head: dict[str, Any] = found.attrs
+    head: dict[Any, Any] = found.attrs
     if asked.json:
         lines = records(found.drop(columns=[*COUNTS, "proofs"]))
         for line, proofs, counts in zip(lines, found["proofs"], found[list(COUNTS)].to_dict("records"), strict=True):

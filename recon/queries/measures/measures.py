@@ -231,7 +231,8 @@ def _of_subsets(release: EncodedRelease, found: Measures) -> Measures:
     if data.exact and not release.statements.impossible:
         known = known_attributes(release, knowledge.people)
         free = [a.total for k, a in enumerate(release.statements.domain.attributes) if k not in known]
-        free.pop(typed.attribute - len([k for k in known if k < typed.attribute]))  # in or not is what is asked
+        at = typed.attribute
+        free.pop(at - len([k for k in known if k is not None and k < at]))  # in or not is what is asked
         before = log2_product([(math.comb(people, data.low), 1), (math.prod(free), people)])
     entropy = counted.log2
     removed = None if entropy is None or before is None or not data.low else (before - entropy) / data.low

@@ -295,8 +295,8 @@ def certify(
     if adversary is not None:
         nobody, theirs = both_releases(release, adversary, label, limits)
         chosen = convention if convention is not None else common_convention(nobody, theirs)
-        answers = (certify(one, profiles, chosen, limits, certificates, label, of) for one in (nobody, theirs))
-        return compared_frame(*answers, VERDICTS)
+        ours, more = (certify(one, profiles, chosen, limits, certificates, label, of) for one in (nobody, theirs))
+        return compared_frame(ours, more, VERDICTS)
     if (tables := tables_of(release)) is not None:
         from recon.queries.tables.answering import certified
 
@@ -355,8 +355,8 @@ def attribute(
     if adversary is not None:
         nobody, theirs = both_releases(release, adversary, label, limits)
         chosen = convention if convention is not None else common_convention(nobody, theirs)
-        answers = (attribute(one, profiles, sensitive, chosen, limits, label, of) for one in (nobody, theirs))
-        return compared_frame(*answers, SHARES)
+        ours, more = (attribute(one, profiles, sensitive, chosen, limits, label, of) for one in (nobody, theirs))
+        return compared_frame(ours, more, SHARES)
     release = strengthened_release(release_of(release, limits), limits)
     domain = release.domain
     frame, notes = named_like(as_frame(profiles), domain, label)

@@ -66,7 +66,7 @@ def population(
         out[f"{word}_min"], out[f"{word}_max"] = least, most
     one = (out["population_min"] == 1) & (out["population_max"] == 1)
     not_one = (out["population_min"] >= 2) | (out["population_max"] == 0)
-    out["population_unique"] = np.where(one, True, np.where(not_one, False, None))
+    out["population_unique"] = [True if a else (False if b else None) for a, b in zip(one, not_one, strict=True)]
     open_ends = any((found["verdict"] == "unknown").any() for found in (sample, everybody))
     if certificates:
         out["proofs"] = _proofs(

@@ -48,14 +48,14 @@ NO_COLUMNS = (
 class LogisticDraft(Draft):
     """A fit before anybody's columns are known: weights, the last of them of a column of ones where there is one.
 
-    Σ (p - y) x of column j is `ends[j]` up to `off` per row and `more`. `count`: rows, where the file says it.
+    Σ (p - y) x of column j is `ends[j]` up to `off` per row and `beside`. `count`: rows, where the file says it.
     """
 
     weights: tuple[float, ...] = ()
     constant: bool = True
     ends: tuple[float, ...] = ()
     off: float = 0.0
-    more: float = 0.0
+    beside: float = 0.0
     count: int | None = None
 
     def of_known(self, table: pd.DataFrame, label: str) -> LogisticDraft:
@@ -99,7 +99,7 @@ class LogisticDraft(Draft):
         for j, column in enumerate(design.T):
             size = float(np.abs(column).sum())
             slope = float((share * (1 - share) * np.abs(column)) @ (np.abs(design) @ np.abs(self.weights)))
-            off = rows * self.off + self.more + ROUNDING * (rows + 8) * (size + slope + abs(self.ends[j]))
+            off = rows * self.off + self.beside + ROUNDING * (rows + 8) * (size + slope + abs(self.ends[j]))
             middle = math.fsum((share * column).tolist()) - self.ends[j]
             low, high = Fraction(middle) - Fraction(off), Fraction(middle) + Fraction(off)
             of = () if j == len(names) else (names[j],)
@@ -164,7 +164,7 @@ def _of_sklearn(thing: Thing, form: str) -> Draft:
         constant=fitted,
         ends=tuple(penalised),
         off=FURTHER * tolerance,
-        more=FURTHER * tolerance / strength,
+        beside=FURTHER * tolerance / strength,
     )
 
 
@@ -187,7 +187,7 @@ def _of_statsmodels(thing: Thing, form: str) -> Draft:
     order = [j for j in range(len(weights)) if j != place] + ([] if place is None else [int(place)])
     inner = order if place is None else order[:-1]
     named = isinstance(names, list) and len(names) == len(weights)
-    own = [str(names[j]) if named else f"x{i}" for i, j in enumerate(inner)]
+    own = [str(names[j]) if isinstance(names, list) and named else f"x{i}" for i, j in enumerate(inner)]
     return LogisticDraft(
         Provenance(f"statsmodels Logit ({form})", ("size",), (UNWEIGHTED,)),
         tuple(Feature(name, name) for name in own),
@@ -198,6 +198,6 @@ def _of_statsmodels(thing: Thing, form: str) -> Draft:
         constant=place is not None,
         ends=(0.0,) * len(order),
         off=float(np.abs(gradient).max()),
-        more=1e-6,
+        beside=1e-6,
         count=int(rows),
     )
