@@ -51,6 +51,7 @@ ASKED = {  # public function -> what else it is asked
     "labels": {},
     "measure": {},
     "plan": {},
+    "population": {"adversary": recon.Adversary(rows=[{"where": {"a": 1}}]), "profiles": PEOPLE},  # refused: none known
     "positions": {},
     "posterior": {},
     "reconstruct": {},

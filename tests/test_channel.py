@@ -80,6 +80,7 @@ COMMANDS = [
     (5, f"count {GOLDEN / 'contradiction.json'}"), (5, f"audit {GOLDEN / 'contradiction.json'} --json"),
     (4, "count open.json --json"), (3, "count policy.toml"), (2, "count"), (2, "policy no.toml"),
     (0, "count tree.json"), (0, "worlds tree.json"), (0, "sample tree.json -k 9 --json"), (0, "table tree.json"),
+    (2, "queries"), (2, "population tree.json --profiles people.csv"),
     (0, "reconstruct tree.json"), (0, "inspect tree.json"), (0, "schema"), (0, "engines"), (0, "policy --list"),
     (0, "policy policy.toml"), (0, "plan tree.json"), (0, "domain tree.json"), (0, "register earlier"),
     (0, f"difference {VERSIONS / 'march.joblib'} {VERSIONS / 'april.joblib'}"),

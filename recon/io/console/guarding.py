@@ -146,7 +146,7 @@ class OnceCommand(TyperCommand):
             argument = one.param_type_name == "argument"
             if not argument and one.metavar is None and one.name in METAVARS:
                 one.metavar = METAVARS[one.name]
-            if (record := one.get_help_record(ctx)) is not None:
+            if one.name != "help" and (record := one.get_help_record(ctx)) is not None:
                 name, text = record
                 for kind, word in KINDS.items():
                     name = name.replace(f" <{kind}>", word)

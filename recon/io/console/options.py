@@ -173,9 +173,7 @@ Seconds = Annotated[
 ]
 Memory = Annotated[
     str,
-    typer.Option(
-        "--memory", help="Hold no more than this beyond the loaded program: 512M, 2G. Then bounds.", callback=known_size
-    ),
+    typer.Option("--memory", help="Hold no more beside the program: 512M, 2G. Then bounds.", callback=known_size),
 ]
 ReadingSeconds = Annotated[float | None, typer.Option("--time", min=0, help="Give up after so many seconds.")]
 ReadingMemory = Annotated[

@@ -48,7 +48,18 @@ def population(
     also `proofs`: of "sample" and "population" the profile and a list of certificates, which `recon.verify` takes with
     the adversary. `attrs["marketer"]`: the least and greatest mean of 1 / F over the rows of the data that fit the
     profiles, each counted in one. Raises `Unsupported` without a
-    population, and what `certify` raises.
+    population, and what `certify` raises. Cost: that of `certify`, twice for each profile.
+
+    >>> import pandas as pd
+    >>> import recon
+    >>> rows = pd.DataFrame({"smoker": [0, 0, 1, 1], "old": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+    >>> model = recon.GreedyRuleListClassifier().fit(rows[["smoker", "old"]], rows["ill"])
+    >>> release = recon.encode(model, recon.Domain.from_frame(rows, "ill"))
+    >>> people = pd.DataFrame({"smoker": [0, 0, 0, 1, 1, 1], "old": [0, 1, 1, 0, 1, 1]})
+    >>> neighbour = recon.Adversary(population={"people": people})
+    >>> found = recon.population(release, neighbour, [{"smoker": 1, "old": 1}])
+    >>> found[["population_min", "population_max"]].values.tolist()
+    [[2, 2]]
     """
     beside = strengthened_release(for_adversary(release, adversary, limits), limits)
     knowledge = beside.knowledge

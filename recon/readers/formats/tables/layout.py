@@ -230,6 +230,24 @@ def _pivot_table(sheet: Sheet, body: TableBody, options: TableOptions, known: Di
     stub_cells = [[row.cells[k] for k in stubs] for row in rows]
     stub_cells = _repeated(sheet, stub_cells, rows, notes) if sections is None else sections.beside(stub_cells, notes)
     levels = _of_one_time(levels, apart, place)
+    lines = _pivot_lines(sheet, rows, head[-1], columns, levels, stub_cells, base)
+    names = [*stub_names, *(level.name for level in levels)]
+    if (double := next((n for k, n in enumerate(names) if n in names[:k]), None)) is not None:
+        raise ReleaseError(f"two attributes are called '{double}'", place=place)
+    names, lines = _stub_roles(sheet, body, names, lines, len(stub_names), known, apart)
+    return RawTable(names, lines, "pivot", "", apart, notes=notes)
+
+
+def _pivot_lines(
+    sheet: Sheet,
+    rows: Sequence[SheetRow],
+    head: SheetRow,
+    columns: Sequence[int],
+    levels: Sequence[_HeaderRow],
+    stub_cells: Sequence[Sequence[str]],
+    base: int | None,
+) -> list[RawLine]:
+    """Return a line for every cell of the columns of counts."""
     lines = []
     for i, row in enumerate(rows):
         for c, k in enumerate(columns):
@@ -241,21 +259,11 @@ def _pivot_table(sheet: Sheet, body: TableBody, options: TableOptions, known: Di
             where = (
                 sheet.place(row.number, k)
                 if sheet.name
-                else f"line {row.number}, column '{head[-1].cells[k] or levels[-1].labels[c]}'"
+                else f"line {row.number}, column '{head.cells[k] or levels[-1].labels[c]}'"
             )
-            lines.append(
-                RawLine(
-                    (*stub_cells[i], *(level.labels[c] for level in levels)),
-                    row.cells[k],
-                    where,
-                    "" if base is None else row.cells[base],
-                )
-            )
-    names = [*stub_names, *(level.name for level in levels)]
-    if (double := next((n for k, n in enumerate(names) if n in names[:k]), None)) is not None:
-        raise ReleaseError(f"two attributes are called '{double}'", place=place)
-    names, lines = _stub_roles(sheet, body, names, lines, len(stub_names), known, apart)
-    return RawTable(names, lines, "pivot", "", apart, notes=notes)
+            labels = (*stub_cells[i], *(level.labels[c] for level in levels))
+            lines.append(RawLine(labels, row.cells[k], where, "" if base is None else row.cells[base]))
+    return lines
 
 
 def _shown_number(cell: str) -> int | None:
