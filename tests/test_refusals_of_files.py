@@ -58,6 +58,16 @@ def with_another_table(release, good, folder):
     return _check(json.loads(good), Readings(beside, Limits()), None)
 
 
+def with_an_adversary(**values):
+    """Check a certificate, with some values changed, beside what an adversary knows."""
+
+    def run(release, good, folder):
+        beside = replace(release, knowledge=SimpleNamespace(sha256="1" * 64))
+        return _check(with_seal(json.loads(good) | values), Readings(beside, Limits()), None)
+
+    return run
+
+
 def level(**values):
     return lambda release, good, folder: level_of(json.loads(good) | values)
 
@@ -169,6 +179,9 @@ FORGERIES = {
     "other statements of no file": ("another release", changed(statements_sha256="0" * 64, release_sha256=None)),
     "beside a table of what is known": ("does not rest on the table of --known", with_another_table),
     "a table of what is known": ("rests on what is known of rows by position", changed(known={"sha256": "0" * 64})),
+    "an adversary's file that is not given": ("give verify that file", changed(adversary={"sha256": "0" * 64})),
+    "an adversary's file too many": ("leave that out", with_an_adversary()),
+    "another adversary's file": ("what another adversary knows", with_an_adversary(adversary={"sha256": "0" * 64})),
     "steps that stand nowhere": (
         "which this result does not hold",
         changed(proof={"kind": "removals", "shared": "0" * 64}),
