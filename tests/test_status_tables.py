@@ -89,7 +89,7 @@ def test_metadata_of_something_else_are_refused(name):
 
 def test_other_separators_and_no_status():
     found = metadata_of('<SEPARATOR> "TAB"\nregion\n<RECODABLE>\nn\n<FREQUENCY>\nhigh\n<MAXSCORE>\n', "x.rda")
-    assert (found.separator, found.names("code"), found.names("other")) == ("\t", ["region"], ["high"])
+    assert (found.separator, found.names("code"), found.names("largest")) == ("\t", ["region"], ["high"])
 
 
 def test_what_sdctable_suppressed_is_hidden(tmp_path):
