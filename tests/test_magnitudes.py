@@ -92,20 +92,31 @@ def tables_that_fit(asked, hidden, most):
     inner = [k for k, code in enumerate(table.codes) if "" not in code]
     true = table.contributions.totals.tolist()
     lines = asked.hidden_lines(hidden)
-    choices = [range(most + 1) if lines[k] else (true[k],) for k in inner]
     inside = [
         [all(c in ("", d) for c, d in zip(code, table.codes[k], strict=True)) for k in inner] for code in table.codes
     ]
-    for chosen in itertools.product(*choices):
-        sums = [sum(itertools.compress(chosen, one)) for one in inside]
-        if all(gone or total == sums[k] for k, (gone, total) in enumerate(zip(lines, true, strict=True))):
-            yield sums
+    shown = [(k, np.flatnonzero(inside[k])) for k in range(len(inside)) if not lines[k]]
+    chosen = [0] * len(inner)
+
+    def walk(j):
+        if j == len(inner):
+            yield [sum(itertools.compress(chosen, one)) for one in inside]
+            return
+        left = [(true[k] - sum(chosen[i] for i in of if i < j), of[-1] == j) for k, of in shown if j in of]
+        least = max((rest for rest, last in left if last), default=0)  # the last cell of a sum that is shown
+        greatest = min([most, *(rest for rest, _ in left)])
+        for value in range(least, (min(greatest, least) if any(last for _, last in left) else greatest) + 1):
+            chosen[j] = value
+            yield from walk(j + 1)
+
+    yield from walk(0)
 
 
 def holds(asked, hidden, most):
     """Return whether every sensitive line of the table is open as far as it must be, and none follows from inside."""
     lines = asked.hidden_lines(hidden)
     found = np.array(list(tables_that_fit(asked, hidden, most)))
+    assert len(found), "the true table fits"
     own, true = asked.table.contributions, asked.table.contributions.totals
     for k in np.flatnonzero(asked.levels > 0):
         if (
