@@ -60,6 +60,7 @@ safety: .venv/dev
 	$(BIN)/python tests/safety.py --part positions --number 500
 	$(BIN)/python tests/safety.py --part models --number 3000
 	$(BIN)/python tests/safety.py --part areas --number 1000
+	$(BIN)/python tests/safety.py --part composed --number 1000
 	$(BIN)/python tests/random_tables.py
 	$(BIN)/python tests/holders.py
 	$(BIN)/python tests/grown.py

@@ -31,7 +31,7 @@ DOCS = ROOT / "docs"
 RUN = ["index", "start", "may-i-release-this", "ideas", "policy", "remedies", "register", "persons", "random-forest",
        "tables", "magnitudes", "census", "published-models", "how-exact", "how-long", "own-solver",
        "extending"]  # fmt: skip
-DEAR, SLOW = {"README", "census", "random-forest"}, pytest.mark.slow  # 15 to 20 s of the processor
+DEAR, SLOW = {"README", "census", "random-forest", "published-models"}, pytest.mark.slow  # 15 to 70 s of the processor
 PAGES = [ROOT / "README.md", *(DOCS / f"{name}.md" for name in RUN)]
 REFERENCES = sorted(set(DOCS.glob("*.md")) - set(PAGES))
 GROUP = typer.main.get_command(app)

@@ -130,13 +130,13 @@ def recon(*words):
     return found.exit_code, found.output
 
 
-def gate(tmp_path, model, domain, policy=POLICY, name="model.pkl"):
+def gate(tmp_path, model, domain, policy=POLICY, name="model.pkl", more=()):
     from recon.readers.formats.release.writing import domain_json, dump
 
     (tmp_path / "domain.json").write_text(dump({"recon": 1, "domain": {**domain_json(domain), "source": "declared"}}))
     (tmp_path / "policy.toml").write_text(policy)
     path = model if isinstance(model, str) else stored(model, tmp_path / name)
-    return recon("gate", path, "--domain", tmp_path / "domain.json", "--policy", tmp_path / "policy.toml")
+    return recon("gate", path, "--domain", tmp_path / "domain.json", "--policy", tmp_path / "policy.toml", *more)
 
 
 @pytest.mark.sampled(6)
@@ -227,7 +227,7 @@ def test_a_release_file_says_that_figures_of_columns_were_left_out(tmp_path):
     (unused,) = json.loads(out.read_text())["models"][0]["unused"]
     assert (unused["about"], "mean_" in unused["what"]) == ("columns", True)
     assert not [one for one in inspect(str(out)).findings if one.level == "unknown"]
-    code, said = gate(tmp_path, str(out), domain)
+    code, said = gate(tmp_path, str(out), domain, more=("--time", "3"))
     assert (code, "figures of single columns" in said) == (4, True)
 
 
