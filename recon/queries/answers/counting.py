@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, cast, overload
 
 from encoders.encode.encoder import EncodedRelease
 from recon.queries.answers.people import as_subsets
-from recon.readers.loading.adversary import Knows, adversary_of, for_adversary
 from recon.readers.loading.loading import Released, release_of
 from recon.readers.loading.settled import strengthened_release
 from solvers.engines.chain import ask
@@ -21,6 +20,7 @@ from solvers.statements.questions.query import CONVENTIONS, Convention, Count
 if TYPE_CHECKING:
     from recon.queries.tables.answering import TablesAnswer
     from recon.queries.tables.tables import Tables
+    from recon.readers.loading.adversary import Knows
 
 
 def convention_of(release: EncodedRelease, convention: str | None) -> Convention:
@@ -50,6 +50,8 @@ def both_releases(
     """Return a release as it is, and beside what an adversary knows; `Unsupported` of tables of areas."""
     if tables_of(release) is not None:
         raise Unsupported("what an adversary knows is not taken beside tables of areas")
+    from recon.readers.loading.adversary import adversary_of  # with pandas
+
     nobody = release_of(cast("Released", release), limits)
     return nobody, adversary_of(adversary).beside(nobody, label, limits)
 
@@ -96,7 +98,12 @@ def count(
         from recon.queries.tables.answering import count_areas
 
         return count_areas(tables, limits)
-    release = strengthened_release(for_adversary(cast("Released", release), adversary, limits), limits)
+    known = release_of(cast("Released", release), limits)
+    if adversary is not None:
+        from recon.readers.loading.adversary import for_adversary  # with pandas
+
+        known = for_adversary(known, adversary, limits)
+    release = strengthened_release(known, limits)
     found = ask(release.statements, Count(convention_of(release, convention)), CountAnswer, limits)
     found = as_subsets(release, found) if convention in (None, "population") else found
     return (

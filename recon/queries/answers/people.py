@@ -10,21 +10,22 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.encode.typed_rows import column_of
 from encoders.kinds.known_rows import KnownRegions
 from encoders.models.models import KnownRows
-from recon.queries.answers.undecided import decide
-from recon.readers.frames.selections import select_frame
 from solvers.foundation.exact import Factor, log2_product
 from solvers.foundation.limits import Limits
 from solvers.statements.boxes import Box
 from solvers.statements.questions.answers import CountAnswer
 from solvers.statements.questions.query import Convention
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def with_person_shares(
@@ -34,6 +35,9 @@ def with_person_shares(
 
     It is the share of worlds in which a given one of them is in the data; NaN where nobody fits.
     """
+    from recon.queries.answers.undecided import decide  # with pandas
+    from recon.readers.frames.selections import select_frame
+
     knowledge = release.knowledge
     if knowledge is None or knowledge.people is None:
         return found

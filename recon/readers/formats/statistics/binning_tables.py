@@ -61,7 +61,7 @@ LARGEST = 1_000_000  # rows for which weights of evidence are solved
 RANGE = re.compile(
     r"(?:\d{2,3}\.)?[\[(]\s*(-?(?:inf|[\d.]+(?:e[+-]?\d+)?))\s*[,~]\s*(\+?-?(?:inf|[\d.]+(?:e[+-]?\d+)?))\s*[)\]]"
 )
-_NO_RANGE = re.compile(r"^[\[(]\s*-?(?:inf|nan|\d)[^'\"]*,[^'\"]*\)$", re.IGNORECASE)  # ends open, yet is none
+_NO_RANGE = re.compile(r"^[\[(]\s*-?(?:inf|nan|\d)[^'\",]*,[^'\"]*\)$", re.IGNORECASE)  # ends open, yet is none
 Pair = tuple[int, int]
 
 
