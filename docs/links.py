@@ -18,6 +18,7 @@ GROUPS = {  # the public names of recon by what they are for; a name in no group
     "Worlds": ("count", "measure", "reconstruct", "worlds", "sample", "table", "plan", "export", "World", "Measures",
                "Plan"),
     "People": ("certify", "verify", "bound", "attribute", "positions", "labels", "targets", "difference", "Difference"),
+    "What an adversary knows": ("Adversary", "population", "QueryAnswers", "secret_bits"),
     "Tables of areas, boosted models": ("variability", "determined", "remedies", "first_trees", "rounded"),
     "Noisy counts": ("denoise", "posterior", "sampled", "sweep", "Posterior", "SampledPosterior"),
     "Audits and attacks": ("audit", "Report", "attack_membership", "attack_correlation"),

@@ -1,5 +1,6 @@
 """What sources cite of the documentation exists, and links between its pages lead somewhere."""
 
+import importlib.util
 import re
 from pathlib import Path
 
@@ -72,3 +73,11 @@ def test_every_option_is_named_on_a_page():
         found |= {name for part in one.params for name in getattr(part, "opts", ()) if name.startswith("--")}
     assert len(found) > 100
     assert sorted(name for name in found if not re.search(rf"{re.escape(name)}(?![\w-])", pages)) == []
+
+
+def test_every_public_name_is_in_a_group_of_the_page_of_the_interface():
+    """A name in no group fails the build of the site, which slow tests alone make."""
+    found = importlib.util.spec_from_file_location("links", ROOT / "docs" / "links.py")
+    links = importlib.util.module_from_spec(found)
+    found.loader.exec_module(links)
+    assert "::: recon.audit" in links.reference()
