@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import pickle
 from collections import Counter
@@ -219,3 +220,16 @@ def test_naive_bayes_of_iris_removes_as_many_bits_as_the_page_says(tmp_path):
     low, high = found.bounds  # to some ten digits
     assert high - low < 1e-6
     assert f"{before - high / 150:.2f} of\n  {before:.1f} bits per row are removed" in PAGE.read_text()
+
+
+def test_a_number_of_ninety_million_rows_is_not_written_out(tmp_path):
+    """Its factorial took minutes, whatever --time: other engines answer with logarithms."""
+    table = {"kind": "table", "statements": [{"where": {"a": 1}, "count": 40_000_000}]}
+    domain = {"attributes": [{"name": "a", "values": [0, 1]}]}
+    path = tmp_path / "many.json"
+    path.write_text(json.dumps({"recon": 1, "rows": 90_000_000, "domain": domain, "models": [table]}))
+    release = recon.load(path).statements
+    columns = columns_apart(release, Count("ordered"))
+    assert not isinstance(columns, str)
+    with pytest.raises(Unsupported, match="more than are written out"):
+        columns.count(Limits())

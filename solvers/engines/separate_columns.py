@@ -32,6 +32,7 @@ WHOLE_WORK = 3_000_000  # additions of whole numbers; with more, shares in float
 FEW_CELLS = 200_000  # up to which engines over cells are asked for numbers without the order of rows
 MAX_STATES = 2_000_000  # entries of a table
 MAX_WORK = 20_000_000_000  # additions of floats
+MAX_BITS = 1 << 23  # of a number of worlds that is written out: its division takes a second or two
 TINY = 2.0**-900  # below, shares of sequences may have lost what no float holds
 STEP_WORK = 4e-10  # units of work for each addition of floats
 
@@ -202,8 +203,11 @@ class SeparateColumns:
         return out
 
     def count(self, limits: Limits) -> _SequenceCount:
-        """Return the number of worlds. Raises `Unsupported` where a table is too large."""
+        """Return the number of worlds. Raises `Unsupported` where a table, or the number itself, is too large."""
         n, attributes, label = self.release.rows.low, self.release.domain.attributes, self.release.domain.label
+        bits = n * math.log2(max(2, n)) + sum(n * math.log2(max(2, a.total)) for a in attributes)
+        if bits > MAX_BITS:
+            raise Unsupported(f"the number of worlds may have {bits:,.0f} bits, more than are written out")
         factors: list[tuple[int, int]] = []
         free = dict.fromkeys(range(len(attributes)), n)
         if self.classes:
