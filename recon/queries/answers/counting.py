@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast, overload
 from encoders.encode.encoder import EncodedRelease
 from recon.queries.answers.people import as_subsets
 from recon.readers.loading.loading import Released, release_of
-from recon.readers.loading.settled import strengthened_release
+from recon.readers.loading.settled import asked_release
 from solvers.engines.chain import ask
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.exact import level_text
@@ -98,12 +98,7 @@ def count(
         from recon.queries.tables.answering import count_areas
 
         return count_areas(tables, limits)
-    known = release_of(cast("Released", release), limits)
-    if adversary is not None:
-        from recon.readers.loading.adversary import for_adversary  # with pandas
-
-        known = for_adversary(known, adversary, limits)
-    release = strengthened_release(known, limits)
+    release = asked_release(cast("Released", release), adversary, limits)
     found = ask(release.statements, Count(convention_of(release, convention)), CountAnswer, limits)
     found = as_subsets(release, found) if convention in (None, "population") else found
     return (

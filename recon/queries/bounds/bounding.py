@@ -29,9 +29,9 @@ from recon.queries.bounds.disclosure import numbers_within
 from recon.queries.bounds.placed import BoundAnswer, Later, nearer, places, same_mean
 from recon.readers.frames.selections import as_condition, data_of, of_rows, select_conditions
 from recon.readers.frames.world import World, wrap
-from recon.readers.loading.adversary import Knows, for_adversary
+from recon.readers.loading.adversary import Knows
 from recon.readers.loading.loading import Released
-from recon.readers.loading.settled import strengthened_release
+from recon.readers.loading.settled import asked_release
 from solvers.engines.chain import ask
 from solvers.engines.figures.system import LARGEST_SUM, SystemFigures
 from solvers.foundation.errors import (
@@ -160,7 +160,7 @@ def bound(
     >>> recon.bound(release, {"old": 1})
     <BoundAnswer: 0 to 4, 2 expected, exact (assigned)>
     """
-    release = strengthened_release(for_adversary(release, adversary, limits), limits)
+    release = asked_release(release, adversary, limits)
     condition = as_condition(where)
     if (data := data_of(release)) is not None:  # there is a population, and nobody asks about all of it
         condition = (*condition, *as_condition(of_rows(release, data)))

@@ -29,8 +29,8 @@ from recon.queries.answers.undecided import decide
 from recon.queries.measures.attribute_bits import without_bits_left, without_shares
 from recon.queries.measures.figures import Measures, empty, exposure_frame
 from recon.readers.frames.describe import condition_text
-from recon.readers.loading.loading import Released, release_of
-from recon.readers.loading.settled import strengthened_release
+from recon.readers.loading.loading import Released
+from recon.readers.loading.settled import asked_release
 from solvers.engines.figures.partition import PartitionFigures, log2_alone, log2_before, mean, ratio, row_bits
 from solvers.foundation.exact import log2_product
 from solvers.foundation.limits import Limits
@@ -62,12 +62,7 @@ def measure(
     >>> recon.measure(release)
     <Measures: Dist_G 0.25, 4 worlds, exact (assigned), 4 rows>
     """
-    known = release_of(release, limits)
-    if adversary is not None:
-        from recon.readers.loading.adversary import for_adversary  # with pandas
-
-        known = for_adversary(known, adversary, limits)
-    release = strengthened_release(known, limits)
+    release = asked_release(release, adversary, limits)
     chosen = convention_of(release, convention)
     limits = limits or Limits()
     answer = _capped(release, counted or count(release, chosen, limits), limits)

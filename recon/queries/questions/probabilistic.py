@@ -15,9 +15,9 @@ from recon.io.console.output import unique_column_name
 from recon.queries.answers.counting import convention_of
 from recon.queries.bounds.placed import parts_left, places
 from recon.readers.frames.describe import condition_text, values_text
-from recon.readers.loading.adversary import Knows, for_adversary
+from recon.readers.loading.adversary import Knows
 from recon.readers.loading.loading import Released
-from recon.readers.loading.settled import strengthened_release
+from recon.readers.loading.settled import asked_release
 from solvers.engines.chain import ask
 from solvers.engines.figures.partition import PartitionFigures
 from solvers.engines.figures.system import SystemFigures
@@ -58,7 +58,7 @@ def table(release: Released, limits: Limits | None = None, adversary: Knows | No
     2    {1}  any  {0}
     3    {1}  any  {1}
     """
-    release = strengthened_release(for_adversary(release, adversary, limits), limits)
+    release = asked_release(release, adversary, limits)
     if release.statements.bags and (located := places(release, limits)) is not None:
         return _placed_table(release, located, limits or Limits())
     if PartitionFigures.refusal(release.statements) is not None:

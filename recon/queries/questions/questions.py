@@ -27,7 +27,7 @@ from recon.readers.frames.selections import columns_by_attribute, profile_ranges
 from recon.readers.frames.world import World, wrap
 from recon.readers.loading.adversary import Knows, for_adversary
 from recon.readers.loading.loading import Released, release_of
-from recon.readers.loading.settled import strengthened_release
+from recon.readers.loading.settled import asked_release, strengthened_release
 from solvers.engines.chain import ask
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.exact import level_text
@@ -69,7 +69,7 @@ def worlds(
     """
     from solvers.proofs.export.world_rows import weight_in
 
-    release = strengthened_release(for_adversary(release, adversary, limits), limits)
+    release = asked_release(release, adversary, limits)
     chosen = convention_of(release, convention)
     refuse_continuous(release)
     if release.knowledge is not None and release.knowledge.weights:
@@ -189,7 +189,7 @@ def reconstruct(
     2       1    1    1
     3       1    0    0
     """
-    release = strengthened_release(for_adversary(release, adversary, limits), limits)
+    release = asked_release(release, adversary, limits)
     if not no_positions_reason(release):
         return _reconstruct_in_order(release, seed, limits)
     if release.domain.continuous:

@@ -21,9 +21,9 @@ from recon.queries.questions.line_proofs import line_proofs
 from recon.queries.questions.questions import certify
 from recon.readers.frames.naming import named_like
 from recon.readers.frames.selections import with_rows_of
-from recon.readers.loading.adversary import POPULATION, Knows, for_adversary
+from recon.readers.loading.adversary import POPULATION, Knows
 from recon.readers.loading.loading import Released
-from recon.readers.loading.settled import strengthened_release
+from recon.readers.loading.settled import asked_release
 from solvers.foundation.array_types import Floats
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
@@ -61,7 +61,7 @@ def population(
     >>> found[["population_min", "population_max"]].values.tolist()
     [[2, 2]]
     """
-    beside = strengthened_release(for_adversary(release, adversary, limits), limits)
+    beside = asked_release(release, adversary, limits)
     knowledge = beside.knowledge
     if knowledge is None or not knowledge.data:
         raise Unsupported(NO_POPULATION)

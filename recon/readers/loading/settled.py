@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from encoders.encode.encoder import EncodedRelease
+from recon.readers.loading.loading import Released, release_of
 from solvers.engines.chain import strengthened
 from solvers.foundation.limits import Limits
 from solvers.statements.release import AddedBlocks, Partition, Release
+
+if TYPE_CHECKING:
+    from recon.readers.loading.adversary import Knows
 
 
 @dataclass(slots=True)
@@ -24,6 +29,16 @@ class PublishedRelease:
     """The release as it was published, kept with the one that has what its leaf values prove."""
 
     release: EncodedRelease | None = None
+
+
+def asked_release(release: Released, adversary: Knows | None, limits: Limits | None) -> EncodedRelease:
+    """Return what a question is asked about: a release beside what an adversary knows, and what leaf values prove."""
+    known = release_of(release, limits)
+    if adversary is not None:
+        from recon.readers.loading.adversary import adversary_of  # with pandas
+
+        known = adversary_of(adversary).beside(known, None, limits)
+    return strengthened_release(known, limits)
 
 
 def strengthened_release(
