@@ -16,7 +16,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -281,10 +281,7 @@ class EncodedRelease(Displayed):
             return self
         known = self.derived.part(AtLevels).by_level
         if level not in known:
-            origins = [Origin("", f"models[{i}]") for i in range(len(self.models))]
-            given, beside = self.declared or RowCount(), (self.known, self.facts, self.related, self.knowledge)
-            found = assemble(self.domain, self.models, given, origins, self.file, level, *beside)
-            known[level] = found.read_as(self)
+            known[level] = reassembled(self, confidence=level)
         return known[level]
 
 
@@ -342,14 +339,8 @@ def asking(release: EncodedRelease, question: GroupQuestion) -> EncodedRelease:
 
     Cost: that of encoding. Raises `ReleaseError` for names and values that the domain does not have.
     """
-    domain, models = release.domain, [*release.models, cast(AnyModel, question)]
-    known, level = (release.declared or release.rows), release.statements.confidence or CONFIDENCE
-    origins = [Origin("", f"models[{i}]") for i in range(len(release.models))] + [Origin("", "the question")]
-    encoder_for(question.kind).check(cast(AnyModel, question), domain, "of")
-    facts, related = release.facts, release.related
-    found = assemble(
-        domain, models, known, origins, release.file, level, release.known, facts, related, release.knowledge
-    )
+    encoder_for(question.kind).check(cast(AnyModel, question), release.domain, "of")
+    found = reassembled(release, [cast(AnyModel, question)])
     statements, given = found.statements, release.statements
     *published, asked = statements.blocks
     for i, (own, now) in enumerate(zip(given.blocks, published, strict=False)):
@@ -387,6 +378,31 @@ def encode(
         typed = typed_domain(domain, related, rows)
         return assemble(typed, models, RowCount(), origins, file, level, related=related)
     return assemble(domain, models, total_rows(models, rows, origins), origins, file, level)
+
+
+@collector_paused()
+def reassembled(
+    release: EncodedRelease,
+    questions: Sequence[AnyModel] = (),
+    place: str = "the question",
+    confidence: Fraction | None = None,
+    **changes: Any,
+) -> EncodedRelease:
+    """Return a release as it is encoded anew after changes of its fields, with checked questions behind its models.
+
+    `changes`: other `models` and another `domain`, which are checked here; `declared` rows; what an adversary has in
+    `known`, `facts` and `knowledge`, which is checked by then. What leaf values prove and what is known by position is
+    no part of it. `confidence` None: the release's own. Raises as `encode`. Cost: that of encoding.
+    """
+    given = replace(release, **changes)
+    rows, level = given.declared or given.rows, confidence or given.statements.confidence or CONFIDENCE
+    origins = [Origin("", f"models[{i}]") for i in range(len(given.models))]
+    if not changes.keys().isdisjoint({"domain", "models"}):
+        check(given.domain, given.models, origins)
+        rows = rows if given.typed is not None else total_rows(given.models, rows, origins)
+    models, places = [*given.models, *questions], [*origins, *[Origin("", place)] * len(questions)]
+    beside = given.known, given.facts, given.related, given.knowledge
+    return assemble(given.domain, models, rows, places, given.file, level, *beside).read_as(release)
 
 
 def check(domain: Domain, models: Sequence[AnyModel], origins: Sequence[Origin]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from encoders.encode.encoder import CONFIDENCE, EncodedRelease, Origin, assemble, encoder_for
+from encoders.encode.encoder import EncodedRelease, encoder_for, reassembled
 from encoders.models.adversary import AdversaryKnowledge
 from encoders.models.models import AnyModel, KnownRows
 from solvers.foundation.errors import ReleaseError
@@ -29,13 +29,7 @@ def with_known_rows(release: EncodedRelease, known: KnownRows) -> EncodedRelease
         text = given.low if given.exact else f"{given.low} to {'any' if given.high is None else given.high}"
         message = f"has {n:,} rows, the release is of {text}: everybody's rows are needed, and nobody else's"
         raise ReleaseError(message, file=known.file)
-    origins = [Origin("", f"models[{i}]") for i in range(len(release.models))]
-    level, rows = release.statements.confidence or CONFIDENCE, RowCount(n, n)
-    found = assemble(
-        release.domain, release.models, rows, origins, release.file, level, known, release.facts, release.related,
-        release.knowledge,
-    )  # fmt: skip
-    return found.read_as(release)
+    return reassembled(release, known=known, declared=RowCount(n, n))
 
 
 def with_knowledge(release: EncodedRelease, knowledge: AdversaryKnowledge) -> EncodedRelease:
@@ -48,10 +42,4 @@ def with_knowledge(release: EncodedRelease, knowledge: AdversaryKnowledge) -> En
             encoder_for(one.kind).check(cast(AnyModel, one), release.domain, "")
         except ReleaseError as error:
             raise error.at(file=getattr(one, "file", knowledge.file)) from None
-    origins = [Origin("", f"models[{i}]") for i in range(len(release.models))]
-    level, rows = release.statements.confidence or CONFIDENCE, release.declared or release.rows
-    found = assemble(
-        release.domain, release.models, rows, origins, release.file, level, release.known, release.facts,
-        release.related, knowledge,
-    )  # fmt: skip
-    return found.read_as(release)
+    return reassembled(release, knowledge=knowledge)

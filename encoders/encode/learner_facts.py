@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.values import Continuous
-from encoders.encode.encoder import CONFIDENCE, EncodedRelease, Origin, assemble
+from encoders.encode.encoder import EncodedRelease, reassembled
 from encoders.kinds.open_leaves import ROUNDED, Features, always_kept, open_leaves, why_closed
 from encoders.kinds.split_midpoints import Midpoints, NodeRegion, node_regions
 from encoders.kinds.tree import shape
@@ -25,7 +25,6 @@ from encoders.parts.base import CutDomain, Resolutions
 from solvers.foundation.binary_trees import BinaryTree
 from solvers.foundation.errors import ContradictionError, EngineError, Unsupported
 from solvers.positions.midpoints.splits import TreeSplits
-from solvers.statements.release import RowCount
 from solvers.statements.row_problem import RowProblem, bags_with_most
 
 Ints = NDArray[np.int64]
@@ -212,11 +211,7 @@ def _adding(release: EncodedRelease, facts: LearnerFacts) -> EncodedRelease:
         tuple(dict.fromkeys((*earlier.facts, *facts.facts))),
         tuple(dict.fromkeys((*earlier.notes, *facts.notes))),
     )
-    origins = [Origin("", f"models[{i}]") for i in range(len(release.models))]
-    level, rows = release.statements.confidence or CONFIDENCE, release.declared or RowCount()
-    found = assemble(release.domain, release.models, rows, origins, release.file, level, release.known, both,
-                     knowledge=release.knowledge)  # fmt: skip
-    return found.read_as(release)
+    return reassembled(release, facts=both)
 
 
 def facts_of_learner(

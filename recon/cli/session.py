@@ -52,7 +52,7 @@ def open_files(
     features of everybody. `limits`: on how many processes several files are read. `from_forest`: the file is the text
     of one tree of a bootstrap forest. `related`: the data sets that the files are of, in their order.
     """
-    from encoders.encode.encoder import encode
+    from encoders.encode.encoder import reassembled
     from recon.io.files.table_options import table_options
     from recon.readers.loading.loading import load, of_one_data_set, read_domain
     from solvers.foundation.errors import ReleaseError
@@ -69,10 +69,9 @@ def open_files(
     found = release.domain.as_columns() if independent else release.domain
     declared_rows = release.declared if rows is None else RowCount(rows, rows)
     try:
-        again = encode(found, release.models, declared_rows, release.file, confidence)
+        again = reassembled(release, domain=found, declared=declared_rows)
     except ReleaseError as error:
         raise error.at(file=release.file) from None
-    again = again.read_as(release)
     if known is None:
         return again
     from recon.readers.loading.known_positions import with_known_columns

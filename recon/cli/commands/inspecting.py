@@ -63,7 +63,7 @@ def convert(
     memory: ReadingMemory = "1G", out: ReleaseOut = None,
 ) -> None:  # fmt: skip
     """Read models of any format and write them as one release file (checked, with the domain given)."""
-    from encoders.encode.encoder import encode
+    from encoders.encode.encoder import reassembled
     from recon.readers.formats.release.writing import dump, not_covered, publishable, release_json
     from recon.release.auditing.evidence import with_unused_of_files
     from recon.report.wording.headline import provenance_lines
@@ -80,10 +80,7 @@ def convert(
             )
         release = _counted_from(files, data, label, domain)
     if without_bags:
-        models = [model.without_bags() for model in release.models]
-        release = replace(
-            encode(release.domain, models, release.declared, release.file), reader_notes=release.reader_notes
-        )
+        release = reassembled(release, models=tuple(model.without_bags() for model in release.models))
     noisy = any(m.noise is not None for m in release.models)
     found = publishable(release.domain) if noisy else release.domain
     written = with_unused_of_files(release, Limits(memory=parse_memory(memory)))

@@ -20,7 +20,7 @@ import pandas as pd
 from encoders.domain.domain import Condition
 from encoders.domain.values import equals
 from encoders.encode.assumed import NO_LEARNER
-from encoders.encode.encoder import CONFIDENCE, EncodedRelease, Origin, assemble
+from encoders.encode.encoder import EncodedRelease, reassembled
 from encoders.models.models import GroupQuestion
 from recon.learner_rule.optimal.classes import ModelClass
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
@@ -161,12 +161,7 @@ def under(
     tested = sorted({name for a in alternatives for name in a.columns})
     questions: list[Any] = [GroupQuestion(((name, equals(1)),)) for name in tested]
     questions += [GroupQuestion(one.condition) for one in assumed]
-    origins = [Origin("", f"models[{i}]") for i in range(len(release.models))]
-    origins += [Origin("", "the learner's rule")] * len(questions)
-    level = release.statements.confidence or CONFIDENCE
-    known = release.declared or release.rows
-    found = assemble(release.domain, [*release.models, *questions], known, origins, release.file, level, release.known,
-                     knowledge=release.knowledge)  # fmt: skip
+    found = reassembled(release, questions, "the learner's rule", facts=None)
     box = {name: {v: found.cut.box(release.domain.resolve(((name, equals(v)),))) for v in (0, 1)} for name in tested}
     label = len(release.domain.all) - 1
     high = UNBOUNDED if release.rows.high is None else release.rows.high

@@ -20,9 +20,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from encoders.encode.encoder import EncodedRelease, encode
-from encoders.encode.known import with_known_rows
-from encoders.models.models import AnyModel, Boosting, Tree, TreeSums, boosted_of
+from encoders.encode.encoder import EncodedRelease, reassembled
+from encoders.models.models import Boosting, Tree, TreeSums, boosted_of
 from encoders.models.nodes import CountTable, Support
 from recon.queries.leaf_values.determined import Determined, determined
 from recon.readers.loading.loading import Released, single_release_of
@@ -92,10 +91,8 @@ def _published_otherwise(release: EncodedRelease, change: Callable[[Boosting], B
     release = as_released(release)
     if not boosted_of(release.models):
         raise Unsupported("no leaf values of a boosted model are read here: there is nothing to round or to shorten")
-    models: list[AnyModel] = [change(m) if isinstance(m, Boosting) else m for m in release.models]
-    found = encode(release.domain, models, release.declared or release.rows, release.file)
-    found = found.read_as(release)
-    return found if release.known is None else with_known_rows(found, release.known)
+    models = tuple(change(m) if isinstance(m, Boosting) else m for m in release.models)
+    return reassembled(release, models=models, facts=None)
 
 
 def _rounded_model(model: Boosting, decimals: int) -> Boosting:

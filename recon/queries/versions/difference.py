@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from encoders.domain.values import Continuous
-from encoders.encode.encoder import EncodedRelease, Origin, assemble
+from encoders.encode.encoder import EncodedRelease, reassembled
 from encoders.encode.typed_rows import TypedRows, column_of
 from encoders.models.related import DataSet, RelatedDataSets, number_words
 from recon.queries.answers.counting import count
@@ -346,9 +346,7 @@ def with_the_other(
 
 def earlier_release(release: EncodedRelease, later: str) -> EncodedRelease:
     """Return the release without the models of a later data set: what the others say when the relation is known."""
-    models = [model for model in release.models if model.dataset != later]
-    origins = [Origin("", f"models[{i}]") for i in range(len(models))]
-    return assemble(release.domain, models, RowCount(), origins, release.file, related=release.related)
+    return reassembled(release, models=tuple(model for model in release.models if model.dataset != later))
 
 
 @dataclass(frozen=True, eq=False)

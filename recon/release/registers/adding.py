@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from encoders.domain.domain import Domain
-from encoders.encode.encoder import CONFIDENCE, EncodedRelease, encode
+from encoders.encode.encoder import CONFIDENCE, EncodedRelease, reassembled
 from encoders.encode.known import with_known_rows
 from recon.queries.measures.attribute_bits import Counts, Interval
 from recon.queries.measures.figures import Measures
@@ -236,10 +236,8 @@ def _named_by_file(whole: EncodedRelease, labels: Sequence[str]) -> EncodedRelea
     """
     if not labels:
         return whole
-    models = [replace(m, name=f"{label}: {m.name}") for m, label in zip(whole.models, labels, strict=True)]
-    level = whole.statements.confidence or CONFIDENCE
-    found = encode(whole.domain, models, whole.declared, whole.file, level).read_as(whole)
-    return found if whole.known is None else with_known_rows(found, whole.known)
+    models = (replace(m, name=f"{label}: {m.name}") for m, label in zip(whole.models, labels, strict=True))
+    return reassembled(whole, models=tuple(models))
 
 
 @dataclass(frozen=True)
@@ -361,7 +359,7 @@ def joined_release(
     rows = _joint_rows(found, new, register.index.rows)
     if independent or rows != found.declared:
         over = found.domain.as_columns() if independent else found.domain
-        found = encode(over, found.models, rows, found.file, confidence).read_as(found)
+        found = reassembled(found, domain=over, declared=rows)
     return found if new.known is None else with_known_rows(found, new.known)
 
 
@@ -417,9 +415,7 @@ def _rows_text(rows: RowCount) -> str:
 
 def _part_of(whole: EncodedRelease, part: slice) -> EncodedRelease:
     """Return some models of the joined release by themselves, over the same domain and number of rows."""
-    level = whole.statements.confidence or CONFIDENCE
-    found = encode(whole.domain, whole.models[part], whole.declared, whole.file, level)
-    return found if whole.known is None else with_known_rows(found, whole.known)
+    return reassembled(whole, models=whole.models[part])
 
 
 def _alone_in_it(

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.domain import Domain
-from encoders.encode.encoder import EncodedRelease, encode
-from encoders.encode.known import with_known_rows
+from encoders.encode.encoder import EncodedRelease, encode, reassembled
 from encoders.models.models import AnyModel, Forest, PublishedModel, Rule, RuleList, Tree, unsupported
 from encoders.models.nodes import CountTable, Nodes, Support
 from solvers.engines.figures.partition import PartitionFigures
@@ -262,9 +261,7 @@ class Merging:
 
 def with_models(release: EncodedRelease, models: Sequence[AnyModel]) -> EncodedRelease:
     """Return the release with other models over the same domain and rows. Cost: that of encoding."""
-    found = encode(release.domain, models, release.declared or release.rows, release.file)
-    found = replace(found, sha256=release.sha256, files=release.files, reader_notes=release.reader_notes)
-    return found if release.known is None else with_known_rows(found, release.known)
+    return reassembled(release, models=tuple(models), facts=None)
 
 
 @singledispatch
