@@ -303,3 +303,45 @@ def test_tables_are_written_in_the_form_of_argus(tmp_path, monkeypatch, given):
     again = RUN(app, ["remedy", "h.csv", "--policy", "p.toml", "--out", "x.tab", *given])
     assert isinstance(again.exception, (Unsupported, SystemExit))
     assert not (tmp_path / "x.tab").exists(), "the hidden counts are not known"
+
+
+WIDE = """ward,illness,count
+north,flu,23
+north,asthma,14
+north,measles,3
+south,flu,31
+south,asthma,1
+south,measles,12
+west,flu,25
+west,asthma,30
+west,measles,2
+north,total,40
+south,total,44
+west,total,57
+total,flu,79
+total,asthma,45
+total,measles,17
+total,total,141
+"""
+
+
+@pytest.mark.parametrize("method", ["cheapest", "hypercube", "rounding", "adjustment"])
+def test_a_remedy_widens_what_it_hides_until_the_policy_is_met(tmp_path, monkeypatch, run, method):
+    """Every hidden cell is so wide, further ones too; the audit of what is written says the same of the policy."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "wards.csv").write_text(WIDE)
+    said = {}
+    for width in (0, 25):
+        text = "smallest_group = 5\n" + (f"least_hidden_width = {width}\n" if width else "")
+        (tmp_path / "p.toml").write_text(text)
+        given = ("remedy", "wards.csv", "--policy", "p.toml", "--out", f"{width}.json", "--method", method, "--json")
+        said[width] = json.loads(run(*given, code=1 if width and method == "adjustment" else 0).stdout)
+    if method == "adjustment":  # counts are moved by less than the threshold: none is so wide
+        assert not (tmp_path / "25.json").exists()
+        return
+    assert said[0]["narrowest"] < 25 <= said[25]["narrowest"]
+    (tmp_path / "w.toml").write_text("least_hidden_width = 25\n")
+    run("audit", "25.json", "--policy", "w.toml", code=0)
+    if method == "cheapest":
+        run("audit", "0.json", "--policy", "w.toml", code=1)
+        assert said[0]["pattern"]["cost"] < said[25]["pattern"]["cost"]

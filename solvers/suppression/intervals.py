@@ -45,10 +45,13 @@ class CellIntervals:
     searches: int = 0
 
 
-def cell_intervals(cells: LinkedCells, asked: Ints, limits: Limits, known: Ints | None = None) -> CellIntervals:
+def cell_intervals(
+    cells: LinkedCells, asked: Ints, limits: Limits, known: Ints | None = None, differing: bool = False
+) -> CellIntervals:
     """Return the intervals of the cells that are asked about (of others: what propagation says).
 
-    `known`: a solution, where one is. Exact where `tight`: cells that the limits leave open keep proved bounds.
+    `known`: a solution, where one is. `differing`: enough is whether a cell has two values, in solutions that are met.
+    Exact where `tight`: cells that the limits leave open keep proved bounds.
     """
     linear = cells.relations
     bounds = propagate(linear, cells.low, cells.high, limits.late, trace=False)
@@ -60,7 +63,11 @@ def cell_intervals(cells: LinkedCells, asked: Ints, limits: Limits, known: Ints 
     programs, searches, met = 0, 0, True
     seen = low.copy(), high.copy()
     for part in _components(linear, low, high):
-        found = _ComponentEnds(part, low, high, wanted[part.cells], None if known is None else known[part.cells])
+        if known is not None and not wanted[part.cells].any():
+            seen[0][part.cells] = seen[1][part.cells] = known[part.cells]
+            continue
+        own = None if known is None else known[part.cells]
+        found = _ComponentEnds(part, low, high, wanted[part.cells], own, differing)
         if not found.solved(limits):
             return _impossible(low, high, programs, searches)
         low[part.cells], high[part.cells] = found.low, found.high
@@ -90,6 +97,15 @@ def solution_of(cells: LinkedCells, limits: Limits) -> Ints | None:
             return None
         z[part.cells] = found.point
     return z
+
+
+def components_of(cells: LinkedCells, limits: Limits) -> Ints:
+    """Return a number for each cell that is open, the same where cells hang together; -1 of others."""
+    bounds = propagate(cells.relations, cells.low, cells.high, limits.late, trace=False)
+    out = np.full(len(cells), -1, dtype=np.int64)
+    for number, part in enumerate(_components(cells.relations, bounds.lower, bounds.upper)):
+        out[part.cells] = number
+    return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,9 +140,11 @@ def _components(linear: SparseStatements, low: Ints, high: Ints) -> Iterator[_Pa
 class _ComponentEnds:
     """The ends of a component's cells: proved bounds, and the extremes that solutions reached."""
 
-    def __init__(self, part: _Part, low: Ints, high: Ints, wanted: Bits, known: Ints | None) -> None:
+    def __init__(
+        self, part: _Part, low: Ints, high: Ints, wanted: Bits, known: Ints | None, differing: bool = False
+    ) -> None:
         self.linear, self.low, self.high = part.linear, low[part.cells].copy(), high[part.cells].copy()
-        self.wanted, self.programs, self.searches = wanted, 0, 0
+        self.wanted, self.differing, self.programs, self.searches = wanted, differing, 0, 0
         self.program = CellProgram(self.linear, self.low, self.high, again=True)
         self.box = self.low.copy(), self.high.copy()  # of the program
         self.seen_low, self.seen_high = self.high.copy(), self.low.copy()
@@ -144,6 +162,11 @@ class _ComponentEnds:
         """Return which upper bounds some solution reaches."""
         return (self.seen_high >= self.high) & self.found
 
+    def _settled(self, sign: int) -> Bits:
+        """Return of which cells no more is asked of an end (sign -1: the upper)."""
+        met = self.most_met if sign < 0 else self.least_met
+        return met | (self.seen_low < self.seen_high) if self.differing else met
+
     def solved(self, limits: Limits) -> bool:
         """Find the ends that are wanted; return whether there may be a solution."""
         ones = np.ones(len(self.low), dtype=np.int64)
@@ -156,14 +179,13 @@ class _ComponentEnds:
             for j in np.flatnonzero(self.wanted).tolist():
                 if limits.late():
                     return True
-                met = self.most_met if sign < 0 else self.least_met
-                if not met[j] and not self._end(j, sign, limits):
+                if not self._settled(sign)[j] and not self._end(j, sign, limits):
                     return False
         return True
 
     def _open_costs(self, sign: int) -> Ints:
         """Return costs of 1 of the cells whose end (sign -1: upper) no solution has reached."""
-        return (~(self.most_met if sign < 0 else self.least_met) & self.wanted).astype(np.int64)
+        return (~self._settled(sign) & self.wanted).astype(np.int64)
 
     def _solve(self, costs: Ints, limits: Limits) -> bool:
         """Solve the program of some costs, note its corner; return whether there is a whole one."""
@@ -187,8 +209,7 @@ class _ComponentEnds:
         bound = self.program.bound(costs, limits)
         self._witness(self.program.corner())
         self._tighten(j, sign, bound)
-        met = self.most_met if sign < 0 else self.least_met
-        if met[j]:
+        if self._settled(sign)[j]:
             return True
         found = self._searched(costs, limits)
         if found is None:

@@ -30,7 +30,7 @@ from solvers.programs.cpsat import run, state
 from solvers.programs.dual_bounds import DENOMINATORS, combined, integer_duals
 from solvers.programs.linear_program import CellProgram, LinearProgram, by_column
 from solvers.statements.boxes import Box
-from solvers.suppression.intervals import CellIntervals, cell_intervals
+from solvers.suppression.intervals import CellIntervals, cell_intervals, components_of
 from solvers.suppression.linked_cells import LinkedCells
 
 ROUNDS = 200  # of attacks on patterns
@@ -100,10 +100,30 @@ class SuppressionTask:
         )
 
     def from_inside(self, hidden: Bits, limits: Limits) -> Iterator[tuple[int, Ints]]:
-        """Yield (insider, sensitive cells that follow) of every hidden cell whose value somebody alone knows."""
-        for insider in np.flatnonzero(hidden & self.insiders).tolist() if self.insiders is not None else ():
-            if len(lost := self.beside(insider).attackable(hidden, limits)):
-                yield insider, lost
+        """Yield (insider, sensitive cells that follow) of every hidden cell whose value somebody alone knows.
+
+        What is known of one cell changes those alone that hang together with it. Cost: linear programs over these.
+        """
+        insiders = [] if self.insiders is None else np.flatnonzero(hidden & self.insiders).tolist()
+        if not insiders:
+            return
+        low, high = self.ends(hidden)
+        seen = replace(self.cells, low=low, high=high)
+        group, anyway = components_of(seen, limits), self._following(seen, self.sensitive, limits)
+        for insider in insiders:
+            low, high = seen.low.copy(), seen.high.copy()
+            low[insider] = high[insider] = self.values[insider]
+            asked = self.sensitive & ~anyway & (group == group[insider])
+            asked[insider] = False
+            lost = anyway | self._following(replace(seen, low=low, high=high), asked, limits)
+            lost[insider] = False
+            if lost.any():
+                yield insider, np.flatnonzero(lost).astype(np.int64)
+
+    def _following(self, cells: LinkedCells, asked: Bits, limits: Limits) -> Bits:
+        """Return which of the cells that are asked about are not proved to have two values."""
+        least, most = cell_intervals(cells, np.flatnonzero(asked), limits, self.values, differing=True).met
+        return asked & (least >= most)
 
     def holds(self, hidden: Bits, limits: Limits) -> bool:
         """Return whether no attack succeeds, neither from outside nor by one respondent."""

@@ -73,6 +73,12 @@ def adjusted_counts(task: SuppressionTask, limits: Limits) -> MovedCounts:
     return _audited(task, cells, found[0], most + 1, found[1], limits)
 
 
+def audited_counts(task: SuppressionTask, moved: MovedCounts, limits: Limits) -> MovedCounts:
+    """Return moved counts with the exact audit of what another task asks of them."""
+    cells = np.flatnonzero(task.open | task.sensitive | task.fixed)
+    return _audited(task, cells, moved.counts, moved.below, moved.bound, limits)
+
+
 def _nearest_counts(
     task: SuppressionTask, cells: Ints, low: Ints, high: Ints, base: int, limits: Limits, apart: bool = False
 ) -> tuple[Ints, int] | None:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from solvers.suppression.patterns import SuppressionPattern
 
 RELEASES, COPIES, TABLES = (".json",), (".joblib", ".pkl", ".pickle"), (".csv", ".tab")
-THRESHOLDS, MOST = ("smallest_group", "smallest_cell"), 100_000
+THRESHOLDS, WIDTH, MOST = ("smallest_group", "smallest_cell"), "least_hidden_width", 100_000
 ModelFile = Annotated[str, typer.Argument(metavar="FILE", help="Release or model file with one tree, list or forest.")]
 PolicyFile = Annotated[str, typer.Option("--policy", help="Policy file (.toml) that the result must meet.")]
 Better = Annotated[
@@ -354,9 +354,11 @@ def _hide_in_tables(
         raise typer.BadParameter(f"'{out}' would be a model: tables are written to .json, .csv or .tab")
     if suffix(out) == ".tab" and method.partition(":")[0] in {"rounding", "adjustment"}:
         raise typer.BadParameter("a .tab file says which counts are hidden: write counts that were moved to .csv")
-    wanted = [policy.values[key] for key in THRESHOLDS if isinstance(policy.values.get(key), int)]
-    if not wanted:
-        raise typer.BadParameter("cells of tables are hidden for a policy with smallest_group or smallest_cell")
+    asked_for = {key: policy.values[key] for key in (*THRESHOLDS, WIDTH) if isinstance(policy.values.get(key), int)}
+    if not asked_for:
+        keys = f"smallest_group, smallest_cell or {WIDTH}"
+        raise typer.BadParameter(f"cells of tables are hidden for a policy with {keys}")
+    threshold, width = max((asked_for.get(key, 1) for key in THRESHOLDS), default=1), asked_for.get(WIDTH, 0)
     joined, earlier = release, 0
     if register is not None:
         joined = open_release([*release.files, *_known_files(register)], domain, False, limits, settle=False)
@@ -366,11 +368,11 @@ def _hide_in_tables(
     try:
         found: HiddenCells | MovedTables
         if way in {"rounding", "adjustment"}:
-            multiples = None if way == "adjustment" else int(base or max(2, *wanted))
-            found = move_counts(joined, max(wanted), limits, earlier, multiples)
+            multiples = None if way == "adjustment" else int(base or max(2, threshold, width + 1))
+            found = move_counts(joined, threshold, limits, earlier, multiples, width)
             files = _tables_content(release, found.printed if suffix(out) == ".csv" else found.tables, out)
         else:
-            found = hide_cells(joined, max(wanted), limits, earlier, method)
+            found = hide_cells(joined, threshold, limits, earlier, method, width)
             files = _tables_content(release, found.tables, out)
     except Unsupported as error:
         if not str(error).startswith("no pattern"):
@@ -523,7 +525,8 @@ def _hidden_lines(file: str, written: str | None, found: HiddenCells | MovedTabl
     undone = f"; {len(other.attackable):,} sensitive cells are too narrow in it" if len(other.attackable) else ""
     lines.append(f"  by hypercubes                   {other.cost:,}{undone}")
     if found.least is not None:
-        lines.append(f"  narrowest sensitive cell        {found.least:,} rows between the least and the most")
+        what = "hidden cell   " if found.width else "sensitive cell"
+        lines.append(f"  narrowest {what}        {found.least:,} rows between the least and the most")
     if written is None:
         return [*lines, f"nothing was written: {len(pattern.attackable):,} sensitive cells stay too narrow"]
     own = " (.rda beside it; with the hidden counts: the office's own)" if written.endswith(".tab") else ""

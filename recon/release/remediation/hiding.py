@@ -30,7 +30,7 @@ from solvers.suppression.patterns import (
     hypercube_pattern,
     incremental_pattern,
 )
-from solvers.suppression.rounding import MovedCounts, adjusted_counts, rounded_counts
+from solvers.suppression.rounding import MovedCounts, adjusted_counts, audited_counts, rounded_counts
 
 SEARCHED = 3_000  # cells: of more, the pattern is made cell by cell, and no bound on the least cost is proved
 METHODS = ("cheapest", "hypercube", "rounding", "adjustment")
@@ -40,8 +40,8 @@ METHODS = ("cheapest", "hypercube", "rounding", "adjustment")
 class HiddenCells:
     """Tables with cells hidden: the pattern, that of the hypercube heuristic, and the exact audit of both.
 
-    `sensitive`: counts below `threshold`, or hidden before; `least`: the narrowest interval that is left of one;
-    `attackable` sensitive cells are narrower than they must be.
+    `sensitive`: counts below `threshold`, or hidden before; `least`: the narrowest interval that is left of one, with a
+    `width` of any hidden cell; `attackable` cells are narrower than they must be.
     """
 
     tables: tuple[Table, ...]
@@ -51,6 +51,7 @@ class HiddenCells:
     other: SuppressionPattern
     least: int | None
     cells: int
+    width: int = 0
 
     @property
     def holds(self) -> bool:
@@ -59,29 +60,57 @@ class HiddenCells:
 
 
 def hide_cells(
-    release: EncodedRelease, threshold: int, limits: Limits, earlier: int = 0, method: str = "cheapest"
+    release: EncodedRelease, threshold: int, limits: Limits, earlier: int = 0, method: str = "cheapest", width: int = 0
 ) -> HiddenCells:
     """Return the tables of a release with so many cells hidden that no count below the threshold is given away.
 
-    `earlier`: how many of its models, the last ones, are out already and stay as they are. `method`: "cheapest"
+    `width`: how far apart the least and the most of every hidden cell have to be, of further ones too. `earlier`: how many of its models, the last ones, are out already and stay as they are. `method`: "cheapest"
     (CP-SAT with attacks; of more than 3,000 cells a flow for each sensitive cell) or "hypercube". Raises `Unsupported`
     for what is not tables of counts, and where no pattern is enough.
     """
     own = release.models[: len(release.models) - earlier]
-    task, place = _task(release, threshold, len(own))
-    large = len(task.values) > SEARCHED
-    other = _audited(task, hypercube_pattern(task, limits), "hypercubes", limits)
-    if method == "hypercube":
-        pattern = other
-    elif large:
-        pattern = _audited(task, incremental_pattern(task, limits), "a flow for each sensitive cell", limits)
-    else:
-        pattern = cheapest_pattern(task, limits)
+    task, place = _task(release, threshold, len(own), width)
+    other, last = _widened(task, "hypercube", width, limits)
+    pattern = other
+    if method != "hypercube":
+        pattern, last = _widened(task, "cell by cell" if len(task.values) > SEARCHED else method, width, limits)
     after = tuple(_with_hidden(release, cast("Table", model), pattern, place) for model in own)
-    found = task.audited(pattern.hidden, limits)
-    widths = (found.high - found.low)[task.sensitive]
+    found = last.audited(pattern.hidden, limits)
+    widths = (found.high - found.low)[last.sensitive]
     least = int(widths.min()) if len(widths) else None
-    return HiddenCells(after, threshold, int(task.sensitive.sum()), pattern, other, least, len(task.values))
+    return HiddenCells(after, threshold, int(task.sensitive.sum()), pattern, other, least, len(task.values), width)
+
+
+def _widened(
+    task: SuppressionTask, method: str, width: int, limits: Limits
+) -> tuple[SuppressionPattern, SuppressionTask]:
+    """Return a pattern in which further hidden cells are so wide too, and the task that asks for it.
+
+    Whatever hidden cell is narrower becomes one that is asked about, until none is: at most one turn for each cell.
+    """
+    asked, bound = task, None
+    while True:
+        found = _pattern_of(asked, method, limits)
+        bound = found.bound if bound is None else bound  # of less that is asked: no pattern costs less
+        further = found.hidden & asked.open
+        seen = replace(asked, sensitive=found.hidden).audited(found.hidden, limits)
+        narrow = further & (seen.met[1] - seen.met[0] < width)
+        if not narrow.any():
+            cost = task.cost_of(found.hidden)
+            return replace(found, cost=cost, bound=min(bound, cost)), asked
+        asked = replace(
+            asked, open=asked.open & ~narrow, sensitive=asked.sensitive | narrow,
+            need=np.where(narrow, width, asked.need),
+        )  # fmt: skip
+
+
+def _pattern_of(task: SuppressionTask, method: str, limits: Limits) -> SuppressionPattern:
+    """Return the pattern that a method finds, with its exact audit."""
+    if method == "hypercube":
+        return _audited(task, hypercube_pattern(task, limits), "hypercubes", limits)
+    if method == "cell by cell":
+        return _audited(task, incremental_pattern(task, limits), "a flow for each sensitive cell", limits)
+    return cheapest_pattern(task, limits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,18 +131,23 @@ class MovedTables:
 
 
 def move_counts(
-    release: EncodedRelease, threshold: int, limits: Limits, earlier: int = 0, base: int | None = None
+    release: EncodedRelease, threshold: int, limits: Limits, earlier: int = 0, base: int | None = None, width: int = 0
 ) -> MovedTables:
     """Return the tables with counts rounded to multiples of a base, or (None) adjusted, so that they still add up.
 
-    Every count is published as moved by less than a number; the audit is of the intervals that this leaves. Raises
-    `Unsupported` as `hide_cells`, and where counts are hidden already.
+    Every count is published as moved by less than a number; the audit is of the intervals that this leaves, of `width`
+    at least for every count. Raises `Unsupported` as `hide_cells`, and where counts are hidden already.
     """
     own = release.models[: len(release.models) - earlier]
     task, place = _task(release, threshold, len(own))
     if any(figure.count is None for _, figure, mine in _boxes(release, len(own)) if mine):
         raise Unsupported("counts are rounded or adjusted in tables without hidden cells: give the complete table")
     moved = adjusted_counts(task, limits) if base is None else rounded_counts(task, base, limits)
+    if width:
+        every = task.sensitive | task.open
+        moved = audited_counts(
+            replace(task, sensitive=every, need=np.where(every, np.maximum(task.need, width), 0)), moved, limits
+        )
     tables = [cast("Table", model) for model in own]  # whatever is none was refused
     intervals = tuple(_with_moved(release, model, moved, place, moved.below) for model in tables)
     printed = tuple(_with_moved(release, model, moved, place, 1) for model in tables)
@@ -152,7 +186,9 @@ def _boxes(release: EncodedRelease, models: int) -> Iterator[tuple[Box, Publishe
             yield release.cut.box(release.domain.resolve(figure.condition)), figure, number < models
 
 
-def _task(release: EncodedRelease, threshold: int, models: int) -> tuple[SuppressionTask, Mapping[Box, int]]:
+def _task(
+    release: EncodedRelease, threshold: int, models: int, width: int = 0
+) -> tuple[SuppressionTask, Mapping[Box, int]]:
     """Return what is asked of a pattern, and the cell of every box."""
     rows = release.rows.high
     if rows is None:
@@ -179,7 +215,7 @@ def _task(release: EncodedRelease, threshold: int, models: int) -> tuple[Suppres
         raise Unsupported(
             f"{gone:,} of the counts below {threshold:,} follow from what is out already: none can be hidden"
         )
-    need = np.where(sensitive, np.minimum(threshold - 1, cells.high - cells.low), 0)
+    need = np.where(sensitive, np.minimum(max(threshold - 1, width), cells.high - cells.low), 0)
     nowhere = ~own & ~certain
     cost = np.maximum(1, values)
     return SuppressionTask(cells, values, exact & ~small & ~certain, sensitive, nowhere, cost, need), cells.place

@@ -85,7 +85,8 @@ def draft_of_sheet(sheet: Sheet) -> Draft:
         column = _column(cells)
         hint, assumed = _hint_of(name, column)
         if hint is not None:
-            hints[name], columns[name] = hint, [_narrowing(test, hint) for test in column]
+            narrow = {id(test): _narrowing(test, hint) for test in {id(test): test for test in column}.values()}
+            hints[name], columns[name] = hint, [narrow[id(test)] for test in column]
             notes += [assumed] if assumed else []
     figures = []
     for i, line in enumerate(lines):
@@ -219,7 +220,8 @@ def _column(cells: Sequence[str]) -> list[Test | None]:
         values = {cell: cell == "True" for cell in given}
     elif (bands := bands_of(given)) is not None:
         return [bands.get(cell) for cell in cells]
-    return [equals(values[cell]) if cell in values else None for cell in cells]
+    tests = {cell: equals(value) for cell, value in values.items()}  # one for all cells that say the same
+    return [tests.get(cell) for cell in cells]
 
 
 def _hint_of(name: str, tests: Sequence[Test | None]) -> tuple[AnyAttribute | None, str]:

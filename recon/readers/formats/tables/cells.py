@@ -148,16 +148,17 @@ def count_cell(text: str, place: str, form: NumberForm, options: TableOptions, s
     Raises `ReleaseError` with place and value for a number that is no count, and for what is neither number, range nor
     a mark that is known to hide one: nothing that is not understood is counted as 0.
     """
-    known, said = dialects(), comparable(text)
     own = options.range_of(text) if text and any(h.mark.lower() == text.lower() for h in options.hidden) else None
     if own is not None:
         return CountCell(own.low, own.high, "" if own.low == own.high == 0 else text, place)
+    if scale == 1 and len(text) < 16 and text.isascii() and text.isdecimal():
+        return CountCell(int(text), int(text), "", place)
     if found := _SHOWN.fullmatch(text):
         return _shown_count(text, found, place, form, scale)
     if ranged := _range_of(text):
         ends, numbers = ranged
         return _ranged_count(text, ends, [int(form.exact(n)) for n in numbers], place)
-    if not text or said in known.marks:
+    if not text or comparable(text) in dialects().marks:
         rule = options.range_of(text)
         return (
             CountCell(0, None, text or "(empty)", place)
