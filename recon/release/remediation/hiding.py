@@ -64,9 +64,10 @@ def hide_cells(
 ) -> HiddenCells:
     """Return the tables of a release with so many cells hidden that no count below the threshold is given away.
 
-    `width`: how far apart the least and the most of every hidden cell have to be, of further ones too. `earlier`: how many of its models, the last ones, are out already and stay as they are. `method`: "cheapest"
-    (CP-SAT with attacks; of more than 3,000 cells a flow for each sensitive cell) or "hypercube". Raises `Unsupported`
-    for what is not tables of counts, and where no pattern is enough.
+    `width`: how far apart the least and the most of every hidden cell have to be, of further ones too. `earlier`: how
+    many of its models, the last ones, are out already and stay as they are. `method`: "cheapest" (CP-SAT with attacks;
+    of more than 3,000 cells a flow for each sensitive cell) or "hypercube". Raises `Unsupported` for what is not tables
+    of counts, and where no pattern is enough.
     """
     own = release.models[: len(release.models) - earlier]
     task, place = _task(release, threshold, len(own), width)
