@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+import pickle
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,17 @@ def test_bits_of_who_left_and_of_the_others_add_up(versions: Any) -> None:
     assert math.isclose(shares.sum(), 1)
     entropy = -sum(p * math.log2(p) for p in shares if p > 0)
     assert math.isclose((found.bits["before"] or 0) - (found.bits["kept_before"] or 0), entropy, rel_tol=1e-9)
+
+
+def test_what_each_says_alone_is_worked_out_when_asked_for(versions: Any) -> None:
+    """It is no part of the answer; then it is what a question about one version says, and travels with the object."""
+    before, after, _ = versions
+    found = recon.difference(before, after, removed=1, certificates=False)
+    assert "bits" in found._repr_html_()
+    assert not {"alone", "bits"} & set(vars(found))
+    again = pickle.loads(pickle.dumps(found))
+    for key, path in (("before", before), ("after", after)):
+        assert found.alone[key]["bits"] == again.alone[key]["bits"] == recon.count(path, "multiset").log2
 
 
 def test_a_certificate_of_another_relation_is_rejected(versions: Any) -> None:

@@ -13,7 +13,8 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import accumulate, product
 from typing import Any
 
@@ -38,7 +39,7 @@ from solvers.engines.figures.partition import PartitionFigures
 from solvers.engines.figures.system import SystemFigures
 from solvers.foundation.displayed import Displayed, DisplayFacts, many
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
-from solvers.foundation.limits import Limits
+from solvers.foundation.limits import Clock, Limits
 from solvers.statements.boxes import Box
 from solvers.statements.questions.answers import PerCellAnswer
 from solvers.statements.questions.query import PerCell, Selections
@@ -80,6 +81,58 @@ class RowsOfType:
         return int(alike.sum())
 
 
+@dataclass(frozen=True, eq=False)
+class _Versions:
+    """Two versions together and each alone, for what each says alone: twice the work of the answer, done when asked.
+
+    `both`: the bits that both leave. `clock`: the limits of the question, which last as long as it left of them.
+    """
+
+    joined: EncodedRelease
+    each: tuple[EncodedRelease, EncodedRelease]
+    both: float | None
+    clock: Clock
+
+    def alone(self) -> dict[str, dict[str, Any]]:
+        """Return what each version by itself says: people known with all values, and the bits left."""
+        return {key: self._figures(one) for key, one in zip((BEFORE, AFTER), self.each, strict=True)}
+
+    def _figures(self, release: EncodedRelease) -> dict[str, Any]:
+        limits = self.clock.limits
+        release = strengthened_release(release, limits)
+        counted = count(release, "multiset", limits)
+        try:
+            cells = _TypedCells.of(release, limits)
+        except (Unsupported, Inconclusive):
+            return {"identified": 0, "exact": False, "bits": counted.log2}
+        single = np.array(cells.figures.sizes, dtype=object) == 1
+        pinned = 0 if release.domain.continuous else int(cells.minimum[single.astype(bool)].sum())
+        return {"identified": pinned, "exact": cells.exact, "bits": counted.log2}
+
+    def bits(self, left: RowsOfType, later: str) -> dict[str, float | None]:
+        """Return the bits left before and after the model of a later data set.
+
+        Where one row left, also of who left and of the others.
+        """
+        joined, earlier, limits = self.joined, self.each[0], self.clock.limits
+        out: dict[str, float | None] = dict.fromkeys(("before", "both", "removed", "kept_before", "kept_both"))
+        out["both"], one = self.both, left.number == RowCount(1, 1)
+        if joined.domain.continuous or joined.typed is None:
+            return out
+        two = len(joined.typed.related.datasets) == len(self.each) and joined.typed.rows == earlier.rows
+        if one and two and (shares := _one_row(earlier, limits)) is not None:
+            alone = count(earlier, "multiset", limits).log2
+            assert alone is not None
+            out["before"] = before = alone + shares[0]
+            out["kept_before"] = before - shares[1]
+        elif not earlier.statements.boosted:  # of which the leaf values would be worked out once more
+            out["before"] = count(earlier_release(joined, later), "multiset", limits).log2
+        if one and len(left.rows) and self.both is not None and left.exact:
+            out["removed"] = entropy = _entropy(left.rows["probability"])
+            out["kept_both"] = self.both - entropy
+        return out
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class Difference(Displayed):
     """What two versions say together about the rows `removed`, `added` and `kept`, and what each says alone.
@@ -87,9 +140,10 @@ class Difference(Displayed):
     `rows`, `certain`, `possible`, `attributes` are those of `removed`. `alone` (before, after): the people whom one
     model alone fully reveals (`identified`), and its bits left. `bits`: `before`, left by the earlier model when the
     relation is known; `both`, left by both; `removed`, of who left; `kept_before` and `kept_both`, of the others given
-    who left. None where a figure is not exact, was not asked for, or is of the earlier one of boosted models.
-    `profiles`: the answers of `recon.certify` about the rows that left (None: nobody was asked about); `asked` are
-    these people. `release` answers every further question (`of="removed"`).
+    who left. None where a figure is not exact, was not asked for, or is of the earlier one of boosted models. `alone`
+    and `bits` are worked out when they are asked for, in the time that the answer left, which can take twice as long as
+    the answer. `profiles`: the answers of `recon.certify` about the rows that left (None: nobody was asked about);
+    `asked` are these people. `release` answers every further question (`of="removed"`).
 
     >>> import pandas as pd
     >>> import recon
@@ -107,9 +161,8 @@ class Difference(Displayed):
     removed: RowsOfType
     added: RowsOfType
     kept: RowsOfType
-    alone: dict[str, dict[str, Any]]
-    bits: dict[str, float | None]
     release: EncodedRelease = field(repr=False)
+    versions: _Versions = field(repr=False)
     profiles: pd.DataFrame | None = None
     asked: pd.DataFrame | None = field(default=None, repr=False)
     names: tuple[str, str] = (BEFORE, AFTER)
@@ -133,6 +186,16 @@ class Difference(Displayed):
     def attributes(self) -> pd.DataFrame:
         """Return what is known of every attribute of those who left."""
         return self.removed.attributes
+
+    @cached_property
+    def alone(self) -> dict[str, dict[str, Any]]:
+        """Return what each of the two versions says by itself."""
+        return self.versions.alone()
+
+    @cached_property
+    def bits(self) -> dict[str, float | None]:
+        """Return the bits that are left before and after the later model."""
+        return self.versions.bits(self.removed, self.names[1])
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -173,7 +236,8 @@ class Difference(Displayed):
     def _facts(self) -> DisplayFacts:
         groups = [group for group in (self.removed, self.added) if group.number != RowCount(0, 0)]
         line = "; ".join(_short(group) for group in groups) or "nobody left or came"
-        pairs = [(name, value) for name, value in self.bits.items() if value is not None]
+        both = self.versions.both
+        pairs = [] if both is None else [("bits both leave", both)]
         return DisplayFacts(line, pairs, notes=self.assumptions, more="rows, attributes, sentences()")
 
 
@@ -270,11 +334,11 @@ def of_release(
     types = {"left": LEFT, "came": CAME, "stayed": STAYED}
     suffix = f":{later}" if later else ""
     groups = {of: _group(settled, cells, word, of + suffix, limits, certificates) for word, of in types.items()}
-    each = {key: _version_figures(one, limits) for key, one in zip((BEFORE, AFTER), alone, strict=True)}
-    bits = _bits(joined, alone[0], groups[LEFT], limits, (counted.log2, each[BEFORE]), names[1])
     people = None if profiles is None else as_frame(profiles)
     asked = None if people is None else certify(settled, people, "multiset", limits, certificates, of=LEFT + suffix)
-    return Difference(groups[LEFT], groups[CAME], groups[STAYED], each, bits, settled, asked, people, names)
+    left = replace(limits, started=limits.meter.now(), seconds=limits.clock_left() if limits.clocked else None)
+    held = _Versions(joined, (alone[0], alone[1]), counted.log2, Clock(left))
+    return Difference(groups[LEFT], groups[CAME], groups[STAYED], settled, held, asked, people, names)
 
 
 def who_left(joined: EncodedRelease, limits: Limits, later: str = "") -> RowsOfType:
@@ -373,19 +437,6 @@ class _TypedCells:
     def boxes(self, cells: Sequence[int]) -> list[list[Box]]:
         """Return all boxes of some cells."""
         return [shown for shown, _ in self.figures.boxes(cells, 1 << 30)]
-
-
-def _version_figures(release: EncodedRelease, limits: Limits) -> dict[str, Any]:
-    """Return what one version by itself says: people known with all values, and the bits left."""
-    release = strengthened_release(release, limits)
-    counted = count(release, "multiset", limits)
-    try:
-        cells = _TypedCells.of(release, limits)
-    except (Unsupported, Inconclusive):
-        return {"identified": 0, "exact": False, "bits": counted.log2}
-    single = np.array(cells.figures.sizes, dtype=object) == 1
-    pinned = 0 if release.domain.continuous else int(cells.minimum[single.astype(bool)].sum())
-    return {"identified": pinned, "exact": cells.exact, "bits": counted.log2}
 
 
 def _types(release: EncodedRelease, of: str) -> tuple[TypedRows, int]:
@@ -487,35 +538,6 @@ def _attributes(release: EncodedRelease, of: str, limits: Limits) -> pd.DataFram
             words = condition_text(release.cut, Box(((k, 1 << p),))) if len(space.attributes[k].sizes) > 1 else "any"
             out.append((space.attributes[k].name, words, low, high, single))
     return pd.DataFrame(out, columns=["attribute", "values", "min_count", "max_count", "single"])
-
-
-def _bits(
-    joined: EncodedRelease,
-    earlier: EncodedRelease,
-    left: RowsOfType,
-    limits: Limits,
-    known: tuple[float | None, dict[str, Any]],
-    later: str,
-) -> dict[str, float | None]:
-    """Return the bits left before and after the later model; of who left and of the others where one row left.
-
-    `known`: the bits left by both, and what the earlier version says alone; `later`: the data set of the later one.
-    """
-    out: dict[str, float | None] = dict.fromkeys(("before", "both", "removed", "kept_before", "kept_both"))
-    out["both"], alone = known
-    one = left.number == RowCount(1, 1)
-    if joined.domain.continuous or joined.typed is None:
-        return out
-    two = len(joined.typed.related.datasets) == len((BEFORE, AFTER)) and joined.typed.rows == earlier.rows
-    if one and two and (shares := _one_row(earlier, limits)) is not None:
-        out["before"] = before = float(alone["bits"]) + shares[0]
-        out["kept_before"] = before - shares[1]
-    elif not earlier.statements.boosted:  # of which the leaf values would be worked out once more
-        out["before"] = count(earlier_release(joined, later), "multiset", limits).log2
-    if one and len(left.rows) and out["both"] is not None and left.exact:
-        out["removed"] = entropy = _entropy(left.rows["probability"])
-        out["kept_both"] = out["both"] - entropy
-    return out
 
 
 def _one_row(release: EncodedRelease, limits: Limits) -> tuple[float, float] | None:
