@@ -5,24 +5,27 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import shutil
+import subprocess
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from recon.cli.app import app
-from recon.readers.formats.tables.magnitudes import argus_files, table_of_argus, table_of_rows
+from recon.readers.formats.tables.magnitudes import RespondentColumns, argus_files, table_of_argus, table_of_rows
 from recon.release.policies.magnitudes import SENSITIVITY
 from recon.release.remediation.hidden_totals import checked_totals, pattern_of_totals, totals_task
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.suppression.dominance import contributions_of, levels_of
+from solvers.suppression.dominance import RecordNotes, RequestRule, contributions_of, levels_of
 
 RUN = CliRunner().invoke
 THRESHOLDS = {
     "magnitudes.p_percent": 20, "magnitudes.prior_posterior": (15, 60), "magnitudes.dominance": (2, 80),
-    "magnitudes.contributors": (3, 25),
+    "magnitudes.contributors": (3, 25), "magnitudes.request": (60, 40, 15), "magnitudes.zero": 7,
 }  # fmt: skip
 
 
@@ -32,6 +35,14 @@ def by_definition(key, value, each):
     The level of the p %, (p, q) and (n, k) rules is what has to be added to the rest of a cell to make it safe.
     """
     xs, total = sorted(each, reverse=True) + [0] * 12, sum(each)
+    if key == "magnitudes.zero":
+        return bool(each) and not total, value if each and not total else 0
+    if key == "magnitudes.request":  # of drawn contributions the first is asked for as its number says
+        asks = {i % 4 for i, x in enumerate(each) if x == xs[0]}
+        over = [
+            k for bit, k in ((1, value[0]), (2, value[1])) if xs[0] * 100 > k * total and any(a & bit for a in asks)
+        ]
+        return bool(over), max(1, -(-value[2] * total // 100)) if over else 0
     if key == "magnitudes.contributors":
         few = 0 < len(each) < value[0]
         return few, max(1, -(-value[1] * total // 100)) if few else 0
@@ -52,7 +63,9 @@ def test_rules_are_what_their_definitions_say(key):
     seen = set()
     for _ in range(300):
         each = [rng.choice([0, 1, 2, 5, 9, 30, 100]) + rng.randrange(9) for _ in range(rng.randrange(7))]
-        cells = contributions_of([((0,), str(i), x) for i, x in enumerate(each)], 1, 3)
+        each = [0] * len(each) if key == "magnitudes.zero" and rng.random() < 0.5 else each
+        notes = RecordNotes(asks=[i % 4 for i in range(len(each))])
+        cells = contributions_of([((0,), str(i), x) for i, x in enumerate(each)], 1, 3, notes)
         sensitive, level = by_definition(key, THRESHOLDS[key], each)
         assert rule.levels(cells).tolist() == [level], each
         assert (level > 0) == sensitive
@@ -81,7 +94,7 @@ def drawn(seed):
 
 def task_of(seed, inside=False, **rules):
     columns = drawn(seed)
-    table = table_of_rows(columns, [("a", "b")], "sales", "holding", (), 3, "rows")
+    table = table_of_rows(columns, [("a", "b")], RespondentColumns("sales", "holding"), (), 3, "rows")
     rules = {key: SENSITIVITY[f"magnitudes.{key}"](value) for key, value in (rules or {"p_percent": 30}).items()}
     return totals_task(table, rules, Limits(), inside)
 
@@ -188,7 +201,9 @@ def test_files_of_argus_are_read_as_they_were_written(tmp_path):
     (tmp_path / "in.hrc").write_text("North\n@x\n@y\nSouth\n@z\n")
     columns = drawn(1) | {"sales": [f"{x}.5" for x in drawn(1)["sales"]]}
     columns["a"] = [{"x": "x", "y": "y", "z": "z"}[c] for c in columns["a"]]
-    table = table_of_rows(columns, [("a", "b")], "sales", "holding", (f"a={tmp_path / 'in.hrc'}",), 3, "rows")
+    table = table_of_rows(
+        columns, [("a", "b")], RespondentColumns("sales", "holding"), (f"a={tmp_path / 'in.hrc'}",), 3, "rows"
+    )
     hidden = np.arange(len(table.codes)) % 3 == 0
     levels, _ = levels_of({"p": SENSITIVITY["magnitudes.p_percent"](10)}, table.contributions)
     for end, text in argus_files(table, hidden, levels, "t").items():
@@ -247,7 +262,7 @@ WRONG = {
     "no rows": ("region,branch,group,sales\n", ASKED, 3, "has no row"),
     "no value": (FIRMS, ASKED[:2] + ASKED[4:], 2, "need --by"),
     "a hierarchy of nothing": (FIRMS, (*ASKED, "--hierarchy", "size=s.hrc"), 3, "has no effect"),
-    "another format": (FIRMS, (*ASKED, "--out", "o.xlsx"), 2, ".tab or .csv"),
+    "another format": (FIRMS, (*ASKED, "--out", "o.xlsx"), 2, ".tab, .R or .csv"),
 }
 
 
@@ -274,7 +289,7 @@ def test_tables_that_do_not_add_up_or_say_too_little_are_refused(folder, run):
     (folder / "r.hrc").write_text("N\n@N1\nS\n")
     rows = drawn(0) | {"a": ["N"] * len(drawn(0)["a"])}
     with pytest.raises(ReleaseError, match="none of the lowest codes"):
-        table_of_rows(rows, [("a", "b")], "sales", None, ("a=r.hrc",), 2, "rows")
+        table_of_rows(rows, [("a", "b")], RespondentColumns("sales"), ("a=r.hrc",), 2, "rows")
 
 
 def test_linked_tables_are_protected_together(folder, run):
@@ -287,3 +302,189 @@ def test_linked_tables_are_protected_together(folder, run):
     )
     assert (said["attributes"], said["cells"], said["outcome"]) == (["region", "branch", "size"], 15, "met")
     assert said["hidden"] > 4
+
+
+def test_without_requests_nothing_is_said_of_them():
+    cells = contributions_of([((0,), "g", 30)], 1, 2)
+    with pytest.raises(Unsupported, match="nothing says who asked"):
+        RequestRule((Fraction(50),)).levels(cells)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_weight_is_so_many_respondents(seed):
+    """Of whole weights: the same as every record so often; of others the largest are filled in parts."""
+    rng = random.Random(seed)
+    each = [(rng.randrange(60), rng.randint(1, 4)) for _ in range(rng.randint(1, 5))]
+    found = contributions_of(
+        [((0,), str(i), x) for i, (x, _) in enumerate(each)], 1, 6, RecordNotes([w for _, w in each])
+    )
+    every = sorted((x for x, w in each for _ in range(w)), reverse=True)
+    assert found.totals.tolist() == [sum(every)]
+    assert found.largest[0].tolist() == (every + [0] * 6)[:6]
+    assert found.contributors.tolist() == [len(each)]
+    halves = contributions_of([((0,), "a", 100), ((0,), "b", 40)], 1, 2, RecordNotes([14, 10], 10))
+    assert (halves.totals[0], halves.largest[0].tolist()) == (1800, [1000, 4 * 100 + 6 * 40])
+
+
+EARLIER = "region,branch,sales\nN,food,*\nN,law,61\nS,food,89\nS,law,126\n"
+
+
+def test_an_attack_is_over_all_tables_that_are_out(folder, run):
+    """A table without totals hides one cell; the totals of regions, alone harmless, give it away."""
+    (folder / "jan.csv").write_text(EARLIER)
+    (folder / "p.toml").write_text("[magnitudes]\np_percent = 10\n")
+    asked = ("firms.csv", "--by", "region", "--by", "branch", "--value", "sales", "--policy", "p.toml", "--json")
+    run("register", "out", "--add", "jan.csv", "--decision", "release", "--totals-of", "sales", code=0)
+    assert json.loads(run("magnitudes", *asked, code=0).stdout)["hidden"] == 0
+    said = json.loads(run("magnitudes", *asked, "--register", "out", code=1).stdout)
+    place = said["assessment"]["checks"][0]["places"][0]
+    assert (place["name"], place["where"][:11]) == ("region = N and branch = food", "open by 0 o")
+    assert (said["cells"], said["hidden"], said["sensitive"]) == (5, 0, 0)
+    said = json.loads(run("magnitudes", *asked, "--register", "out", "--out", "feb.csv", code=0).stdout)
+    text = (folder / "feb.csv").read_text()
+    known = {line.rpartition(",")[0]: line.rpartition(",")[2] for line in text.splitlines()[1:]}
+    assert known["N,Total"] == "*"
+    assert known["Total,food"] == "*"
+    left = 373 - 61 - 89 - 126
+    assert known["Total,Total"] == "*" or left != 97, "the rest of everybody is the hidden cell"
+    (folder / "feb.csv").write_text(text)
+    assert "jan.csv" in said["earlier"][0]
+
+
+def test_what_is_out_is_not_hidden(folder, run):
+    """Of four branches the cheapest pattern hides a cell that is out: beside it another one is hidden."""
+    more = "".join(
+        f"{r},{b},h{k},{x}\n"
+        for k, (r, b, x) in enumerate(
+            [
+                ("N", "arts", 11),
+                ("N", "arts", 11),
+                ("N", "arts", 11),
+                ("S", "arts", 12),
+                ("S", "arts", 12),
+                ("S", "arts", 12),
+            ]
+        )
+    )
+    (folder / "firms.csv").write_text(FIRMS + more)
+    said = json.loads(run("magnitudes", "firms.csv", *ASKED, "--out", "a.csv", "--json", code=0).stdout)
+    (folder / "jan.csv").write_text("region,branch,sales\nN,arts,33\n")
+    run("register", "out", "--add", "jan.csv", "--decision", "release", "--totals-of", "sales", code=0)
+    beside = json.loads(
+        run("magnitudes", "firms.csv", *ASKED, "--register", "out", "--out", "b.csv", "--json", code=0).stdout
+    )
+    assert "N,arts,*" in (folder / "a.csv").read_text()
+    assert "N,arts,33" in (folder / "b.csv").read_text()
+    assert int(beside["pattern"]["cost"]) > int(said["pattern"]["cost"])
+    (folder / "feb.csv").write_text("region,branch,sales\nN,food,97\n")
+    run("register", "out", "--add", "feb.csv", "--decision", "release", "--totals-of", "sales", code=0)
+    why = run("magnitudes", "firms.csv", *ASKED, "--register", "out", "--out", "c.csv", code=3).stderr
+    assert "1 sensitive totals are out already" in why
+
+
+OTHERS = {
+    "another total": ("region,branch,sales\nN,law,60\n", "N and branch = law is 60 here and 61 in the new table"),
+    "another column": ("region,size,sales\nN,big,60\n", "there is no column 'size'"),
+    "another code": ("region,branch,sales\nE,law,60\n", "nobody is in region = E and branch = law"),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_tables_about_others_are_refused(folder, run, name):
+    text, why = OTHERS[name]
+    (folder / "jan.csv").write_text(text)
+    run("register", "out", "--add", "jan.csv", "--decision", "release", "--totals-of", "sales", code=0)
+    assert why in " ".join(run("magnitudes", "firms.csv", *ASKED, "--register", "out", code=3).stderr.split())
+
+
+def test_registers_keep_tables_of_totals_apart(folder, run):
+    (folder / "jan.csv").write_text(EARLIER)
+    (folder / "t.csv").write_text("a,count\nx,3\ny,4\ntotal,7\n")
+    run("register", "out", "--add", "t.csv", "--decision", "release", code=0)
+    assert (
+        "no table of totals is registered" in run("magnitudes", "firms.csv", *ASKED, "--register", "out", code=3).stderr
+    )
+    run("register", "out", "--add", "jan.csv", "--decision", "release", "--totals-of", "sales", code=0)
+    assert "totals of sales" in run("register", "out", code=0).stdout
+    (folder / "u.csv").write_text("a,count\nx,3\ny,4\n")
+    assert "Tables of totals were not joined" in " ".join(
+        run("audit", "u.csv", "--register", "out", code=0).stdout.split()
+    )
+    (folder / "bad.csv").write_text("region,branch,sales\nN,food,lots\n")
+    given = ("register", "out", "--add", "bad.csv", "--decision", "release", "--totals-of", "sales")
+    assert "line 2: 'lots' is neither a total nor a mark" in run(*given, code=3).stderr
+
+
+def test_rules_look_at_a_shadow_and_totals_may_be_below_zero(folder, run):
+    """Losses: the rules look at sizes, and of hidden results nothing is known, not even that they are not below 0."""
+    lines = [line.split(",") for line in FIRMS.splitlines()]
+    rows = [
+        ",".join([*lines[0], "size"]),
+        *(",".join([r, b, g, f"-{x}" if g in "g0 g4" else x, x]) for r, b, g, x in lines[1:]),
+    ]
+    (folder / "firms.csv").write_text("\n".join(rows) + "\n")
+    assert "(--shadow COLUMN)" in run("magnitudes", "firms.csv", *ASKED, code=3).stderr
+    asked = ("magnitudes", "firms.csv", *ASKED, "--shadow", "size", "--out")
+    said = json.loads(run(*asked, "o.csv", "--json", code=0).stdout)
+    assert (said["sensitive"], said["hidden"]) == (1, 4)
+    assert "N,Total,-66" in (folder / "o.csv").read_text()
+    assert "largest contributions to the totals themselves" in run(*asked, "o.tab", code=3).stderr
+
+
+def test_a_sample_and_requests_are_read_by_the_command(folder, run):
+    lines = FIRMS.splitlines()
+    rows = [f"{lines[0]},w,asks", *(f"{line},2.5,{'yes' if 'g0' in line else ''}" for line in lines[1:])]
+    (folder / "firms.csv").write_text("\n".join(rows) + "\n")
+    asked = ("magnitudes", "firms.csv", "--by", "region,branch", "--value", "sales", "--policy", "p.toml", "--json")
+    assert json.loads(run(*asked, "--weight", "w", code=0).stdout)["sensitive"] == 0, "nobody is nearly all of a cell"
+    assert json.loads(run(*asked, code=1).stdout)["sensitive"] == 1
+    assert "not read together" in run(*asked, "--weight", "w", "--holding", "group", code=3).stderr
+    (folder / "p.toml").write_text("[magnitudes]\nrequest = 70\n")
+    assert json.loads(run(*asked, "--request", "asks", code=1).stdout)["sensitive_by_rule"] == {"magnitudes.request": 1}
+    assert "name the column of requests" in run(*asked, code=2).stderr
+    (folder / "firms.csv").write_text("\n".join(rows).replace(",yes", ",perhaps") + "\n")
+    assert "line 2: 'perhaps' of 'asks' is no request" in run(*asked, "--request", "asks", code=3).stderr
+    (folder / "firms.csv").write_text("\n".join(rows).replace(",2.5,", ",0,") + "\n")
+    assert "line 2: '0' of 'w' is no weight" in run(*asked, "--weight", "w", "--request", "asks", code=3).stderr
+
+
+R_PACKAGE = """library <- function(...) NULL
+makeProblem <- function(data, dimList, freqVarInd, numVarInd) {
+  stopifnot(is.character(data[[names(dimList)[1]]]), all(c(freqVarInd, numVarInd) %in% names(data)))
+  list(rows = nrow(data), sum = sum(data[[numVarInd]]), top = sapply(dimList, function(d) d$codes[d$levels == "@"]))
+}
+change_cellstatus <- function(object, specs, rule) { object[[rule]] <- nrow(specs); object }
+source("o.R")
+for (p in problems) cat(p$rows, p$sum, p$top, p$u, p$x, "\n")
+"""
+
+
+def test_problems_of_sdctable_are_what_r_reads(folder, run):
+    """R reads the script and its tables, with stand-ins for the two functions of the package that are called."""
+    (folder / "r.hrc").write_text("all\n@N\n@S\n")
+    first, *lines = FIRMS.splitlines()
+    (folder / "firms.csv").write_text(
+        "\n".join([f"{first},size", *(f"{x},{'a' if i % 2 else 'b'}" for i, x in enumerate(lines))])
+    )
+    asked = (
+        "magnitudes",
+        "firms.csv",
+        *ASKED,
+        "--by",
+        "branch,size",
+        "--hierarchy",
+        "region=r.hrc",
+        "--out",
+        "o.R",
+        "--json",
+    )
+    said = json.loads(run(*asked, code=0).stdout)
+    names = ["o.R", "o-cells1.csv", "o-dim1-1.csv", "o-dim2-1.csv", "o-cells2.csv", "o-dim1-2.csv", "o-dim2-2.csv"]
+    assert sorted(said["written"]) == sorted(names)
+    assert (folder / "o-dim1-1.csv").read_text() == "levels,codes\n@,Total\n@@,all\n@@@,N\n@@@,S\n"
+    if shutil.which("Rscript") is None:
+        pytest.skip("R is not installed")
+    (folder / "stand_in.R").write_text(R_PACKAGE)
+    out = subprocess.run(["Rscript", "stand_in.R"], capture_output=True, text=True, timeout=120, check=True).stdout
+    assert out.split()[:4] == ["4", "373", "Total", "Total"]
+    assert [line.split()[1] for line in out.splitlines()] == ["373", "373"]

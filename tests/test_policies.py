@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,6 +25,7 @@ from recon.release.policies.magnitudes import TotalCell, TotalCells
 from recon.release.policies.policy import MOST_FILES, _preset, init_text, policy_lines, presets, read_policy
 from recon.release.policies.rules import RULES, WORDS, PolicyPart, json_schema, parse_policy, preset_names
 from solvers.foundation.errors import PolicyError
+from solvers.suppression.dominance import Contributions
 
 TOP = 12  # values of the intervals that brute force walks
 PAST = 40  # stands for no upper bound: beyond every threshold tried
@@ -49,6 +51,8 @@ RIGHT = {
     "magnitudes.prior_posterior": ["[10, 50]"],
     "magnitudes.dominance": ["[1, 75]", '{value = [2, 85.5], source = "s"}'],
     "magnitudes.contributors": ["3", "[3, 30]"],
+    "magnitudes.request": ["70", "[70, 50, 10]", '{value = 85.5, source = "s"}'],
+    "magnitudes.zero": ["1", "0.5"],
     "magnitudes.from_inside": ["0"],
     "profiles": ["[]", '["certain", "unknown"]'],
     "inconclusive": ['"inconclusive"', '"violation"', '{value = "violation", source = "s"}'],
@@ -80,6 +84,8 @@ WRONG = {
     "magnitudes.prior_posterior": ["[50, 10]", "[10]", "10"],
     "magnitudes.dominance": ["[1.5, 75]", "[1, 101]", "[1, 2, 3]", "[13, 80]"],
     "magnitudes.contributors": ["0", "[2.5, 30]", "[3, 0]"],
+    "magnitudes.request": ["0", "101", "[70, 50]"],
+    "magnitudes.zero": ["0", "-1", '"1"'],
     "magnitudes.from_inside": ["-1"],
     "profiles": ['"certain"', '["probable"]'],
     "inconclusive": ['"met"', "false"],
@@ -462,13 +468,18 @@ def test_a_harmless_release_meets_all():
 
 # A cell of 100 of two respondents (95 and 5) that is shown, one of one respondent that is hidden and open by 1.
 TOTALS = TotalCells(
-    (TotalCell("a = x", 100, 2, [95, 5], False, (100, 100), (100, 100)),
-     TotalCell("a = y", 50, 1, [50, 0], True, (49, 51), (49, 51))),
+    (TotalCell("a = x", 100, False, (100, 100), (100, 100)), TotalCell("a = y", 50, True, (49, 51), (49, 51)),
+     TotalCell("a = z", 0, False, (0, 0), (0, 0))),
+    Contributions(np.array([100, 50, 0]), np.array([2, 1, 1]), np.array([[95, 5], [50, 0], [0, 0]]),
+                  np.array([1, 2, 0])),
     0, (("a = y", "a = z"),),
 )  # fmt: skip
-HALF_OPEN = TotalCells((TotalCell("a = y", 50, 1, [50, 0], True, (49, 51), (0, 900)),), 0, ())
+HALF_OPEN = TotalCells(
+    (TotalCell("a = y", 50, True, (49, 51), (0, 900)),),
+    Contributions(np.array([50]), np.array([1]), np.array([[50, 0]]), np.array([1])), 0, (),
+)  # fmt: skip
 # JSON has one kind of number, TOML two; no schema compares the numbers of a pair.
-BEYOND_SCHEMA = {"1.0", "[50, 10]", "[1.5, 75]", "[1, 101]", "[13, 80]", "[2.5, 30]"}
+BEYOND_SCHEMA = {"101", "1.0", "[50, 10]", "[1.5, 75]", "[1, 101]", "[13, 80]", "[2.5, 30]"}
 BAD = {
     "smallest_group": (
         {"smallest_group": [1, 1], "groups": [{"name": "leaf 5", "where": "age = 90", "rows": [1, 1]}]},
@@ -491,6 +502,8 @@ BAD = {
     "magnitudes.prior_posterior": ({"magnitudes": TOTALS}, (10, 90)),
     "magnitudes.dominance": ({"magnitudes": TOTALS}, (1, 75)),
     "magnitudes.contributors": ({"magnitudes": TOTALS}, (3, 30)),
+    "magnitudes.request": ({"magnitudes": TOTALS}, 70),
+    "magnitudes.zero": ({"magnitudes": TOTALS}, 5),
     "magnitudes.from_inside": ({"magnitudes": TOTALS}, 0),
     "profiles": ({"profiles": [{"position": 4, "verdict": "certain"}]}, ("certain",)),
 }
@@ -513,6 +526,8 @@ OPEN = {
     "magnitudes.prior_posterior": ({"magnitudes": HALF_OPEN}, (10, 90)),
     "magnitudes.dominance": ({"magnitudes": HALF_OPEN}, (1, 75)),
     "magnitudes.contributors": ({}, 3),
+    "magnitudes.request": ({"magnitudes": HALF_OPEN}, (70, 50, 30)),
+    "magnitudes.zero": ({}, 1),
     "magnitudes.from_inside": ({}, 0),
     "profiles": ({"profiles": [{"position": 4, "verdict": "unknown"}]}, ("certain",)),
 }

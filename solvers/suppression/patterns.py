@@ -63,7 +63,7 @@ class SuppressionTask:
     def levels(self) -> tuple[Ints, Ints]:
         """Return how far over, and under, its true value each sensitive cell's interval has to reach."""
         over = np.zeros(len(self.values), dtype=np.int64) if self.apart is None else self.apart
-        return over, np.minimum(over, self.values)
+        return over, np.minimum(over, np.maximum(0, self.values - self.cells.low))
 
     @property
     def fixed(self) -> Bits:
@@ -100,11 +100,12 @@ class SuppressionTask:
         )
 
     def from_inside(self, hidden: Bits, limits: Limits) -> Iterator[tuple[int, Ints]]:
-        """Yield (insider, sensitive cells that follow) of every hidden cell whose value somebody alone knows.
+        """Yield (insider, sensitive cells that follow) of every cell whose value somebody alone knows.
 
         What is known of one cell changes those alone that hang together with it. Cost: linear programs over these.
         """
-        insiders = [] if self.insiders is None else np.flatnonzero(hidden & self.insiders).tolist()
+        unseen = hidden | self.nowhere
+        insiders = [] if self.insiders is None else np.flatnonzero(unseen & self.insiders).tolist()
         if not insiders:
             return
         low, high = self.ends(hidden)

@@ -13,7 +13,7 @@ from recon.io.console.options import BUDGET, CommonOptions, suffix, with_options
 from recon.io.console.output import INCONCLUSIVE, VIOLATED, print_json, print_lines
 
 if TYPE_CHECKING:
-    from recon.readers.formats.tables.magnitudes import MagnitudeTable
+    from recon.readers.formats.tables.magnitudes import EarlierTotals, MagnitudeTable, RespondentColumns
     from recon.release.policies.assessing import PolicyAssessment
     from recon.release.policies.policy import Policy
     from recon.release.remediation.hidden_totals import TotalsTask
@@ -37,10 +37,20 @@ Holding = Annotated[str | None, typer.Option("--holding", help="Column: rows of 
 Hierarchy = Annotated[
     list[str] | None, typer.Option("--hierarchy", help="COLUMN=FILE: what codes lie in (.hrc; CSV of code and parent).")
 ]
+Weight = Annotated[str | None, typer.Option("--weight", help="Column: how many respondents a row of a sample is.")]
+Shadow = Annotated[
+    str | None, typer.Option("--shadow", help="Column whose contributions rules look at: --value may be below 0.")
+]
+Request = Annotated[
+    str | None, typer.Option("--request", help="Column: who asked for protection (nothing, 1 or 2), for that rule.")
+]
+Earlier = Annotated[
+    str | None, typer.Option("--register", help="Folder of tables that are out: attacks are over all of them.")
+]
 Metadata = Annotated[str | None, typer.Option("--metadata", help="Metadata (.rda) of the .tab file.")]
 Written = Annotated[
     str | None,
-    typer.Option("--out", help="Hide what the policy needs: .tab (with .rda, .hrc), .csv (hidden totals as *)."),
+    typer.Option("--out", help="Hide what the policy needs: .tab (τ-ARGUS), .R (sdcTable), .csv (hidden totals as *)."),
 ]
 Method = Annotated[str, typer.Option("--method", help="Of --out: cheapest, or hypercube.")]
 
@@ -48,29 +58,34 @@ Method = Annotated[str, typer.Option("--method", help="Of --out: cheapest, or hy
 @with_options(seconds=BUDGET, without={"max_cells": 1})
 def magnitudes(
     asked: CommonOptions, table: TableFile, policy: PolicyFile, by: By = None, value: Value = None,
-    holding: Holding = None, hierarchy: Hierarchy = None, metadata: Metadata = None, out: Written = None,
+    holding: Holding = None, weight: Weight = None, shadow: Shadow = None, request: Request = None,
+    hierarchy: Hierarchy = None, metadata: Metadata = None, register: Earlier = None, out: Written = None,
     method: Method = "cheapest",
 ) -> None:  # fmt: skip
     """Check a table of totals by (n, k), p %, (p, q) and numbers of contributors; --out hides what they need."""
+    from recon.readers.formats.tables.magnitudes import RespondentColumns, lines_of_earlier
     from recon.release.policies.policy import read_policy
     from recon.release.remediation.hidden_totals import hidden_already, pattern_of_totals, totals_task
     from recon.report.document.metadata import limits_json
 
-    if out is not None and suffix(out) not in {".tab", ".csv"}:
-        raise typer.BadParameter(f"'{out}': a table of totals is written to .tab or .csv")
+    if out is not None and suffix(out) not in {".tab", ".csv", ".r"}:
+        raise typer.BadParameter(f"'{out}': a table of totals is written to .tab, .R or .csv")
     if method not in {"cheapest", "hypercube"}:
         raise typer.BadParameter(f"there is no method '{method}': choose cheapest or hypercube")
-    of_rows = {"--by": by, "--value": value, "--holding": holding}
+    of_rows = {"--by": by, "--holding": holding, "--weight": weight, "--shadow": shadow, "--request": request}
     if metadata is None and not (by and value):
         raise typer.BadParameter("rows of respondents need --by COLUMN,... and --value COLUMN, a .tab needs --metadata")
-    if metadata is not None and (by or holding):
-        wrong = next(name for name, given in of_rows.items() if given and name != "--value")
+    if metadata is not None and (wrong := next((name for name, given in of_rows.items() if given), None)):
         raise typer.BadParameter(f"{wrong} is about rows of respondents: --metadata says what a .tab holds")
     demanded = _about_totals(read_policy(policy))
     rules = _rules_of(demanded)
+    _check_requests(rules, request, metadata)
     with asked.working() as limits:
-        found = _table(table, metadata, by or [], value, holding, hierarchy or [], rules, limits)
-        task = totals_task(found, rules, limits, inside=demanded.threshold(INSIDE) is not None)
+        what = None if metadata else RespondentColumns(value or "", holding, weight, shadow, request)
+        earlier = _earlier_tables(register)
+        found = _table(table, metadata, by or [], value, what, hierarchy or [], rules, earlier, limits)
+        out_already = lines_of_earlier(found, earlier)
+        task = totals_task(found, rules, limits, demanded.threshold(INSIDE) is not None, out_already)
         pattern = None if out is None else pattern_of_totals(task, limits, method)
         hidden = hidden_already(task) if pattern is None else pattern.hidden
         assessment = _assessed(task, hidden, demanded, limits)
@@ -82,6 +97,7 @@ def magnitudes(
     for path, text in files.items():
         _write(path, text)
     told = _answer_json(table, task, hidden, pattern, assessment, list(files))
+    told["earlier"] = [one.file for one in earlier]
     if asked.json:
         print_json(told | {"limits": limits_json(limits)})
     else:
@@ -94,7 +110,7 @@ def _about_totals(policy: Policy) -> Policy:
     """Return what of a policy is about tables of totals; wrong usage where nothing is."""
     own = tuple(one for one in policy.thresholds if one.key.startswith(PREFIX))
     if not any(one.key != INSIDE for one in own):
-        keys = "p_percent, prior_posterior, dominance and contributors"
+        keys = "p_percent, prior_posterior, dominance, contributors, request and zero"
         raise typer.BadParameter(f"the policy {policy.name} sets no rule of [magnitudes]: {keys} are known")
     return replace(policy, thresholds=own)
 
@@ -106,9 +122,36 @@ def _rules_of(policy: Policy) -> dict[str, SensitivityRule]:
     return {one.key: SENSITIVITY[one.key](one.value) for one in policy.thresholds if one.key in SENSITIVITY}
 
 
+def _check_requests(rules: dict[str, SensitivityRule], request: str | None, metadata: str | None) -> None:
+    """Refuse, as wrong usage, the request rule without requests, and requests without the rule."""
+    if "magnitudes.request" in rules and request is None:
+        why = "a .tab names no requests: give the rows (--by, --value)" if metadata else "name the column of requests"
+        raise typer.BadParameter(f"magnitudes.request looks at who asked for protection: {why} (--request COLUMN)")
+    if request is not None and "magnitudes.request" not in rules:
+        raise typer.BadParameter("--request has no effect: the policy has no key magnitudes.request")
+
+
+def _earlier_tables(register: str | None) -> list[EarlierTotals]:
+    """Return the tables of totals of a register; `ReleaseError` where it has none, or one is not as registered."""
+    from recon.readers.formats.tables.hierarchies import read_text_file
+    from recon.readers.formats.tables.magnitudes import earlier_totals
+    from recon.release.registers.register import Register
+    from solvers.foundation.errors import ReleaseError
+
+    if register is None:
+        return []
+    found = Register.read(register)
+    if not found.totals:
+        step = f"recon register {register} --add FILE --decision release --totals-of COLUMN"
+        raise ReleaseError(f"no table of totals is registered: {step}", file=register)
+    found.check(found.totals)
+    return [earlier_totals(read_text_file(path), one.totals, path)
+            for one in found.totals for path in [found.path(one)]]  # fmt: skip
+
+
 def _table(
-    file: str, metadata: str | None, by: list[str], value: str | None, holding: str | None, hierarchy: list[str],
-    rules: dict[str, SensitivityRule], limits: Limits,
+    file: str, metadata: str | None, by: list[str], value: str | None, what: RespondentColumns | None,
+    hierarchy: list[str], rules: dict[str, SensitivityRule], earlier: list[EarlierTotals], limits: Limits,
 ) -> MagnitudeTable:  # fmt: skip
     """Return the table of a file; `ReleaseError` where it has fewer contributions of a cell than a rule looks at."""
     from recon.readers.formats.tables.magnitudes import table_of_argus, table_of_rows
@@ -116,12 +159,13 @@ def _table(
     from solvers.foundation.errors import ReleaseError
 
     needed = max((one.looks_at for one in rules.values()), default=0)
-    if metadata is None:
+    if what is not None:
         frame = read_table(file, limits)
         columns = {str(name): frame[name].astype(str).tolist() for name in frame.columns}
         tables = [[name.strip() for name in one.split(",")] for one in by]
-        return table_of_rows(columns, tables, value or "", holding, hierarchy, max(needed, 2), file)
-    found = table_of_argus(file, metadata, value, hierarchy)
+        before = [one.names for one in earlier]
+        return table_of_rows(columns, tables, what, hierarchy, max(needed, 2), file, before)
+    found = table_of_argus(file, metadata or "", value, hierarchy)
     there = found.contributions.largest.shape[1]
     if there < needed:
         name = next(key for key, one in rules.items() if one.looks_at == needed)
@@ -142,13 +186,18 @@ def _assessed(task: TotalsTask, hidden: Bits, policy: Policy, limits: Limits) ->
 
 def _content(task: TotalsTask, hidden: Bits, out: str) -> dict[str, str]:
     """Return the text of each file to write; `EngineError` where they are not read back as they were audited."""
-    from recon.readers.formats.tables.magnitudes import argus_files, table_csv
+    from recon.readers.formats.tables.magnitudes import argus_files, sdc_problems, table_csv
+    from recon.readers.formats.tables.status_tables import sdc_files
 
-    lines = task.hidden_lines(hidden)
+    table, own = task.table.published()
+    lines, levels = task.hidden_lines(hidden)[own], task.levels[own]
     if suffix(out) == ".csv":
-        return {out: table_csv(task.table, lines)}
+        return {out: table_csv(table, lines)}
     stem = os.path.splitext(out)[0]
-    files = argus_files(task.table, lines, task.levels, os.path.basename(stem))
+    if suffix(out) == ".tab":
+        files = argus_files(table, lines, levels, os.path.basename(stem))
+    else:
+        files = sdc_files(sdc_problems(table, lines, levels), os.path.basename(stem))
     return {f"{stem}{end}": text for end, text in files.items()}
 
 
@@ -169,11 +218,12 @@ def _answer_json(
     written: list[str],
 ) -> dict[str, Any]:  # fmt: skip
     """Return what was found as an object ready for JSON; values are texts as in the file."""
-    table, lines = task.table, task.hidden_lines(hidden)
-    sensitive = {key: int(some.sum()) for key, some in task.rules.items()}
+    table, own = task.table.published()
+    lines = task.hidden_lines(hidden)[own]
+    sensitive = {key: int(some[own].sum()) for key, some in task.rules.items()}
     out: dict[str, Any] = {
         "file": file, "value": table.value, "attributes": list(table.names), "cells": len(table.codes),
-        "sensitive": int((task.levels > 0).sum()), "sensitive_by_rule": sensitive, "hidden": int(lines.sum()),
+        "sensitive": int((task.levels[own] > 0).sum()), "sensitive_by_rule": sensitive, "hidden": int(lines.sum()),
         "outcome": assessment.outcome, "assessment": assessment.to_json(), "written": written,
     }  # fmt: skip
     if pattern is not None:
@@ -188,6 +238,8 @@ def _answer_lines(told: dict[str, Any], assessment: PolicyAssessment) -> list[st
     """Return what was found in words."""
     what = f"{told['cells']:,} cells of {told['value']} by {', '.join(told['attributes'])}"
     lines = [f"{told['file']}: {what}; {told['sensitive']:,} are sensitive, {told['hidden']:,} are hidden"]
+    if told["earlier"]:
+        lines.append(f"  attacked together with {', '.join(told['earlier'])}")
     if pattern := told.get("pattern"):
         proved = pattern["least_cost"] == pattern["cost"]
         cheapest = " (no pattern hides less)" if proved else ""
@@ -197,6 +249,6 @@ def _answer_lines(told: dict[str, Any], assessment: PolicyAssessment) -> list[st
         lines += [f"    {place['name']}: {place['where']}" for place in one.said.places]
     lines.append(f"policy: {assessment.outcome}: {assessment.sentence}")
     if told["written"]:
-        own = " (with the hidden totals: the office's own)" if told["written"][0].endswith(".tab") else ""
+        own = " (with the hidden totals: the office's own)" if suffix(told["written"][0]) != ".csv" else ""
         lines.append(f"written: {', '.join(told['written'])}{own}")
     return lines

@@ -31,14 +31,17 @@ DataSet = Annotated[str | None, typer.Option("--dataset", help="Which version of
 Since = Annotated[str | None, typer.Option("--from", help="Data set that this one is made from.")]
 Removed = Annotated[int | None, typer.Option("--removed", min=0, help="Rows that left since the data set of --from.")]
 Added = Annotated[int | None, typer.Option("--added", min=0, help="Rows that came since the data set of --from.")]
+TotalsOf = Annotated[
+    str | None, typer.Option("--totals-of", help="It is a table of totals of this column (CSV): for recon magnitudes.")
+]
 Check = Annotated[bool, typer.Option("--check", help="End with exit code 3 if a file is missing or changed.")]
 
 
 def register(
     folder: Folder, add: Add = None, decision: Decision = None, date: Date = None, note: Note = None,
     policy: Policy = None, domain: Domain = None, dataset: DataSet = None, since: Since = None,
-    removed: Removed = None, added: Added = None, check: Check = False, seconds: ReadingSeconds = None,
-    memory: ReadingMemory = "1G", json: Json = False,
+    removed: Removed = None, added: Added = None, totals_of: TotalsOf = None, check: Check = False,
+    seconds: ReadingSeconds = None, memory: ReadingMemory = "1G", json: Json = False,
 ) -> None:  # fmt: skip
     """List the earlier releases about the same rows, check that they are unchanged, or register another one."""
     from recon.release.registers.register import Register
@@ -46,7 +49,7 @@ def register(
 
     given = {
         "--decision": decision, "--date": date, "--note": note, "--policy": policy, "--domain": domain,
-        "--dataset": dataset, "--from": since, "--removed": removed, "--added": added,
+        "--dataset": dataset, "--from": since, "--removed": removed, "--added": added, "--totals-of": totals_of,
     }  # fmt: skip
     if add is None and (idle := [name for name, value in given.items() if value is not None]):
         raise typer.BadParameter(f"{', '.join(idle)} belongs to a file that is added: give it with --add FILE")
@@ -59,7 +62,7 @@ def register(
             left, came = (None if k is None else RowCount(k, k) for k in (removed, added))
             found = Register.opened(folder).add(
                 add, decided, date=day, note=note or "", policy=policy, domain=domain, dataset=dataset or "",
-                origin=since or "", removed=left, added=came,
+                origin=since or "", removed=left, added=came, totals=totals_of or "",
             )  # fmt: skip
             print_lines(f"registered: {found.entries[-1].file} ({decided}, {day})", file=sys.stderr)
         states = found.states(limits)
@@ -100,14 +103,15 @@ def _register_lines(found: Register, states: list[str]) -> list[str]:
     table = [head]
     for i, (one, state) in enumerate(zip(found.entries, states, strict=True), 1):
         about = one.dataset and f"data set: {next(one.data_set(one.dataset).lines(), one.dataset)}"
-        note = "; ".join(part for part in (one.note, about, one.policy and f"policy: {one.policy}") if part)
+        adds_up = one.totals and f"totals of {one.totals}"
+        note = "; ".join(part for part in (one.note, about, adds_up, one.policy and f"policy: {one.policy}") if part)
         shown = state if state == AS_REGISTERED else state.upper()
         table.append(
             (str(i), quote(one.file, 60), one.date, one.decision, f"{one.sha256[:12]}...", shown, quote(note, 100))
         )
     lines = aligned(table)
     title = found.index.name or found.folder
-    known = len(found.released)
+    known = len(found.released) + len(found.totals)
     shared = f"; read with the domain of {quote(found.index.domain)}" if found.index.domain else ""
     rows = "" if found.index.rows is None else f"; {found.index.rows:,} rows"
     wrong = sum(state != AS_REGISTERED for state in states)

@@ -40,14 +40,14 @@ if TYPE_CHECKING:
     from solvers.foundation.limits import Limits
     from solvers.suppression.patterns import SuppressionPattern
 
-RELEASES, COPIES, TABLES = (".json",), (".joblib", ".pkl", ".pickle"), (".csv", ".tab")
+RELEASES, COPIES, TABLES = (".json",), (".joblib", ".pkl", ".pickle"), (".csv", ".tab", ".r")
 THRESHOLDS, WIDTH, MOST = ("smallest_group", "smallest_cell"), "least_hidden_width", 100_000
 ModelFile = Annotated[str, typer.Argument(metavar="FILE", help="Release or model file with one tree, list or forest.")]
 PolicyFile = Annotated[str, typer.Option("--policy", help="Policy file (.toml) that the result must meet.")]
 Better = Annotated[
     str,
     typer.Option(
-        "--out", help="Where to: .json (release file), .joblib or .pkl (copy of a model), .csv or .tab (a table)."
+        "--out", help="Where to: .json (release file), .joblib or .pkl (copy of a model), .csv, .tab or .R (a table)."
     ),
 ]
 DataFile = Annotated[str | None, typer.Option("--data", help="Rows with their label: accuracy before and after.")]
@@ -162,7 +162,7 @@ def _check_out(file: str, out: str, strip: bool) -> None:
     if end not in RELEASES + COPIES + TABLES:
         hint = " (skops: write .joblib or .json)" if end == ".skops" else ""
         raise typer.BadParameter(
-            f"'{end}' is not written (of '{out}'): end it in .json, .joblib, .pkl, .csv or .tab{hint}"
+            f"'{end}' is not written (of '{out}'): end it in .json, .joblib, .pkl, .csv, .tab or .R{hint}"
         )
     if strip and end in RELEASES:
         raise typer.BadParameter("--strip is for copies of model files: a release file stores no seeds or arrays")
@@ -351,9 +351,10 @@ def _hide_in_tables(
     from solvers.foundation.errors import Unsupported
 
     if suffix(out) not in {".json", *TABLES}:
-        raise typer.BadParameter(f"'{out}' would be a model: tables are written to .json, .csv or .tab")
-    if suffix(out) == ".tab" and method.partition(":")[0] in {"rounding", "adjustment"}:
-        raise typer.BadParameter("a .tab file says which counts are hidden: write counts that were moved to .csv")
+        raise typer.BadParameter(f"'{out}' would be a model: tables are written to .json, .csv, .tab or .R")
+    if suffix(out) in {".tab", ".r"} and method.partition(":")[0] in {"rounding", "adjustment"}:
+        why = f"a {os.path.splitext(out)[1]} file says which counts are hidden"
+        raise typer.BadParameter(f"{why}: write counts that were moved to .csv")
     asked_for = {key: policy.values[key] for key in (*THRESHOLDS, WIDTH) if isinstance(policy.values.get(key), int)}
     if not asked_for:
         keys = f"smallest_group, smallest_cell or {WIDTH}"
@@ -409,7 +410,7 @@ def _known_files(folder: str) -> list[str]:
 
 def _tables_content(release: EncodedRelease, tables: tuple[Table, ...], out: str) -> dict[str, bytes]:
     """Return what each file will hold: CSV or τ-ARGUS's files of one table, else a release file."""
-    from recon.readers.formats.printed.written_tables import argus_files, table_text
+    from recon.readers.formats.printed.written_tables import argus_files, sdctable_files, table_text
     from recon.readers.formats.release.writing import alone, dump, release_json
 
     if suffix(out) == ".json":
@@ -419,7 +420,8 @@ def _tables_content(release: EncodedRelease, tables: tuple[Table, ...], out: str
     if suffix(out) == ".csv":
         return {out: table_text(tables[0], release.domain, _trees_of(release)).encode()}
     stem, before = os.path.splitext(out)[0], cast("Table", release.models[0])
-    files = argus_files(before, tables[0], release.domain, _trees_of(release), os.path.basename(stem))
+    written = argus_files if suffix(out) == ".tab" else sdctable_files
+    files = written(before, tables[0], release.domain, _trees_of(release), os.path.basename(stem))
     return {f"{stem}{end}": text.encode() for end, text in files.items()}
 
 
@@ -458,7 +460,9 @@ def _check_read_back(
                 file.write(content)
         path = os.path.join(folder, os.path.basename(out))
         said = TableOptions(metadata=f"{os.path.splitext(path)[0]}.rda") if suffix(out) == ".tab" else said
-        if suffix(out) == ".csv":
+        if suffix(out) == ".r":
+            path = f"{os.path.splitext(path)[0]}-cells.csv"
+        if suffix(out) != ".tab":
             said = replace(said, hierarchies=table_options().hierarchies)
         try:
             again = load(path, domain=release.domain, memory=limits.memory, limits=limits, table=said)
@@ -529,7 +533,8 @@ def _hidden_lines(file: str, written: str | None, found: HiddenCells | MovedTabl
         lines.append(f"  narrowest {what}        {found.least:,} rows between the least and the most")
     if written is None:
         return [*lines, f"nothing was written: {len(pattern.attackable):,} sensitive cells stay too narrow"]
-    own = " (.rda beside it; with the hidden counts: the office's own)" if written.endswith(".tab") else ""
+    beside = {".tab": ".rda", ".r": "its tables"}.get(suffix(written))
+    own = f" ({beside} beside it; with the hidden counts: the office's own)" if beside else ""
     return [*lines, f"written: {written}{own}, read again and audited exactly"]
 
 

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from recon.release.policies.checks import Outcome, PolicyRule, RuleResult, all_of
 from recon.release.policies.facts import AbsentFigure, FactTable
 from solvers.foundation.displayed import quote
@@ -20,7 +18,9 @@ from solvers.suppression.dominance import (
     ContributorsRule,
     DominanceRule,
     PriorPosteriorRule,
+    RequestRule,
     SensitivityRule,
+    ZeroRule,
 )
 
 SHOWN = 20  # cells of a check
@@ -29,15 +29,13 @@ ELSEWHERE = "no release says how much single respondents contribute: recon magni
 
 @dataclass(frozen=True)
 class TotalCell:
-    """A cell of a table of totals, in units: its contributions, whether it is hidden, which values are left of it.
+    """A cell of a table of totals, in units: whether it is hidden, which values are left of it.
 
     `met`: the least and the most that some table with the same shown cells reaches; `bounds`: proved to hold of all.
     """
 
     name: str
     total: int
-    contributors: int
-    largest: list[int]
     hidden: bool
     met: tuple[int, int]
     bounds: tuple[int, int]
@@ -45,22 +43,17 @@ class TotalCell:
 
 @dataclass(frozen=True)
 class TotalCells:
-    """The cells of a table of totals, how many `decimals` a unit is, and what one respondent can work out.
+    """The cells of a table of totals, their contributions, and what one respondent can work out.
 
-    `from_inside`: pairs of a sensitive cell that follows and the hidden one whose only respondent it follows for.
+    `decimals`: how many a unit is; `from_inside`: pairs of a sensitive cell that follows and the hidden one whose only
+    respondent it follows for; `signed`: totals may be below 0.
     """
 
     cells: tuple[TotalCell, ...]
+    contributions: Contributions
     decimals: int
     from_inside: tuple[tuple[str, str], ...]
-
-    def contributions(self) -> Contributions:
-        """Return the contributions of all cells."""
-        return Contributions(
-            np.array([one.total for one in self.cells], dtype=np.int64),
-            np.array([one.contributors for one in self.cells], dtype=np.int64),
-            np.array([one.largest for one in self.cells], dtype=np.int64).reshape(len(self.cells), -1),
-        )
+    signed: bool = False
 
 
 def _fraction(value: Any) -> Fraction:
@@ -73,11 +66,21 @@ def _contributors(value: Any) -> SensitivityRule:
     return ContributorsRule(least, _fraction(share))
 
 
+def _request(value: Any) -> SensitivityRule:
+    """Return the request rule: a share in %, or those of requests 1 and 2 and what to stay open by in %."""
+    if isinstance(value, (tuple, list)):
+        *shares, margin = map(_fraction, value)
+        return RequestRule(tuple(shares), margin)
+    return RequestRule((_fraction(value),))
+
+
 SENSITIVITY: Mapping[str, Callable[[Any], SensitivityRule]] = {
     "magnitudes.p_percent": lambda value: PriorPosteriorRule(_fraction(value)),
     "magnitudes.prior_posterior": lambda value: PriorPosteriorRule(_fraction(value[0]), _fraction(value[1])),
     "magnitudes.dominance": lambda value: DominanceRule(value[0], _fraction(value[1])),
     "magnitudes.contributors": _contributors,
+    "magnitudes.request": _request,
+    "magnitudes.zero": lambda value: ZeroRule(_fraction(value)),
 }
 
 
@@ -87,8 +90,12 @@ def of_contributions(facts: FactTable, rule: PolicyRule, threshold: Any) -> Rule
     known: TotalCells | None = facts.others.get(rule.fact)
     if known is None:
         return _not_here(facts, rule, asked)
-    levels = SENSITIVITY[rule.key](threshold).levels(known.contributions()).tolist()
-    said = [(one, level, _open_enough(one, level)) for one, level in zip(known.cells, levels, strict=True) if level]
+    levels = SENSITIVITY[rule.key](threshold).levels(known.contributions).tolist()
+    said = [
+        (one, level, _open_enough(one, level, known.signed))
+        for one, level in zip(known.cells, levels, strict=True)
+        if level
+    ]
     outcome = all_of(state for *_, state in said)
     bad = [(one, level) for one, level, state in said if state == outcome and outcome != "met"]
     shown = sum(not one.hidden for one, _ in bad)
@@ -126,11 +133,11 @@ def _not_here(facts: FactTable, rule: PolicyRule, asked: str) -> RuleResult:
     return RuleResult("inconclusive", "not known", asked, why=ELSEWHERE)
 
 
-def _open_enough(cell: TotalCell, level: int) -> Outcome:
+def _open_enough(cell: TotalCell, level: int, signed: bool) -> Outcome:
     """Return whether a sensitive cell is hidden and surely open so far over and under its total, or surely not."""
     if not cell.hidden:
         return "violated"
-    over, under = cell.total + level, max(0, cell.total - level)
+    over, under = cell.total + level, cell.total - level if signed else max(0, cell.total - level)
     if cell.met[0] <= under and cell.met[1] >= over:
         return "met"
     return "violated" if cell.bounds[0] > under or cell.bounds[1] < over else "inconclusive"

@@ -65,6 +65,14 @@ LEAST = ThresholdValues(
     Rows | Pair, "a number of respondents from 1 up, or [number, range in %]",
     lambda value: isinstance(value, int) or isinstance(value[0], int),
 )  # fmt: skip
+REQUEST = ThresholdValues(
+    Percent | Annotated[list[Percent], Meta(min_length=3, max_length=3)],
+    "a share of at most 100 per cent, or [share of request 1, share of request 2, range in %]",
+    lambda value: all(one <= 100 for one in (value if isinstance(value, list | tuple) else [value])),
+)  # fmt: skip
+AMOUNT = ThresholdValues(
+    Annotated[int, Meta(gt=0)] | Annotated[float, Meta(gt=0)], "a number above 0 of the value that is added up"
+)
 PROFILES = ThresholdValues(Rows, "a whole number of profiles from 1 up")
 LATER = "Retrain on a schedule, with several changes at once, or publish larger groups; then audit against it again"
 REMEDY = "recon remedy FILE --policy POLICY --out OUT"
@@ -213,6 +221,20 @@ EVERY = (
         subject="Cells with too few contributors: {found}",
         help="contributors to a cell of totals, at least; [number, %]: and how far a hidden one stays open",
         remedy=f"{TOTALS}.", example=[3, 30], of_worlds=False,
+    ),
+    PolicyRule(
+        "magnitudes.request", "magnitudes", of_contributions, REQUEST,
+        title="Cells that are sensitive on request",
+        subject="Cells that the request rule calls sensitive: {found}",
+        help="k: a contributor of more than k % of a cell may ask that it is protected; [k1, k2, %]: two requests",
+        remedy=f"{TOTALS}.", example=70, of_worlds=False,
+    ),
+    PolicyRule(
+        "magnitudes.zero", "magnitudes", of_contributions, AMOUNT,
+        title="Cells of totals whose contributions are all 0",
+        subject="Cells whose contributions are all 0: {found}",
+        help="how far over 0 a hidden total stays open where every contribution is 0 (a number of the value)",
+        remedy=f"{TOTALS}.", example=100, of_worlds=False,
     ),
     PolicyRule(
         "magnitudes.from_inside", "magnitudes", from_inside, VALUES,

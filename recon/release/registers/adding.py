@@ -61,7 +61,10 @@ def _sentences(
                           ("What all leave together", after))
         if known and one.note and one.status in ("unknown", "empty")
     ]  # fmt: skip
-    if left_out:
+    if totals := [one for one in left_out if one.known]:
+        files = ", ".join(f"{quote(one.file)} ({one.date})" for one in totals)
+        said.append(f"Tables of totals were not joined, recon magnitudes --register looks at them: {files}.")
+    if left_out := [one for one in left_out if not one.known]:
         files = ", ".join(f"{quote(one.file)} ({one.decision}, {one.date})" for one in left_out)
         said.append(f"Not joined, because not released: {files}.")
     if any(one.decision == "withdrawn" for one in known):
@@ -369,8 +372,8 @@ def _besides(register: Register, new: EncodedRelease) -> tuple[RegisterEntry, ..
 
 
 def _left_out_of(register: Register, new: EncodedRelease) -> tuple[RegisterEntry, ...]:
-    """Return the entries that were not released, the new one left out."""
-    return tuple(one for one in register.entries if not one.known and one.sha256 not in new.hashes)
+    """Return the entries that were not released, and tables of totals, the new one left out."""
+    return tuple(one for one in register.entries if (not one.known or one.totals) and one.sha256 not in new.hashes)
 
 
 def _itself(register: Register, new: EncodedRelease) -> list[str]:

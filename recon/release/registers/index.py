@@ -24,7 +24,8 @@ KNOWN = ("release", "release with changes", "withdrawn")  # a copy of what was w
 DECISIONS = (*KNOWN, "do not release")
 SHA256 = re.compile("[0-9a-f]{64}")
 ENTRY = (
-    "file", "sha256", "date", "decision", "policy", "policy_sha256", "note", "dataset", "from", "removed", "added"
+    "file", "sha256", "date", "decision", "policy", "policy_sha256", "note", "dataset", "from", "removed", "added",
+    "totals",
 )  # fmt: skip
 HEAD = """\
 # Releases about the same rows, each as it went out, in the order in which they were registered.
@@ -40,7 +41,7 @@ class RegisterEntry:
 
     `policy` and `policy_sha256` name the policy that it was judged by ("": none was given). `dataset`: the data set
     that it is about ("": that of all entries without one), made from the data set `origin`, `removed` rows of which
-    left and `added` came (None: unknown).
+    left and `added` came (None: unknown). `totals`: the column that it adds up, of a table of totals ("": none).
     """
 
     file: str
@@ -54,6 +55,7 @@ class RegisterEntry:
     origin: str = ""
     removed: RowCount | None = None
     added: RowCount | None = None
+    totals: str = ""
 
     @property
     def known(self) -> bool:
@@ -63,6 +65,7 @@ class RegisterEntry:
     def to_json(self) -> dict[str, Any]:
         """Return file, sha256, date and decision; which data set it is about where that is said."""
         about = {"dataset": self.dataset} if self.dataset else {}
+        about |= {"totals": self.totals} if self.totals else {}
         return {"file": self.file, "sha256": self.sha256, "date": self.date, "decision": self.decision, **about}
 
     def data_set(self, name: str) -> DataSet:
@@ -127,6 +130,7 @@ def _entry_of(found: Mapping[str, Any], place: str) -> RegisterEntry:
         hashes["policy_sha256"],
         _text_of(found, "note", place),
         **_relation_of(found, place),
+        totals=_text_of(found, "totals", place),
     )
 
 
@@ -250,7 +254,7 @@ def appended(text: str, entry: RegisterEntry) -> str:
         f"date = {entry.date}",
         f"decision = {_quoted(entry.decision)}",
     ]
-    texts = {key: getattr(entry, key) for key in ("policy", "policy_sha256", "note", "dataset")} | {
+    texts = {key: getattr(entry, key) for key in ("policy", "policy_sha256", "note", "dataset", "totals")} | {
         "from": entry.origin
     }
     lines += [f"{key} = {_quoted(text)}" for key, text in texts.items() if text]

@@ -12,6 +12,8 @@ from recon.io.console.suggesting import suggestion
 from recon.io.files.named_files import lies_inside
 from recon.io.files.writing import LOCK, locked, writing
 from recon.readers.formats.release.reading import read_bytes
+from recon.readers.formats.tables.hierarchies import read_text_file
+from recon.readers.formats.tables.magnitudes import earlier_totals
 from recon.readers.loading.loading import is_table, load, read_domain
 from recon.release.registers.index import (
     HEAD,
@@ -74,8 +76,13 @@ class Register:
 
     @property
     def released(self) -> tuple[RegisterEntry, ...]:
-        """Return the entries that an adversary knows; what was not released is none of them."""
-        return tuple(one for one in self.entries if one.known)
+        """Return the entries about rows that an adversary knows; what was not released is none of them."""
+        return tuple(one for one in self.entries if one.known and not one.totals)
+
+    @property
+    def totals(self) -> tuple[RegisterEntry, ...]:
+        """Return the tables of totals that an adversary knows."""
+        return tuple(one for one in self.entries if one.known and one.totals)
 
     @property
     def domain(self) -> str | None:
@@ -139,21 +146,22 @@ class Register:
         origin: str = "",
         removed: RowCount | None = None,
         added: RowCount | None = None,
+        totals: str = "",
     ) -> Register:
         """Return the register with one more release, written: the file copied into the folder, the index appended to.
 
         `date` (YYYY-MM-DD) is the day of the decision, `policy` the path of the policy that it rests on (its name and
         hash are kept), `domain` a file whose domain all releases are read with (copied; only where the register has
         none), `dataset` what it is about, `removed` and `added` how that differs from the data set `origin` (see
-        `RegisterEntry`). A file that lies in the folder already stays where it is. Raises `ReleaseError` for a content
-        that is registered already, naming the entry; for a name that another content has; and for a file that is to
-        count as known and that recon does not read.
+        `RegisterEntry`), `totals` the column that a table of totals adds up. A file that lies in the folder already
+        stays where it is. Raises `ReleaseError` for a content that is registered already, naming the entry; for a name
+        that another content has; and for a file that is to count as known and that recon does not read.
         """
         path = os.fspath(file)
         data, sha256 = read_bytes(path)
         entry = RegisterEntry(
             self.place_of(path), sha256, date_of(date, "date"), decision_of(decision, "decision"), note=note,
-            dataset=dataset, origin=origin, removed=removed, added=added,
+            dataset=dataset, origin=origin, removed=removed, added=added, totals=totals,
         )  # fmt: skip
         if policy is not None:
             entry = replace(entry, policy=os.path.basename(policy), policy_sha256=read_bytes(policy)[1])
@@ -187,7 +195,9 @@ class Register:
 
         What was registered before is read with a domain that is added, too.
         """
-        if entry.known:
+        if entry.known and entry.totals:
+            earlier_totals(read_text_file(path), entry.totals, path)
+        elif entry.known:
             _readable(path, domain or self.domain)
         if domain is not None:
             for one in self.released:

@@ -143,9 +143,9 @@ class Adds(Part):
     after: ReleaseFigures | None = None
     alone: ReleaseFigures | None = None
     sentences: list[str] = field(default_factory=list)
-    left_out: Annotated[list[Earlier], Meta(description="Earlier files that were not released: not joined.")] = field(
-        default_factory=list
-    )
+    left_out: Annotated[
+        list[Earlier], Meta(description="Earlier files that were not joined: not released, or tables of totals.")
+    ] = field(default_factory=list)
     differences: Annotated[list[Group], Meta(description="Small groups that only all together single out.")] = field(
         default_factory=list
     )

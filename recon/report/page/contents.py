@@ -329,7 +329,7 @@ def _added_part(document: Document) -> PagePart | None:
     if found := adds.get("differences") or []:
         caption = "Small groups that only the releases together single out"
         blocks.append(table(caption, found, [GROUP, PLACE, ROWS], adds.get("differences_in_all")))
-    for key, caption in (("earlier", "Earlier releases"), ("left_out", "Registered files that were not released")):
+    for key, caption in (("earlier", "Earlier releases"), ("left_out", "Registered files that were not joined")):
         if entries := adds.get(key) or []:
             columns = [
                 text_column("File", "file"), text_column("Date", "date", 30), text_column("Decision", "decision", 40),

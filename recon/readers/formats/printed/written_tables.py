@@ -15,7 +15,15 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Test
 from encoders.models.models import PublishedFigure, Table
 from recon.readers.formats.tables.hierarchies import CategoryTree
-from recon.readers.formats.tables.status_tables import TOTAL, WrittenVariable, table_files
+from recon.readers.formats.tables.status_tables import (
+    SENSITIVE,
+    SHOWN,
+    TOTAL,
+    SdcProblem,
+    WrittenVariable,
+    sdc_files,
+    table_files,
+)
 from solvers.foundation.errors import Unsupported
 
 HIDDEN_MARK, EVERYBODY = "*", "total"
@@ -42,17 +50,33 @@ def argus_files(
     They hold the hidden counts: they are the office's own. `trees`: the hierarchies that name groups of values, `stem`:
     the name of the .tab file without its end. Raises `Unsupported` where a count is not there to be written.
     """
-    if any(figure.count is None for figure in table.statements):
-        raise Unsupported("τ-ARGUS needs the hidden counts too: give the complete table, or write .csv")
-    named = {name for figure in table.statements for name, _ in figure.condition}
-    columns = []
-    for name in (a.name for a in domain.all if a.name in named):
-        cells = _codes(table, name, trees.get(name), TOTAL)
-        columns.append(WrittenVariable(name, ("<RECODEABLE>", f'<TOTCODE> "{TOTAL}"'), cells))
-    counts = [str(figure.count) for figure in table.statements]
+    codes, counts = _complete(table, domain, trees, "τ-ARGUS")
+    columns = [WrittenVariable(n, ("<RECODEABLE>", f'<TOTCODE> "{TOTAL}"'), cells) for n, cells in codes.items()]
     status = ["U" if figure.count is None else "S" for figure in hidden.statements]
     columns += [WrittenVariable("Freq", ("<FREQUENCY>",), counts), WrittenVariable("Status", ("<STATUS>",), status)]
-    return table_files(columns, [tree for name, tree in trees.items() if name in named], stem)
+    return table_files(columns, [tree for name, tree in trees.items() if name in codes], stem)
+
+
+def sdctable_files(
+    table: Table, hidden: Table, domain: Domain, trees: Mapping[str, CategoryTree], stem: str
+) -> dict[str, str]:
+    """Return a complete table as files of sdcTable by their ends; see `argus_files`. Hidden cells have the status u."""
+    codes, counts = _complete(table, domain, trees, "sdcTable")
+    status = [SENSITIVE if figure.count is None else SHOWN for figure in hidden.statements]
+    totals = (TOTAL,) * len(codes)
+    return sdc_files([SdcProblem(tuple(codes), totals, list(codes.values()), counts, {}, status, trees)], stem)
+
+
+def _complete(
+    table: Table, domain: Domain, trees: Mapping[str, CategoryTree], reader: str
+) -> tuple[dict[str, list[str]], list[str]]:
+    """Return the codes of a table by attribute, and its counts; `Unsupported` where one is not there."""
+    if any(figure.count is None for figure in table.statements):
+        raise Unsupported(f"{reader} needs the hidden counts too: give the complete table, or write .csv")
+    named = {name for figure in table.statements for name, _ in figure.condition}
+    columns = [a.name for a in domain.all if a.name in named]
+    codes = {name: _codes(table, name, trees.get(name), TOTAL) for name in columns}
+    return codes, [str(figure.count) for figure in table.statements]
 
 
 def _codes(table: Table, name: str, tree: CategoryTree | None, everybody: str) -> list[str]:

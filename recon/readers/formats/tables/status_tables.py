@@ -5,15 +5,19 @@ whose status is none of the safe ones is hidden, whatever number stands in it: t
 that the column sdcStatus of sdcTable calls u (sensitive), x (hidden beside these) or w.
 
 Source: de Wolf, Hundepool, Giessing, Salazar, Castro, "τ-ARGUS user's manual", version 4.1, 2014, sections 4.3 and 5.2
-(tabular input: SEPARATOR, RECODABLE, TOTCODE, HIERCODELIST, FREQUENCY, STATUS, SAFE); Meindl, sdcTable 0.32, `getInfo`.
+(tabular input: SEPARATOR, RECODABLE, TOTCODE, HIERCODELIST, FREQUENCY, STATUS, SAFE); Meindl, sdcTable 0.32, `getInfo`,
+`makeProblem` (a complete table, levels as signs and codes), `change_cellstatus`.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 
 from recon.io.files.sheets import Sheet, SheetRow
 from recon.io.files.table_options import TableOptions
@@ -22,8 +26,18 @@ from solvers.foundation.errors import ReleaseError, Unsupported
 
 TOTAL = "Total"
 STATUS, SUPPRESSED = "sdcstatus", frozenset({"u", "x", "w"})
+_R_HEAD = (
+    "library(sdcTable)",
+    "lowest <- function(dim) dim$codes[c(nchar(dim$levels)[-1], 0) <= nchar(dim$levels)]",
+    "innermost <- function(cells, dims) {",
+    "  cells[Reduce(`&`, lapply(names(dims), function(name) cells[[name]] %in% lowest(dims[[name]]))), ]",
+    "}",
+    "problems <- list()",
+)
 _TAG = re.compile(r"<([A-Za-z]+)>\s*(.*)")
 _OTHER = frozenset({"COST", "LOWERPL", "UPPERPL", "WEIGHT", "SHADOW", "HOLDING", "REQUEST"})
+SENSITIVE, SECONDARY, SHOWN = "u", "x", "s"  # of sdcTable
+RESERVED = frozenset({"id", "freq", "Freq", "sdcStatus"})  # by sdcTable
 SEPARATORS = (",", ";", "|", "\t")
 
 
@@ -216,3 +230,90 @@ def _hierarchy_lines(tree: CategoryTree) -> Iterator[str]:
         code, level = left.pop()
         yield "@" * level + code
         left += [(one, level + 1) for one in reversed(below.get(code, []))]
+
+
+@dataclass(frozen=True)
+class SdcProblem:
+    """A complete table as a problem of sdcTable: its codes, one code for all of each variable, what stands in lines.
+
+    `codes`: a list per variable; `counts`: of contributors, or of people; `numbers`: totals by their name; `status`: u,
+    x or s; `trees`: the hierarchies of variables.
+    """
+
+    names: tuple[str, ...]
+    totals: tuple[str, ...]
+    codes: Sequence[Sequence[str]]
+    counts: Sequence[str]
+    numbers: Mapping[str, Sequence[str]]
+    status: Sequence[str]
+    trees: Mapping[str, CategoryTree]
+
+
+def sdc_files(problems: Sequence[SdcProblem], stem: str) -> dict[str, str]:
+    """Return files by their ends: an R script that makes the problems, their cells and dimensions as CSV.
+
+    `stem`: the name of the script without its end. Raises `Unsupported` for names that sdcTable keeps for itself.
+    """
+    files, script = dict[str, str](), [*_R_HEAD]
+    for number, one in enumerate(problems, start=1):
+        if taken := [name for name in (*one.names, *one.numbers) if name in RESERVED]:
+            raise Unsupported(f"sdcTable keeps the name '{taken[0]}' for itself: rename the column")
+        end = f"-cells{number if len(problems) > 1 else ''}.csv"
+        cells = zip(*one.codes, *one.numbers.values(), one.counts, one.status, strict=True)
+        files[end] = _csv([[*one.names, *one.numbers, "freq", "sdcStatus"], *cells])
+        kinds = ", ".join(f"{_r_text(name)} = 'character'" for name in (*one.names, "sdcStatus"))
+        script.append(f"cells <- read.csv({_r_text(stem + end)}, check.names = FALSE, colClasses = c({kinds}))")
+        script.append("dims <- list()")
+        for k, name in enumerate(one.names):
+            own = end.replace("cells", f"dim{k + 1}-" if len(problems) > 1 else f"dim{k + 1}")
+            files[own] = _csv([["levels", "codes"], *_dimension(one, k)])
+            script.append(f"dims[[{_r_text(name)}]] <- read.csv({_r_text(stem + own)}, colClasses = 'character')")
+        numeric = f", numVarInd = c({', '.join(map(_r_text, one.numbers))})" if one.numbers else ""
+        _refuse_missing(one)
+        script += [
+            f"problem <- makeProblem(data = innermost(cells, dims), dimList = dims, freqVarInd = 'freq'{numeric})",
+            f"for (status in c('{SENSITIVE}', '{SECONDARY}')) {{",
+            "  those <- cells[cells$sdcStatus == status, names(dims), drop = FALSE]",
+            "  if (nrow(those) > 0) problem <- change_cellstatus(problem, specs = those, rule = status)",
+            "}",
+            f"problems[[{number}]] <- problem",
+        ]
+    return {".R": "".join(f"{line}\n" for line in script), **files}
+
+
+def _refuse_missing(problem: SdcProblem) -> None:
+    """Refuse a table whose lowest cells are not all listed: sdcTable adds them up to the others."""
+    lowest = []
+    for k, name in enumerate(problem.names):
+        inner = set() if (tree := problem.trees.get(name)) is None else set(tree.parents.values())
+        lowest.append([code not in inner and code != problem.totals[k] for code in problem.codes[k]])
+    inmost = [all(line) for line in zip(*lowest, strict=True)]
+    everybody = [codes == problem.totals for codes in zip(*problem.codes, strict=True)]
+    for name, cells in (problem.numbers or {"freq": problem.counts}).items():
+        whole = [Decimal(cell) for cell, all_of_it in zip(cells, everybody, strict=True) if all_of_it]
+        if whole and sum(Decimal(cell) for cell, one in zip(cells, inmost, strict=True) if one) != whole[0]:
+            why = "sdcTable needs all of the lowest cells, and those of"
+            raise Unsupported(f"{why} '{name}' do not add up to everybody's: give them, or write .tab")
+
+
+def _dimension(problem: SdcProblem, k: int) -> Iterator[tuple[str, str]]:
+    """Yield levels and codes of a variable from the top, everybody the first."""
+    name, total = problem.names[k], problem.totals[k]
+    yield "@", total
+    tree = problem.trees.get(name)
+    own = [code for code in dict.fromkeys(problem.codes[k]) if code != total]
+    for line in own if tree is None else _hierarchy_lines(tree):
+        code = line.lstrip("@") if tree is not None else line
+        yield "@" * (len(line) - len(code) + 2), code
+
+
+def _csv(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows as CSV."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(rows)
+    return out.getvalue()
+
+
+def _r_text(text: str) -> str:
+    """Return a text as R writes it."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n") + "'"
