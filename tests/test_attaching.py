@@ -18,13 +18,13 @@ import recon
 from encoders.domain.domain import Domain
 from encoders.domain.values import Categorical, equals
 from encoders.models.models import Provenance, PublishedFigure, Statistic, Table
+from recon.readers.formats.drafts.binding import Feature
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.drafts.facts import Feature
 from recon.readers.formats.release.writing import dump, release_json
 from recon.readers.formats.rules import corels_saved, dl85, streed
 from recon.readers.frames.world import violations
 from recon.readers.loading.attaching import COUNTED, OTHER_ROWS, attach_counts
-from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.pickled.pickles import Thing
 from recon.readers.stored.rewriting import open_stored
 from solvers.foundation.errors import ReleaseError, Unsupported
 

@@ -365,7 +365,7 @@ def test_a_search_that_says_nothing_is_stopped():
 
 
 def test_every_question_of_a_measure_has_its_limits(monkeypatch):
-    from recon.queries.measures import system as coupled
+    from recon.queries.measures import figures as coupled
 
     asked, ask = [], coupled.ask
 

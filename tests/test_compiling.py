@@ -19,7 +19,7 @@ import recon
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.foundation.native.threads import KeptFunction, cached_compiled, fingerprint, ready_to_call
-from solvers.positions.assignments.propagation.fixpoint import Vectorised, fastest
+from solvers.positions.assignments.propagation.engine import Vectorised, fastest
 from solvers.statements.row_problem import problem_of
 
 

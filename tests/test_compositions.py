@@ -16,8 +16,7 @@ from sklearn.preprocessing import Binarizer, MinMaxScaler, QuantileTransformer, 
 import recon
 from encoders.domain.domain import GUESSED
 from encoders.domain.values import Continuous, Test
-from recon.readers.formats.drafts.binding import _continuous_test
-from recon.readers.formats.drafts.facts import IS_MISSING, Feature
+from recon.readers.formats.drafts.binding import IS_MISSING, Feature, _continuous_test
 from recon.readers.frames.world import violations
 from recon.readers.loading.loading import uses_of
 

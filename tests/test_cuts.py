@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from encoders.domain.cuts import UNITS, AttributeCuts
+from encoders.domain.domain import UNITS, AttributeCuts
 from encoders.domain.values import Categorical, Continuous, Grid, exact
 from solvers.foundation.errors import ReleaseError
 

@@ -19,8 +19,8 @@ from recon.experiments.draft2024 import findings as published
 from recon.experiments.draft2024 import questions as forests
 from recon.experiments.draft2024 import questions as rows
 from recon.experiments.draftdp2025 import experiment as noisy
+from recon.experiments.draftdp2025 import experiment as noisy_findings
 from recon.experiments.draftdp2025 import experiment as private
-from recon.experiments.draftdp2025 import findings as noisy_findings
 from recon.experiments.drawing import Panel, PanelFigure, PlotLine, svg
 from recon.experiments.experiment import Point
 from recon.experiments.running import load

@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from recon.experiments.ferry2024.experiment import EXPERIMENT, PUBLISHED, TIES, _findings, _fitted, _points
-from recon.experiments.ferry2024.fits import run
+from recon.experiments.ferry2024.experiment import EXPERIMENT, PUBLISHED, TIES, _findings, _fitted, _points, run
 from recon.experiments.running import _joined_rows, load, reproduce
 from recon.experiments.splits import train_test_sample
 from solvers.foundation.limits import Limits

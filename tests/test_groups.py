@@ -11,11 +11,12 @@ import oracle_coupled
 import pytest
 from extras import batches, encoded
 
-from solvers.engines.groups import classes, items, smallest
+from solvers.engines.groups import classes, smallest
 from solvers.engines.groups import classes as groups_mixed
 from solvers.engines.groups import classes as pinned
+from solvers.engines.groups import published as items
 from solvers.engines.groups.classes import known_classes, known_mixed_world, pinned_people
-from solvers.engines.groups.items import items_of
+from solvers.engines.groups.published import items_of
 from solvers.engines.groups.smallest import smallest_group
 from solvers.foundation.limits import Limits
 from solvers.kernel.cells import statement_sums

@@ -20,7 +20,7 @@ import pytest
 from solvers.cells.system import system_of
 from solvers.foundation.limits import Limits
 from solvers.programs.columns.master import MasterProgram
-from solvers.programs.concave.secants import STRETCH, _outwards, _summit
+from solvers.programs.concave.local_search import STRETCH, _outwards, _summit
 from solvers.programs.concave.terms import (
     ERROR,
     ConcaveTerm,

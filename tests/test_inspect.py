@@ -38,7 +38,7 @@ from recon.readers.inspection.objects.traversal import traverse
 from recon.readers.inspection.stripping import strip, stripped_bytes
 from recon.readers.stored.binary.rds import read_rds
 from recon.readers.stored.objects.node_tables import leaf_of, points_of
-from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.pickled.pickles import Thing
 from recon.readers.stored.rewriting import open_stored
 from solvers.foundation.errors import EngineError, ReleaseError, Unsupported
 

@@ -22,8 +22,7 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Categorical, Continuous, Grid, Test, View
 from encoders.encode.encoder import asking, encode
 from encoders.encode.known import with_known_rows
-from encoders.encode.learner_facts import facts_of_learner, with_learner_facts
-from encoders.kinds.open_leaves import _least_improvement, always_kept
+from encoders.encode.learner_facts import _least_improvement, always_kept, facts_of_learner, with_learner_facts
 from encoders.models.learner_facts import FactLimits, Learner
 from encoders.models.models import GroupQuestion, KnownRows, ModelNode, Nodes, PublishedFigure, Support, Table, Tree
 from encoders.parts.statistics import as_ranges, chains, threshold_ranges

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from recon.experiments.experiment import NAMES, Point, experiment
-from recon.experiments.learner_rule import fits
+from recon.experiments.learner_rule import experiment as fits
 from recon.experiments.learner_rule.experiment import (
     _bits_table,
     _findings,

@@ -426,7 +426,7 @@ def test_gaps_without_a_number_of_single_precision_stay_empty(tmp_path):
 def test_middles_lie_in_their_parts():
     from fractions import Fraction
 
-    from encoders.domain.cuts import AttributeCuts, _holds, middles
+    from encoders.domain.domain import AttributeCuts, _holds, middles
     from encoders.domain.values import Continuous
 
     rng = random.Random(0)

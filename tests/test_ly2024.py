@@ -9,9 +9,8 @@ import pandas as pd
 import pytest
 
 from recon.experiments.experiment import NAMES, Point, experiment
-from recon.experiments.ly2024 import fits
-from recon.experiments.ly2024.findings import ENOUGH, findings
-from recon.experiments.ly2024.fits import RATES
+from recon.experiments.ly2024 import experiment as fits
+from recon.experiments.ly2024.experiment import ENOUGH, RATES, findings
 from recon.experiments.running import reproduce
 from solvers.foundation.limits import Limits
 

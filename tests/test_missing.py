@@ -26,8 +26,7 @@ from test_against_oracle import close, random_profile
 from test_infer import real
 
 import recon
-from encoders.domain.cuts import AttributeCuts
-from encoders.domain.domain import Domain
+from encoders.domain.domain import AttributeCuts, Domain
 from encoders.domain.values import Categorical, Continuous, Grid, Test, View
 from encoders.encode.joining import _same_values
 from recon.models.exporting import export, restored

@@ -21,8 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import recon
-from encoders.domain.cuts import AttributeCuts
-from encoders.domain.domain import Domain
+from encoders.domain.domain import AttributeCuts, Domain
 from encoders.domain.values import Categorical, Continuous, Grid, exact
 from encoders.parts.base import CutDomain
 from recon.queries.measures.attribute_bits import curve_points, exposed_groups, exposed_in_all, worst_first

@@ -15,7 +15,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import recon
 from recon.queries.located.positions import position_results
-from recon.release.auditing.positions import RowBoxes, groups_at_positions
+from recon.release.auditing.together import RowBoxes, groups_at_positions
 
 
 @st.composite

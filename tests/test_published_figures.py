@@ -313,7 +313,7 @@ def test_a_tree_with_48842_rows_is_counted_and_certified_quickly():
 
 
 def test_json_output_has_the_keys_of_the_contract(tmp_path):
-    from recon.report.wording.noise_report import count_json
+    from recon.report.wording.headline import count_json
 
     found = count_json(table_ii(), recon.measure(table_ii()))
     keys = [

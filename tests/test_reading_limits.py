@@ -371,12 +371,6 @@ def test_numbers_beyond_all_floats_are_no_values(tmp_path, attribute):
         read_domain(str(path))
 
 
-def test_a_table_in_another_encoding_is_refused_in_words(tmp_path):
-    (tmp_path / "rows.csv").write_bytes(b"person,q1\nJos\xe9,1\n")
-    with pytest.raises(ReleaseError, match=r"rows\.csv: is not UTF-8 text: save the table in UTF-8$"):
-        read_table(str(tmp_path / "rows.csv"))
-
-
 def test_texts_of_a_parquet_file_are_texts(tmp_path):
     pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq

@@ -16,9 +16,9 @@ from recon.attacks.evaluation import always_in, evaluated
 from recon.experiments.drawing import svg
 from recon.experiments.experiment import NAMES, Point, experiment
 from recon.experiments.reveal import experiment as local
-from recon.experiments.reveal import findings as published
+from recon.experiments.reveal import experiment as published
 from recon.experiments.reveal import measuring
-from recon.experiments.reveal.findings import DECLARED, complete, findings, means, recomputed_cells
+from recon.experiments.reveal.experiment import DECLARED, complete, findings, means, recomputed_cells
 from recon.experiments.reveal.measuring import (
     ALWAYS,
     BALANCED,

@@ -18,8 +18,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import StandardScaler
 
 import recon
-from solvers.engines import separate_columns
-from solvers.engines.separate_columns import ColumnSums, columns_apart, count_by_columns, sequences
+from solvers.engines import closed_form as separate_columns
+from solvers.engines.closed_form import ColumnSums, columns_apart, count_by_columns, sequences
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.statements.boxes import Attribute, Box, Region, RowSpace

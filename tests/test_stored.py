@@ -26,7 +26,7 @@ from extras import extra
 
 from recon.readers.stored.objects.arrays import resolve
 from recon.readers.stored.objects.raw import Name
-from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.pickled.pickles import Thing
 from recon.readers.stored.pickled.skops_files import SCHEMA
 from recon.readers.stored.rewriting import _same, open_stored, write_pickle, write_skops
 from solvers.foundation.errors import ReleaseError

@@ -25,7 +25,7 @@ from recon.readers.formats.release.parts import to_models
 from recon.readers.formats.release.reading import parse
 from recon.readers.stored.objects.arrays import resolve
 from recon.readers.stored.objects.raw import Name
-from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.pickled.pickles import Thing
 from recon.readers.stored.rewriting import _same, open_stored, write_pickle, write_skops
 from solvers.foundation.errors import ReleaseError, Unsupported
 

@@ -21,7 +21,7 @@ from sources import SOURCES, nodes_of
 from typer.main import get_command
 
 from recon.cli.app import app
-from recon.io.console.suggesting import FLAGS, TAKES, asking, command_line, options_of, stripped_name, suggestion
+from recon.io.console.guarding import FLAGS, TAKES, asking, command_line, options_of, stripped_name, suggestion
 from recon.report.page.advice import _every_step, _more_limits
 
 ROOT = Path(__file__).parents[1]

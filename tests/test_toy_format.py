@@ -17,8 +17,8 @@ from encoders.domain.values import equals
 from encoders.models.models import Provenance, Tree
 from encoders.models.nodes import ModelNode, Nodes, Support
 from recon.readers.formats import detection
+from recon.readers.formats.drafts.binding import free_label
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.drafts.facts import free_label
 from recon.readers.formats.rules.plain_values import as_features, count
 from recon.readers.inspection.ledger import lines
 from solvers.foundation.errors import ReleaseError

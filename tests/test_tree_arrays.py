@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from encoders.domain.cuts import AttributeCuts
-from encoders.domain.domain import Domain
+from encoders.domain.domain import AttributeCuts, Domain
 from encoders.domain.values import Categorical, Continuous, Grid, Test, View, exact
 from encoders.encode.encoder import encode
 from encoders.models.models import Forest, Tree

@@ -10,4 +10,4 @@
 'RuleListEncoder'
 """
 
-__all__ = ["known_rows", "noisy_counts", "open_leaves", "question", "split_midpoints", "table", "tree"]
+__all__ = ["known_rows", "noisy_counts", "question", "split_midpoints", "table", "tree"]

@@ -13,8 +13,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.domain.cuts import AttributeCuts
-from encoders.domain.domain import GUESSED, Domain
+from encoders.domain.domain import GUESSED, AttributeCuts, Domain
 from encoders.domain.values import Categorical, Cell, Continuous, Position, Ranges, Test, intersection
 from encoders.models.models import KnownRows
 from encoders.parts.base import CutDomain, Encoder, PartitionSupports, Resolutions, label_texts, partition

@@ -24,8 +24,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.domain.cuts import AttributeCuts, Thresholds
-from encoders.domain.domain import Condition, Domain
+from encoders.domain.domain import AttributeCuts, Condition, Domain, Thresholds
 from encoders.domain.values import Continuous, Position, Ranges, Test, exact
 from encoders.models.nodes import CountTable, Nodes, Support
 from solvers.foundation.derived import Derived

@@ -44,7 +44,7 @@ from recon.cli.session import ReleaseOptions, finish
 from recon.cli.studies.attack import attack_app
 from recon.cli.studies.learn import learn_app
 from recon.cli.studies.reproduce import reproduce
-from recon.io.console.guarding import GuardedTyper
+from recon.io.console.guarding import GuardedTyper, asking
 from recon.io.console.options import (
     Certificates,
     Counter,
@@ -75,7 +75,6 @@ from recon.io.console.output import (
     records,
     write_table,
 )
-from recon.io.console.suggesting import asking
 from recon.io.console.version import VERSION
 from solvers.foundation.displayed import escape_text
 
@@ -220,7 +219,7 @@ def count(asked: ReleaseOptions, digits: Digits = 10_000, counter: Counter = Non
 
             rule_json, rule_lines = count_rule(release, asked.learner, limits)
     if asked.json:
-        from recon.report.wording.noise_report import count_json
+        from recon.report.wording.headline import count_json
 
         found = count_json(release, measures, digits)
         found |= {"certificate": proved} if proved is not None else {}
@@ -237,7 +236,7 @@ def count(asked: ReleaseOptions, digits: Digits = 10_000, counter: Counter = Non
         )
     else:
         if release.noisy:
-            from recon.report.wording.noise_report import noise_lines
+            from recon.report.wording.headline import noise_lines
 
             print_lines(*noise_lines(release, measures))
         print_lines(*worlds_lines(measures), *estimate_lines(counted), *rule_lines, *not_assessed_lines(release))
@@ -287,7 +286,7 @@ def reconstruct(
     from recon.queries.certificates.issuing import world_certificate
     from recon.queries.measures.measures import measure
     from recon.queries.questions.questions import reconstruct as run
-    from recon.readers.frames.naming import table_like
+    from recon.readers.frames.describe import table_like
     from recon.release.auditing.findings import check_truth
     from recon.report.wording.group_report import truth_json, truth_lines
 
@@ -321,7 +320,7 @@ def certify(asked: ReleaseOptions, profiles: ProfileFile, out: Out = None, certi
     """Say whether each person is certainly, possibly or certainly not in the data."""
     from recon.queries.questions.line_proofs import line_proofs
     from recon.queries.questions.questions import certify as run
-    from recon.readers.frames.naming import table_like
+    from recon.readers.frames.describe import table_like
     from recon.readers.frames.selections import with_rows_of
 
     with asked.opened(several=True) as (release, limits):
@@ -353,7 +352,7 @@ def attribute(
 ) -> None:  # fmt: skip
     """Infer a sensitive column of people who are known to be in the data, from partial profiles."""
     from recon.queries.questions.questions import attribute as run
-    from recon.readers.frames.naming import table_like
+    from recon.readers.frames.describe import table_like
 
     with asked.opened(several=True) as (release, limits):
         people = table_like(release, profiles, asked.label)

@@ -27,7 +27,7 @@ from recon.learner_rule.counting import STAYS, ChosenModel, asked_learner, assum
 from recon.queries.answers.counting import convention_of
 from recon.queries.answers.exact import Profiles, as_frame, certify_exact
 from recon.queries.questions.questions import check_world_memory, iterate_samples
-from recon.readers.frames.naming import column_like, named_like
+from recon.readers.frames.describe import column_like, named_like
 from recon.readers.frames.out_of_domain import answered
 from recon.readers.frames.selections import profile_ranges
 from recon.readers.frames.world import World, wrap

@@ -7,7 +7,7 @@ not weighted by how likely the noise is, and `at_confidence` gives another set. 
 the other solver alone.
 """
 
-from recon.models.constraint_models import cnf, cpsat, graph, lp
+from recon.models.exporting import cnf, cpsat, graph, lp
 from recon.models.mapping import Mapping
 
 __all__ = ["Mapping", "cnf", "cpsat", "graph", "lp"]

@@ -37,16 +37,20 @@ from recon.report.wording.group_report import (
 )
 from recon.report.wording.headline import (
     assumption_lines,
+    count_json,
     doubts,
+    empty_json,
+    empty_sections,
     headline_json,
     headline_lines,
+    noise_effect_json,
+    noise_lines,
     provenance_json,
     provenance_lines,
     stored_lines,
     understood_sections,
     worlds_lines,
 )
-from recon.report.wording.noise_report import count_json, empty_json, empty_sections, noise_effect_json, noise_lines
 from solvers.foundation.displayed import NAME, Displayed, DisplayFacts, quote
 from solvers.foundation.exact import level_text
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Partition

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from recon.io.console.suggesting import suggestion
+from recon.io.console.guarding import suggestion
 from recon.io.files.opening import read_whole
 from recon.readers.formats.release.reading import strict_json
 from recon.release.policies.assessing import AS_PUBLISHED, assess

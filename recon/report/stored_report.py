@@ -18,8 +18,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from encoders.encode.encoder import EncodedRelease
+from recon.io.console.guarding import suggestion
 from recon.io.console.output import json_text
-from recon.io.console.suggesting import suggestion
 from recon.readers.formats.drafts.suggesting import not_assessed_lines
 from recon.readers.inspection.findings.findings import ROWS, Finding, is_counting
 from recon.readers.inspection.inspecting import Inspection, inspect

@@ -21,8 +21,17 @@ from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.exact import multinomial_factors
 from solvers.foundation.limits import Limits
 from solvers.positions.assignments.world import Assigned, assigned, room
-from solvers.positions.known_world import count_placed, draw_parts, draw_placed, known_world, list_placed, values_in
-from solvers.positions.sizes import DeterminedRows, boxed, determined_rows
+from solvers.positions.known_world import (
+    DeterminedRows,
+    boxed,
+    count_placed,
+    determined_rows,
+    draw_parts,
+    draw_placed,
+    known_world,
+    list_placed,
+    values_in,
+)
 from solvers.positions.verdicts import decide_placed, decide_settled, share_placed
 from solvers.statements.questions.answers import Answer, CountAnswer, LocatedAnswer, WorldsAnswer, refuted
 from solvers.statements.questions.engine import FEW_CELLS, Engine, no_coupling, unanswered

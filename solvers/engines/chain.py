@@ -202,7 +202,7 @@ def _no_worse(release: Release, query: Query, found: Answer) -> Answer:
     """Return an answer whose bounds on selections are no worse than any published count around or inside them."""
     if not (isinstance(query, Decide) and isinstance(found, DecideAnswer)):
         return found
-    from solvers.engines.figures.published_counts import sharpened
+    from solvers.engines.figures.system import sharpened
 
     return sharpened(release, query.selections, found)
 

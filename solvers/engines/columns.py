@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from solvers.cells.system import cells_fit
-from solvers.engines.figures.published_counts import sharpened
+from solvers.engines.figures.system import sharpened
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.programs.columns.single_partitions import decide_without_cells

@@ -3,8 +3,8 @@
 And datasets over them: whether one is a possible world, and has a row of some kind.
 
 What re-checks a proof must not trust what found it. This walk shares only the arithmetic of boxes
-(`solvers.cells.bit_boxes`, `solvers.cells.cutting`) with the engines: it cuts the row space by the regions of the given
-blocks, drops rows that a region which counts 0 holds, and joins pieces that all statements treat alike.
+(`solvers.cells.bit_boxes`, `solvers.cells.cutting`) with the engines: it cuts the row space by the regions of the
+given blocks, drops rows that a region which counts 0 holds, and joins pieces that all statements treat alike.
 
 Source: docs/mathematics.md, "Cells and histograms"; docs/certificates.md, "What has to be trusted".
 """

@@ -32,7 +32,7 @@ from recon.queries.black_box import BinaryView, labels_of, named_view, rows_of, 
 from recon.queries.measures.sweeping import exact_counts, with_noise
 from recon.readers.frames.selections import select_conditions
 from recon.readers.frames.world import violations
-from solvers.engines.figures.selection_bounds import selection_bounds
+from solvers.engines.figures.system import selection_bounds
 from solvers.foundation.displayed import LINES, Displayed, DisplayFacts, many
 from solvers.foundation.errors import ContradictionError, EngineError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits, ended

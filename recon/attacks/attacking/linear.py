@@ -23,7 +23,7 @@ from recon.queries.inputs import Floats
 from recon.readers.formats.release.reading import read_bytes, strict_json
 from recon.readers.frames.selections import numbers_of
 from recon.readers.loading.loading import Released, single_release_of
-from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.pickled.pickles import Thing
 from recon.readers.stored.rewriting import gunzip, open_stored
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
@@ -292,7 +292,7 @@ def attack_correlation(
     model = single_release_of(model, limits)
     if data is None:
         raise ReleaseError("there are no data beside the model: give its training rows (--data)", file=model.file)
-    from recon.readers.frames.naming import named_like
+    from recon.readers.frames.describe import named_like
 
     frame, notes = named_like(data, model.domain, label)
     found = correlations(model, frame, pairs, epsilons, confidence, seed, limits)

@@ -24,7 +24,7 @@ from recon.queries.inputs import (
     name_list,
     numbers,
 )
-from recon.readers.frames.naming import named_like
+from recon.readers.frames.describe import named_like
 from recon.readers.frames.world import speaks_of
 from solvers.foundation.errors import ReleaseError
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recon.cli.session import open_files
+from recon.io.console.guarding import suggestion
 from recon.io.console.options import (
     DomainFile,
     Files,
@@ -24,7 +25,6 @@ from recon.io.console.options import (
     written_as,
 )
 from recon.io.console.output import aligned, parse_memory, print_json, print_lines, write_text
-from recon.io.console.suggesting import suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -38,8 +38,7 @@ def posterior(
     from recon.queries.noisy.likely_worlds import sampled
     from recon.queries.noisy.posterior import posterior as run
     from recon.queries.noisy.posterior import single
-    from recon.report.wording.headline import assumption_lines
-    from recon.report.wording.noise_report import posterior_json, posterior_lines
+    from recon.report.wording.headline import assumption_lines, posterior_json, posterior_lines
 
     chosen = _known_prior(prior)
     with asked.opened(settle=False) as (release, limits):

@@ -18,7 +18,7 @@ def population(asked: ReleaseOptions, profiles: ProfileFile, out: Out = None) ->
     import typer
 
     from recon.queries.versions.population import population as run
-    from recon.readers.frames.naming import table_like
+    from recon.readers.frames.describe import table_like
 
     if asked.adversary is None:
         raise typer.BadParameter("--adversary is missing: a file that says what is known of the population")

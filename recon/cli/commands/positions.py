@@ -75,7 +75,7 @@ def positions(
         without_infinity,
     )
     from recon.queries.questions.which_columns import which_columns
-    from recon.readers.frames.naming import table_like
+    from recon.readers.frames.describe import table_like
     from recon.readers.loading.known_positions import with_known_positions
     from recon.report.document.metadata import limits_json, limits_line
 

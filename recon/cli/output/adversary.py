@@ -35,7 +35,7 @@ class MeasuresBeside:
         """Return the JSON of `count` with what is left for the adversary, and the certificate where nothing is."""
         from recon.queries.answers.compared import COUNTED, compared_object
         from recon.queries.certificates.issuing import contradiction_certificate
-        from recon.report.wording.noise_report import count_json
+        from recon.report.wording.headline import count_json
 
         said = count_json(self.release, self.measures, digits)
         if self.measures.status == "unsat" and (proved := contradiction_certificate(self.release, limits)) is not None:

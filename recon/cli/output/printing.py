@@ -256,9 +256,9 @@ def _other_answer(error: Unsupported, given: dict[str, Any], begun: float) -> in
     `begun`: when the command did; its time and memory bound this too.
     """
     from recon.cli.releasing.reporting import ended, policy_of
+    from recon.io.console.guarding import command_line
     from recon.io.console.options import suffix
     from recon.io.console.output import parse_memory, write_text
-    from recon.io.console.suggesting import command_line
     from recon.io.files.opening import drawing
     from recon.report.stored_report import stored_instead
     from solvers.foundation.limits import Limits
@@ -306,7 +306,7 @@ def show(found: Any, out: str | None, json: bool, release: EncodedRelease) -> No
 
 def show_emptiness(found: Emptiness, json: bool) -> None:
     """Print that no dataset fits the noisy counts at the confidence, and the proof of it."""
-    from recon.report.wording.noise_report import empty_json, empty_sections
+    from recon.report.wording.headline import empty_json, empty_sections
 
     if json:
         print_lines(f"recon: {found.found}", file=sys.stderr)

@@ -11,6 +11,7 @@ import typer
 from recon.cli.output.printing import with_other_answers, with_tables
 from recon.cli.releasing.reporting import ended, ending, policy_of
 from recon.cli.session import ReleaseOptions, open_release, registered_domain
+from recon.io.console.guarding import command_line
 from recon.io.console.options import (
     BUDGET,
     AddedRows,
@@ -27,7 +28,6 @@ from recon.io.console.options import (
     with_options,
 )
 from recon.io.console.output import print_lines, write_text
-from recon.io.console.suggesting import command_line
 from recon.io.files.opening import files_opened_once
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def audit(
     digits: Digits = 10_000, out: ReportOut = None, without_noise: WithoutNoise = None,
 ) -> None:  # fmt: skip
     """Report what a release reveals, what would help, and whether it meets a policy."""
-    from recon.readers.frames.naming import table_like
+    from recon.readers.frames.describe import table_like
     from recon.readers.loading.loading import is_table
     from recon.readers.loading.settled import strengthened_release
     from recon.report.audit import audit as run

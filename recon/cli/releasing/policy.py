@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recon.cli.releasing.reporting import ending
-from recon.io.console.guarding import same_file
+from recon.io.console.guarding import same_file, suggestion
 from recon.io.console.options import (
     BUDGET,
     CommonOptions,
@@ -30,7 +30,6 @@ from recon.io.console.output import (
     print_lines,
     write_text,
 )
-from recon.io.console.suggesting import suggestion
 from recon.io.files.opening import files_opened_once
 
 if TYPE_CHECKING:

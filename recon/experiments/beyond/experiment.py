@@ -30,7 +30,7 @@ from recon.experiments.beyond.groups import (
     widths,
 )
 from recon.experiments.experiment import Point, Row, Scalar, Size
-from recon.experiments.ferry2024.fits import FITS, least_rows
+from recon.experiments.ferry2024.experiment import FITS, least_rows
 from recon.experiments.splits import TrainTestSplit, train_test_sample
 from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
 from recon.learners.optimal.trees.table import TreeNode, leaves

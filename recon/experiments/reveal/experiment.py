@@ -1,25 +1,37 @@
 """The experiment: black boxes, global and local explainers, attacks on all of them, by data set and fold.
 
 Attacks on local explainers: one attack per explained record, and their ensemble.
+
+The paper's tables with the columns that they leave out: means over folds, deltas, refusals by name, ranks.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from recon.attacks.attribute_guesses import AGREEMENT, BOTH, IMPUTED
+from recon.attacks.evaluation import DELTAS, Evaluation, Ranking, critical_difference, fold_mean, meaning
 from recon.attacks.explainers.lore import Explanation, lores, merged_tree
 from recon.attacks.explainers.sampling import diverse_rows
 from recon.attacks.membership.attacks import CHEAP, attack
 from recon.attacks.membership.shadow_data import Attack, MembershipGuess, Rule, ensemble
-from recon.experiments.experiment import Point, Row, Size
-from recon.experiments.reveal.findings import DECLARED, findings
+from recon.experiments.declaration import Declaration, named_lines, records, where
+from recon.experiments.drawing import Panel, Ranks
+from recon.experiments.experiment import ExperimentFindings, Point, Row, Size
 from recon.experiments.reveal.measuring import (
+    ALWAYS,
+    BALANCED,
     FOLDS,
+    PAPER,
+    ROWS_OF,
+    SINGLE,
+    TITLES,
     Judge,
     MembershipFold,
     attack_result,
@@ -33,6 +45,290 @@ from recon.experiments.reveal.measuring import (
 )
 from recon.queries.inputs import Target, predicted
 from solvers.foundation.limits import Limits
+
+DECLARED = Declaration(
+    "reveal", TITLES=TITLES, ALWAYS=ALWAYS, PAPER=PAPER, BALANCED=BALANCED, IMPUTED=IMPUTED, AGREEMENT=AGREEMENT,
+    BOTH=BOTH,
+)  # fmt: skip
+ROUNDING = DECLARED["ROUNDING"]
+FIGURES = [one.name for one in fields(Evaluation)]
+CASE = ["dataset", "part", "model", "attack", "shadow", "test_set", "explanations"]
+EXTRA = ["fold", "kind", "reason", "refused", "applies", "local_fidelity", "hit", "nodes", "column", "way", "note",
+         "sentence", "train_accuracy", "test_accuracy", "train_fidelity", "test_fidelity"]  # fmt: skip
+BY_FOLDS = ("recall", "delta_recall", "advantage")
+SHOWN = ["precision", "recall", "f1", "accuracy", *(f"delta_{name}" for name in DELTAS), "fpr", "advantage",
+         *(f"{name}_{end}" for name in BY_FOLDS for end in ("low", "high")), "auc", "auc_low", "auc_high", "tpr_at_001",
+         "tpr_at_001_low", "tpr_at_001_high", "tpr_at_01", "tpr_at_01_low", "tpr_at_01_high", "members", "others",
+         "folds", "note"]  # fmt: skip
+PERFORMANCE = ["train_accuracy", "test_accuracy", "train_fidelity", "test_fidelity", "local_fidelity", "hit", "nodes"]
+COPIES = ["rows", "distinct", "members_both", "others_both", "best_auc", "best_advantage"]
+GUESSES = [
+    "members",
+    "members_low",
+    "members_high",
+    "others",
+    "others_low",
+    "others_high",
+    "gain",
+    "gain_low",
+    "gain_high",
+]
+MODELS = ("DT", "RF", "NN", "TREPAN-RF", "TREPAN-NN", "enriched-RF", "enriched-NN", "LORE-RF", "LORE-NN",
+          "merged LORE-RF", "merged LORE-NN")  # fmt: skip
+RANKED = {"recall": "recall, as in the paper", "auc": "AUC"}
+EXPLAINERS = ("TREPAN-RF", "enriched-RF")
+MATRIX = ("mia", "label-only", "aloa", "aloa (additive)")
+TELLING = ("lira", "mia", "mia (true class)", "label-only")
+
+
+def findings(results: pd.DataFrame) -> ExperimentFindings:
+    """Return the tables, figures and sentences of all results that are there."""
+    whole = complete(results)
+    average = means(whole)
+    ranked = _rankings(average)
+    titled = named_lines(average, TITLES)
+    judged = titled[titled["attack"] != ALWAYS]
+    attacked = judged[(judged["test_set"] == PAPER) & (judged["part"] != "reference")]
+    attacked = named_lines(attacked, {name: name for name in MODELS}, "model", "place")
+    attacked = named_lines(attacked.assign(sized=attacked["dataset"].map(ROWS_OF)), TITLES)
+    curves = named_lines(where(whole, kind="curve"), TITLES)
+    curves = curves.assign(sized=curves["dataset"].map(ROWS_OF)) if len(curves) else curves
+    local = where(attacked, part="local", model="LORE-RF").sort_values("explanations", kind="stable")
+    shown = [*CASE, "precision", "recall", "fpr", "advantage", "auc", "auc_low", "auc_high", "tpr_at_01", "members",
+             "others", "folds"]  # fmt: skip
+    others = average[(average["test_set"] != PAPER) & (average["part"] != "reference")]
+    reference = ["dataset", "model", "attack", "test_set",
+                 *(name for name in SHOWN if not name.startswith("delta") and name != "note")]  # fmt: skip
+    copies = where(whole, kind="duplicates")
+    frames = {
+        "table1-performance": _fold_means(whole, "performance", ["dataset", "model"], PERFORMANCE),
+        "statistical": _attack_table(whole, average, "global", "statistical"), "average": titled, "judged": judged,
+        "test-sets": _titled(others[shown].drop_duplicates(CASE)), "attributes": attributes(whole),
+        "reference": _titled(where(average, part="reference")[reference]),
+        "duplicates": _fold_means(whole, "duplicates", ["dataset"], COPIES), "printed": recomputed_cells(),
+        "trial": _trial(average), "ranks": _rank_table(ranked), "signs": _signs(whole), "ensembles": local,
+        "copies": where(copies, fold=0).drop_duplicates("dataset"), "singles": _singles(titled), "attacked": attacked,
+        "faithful": _faithful(whole), "references": _references(whole), "curves": curves,
+        "curve-means": _curve_means(curves), "refused": where(whole, kind="refused", part="global"),
+    }  # fmt: skip
+    for k, part, shadow in ((2, "global", "noise"), (3, "global", "random"), (4, "local", "noise"),
+                            (5, "local", "random")):  # fmt: skip
+        frames[f"table{k}-{part}-{shadow}"] = _attack_table(whole, average, part, shadow)
+    drawn = [
+        Panel(f"by {RANKED[figure]}, {of.blocks} combinations", "", "",
+              ranks=Ranks(of.treatments, of.ranks, of.pairs.to_numpy().tolist(), of.critical_difference))
+        for figure, of in ranked.items()
+    ]  # fmt: skip
+    return DECLARED.findings(frames, {"ranks": drawn}, ranked=ranked, gains=_gains(titled))
+
+
+def complete(results: pd.DataFrame) -> pd.DataFrame:
+    """Return results with every column that is asked for, empty where no point had it; deltas beside attacks."""
+    found = results.reindex(columns=list(dict.fromkeys([*results.columns, *CASE, *EXTRA, *FIGURES])))
+    found["shadow"] = found["shadow"].astype(object).fillna("none")
+    found["box"] = found["model"].astype(str).str.rpartition("-")[2]
+    keys, compared = ["dataset", "fold", "box", "attack", "shadow", "test_set"], [*DELTAS, "fpr"]
+    own = where(found, kind="attack", part="global")
+    boxes = own[own["model"] == own["box"]][[*keys, *compared]].drop_duplicates(keys)
+    joined = found.merge(boxes, on=keys, how="left", suffixes=("", "_box"))
+    other = (joined["kind"] == "attack") & (joined["model"] != joined["box"])
+    for name in compared:
+        joined[f"delta_{name}"] = (joined[name] - joined[f"{name}_box"]).where(other)
+    return joined
+
+
+def means(results: pd.DataFrame) -> pd.DataFrame:
+    """Return the attacks' figures, means over folds, a line per data set, model, attack, shadow data and test set."""
+    numbers = [*FIGURES, *(f"delta_{name}" for name in (*DELTAS, "fpr")), "applies"]
+    grouped = where(results, kind="attack").groupby(CASE, dropna=False, sort=False)
+    found = grouped[numbers].mean()
+    found["folds"] = grouped["fold"].nunique()
+    for name in BY_FOLDS:
+        ends = [fold_mean(values.tolist()) for _, values in grouped[name]]
+        found[f"{name}_low"], found[f"{name}_high"] = [one.low for one in ends], [one.high for one in ends]
+    return found.reset_index()
+
+
+def _titled(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with the data sets' names as they are read."""
+    return frame.assign(dataset=frame["dataset"].map(TITLES).fillna(frame["dataset"])).reset_index(drop=True)
+
+
+def _fold_means(results: pd.DataFrame, kind: str, keys: list[str], numbers: list[str]) -> pd.DataFrame:
+    """Return means over folds of lines of one kind, each model once per fold."""
+    lines = where(results, kind=kind)
+    lines = lines.reindex(columns=list(dict.fromkeys([*lines.columns, *numbers]))).drop_duplicates([*keys, "fold"])
+    return _titled(lines.groupby(keys, sort=False)[numbers].mean().reset_index()) if len(lines) else lines
+
+
+def _attack_table(results: pd.DataFrame, average: pd.DataFrame, part: str, shadow: str) -> pd.DataFrame:
+    """Return one of the paper's tables: attacks on global or local targets under one kind of shadow data.
+
+    Local ones have their black box beside them; where an attack did not apply in any fold, its line says why.
+    """
+    of = where(average, part=part, test_set=PAPER, shadow=(shadow, "none"))
+    refused = where(results, kind="refused", part=part, shadow=shadow)
+    some, keys = where(of, shadow=shadow), ["dataset", "model", "attack"]
+    if not len(some) and not len(refused):
+        return pd.DataFrame()
+    reasons = refused.groupby(keys, sort=False)["reason"].first().reset_index()
+    there = set(some[keys].itertuples(index=False, name=None))
+    absent = [key not in there for key in reasons[keys].itertuples(index=False, name=None)]
+    gone = reasons[np.array(absent, dtype=bool)]
+    gone = gone.assign(note="does not apply: " + gone["reason"].astype(str))
+    always = where(of, shadow="none").drop_duplicates("dataset").assign(model="any")
+    lines = pd.concat([one for one in (some, gone, always) if len(one)], ignore_index=True)
+    order = ["dataset", "attack", "model", *(["explanations", "applies"] if part == "local" else [])]
+    return _titled(lines.reindex(columns=[*order, *SHOWN]).sort_values(order[:3], kind="stable"))
+
+
+def attributes(results: pd.DataFrame) -> pd.DataFrame:
+    """Return how well a column is guessed, way by way."""
+    lines = where(results, kind="attribute")
+    if not len(lines):
+        return lines
+    found = lines.groupby(["dataset", "column", "way"], sort=False)[GUESSES].mean()
+    return _titled(found.assign(advantage=found["members"] - found["others"]).reset_index())
+
+
+def recomputed_cells() -> pd.DataFrame:
+    """Return the paper's cells that do not follow from their neighbours, recomputed from what is printed."""
+    cells = DECLARED.published("f1").rename(columns={"precision": "from", "recall": "and"}).assign(figure="F1")
+    deltas = DECLARED.published("deltas").rename(columns={"explainer": "from", "black_box": "and"})
+    lines = records(pd.concat([cells, deltas.assign(figure="delta of recall")]))
+    for one in lines:
+        again, reach = one["recomputed"], ROUNDING
+        one["least"], one["greatest"] = again - reach, again + reach
+        if not np.isnan(one["from"]) and one["figure"] == "F1":
+            one["recomputed"] = 2 * one["from"] * one["and"] / (one["from"] + one["and"])
+            one["least"], one["greatest"] = f1_range(one["from"], one["and"])
+        elif not np.isnan(one["from"]):
+            again = one["recomputed"] = one["from"] - one["and"]
+            one["least"], one["greatest"] = again - 2 * reach, again + 2 * reach
+    columns = [
+        "table",
+        "data",
+        "attack",
+        "target",
+        "figure",
+        "from",
+        "and",
+        "printed",
+        "recomputed",
+        "least",
+        "greatest",
+    ]
+    found = pd.DataFrame(lines)[columns]
+    low, high = found["printed"] - ROUNDING, found["printed"] + ROUNDING
+    return found.assign(possible=(high >= found["least"]) & (low <= found["greatest"]))
+
+
+def f1_range(precision: float, recall: float) -> tuple[float, float]:
+    """Return the least and greatest F1 of figures that round to a printed precision and recall."""
+    ends = []
+    for sign in (-1, 1):
+        p, r = (min(1.0, max(0.0, value + sign * ROUNDING)) for value in (precision, recall))
+        ends.append(2 * p * r / (p + r) if p + r else 0.0)
+    return ends[0], ends[1]
+
+
+def _trial(average: pd.DataFrame) -> pd.DataFrame:
+    """Return a first trial's figures beside ours."""
+    ours = where(average, dataset="adult24", part="global", attack="mia", test_set=PAPER)
+    found = DECLARED.published("trial").merge(ours.drop_duplicates(["shadow", "model"]), on=["shadow", "model"])
+    columns = ["recall_trial", "recall", "fpr_trial", "fpr", "auc_trial", "auc"]
+    return _titled(found[["dataset", "attack", "shadow", "target", *columns]])
+
+
+def _signs(results: pd.DataFrame) -> pd.DataFrame:
+    """Return the sign of the delta of recall of mia, explainers of the forest minus the forest, by shadow data."""
+    some = where(results, kind="attack", part="global", attack="mia", test_set=PAPER, model=EXPLAINERS,
+                 shadow=("noise", "random"))  # fmt: skip
+    some = some[some["delta_recall"].notna()]
+    some = some.assign(up=some["delta_recall"] > 0)
+    found = some.groupby(["dataset", "model", "shadow"], as_index=False).agg(
+        gain=("delta_recall", "mean"), positive=("up", "sum"), folds=("up", "size"), false=("delta_fpr", "mean")
+    )
+    return named_lines(found, TITLES)
+
+
+def _gains(average: pd.DataFrame) -> list[str]:
+    """Return what the gain of recall of mia on explainers means, and the largest gain of the paper's attacks."""
+    out = []
+    for title, some in where(average, part="global", test_set=PAPER).groupby("title", sort=False):
+        gains = some[some["delta_recall"].notna() & some["attack"].isin(MATRIX)].sort_values("delta_recall")
+        plain = [(where(gains, attack="mia", shadow="noise", model=name), "") for name in EXPLAINERS]
+        for line, largest in [*plain, (gains.iloc[-1:], ", the largest gain")]:
+            for one in records(line):
+                box = where(some, attack=one["attack"], shadow=one["shadow"], model=one["model"].rpartition("-")[2])
+                own, theirs = (Evaluation(**{name: of[name] for name in FIGURES}) for of in (one, records(box)[0]))
+                name = f"{title}, {one['attack']} with {one['shadow']} shadow data on {one['model']}{largest}"
+                out.append(meaning(name, own, theirs))
+    return out
+
+
+def _singles(average: pd.DataFrame) -> pd.DataFrame:
+    """Return what attacks find out of rows that have no like, beside what they find out of all."""
+    keys = ["dataset", "attack", "model"]
+    some = where(average, test_set=SINGLE, shadow="noise", model=("RF", *EXPLAINERS), attack=TELLING)
+    rows = {f"all_{name}": some.groupby("dataset")[name].transform("mean") for name in ("members", "others")}
+    some = some.assign(**rows)
+    last = some.sort_values("part").drop_duplicates(keys, keep="last")  # of both, the reference has the same rows
+    whole = where(average, test_set=PAPER, shadow="noise")[[*keys, "part", "auc"]]
+    found = some[keys].drop_duplicates().merge(last, on=keys)
+    return found.merge(whole.drop_duplicates([*keys, "part"]), on=[*keys, "part"], suffixes=("", "_whole"))
+
+
+def _faithful(results: pd.DataFrame) -> pd.DataFrame:
+    """Return accuracy and fidelity of TREPAN apart."""
+    lines = where(results, kind="performance", part="global", model=("RF", *EXPLAINERS))
+    numbers = ["test_accuracy", "test_fidelity"]
+    if not len(lines):
+        return lines
+    found = lines.astype(dict.fromkeys(numbers, float)).groupby(["dataset", "model"], as_index=False)[numbers].mean()
+    return named_lines(named_lines(found, {name: name for name in ("RF", *EXPLAINERS)}, "model"), TITLES)
+
+
+def _references(results: pd.DataFrame) -> pd.DataFrame:
+    """Return what LiRA finds where the other attacks find little."""
+    some = where(results, kind="attack", part="reference", test_set=PAPER)
+    rates = ["tpr_at_001", "tpr_at_01", "tpr_at_01_low", "tpr_at_01_high"]
+    groups = some.groupby(["dataset", "attack"], as_index=False, sort=False)
+    found = groups.agg(auc=("auc", lambda values: str(fold_mean(values.tolist()))), others=("others", "first"),
+                       **{name: (name, "mean") for name in rates})  # fmt: skip
+    return named_lines(found, TITLES)
+
+
+def _curve_means(curves: pd.DataFrame) -> pd.DataFrame:
+    """Return mean curves over folds, attacks in the order in which they come."""
+    if not len(curves):
+        return curves
+    order = curves.groupby(["dataset", "attack"], sort=False).ngroup()
+    found = curves.assign(order=order).groupby(["order", "dataset", "attack", "fpr"], as_index=False)[["recall"]].mean()
+    return found[found["recall"] > 0]
+
+
+def _rankings(average: pd.DataFrame) -> dict[str, Ranking]:
+    """Return the ranks of global targets by recall and by AUC, where enough conditions have all of them."""
+    some, found = where(average, part="global", test_set=PAPER), {}
+    some = some[some["attack"] != ALWAYS]
+    for figure in RANKED:
+        table = some.pivot_table(index=["dataset", "attack", "shadow"], columns="model", values=figure, sort=False)
+        table = table[[name for name in MODELS[:7] if name in table.columns]]
+        if table.shape[1] >= 3 and len(table.dropna()) >= 2:
+            found[figure] = critical_difference(table)
+    return found
+
+
+def _rank_table(ranked: dict[str, Ranking]) -> pd.DataFrame:
+    """Return the mean ranks by both figures."""
+    lines: list[Sequence[Any]] = [
+        (figure, name, rank, of.blocks, of.left_out, of.p, of.critical_difference)
+        for figure, of in ranked.items() for name, rank in zip(of.treatments, of.ranks, strict=True)
+    ]  # fmt: skip
+    columns = ["by", "target", "mean_rank", "conditions", "left_out", "friedman_p", "critical_difference"]
+    return pd.DataFrame(lines, columns=columns)
+
 
 COUNTS = (40, 80, 120)  # records that are explained
 RULES: dict[str, Rule] = {"mia": "confidence", "label-only": "threshold", "aloa": "threshold"}  # as in the paper

@@ -243,8 +243,6 @@ def reading(path: str, limits: Limits | None = None) -> Iterator[None]:
         raise error.at(file=path) from None
     except EOFError as error:
         raise ReleaseError(f"is cut off: {error}", file=path) from None
-    except UnicodeDecodeError:
-        raise ReleaseError("is not UTF-8 text: save the table in UTF-8", file=path) from None
     except (ValueError, csv.Error, zlib.error) as error:
         raise ReleaseError(f"is not a table: {str(error).splitlines()[0]}", file=path) from None
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from encoders.domain.cuts import AttributeCuts
-from encoders.domain.domain import Domain
+from encoders.domain.domain import AttributeCuts, Domain
 from encoders.domain.values import MISSING, Continuous, Grid, Ranges, Test, Value, intersection
 from encoders.encode.encoder import EncodedRelease
 from recon.readers.formats.release.parts import to_condition

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from encoders.domain.values import MISSING, AnyAttribute, Categorical, Continuous, Ranges, is_number
 from encoders.encode.encoder import EncodedRelease
 from recon.queries.located.placed_rows import Floats, KnownRanges, PlacedRows, PositionColumn, columns_of
-from recon.readers.frames.naming import named_like
+from recon.readers.frames.describe import named_like
 from recon.readers.frames.selections import profile_ranges, untested, whole_rows
 from recon.readers.frames.world import TrueRows, speaks_of
 from solvers.foundation.errors import ReleaseError

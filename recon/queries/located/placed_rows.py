@@ -17,8 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from encoders.domain.cuts import AttributeCuts
-from encoders.domain.domain import Domain
+from encoders.domain.domain import AttributeCuts, Domain
 from encoders.domain.values import MISSING, AnyAttribute, Categorical, Continuous, Grid, Value, is_number
 from encoders.encode.assumed import NO_LEARNER
 from encoders.encode.encoder import EncodedRelease

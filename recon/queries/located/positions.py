@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from encoders.domain.cuts import AttributeCuts
+from encoders.domain.domain import AttributeCuts
 from encoders.domain.values import Categorical, Continuous, Grid, cell_text
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import Forest
-from recon.io.console.suggesting import stripped_name, suggestion
+from recon.io.console.guarding import stripped_name, suggestion
 from recon.queries.answers.undecided import no_positions_reason
 from recon.queries.certificates.issuing import position_certificate
 from recon.queries.located.against_truth import compared

@@ -128,7 +128,7 @@ def _mutual_bounds(ordered: CountAnswer, datasets: CountAnswer, rows: int | None
 def _measures_from_count(release: EncodedRelease, chosen: Convention, answer: CountAnswer, limits: Limits) -> Measures:
     """Return the measures from the count; see `measure`."""
     if PartitionFigures.refusal(release.statements) is not None or release.statements.unstated:
-        from recon.queries.measures.system import measure_coupled
+        from recon.queries.measures.figures import measure_coupled
 
         return measure_coupled(release, chosen, answer, limits)
     cells = PartitionFigures.of(release.statements, limits)

@@ -19,7 +19,7 @@ from encoders.kinds.known_rows import KnownRegions, known_labels
 from encoders.models.models import KnownRows, boosted_of
 from recon.queries.answers.exact import select_with
 from recon.queries.answers.undecided import decide, why_open
-from recon.readers.frames.naming import named_like
+from recon.readers.frames.describe import named_like
 from recon.readers.loading.known_positions import known_rows
 from recon.readers.loading.loading import Released, release_of
 from recon.readers.loading.settled import proofs, strengthened_release, surplus_sentence

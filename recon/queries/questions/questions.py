@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import pandas as pd
 
-from encoders.domain.cuts import narrow
-from encoders.domain.domain import GUESSED
+from encoders.domain.domain import GUESSED, narrow
 from encoders.domain.values import MISSING, Categorical, Continuous, Value, intersection
 from encoders.encode.encoder import EncodedRelease
 from recon.io.files.opening import current
@@ -21,7 +20,7 @@ from recon.queries.answers.counting import both_releases, common_convention, con
 from recon.queries.answers.exact import Profiles, as_frame, certify_exact, maximum_rows, select_with, settled_only
 from recon.queries.answers.people import with_person_shares
 from recon.queries.answers.undecided import decide, leave_one_out, no_positions_reason, share, why_open
-from recon.readers.frames.naming import column_like, named_like
+from recon.readers.frames.describe import column_like, named_like
 from recon.readers.frames.out_of_domain import answered
 from recon.readers.frames.selections import columns_by_attribute, profile_ranges, select_frame, with_rows_of
 from recon.readers.frames.world import World, wrap

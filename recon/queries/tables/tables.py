@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.domain.cuts import AttributeCuts
-from encoders.domain.domain import Condition, Domain
+from encoders.domain.domain import AttributeCuts, Condition, Domain
 from encoders.domain.values import Categorical, Grid, Position, Ranges, Test, from_text, intersection
 from recon.io.files.tables import counts_rows, reading, text_columns
 from recon.queries.tables.counts import GroupedCounts, TopNames, coded, empty

@@ -19,7 +19,7 @@ from recon.queries.answers.exact import Profiles, as_frame
 from recon.queries.certificates.issuing import profiles_json
 from recon.queries.questions.line_proofs import line_proofs
 from recon.queries.questions.questions import certify
-from recon.readers.frames.naming import named_like
+from recon.readers.frames.describe import named_like
 from recon.readers.frames.selections import with_rows_of
 from recon.readers.loading.adversary import POPULATION, Knows
 from recon.readers.loading.loading import Released

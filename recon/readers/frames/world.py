@@ -16,8 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from encoders.domain.cuts import middles
-from encoders.domain.domain import Domain
+from encoders.domain.domain import Domain, middles
 from encoders.domain.values import AnyAttribute, Continuous, Grid, Ranges, Value, exact, is_number
 from encoders.encode.encoder import EncodedRelease
 from encoders.kinds.table import source_of

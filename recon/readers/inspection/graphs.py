@@ -45,8 +45,8 @@ from recon.readers.inspection.objects.traversal import (
     tree_parts,
 )
 from recon.readers.stored.objects.arrays import resolve
-from recon.readers.stored.objects.things import Thing
 from recon.readers.stored.pickled import joblib_files
+from recon.readers.stored.pickled.pickles import Thing
 from recon.readers.stored.rewriting import open_stored
 from solvers.foundation.errors import ReconError
 

@@ -24,7 +24,7 @@ from recon.readers.inspection.objects.blobs import blobs_of
 from recon.readers.inspection.objects.r_objects import VECTORS, is_r_file, looked_at
 from recon.readers.inspection.objects.traversal import GraphPlace, is_sparse, traverse
 from recon.readers.stored.binary.rds import RObject, read_rds
-from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.pickled.pickles import Thing
 from recon.readers.stored.rewriting import gunzip, open_stored
 from solvers.foundation.displayed import many
 from solvers.foundation.errors import ReconError

@@ -28,7 +28,7 @@ from recon.readers.inspection.inspecting import Inspection, inspect_stored, read
 from recon.readers.inspection.objects.traversal import GraphPlace, replace_value, seed_findings, traverse
 from recon.readers.stored.objects.arrays import padding_bytes, resolve, without_padding
 from recon.readers.stored.objects.node_tables import CHILDREN, is_tree, leaf_of, points_of
-from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.pickled.pickles import Thing
 from recon.readers.stored.rewriting import StoredFile, open_stored, write_pickle, write_skops
 from solvers.foundation.displayed import many
 from solvers.foundation.errors import EngineError, ReleaseError, Unsupported

@@ -28,7 +28,7 @@ from recon.io.files.opening import read_whole
 from recon.readers.formats.release import parts
 from recon.readers.formats.release.reading import converted, parse_adversary
 from recon.readers.formats.release.schema import AdversaryPart
-from recon.readers.frames.naming import named_like
+from recon.readers.frames.describe import named_like
 from recon.readers.loading.known_positions import (
     POSITION,
     known_rows,

@@ -37,9 +37,8 @@ from encoders.models.models import (
     unsupported,
 )
 from encoders.models.nodes import Nodes, Support
-from recon.readers.formats.drafts.binding import Binder
+from recon.readers.formats.drafts.binding import Binder, Feature
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.drafts.facts import Feature
 from recon.readers.formats.rules.plain_values import SkeletonDraft
 from recon.readers.frames.world import TrueRows, violations
 from solvers.foundation.errors import ReleaseError, Unsupported

@@ -21,7 +21,7 @@ from encoders.encode.known import with_known_rows
 from encoders.models.models import KnownPositions, KnownRows
 from encoders.parts.statistics import MAX_VALUES
 from recon.io.files.opening import read_whole
-from recon.readers.frames.naming import named_like
+from recon.readers.frames.describe import named_like
 from recon.readers.frames.selections import (
     columns_by_attribute,
     missing,
@@ -33,7 +33,7 @@ from solvers.engines.chain import ask
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.positions.assignments.domains import Domains
+from solvers.positions.assignments.counts import Domains
 from solvers.statements.questions.answers import LocatedAnswer
 from solvers.statements.questions.query import Locate
 from solvers.statements.release import NOTHING, KnownValues, Release

@@ -24,9 +24,8 @@ import numpy as np
 
 from recon.io.files.opening import budget_within, size_text
 from recon.readers.stored.objects.raw import Name
-from recon.readers.stored.objects.things import Thing
 from recon.readers.stored.pickled import joblib_files, skops_files
-from recon.readers.stored.pickled.pickles import PickleBudget
+from recon.readers.stored.pickled.pickles import PickleBudget, Thing
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import collector_paused
 
@@ -44,7 +43,7 @@ _LATEST = 9  # protocols above 5 are refused by name, not taken for something el
 class StoredFile:
     """A stored file: its format ("pickle", "joblib", "joblib, zlib", "skops"), its root, and what identifies it.
 
-    `root` is raw (see `recon.readers.stored.objects.things`); `protocol` is the one that `write_pickle` would keep;
+    `root` is raw (see `recon.readers.stored.pickled.pickles`); `protocol` is the one that `write_pickle` would keep;
     `sha256` is of the file as it stands. `odd`: bytes of the container that the root does not reach.
     """
 

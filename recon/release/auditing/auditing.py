@@ -27,9 +27,8 @@ from recon.queries.bounds.intervals import IntervalCells, interval_cells, interv
 from recon.queries.certificates.certificate_format import Json
 from recon.queries.leaf_values.determined import Determined, determined
 from recon.queries.measures.attribute_bits import attribute_bits, forced_groups
-from recon.queries.measures.figures import Measures, empty, uncounted
+from recon.queries.measures.figures import Measures, empty, groups_left_out, uncounted
 from recon.queries.measures.measures import measure
-from recon.queries.measures.system import groups_left_out
 from recon.readers.inspection.inspecting import Inspection, inspect
 from recon.readers.loading.settled import PicklableRelease, as_released, proofs, strengthened_release
 from recon.release.auditing.findings import (
@@ -72,7 +71,7 @@ def beside_truth(
     `right`: rows known with label that are true rows of their cell (None: nothing is proved); `marginals`, `other`:
     shares of the true rows that equal rows drawn from the true marginals, and other rows of the same kind (`other_is`).
     """
-    from recon.readers.frames.naming import named_like
+    from recon.readers.frames.describe import named_like
     from recon.readers.frames.selections import raw_indices, whole_rows
     from recon.release.auditing.matching import fresh, halves, marginals
 
@@ -484,7 +483,7 @@ def run_audit(release: EncodedRelease, beside: AuditInputs, limits: Limits) -> A
 def _with_positions(found: AuditFindings, rows: PlacedRows, truth: pd.DataFrame | None) -> AuditFindings:
     """Return the findings with what is proved by position, and the true rows beside it where they are as many."""
     from recon.queries.located.against_truth import compared
-    from recon.release.auditing.positions import groups_at_positions
+    from recon.release.auditing.together import groups_at_positions
 
     against = None if truth is None or len(truth) != rows.rows else compared(rows, truth)
     return replace(found, positions=rows, positions_truth=against, position_groups=groups_at_positions(rows))
@@ -516,7 +515,7 @@ def _opening_columns(
         return ()
     from recon.queries.located.against_truth import compared
     from recon.queries.questions.which_columns import which_columns
-    from recon.readers.frames.naming import named_like
+    from recon.readers.frames.describe import named_like
 
     some = limits.stage("columns that open labels")
     try:

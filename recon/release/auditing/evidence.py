@@ -47,7 +47,7 @@ from solvers.kernel.leaf_values.blocks import KIND
 from solvers.statements.release import ANY_LABEL, AddedBlocks, Partition, Release
 
 if TYPE_CHECKING:
-    from recon.release.auditing.positions import PositionGroups
+    from recon.release.auditing.together import PositionGroups
 
 LEAF_VALUES_LISTED = 1_000  # of each kind, the smallest first
 

@@ -18,8 +18,7 @@ from encoders.models.models import kinds_of
 from recon.queries.bounds.disclosure import numeric_target, regression
 from recon.queries.bounds.intervals import IntervalCells
 from recon.queries.measures.attribute_bits import interval_left, least_bits, pinned, system_of
-from recon.queries.measures.figures import Measures, bits_left
-from recon.queries.measures.system import groups_left_out, published_cells
+from recon.queries.measures.figures import Measures, bits_left, groups_left_out, published_cells
 from recon.readers.frames.describe import condition_text
 from recon.readers.inspection.findings.findings import ROWS, About, Finding, about, is_counting
 from recon.readers.inspection.inspecting import Inspection

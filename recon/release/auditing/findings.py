@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from recon.queries.noisy.posterior import Posterior
     from recon.queries.questions.which_columns import OpenedLabels
     from recon.release.auditing.matching import Chance, Comparison, Match
-    from recon.release.auditing.positions import PositionGroups
+    from recon.release.auditing.together import PositionGroups
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class AuditContext:
     @cached_property
     def rows(self) -> pd.DataFrame:
         """Return the true rows by the names of the domain; `ReleaseError` where they leave an attribute out."""
-        from recon.readers.frames.naming import named_like
+        from recon.readers.frames.describe import named_like
         from recon.readers.frames.selections import whole_rows
         from recon.readers.frames.world import demand_attributes
 
@@ -79,7 +79,7 @@ class AuditContext:
     @cached_property
     def chance(self) -> Chance:
         """Return what is right without the release."""
-        from recon.readers.frames.naming import named_like
+        from recon.readers.frames.describe import named_like
         from recon.readers.frames.selections import raw_indices
         from recon.release.auditing.matching import Chance
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from recon.io.console.suggesting import suggestion
+from recon.io.console.guarding import suggestion
 from recon.io.files.named_files import lies_inside
 from recon.io.files.writing import LOCK, locked, writing
 from recon.readers.formats.release.reading import read_bytes

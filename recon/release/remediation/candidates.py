@@ -29,7 +29,7 @@ from encoders.models.models import (
     unsupported,
 )
 from encoders.models.nodes import ModelNode, Nodes, Support
-from recon.io.console.suggesting import command_line, options_of, stripped_name, suggestion
+from recon.io.console.guarding import command_line, options_of, stripped_name, suggestion
 from recon.io.files.writing import seconds_said
 from recon.queries.measures.sweeping import exact_counts, with_noise
 from recon.readers.inspection.inspecting import Inspection

@@ -20,7 +20,7 @@ from recon.readers.inspection.objects.traversal import GraphPlace, traverse
 from recon.readers.inspection.stripping import equal
 from recon.readers.stored.objects.node_tables import CHILDREN, LEAF, is_tree, leaf_of, points_of
 from recon.readers.stored.objects.node_tables import links_of as stored_links
-from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.pickled.pickles import Thing
 from recon.readers.stored.rewriting import StoredFile, open_stored, write_pickle
 from recon.release.remediation.pruning import links_of
 from solvers.foundation.binary_trees import BinaryTree

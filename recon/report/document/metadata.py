@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import kinds_of
-from recon.io.console.suggesting import suggestion
+from recon.io.console.guarding import suggestion
 from recon.io.console.version import VERSION as PROGRAM
 from recon.io.files.writing import date_given, seconds_said
 from recon.readers.inspection.inspecting import Inspection

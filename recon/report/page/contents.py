@@ -16,6 +16,7 @@ from recon.release.auditing.persons.wording import who_lines, widest_gap
 from recon.release.policies.facts import FOR_POLICIES
 from recon.report.charts.curve import attribute_bars, exposure_curve
 from recon.report.charts.intervals import interval_bars
+from recon.report.page.advice import helping, judging
 from recon.report.page.blocks import (
     GROUP,
     LISTED,
@@ -49,7 +50,6 @@ from recon.report.page.blocks import (
     whole_text,
 )
 from recon.report.page.first_page import first_page
-from recon.report.page.remedies import helping, judging
 
 
 def _leaking(document: Document) -> PagePart:

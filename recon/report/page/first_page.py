@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from recon.io.console.suggesting import suggestion
+from recon.io.console.guarding import suggestion
 from recon.report.page.advice import steps
 from recon.report.page.blocks import (
     NOT_KNOWN,

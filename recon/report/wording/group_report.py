@@ -16,8 +16,7 @@ from recon.queries.answers.undecided import plain_reasons
 from recon.queries.bounds.disclosure import ValueDisclosure
 from recon.queries.bounds.intervals import IntervalCells
 from recon.queries.measures.attribute_bits import worst_first
-from recon.queries.measures.figures import Measures
-from recon.queries.measures.system import groups_left_out, published_cells
+from recon.queries.measures.figures import Measures, groups_left_out, published_cells
 from recon.release.auditing.findings import AuditFindings, GroupDisclosure, TruthCheck
 from recon.report.rendering import number
 from recon.report.wording.headline import finite

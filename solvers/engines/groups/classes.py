@@ -24,10 +24,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.engines.groups.items import SEVERAL, CandidateCells, Items, items_of
-from solvers.engines.groups.leaf_values import world_model
-from solvers.engines.groups.published import ProvedGroup
-from solvers.engines.groups.smallest import IN_ALL, MAX_CELLS, MAX_FREE_CELLS, WorkLeft
+from solvers.engines.groups.published import SEVERAL, CandidateCells, Items, ProvedGroup, items_of
+from solvers.engines.groups.smallest import IN_ALL, MAX_CELLS, MAX_FREE_CELLS, WorkLeft, world_model
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits

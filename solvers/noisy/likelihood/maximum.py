@@ -3,8 +3,8 @@
 Such is the log-likelihood of every noise law. In order: the linear relaxation and the bound that it proves
 (`solvers.programs.concave.fractional`, `solvers.programs.concave.terms`); whole rows from it
 (`solvers.programs.concave.terms`); better ones by moving rows (`solvers.programs.concave.local_search`); HiGHS'
-branch and bound; CP-SAT for a proof, with secants in the functions' place (`solvers.programs.concave.secants`). Where
-no two counts share a cell (one noisy tree), the optimum is found directly (`solvers.programs.concave.separable`).
+branch and bound; CP-SAT for a proof, with secants in the functions' place (`solvers.programs.concave.local_search`).
+Where no two counts share a cell (one noisy tree), the optimum is found directly (`solvers.programs.concave.separable`).
 
 Source: the maximum-likelihood fit of noisy counts after Hay, Rastogi, Miklau, Suciu, "Boosting the accuracy of
 differentially private histograms through consistency", VLDB 2010; docs/mathematics.md, "Noise".
@@ -24,8 +24,7 @@ from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import ContradictionError, Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.programs.concave.fractional import ConcaveRelaxation, relax
-from solvers.programs.concave.local_search import MAX_STEPS, StartHistogram, improved
-from solvers.programs.concave.secants import GAP, Exact
+from solvers.programs.concave.local_search import GAP, MAX_STEPS, Exact, StartHistogram, improved
 from solvers.programs.concave.separable import Shares, multipliers_by_block, separable, shares_of
 from solvers.programs.concave.terms import ConcaveTerm, Gains, gain_bound, proved_anywhere, rounded_histogram
 

@@ -1,3 +1,3 @@
 """The greatest sum of concave functions of counts: relaxations, rounding, local search, proved bounds."""
 
-__all__ = ["fractional", "local_search", "secants", "separable", "terms"]
+__all__ = ["fractional", "local_search", "separable", "terms"]

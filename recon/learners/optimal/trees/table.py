@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.domain.cuts import AttributeCuts
-from encoders.domain.domain import Domain
+from encoders.domain.domain import AttributeCuts, Domain
 from encoders.domain.values import Position, Test
 from encoders.models.models import Tree
 from encoders.models.nodes import ModelNode, Nodes, Support

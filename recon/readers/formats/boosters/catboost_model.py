@@ -69,8 +69,8 @@ from recon.readers.formats.boosters.shared import (
     label_name,
     sums,
 )
+from recon.readers.formats.drafts.binding import Feature
 from recon.readers.formats.drafts.drafts import CHANCE, SAME, Draft, copies_note, divided
-from recon.readers.formats.drafts.facts import Feature
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.gradients.boosted import Gradients
 from solvers.statements.release import RowCount

@@ -13,7 +13,7 @@ from recon.readers.formats.boosters.catboost_model import read_cbm
 from recon.readers.formats.boosters.lightgbm.model import read_lightgbm_text
 from recon.readers.formats.boosters.xgboost.model import looks_like_xgboost_ubj, read_xgboost_ubj
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.pickled.pickles import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 HEAD = 128  # bytes that tell UBJSON

@@ -37,8 +37,7 @@ from encoders.models.models import (
     UnusedPublication,
 )
 from encoders.models.nodes import Support
-from recon.readers.formats.drafts.binding import Binder
-from recon.readers.formats.drafts.facts import DraftFacts
+from recon.readers.formats.drafts.binding import Binder, DraftFacts
 from solvers.foundation.errors import Unsupported
 
 CHANCE = 64  # k leaves have a common divisor d by chance once in d^k times

@@ -26,7 +26,7 @@ from fractions import Fraction
 from encoders.domain.domain import GUESSED, Domain
 from encoders.domain.values import AnyAttribute, Categorical, Continuous, Grid, Test, Value, View, exact, is_number
 from encoders.encode.encoder import EncodedRelease
-from recon.io.console.suggesting import suggestion
+from recon.io.console.guarding import suggestion
 from recon.readers.formats.drafts.binding import class_order
 from recon.readers.formats.drafts.drafts import Draft
 from solvers.foundation.errors import ReleaseError

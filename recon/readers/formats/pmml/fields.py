@@ -16,7 +16,7 @@ import numpy as np
 
 from encoders.domain.values import AnyAttribute, Categorical, Continuous, Grid, Test, Value, exact
 from recon.readers.formats.boosters.shared import both_tests
-from recon.readers.formats.drafts.facts import Feature
+from recon.readers.formats.drafts.binding import Feature
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 if TYPE_CHECKING:

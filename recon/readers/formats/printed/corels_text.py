@@ -22,8 +22,8 @@ from encoders.domain.values import Value, equals
 from encoders.models.models import AnyModel, Provenance, PublishedFigure, Rule, RuleList, Statistic, Table
 from encoders.models.nodes import Support
 from encoders.parts.base import MAX_ROWS
+from recon.readers.formats.drafts.binding import Feature, free_label
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.drafts.facts import Feature, free_label
 from recon.readers.formats.printed.printed_trees import column_names, values_of
 from recon.readers.formats.rules.plain_values import NO_COUNTS, SkeletonDraft
 from solvers.foundation.errors import ReleaseError

@@ -24,9 +24,8 @@ from encoders.parts.base import MAX_ROWS
 from encoders.parts.statistics import numeric
 from recon.io.files.sheets import Sheet, text_sheet
 from recon.io.files.table_options import table_options, table_read_as
-from recon.readers.formats.drafts.binding import Binder
+from recon.readers.formats.drafts.binding import Binder, Feature
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.drafts.facts import Feature
 from recon.readers.formats.tables.cells import CountCell, count_like, is_number, number_form
 from recon.readers.formats.tables.counted import CountedTable, TableLine, counted_table
 from recon.readers.formats.tables.dialects import dialects

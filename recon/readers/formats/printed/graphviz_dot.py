@@ -19,8 +19,8 @@ from fractions import Fraction
 
 from encoders.domain.values import Test, Value
 from encoders.models.models import CountKind, Provenance
+from recon.readers.formats.drafts.binding import Feature
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.drafts.facts import Feature
 from recon.readers.formats.printed.printed_trees import (
     MIDPOINTS,
     NO_MISSING,

@@ -20,9 +20,8 @@ from encoders.domain.values import AnyAttribute, Categorical, Continuous, Test, 
 from encoders.models.models import AnyModel, Forest, Provenance, PublishedFigure, Statistic, Table, Tree
 from encoders.models.nodes import ModelNode, Nodes, Support
 from encoders.parts.base import MAX_ROWS
-from recon.readers.formats.drafts.binding import Binder, border, comparison
+from recon.readers.formats.drafts.binding import Binder, Feature, border, comparison, free_label
 from recon.readers.formats.drafts.drafts import Draft, bind, copies_note, divided
-from recon.readers.formats.drafts.facts import Feature, free_label
 from solvers.foundation.errors import ReleaseError, TooLarge, Unsupported
 from solvers.statements.release import RowCount
 

@@ -16,8 +16,8 @@ from fractions import Fraction
 from encoders.domain.values import Categorical, Test, Value, equals, exact
 from encoders.models.models import Provenance, Tree
 from encoders.models.nodes import ModelNode, Nodes, Support
+from recon.readers.formats.drafts.binding import free_label
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.drafts.facts import free_label
 from recon.readers.formats.rules.plain_values import MAX_PARTS, NO_COUNTS, SkeletonDraft, as_features, count
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.release import RowCount

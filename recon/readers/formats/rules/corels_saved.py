@@ -16,8 +16,8 @@ from encoders.domain.domain import Condition
 from encoders.domain.values import Categorical, Value, equals
 from encoders.models.models import Provenance, PublishedFigure, Rule, RuleList, Table
 from encoders.models.nodes import Support
+from recon.readers.formats.drafts.binding import free_label
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.drafts.facts import free_label
 from recon.readers.formats.rules.plain_values import (
     NO_COUNTS,
     SkeletonDraft,
@@ -28,7 +28,7 @@ from recon.readers.formats.rules.plain_values import (
     parts,
     texts,
 )
-from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.pickled.pickles import Thing
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.release import RowCount
 

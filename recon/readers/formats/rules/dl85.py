@@ -17,8 +17,8 @@ from encoders.domain.domain import Condition
 from encoders.domain.values import Categorical, Test, Value, equals
 from encoders.models.models import Provenance, PublishedFigure, Table, Tree
 from encoders.models.nodes import ModelNode, Nodes, Support
+from recon.readers.formats.drafts.binding import free_label
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.drafts.facts import free_label
 from recon.readers.formats.rules.plain_values import (
     MAX_PARTS,
     NO_COUNTS,
@@ -31,7 +31,7 @@ from recon.readers.formats.rules.plain_values import (
     short_text,
 )
 from recon.readers.formats.sklearn.trees.trees import class_values, plain_class
-from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.pickled.pickles import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import RowCount
 

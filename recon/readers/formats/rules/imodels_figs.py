@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from encoders.domain.values import Test, Value
 from encoders.models.models import CountKind, Forest, Provenance, Tree, UnusedPublication
 from encoders.models.nodes import ModelNode, Nodes, Support
+from recon.readers.formats.drafts.binding import free_label
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.drafts.facts import free_label
 from recon.readers.formats.rules.plain_values import (
     MAX_PARTS,
     WHOLE_TOLERANCE,
@@ -29,7 +29,7 @@ from recon.readers.formats.rules.plain_values import (
     parts,
 )
 from recon.readers.formats.sklearn.trees.trees import class_values
-from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.pickled.pickles import Thing
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.release import RowCount
 

@@ -17,8 +17,8 @@ from encoders.domain.domain import Condition
 from encoders.domain.values import Categorical, Test, equals
 from encoders.models.models import CountKind, Provenance, Rule, RuleList, Table
 from encoders.models.nodes import Support
+from recon.readers.formats.drafts.binding import free_label
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.drafts.facts import free_label
 from recon.readers.formats.rules.plain_values import (
     MAX_ROWS,
     NO_COUNTS,
@@ -34,7 +34,7 @@ from recon.readers.formats.rules.plain_values import (
     texts,
     two_classes,
 )
-from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.pickled.pickles import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import RowCount
 

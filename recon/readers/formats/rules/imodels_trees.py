@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from encoders.domain.values import Value
 from encoders.models.models import CountKind, Provenance
+from recon.readers.formats.drafts.binding import free_label
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.drafts.facts import free_label
 from recon.readers.formats.rules.plain_values import as_features, model_features, number, parts
 from recon.readers.formats.sklearn.trees import trees as sklearn_trees
 from recon.readers.formats.sklearn.trees.arrays import NodeCounts, TreeArrays, impurities, only_sizes, row_counts
@@ -31,7 +31,7 @@ from recon.readers.formats.sklearn.trees.trees import (
     hidden_values,
     stored_arrays,
 )
-from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.pickled.pickles import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import RowCount
 

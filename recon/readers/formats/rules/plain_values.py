@@ -19,11 +19,10 @@ from encoders.domain.domain import Condition
 from encoders.domain.values import Test, Value
 from encoders.models.models import AnyModel, PublishedFigure, RuleList, Statistic, Tree
 from encoders.models.nodes import ModelNode
-from recon.readers.formats.drafts.binding import Binder
+from recon.readers.formats.drafts.binding import Binder, Feature
 from recon.readers.formats.drafts.drafts import Draft, bind
-from recon.readers.formats.drafts.facts import Feature
 from recon.readers.formats.sklearn.trees.trees import class_values, feature_names
-from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.pickled.pickles import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 NO_COUNTS = "it carries no counts: recon.attach_counts(model, X, y) counts the training rows per leaf or rule"

@@ -14,11 +14,11 @@ from typing import Any
 from encoders.domain.values import Test, Value, equals
 from encoders.models.models import Provenance, Tree
 from encoders.models.nodes import ModelNode, Nodes, Support
+from recon.readers.formats.drafts.binding import free_label
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.drafts.facts import free_label
 from recon.readers.formats.rules.plain_values import MAX_PARTS, as_features, count
 from recon.readers.formats.sklearn.trees.trees import plain_class
-from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.pickled.pickles import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import RowCount
 

@@ -28,11 +28,10 @@ from encoders.domain.values import AnyAttribute, Categorical, Continuous, Grid, 
 from encoders.models.models import AnyModel, Forest, Provenance, PublishedFigure, Table, Tree, UnusedPublication
 from encoders.models.nodes import ModelNode, Nodes, Support
 from recon.io.files.opening import current
-from recon.readers.formats.drafts.binding import Binder
+from recon.readers.formats.drafts.binding import IS_MISSING, Binder, Feature
 from recon.readers.formats.drafts.drafts import Draft, bind
-from recon.readers.formats.drafts.facts import IS_MISSING, Feature
 from recon.readers.stored.objects.arrays import resolve
-from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.pickled.pickles import Thing
 from solvers.foundation.errors import ReleaseError, TooLarge, Unsupported
 from solvers.statements.release import RowCount
 

@@ -31,9 +31,8 @@ from encoders.domain.values import AnyAttribute, Categorical, Continuous, Grid, 
 from encoders.models.models import AnyModel, Provenance, PublishedFigure, Table, Tree, UnusedPublication
 from encoders.models.nodes import ModelNode, Nodes, Support
 from recon.io.files.sheets import delimiter_of
-from recon.readers.formats.drafts.binding import Binder
+from recon.readers.formats.drafts.binding import IS_MISSING, Binder, Feature
 from recon.readers.formats.drafts.drafts import Draft, bind
-from recon.readers.formats.drafts.facts import IS_MISSING, Feature
 from recon.readers.formats.statistics.additive_models import number_of, span_of
 from recon.readers.formats.statistics.shares import (
     SCALE,

@@ -21,9 +21,8 @@ from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import AnyAttribute, Categorical, Cell, Continuous, Grid, Test, Value, exact, is_number
 from encoders.models.linear_figures import LinearFigure, LinearTerm
 from encoders.models.models import AnyModel, ColumnFigures, PublishedFigure, Table, UnusedPublication
-from recon.readers.formats.drafts.binding import Binder, as_test, single
+from recon.readers.formats.drafts.binding import Binder, Feature, as_test, single
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.drafts.facts import Feature
 from recon.readers.formats.statistics.column_tables import DOUBLE, JOINED, SINGLE, ColumnMean
 from solvers.statements.release import RowCount
 

@@ -25,9 +25,8 @@ from encoders.domain.values import Categorical, equals
 from encoders.models.models import AnyModel, Provenance, PublishedFigure, Table, UnusedPublication
 from recon.io.files.opening import current, parsed_json
 from recon.io.files.sheets import text_sheet
-from recon.readers.formats.drafts.binding import Binder
+from recon.readers.formats.drafts.binding import Binder, Feature
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.drafts.facts import Feature
 from recon.readers.formats.statistics.shares import (
     SCALE,
     Interval,

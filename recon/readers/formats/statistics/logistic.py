@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 from encoders.domain.values import Categorical, Value, equals, plain_number
 from encoders.models.linear_figures import LinearFigure, LinearTerm
 from encoders.models.models import Provenance, PublishedFigure, Table
+from recon.readers.formats.drafts.binding import Feature, free_label
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.drafts.facts import Feature, free_label
 from recon.readers.formats.sklearn.trees.trees import class_values, feature_names
 from recon.readers.stored.objects.arrays import resolve
-from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.pickled.pickles import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import RowCount
 

@@ -26,13 +26,13 @@ from encoders.models.models import (
     UnusedPublication,
 )
 from encoders.models.nodes import ModelNode, Nodes, Support
+from recon.readers.formats.drafts.binding import Feature, free_label
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.drafts.facts import Feature, free_label
 from recon.readers.formats.sklearn.trees.trees import class_values, feature_names
 from recon.readers.formats.statistics.column_figures import MeansDraft
 from recon.readers.formats.statistics.column_tables import DOUBLE, SINGLE, ColumnMean, class_rows
 from recon.readers.stored.objects.arrays import resolve
-from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.pickled.pickles import Thing
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.release import RowCount
 

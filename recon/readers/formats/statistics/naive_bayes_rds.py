@@ -19,9 +19,8 @@ import numpy as np
 
 from encoders.domain.values import AnyAttribute, Categorical, Continuous, Value, equals
 from encoders.models.models import AnyModel, Provenance, PublishedFigure, Table
-from recon.readers.formats.drafts.binding import Binder
+from recon.readers.formats.drafts.binding import IS_MISSING, Binder, Feature, free_label
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.drafts.facts import IS_MISSING, Feature, free_label
 from recon.readers.formats.printed.rpart_rds import attribute, matrix, models_in, named_parts, vector
 from recon.readers.formats.statistics.column_figures import MeansDraft
 from recon.readers.formats.statistics.column_tables import (

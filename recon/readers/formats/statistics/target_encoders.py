@@ -25,13 +25,12 @@ from numpy.typing import NDArray
 from encoders.domain.values import Categorical, Value, equals
 from encoders.models.models import AnyModel, Provenance, UnusedPublication
 from recon.io.files.opening import current
-from recon.readers.formats.drafts.binding import Binder
+from recon.readers.formats.drafts.binding import IS_MISSING, Binder, Feature, free_label
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.drafts.facts import IS_MISSING, Feature, free_label
 from recon.readers.formats.sklearn.trees.trees import class_values, feature_names
 from recon.readers.formats.statistics.column_tables import category_tree
 from recon.readers.stored.objects.arrays import resolve
-from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.pickled.pickles import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import RowCount
 

@@ -33,7 +33,7 @@ import numpy as np
 from recon.readers.inspection.findings.findings import About, Finding, Level, not_understood, padding_finding
 from recon.readers.stored.objects.arrays import extra_bytes, is_scalar
 from recon.readers.stored.objects.raw import Name
-from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.pickled.pickles import Thing
 
 NUMBER = 8  # bytes that a float, and an integer up to them, counts for
 _PARTS = (dict, list, tuple, set, frozenset)

@@ -14,7 +14,7 @@ import numpy as np
 from recon.readers.inspection.findings.findings import Finding
 from recon.readers.inspection.objects.entries import LONGEST_NAME, explained
 from recon.readers.inspection.objects.traversal import GraphPlace
-from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.pickled.pickles import Thing
 
 MOST_COLUMNS = 1 << 32  # above what numbers of columns and rows are
 DEEPEST = 3  # files inside files

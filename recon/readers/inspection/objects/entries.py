@@ -43,7 +43,7 @@ from recon.readers.inspection.objects.traversal import GENERATORS, GraphPlace, N
 from recon.readers.inspection.objects.traversal import NAMES as SEEDS
 from recon.readers.stored.objects.arrays import extra_bytes, is_scalar, padding_bytes, resolve
 from recon.readers.stored.objects.raw import Name
-from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.pickled.pickles import Thing
 
 _SEVERAL = (list, tuple, set, frozenset)
 _PLAIN = (bool, int, float, complex, str, bytes, Name)

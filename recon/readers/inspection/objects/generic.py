@@ -15,7 +15,7 @@ from recon.readers.inspection.findings.rules import rules_of
 from recon.readers.inspection.ledger.entries import class_key, decided, is_known_class
 from recon.readers.inspection.objects.traversal import GraphPlace, described, entries_of, shape_of
 from recon.readers.stored.objects.raw import Name
-from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.pickled.pickles import Thing
 from solvers.foundation.errors import ReconError
 
 MIN_ROWS = 4  # rows from which on a length says anything

@@ -20,7 +20,7 @@ from recon.readers.inspection.ledger.entries import Status
 from recon.readers.inspection.ledger.implied import CONTRADICTION, of_sklearn
 from recon.readers.stored.objects.arrays import extra_bytes, is_scalar, resolve
 from recon.readers.stored.objects.raw import Name
-from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.pickled.pickles import Thing
 from solvers.foundation.errors import ReleaseError
 
 _LONG = 400  # steps of a path that are shown

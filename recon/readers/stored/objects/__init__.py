@@ -1,3 +1,3 @@
 """Objects of stored files that were never built: names, arrays, numbers."""
 
-__all__ = ["arrays", "node_tables", "raw", "things"]
+__all__ = ["arrays", "node_tables", "raw"]

@@ -14,8 +14,7 @@ from typing import Any, Protocol
 
 from recon.io.files.opening import current, size_text
 from recon.readers.stored.objects.arrays import shaped, to_dtype
-from recon.readers.stored.objects.things import Thing
-from recon.readers.stored.pickled.pickles import Machine, PickleBudget, check_end
+from recon.readers.stored.pickled.pickles import Machine, PickleBudget, Thing, check_end
 from solvers.foundation.errors import ReleaseError
 
 _WRAPPER = "joblib.numpy_pickle.NumpyArrayWrapper"  # maybe inside sklearn.externals

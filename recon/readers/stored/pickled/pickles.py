@@ -3,6 +3,8 @@
 It knows every opcode of protocols 0 to 5 (the opcodes are described in the standard library's pickletools) and calls
 nothing that a file names. What a file could do is therefore to be large, deep or shared: opcodes, bytes of memory and
 keys are bounded, and no opcode recurses. Files of Python 2 are read with their 8-bit strings as Latin-1.
+
+Objects of a stored file that were never built, with their attributes resolved: arrays, numbers, mappings.
 """
 
 from __future__ import annotations
@@ -15,10 +17,40 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from recon.io.files.opening import current, size_text
-from recon.readers.stored.objects.arrays import reachable_ids, weight
-from recon.readers.stored.objects.raw import How, Keys, Name, check_call, vetted, would_run
-from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.objects.arrays import reachable_ids, resolve, weight
+from recon.readers.stored.objects.raw import How, Keys, Name, RawThing, check_call, vetted, would_run
 from solvers.foundation.errors import ReleaseError
+
+
+class Thing(RawThing):
+    """An object that was never built; `get` and `attributes` give resolved values.
+
+    A value that is replaced in `state` is seen by both.
+    """
+
+    __slots__ = ()
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """Return all attributes, resolved like `get` does."""
+        return {name: self.get(name) for name in self.fields() if isinstance(name, str)}
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return an attribute: arrays as ndarrays (read-only), numpy scalars as Python numbers, mappings as dicts.
+
+        Resolved once and kept as long as the raw value stays the same. Raises `ReleaseError` for a broken array.
+        """
+        fields = self.fields()
+        if name not in fields:
+            return default
+        raw = fields[name]
+        if self._resolved is None:
+            self._resolved = {}
+        known = self._resolved.get(name)
+        if known is None or known[0] is not raw:
+            known = self._resolved[name] = (raw, resolve(raw))
+        return known[1]
+
 
 MAX_OPCODES = 10_000_000
 _CONTAINER = 350  # bytes charged for a list, dict, set or mark: what one takes with a few parts in it

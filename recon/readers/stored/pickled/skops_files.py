@@ -22,7 +22,7 @@ import numpy as np
 from recon.io.files.opening import current, parsed_json, size_text
 from recon.readers.stored.objects.arrays import reason, shaped
 from recon.readers.stored.objects.raw import How, Keys, Name, check_call, vetted
-from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.pickled.pickles import Thing
 from solvers.foundation.errors import ReleaseError
 
 SCHEMA = "schema.json"

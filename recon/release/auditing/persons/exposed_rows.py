@@ -29,7 +29,7 @@ from recon.queries.certificates.issuing import json_value
 from recon.queries.located.against_truth import compared
 from recon.queries.located.placed_rows import PlacedRows
 from recon.queries.measures.figures import Measures
-from recon.readers.frames.naming import named_like
+from recon.readers.frames.describe import named_like
 from recon.readers.frames.selections import cell_ranges, columns_by_attribute, frame_ranges, missing, whole_rows
 from recon.readers.frames.world import TrueRows, demand_attributes, violations
 from recon.readers.loading.settled import as_released

@@ -10,7 +10,7 @@ from recon.io.files.opening import current
 from recon.queries.certificates.certificate_format import Json, sharing_steps
 from recon.queries.certificates.issuing import profiles_json
 from recon.queries.questions.questions import certify
-from recon.readers.frames.naming import named_like
+from recon.readers.frames.describe import named_like
 from recon.readers.frames.selections import missing
 from solvers.foundation.exact import level_text
 from solvers.foundation.limits import Limits

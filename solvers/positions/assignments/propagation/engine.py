@@ -13,6 +13,8 @@ rounded, prove that they are not (`proves`).
 Source: Donoho, Tanner, "Counting the faces of randomly-projected hypercubes and orthants, with applications", Discrete
 & Computational Geometry 43, 2010 (when a binary vector is the only point of a box that meets random equations);
 Neumaier, Shcherbina, "Safe bounds in linear and mixed-integer linear programming", Mathematical Programming 99, 2004.
+
+The queue: rows revised, counts bounded, flows filtered, until nothing changes, and every removal as a step.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import math
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -28,9 +31,9 @@ from solvers.foundation.array_types import Bits, Floats, Ints
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.exact import EXACT, magnitude
 from solvers.foundation.limits import Limits, ended
-from solvers.kernel.claims import Labelled, Removal, ValueRemoval
-from solvers.positions.assignments.domains import Domains
-from solvers.positions.assignments.propagation.fixpoint import Loops, Vectorised, fastest, propagate
+from solvers.foundation.native.threads import installed
+from solvers.kernel.claims import CountRevision, Labelled, Removal, Revised, ValueRemoval
+from solvers.positions.assignments.counts import Domains
 from solvers.positions.assignments.propagation.tables import DomainState, ProblemTables, pack_bits
 from solvers.positions.assignments.propagation.vectorised import values_left
 from solvers.programs.dual_bounds import integer_duals, rounded_duals
@@ -38,6 +41,86 @@ from solvers.programs.linear_program import LinearProgram, ProgramSolution, by_c
 from solvers.statements.meetings import Meetings
 from solvers.statements.release import ANY_LABEL
 from solvers.statements.row_problem import RowProblem
+
+WORK = 1 << 27  # words that may be looked at between two looks at the clock
+PER_WORD = 5e-9  # of work
+
+
+class Loops(Protocol):
+    """The inner loops: in numpy (`vectorised`, `flows`) or compiled (`solvers.positions.assignments`)."""
+
+    def narrow(self, tables: ProblemTables, state: DomainState, budget: int) -> tuple[list[Removal], bool | None]:
+        """Revise rows and bound counts until nothing changes or `budget` rows and trees were looked at.
+
+        Returns the steps in order, and whether every row has a value left in every tree that saw it, None where the
+        budget ended before that was settled. The last step is the one that showed that there is none.
+        """
+
+    def flow(self, tables: ProblemTables, state: DomainState, t: int) -> tuple[list[Removal], bool]:
+        """Filter a tree's values by flows; return the sets that removed something, and whether the last contradicts."""
+
+
+class Vectorised:
+    """The inner loops in numpy."""
+
+    def narrow(self, tables: ProblemTables, state: DomainState, budget: int) -> tuple[list[Removal], bool | None]:
+        """Revise rows and bound counts, see `vectorised.narrow`."""
+        from solvers.positions.assignments.propagation.vectorised import narrow
+
+        found, settled = narrow(tables, state, budget)
+        return [Revised(x) if of_row else CountRevision(x) for of_row, x in found], settled
+
+    def flow(self, tables: ProblemTables, state: DomainState, t: int) -> tuple[list[Removal], bool]:
+        """Filter the flows of a tree, see `flows.flow`."""
+        from solvers.positions.assignments.propagation.vectorised import flow
+
+        return flow(tables, state, t)
+
+
+def fastest(limits: Limits) -> Loops:
+    """Return the compiled loops where numba is installed (extra `fast`), else those in numpy.
+
+    These also where the others were never compiled and the time is short.
+    """
+    if not installed():
+        return Vectorised()
+    from solvers.positions.assignments.loops import compiled_loops
+
+    made = compiled_loops()
+    return made if made.ready(limits) else Vectorised()
+
+
+def propagate(
+    loops: Loops, tables: ProblemTables, state: DomainState, steps: list[Removal], limits: Limits
+) -> bool | None:
+    """Remove what follows until nothing changes; the steps are added to `steps` in order.
+
+    Returns whether every row has a value left in every tree that saw it, None where the time ended before that was
+    settled: `state` then says what is open, and another call goes on from there.
+    """
+    budget = max(1, WORK // tables.look)
+    while True:
+        settled: bool | None = None
+        while settled is None:
+            if limits.expired():
+                return None
+            found, settled = loops.narrow(tables, state, budget)
+            limits.charge(PER_WORD * WORK if settled is None else 0.0)
+            steps += found
+        if not settled:
+            return False
+        for t in np.flatnonzero(state.flows).tolist():
+            if limits.expired():
+                return None
+            found, contradicted = loops.flow(tables, state, t)
+            steps += found
+            if contradicted:
+                return False
+            if state.counts[t]:
+                break
+        if not (state.changed.any() or state.counts.any() or state.flows.any()):
+            return True
+
 
 SETTLED = 1e-3  # how near to 1 the unknown of a label comes at a point inside where it can be nothing else
 MOVED = 1e-5  # by how much a row must leave its label to count as one that may

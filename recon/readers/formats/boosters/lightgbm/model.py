@@ -57,8 +57,8 @@ from recon.readers.formats.boosters.shared import (
     split_of,
     sums,
 )
+from recon.readers.formats.drafts.binding import Feature
 from recon.readers.formats.drafts.drafts import OTHERS, SAME, Draft
-from recon.readers.formats.drafts.facts import Feature
 from solvers.foundation.errors import Unsupported
 from solvers.statements.release import RowCount
 

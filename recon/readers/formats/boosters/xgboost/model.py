@@ -86,8 +86,8 @@ from recon.readers.formats.boosters.xgboost.file import (
     sizes,
     starting_shares,
 )
+from recon.readers.formats.drafts.binding import Feature
 from recon.readers.formats.drafts.drafts import CHANCE, OTHERS, SAME, Draft, copies_note, divided
-from recon.readers.formats.drafts.facts import Feature
 from recon.readers.stored.binary.ubjson import read_ubjson
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.gradients.boosted import Gradients

@@ -19,8 +19,8 @@ import numpy as np
 
 from encoders.domain.values import Categorical, Value, exact
 from encoders.models.models import UnusedPublication
+from recon.readers.formats.drafts.binding import Feature
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.drafts.facts import Feature
 from recon.readers.formats.sklearn.boosting.draft import MOST_ROWS, BoostedLeafValues, BoostingDraft
 from recon.readers.formats.sklearn.boosting.histogram import CategoryColumns, categories_of, histogram_stages
 from recon.readers.formats.sklearn.boosting.histogram import leaf_values as histogram_values
@@ -34,7 +34,7 @@ from recon.readers.formats.sklearn.trees.trees import (
     provenance,
     stored_arrays,
 )
-from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.pickled.pickles import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import RowCount
 

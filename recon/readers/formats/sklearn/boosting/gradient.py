@@ -60,7 +60,7 @@ from recon.readers.formats.sklearn.boosting.draft import (
     stacked,
 )
 from recon.readers.formats.sklearn.trees.arrays import TreeArrays
-from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.pickled.pickles import Thing
 from solvers.statements.gradients.boosted import Gradients
 
 

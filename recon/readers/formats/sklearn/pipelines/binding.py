@@ -30,12 +30,11 @@ from encoders.domain.values import (
 )
 from encoders.models.models import AnyModel, ColumnFigures, Provenance, Table, UnusedPublication
 from encoders.models.nodes import Nodes
-from recon.readers.formats.drafts.binding import Binder, has, listed_test, passes
+from recon.readers.formats.drafts.binding import Binder, Feature, has, listed_test, passes
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.drafts.facts import Feature
 from recon.readers.formats.sklearn.pipelines.columns import Imputed, OutsideTest, StepColumn
 from recon.readers.formats.statistics.column_figures import column_figures
-from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.pickled.pickles import Thing
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.release import RowCount
 

@@ -17,9 +17,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from encoders.domain.values import Cell, Test, Value, is_number
-from recon.readers.formats.drafts.binding import passes, single_ends, single_limits
+from recon.readers.formats.drafts.binding import Feature, passes, single_ends, single_limits
 from recon.readers.formats.drafts.binding import single as rounded
-from recon.readers.formats.drafts.facts import Feature
 from solvers.foundation.errors import ReleaseError
 
 LARGEST = 1.7976931348623157e308

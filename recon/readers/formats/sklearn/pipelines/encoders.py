@@ -17,7 +17,7 @@ from encoders.domain.values import Value, is_number
 from encoders.models.models import ColumnFigures
 from recon.readers.formats.sklearn.pipelines.binding import Hints
 from recon.readers.formats.sklearn.pipelines.columns import Coded, OneOf, StepColumn
-from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.pickled.pickles import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 REFUSED = "the encoder refuses values that it was not fitted on: no training row has them, whatever the domain lists"

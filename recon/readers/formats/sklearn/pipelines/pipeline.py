@@ -19,9 +19,8 @@ import numpy as np
 from encoders.domain.values import AnyAttribute, Test, Value
 from encoders.models.models import AnyModel, UnusedPublication
 from encoders.models.related import DataSet, RelatedDataSets
-from recon.readers.formats.drafts.binding import Binder
+from recon.readers.formats.drafts.binding import Binder, Feature
 from recon.readers.formats.drafts.drafts import CLASSES, SUBSET, Draft
-from recon.readers.formats.drafts.facts import Feature
 from recon.readers.formats.sklearn.pipelines.binding import (
     JOINED_VALUES,
     ColumnStatements,
@@ -36,7 +35,7 @@ from recon.readers.formats.sklearn.pipelines.columns import StepColumn
 from recon.readers.formats.sklearn.pipelines.steps import DEEPEST, columns_after, steps_of, word
 from recon.readers.formats.sklearn.trees.draft import TreesDraft
 from recon.readers.formats.sklearn.trees.trees import class_values, feature_names
-from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.pickled.pickles import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import RowCount
 

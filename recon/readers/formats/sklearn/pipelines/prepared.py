@@ -19,9 +19,8 @@ import numpy as np
 
 from encoders.domain.values import AnyAttribute, Categorical, Continuous, Test
 from encoders.models.models import AnyModel, Provenance, PublishedFigure, Table, UnusedPublication
-from recon.readers.formats.drafts.binding import Binder
+from recon.readers.formats.drafts.binding import Binder, Feature
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.drafts.facts import Feature
 from recon.readers.formats.sklearn.pipelines.binding import ColumnStatements, Hints
 from recon.readers.formats.sklearn.pipelines.columns import StepColumn
 from recon.readers.formats.sklearn.pipelines.pipeline import raw_names
@@ -29,7 +28,7 @@ from recon.readers.formats.sklearn.pipelines.steps import columns_after, steps_o
 from recon.readers.formats.statistics.column_figures import WEIGHTED, column_figures
 from recon.readers.formats.statistics.shares import count_of, rows_of
 from recon.readers.stored.objects.arrays import resolve
-from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.pickled.pickles import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import RowCount
 

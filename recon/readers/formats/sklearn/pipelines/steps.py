@@ -30,7 +30,7 @@ from recon.readers.formats.sklearn.pipelines.columns import (
 )
 from recon.readers.formats.sklearn.pipelines.encoders import one_hot, ordinal_codes, plain_category
 from recon.readers.stored.objects.raw import Name
-from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.pickled.pickles import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 Columns = list[StepColumn]

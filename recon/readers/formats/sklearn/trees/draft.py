@@ -15,9 +15,8 @@ from encoders.domain.domain import Condition
 from encoders.domain.values import AnyAttribute, Categorical, Continuous, Test, Value, equals, is_number
 from encoders.models.models import AnyModel, Forest, PublishedFigure, Table, Tree
 from encoders.models.nodes import LEAF, UNPUBLISHED, CountTable, Learnt, Nodes
-from recon.readers.formats.drafts.binding import Binder, comparison, single_limits
+from recon.readers.formats.drafts.binding import IS_MISSING, Binder, comparison, single_limits
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.drafts.facts import IS_MISSING
 from recon.readers.formats.sklearn.trees.arrays import NodeCounts, TreeArrays
 
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from encoders.domain.values import Value, plain_number
 from encoders.models.models import CountKind, UnusedPublication
+from recon.readers.formats.drafts.binding import Feature, free_label
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.drafts.facts import Feature, free_label
 from recon.readers.formats.sklearn.trees.arrays import bag_counts, drawn_sizes, only_sizes, row_counts, weighting_of
 from recon.readers.formats.sklearn.trees.draft import CountedTree, TreesDraft, missing_seen
 from recon.readers.formats.sklearn.trees.settings import EnsembleBags, explain_bags, forest_settings, last_call
@@ -39,7 +39,7 @@ from recon.readers.formats.sklearn.trees.trees import (
     stored_arrays,
 )
 from recon.readers.stored.objects.arrays import resolve
-from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.pickled.pickles import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import RowCount
 

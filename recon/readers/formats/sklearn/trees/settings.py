@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from encoders.models.learner_facts import Learner
 from recon.readers.formats.sklearn.trees.arrays import TreeArrays
-from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.pickled.pickles import Thing
 
 Counts = npt.NDArray[np.int32]
 MAX_DRAWS = 250_000_000  # trees times rows: 1 GB of multiplicities

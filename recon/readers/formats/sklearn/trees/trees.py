@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from encoders.domain.values import Categorical, Grid, Test, Value, is_number
 from encoders.models.learner_facts import Learner
 from encoders.models.models import AnyModel, CountKind, Provenance, PublishedFigure, Statistic, Table, UnusedPublication
-from recon.readers.formats.drafts.binding import Binder
+from recon.readers.formats.drafts.binding import Binder, Feature
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.drafts.facts import Feature
 from recon.readers.formats.sklearn.trees.arrays import (
     EXACT,
     NodeCounts,
@@ -33,7 +32,7 @@ from recon.readers.formats.sklearn.trees.arrays import (
 )
 from recon.readers.formats.sklearn.trees.draft import CountedTree, TreesDraft, missing_seen
 from recon.readers.formats.sklearn.trees.settings import tree_settings
-from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.pickled.pickles import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import RowCount
 
