@@ -188,7 +188,7 @@ TEXTS = (
     ("printed.graphviz_dot", "looks_like_dot", "read_dot"),
     ("printed.export_text", "looks_like_export_text", "read_export_text"),
     ("printed.rpart_text", "looks_like_rpart", "read_rpart"),
-    ("printed.weka_rules", "looks_like_rules", "read_rules"),
+    ("printed.weka_text", "looks_like_rules", "read_rules"),
     ("printed.weka_text", "looks_like_weka", "read_weka"),
     ("boosters.lightgbm.model", "looks_like_lightgbm_text", "read_lightgbm_text"),
     ("printed.corels_text", "looks_like_corels_text", "read_corels_text"),

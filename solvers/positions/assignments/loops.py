@@ -4,7 +4,7 @@ Rows revised and counts bounded in turn, compiled: what `propagation.vectorised.
 
 Rows revised against the trees that changed, compiled: what `propagation.vectorised.revise` does, on packed words.
 
-Rows to values as a flow, compiled: what `propagation.flows` does, on packed words.
+Rows to values as a flow, compiled: what `propagation.vectorised.flow` does, on packed words.
 """
 
 from __future__ import annotations
@@ -504,7 +504,7 @@ SOURCES = (*Path(__file__).parent.glob("*.py"), Path(__file__).parent / "propaga
 
 
 class Compiled:
-    """The inner loops compiled, see `propagation.fixpoint.Loops`."""
+    """The inner loops compiled, see `propagation.engine.Loops`."""
 
     def __init__(self) -> None:
         sources = fingerprint(SOURCES)
@@ -522,13 +522,13 @@ class Compiled:
         return ready_to_call((self._narrowed, self._filtered), limits)
 
     def narrow(self, tables: ProblemTables, state: DomainState, budget: int) -> tuple[list[Removal], bool | None]:
-        """Revise rows and bound counts, see `propagation.fixpoint.Loops`."""
+        """Revise rows and bound counts, see `propagation.engine.Loops`."""
         found, end = self._narrowed(tables, state, budget)
         steps: list[Removal] = [Revised(x) if x >= 0 else CountRevision(-1 - x) for x in found.tolist()]
         return steps, None if end == ENDED else end == DONE
 
     def flow(self, tables: ProblemTables, state: DomainState, t: int) -> tuple[list[Removal], bool]:
-        """Filter the flows of a tree, see `propagation.fixpoint.Loops`."""
+        """Filter the flows of a tree, see `propagation.engine.Loops`."""
         times, full, members, contradicted = self._filtered(tables, state, t)
         steps: list[Removal] = []
         for m, side, words in zip(times.tolist(), full.tolist(), members, strict=True):
