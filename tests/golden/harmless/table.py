@@ -23,7 +23,7 @@ from recon.readers.inspection.ledger.entries import _PARTS, class_key, parts_of
 from recon.readers.inspection.objects.entries import _held_attributes
 from recon.readers.inspection.objects.traversal import traverse
 from recon.readers.stored.objects.raw import Name
-from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.pickled.pickles import Thing
 from recon.readers.stored.rewriting import open_stored
 
 ROWS, COLUMNS, CLASSES = 61, 7, 3
