@@ -134,7 +134,7 @@ def sorted_out() -> tuple[list[Path], list[Path]]:
 
 def asked_of_nothing() -> Iterator[tuple[str, list[str]]]:
     """Yield (name, arguments) of what needs no released file: schemas, policies, engines, learners, help."""
-    for which in ("release", "report", "policy"):
+    for which in ("release", "report", "policy", "card"):
         yield f"schema {which}", ["schema", which]
     yield "engines", ["engines", "--json"]
     yield "policies", ["policy", "--list", "--json"]

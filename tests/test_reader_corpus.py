@@ -212,6 +212,8 @@ CASES = (
     Case("frequent itemsets", "itemsets.csv", refused="no more rows than a wider one",
          changes=(("0.43333333333333335", "0.6333333333333333"),),
          instead=lambda: stored("itemsets.csv")),
+    Case("model cards", "model_card.json", refused="give it beside the file of its model",
+         instead=lambda: stored("tree_classes.json")),
     Case("Explainable Boosting Machines", "../../examples/releases/people_ebm.joblib",
          "Explainable Boosting Machine (joblib, xz)",
          "size", 40),
@@ -288,6 +290,7 @@ READERS = {
     "statistics.naive_bayes": ("naive Bayes",), "statistics.logistic": ("logistic regressions",),
     "statistics.naive_bayes_rds": ("naive Bayes",), "statistics.target_encoders": ("target encoders",),
     "sklearn.pipelines.prepared": ("fitted preprocessing",),
+    "statistics.model_card": ("model cards",),
     "statistics.additive_models": ("Explainable Boosting Machines",),
     "boosters.xgboost.model": (XGB, SEVERAL_GOES), "boosters.catboost_model": ("CatBoost", SEVERAL_GOES),
     "release.reading": ("release JSON",),
@@ -315,6 +318,7 @@ ASSUMED = {
 def test_every_reader_has_a_row_and_every_assumption_a_test():
     called = re.findall(r"from recon\.readers\.formats\.([\w.]+) import [^\n]*\bread\w*", inspect.getsource(detection))
     own = {"release.reading"}  # `recon.readers.loading.loading` reads what detection leaves
+    own |= {one.module for one in detection.JSONS}
     assert {*detection.OBJECTS, *(module for module, _, _ in detection.TEXTS), *called, *own} == set(READERS)
     rows = [row for of in READERS.values() for row in of]
     assert [row for row in rows if f"\n| {row}" not in PAGE] == []

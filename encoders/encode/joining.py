@@ -64,7 +64,7 @@ def join(
         related = related.with_rows({names.pop(): part.rows for part, names in of if len(names) == 1 and part.rows})
         rows, united = RowCount(), typed_domain(united, related)
     else:
-        rows = _joint_rows(parts)
+        rows = joint_rows(parts)
     found = assemble(united, models, rows, origins, _name_of(parts), confidence, related=related)
     hashes = tuple(part.sha256 for part in parts)
     digest = hashlib.sha256("".join(hashes).encode()).hexdigest()
@@ -161,7 +161,7 @@ def _name_of(parts: Sequence[PublishedFile]) -> str:
     return " + ".join(part.file for part in parts)
 
 
-def _joint_rows(parts: Sequence[PublishedFile]) -> RowCount:
+def joint_rows(parts: Sequence[PublishedFile]) -> RowCount:
     """Return the numbers of rows that all files allow; `ContradictionError` naming two files where none is left."""
     known = [total_rows(part.models, part.rows, part.origins) for part in parts]
     minimum = [max((encoder_of(m).least(m) for m in part.models), default=0) for part in parts]

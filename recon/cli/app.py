@@ -103,23 +103,26 @@ def plan(asked: ReleaseOptions, question: QuestionName = None) -> None:
 Described = Annotated[
     str,
     typer.Argument(
-        metavar="[release|adversary|report|policy]", help="Which file: release, adversary, report or policy."
+        metavar="[release|adversary|card|report|policy]",
+        help="Which file: release, adversary, card, report or policy.",
     ),
 ]
 
 
 def schema(of: Described = "release") -> None:
-    """Print the JSON Schema of release files, adversaries, an audit's JSON (report) or policies."""
+    """Print the JSON Schema of release files, adversaries, model cards, an audit's JSON (report) or policies."""
     if of == "release":
         from recon.readers.formats.release.schema import json_schema as described
     elif of == "adversary":
         from recon.readers.formats.release.schema import adversary_schema as described
+    elif of == "card":
+        from recon.readers.formats.statistics.model_card import card_schema as described
     elif of == "report":
         from recon.report.document.schema import json_schema as described
     elif of == "policy":
         from recon.release.policies.rules import json_schema as described
     else:
-        raise typer.BadParameter(f"there is a schema of release, adversary, report and policy, not of '{of}'")
+        raise typer.BadParameter(f"there is a schema of release, adversary, card, report and policy, not of '{of}'")
     print_json(described())
 
 

@@ -211,6 +211,10 @@ def _has(*keys: str) -> Callable[[Any], bool]:
     return lambda content: isinstance(content, dict) and all(key in content for key in keys)
 
 
+def _has_any(*keys: str) -> Callable[[Any], bool]:
+    return lambda content: isinstance(content, dict) and any(key in content for key in keys)
+
+
 def _is_additive(content: Any) -> bool:
     return _has("ebm")(content) and _has("features", "terms")(content["ebm"])
 
@@ -221,6 +225,7 @@ def _is_node_list(content: Any) -> bool:
 
 ADDITIVE = "Explainable Boosting Machine as JSON"
 CATBOOST = "CatBoost model as JSON"
+CARD = "model card"
 # JSON: the first that recognises the content reads it, and inspection says what it gives away (`json_models`).
 JSONS = (
     JsonFormat("XGBoost dump", _is_node_list, "boosters.xgboost.model", "read_xgboost_dump"),
@@ -229,6 +234,9 @@ JSONS = (
     JsonFormat(ADDITIVE, _is_additive, "statistics.additive_models", "read_additive_json"),
     JsonFormat("LightGBM dump", _has("tree_info"), "boosters.lightgbm.model", "read_lightgbm"),
     JsonFormat("XGBoost model", _has("learner"), "boosters.xgboost.model", "read_xgboost"),
+    JsonFormat(
+        CARD, _has_any("recon_card", "model-index", "quantitative_analysis"), "statistics.model_card", "read_card"
+    ),
     JsonFormat("rpart", _has("frame"), "printed.rpart_text", "read_rpart_json"),
 )
 

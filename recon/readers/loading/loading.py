@@ -1,8 +1,6 @@
 """Files and fitted models in, one encoded release out.
 
-Which published figures the statements of a release carry: reading a figure is not using it.
-
-What a public question may be given: an encoded release, the path of a file, or a fitted model in memory.
+Which published figures the statements of a release carry (reading one is not using it); what a question may be given.
 """
 
 from __future__ import annotations
@@ -152,9 +150,8 @@ def _loaded(
 ) -> EncodedRelease:
     if not paths:
         raise ReleaseError("no file was given")
-    for path in paths:
-        if not isinstance(path, (str, os.PathLike)):
-            raise ReleaseError(f"a path is needed, not a {type(path).__name__}")
+    if odd := [type(path).__name__ for path in paths if not isinstance(path, (str, os.PathLike))]:
+        raise ReleaseError(f"a path is needed, not a {odd[0]}")
     declared = read_domain(domain) if isinstance(domain, str) else domain
     if declared is not None and not isinstance(declared, Domain):
         raise ReleaseError(f"domain is a Domain or a path, not a {type(declared).__name__}: see Domain.from_frame")
@@ -189,15 +186,16 @@ def _load_several(
 ) -> EncodedRelease:
     """Return the release that several files make together, all of the same rows; see `encoders.encode.joining.join`.
 
-    With `related` file i is of data set i.
-
-    Models without a name are numbered over all files.
+    With `related` file i is of data set i. Models without a name are numbered over all files.
     """
     from encoders.encode.joining import join
+    from recon.readers.formats.statistics.model_card import CardDraft
 
     if files.count("-") > 1:
         raise ReleaseError("standard input (-) can be read once, not twice")
-    read = [one.of_rows(rows, known) for one in _read_files(files)]
+    every = [one.of_rows(rows, known) for one in _read_files(files)]
+    cards = [(one.content, one.path, one.sha256) for one in every if isinstance(one.content, CardDraft)]
+    read = [one for one in every if not isinstance(one.content, CardDraft)]
     refuse_unheeded(read, said)
     several, first, parts = sum(one.models for one in read) > 1, 0, []
     for one in read:
@@ -205,7 +203,10 @@ def _load_several(
         first += one.models
     _refuse_subsets(parts)
     if related is not None:
+        if cards:
+            raise Unsupported(f"{cards[0][1]}: a model card is not taken beside files of several data sets")
         parts = [_of_dataset(part, one.name) for part, one in zip(parts, related.datasets, strict=True)]
+    parts += [card.published(parts, declared, rows, path, sha256) for card, path, sha256 in cards]
     if declared is None and any(isinstance(one.content, Draft) for one in read):
         parts[0] = replace(parts[0], domain=replace(parts[0].domain, notes=(*parts[0].domain.notes, BY_NAME)))
     if declared is not None:  # what was matched by names stands in the parts' notes
@@ -417,6 +418,7 @@ def related_of(draft: Draft) -> RelatedDataSets | None:
 
 def bind_draft(draft: Draft, declared: Domain | None) -> tuple[Domain, tuple[AnyModel, ...]]:
     """Return the domain of a draft (guessed where none is declared), and its models over it."""
+    draft.refuse_alone()
     domain = guess_domain(draft) if declared is None else with_class_columns(draft, declared)
     draft, domain = with_own_names(draft, domain)
     known = {*domain.place, *domain.columns}

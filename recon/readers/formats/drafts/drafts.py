@@ -140,6 +140,9 @@ class Draft(DraftFacts):
             "the file says itself how the rows of its trees were drawn: --from-forest is for what export_text printed"
         )
 
+    def refuse_alone(self) -> None:
+        """Refuse what is about a model of another file with `ReleaseError`; anything else is taken."""
+
     def of_rows(self, rows: int) -> Draft:
         """Return the draft where somebody says how many rows there are: other counts, where a file has shares."""
         return self

@@ -37,6 +37,7 @@ WANTING = "assumed for want of a declared domain (--domain): "
 
 def guess_domain(draft: Draft) -> Domain:
     """Return a domain that every test of the draft fits; its notes say what was assumed. Cost: linear in tests."""
+    draft.refuse_alone()
     seen = _raw_tests(draft)
     filled = {f.attribute for f in draft.features if f.make is not None and is_number(f.make(None))}
     attributes, notes = [], []

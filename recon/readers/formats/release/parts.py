@@ -265,7 +265,7 @@ def _to_forest(part: ForestPart, name: str, place: str, read: Read) -> Forest:
         raise error.at(place=f"{place}.multiplicities") from None
 
 
-def _to_exact(value: float | str, place: str) -> Fraction:
+def to_exact(value: float | str, place: str) -> Fraction:
     """Return a number as it is written, or in text ("37/100"); `ReleaseError` where it is none, or too long."""
     try:
         if isinstance(value, float) and not math.isfinite(value):
@@ -287,7 +287,7 @@ def _to_term(part: LinearPart, place: str) -> LinearTerm:
         raise ReleaseError("the list is empty: leave 'of' out to count rows", place=f"{place}.of")
     wheres = [(part.where or {}, f"{place}.where")] if part.any is None else []
     wheres += [(one, f"{place}.any[{i}]") for i, one in enumerate(part.any or ())]
-    return LinearTerm(tuple(to_condition(*one) for one in wheres), of, _to_exact(part.times, f"{place}.times"))
+    return LinearTerm(tuple(to_condition(*one) for one in wheres), of, to_exact(part.times, f"{place}.times"))
 
 
 def _to_linear(part: StatementPart, place: str) -> LinearFigure | None:
@@ -302,7 +302,7 @@ def _to_linear(part: StatementPart, place: str) -> LinearFigure | None:
         return None
     terms = tuple(_to_term(one, f"{place}.linear[{i}]") for i, one in enumerate(part.linear))
     low, high, value, within = (
-        None if given is None else _to_exact(given, f"{place}.{word}") for word, given in numbers.items()
+        None if given is None else to_exact(given, f"{place}.{word}") for word, given in numbers.items()
     )
     return LinearFigure(terms, low, high, value, within or Fraction(0))
 

@@ -522,15 +522,16 @@ class AdversaryPart(SchemaPart, kw_only=True):
 
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema of the release file."""
-    return _schema_of(ReleasePart)
+    return schema_of(ReleasePart)
 
 
 def adversary_schema() -> dict[str, Any]:
     """Return the JSON Schema of the file of what an adversary knows."""
-    return _schema_of(AdversaryPart)
+    return schema_of(AdversaryPart)
 
 
-def _schema_of(kind: type[SchemaPart]) -> dict[str, Any]:
+def schema_of(kind: type[SchemaPart]) -> dict[str, Any]:
+    """Return the JSON Schema of a part that is a file of its own."""
     found = msgspec.json.schema(kind)
     parts = found["$defs"]
     for part in parts.values():

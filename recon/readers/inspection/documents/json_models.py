@@ -12,7 +12,7 @@ from typing import Any
 
 from recon.io.files.opening import parsed_json
 from recon.readers.formats.boosters.catboost_file import CatBoostFile, Symmetric, json_booster
-from recon.readers.formats.detection import ADDITIVE, CATBOOST, json_format
+from recon.readers.formats.detection import ADDITIVE, CARD, CATBOOST, json_format
 from recon.readers.inspection.findings.findings import EXAMPLES, Finding, Level, least_positive, not_understood
 from recon.readers.inspection.ledger.entries import LedgerEntry
 from recon.readers.inspection.ledger.forms import document_ledger
@@ -114,9 +114,9 @@ _SUPPRESS = "round or suppress the counts, or add noise to them; recon audit say
 
 
 def json_kind(content: Any) -> str | None:
-    """Return which kind of model parsed JSON is, by the table that readers are found by; None for none."""
+    """Return which kind of model parsed JSON is, by the table of readers; None for none and cards."""
     form = json_format(content)
-    if form is None or (form.kind == "XGBoost model" and not isinstance(content["learner"], dict)):
+    if form is None or form.kind == CARD or (form.kind == "XGBoost model" and not isinstance(content["learner"], dict)):
         return None
     return form.kind
 
