@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
+import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +14,16 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from extras import with_seal
 from hypothesis import given
 from hypothesis import strategies as st
 
 import recon
+from recon.queries.certificates.aligning import ORDER
 from recon.queries.versions import positions as module
 from recon.queries.versions.positions import OTHERWISE, AlignedRows, aligned_rows
 from solvers.foundation.errors import Inconclusive
-from solvers.positions.alignment import align
+from solvers.kernel.alignment import align
 
 NAMES = ["smoker", "age", "ward"]
 
@@ -116,6 +121,10 @@ def test_the_truth_is_never_excluded(seed: int, removed: int, added: int) -> Non
     assert _outside(found, before, after) == 0
     groups = found.to_frame().drop_duplicates(["position", "position_after"])
     assert set(groups.loc[groups["rows"] == "removed", "position"]) <= set(gone.tolist())
+    certificate = found.certificate()
+    assert certificate is not None
+    assert certificate["claim"]["aligned"]["left"] == found.left.tolist()
+    assert certificate["claim"]["aligned"]["came"] == found.came.tolist()
     alone = recon.positions(recon.encode(_forest(before, seed), DOMAIN)).attrs["rows_known"]
     assert int(found.known[found.before >= 0].sum()) >= alone
 
@@ -141,6 +150,83 @@ def test_both_files_say_more_than_either(tmp_path: Path, run: Any) -> None:
     assert "in the same order in both training files" in out
     run("positions", *paths, "--removed", 2, "--added", 0, code=3)
     assert "with nothing beside" in run("positions", *paths, "--removed", 1, "--which-columns", code=2).stderr
+
+
+def _changed(certificate: dict[str, Any], change: Callable[[dict[str, Any], list[Any]], None]) -> dict[str, Any]:
+    """Return a certificate whose claim, or removals, somebody changed, and sealed again."""
+    out = copy.deepcopy(certificate)
+    change(out["claim"]["aligned"], out["proof"]["replays"])
+    return with_seal(out)
+
+
+def test_what_is_proved_of_both_files_is_checked_anew() -> None:
+    """Each claim that says more than the removals show is rejected, one that says less is not."""
+    people = _people(40, 5)
+    forests = _forest(people, 1, trees=6), _forest(people.drop(index=11), 2, trees=6)
+    found = aligned_rows(*forests, removed=1, domain=DOMAIN)
+    assert isinstance(found, AlignedRows)
+    one = found.certificate()
+    assert one is not None
+    assert one["assumptions"][0] == ORDER
+    lines = {(x["position"], x["position_after"]): x for x in one["claim"]["aligned"]["positions"]}
+    narrow = {name: int(people[name].iloc[3]) for name in NAMES}
+
+    def said(change: Callable[[dict[str, Any], list[Any]], Any]) -> tuple[int, str]:
+        checked = recon.verify(_changed(one, change), found.joined)
+        return len(checked.verified), " ".join(x.error for x in checked.rejected)
+
+    assert said(lambda claim, _: claim["left"].append(12)) == (1, "")
+    assert said(lambda claim, _: claim["positions"].pop()) == (1, "")
+    for change, why in (
+        (lambda claim, _: claim["left"].clear(), "does not exclude position 11"),
+        (lambda claim, _: claim.update(left=[12]), "does not exclude position 11"),
+        (lambda claim, _: claim["positions"].append(lines[3, 3] | {"position_after": 4}), "3 and 4 are of one row"),
+        (lambda claim, _: claim["positions"].append(lines[3, 3] | {"where": {"age": 9}}), "where"),
+        (lambda claim, _: claim["positions"].append(lines[12, 11] | {"where": narrow}), "is where it is said"),
+        (lambda _, replays: replays.pop(), "ends before the rows are aligned"),
+        (lambda _, replays: replays.append(replays[0]), "removals that nothing asks for"),
+        (lambda _, replays: replays[0].clear(), "the proof"),
+        (lambda claim, _: claim.update(more=1), "claim.aligned has"),
+    ):  # fmt: skip
+        checked, error = said(change)
+        assert (checked, why in error) == (0, True), error
+    wrong = with_seal(copy.deepcopy(one) | {"assumptions": one["assumptions"][1:]})
+    assert "assumes something else" in recon.verify(wrong, found.joined).rejected[0].error
+    other = with_seal(
+        copy.deepcopy(one) | {"claim": {"profile": {"age": 3}, "at_least": 1}, "assumptions": one["assumptions"][1:]}
+    )
+    assert "prove which of them are the same, nothing else" in recon.verify(other, found.joined).rejected[0].error
+    shuffled = aligned_rows(*forests, removed=2, added=1, domain=DOMAIN)
+    assert isinstance(shuffled, AlignedRows)
+    assert "related otherwise" in recon.verify(one, shuffled.joined).rejected[0].error
+
+
+def test_a_result_says_what_its_certificate_does(tmp_path: Path, run: Any) -> None:
+    """Positions, and whether rows were kept, are held against the certificate; files that it names are opened."""
+    people = _people(40, 5)
+    files = [tmp_path / "march.joblib", tmp_path / "april.joblib"]
+    for path, model in zip(
+        files, (_forest(people, 1, trees=6), _forest(people.drop(index=11), 2, trees=6)), strict=True
+    ):
+        joblib.dump(model, path)
+    result, folder = tmp_path / "result.json", tmp_path / "proofs"
+    run("positions", *files, "--json", "--out", result)
+    assert "position 11 can have left and nobody come" in run("verify", result).stdout
+    plain = json.loads(result.read_text())
+
+    def verified(change: Callable[[dict[str, Any], dict[str, Any]], Any], code: int) -> str:
+        changed = copy.deepcopy(plain)
+        change(changed, next(line for line in changed["positions"] if line["position"] == 11))
+        result.write_text(json.dumps(changed))
+        return str(run("verify", result, *files, code=code).stdout)
+
+    assert "removed_positions [12], but by a certificate [11]" in verified(
+        lambda all_, _: all_.update(removed_positions=[12]), 1
+    )
+    assert "'kept', but by a certificate removed" in verified(lambda _, line: line.update(rows="kept"), 1)
+    assert "not certified" in verified(lambda _, line: line.update(position_after=11), 4)
+    run("positions", *files, "--json", "--certificates", folder, "--out", result)
+    assert "1 of 1 certificates verified" in run("verify", result, "--certificates", folder).stdout
 
 
 def test_one_of_twins_is_known_by_its_values() -> None:

@@ -4,4 +4,15 @@
 >>> check([[1, 2], [-1, 2], [1, -2], [-1, -2]], ["1 0", "0"])
 """
 
-__all__ = ["cells", "checker", "claims", "facts", "leaf_values", "located", "proof_format", "removals", "subset_counts"]
+__all__ = [
+    "alignment",
+    "cells",
+    "checker",
+    "claims",
+    "facts",
+    "leaf_values",
+    "located",
+    "proof_format",
+    "removals",
+    "subset_counts",
+]

@@ -22,6 +22,7 @@ from solvers.foundation.errors import CertificateError, Inconclusive, NotVerifie
 from solvers.foundation.limits import Limits
 from solvers.kernel.cells import SAFE, Dataset, Live, cells_at, check_witness, check_world, live_cells, subtract
 from solvers.kernel.claims import (
+    AlignmentReplays,
     AnyClaim,
     AnyProof,
     AtLeast,
@@ -73,6 +74,8 @@ class Verifier:
         """Return when the proof proves the claim; raise `CertificateError` otherwise."""
         if self.facts.release.rows.high is None:
             raise CertificateError("the number of rows is unbounded: nothing can be verified")
+        if isinstance(proof, AlignmentReplays):
+            raise CertificateError("removals for rows of two files prove which of them are the same, nothing else")
         if isinstance(proof, LeafValues):
             self.beyond(proof, isinstance(claim, OnlyWorld | Possible)).verify(claim, proof.last)
             return

@@ -276,5 +276,12 @@ class LeafValues:
     last: AnyProof
 
 
+@dataclass(frozen=True, slots=True)
+class AlignmentReplays:
+    """Removals for the trees of two files over rows of both, in the order in which aligning them asks for these."""
+
+    replays: tuple[Removals, ...] = field(repr=False)
+
+
 Proof = RegionProof | OverCells | Drat | Removals | LeafValues
-AnyProof = Proof | Witness
+AnyProof = Proof | Witness | AlignmentReplays

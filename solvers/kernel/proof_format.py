@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from solvers.foundation.displayed import quote
 from solvers.foundation.errors import CertificateError
 from solvers.kernel.claims import (
+    AlignmentReplays,
     AnyProof,
     BoundStep,
     Cases,
@@ -51,6 +52,8 @@ def proof_json(proof: AnyProof) -> dict[str, Any]:
         return out | ({} if proof.instead is None else {"instead": [proof.instead[0], list(proof.instead[1])]})
     if isinstance(proof, Removals):
         return {"kind": "removals", "steps": steps_json(proof)}
+    if isinstance(proof, AlignmentReplays):
+        return {"kind": "alignment", "replays": [steps_json(one) for one in proof.replays]}
     if isinstance(proof, LeafValues):
         last = proof_json(proof.last)
         return {"kind": "leaf_values", "model": proof.model, "steps": steps_json(proof), "last": last}
@@ -119,7 +122,10 @@ def proof_from(data: Any, depth: int = 0) -> AnyProof:
         return _witness_from(data)
     if kind == "removals":
         keys(data, {"kind", "steps"}, "proof")
-        return Removals(_list_of(data["steps"], _removal, "proof.steps"))
+        return _removals(data["steps"], "proof.steps")
+    if kind == "alignment":
+        keys(data, {"kind", "replays"}, "proof")
+        return AlignmentReplays(_list_of(data["replays"], _removals, "proof.replays"))
     if kind == "leaf_values":
         keys(data, {"kind", "model", "steps", "last"}, "proof")
         if depth >= MAX_MODELS:
@@ -127,7 +133,7 @@ def proof_from(data: Any, depth: int = 0) -> AnyProof:
         steps = leaf_steps(data["steps"])
         return LeafValues(number(data["model"], "proof.model"), steps, proof_from(data["last"], depth + 1))
     if kind not in ("propagation", "farkas", "branching"):
-        known = "regions, propagation, farkas, branching, drat, removals, leaf_values and world"
+        known = "regions, propagation, farkas, branching, drat, removals, alignment, leaf_values and world"
         raise CertificateError(f"proof.kind is {quoted(kind)}: this version reads {known}")
     keys(data, {"kind", "blocks", "cells", "sums", "tree"}, "proof")
     found = OverCells(
@@ -199,6 +205,10 @@ def _step(data: Any, place: str) -> BoundStep:
         raise CertificateError(f'{place} is not a step [cell, "<=" or ">=", value, reason]')
     cell, value, reason = (number(data[i], f"{place}[{i}]") for i in (0, 2, 3))
     return BoundStep(cell, data[1] == "<=", value, reason)
+
+
+def _removals(data: Any, place: str) -> Removals:
+    return Removals(_list_of(data, _removal, place))
 
 
 def _removal(data: Any, place: str, depth: int = 0) -> Removal:

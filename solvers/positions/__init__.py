@@ -5,4 +5,4 @@
 70.0
 """
 
-__all__ = ["alignment", "assignments", "known_world", "midpoints", "verdicts"]
+__all__ = ["assignments", "known_world", "midpoints", "verdicts"]

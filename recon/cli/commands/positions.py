@@ -81,14 +81,15 @@ def positions(
 
     if learner not in LEARNERS:
         raise typer.BadParameter(f"there is no learner '{learner}': choose {' or '.join(LEARNERS)}")
-    beside_them = (truth, known, which, certificates, asked.rows, ranges, learner, asked.independent)
-    alone = beside_them == (None, None, False, None, None, None, "none", False) and len(asked.files) == 2
+    beside_them = (truth, known, which, asked.rows, ranges, learner, asked.independent)
+    alone = beside_them == (None, None, False, None, None, "none", False) and len(asked.files) == 2
     if (removed, added) != (None, None) and not alone:
         raise typer.BadParameter("--removed and --added compare two versions, BEFORE AFTER, with nothing beside")
     with asked.working() as limits:
         as_read = None if (removed, added) != (None, None) else _of_the_same_rows(asked, limits, alone)
         if as_read is None:
-            finish(_printed_versions(_two_versions(asked, removed, added, limits), limits, asked.json, out))
+            two = _two_versions(asked, removed, added, limits)
+            finish(_printed_versions(two, limits, asked.json, out, certificates))
             return
         release = as_read if known is None else with_known_positions(as_read, known, asked.label)
         real = table_like(release, truth, asked.label)
@@ -130,17 +131,20 @@ def _two_versions(
     asked: ReleaseOptions, removed: int | None, added: int | None, limits: Limits
 ) -> AlignedRows | Difference:
     """Return what two versions say of every row."""
-    from recon.queries.versions.difference import names_of
     from recon.queries.versions.positions import aligned_rows
-    from recon.readers.loading.loading import load, read_domain
+    from recon.readers.loading.loading import read_domain
 
     declared = None if asked.domain is None else read_domain(asked.domain, asked.label, lenient=True)
-    before, after = (load(file, domain=declared, limits=limits) for file in asked.files)
-    return aligned_rows(before, after, removed, added, limits=limits, names=names_of(asked.files[0], asked.files[1]))
+    before, after = asked.files
+    return aligned_rows(before, after, removed, added, declared, limits)
 
 
-def _printed_versions(found: AlignedRows | Difference, limits: Limits, json: bool, out: str | None) -> str:
+def _printed_versions(
+    found: AlignedRows | Difference, limits: Limits, json: bool, out: str | None, certificates: str | None
+) -> str:
     """Print what two versions say of every row, or of rows without an order; return the status."""
+    from recon.cli.output.printing import stored_certificates
+    from recon.queries.certificates.certificate_format import certified_lines
     from recon.queries.located.positions import frame_as_text, position_json, without_infinity
     from recon.queries.versions.difference import Difference
     from recon.queries.versions.positions import OTHERWISE
@@ -154,9 +158,14 @@ def _printed_versions(found: AlignedRows | Difference, limits: Limits, json: boo
     if json and isinstance(found, Difference):
         print_json(head, out, private=True)
     elif json and not isinstance(found, Difference):
-        print_json(head | found.figures() | position_json(found.to_frame()), out, private=True)
+        (proved,) = stored_certificates([found.certificate(limits)], certificates, out)
+        head |= found.figures() | {"certificate": proved}
+        print_json(head | position_json(found.to_frame()), out, private=True)
     else:
+        proof = found.certificate(limits) if certificates and not isinstance(found, Difference) else None
+        stored_certificates([proof], certificates, out)
         print_lines(*head["notes"], *found.sentences(), "assuming: " + "; ".join(found.assumptions))
+        print_lines(*certified_lines(proof))
         print_lines(limits_line(limits), file=sys.stderr)
         if out is not None and not isinstance(found, Difference):
             frame = found.to_frame()

@@ -26,7 +26,7 @@ import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
 from recon.queries.certificates.certificate_format import VALUES, Json, claim_text
-from recon.queries.certificates.position_claims import Positions
+from recon.queries.certificates.position_claims import CHANGED, Positions
 from recon.readers.frames.selections import odd_cells, raw_indices
 from recon.readers.loading.settled import as_released
 from solvers.engines.chain import NOT_USED
@@ -129,7 +129,8 @@ class ProvedFacts:
         self.release = release
         self.none = max((h.level for h in held if "worlds" in h.claim), default=0.0)
         self.only = max((h.level for h in held if "only_world" in h.claim), default=0.0)
-        self.positions = Positions([(h.claim, h.level) for h in held if "positions" in h.claim], release.domain)
+        placed = [(h.claim, h.level) for h in held if {"positions", "aligned"} & set(h.claim)]
+        self.positions = Positions(placed, release)
         self.by_profile: dict[object, list[VerifiedClaim]] = {}
         for one in held:
             if "profile" in one.claim:
@@ -288,6 +289,7 @@ def _add_object(
         *([(_of_count(line, claim, proved), "no world")] if "status" in line or _nothing_left(line) else []),
         *((_of_bound(line, side, proved), f"{side} {quoted(line[side])}") for side in BOUNDS if side in line),
         *([(_of_position(line, proved), _position_text(line))] if "position" in line and "attribute" in line else []),
+        *((proved.positions.of_changes(key, line[key]), key) for key in CHANGED if key in line),
         *((None, f"{key} {quoted(line.get(key))}") for key in NUMBERS if _unreadable(line.get(key))),
         *([(_of_datasets(line, proved), f"datasets {quoted(_datasets_in(line))}")] if _datasets_in(line) else []),
     ):
@@ -386,7 +388,13 @@ def _of_reconstruction(line: Json, stated: Any, release: EncodedRelease) -> list
 def _of_position(line: Json, proved: ProvedFacts) -> list[str] | None:
     """Return what is wrong with what is said of a position and an attribute; None where nothing proves it."""
     level = _wanted_level(line)
-    return [] if proved.none >= level else proved.positions.of_line(line, level)
+    if proved.none >= level:
+        return []
+    found = [proved.positions.of_line(line, level)]
+    if "position_after" in line and not found[0] and "rows" in line:
+        found.append(proved.positions.of_group(line))
+    wrong = [text for one in found for text in one or ()]
+    return None if None in found and not wrong else wrong
 
 
 def _position_text(line: Json) -> str:

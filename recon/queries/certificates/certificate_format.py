@@ -97,6 +97,7 @@ def with_steps(proof: Any) -> Iterator[Json]:
         proof = proof.get("last")
 
 
+SHOWN_PLACES = 10  # positions that a sentence lists
 Boxes = tuple[Box, Box]  # the parts that a profile meets, and those that it holds entirely
 
 
@@ -217,6 +218,10 @@ def _words_of(claim: Any) -> str:
         many = f"{len(listed):,} rows" if isinstance(listed, list) else "nothing that can be read"
         of = f" of {quoted(claim['of'])}" if "of" in claim else ""
         return f"{many} of the training file{of}, by position, are where the claim says"
+    if "aligned" in claim:
+        said = claim["aligned"] if isinstance(claim["aligned"], dict) else {}
+        left, came = (_places_of(said.get(key)) for key in ("left", "came"))
+        return f"by position, {left} can have left and {came} come, and rows of both files are where the claim says"
     profile = claim.get("profile")
     tests = [f"{quote(k)} = {quote(printable(v))}" for k, v in profile.items()] if isinstance(profile, dict) else []
     who = f" has {' and '.join(tests)}" if tests else " exists"
@@ -228,6 +233,16 @@ def _words_of(claim: Any) -> str:
         return f"some training row{who}"
     side, number = ("least", claim["at_least"]) if "at_least" in claim else ("most", claim.get("at_most"))
     return f"at {side} {quote(printable(number))} training rows {'have ' + ' and '.join(tests) if tests else 'exist'}"
+
+
+def _places_of(listed: Any) -> str:
+    """Format positions for people, the first few of many."""
+    if not isinstance(listed, list):
+        return "nothing that can be read"
+    shown = ", ".join(quote(printable(one)) for one in listed[:SHOWN_PLACES]) + (
+        ", ..." if listed[SHOWN_PLACES:] else ""
+    )
+    return f"{'positions' if len(listed) > 1 else 'position'} {shown}" if listed else "nobody"
 
 
 def certified_lines(certificate: Json | None) -> list[str]:

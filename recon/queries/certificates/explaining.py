@@ -11,6 +11,7 @@ from recon.queries.certificates.verifying import certificates_in, open_certifica
 from recon.readers.frames.describe import condition_text
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import (
+    AlignmentReplays,
     AnyProof,
     Cases,
     CaseSplit,
@@ -78,6 +79,9 @@ class Teller:
             yield f"{len(proof.lines):,} clauses, each by unit propagation from the lowered release and those before"
         elif isinstance(proof, Removals):
             yield from self.removals(proof.steps)
+        elif isinstance(proof, AlignmentReplays):
+            for i, steps in enumerate(proof.replays):
+                yield f"replay {i}, over the rows put together by those before: {len(steps.steps):,} removals"
         elif isinstance(proof, LeafValues):
             yield from self.leaf_values(proof)
         else:

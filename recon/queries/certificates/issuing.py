@@ -22,6 +22,7 @@ from encoders.domain.values import Categorical, from_text, plain_number
 from encoders.encode.encoder import EncodedRelease
 from recon.io.files.writing import writing
 from recon.queries.certificates.agreement import contradicted, refuted
+from recon.queries.certificates.aligning import ORDER, BothFiles, Replays, aligned, aligned_claim, check_aligned
 from recon.queries.certificates.certificate_format import (
     VERSION,
     Json,
@@ -37,11 +38,23 @@ from recon.readers.frames.selections import missing, select_frame
 from recon.readers.frames.world import World, wrap
 from recon.readers.loading.settled import as_released
 from solvers.engines.chain import ask
-from solvers.foundation.errors import ReleaseError
+from solvers.foundation.errors import CertificateError, ContradictionError, ReleaseError
 from solvers.foundation.limits import Limits
-from solvers.kernel.claims import AnyProof, AtLeast, AtMost, Claim, LeafValues, NoWorld, Proof, Removals
+from solvers.kernel.checker import Verifier
+from solvers.kernel.claims import (
+    AlignmentReplays,
+    AnyProof,
+    AtLeast,
+    AtMost,
+    Claim,
+    LeafValues,
+    NoWorld,
+    Proof,
+    Removals,
+)
 from solvers.kernel.proof_format import proof_json, steps_json
 from solvers.proofs.certificates.certifier import Certifier
+from solvers.proofs.certificates.trimming import places_left
 from solvers.statements.questions.answers import BoxMultipliers, Side, WorldsAnswer
 from solvers.statements.questions.query import MostLikely, Selections
 
@@ -67,6 +80,7 @@ def certificate_json(
     `written`: removals that were written as JSON before, which certificates of one result hold together.
     """
     level = None if release.certain else release.statements.confidence
+    order = [ORDER] if "aligned" in claim else []
     below = level is not None and level != 1
     release, written = as_released(release), written or WrittenProofs()
     data = written.of(proof)
@@ -80,7 +94,7 @@ def certificate_json(
         **({} if release.beside is None else {"known": release.beside.to_dict()}),
         **({} if release.knowledge is None else {"adversary": release.knowledge.to_dict()}),
         **stated_relations(release),
-        "assumptions": list(as_released(release).assumptions),
+        "assumptions": [*order, *as_released(release).assumptions],
         "proof": data,
     }
     return content | {"seal": seal_of(naming_steps(content, written.names))}
@@ -165,6 +179,34 @@ def position_certificate(
     return None if proof is None else certificate_json(release, certifier.fingerprint, stated, proof)
 
 
+def aligned_certificate(joined: EncodedRelease, both: BothFiles, limits: Limits | None) -> Json | None:
+    """Return the certificate of which rows of two versions are the same, which left or came, and where all are.
+
+    None where the removals prove no alignment. Cost: a replay of all removals per time that rows were put together.
+    """
+    limits = limits or Limits()
+
+    def removals(release: EncodedRelease) -> Removals:
+        found = Certifier(release.statements, limits).removals
+        if found is None:
+            raise CertificateError("nothing is removed")
+        return found
+
+    replays = Replays(removals, limits)
+    try:
+        found = aligned(both, replays.locate)
+        if found is None:
+            return None
+        left = replays.of(found[0].release)
+        claim = aligned_claim(found, places_left(left, range(len(found[0].before))))
+        proof = AlignmentReplays(tuple(replays.made))
+        check_aligned(claim, proof, joined, limits)
+    except (CertificateError, ContradictionError):
+        return None
+    fingerprint = Verifier(joined.statements, limits).facts.fingerprint
+    return certificate_json(joined, fingerprint, claim, proof)
+
+
 def contradiction_certificate(release: EncodedRelease, limits: Limits | None) -> Json | None:
     """Return the certificate that there is no possible world, None where no proof was found.
 
@@ -241,8 +283,8 @@ def store_certificate(certificate: Json, folder: str, name: str, seen_from: str)
         raise ReleaseError(f"cannot be written: {error.strerror or error}", file=str(path)) from None
     with writing(str(path), private=True, binary=True) as file:  # some list the rows of a possible world
         file.write(data)
-    kept = ("recon_certificate", "confidence", "release_files", "release_sha256", "statements_sha256", "claim")
-    named = {key: certificate[key] for key in kept if key in certificate}
+    left_out = ("known", "adversary", "assumptions", "proof", "seal")
+    named = {key: value for key, value in certificate.items() if key not in left_out}
     if "only_world" in named["claim"]:
         named["claim"] = {"only_world": None}
     return {**named, "file": os.path.relpath(path, seen_from or "."), "sha256": hashlib.sha256(data).hexdigest()}

@@ -19,6 +19,7 @@ from solvers.statements.boxes import Box, spans
 from solvers.statements.row_problem import bags_with_most
 
 Json = dict[str, Any]
+CHANGED = ("removed_positions", "added_positions")  # keys of a result: who can have left, who come
 MAX_LISTED = 20  # values of a grid that a test lists; others become a range
 
 
@@ -77,17 +78,18 @@ def row_location(claim: Any, release: EncodedRelease) -> RowLocation:
     return RowLocation(tuple(rows), tuple(boxes))
 
 
-def _stated_positions(claim: Any, domain: Domain) -> Iterator[tuple[int, dict[int, Ranges]]]:
-    """Yield the positions of a claim, and per attribute what it says of each."""
+def _stated_positions(claim: Any, domain: Domain, both: bool = False) -> Iterator[tuple[Any, dict[int, Ranges]]]:
+    """Yield the positions of a claim (`both`: before and after), and per attribute what it says of each."""
     if not isinstance(claim["positions"], list):
         raise CertificateError("claim.positions is not a list")
     for j, one in enumerate(claim["positions"]):
         place = f"claim.positions[{j}]"
         where = entry(one, "where", place)
-        keys(one, {"position", "where"}, place)
+        keys(one, {"position", "where"} | ({"position_after"} if both else set()), place)
+        at = [number(one[key], f"{place}.{key}") for key in ("position", "position_after")[: 1 + both]]
         try:
             condition = to_condition(converted(where, ConditionPart), f"{place}.where")
-            yield number(one["position"], f"{place}.position"), domain.resolve(condition)
+            yield tuple(at) if both else at[0], domain.resolve(condition)
         except ReleaseError as error:
             raise CertificateError(f"{place}.where: {error}") from None
 
@@ -105,19 +107,63 @@ def _contained_parts(cuts: AttributeCuts, ranges: Ranges) -> int:
 class Positions:
     """What verified claims say of positions, for lines of results to be held against."""
 
-    def __init__(self, claims: Sequence[tuple[Json, float]], domain: Domain) -> None:
+    def __init__(self, claims: Sequence[tuple[Json, float]], release: EncodedRelease) -> None:
+        domain = release.domain
         self.domain = domain
-        self.known: dict[tuple[int, int], tuple[Ranges, float]] = {}
+        self.known: dict[tuple[Any, int], tuple[Ranges, float]] = {}  # by position, or positions in both files
+        self.pairs: set[tuple[int, int]] = set()
+        changes = [] if release.related is None else [(d.removed, d.added) for d in release.related.datasets[1:]]
+        self.numbers = [-1 if n is None or not n.exact else n.low for n in (changes[0] if changes else (None, None))]
+        self.left: set[int] | None = None
+        self.came: set[int] | None = None
         for claim, level in claims:
-            for i, ranges in _stated_positions(claim, domain):
+            said = claim.get("aligned")
+            if said is not None:
+                self.left, self.came = set(said["left"]), set(said["came"])
+                self.pairs |= {(one["position"], one["position_after"]) for one in said["positions"]}
+            for place, ranges in _stated_positions(claim if said is None else said, domain, said is not None):
                 for k, found in ranges.items():
-                    self.known[i, k] = found, level
+                    self.known[place, k] = found, level
+
+    def of_changes(self, key: str, listed: Any) -> list[str] | None:
+        """Return what is wrong with the positions of who left or came; None where nothing excludes the others."""
+        said = self.left if key == CHANGED[0] else self.came
+        if said is None:
+            return None
+        if not isinstance(listed, list) or not all(type(x) is int for x in listed):
+            return [f"{key} {quoted(listed)} is no list of positions"]
+        if said and not said & set(listed):
+            return [f"{key} {quoted(listed)}, but by a certificate {quoted(sorted(said))}"]
+        return [] if said <= set(listed) else None
+
+    def of_group(self, line: Json) -> list[str] | None:
+        """Return what is wrong with whether a row was kept, removed or added; None where nothing proves it."""
+        group, p, q = line.get("rows"), line["position"], line["position_after"]
+        both = (p, q) in self.pairs and min(p, q) >= 0
+        if both or group == "open":
+            return [] if group in ("kept", "open") else [f"{quoted(group)}, but by a certificate it is in both files"]
+        changes = (("removed", self.left, p, q), ("added", self.came, q, p))
+        for (word, said, own, other), many in zip(changes, self.numbers, strict=True):
+            if said is None or other != -1 or own == -1:
+                continue
+            surely = "kept" if own not in said else word if len(said) == many else group
+            if group not in ("kept", word) or surely != group:
+                return [f"{quoted(group)}, but by a certificate {surely}"]
+            return [] if own not in said or len(said) == many else None
+        return None
 
     def of_line(self, line: Json, level: float) -> list[str] | None:
         """Return what is wrong with a line about a position and an attribute; None where nothing proves it."""
         position, name = line["position"], line["attribute"]
-        if type(position) is not int or not isinstance(name, str) or name not in self.domain.place:
+        after = line.get("position_after", 0)
+        if (
+            type(position) is not int
+            or type(after) is not int
+            or not isinstance(name, str)
+            or name not in self.domain.place
+        ):
             return [f"{quoted(name)} of {quoted(position)} is not an attribute of a position"]
+        place = (position, after) if "position_after" in line else position
         k = self.domain.place[name]
         attribute = self.domain.all[k]
         try:
@@ -126,7 +172,7 @@ class Positions:
             return [f"what it says of {quoted(name)} cannot be read: {error}"]
         if stated == (attribute.span,):
             return []
-        found, at = self.known.get((position, k), ((), 0.0))
+        found, at = self.known.get((place, k), ((), 0.0))
         if not found or at < level:
             return None
         if not (both := intersection(found, stated)):

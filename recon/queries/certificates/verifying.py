@@ -23,6 +23,7 @@ from recon.io.files.named_files import MAX_FILES, named_file, read_regular
 from recon.io.files.opening import read_whole
 from recon.queries.answers.compared import split_answers
 from recon.queries.certificates.agreement import VerifiedClaim, agreement, contradicted
+from recon.queries.certificates.aligning import ORDER, check_aligned
 from recon.queries.certificates.certificate_format import (
     SHARING,
     VALUES,
@@ -262,9 +263,12 @@ def _verify_one(
     claims = {place: (one if whole is None else whole).get("claim") for place, one, whole, _ in found}
     verified = {c.place: VerifiedClaim(claims[c.place] or {}, c.confidence) for c in checked if not c.error}
     agreed = agreement(data, claims, verified, release)
-    assumed = dict.fromkeys(text for at in sorted(levels or {Fraction(1)}) for text in readings.at(at)[0].assumptions)
+    assumed = [ORDER] if any("aligned" in one.claim for one in verified.values()) else []
+    assumed += [text for at in sorted(levels or {Fraction(1)}) for text in readings.at(at)[0].assumptions]
     about = release.file, release.sha256, tuple(agreed.unchecked)
-    return Verification(tuple(checked), tuple(agreed.unproved), tuple(assumed), tuple(agreed.wrong), *about)
+    return Verification(
+        tuple(checked), tuple(agreed.unproved), tuple(dict.fromkeys(assumed)), tuple(agreed.wrong), *about
+    )
 
 
 def _in_floats(level: Fraction) -> float:
@@ -419,7 +423,7 @@ def open_certificate(found: Json, folders: Sequence[str], memory: int) -> Json:
     if "file" not in found:
         keys(found, CONTENT | LEVEL[version] | (BESIDE & set(found)), "the certificate")
         return found
-    keys(found, NAMED | LEVEL[version], "the certificate")
+    keys(found, NAMED | LEVEL[version] | ({"related"} & set(found)), "the certificate")
     data, name = read_regular(named_file(found["file"], folders), memory), quoted(found["file"])
     if hashlib.sha256(data).hexdigest() != found["sha256"]:
         raise CertificateError(f"the file {name} is not the one that was written with the result")
@@ -430,7 +434,10 @@ def open_certificate(found: Json, folders: Sequence[str], memory: int) -> Json:
         raise CertificateError(f"the file {name} holds no certificate") from None
     same = ("recon_certificate", *LEVEL[version], "release_sha256", "statements_sha256")
     claims = whole["claim"], found["claim"]
-    if any(whole[key] != found[key] for key in same) or (claims[0] != claims[1] and claims[1] != {"only_world": None}):
+    same += ("related",) if "related" in {*whole, *found} else ()
+    if any(whole.get(key) != found.get(key) for key in same) or (
+        claims[0] != claims[1] and claims[1] != {"only_world": None}
+    ):
         raise CertificateError(f"the file {name} certifies something else")
     return dict(whole)
 
@@ -468,8 +475,12 @@ def _check(found: Json, readings: Readings, boxes: Boxes | None) -> None:
             else "another release"
         )
         raise CertificateError(f"it is about other statements or another domain than this release: {how}")
-    if found["assumptions"] != list(release.assumptions):
+    placed = isinstance(found["claim"], dict) and "aligned" in found["claim"]
+    if found["assumptions"] != [*([ORDER] if placed else []), *release.assumptions]:
         raise CertificateError("it assumes something else than this release does")
+    if placed:
+        check_aligned(found["claim"], readings.proof(found["proof"]), release, readings.limits)
+        return
     claim = claim_of(found["claim"], release, boxes)
     if isinstance(claim, NoWorld) and (why := contradicted(release)):
         raise CertificateError(f"that no data set fits a model file proves nothing about it: {why}")

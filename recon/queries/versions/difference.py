@@ -297,12 +297,7 @@ def difference(
     called = names or names_of(before, after)
     first, second = (version_release(one, domain, limits) for one in (before, after))
     relation = relation_between(first, second, called, removed, added)
-    paths = [os.fspath(one) for one in (before, after) if isinstance(one, str | os.PathLike)]
-    joined = (
-        load(*paths, domain=domain, related=relation, limits=limits)
-        if len(paths) == len((before, after))
-        else versions([first, second], relation, limits)
-    )
+    joined = joined_versions(before, after, (first, second), relation, domain, limits)
     return of_release(joined, (first, second), profiles, limits, certificates=certificates)
 
 
@@ -366,6 +361,17 @@ def version_release(one: Released, domain: Any, limits: Limits) -> EncodedReleas
     from recon.readers.loading.loading import encode
 
     return encode(one, domain)
+
+
+def joined_versions(
+    before: Released, after: Released, each: Sequence[EncodedRelease], relation: RelatedDataSets, domain: Any,
+    limits: Limits,
+) -> EncodedRelease:  # fmt: skip
+    """Return two versions as one release of related data sets: of their files, where both are, as `verify` reads it."""
+    paths = [os.fspath(one) for one in (before, after) if isinstance(one, str | os.PathLike)]
+    if len(paths) < len(each):
+        return versions(each, relation, limits)
+    return load(*paths, domain=domain, related=relation, limits=limits)
 
 
 def relation_between(

@@ -4,38 +4,39 @@ Rows keep their order between two fits, positions shift. What each file says of 
 the same; trees of both files then work on each row that surely stayed, and the new boxes are aligned again. A row that
 left is in no bag of the later trees.
 
-Source: `solvers.positions.alignment`; Ferry et al., ICML 2024 (what trees on known bags give away).
+Source: `solvers.kernel.alignment`; Ferry et al., ICML 2024 (what trees on known bags give away).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from encoders.domain.domain import Domain
-from encoders.encode.encoder import EncodedRelease, encode
-from encoders.encode.typed_rows import domain_without_types
-from encoders.models.models import Forest
+from encoders.encode.encoder import EncodedRelease
 from encoders.models.related import RelatedDataSets
 from recon.queries.answers.undecided import no_positions_reason
+from recon.queries.certificates.aligning import ORDER, BothFiles, Left, aligned
+from recon.queries.certificates.issuing import aligned_certificate
 from recon.queries.located.placed_rows import PlacedRows, attributes
 from recon.queries.located.positions import locate_rows, position_results
-from recon.queries.versions.difference import Difference, difference, names_of, relation_between, version_release
-from recon.readers.loading.loading import Released, versions
+from recon.queries.versions.difference import (
+    Difference,
+    difference,
+    joined_versions,
+    names_of,
+    relation_between,
+    version_release,
+)
+from recon.readers.loading.loading import Released
 from solvers.foundation.array_types import Bits, Ints
-from solvers.foundation.errors import ContradictionError, Inconclusive, Unsupported
+from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
-from solvers.positions.alignment import NOBODY, Alignment, align
-from solvers.statements.questions.answers import LocatedAnswer
+from solvers.kernel.alignment import NOBODY
 
-ROUNDS = 4  # of aligning again with the boxes that the trees of both files leave
-TRIED = 8  # positions that are left for one that is gone: each is tried with the trees of both files
 LISTED = 10  # positions in a sentence
-ORDER = "rows that stayed are in the same order in both training files"
 OTHERWISE = "no rows of the two files can be aligned in their order (shuffled?): rows are compared without one"
 
 
@@ -56,6 +57,12 @@ class AlignedRows:
     relation: RelatedDataSets
     removed: int
     added: int
+    joined: EncodedRelease = field(repr=False)
+    both: BothFiles = field(repr=False)
+
+    def certificate(self, limits: Limits | None = None) -> dict[str, Any] | None:
+        """Return the certificate of all of it, which `recon.verify` accepts with `joined`; None: not proved in time."""
+        return aligned_certificate(self.joined, self.both, limits)
 
     @property
     def kept(self) -> Bits:
@@ -158,144 +165,22 @@ def aligned_rows(
         if why := no_positions_reason(one):
             raise Inconclusive(f"{name}: {why}")
     relation = relation_between(pair[0], pair[1], called, removed, added)
-    change = relation.datasets[1]
-    if change.removed is None or change.added is None:
-        raise Unsupported(
-            "rows are aligned where the numbers of those who left and came are known (--removed, --added)"
-        )
-    joined = versions(pair, relation, limits)
-    forests = [_forest_of(joined, one.name) for one in relation.datasets]
-    both = _BothFiles(domain_without_types(joined.domain, joined.related), forests, pair[0].file)
-    found = _aligned(both, change.removed.low, change.added.low, limits)
+    joined = joined_versions(before, after, pair, relation, domain, limits)
+    both = BothFiles.of(joined)
+    found = aligned(both, lambda release: _left(release, limits))
     if found is None:
         try:
             return difference(pair[0], pair[1], removed, added, limits=limits, names=called)
         except Inconclusive as error:
             raise Inconclusive(f"{OTHERWISE}; {error}") from None
-    (release, left_from, came_to), paths = found
+    placed, paths = found
     return AlignedRows(
-        position_results(release, limits=limits), left_from, came_to, np.flatnonzero(paths.left),
-        np.flatnonzero(paths.came), relation, change.removed.low, change.added.low,
+        position_results(placed.release, limits=limits), placed.before, placed.after, np.flatnonzero(paths.left),
+        np.flatnonzero(paths.came), relation, both.removed, both.added, joined, both,
     )  # fmt: skip
 
 
-def _forest_of(joined: EncodedRelease, name: str) -> Forest:
-    """Return the forest of a data set whose bags are known, that with most trees."""
-    found = [m for m in joined.models if m.dataset == name and isinstance(m, Forest) and m.multiplicities is not None]
-    if not found:
-        raise Inconclusive(f"{name}: which rows each tree drew is not known, so that rows have no position")
-    return max(found, key=lambda one: len(one.trees))
-
-
-@dataclass(frozen=True, eq=False)
-class _BothFiles:
-    """The trees of two files over one domain, whose rows are put together as far as they are surely the same."""
-
-    domain: Domain
-    forests: Sequence[Forest]
-    file: str
-
-    def together(self, partner: Ints) -> tuple[EncodedRelease, Ints, Ints]:
-        """Return the trees over the rows of both, and every row's position before and after (-1: none).
-
-        `partner`: of rows before, the row after that each surely is (-1: not known).
-        """
-        bags = [np.asarray(one.multiplicities) for one in self.forests]
-        rows, later = bags[0].shape[1], bags[1].shape[1]
-        alone = np.setdiff1d(np.arange(later), partner)
-        before = np.concatenate([np.arange(rows), np.full(len(alone), NOBODY)])
-        after = np.concatenate([partner, alone])
-        whole = np.zeros((sum(len(one) for one in bags), len(before)), dtype=np.int32)
-        for first, table, place in ((0, bags[0], before), (len(bags[0]), bags[1], after)):
-            held = place != NOBODY
-            whole[first : first + len(table), held] = table[:, place[held]]
-        trees = tuple(tree for one in self.forests for tree in one.trees)
-        forest = Forest(
-            trees, "both forests", origin=self.forests[0].origin, multiplicities=whole,
-            bootstrap=any(one.bootstrap for one in self.forests), subsample=all(one.subsample for one in self.forests),
-        )  # fmt: skip
-        return replace(encode(self.domain, [forest]), file=self.file), before, after
-
-
-Placed = tuple[EncodedRelease, Ints, Ints]
-
-
-def _aligned(both: _BothFiles, removed: int, added: int, limits: Limits) -> tuple[Placed, Alignment] | None:
-    """Return the trees over rows put together as far as is sure, and the alignments left; None where there is none."""
-    rows, later = (np.asarray(one.multiplicities).shape[1] for one in both.forests)
-    placed, paths = both.together(np.full(rows, NOBODY)), None
-    for _ in range(ROUNDS):
-        release, before, after = placed
-        answer = locate_rows(release, limits)
-        now = align(rows, later, removed, added, _Meetings(answer, before, after, rows))
-        if now is None:
-            if paths is None:
-                return None
-            raise _contradiction()
-        if paths is not None and (now.partner == paths.partner).all():
-            paths = now
-            break
-        paths = now
-        placed = both.together(paths.partner)
-        if (paths.partner != NOBODY).sum() == rows - removed:
-            break
-    assert paths is not None
-    return _without_impossible(both, placed, paths, removed, added, limits)
-
-
-def _contradiction() -> ContradictionError:
-    return ContradictionError("no rows in the same order fit the trees of both files", (ORDER,))
-
-
-def _without_impossible(
-    both: _BothFiles, placed: Placed, paths: Alignment, removed: int, added: int, limits: Limits
-) -> tuple[Placed, Alignment]:
-    """Return the alignment where one row left and a few positions are open: each is tried with all trees."""
-    open_ones = np.flatnonzero(paths.left)
-    if (removed, added) != (1, 0) or not 1 < len(open_ones) <= TRIED:
-        return placed, paths
-    rows, fitting = len(paths.left), []
-    for gone in open_ones.tolist():
-        partner = np.arange(rows) - (np.arange(rows) > gone)
-        partner[gone] = NOBODY
-        tried = both.together(partner)
-        try:
-            locate_rows(tried[0], limits)
-        except ContradictionError:
-            continue
-        fitting.append((gone, partner, tried))
-    if not fitting:
-        raise _contradiction()
-    left = np.zeros(rows, dtype=bool)
-    left[[gone for gone, _, _ in fitting]] = True
-    if len(fitting) == 1:
-        _, partner, placed = fitting[0]
-        return placed, replace(paths, left=left, stayed=~left, partner=partner)
-    return placed, replace(paths, left=left)
-
-
-class _Meetings:
-    """Which rows before can be which rows after: where their boxes meet, by what is left of each."""
-
-    def __init__(self, answer: LocatedAnswer, before: Ints, after: Ints, rows: int) -> None:
-        later = int(after.max(initial=NOBODY)) + 1
-        self.answer, self.rows, self.later = answer, rows, later
-        self.line = np.flatnonzero(before != NOBODY)[np.argsort(before[before != NOBODY])]
-        self.other = np.flatnonzero(after != NOBODY)[np.argsort(after[after != NOBODY])]
-
-    def __call__(self, d: int) -> Bits:
-        """Return of every row before whether it can be the row d places on after."""
-        out = np.zeros(self.rows, dtype=bool)
-        first, end = max(0, -d), min(self.rows, self.later - d)
-        if first >= end:
-            return out
-        p, q = self.line[first:end], self.other[first + d : end + d]
-        low, high = (np.maximum, self.answer.start), (np.minimum, self.answer.end)
-        start, behind = (narrower(ends[p], ends[q]) for narrower, ends in (low, high))
-        met = (start < behind).all(axis=1)
-        for k, held in self.answer.sets.items():
-            place = np.arange(held.shape[1])
-            inside = (place >= start[:, k, None]) & (place < behind[:, k, None])
-            met &= (held[p] & held[q] & inside).any(axis=1)
-        out[first:end] = met
-        return out
+def _left(release: EncodedRelease, limits: Limits) -> Left:
+    """Return what trees leave of every row."""
+    found = locate_rows(release, limits)
+    return found.start, found.end, found.sets

@@ -10,7 +10,7 @@ proteins", Journal of Molecular Biology 48, 1970 (alignment of sequences); here 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import product
 
@@ -19,7 +19,46 @@ import numpy as np
 from solvers.foundation.array_types import Bits, Ints
 
 Meeting = Callable[[int], Bits]  # d -> (rows before,): whether row p can be row p + d of the other sequence
-NOBODY = -1
+NOBODY = -1  # where a row has no place in a sequence
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedBoxes:
+    """Where rows of two sequences are: `start`, `end` (rows, attributes), the first part left and that behind the last.
+
+    `sets[attribute]` (rows, parts): the parts left, where that says more. `before`, `after` (rows,): the places of a
+    row in both sequences, -1 in one that it is not known to be in.
+    """
+
+    start: Ints
+    end: Ints
+    sets: Mapping[int, Bits]
+    before: Ints
+    after: Ints
+
+    def meeting(self, d: int) -> Bits:
+        """Return of every row before whether it can be the row d places on after: whether their boxes meet."""
+        line, other = _rows_in_order(self.before), _rows_in_order(self.after)
+        out = np.zeros(len(line), dtype=bool)
+        first, end = max(0, -d), min(len(line), len(other) - d)
+        if first >= end:
+            return out
+        p, q = line[first:end], other[first + d : end + d]
+        start, behind = np.maximum(self.start[p], self.start[q]), np.minimum(self.end[p], self.end[q])
+        met = (start < behind).all(axis=1)
+        for k, held in self.sets.items():
+            place = np.arange(held.shape[1])
+            inside = (place >= start[:, k, None]) & (place < behind[:, k, None])
+            met &= (held[p] & held[q] & inside).any(axis=1)
+        out[first:end] = met
+        return out
+
+
+def _rows_in_order(place: Ints) -> Ints:
+    """Return the rows that have a place, by their places."""
+    held = np.flatnonzero(place != NOBODY)
+    found: Ints = held[np.argsort(place[held])]
+    return found
 
 
 @dataclass(frozen=True, eq=False)
