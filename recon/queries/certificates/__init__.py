@@ -1,3 +1,3 @@
 """Certificates as users hold them: issued, explained, re-checked."""
 
-__all__ = ["agreement", "certificate_format", "explaining", "issuing", "verifying"]
+__all__ = ["agreement", "aligning", "certificate_format", "explaining", "issuing", "verifying"]

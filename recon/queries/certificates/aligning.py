@@ -197,7 +197,7 @@ def aligned_claim(found: tuple[PlacedTrees, Alignment], where: RowLocation | Non
     """Return as JSON what alignments leave, and where rows are: a line of each that is in both files or known of."""
     placed, paths = found
     rows = range(len(placed.before))
-    tests = {one["position"]: one["where"] for one in _plain(placed.release, where)}
+    tests = {one["position"]: one["where"] for one in _tests_of(placed.release, where)}
     lines = [
         {"position": p, "position_after": q, "where": tests.get(i, {})}
         for i, p, q in zip(rows, placed.before.tolist(), placed.after.tolist(), strict=True)
@@ -207,7 +207,7 @@ def aligned_claim(found: tuple[PlacedTrees, Alignment], where: RowLocation | Non
     return {"aligned": {"left": left, "came": came, "positions": lines}}
 
 
-def _plain(release: EncodedRelease, where: RowLocation | None) -> list[Json]:
+def _tests_of(release: EncodedRelease, where: RowLocation | None) -> list[Json]:
     found: list[Json] = [] if where is None else positions_json(release, where)["positions"]
     return found
 

@@ -167,7 +167,7 @@ def aligned_rows(
     relation = relation_between(pair[0], pair[1], called, removed, added)
     joined = joined_versions(before, after, pair, relation, domain, limits)
     both = BothFiles.of(joined)
-    found = aligned(both, lambda release: _left(release, limits))
+    found = aligned(both, lambda release: _boxes_left(release, limits))
     if found is None:
         try:
             return difference(pair[0], pair[1], removed, added, limits=limits, names=called)
@@ -180,7 +180,7 @@ def aligned_rows(
     )  # fmt: skip
 
 
-def _left(release: EncodedRelease, limits: Limits) -> Left:
+def _boxes_left(release: EncodedRelease, limits: Limits) -> Left:
     """Return what trees leave of every row."""
     found = locate_rows(release, limits)
     return found.start, found.end, found.sets
