@@ -109,7 +109,7 @@ def placed_pairs(name: str, rows: int, trees: int, times: int) -> list[Line]:
     whole = pd.read_csv(DATA / COMPAS)
     label = str(whole.columns[-1])
     domain = recon.Domain.from_frame(whole, label=label)
-    fits, asked, hits, single, known, kept, alone = [], [], 0, 0, 0, [], []
+    fits, asked, hits, single, alike, known, kept, alone = [], [], 0, 0, 0, 0, [], []
     for seed in range(times):
         draw = np.random.default_rng(seed)
         some = whole.iloc[draw.choice(len(whole), rows, replace=False)]
@@ -125,6 +125,10 @@ def placed_pairs(name: str, rows: int, trees: int, times: int) -> list[Line]:
         figures = found.figures()
         hits += gone in found.left
         single += len(found.left) == 1
+        between = some.iloc[
+            found.left.min() : found.left.max() + 1
+        ]  # equal neighbours: both leave the same file behind
+        alike += len(between) > 1 and len(between.drop_duplicates()) == 1
         known += figures["removed_known"]
         kept.append(figures["kept_known"] / (rows - 1))
         alone.append(recon.positions(recon.encode(models[0], domain)).attrs["share_rows_known"])
@@ -135,7 +139,7 @@ def placed_pairs(name: str, rows: int, trees: int, times: int) -> list[Line]:
             Spent(statistics.median(asked), sum(asked), times, now, peak, None),
             FIT,
             Spent(statistics.median(fits), sum(fits), times, now, now, None),
-            more={"possible": hits, "one position": single, "person known": known,
+            more={"possible": hits, "one position": single, "equal neighbours": alike, "person known": known,
                   "share of the others known": round(statistics.mean(kept), 3)},
             said={"by the earlier file alone": round(statistics.mean(alone), 3), "slowest": round(max(asked), 2)},
         )

@@ -1,3 +1,3 @@
 """The search for proofs that the kernel accepts."""
 
-__all__ = ["certifier"]
+__all__ = ["certifier", "trimming"]
