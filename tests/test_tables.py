@@ -430,3 +430,17 @@ def test_tables_are_read_back_before_anything_else(tmp_path, run):
     found = json.loads(run("audit", path, "--json", code=0).stdout)
     assert "attribute 'region': A" in found["read_from"][0]["understood"]
     assert "--suppressed" in run("audit", path, "--suppressed", "some", code=2).stderr
+
+
+def test_large_pivots_are_refused_with_a_step_before_their_counts_are_made(tmp_path, run, monkeypatch):
+    text = "code,female,male\n" + "".join(f"c{k},{5 + k % 7},{6 + k % 5}\n" for k in range(300))
+    path = tmp_path / "t.csv"
+    path.write_text(text, encoding="utf-8")
+    with monkeypatch.context() as some:
+        some.setattr("recon.readers.formats.tables.counted.EACH", 10_000_000)
+        assert "(--memory)" in run("audit", path, "--show-table", code=3).stderr
+    monkeypatch.setattr("recon.readers.formats.tables.layout.MAX_LINES", 500)
+    assert "has 600 counts, more than 500: cut it by one attribute" in run("audit", path, "--show-table", code=3).stderr
+    monkeypatch.setattr("recon.io.files.sheets.MAX_LINES", 200)
+    monkeypatch.setattr("recon.io.files.sheets.delimiter_of", None)  # before anything is parsed
+    assert "has more than 200 lines: cut it by one attribute" in run("audit", path, "--show-table", code=3).stderr

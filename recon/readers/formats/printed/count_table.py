@@ -32,6 +32,7 @@ from recon.readers.formats.tables.dialects import dialects
 from recon.readers.formats.tables.hierarchies import hierarchies_of
 from recon.readers.formats.tables.status_tables import argus_sheet, without_unsafe
 from solvers.foundation.errors import ReleaseError
+from solvers.foundation.limits import collector_paused
 from solvers.statements.release import RowCount
 
 FORMAT = "table of counts"
@@ -55,11 +56,12 @@ def looks_like_count_table(head: str) -> bool:
 def read_count_table(text: str) -> Draft:
     """Return the figures of a table of counts in a text: see `draft_of_sheet`."""
     options = table_options()
-    if options.metadata is None:
-        return draft_of_sheet(text_sheet(text))
-    sheet, known = argus_sheet(text, options)
-    with table_read_as(known):
-        draft = draft_of_sheet(sheet)
+    with collector_paused():
+        if options.metadata is None:
+            return draft_of_sheet(text_sheet(text))
+        sheet, known = argus_sheet(text, options)
+        with table_read_as(known):
+            draft = draft_of_sheet(sheet)
     return replace(draft, heeded=draft.heeded | {"metadata"})
 
 

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from recon.io.files.opening import current
 from recon.io.files.sheets import Sheet
 from recon.io.files.table_options import ALL, SHOWN, HiddenRange, TableOptions, table_options
 from recon.readers.formats.tables.bodies import RawLine, RawTable
@@ -37,6 +38,7 @@ FEWEST = 3  # counts that show that all are multiples of a number
 # One in so many tables has multiples alone by chance: believed beside sums that are off, said, asked.
 LIKELY, CHANCE, SURE = 100, 1_000, 1_000_000
 LABELS_SHOWN, TEXTS_SHOWN = 8, 3
+EACH = 1_000  # bytes of memory for a count, until it is a figure of a release
 FREE = ""
 NUMBERS = {"three": 3, "five": 5, "ten": 10}
 
@@ -81,6 +83,7 @@ def counted_table(sheet: Sheet, options: TableOptions | None = None) -> CountedT
     """
     options = table_options() if options is None else options
     raw = raw_table(combined_first_column(sheet), options)
+    current().entries(len(raw.lines), "the table", EACH)
     scale = 1_000 if any(dialects().like("said", "thousands", line) for line in raw.title) else raw.scale
     form = number_form([(line.base or line.count, line.place) for line in raw.lines])
     options = replace(options, hidden=(*options.hidden, *_ranges_of_format(raw, options)))

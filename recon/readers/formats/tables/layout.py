@@ -11,14 +11,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from recon.io.files.sheets import Sheet, SheetRow
+from recon.io.files.sheets import IN_PARTS, MAX_LINES, Sheet, SheetRow
 from recon.io.files.table_options import TableOptions
 from recon.io.files.tables import NUMBERED, counts_rows
 from recon.readers.formats.tables.bodies import RawLine, RawTable, TableBody, body_of, cells_of
 from recon.readers.formats.tables.cells import count_like, is_number
 from recon.readers.formats.tables.dialects import Dialects, comparable, dialects
 from recon.readers.formats.tables.sections import section_columns
-from solvers.foundation.errors import ReleaseError
+from solvers.foundation.errors import ReleaseError, TooLarge
 
 NAMES_SHOWN = 9
 UNNAMED = "column"  # what the attribute over the columns of a pivot is called where nothing names it
@@ -192,6 +192,9 @@ def _pivot_table(sheet: Sheet, body: TableBody, options: TableOptions, known: Di
             f"there are {shown}",
             place=place,
         )
+    if len(rows) * len(values) > MAX_LINES:
+        many = f"the table has {len(rows) * len(values):,} counts, more than {MAX_LINES:,}"
+        raise TooLarge(f"{many}: {IN_PARTS}")
     stubs = [k for k in range(width) if k < values[0]]
     if not stubs:
         raise ReleaseError("has columns of counts alone: no column says of whom a line is", place=place)
