@@ -180,14 +180,19 @@ class Rows:
         return sum(total <= count for total in itertools.accumulate(sorted(bag)))
 
     def slots_of(self) -> list[int]:
-        """The values that rows have by the tree with the greatest entropy."""
-        best: tuple[float, list[int]] = (-1.0, [])
+        """The values that rows have by the tree with the greatest entropy, of several by that with most in common."""
+        best: tuple[tuple[float, int], list[int]] = ((-1.0, 0), [])
+        orders = list(enumerate(self.orders))
+        about = [
+            {k for value in self.values if value.tree == t for k, order in orders if set(order) - value.box[k]}
+            for t in range(self.trees)
+        ]
         for t in range(self.trees):
             own = [v for v, value in enumerate(self.values) if value.tree == t]
             shares = [self.values[v].weight / max(1, self.n) for v in own]
-            entropy = -sum(p * math.log2(p) for p in shares)
-            if entropy > best[0] + 1e-12:
-                best = entropy, [v for v in own for _ in range(self.values[v].weight)]
+            rank = (round(-sum(p * math.log2(p) for p in shares), 9), sum(bool(about[t] & one) for one in about))
+            if rank > best[0]:
+                best = rank, [v for v in own for _ in range(self.values[v].weight)]
         demand(len(best[1]) == self.n, "the tree does not count all rows")
         return best[1]
 

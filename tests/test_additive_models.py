@@ -198,15 +198,15 @@ def test_what_json_holds_beside_its_form_is_unknown(name, tmp_path, capsys):
 
 
 def few_people(number):
-    """Return rows of breast cancer measurements, and a file of their bins: single values, 120 tables of pairs.
+    """Return rows of breast cancer measurements, and a file of their bins: single values, 90 tables of pairs.
 
-    As the defaults have them (interpret's own files are large).
+    As many as the defaults have ("3x" the columns), drawn at random; interpret's own files are large.
     """
     from sklearn.datasets import load_breast_cancer
 
     every = load_breast_cancer(as_frame=True).data
     frame = every.iloc[np.random.default_rng(0).permutation(len(every))[:number]].reset_index(drop=True)
-    return frame, additive_files.model(frame, pairs=120, seed=0)
+    return frame, additive_files.model(frame, pairs=90, seed=0)
 
 
 def bin_of(row, features):

@@ -77,3 +77,16 @@ def test_worlds_are_those_of_the_problem(batch):
             kept = {world for world in every if keeps(problem, inside, world)}
             assert kept == case.worlds.written, case.release
     assert exhaustive
+
+
+def test_rows_are_those_of_a_tree_whose_columns_others_ask_too():
+    """Three columns tell all rows apart; the first, in no table with another, would say nothing of these."""
+    domain = {"attributes": [{"name": name, "values": [0, 1, 2]} for name in "abc"]}
+    one = [{"where": {name: v}, "count": 1} for name in "abc" for v in range(3)]
+    pair = [{"where": {"b": v, "c": (v + 1) % 3}, "count": 1} for v in range(3)]
+    release = {"recon": 1, "rows": 3, "domain": domain, "models": [{"kind": "table", "statements": one + pair}]}
+    problem = problem_of(encoded(release).statements)
+    assert problem is not None
+    asked = problem.end[problem.slot] - problem.start[problem.slot] < 3
+    assert not asked[:, 0].any()
+    assert asked[:, 1:].any(axis=1).all()

@@ -233,3 +233,15 @@ def test_a_number_of_ninety_million_rows_is_not_written_out(tmp_path):
     assert not isinstance(columns, str)
     with pytest.raises(Unsupported, match="more than are written out"):
         columns.count(Limits())
+
+
+def test_large_coefficients_with_a_common_part_are_counted_exactly(tmp_path):
+    """Sums of millionths have as many values as the column: what all weights share is divided out of them."""
+    attributes = [{"name": "a", "min": -1, "max": 2}]
+    total = {"linear": [{"times": "1/1000"}, {"of": "a", "times": "123456789/1000000"}], "at_least": 300}
+    release = {"recon": 1, "rows": 3, "models": [{"kind": "table", "statements": [total]}]}
+    path = tmp_path / "release.json"
+    path.write_text(json.dumps({**release, "domain": {"attributes": attributes}}), encoding="utf-8")
+    found = recon.count(recon.load(path), "ordered")
+    right = sum(123.456789 * sum(v) + 0.003 >= 300 for v in product(range(-1, 3), repeat=3))
+    assert (found.status, found.value) == ("exact", right)

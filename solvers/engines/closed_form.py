@@ -147,15 +147,17 @@ class ColumnSums:
     def capped(self) -> tuple[NDArray[np.int64], list[int], list[tuple[int, int]]]:
         """Return weights from 0 on, the most of each sum that is kept, and the ends that are asked for.
 
-        Each statement is turned around where that leaves fewer sums.
+        Each statement is divided by what its weights share, and turned around where that leaves fewer sums.
         """
         weights, caps, ends = [], [], []
         for w, low, high in zip(self.weights, self.low, self.high, strict=True):
             least, most = min(w), max(w)
             room = self.rows * (most - least)
             a, b = max(0, low - self.rows * least), min(room, high - self.rows * least)
+            shared = math.gcd(*(v - least for v in w)) or 1
+            room, a, b = room // shared, -(-a // shared), b // shared
             turned = room - a < b
-            weights.append([most - v for v in w] if turned else [v - least for v in w])
+            weights.append([(most - v if turned else v - least) // shared for v in w])
             a, b = (room - b, room - a) if turned else (a, b)
             caps.append(b)
             ends.append((a, b))

@@ -1,7 +1,8 @@
 """A release as a problem on rows that can be distinguished: which leaf of every tree each row lies in.
 
 A row is a position of the training file, known by how often each tree drew it (`Release.bags`), or, where there are no
-bags, a slot: a row of one leaf of the tree whose leaves tell most rows apart. A *value* of a row in a tree is a leaf
+bags, a slot: a row of one leaf of the tree whose leaves tell most rows apart, of several such trees the one that shares
+attributes with most others. A *value* of a row in a tree is a leaf
 with a class that it counts. The values that a row takes in all trees that drew it must share a point of the row space.
 
 Trees are those of the bags first, then the partitions with exact counts (every row counts once), without bags
@@ -390,12 +391,19 @@ def runs_of(boxes: Boxes) -> tuple[Ints, Ints, Bits]:
 
 
 def _with_slots(problem: RowProblem) -> RowProblem:
-    """Return a problem without positions whose rows are the slots of the tree with the greatest entropy of values."""
-    n = problem.rows
-    best, slots = -1.0, np.zeros(n, dtype=np.int64)
+    """Return a problem without positions whose rows are the slots of the tree with the greatest entropy of values.
+
+    Of several the one that shares attributes with most trees: what is shared tells where its rows are in these.
+    """
+    n, full = problem.rows, np.array(problem.parts)
+    asked = (problem.start > 0) | (problem.end < full)
+    about = np.array([asked[list(problem.values(t))].any(axis=0) for t in range(problem.trees)])
+    linked = (about.astype(np.int64) @ about.T > 0).sum(axis=1).tolist()
+    best, slots = (-1.0, 0), np.zeros(n, dtype=np.int64)
     for t in range(problem.trees):
         values = np.array(problem.values(t), dtype=np.int64)
         share = problem.weight[values] / max(1, n)
-        if (entropy := float(-(share * np.log2(share)).sum())) > best:
-            best, slots = entropy, np.repeat(values, problem.weight[values])
+        entropy = round(float(-(share * np.log2(share)).sum()), 9)
+        if (entropy, linked[t]) > best:
+            best, slots = (entropy, linked[t]), np.repeat(values, problem.weight[values])
     return replace(problem, slot=slots)

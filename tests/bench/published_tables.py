@@ -142,12 +142,59 @@ def world_and_bounds(name: str) -> list[Line]:
     return [Line(f"{name}, world and bounds", work, "read", beside, more=more, less={"at most": int(bound.max)})]
 
 
+def additive_model(people: int) -> Any:
+    """Return the release of an Explainable Boosting Machine's bins of so many people, and the people."""
+    import additive_files
+    import numpy as np
+    from sklearn.datasets import load_breast_cancer
+
+    import recon
+    from encoders.domain.values import Categorical
+
+    every = load_breast_cancer(as_frame=True).data
+    frame = every.iloc[np.random.default_rng(0).permutation(len(every))[:people]].reset_index(drop=True)
+    listed = tuple(Categorical(name, tuple(sorted(set(frame[name].tolist())))) for name in frame)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.json"
+        path.write_text(json.dumps(additive_files.model(frame, pairs=90, seed=0)), encoding="utf-8")
+        return recon.load(path, domain=recon.Domain(listed, None)), frame
+
+
+def people_of_bins(people: int) -> list[Line]:
+    """Certify the people of an Explainable Boosting Machine's bins: 30 columns, 90 pairs of them, as the defaults."""
+    import recon
+    from solvers.foundation.limits import Limits
+
+    beside = measured(lambda: additive_model(people), repeats=1)
+    work = measured(lambda got: recon.certify(*got, limits=Limits(SECONDS)), lambda: additive_model(people), repeats=1)
+    more = {
+        "certain": int((work.found.verdict == "certain").sum()),
+        "certified": int(work.found.certificate.notna().sum()),
+    }
+    return [Line(f"EBM, {people} people, certain", work, "read", beside, more=more)]
+
+
+def world_of_bins(people: int) -> list[Line]:
+    """Find a data set of an Explainable Boosting Machine's bins."""
+    import recon
+    from solvers.foundation.limits import Limits
+
+    def found(got: Any) -> int:
+        return len(recon.reconstruct(got[0], limits=Limits(SECONDS)).to_frame())
+
+    beside = measured(lambda: additive_model(people), repeats=1)
+    work = measured(found, lambda: additive_model(people), repeats=1)
+    return [Line(f"EBM, {people} people, world", work, "read", beside, same={"rows": work.found})]
+
+
 JOBS = {
     **{f"tract {name}": Job(tract, (name,)) for name in "abc"},
     **{f"56 tables, {form}": Job(cross_tables, (form,)) for form in ("table", "csv", "trees")},
     "itemsets of 2 people or more": Job(only_data_set, (2,)),
     "itemsets of 8 people or more": Job(few_data_sets, (8,)),
     "itemsets of 11 people or more, 20 unique people": Job(unique_people, (11, 20)),
+    "EBM, 50 people, certain": Job(people_of_bins, (50,)),
+    "EBM, 100 people, world": Job(world_of_bins, (100,)),
     "ebm14, 640 profiles": Job(all_profiles, ("ebm14",)),
     "ols14, world and bounds": Job(world_and_bounds, ("ols14",)),
 }

@@ -17,6 +17,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
@@ -43,21 +44,18 @@ from solvers.foundation.errors import ReleaseError, TooLarge
 from solvers.statements.release import RowCount
 
 
-def check_order(counts: Sequence[tuple[frozenset[str], int, str]], rows: int | None) -> None:
-    """Raise `ReleaseError` where a group counts more rows than a wider one: conditions, rows and place of each.
+def check_order(figures: Sequence[tuple[frozenset[str], Interval, str]], said: str, more: str = "") -> None:
+    """Raise `ReleaseError` where a group has more rows than a wider one: conditions, figure and place of each.
 
-    Compared are groups with those that have one condition less, and all with the number of rows.
+    Compared are groups with those that have one condition less. `said`, `more`: the words around a figure.
     """
-    known = {conditions: (count, place) for conditions, count, place in counts}
-    for conditions, count, place in counts:
-        if rows is not None and count > rows:
-            raise ReleaseError(f"{set_text(conditions)} counts {count:,} of {rows:,} rows", place=place)
+    known = {conditions: (figure, place) for conditions, figure, place in figures}
+    for conditions, figure, place in figures:
         for one in conditions:
             wider = known.get(conditions - {one})
-            if wider is not None and wider[0] < count:
-                message = (
-                    f"{set_text(conditions)} counts {count:,} rows, {set_text(conditions - {one})} only {wider[0]:,}"
-                )
+            if wider is not None and wider[0][1] < figure[0]:
+                here, there = (f"{float(sum(one)) / 2:,.10g}" for one in (figure, wider[0]))
+                message = f"{set_text(conditions)} {said} {here}{more}, {set_text(conditions - {one})} only {there}"
                 raise ReleaseError(f"{message} ({wider[1]}): a group has no more rows than a wider one", place=place)
 
 
@@ -341,6 +339,7 @@ def _draft_of(lines: Sequence[TableCells], how: str) -> Draft:
     if all(number is None and share is None for _, number, share, _ in groups):
         raise ReleaseError("has no column 'support' or 'count'", place=lines[0].place)
     groups += _sides(lines, sets, names, shares)
+    _check_shares(groups)
     whole = 0 in kinds.values() and _is_whole({items for items, *_ in groups})
     used = {*kinds, "support", *COUNTS[: COUNTS.index(counts) + 1 if counts else 0], *INDEX, *EITHER}
     unused = [] if counts is None else [n for n in COUNTS if n in names and n != counts]
@@ -449,8 +448,26 @@ def _itemset_counts(
         known = out.setdefault(items, (found, place))
         if known[0] != found:
             raise ReleaseError(f"{set_text(items)} counts {found:,} rows, but {known[0]:,} in {known[1]}", place=place)
-    check_order([(items, n, place) for items, (n, place) in out.items()], rows)
+    for items, (n, place) in out.items():
+        if rows is not None and n > rows:
+            raise ReleaseError(f"{set_text(items)} counts {n:,} of {rows:,} rows", place=place)
+    every = [(items, (Fraction(n), Fraction(n)), place) for items, (n, place) in out.items()]
+    check_order(every, "counts", " rows")
     return {items: n for items, (n, _) in out.items() if items}
+
+
+def _check_shares(groups: Iterable[tuple[Items, int | None, Interval | None, str]]) -> None:
+    """Raise `ReleaseError` where shares contradict each other whatever the number of rows."""
+    out: dict[Items, tuple[Interval, str]] = {}
+    for items, _, share, place in groups:
+        if share is not None:
+            known = out.setdefault(items, (share, place))
+            text = f"{set_text(items)} has the share {float(sum(share)) / 2:.10g}"
+            if share[0] > 1:
+                raise ReleaseError(f"{text}, more than all rows", place=place)
+            if share[0] > known[0][1] or share[1] < known[0][0]:
+                raise ReleaseError(f"{text}, but {float(sum(known[0])) / 2:.10g} in {known[1]}", place=place)
+    check_order([(items, *one) for items, one in out.items()], "has the share")
 
 
 def _is_whole(sets: set[Items]) -> bool:
