@@ -176,6 +176,7 @@ OBJECTS = (
     "statistics.naive_bayes",
     "statistics.target_encoders",
     "statistics.logistic",
+    "statistics.regressions",
     "sklearn.pipelines.prepared",
 )
 # Readers of text: module, looks_like(head), read(text); the first that recognises the head reads it, and inspection
@@ -194,6 +195,7 @@ TEXTS = (
     ("printed.corels_text", "looks_like_corels_text", "read_corels_text"),
     ("statistics.itemsets", "looks_like_itemsets", "read_itemsets"),
     ("statistics.binning_tables", "looks_like_binning_table", "read_binning_table"),
+    ("statistics.regressions", "looks_like_regression_table", "read_regression_table"),
     ("printed.count_table", "looks_like_count_table", "read_count_table"),
 )
 
