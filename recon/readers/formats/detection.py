@@ -195,7 +195,7 @@ TEXTS = (
     ("printed.corels_text", "looks_like_corels_text", "read_corels_text"),
     ("statistics.itemsets", "looks_like_itemsets", "read_itemsets"),
     ("statistics.binning_tables", "looks_like_binning_table", "read_binning_table"),
-    ("statistics.regressions", "looks_like_regression_table", "read_regression_table"),
+    ("statistics.regression_tables", "looks_like_regression_table", "read_regression_table"),
     ("printed.count_table", "looks_like_count_table", "read_count_table"),
 )
 

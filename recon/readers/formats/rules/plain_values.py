@@ -150,7 +150,10 @@ def texts(value: Any) -> list[str] | None:
         from recon.readers.stored.objects.arrays import resolve
 
         inner = value.args[1] if len(value.args) == 2 else None
-        value = resolve(inner["data"]) if isinstance(inner, dict) and "data" in inner else None
+        data = inner.get("data") if isinstance(inner, dict) else None
+        if isinstance(data, Thing) and data.class_name == "StringArray" and isinstance(data.state, tuple):
+            data = data.state[-1]  # pandas 3: (its type, the texts)
+        value = resolve(data)
     if isinstance(value, np.ndarray) and value.ndim == 1:
         value = value.tolist()
     if not isinstance(value, (list, tuple)) or not value or not all(isinstance(v, str) for v in value):

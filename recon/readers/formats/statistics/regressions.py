@@ -4,10 +4,10 @@ A fit by least squares publishes b = (X'X)^-1 X'y and t (X'X)^-1, with t the var
 to t, X'y = X'X b, and with t and the number of rows y'y. Every number is known to its last digit, and numbers of
 doubles to what rounding leaves of them, so that every sum is an interval, of columns of 0 and 1 mostly one whole
 number: how many rows have both. statsmodels' objects hold (X'X)^-1 with 16 digits, with their data or without
-(`remove_data`), whichever errors they report; tables are text: coefficients, covariances, and lines such as `nobs,60`.
+(`remove_data`), whichever errors they report; tables are text (`regression_tables`).
 
-Source: statsmodels 0.13 to 0.15, regression/linear_model.py (`normalized_cov_params`, by `pinv`); Chambers, Hastie,
-"Statistical Models in S", 1992, chapter 4 (`lm`, `vcov`); Wedin, "Perturbation theory for pseudo-inverses", BIT 13, 1973.
+Source: statsmodels 0.13 to 0.15, regression/linear_model.py (`normalized_cov_params`, by `pinv`); Wedin, "Perturbation
+theory for pseudo-inverses", BIT 13, 1973.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.domain import Condition, Domain
-from encoders.domain.values import AnyAttribute, Categorical, Continuous, Grid, Value, equals, exact
+from encoders.domain.values import AnyAttribute, Categorical, Continuous, Grid, Value, equals
 from encoders.models.linear_figures import LinearFigure, LinearTerm
 from encoders.models.models import AnyModel, Provenance, PublishedFigure, Table, UnusedPublication
-from recon.io.files.sheets import text_sheet
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.drafts.facts import Feature, free_label
+from recon.readers.formats.rules.plain_values import texts
 from recon.readers.formats.statistics.additive_models import span_of
 from recon.readers.formats.statistics.sums_of_products import (
     Ends,
@@ -45,26 +45,11 @@ from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import RowCount
 
 KINDS = ("RegressionResultsWrapper", "OLSResults", "RegressionResults")
-TABLE = "linear regression with covariances (CSV)"
 ROUNDING = Fraction(16, 1 << 53)  # of a pseudo-inverse in doubles, times condition, columns and the root of rows
 UNWEIGHTED = "the rows were fitted without weights, by ordinary least squares"
 DOUBLES = "numbers of full length were worked out in double precision by a backward stable method (pinv, qr)"
-ZEROS = "numbers with fewer digits than the others end in zeros that were not printed"
 NO_ROWS = "with neither the number of rows nor the variance of residuals the sums follow but for a factor: give --rows"
-CONSTANTS = {"const", "intercept", "(intercept)", "constant", "_cons"}
-PARTS = {  # what a line of two cells says, by its name
-    "nobs": "rows", "n": "rows", "no. observations": "rows", "rows": "rows", "observations": "rows",
-    "scale": "scale", "sigma2": "scale", "sigma^2": "scale", "mse resid": "scale",
-    "sigma": "sigma", "residual standard error": "sigma", "rse": "sigma", "root mse": "sigma",
-    "df resid": "free", "df residuals": "free", "df.residual": "free", "degrees of freedom": "free",
-    "cov type": "errors", "covariance type": "errors", "response": "response", "dep. variable": "response",
-    "dependent variable": "response", "covariance": "kind", "weights": "weights",
-}  # fmt: skip
-ESTIMATES = {"estimate", "coef", "coef.", "coefficient", "coefficients", "params", "beta"}
-ERRORS = {"std. error", "std error", "std err", "std.err.", "std. err.", "stderr", "bse", "se", "standard error"}
-PLAIN = {"nonrobust", "classical", "unadjusted", "ols", ""}
 _PATSY = re.compile(r"(?:C\()?\s*([^\[\]()]+?)\s*(?:,[^\[\]]*)?\)?\[(?:T\.)?(.+)\]")
-_NUMBER = re.compile(r"[+-]?(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?")
 
 
 @dataclass(frozen=True)
@@ -87,7 +72,7 @@ class DesignColumn:
 
 
 @dataclass(frozen=True, eq=False)
-class RegressionDraft(Draft):
+class CovarianceDraft(Draft):
     """A regression before its columns are known: (X'X)^-1 times a scale, coefficients, both with what they may be off.
 
     `columns`: names in order, "" the constant. `weights` () where there are no coefficients. `scale` None: not
@@ -113,7 +98,9 @@ class RegressionDraft(Draft):
         columns = [_design_column(name, binder) for name in self.columns]
         answer = _response_column(self, binder)
         place = self.origin.unused
-        left = [_unused(name, one.why) for name, one in zip(self.columns, columns, strict=True) if one.unit is None]
+        left = [
+            _unused_column(name, one.why) for name, one in zip(self.columns, columns, strict=True) if one.unit is None
+        ]
         figures: list[PublishedFigure] = []
         sums = self._settled(columns, binder.domain, figures)
         if not self.weights:
@@ -201,8 +188,8 @@ class RegressionDraft(Draft):
             if unit is not None:
                 both = f"'{f'{name[:60]} and ' if name else ''}{self.response[:60]}'"
                 figures.append(_whole_figure((one, answer), ends, unit, both, self.rows))
-        if self.scale is None or self.rows is None or not self.rows.exact:
-            return
+        if self.scale is None or self.rows is None or not self.rows.exact or (answer.bit and "" in self.columns):
+            return  # of 0 and 1 the squares are the sum itself
         left = self.rows.low - len(columns)
         explained = _product_sum(found, self.weights)
         squares = (explained[0] + left * self.scale[0], explained[1] + left * self.scale[1])
@@ -217,7 +204,7 @@ def _product_sum(sums: Sequence[Ends], weights: Sequence[Ends]) -> Ends:
     return sum((low for low, _ in every), Fraction(0)), sum((high for _, high in every), Fraction(0))
 
 
-def _unused(name: str, why: str) -> UnusedPublication:
+def _unused_column(name: str, why: str) -> UnusedPublication:
     return UnusedPublication(f"the covariances of '{name[:60]}'", why, about="columns")
 
 
@@ -305,16 +292,16 @@ def _attribute_column(attribute: AnyAttribute, name: str) -> DesignColumn:
     if attribute.missing:
         return DesignColumn(unit=None, why="rows may have no value of it in the domain: which were fitted is not known")
     if isinstance(attribute, Continuous):
-        return DesignColumn(
-            unit=None, why="the domain gives it no 'resolution', so that its values cannot be summed"
-        )
+        return DesignColumn(unit=None, why="the domain gives it no 'resolution', so that its values cannot be summed")
     if isinstance(attribute, Categorical) and not attribute.numeric:
         return DesignColumn(unit=None, why="its values in the domain are not numbers")
     if isinstance(attribute, Categorical):
         if set(attribute.numbers) <= {0, 1}:
-            return DesignColumn(((name, equals(attribute.values[attribute.numbers.index(Fraction(1))])),)) if (
-                Fraction(1) in attribute.numbers
-            ) else DesignColumn(unit=None, why="it is always 0 in the domain")
+            return (
+                DesignColumn(((name, equals(attribute.values[attribute.numbers.index(Fraction(1))])),))
+                if (Fraction(1) in attribute.numbers)
+                else DesignColumn(unit=None, why="it is always 0 in the domain")
+            )
         scale = math.lcm(1, *(v.denominator for v in attribute.numbers))
         unit = Fraction(math.gcd(*(int(v * scale) for v in attribute.numbers)) or 1, scale)
     else:
@@ -325,7 +312,7 @@ def _attribute_column(attribute: AnyAttribute, name: str) -> DesignColumn:
     return DesignColumn(of=(name,), unit=unit, ends=(low, high))
 
 
-def _response_column(draft: RegressionDraft, binder: Binder) -> DesignColumn:
+def _response_column(draft: CovarianceDraft, binder: Binder) -> DesignColumn:
     """Return what y is over the domain: the attribute of its name, or else the label."""
     domain = binder.domain
     feature = binder.features.get(draft.response)
@@ -339,42 +326,37 @@ def _response_column(draft: RegressionDraft, binder: Binder) -> DesignColumn:
     return _attribute_column(domain.all[domain.place[known]], known)
 
 
-def guessed(draft: RegressionDraft) -> RegressionDraft:
+def guessed(draft: CovarianceDraft) -> CovarianceDraft:
     """Return the draft with the number of rows, where it follows, and columns that may be of 0 and 1 as such.
 
     Of 0 and 1 are those whose sum is that of their squares, a whole number as far as the digits say.
     """
     if draft.scale is None and not draft.unscaled and (draft.rows is None or "" not in draft.columns):
         return draft
-    sums = enclosed_sums(draft.inverse)
     hints: dict[str, AnyAttribute] = {one.name: Continuous(one.name) for one in draft.features}
-    if "" in draft.columns:
-        at = draft.columns.index("")
-        low, high = (math.ceil(sums[at][at][0]), math.floor(sums[at][at][1]))
-        if low > high or high < 1:
-            raise ReleaseError(
-                f"no number of rows has these digits ({float(sums[at][at][0]):.10g} to {float(sums[at][at][1]):.10g} "
-                "follow): rows were weighted, or the errors are robust; publish cov_type='nonrobust' of an unweighted fit"
-            )
-        if draft.rows is None:
-            draft = replace(draft, rows=RowCount(max(1, low), high))
-        elif not draft.rows.low <= high or not low <= (draft.rows.high or low):
-            raise ReleaseError(
-                f"the covariances are of {low:,} to {high:,} rows, not {draft.rows.low:,}: rows were weighted, the "
-                "errors are robust or clustered, or the variance of residuals is of another fit"
-            )
-        for j, name in enumerate(draft.columns):
-            (one, two), (three, four) = sums[at][j], sums[j][j]
-            if name and max(one, three) <= min(two, four) and max(math.ceil(max(one, three)), 1) <= min(two, four, high):
-                hints[name] = Categorical(name, (0, 1))
-        if draft.weights and draft.response in hints and draft.scale is not None and draft.rows.exact:
-            found = [_product_sum(line, draft.weights) for line in sums]
-            explained, left = _product_sum(found, draft.weights), draft.rows.low - len(sums)
-            squares = (explained[0] + left * draft.scale[0], explained[1] + left * draft.scale[1])
-            ends = max(squares[0], found[at][0]), min(squares[1], found[at][1])
-            if math.ceil(ends[0]) <= ends[1]:
-                hints[draft.response] = Categorical(draft.response, (0, 1))
-    return replace(draft, hints=hints)
+    if "" not in draft.columns:
+        return replace(draft, hints=hints)
+    sums, at = enclosed_sums(draft.inverse), draft.columns.index("")
+    low, high = math.ceil(sums[at][at][0]), math.floor(sums[at][at][1])
+    rows = draft.rows or RowCount(max(1, low), max(1, high))
+    if low > high or high < 1 or not rows.low <= high or not low <= (rows.high or low):
+        ends = f"{float(sums[at][at][0]):.10g} to {float(sums[at][at][1]):.10g}"
+        raise ReleaseError(
+            f"the digits of the covariances are of {ends} rows{'' if draft.rows is None else f', not {rows.low:,}'}: rows "
+            "were weighted, errors are robust or clustered, or the variance of residuals is of another fit; publish "
+            "what one unweighted OLS prints, cov_type='nonrobust'"
+        )
+    for j, name in enumerate(draft.columns):
+        least, most = max(sums[at][j][0], sums[j][j][0]), min(sums[at][j][1], sums[j][j][1], Fraction(high))
+        if name and max(1, math.ceil(least)) <= most:
+            hints[name] = Categorical(name, (0, 1))
+    if draft.weights and draft.response in hints and draft.scale is not None and rows.exact:
+        found = [_product_sum(line, draft.weights) for line in sums]
+        explained, left = _product_sum(found, draft.weights), rows.low - len(sums)
+        least = max(explained[0] + left * draft.scale[0], found[at][0])
+        if math.ceil(least) <= min(explained[1] + left * draft.scale[1], found[at][1]):
+            hints[draft.response] = Categorical(draft.response, (0, 1))
+    return replace(draft, rows=rows, hints=hints)
 
 
 def float_errors(inverse: NDArray[np.float64], rows: int) -> NDArray[np.float64]:
@@ -401,11 +383,11 @@ def read(thing: Thing, form: str) -> Draft:
     if not isinstance(model, Thing) or model.class_name != "OLS":
         name = getattr(model, "class_name", "this")
         raise Unsupported(
-            f"of statsmodels' linear models OLS is read, not {name}: its sums are of rows by weight; fit OLS, or publish "
-            "coefficients alone (`recon inspect` says what the file holds)"
+            f"of statsmodels' linear models OLS is read, not {name}: its sums are of rows by weight; fit OLS, or "
+            "publish coefficients alone (`recon inspect` says what the file holds)"
         )
-    weights, inverse, rows = resolve(found.get("params")), resolve(found.get("normalized_cov_params")), model.get("nobs")
-    rank = model.get("rank")
+    weights, inverse = resolve(found.get("params")), resolve(found.get("normalized_cov_params"))
+    rows, rank = model.get("nobs"), model.get("rank")
     if not isinstance(weights, np.ndarray) or weights.ndim != 1 or not np.isfinite(weights).all() or not weights.size:
         raise ReleaseError("has no coefficients", place="params")
     size = len(weights)
@@ -422,11 +404,11 @@ def read(thing: Thing, form: str) -> Draft:
     names, response, named = _names_in(model, size)
     place = getattr(model.get("data"), "get", lambda *_: None)("const_idx")
     columns = tuple("" if j == place else name for j, name in enumerate(names))
-    scale = next((v for v in (found.get("scale"), _cached(found).get("scale")) if isinstance(v, float)), None)
+    scale = next((v for v in (found.get("scale"), _cached_values(found).get("scale")) if isinstance(v, float)), None)
     span = None if scale is None else (Fraction(scale) * (1 - ROUNDING * size), Fraction(scale) * (1 + ROUNDING * size))
     each = _weight_errors(inverse, weights, scale, int(rows))
     return guessed(
-        RegressionDraft(
+        CovarianceDraft(
             Provenance(f"statsmodels OLS ({form})", ("size",), (UNWEIGHTED, DOUBLES)),
             tuple(Feature(name, name) for name in (*(c for c in columns if c), *([response] if named else []))),
             label=free_label(columns, response),
@@ -443,7 +425,7 @@ def read(thing: Thing, form: str) -> Draft:
     )
 
 
-def _cached(found: Thing) -> Mapping[Any, Any]:
+def _cached_values(found: Thing) -> Mapping[Any, Any]:
     """Return what a result of statsmodels has worked out and keeps."""
     cache = found.get("_cache")
     return cache if isinstance(cache, dict) else {}
@@ -464,209 +446,34 @@ def _weight_errors(
 
 
 def _names_in(model: Thing, size: int) -> tuple[list[str], str, bool]:
-    """Return the names of the columns and of the response, and whether the file has them."""
+    """Return the names of the columns and of the response, and whether the file has them.
+
+    Raises `Unsupported` where a formula made the columns, and their names are left out.
+    """
     data = model.get("data")
     get = data.get if isinstance(data, Thing) else lambda *_: None
-    names, response = get("xnames"), get("ynames")
-    if not isinstance(names, list):
-        cache = get("_cache")
-        names = cache.get("xnames") if isinstance(cache, dict) else None
-        response = cache.get("ynames") if isinstance(cache, dict) else None
-    formula = get("formula")
-    if isinstance(formula, str) and not isinstance(response, str):
-        response = formula.partition("~")[0].strip()
-    named = isinstance(names, list) and len(names) == size and all(isinstance(n, str) for n in names)
+    formula = next((v for v in (get("formula"), model.get("formula")) if isinstance(v, str)), "")
+    cache, response = get("_cache"), formula.partition("~")[0].strip()
+    kept: Mapping[Any, Any] = cache if isinstance(cache, dict) else {}
+    found = next((v for v in (texts(get("xnames")), texts(kept.get("xnames")), _axis(get("orig_exog"))) if v), None)
+    own = next(
+        (v for v in (get("ynames"), kept.get("ynames"), next(iter(_axis(get("orig_endog")) or ()), None)) if v), None
+    )
+    response = own if isinstance(own, str) else response or "response"
+    if found is not None and len(found) == size == len(set(found)):
+        return found, response, True
+    if formula:
+        raise Unsupported(f"the names of the columns that the formula '{formula[:80]}' made are not stored")
     place = get("const_idx")
-    if not named:
-        inner = [j for j in range(size) if j != place]
-        names = [f"x{inner.index(j)}" if j in inner else "const" for j in range(size)]
-    assert isinstance(names, list)
-    return [str(n) for n in names], response if isinstance(response, str) and response else "response", named
+    inner = [j for j in range(size) if j != place]
+    return [f"x{inner.index(j)}" if j != place else "const" for j in range(size)], response, False
 
 
-def looks_like_regression_table(head: str) -> bool:
-    """Return whether a text begins as a table of coefficients with errors, or as the covariances of some."""
-    lines = [_cells(line) for line in head.splitlines()[:12] if line.strip()]
-    for at, line in enumerate(lines[:-1]):
-        if len(line) == 2 and line[0].lower().replace("_", " ") in PARTS:
-            continue
-        lower = {cell.lower().replace("_", " ") for cell in line}
-        if lower & ESTIMATES and lower & ERRORS:
-            return True
-        first = [row[0] for row in lines[at + 1 :]]
-        names = line[1:] if line[:1] != first[:1] else line
-        square = len(names) > 1 and first[: len(names)] == names[: len(first)]
-        return square and bool(first) and all(_NUMBER.fullmatch(cell) for cell in lines[at + 1][1:])
-    return False
-
-
-def _cells(line: str) -> list[str]:
-    """Return the cells of a line of comma, semicolon or tab separated text, without quotes."""
-    mark = max(",;\t", key=line.count)
-    return [cell.strip(' "\r') for cell in line.split(mark)]
-
-
-@dataclass(frozen=True)
-class _Written:
-    """A number as it was printed: its value, its decimals, its significant digits."""
-
-    value: Fraction
-    decimals: int
-    digits: int
-
-    @classmethod
-    def of(cls, text: str, place: str) -> _Written:
-        found = _NUMBER.fullmatch(text)
-        if found is None or not (found[1] or found[2]) or len(text) > 40 or abs(int(found[3] or 0)) > 300:
-            raise ReleaseError(f"'{text[:40]}' is not a number", place=place)
-        power, rest = int(found[3] or 0), found[2] or ""
-        return cls(Fraction(text), len(rest) - power, len((found[1] + rest).lstrip("0")))
-
-
-def _ends_of(every: Sequence[_Written]) -> tuple[list[Ends], bool]:
-    """Return numbers to their last digits, and whether some end in zeros that were not printed.
-
-    That is so where half of them or more have the most significant digits, or the most decimals, of all.
-    """
-    digits, decimals = max(n.digits for n in every), max(n.decimals for n in every)
-    same = 2 * sum(n.digits == digits for n in every) >= len(every) and digits > 2
-    fixed = not same and 2 * sum(n.decimals == decimals for n in every) >= len(every)
-    out, padded = [], False
-    for one in every:
-        last = one.decimals
-        if same and one.value:
-            last += digits - one.digits
-        elif fixed or (same and not one.value):
-            last = decimals
-        padded = padded or last > one.decimals
-        half = Fraction(1, 2) * Fraction(10) ** -last
-        out.append((one.value - half, one.value + half))
-    return out, padded
-
-
-@dataclass
-class _Tables:
-    """What a text holds: coefficients by name, the matrix of covariances, lines of two cells."""
-
-    weights: dict[str, _Written]
-    covariances: dict[str, dict[str, _Written]]
-    parts: dict[str, str]
-
-
-def _tables_in(text: str) -> _Tables:
-    """Return the tables of a text; raise `ReleaseError` naming the line that is none of theirs."""
-    found = _Tables({}, {}, {})
-    header: list[str] = []
-    sheet = text_sheet(text)
-    for line in sheet.rows:
-        cells, place = [cell.strip(' "') for cell in line.cells], sheet.place(line.number)
-        lower = [cell.lower().replace("_", " ") for cell in cells]
-        if len(cells) == 2 and lower[0] in PARTS:
-            found.parts[PARTS[lower[0]]] = cells[1]
-        elif set(lower[1:]) & ESTIMATES or not any(map(_NUMBER.fullmatch, filter(None, cells))):
-            header = cells
-        elif not header:
-            raise ReleaseError(f"'{cells[0][:40]}' stands under no line of names", place=place)
-        else:
-            if len(header) == len(cells) - 1:
-                header = ["", *header]
-            if len(header) != len(cells):
-                raise ReleaseError(f"has {len(cells)} cells, the line of names {len(header)}", place=place)
-            name = cells[0]
-            for column, cell in zip(header[1:], cells[1:], strict=True):
-                small = column.lower().replace("_", " ")
-                if small in ESTIMATES:
-                    if name in found.weights:
-                        raise ReleaseError(f"'{name[:60]}' stands twice", place=place)
-                    found.weights[name] = _Written.of(cell, place)
-                elif small not in ERRORS and not _is_test(small):
-                    found.covariances.setdefault(name, {})[column] = _Written.of(cell, place)
-    return found
-
-
-def _is_test(name: str) -> bool:
-    """Return whether a column of a coefficient table is a test or an interval, which follows from the others."""
-    return bool(re.match(r"(?:t|z|p)\b|pr\(|\[?\d*\.\d+\]?|\d+(?:\.\d+)? ?%|conf|pvalue|tvalue|statistic|ci ", name))
-
-
-def read_regression_table(text: str) -> Draft:
-    """Return what printed coefficients and covariances say. Cost: linear in the text, and cubic in the columns.
-
-    Raises `ReleaseError` naming line and value, `Unsupported` for weights, robust errors and tables without covariances.
-    """
-    found = _tables_in(text)
-    parts = found.parts
-    errors = parts.get("errors", "").lower()
-    if errors not in PLAIN:
-        raise Unsupported(
-            f"errors of type {errors[:20]} are not read: their covariance is not a multiple of (X'X)^-1; publish that of "
-            "cov_type='nonrobust' beside it, or the coefficients alone"
-        )
-    if parts.get("weights", "").lower() not in {"", "none", "no"}:
-        raise Unsupported("a weighted regression is not read: its sums are of rows by weight; fit it without weights")
-    if not found.covariances:
-        raise Unsupported(
-            "coefficients with standard errors alone give no sum of two columns: print the covariances below them "
-            "(cov_params().to_csv(), write.csv(vcov(m)))"
-        )
-    names = list(found.weights) or list(found.covariances)
-    for name in names:
-        if set(found.covariances.get(name, {})) != set(names):
-            raise ReleaseError(f"the covariances of '{name[:60]}' are not those of the {len(names)} coefficients")
-    ends, padded = _ends_of([found.covariances[a][b] for a in names for b in names])
-    low, high = (
-        np.array([e[k] for e in ends], dtype=object).reshape((len(names), len(names))) for k in (0, 1)
-    )
-    middle, off = (low + high) / 2, (high - low) / 2
-    if (np.abs(middle - middle.T) > off + off.T).any():
-        a, b = (int(v[0]) for v in np.nonzero(np.abs(middle - middle.T) > off + off.T))
-        raise ReleaseError(f"the covariances of '{names[a][:60]}' and '{names[b][:60]}' are not the same both ways")
-    weights, more = _ends_of(list(found.weights.values())) if found.weights else ([], False)
-    return guessed(_of_table(found, names, (middle, off), weights, padded or more))
-
-
-def _of_table(
-    found: _Tables, names: list[str], matrix: tuple[Any, Any], weights: list[Ends], padded: bool
-) -> RegressionDraft:
-    """Return the draft of a table: errors of doubles are added to those of its digits."""
-    parts, (middle, off) = found.parts, matrix
-    columns = tuple("" if name.lower() in CONSTANTS else name for name in names)
-    if columns.count("") > 1:
-        raise ReleaseError("two columns are called like the constant")
-    rows = _whole_part(parts.get("rows"), "the number of rows")
-    free = _whole_part(parts.get("free"), "the number of degrees of freedom")
-    rows = free + len(names) if rows is None and free is not None else rows
-    scale = None
-    if "scale" in parts or "sigma" in parts:
-        (scale,), _ = _ends_of([_Written.of(parts.get("scale", parts.get("sigma", "")), "scale")])
-        scale = scale if "scale" in parts else (max(Fraction(0), scale[0]) ** 2, scale[1] ** 2)
-        if scale[0] <= 0:
-            raise ReleaseError("the variance of residuals is not above 0", place="scale")
-    extra = float_errors(np.array(middle, dtype=np.float64), rows or 1_000)
-    if not np.isfinite(extra).all():
-        raise ReleaseError("the covariances are no matrix with an inverse: a digit was changed, or too few are printed")
-    off = [[Fraction(a) + Fraction(b) for a, b in zip(*lines, strict=True)] for lines in zip(off, extra, strict=True)]
-    response = parts.get("response") or "response"
-    response = response if response not in columns else free_label(columns, response)
-    return RegressionDraft(
-        Provenance(TABLE, ("size",), (UNWEIGHTED, DOUBLES, *([ZEROS] if padded else []))),
-        tuple(Feature(name, name) for name in (*(c for c in columns if c), response)),
-        label=free_label(columns, response),
-        rows=None if rows is None else RowCount(rows, rows),
-        columns=columns,
-        middle=tuple(map(tuple, (middle + middle.T) / 2)),
-        off=tuple(map(tuple, off)),
-        weights=tuple(weights),
-        scale=scale,
-        unscaled=parts.get("kind", "").lower() == "unscaled",
-        response=response,
-    )
-
-
-def _whole_part(text: str | None, what: str) -> int | None:
-    """Return a number of rows in a line of two cells."""
-    if text is None:
-        return None
-    if not re.fullmatch(r"\d{1,12}(?:\.0*)?", text) or int(float(text)) < 1:
-        raise ReleaseError(f"'{text[:40]}' is not {what}")
-    return int(float(text))
+def _axis(frame: Any) -> list[str] | None:
+    """Return the names of a stored pandas table's columns, or the name of a stored column."""
+    manager = frame.get("_mgr") if isinstance(frame, Thing) else None
+    axes = manager.args[1] if isinstance(manager, Thing) and len(manager.args) > 1 else None
+    named = frame.get("_name") if isinstance(frame, Thing) else None
+    if isinstance(named, str):
+        return [named]
+    return texts(axes[0]) if isinstance(axes, list) and axes else None

@@ -72,7 +72,7 @@ def _powers(inverse: PublishedInverse) -> list[int]:
     return [round(math.log2(v) / 2) for v in diagonal]
 
 
-def _scaled(inverse: PublishedInverse, powers: Sequence[int]) -> tuple[Integers, Integers]:
+def _scaled_matrix(inverse: PublishedInverse, powers: Sequence[int]) -> tuple[Integers, Integers]:
     """Return the entries by columns of size 1, in units of 2^-BITS, and how far each may be off, rounding included."""
     size = len(inverse)
     middle, off = np.empty((size, size), dtype=object), np.empty((size, size), dtype=object)
@@ -126,7 +126,7 @@ def enclosed_sums(inverse: PublishedInverse) -> list[list[Ends]]:
     if len(inverse) > MAX_COLUMNS:
         raise ReleaseError(f"more than {MAX_COLUMNS} coefficients are not solved for")
     powers = _powers(inverse)
-    near, off = _enclosed_inverse(*_scaled(inverse, powers))
+    near, off = _enclosed_inverse(*_scaled_matrix(inverse, powers))
     out = []
     for i, power in enumerate(powers):
         line = []
@@ -157,7 +157,7 @@ def settled_sums(inverse: PublishedInverse, structure: SumStructure) -> list[End
             k = structure.place[i][j]
             low[k] = least if low[k] is None else max(low[k], least)  # type: ignore[type-var]
             high[k] = most if high[k] is None else min(high[k], most)  # type: ignore[type-var]
-    ends = [_whole(structure, k, (low[k] or Fraction(0), high[k] or Fraction(0))) for k in range(len(low))]
+    ends = [_whole_ends(structure, k, (low[k] or Fraction(0), high[k] or Fraction(0))) for k in range(len(low))]
     if len(ends) > MAX_UNKNOWN:
         return ends
     for _ in range(PASSES):
@@ -171,7 +171,7 @@ def settled_sums(inverse: PublishedInverse, structure: SumStructure) -> list[End
     return ends
 
 
-def _whole(structure: SumStructure, k: int, ends: Ends) -> Ends:
+def _whole_ends(structure: SumStructure, k: int, ends: Ends) -> Ends:
     """Return ends as multiples of the unit of a sum; `ReleaseError` where none lies between them."""
     unit, (low, high) = structure.unit[k], ends
     if unit is not None:
@@ -189,7 +189,7 @@ def _whole(structure: SumStructure, k: int, ends: Ends) -> Ends:
 def _narrow(inverse: PublishedInverse, structure: SumStructure, ends: list[Ends], open_sums: Sequence[int]) -> None:
     """Narrow the ends of open sums, in place, by the inequalities that all printed numbers make together."""
     powers = _powers(inverse)
-    middle, off = _scaled(inverse, powers)
+    middle, off = _scaled_matrix(inverse, powers)
     size, many = len(inverse), len(ends)
     sizes = [Fraction(0)] * many  # unknown are the sums by such sizes, and the scale at the end
     for line, power in zip(structure.place, powers, strict=True):
@@ -214,7 +214,7 @@ def _narrow(inverse: PublishedInverse, structure: SumStructure, ends: list[Ends]
         exact = np.array([round(Fraction(v) * (1 << (2 * BITS + MULTIPLIER_BITS))) for v in chosen], dtype=object)
         low, high = _implied(system, limits, exact, boxes, k)
         found = max(ends[k][0], low * sizes[k]), min(ends[k][1], high * sizes[k])
-        ends[k] = _whole(structure, k, found)
+        ends[k] = _whole_ends(structure, k, found)
         boxes[k] = (ends[k][0] / sizes[k], ends[k][1] / sizes[k])
 
 

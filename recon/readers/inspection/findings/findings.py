@@ -266,7 +266,7 @@ SMALL = 10  # rows: the usual minimum of a published group
 # Rules whose findings are counts of training rows per leaf, rule, cell or category.
 COUNTING = frozenset([
     "counts", "shares", "leaf-counts", "leaf-hessians", "tree", "histogram-tree", "figs-counts", "rule-counts",
-    "r-frame", "published-counts", "contingency",
+    "r-frame", "published-counts", "contingency", "regression-sums",
 ])  # fmt: skip
 _NO_COUNTS = frozenset({"noisy-counts", "document-counts"})  # noise, and words of texts
 RUN_AUDIT = "run recon audit: this can be everything"

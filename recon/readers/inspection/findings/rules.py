@@ -271,6 +271,13 @@ RULES = (
     LeakRule("class-moments", "GaussianNB", "theta_ var_ sigma_ class_prior_ epsilon_", "medium",
          "the sum and sum of squares of every column in every class, and the rows of every class",
          claim="class_moments"),
+    LeakRule("regression-rows", "OLS WLS GLS", "exog wexog endog wendog pinv_wexog", "critical",
+         "these are the training rows, in file order", "save(..., remove_data=True) leaves them out"),
+    LeakRule("regression-sums", "OLS OLSResults RegressionResults",
+         "normalized_cov_params params wexog_singular_values _wexog_singular_values nobs df_resid _df_resid scale",
+         "medium",
+         "the inverse of X'X: the sum of every product of two columns, of columns of 0 and 1 how many rows have both; "
+         "recon count and recon audit work out what follows", "release coefficients with few digits, no covariances"),
     LeakRule("class-means", "LinearDiscriminantAnalysis QuadraticDiscriminantAnalysis NearestCentroid",
          "means_ centroids_ xbar_ covariance_ priors_ class_prior_", "medium",
          "the mean of every column in every class, and the classes' shares of the rows"),

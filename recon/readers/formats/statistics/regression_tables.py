@@ -1,0 +1,269 @@
+"""Linear regressions as text: coefficients with their errors, covariances, and lines of two cells such as `nobs,60`.
+
+What statsmodels (`params`, `bse`, `cov_params()`) and R (`coef(summary(m))`, `vcov(m)`) write as CSV, beside or below
+each other. A number is known to its last digit; all numbers of a table were printed with as many digits, so that
+shorter ones end in zeros that were left out.
+
+Source: Chambers, Hastie, "Statistical Models in S", 1992, chapter 4 (`lm`, `vcov`); statsmodels 0.13 to 0.15,
+regression/linear_model.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from encoders.models.models import Provenance, UnusedPublication
+from recon.io.files.sheets import text_sheet
+from recon.readers.formats.drafts.drafts import Draft
+from recon.readers.formats.drafts.facts import Feature, free_label
+from recon.readers.formats.statistics.regressions import (
+    DOUBLES,
+    ROUNDING,
+    UNWEIGHTED,
+    CovarianceDraft,
+    float_errors,
+    guessed,
+)
+from recon.readers.formats.statistics.sums_of_products import Ends
+from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.statements.release import RowCount
+
+TABLE = "table of counts: coefficients and covariances (CSV)"
+ZEROS = "numbers with fewer digits than the others end in zeros that were not printed"
+CONSTANTS = {"const", "intercept", "(intercept)", "constant", "_cons"}
+PARTS = {  # what a line of two cells says, by its name
+    "nobs": "rows", "n": "rows", "no. observations": "rows", "rows": "rows", "observations": "rows",
+    "scale": "scale", "sigma2": "scale", "sigma^2": "scale", "mse resid": "scale",
+    "sigma": "sigma", "residual standard error": "sigma", "rse": "sigma", "root mse": "sigma",
+    "df resid": "free", "df residuals": "free", "df.residual": "free", "degrees of freedom": "free",
+    "cov type": "errors", "covariance type": "errors", "response": "response", "dep. variable": "response",
+    "dependent variable": "response", "covariance": "kind", "weights": "weights",
+}  # fmt: skip
+ESTIMATES = {"estimate", "coef", "coef.", "coefficient", "coefficients", "params", "beta"}
+ERRORS = {"std. error", "std error", "std err", "std.err.", "std. err.", "stderr", "bse", "se", "standard error"}
+MAX_DIGITS = 15  # significant ones of a double
+PLAIN = {"nonrobust", "classical", "unadjusted", "ols", ""}
+_TEST = re.compile(  # columns that follow from the others: tests, and ends of intervals
+    r"(?:t|z|p)\b|pr\(|\[?\d*\.\d+\]?$|\d+(?:\.\d+)? ?%|conf|pvalue|tvalue|statistic|ci "
+)
+FOLLOW = "it follows from coefficients and errors, and is not compared with them"
+_NUMBER = re.compile(r"[+-]?(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?")
+
+
+def looks_like_regression_table(head: str) -> bool:
+    """Return whether a text begins as a table of coefficients with errors, or as the covariances of some."""
+    lines = [_cells(line) for line in head.splitlines()[:12] if line.strip()]
+    for at, line in enumerate(lines[:-1]):
+        if len(line) == 2 and line[0].lower().replace("_", " ") in PARTS:
+            continue
+        lower = {cell.lower().replace("_", " ") for cell in line}
+        if lower & ESTIMATES and lower & ERRORS:
+            return True
+        first = [row[0] for row in lines[at + 1 :]]
+        names = line[1:] if line[:1] != first[:1] else line
+        square = len(names) > 1 and first[: len(names)] == names[: len(first)]
+        return square and bool(first) and all(_NUMBER.fullmatch(cell) for cell in lines[at + 1][1:])
+    return False
+
+
+def _cells(line: str) -> list[str]:
+    """Return the cells of a line of comma, semicolon or tab separated text, without quotes."""
+    mark = max(",;\t", key=line.count)
+    return [cell.strip(' "\r') for cell in line.split(mark)]
+
+
+@dataclass(frozen=True)
+class _PrintedNumber:
+    """A number as it was printed: its value, its decimals, its significant digits."""
+
+    value: Fraction
+    decimals: int
+    digits: int
+
+    @classmethod
+    def of(cls, text: str, place: str) -> _PrintedNumber:
+        found = _NUMBER.fullmatch(text)
+        if found is None or not (found[1] or found[2]) or len(text) > 40 or abs(int(found[3] or 0)) > 300:
+            raise ReleaseError(f"'{text[:40]}' is not a number", place=place)
+        power, rest = int(found[3] or 0), found[2] or ""
+        return cls(Fraction(text), len(rest) - power, len((found[1] + rest).lstrip("0")))
+
+
+def _ends_of(every: Sequence[_PrintedNumber]) -> tuple[list[Ends], bool]:
+    """Return numbers to their last digits, and whether some end in zeros that were not printed.
+
+    All were printed with as many significant digits as the longest, or all with as many decimals: whichever says less.
+    """
+    digits, decimals = min(MAX_DIGITS, max(n.digits for n in every)), max(n.decimals for n in every)
+    out, padded = [], False
+    for one in every:
+        size = digits + one.decimals - one.digits if one.value else decimals
+        last = min(size, decimals)
+        padded = padded or last > one.decimals
+        half = Fraction(1, 2) * Fraction(10) ** -last
+        out.append((one.value - half, one.value + half))
+    return out, padded
+
+
+@dataclass
+class _RegressionText:
+    """What a text holds: coefficients by name, the matrix of covariances, lines of two cells."""
+
+    weights: dict[str, _PrintedNumber]
+    covariances: dict[str, dict[str, _PrintedNumber]]
+    parts: dict[str, str]
+    errors: dict[str, _PrintedNumber]
+    unused: dict[str, None]
+
+
+def _tables_in(text: str) -> _RegressionText:
+    """Return the tables of a text; raise `ReleaseError` naming the line that is none of theirs."""
+    found = _RegressionText({}, {}, {}, {}, {})
+    header: list[str] = []
+    sheet = text_sheet(text)
+    for line in sheet.rows:
+        cells, place = [cell.strip(' "') for cell in line.cells], sheet.place(line.number)
+        lower = [cell.lower().replace("_", " ") for cell in cells]
+        if len(cells) == 2 and lower[0] in PARTS:
+            found.parts[PARTS[lower[0]]] = cells[1]
+        elif set(lower[1:]) & ESTIMATES or not any(map(_NUMBER.fullmatch, filter(None, cells))):
+            header = cells
+        elif not header:
+            raise ReleaseError(f"'{cells[0][:40]}' stands under no line of names", place=place)
+        else:
+            if len(header) == len(cells) - 1:
+                header = ["", *header]
+            if len(header) != len(cells):
+                raise ReleaseError(f"has {len(cells)} cells, the line of names {len(header)}", place=place)
+            name = cells[0]
+            for column, cell in zip(header[1:], cells[1:], strict=True):
+                small = column.lower().replace("_", " ")
+                if small in ESTIMATES:
+                    if name in found.weights:
+                        raise ReleaseError(f"'{name[:60]}' stands twice", place=place)
+                    found.weights[name] = _PrintedNumber.of(cell, place)
+                elif small in ERRORS:
+                    found.errors[name] = _PrintedNumber.of(cell, place)
+                elif _TEST.match(small):
+                    found.unused[column] = None
+                else:
+                    found.covariances.setdefault(name, {})[column] = _PrintedNumber.of(cell, place)
+    return found
+
+
+def read_regression_table(text: str) -> Draft:
+    """Return what printed coefficients and covariances say. Cost: linear in the text, and cubic in the columns.
+
+    Raises `ReleaseError` naming line and value, `Unsupported` for weights, robust errors and missing covariances.
+    """
+    found = _tables_in(text)
+    parts = found.parts
+    errors = parts.get("errors", "").lower()
+    if errors not in PLAIN:
+        raise Unsupported(
+            f"errors of type {errors[:20]} are not read: their covariance is not a multiple of (X'X)^-1; publish that "
+            "of cov_type='nonrobust' beside it, or the coefficients alone"
+        )
+    if parts.get("weights", "").lower() not in {"", "none", "no"}:
+        raise Unsupported("a weighted regression is not read: its sums are of rows by weight; fit it without weights")
+    if not found.covariances:
+        raise Unsupported(
+            "coefficients with standard errors alone give no sum of two columns: print the covariances below them "
+            "(cov_params().to_csv(), write.csv(vcov(m)))"
+        )
+    names = list(found.weights) or list(found.covariances)
+    for name in names:
+        if set(found.covariances.get(name, {})) != set(names):
+            raise ReleaseError(f"the covariances of '{name[:60]}' are not those of the {len(names)} coefficients")
+    ends, padded = _ends_of([found.covariances[a][b] for a in names for b in names])
+    low, high = (np.array([e[k] for e in ends], dtype=object).reshape((len(names), len(names))) for k in (0, 1))
+    middle, off = (low + high) / 2, (high - low) / 2
+    weights, more = _ends_of(list(found.weights.values())) if found.weights else ([], False)
+    draft = _of_table(found, names, (middle, off), weights, padded or more)
+    return guessed(_with_errors(draft, found) if found.errors and not draft.unscaled else draft)
+
+
+def _with_errors(draft: CovarianceDraft, found: _RegressionText) -> CovarianceDraft:
+    """Return the draft with the squares of standard errors on the diagonal, where these have more digits.
+
+    Raises `ReleaseError` naming the column whose error is none of its covariance.
+    """
+    ends, padded = _ends_of(list(found.errors.values()))
+    middle, off = [list(line) for line in draft.middle], [list(line) for line in draft.off]
+    for j, (name, (least, most)) in enumerate(zip(found.errors, ends, strict=True)):
+        low = max(middle[j][j] - off[j][j], max(least, Fraction(0)) ** 2 * (1 - ROUNDING))
+        high = min(middle[j][j] + off[j][j], most**2 * (1 + ROUNDING))
+        if low > high:
+            raise ReleaseError(
+                f"the standard error {float(sum(ends[j]) / 2):.10g} of '{name[:60]}' is not the root of its covariance "
+                f"{float(middle[j][j]):.10g}: one of them is robust, clustered or of another fit; publish both of one"
+            )
+        middle[j][j], off[j][j] = (low + high) / 2, (high - low) / 2
+    notes = tuple(dict.fromkeys((*draft.origin.notes, *([ZEROS] if padded else []))))
+    return replace(
+        draft,
+        origin=replace(draft.origin, notes=notes),
+        middle=tuple(map(tuple, middle)),
+        off=tuple(map(tuple, off)),
+    )
+
+
+def _of_table(
+    found: _RegressionText, names: list[str], matrix: tuple[Any, Any], weights: list[Ends], padded: bool
+) -> CovarianceDraft:
+    """Return the draft of a table: errors of doubles are added to those of its digits."""
+    parts, (middle, off) = found.parts, matrix
+    columns = tuple("" if name.lower() in CONSTANTS else name for name in names)
+    if columns.count("") > 1:
+        raise ReleaseError("two columns are called like the constant")
+    rows = _whole_part(parts.get("rows"), "the number of rows")
+    free = _whole_part(parts.get("free"), "the number of degrees of freedom")
+    rows = free + len(names) if rows is None and free is not None else rows
+    scale = None
+    if "scale" in parts or "sigma" in parts:
+        (scale,), _ = _ends_of([_PrintedNumber.of(parts.get("scale", parts.get("sigma", "")), "scale")])
+        scale = scale if "scale" in parts else (max(Fraction(0), scale[0]) ** 2, scale[1] ** 2)
+        if scale[0] <= 0:
+            raise ReleaseError("the variance of residuals is not above 0", place="scale")
+    extra = float_errors(np.array(middle, dtype=np.float64), rows or 1_000)
+    if not np.isfinite(extra).all():
+        raise ReleaseError("the covariances are no matrix with an inverse: a digit was changed, or too few are printed")
+    off = off + np.vectorize(Fraction, otypes=[object])(extra)
+    if (np.abs(middle - middle.T) > off + off.T).any():
+        a, b = (int(v[0]) for v in np.nonzero(np.abs(middle - middle.T) > off + off.T))
+        raise ReleaseError(f"the covariances of '{names[a][:60]}' and '{names[b][:60]}' are not the same both ways")
+    response = parts.get("response") or "response"
+    response = response if response not in columns else free_label(columns, response)
+    return CovarianceDraft(
+        Provenance(
+            TABLE,
+            ("size",),
+            (UNWEIGHTED, DOUBLES, *([ZEROS] if padded else [])),
+            unused=tuple(UnusedPublication(f"the column '{name[:60]}'", FOLLOW) for name in found.unused),
+        ),
+        tuple(Feature(name, name) for name in (*(c for c in columns if c), response)),
+        label=free_label(columns, response),
+        rows=None if rows is None else RowCount(rows, rows),
+        columns=columns,
+        middle=tuple(map(tuple, (middle + middle.T) / 2)),
+        off=tuple(map(tuple, off)),
+        weights=tuple(weights),
+        scale=scale,
+        unscaled=parts.get("kind", "").lower() == "unscaled",
+        response=response,
+    )
+
+
+def _whole_part(text: str | None, what: str) -> int | None:
+    """Return a number of rows in a line of two cells."""
+    if text is None:
+        return None
+    if not re.fullmatch(r"\d{1,12}(?:\.0*)?", text) or int(float(text)) < 1:
+        raise ReleaseError(f"'{text[:40]}' is not {what}")
+    return int(float(text))

@@ -1,0 +1,188 @@
+"""Linear regressions with covariances: sums of products from printed digits, the truth never excluded, bad input."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from boosted_cases import compas14
+from extras import batches, run
+
+import recon
+from recon.readers.formats.statistics.sums_of_products import PublishedInverse, enclosed_sums
+from recon.readers.frames.world import violations
+from solvers.foundation.errors import ReleaseError, Unsupported
+
+CORPUS = Path(__file__).parent / "corpus"
+
+
+def people(seed, rows=0, bits=0):
+    """Return rows of columns of 0 and 1, of a column of small whole numbers every other time, and a response."""
+    rng = np.random.default_rng(seed)
+    n = rows or int(rng.integers(12, 80))
+    frame = pd.DataFrame({f"a{k}": rng.integers(0, 2, n) for k in range(bits or int(rng.integers(1, 5)))})
+    if seed % 2:
+        frame["age"] = rng.integers(20, 70, n)
+    response = rng.integers(0, 2, n) if seed % 3 else rng.integers(90, 160, n)
+    return frame.assign(y=response)
+
+
+def fitted(frame, weights=None):
+    """Return names, coefficients, (X'X)^-1, the variance of residuals: least squares with a constant."""
+    design = np.column_stack([np.ones(len(frame)), frame.drop(columns="y").to_numpy(dtype=float)])
+    root = np.sqrt(np.ones(len(frame)) if weights is None else weights)
+    design, y = design * root[:, None], frame.y.to_numpy() * root
+    inverse = np.linalg.inv(design.T @ design)
+    found = inverse @ (design.T @ y)
+    left = y - design @ found
+    return ["const", *frame.columns.drop("y")], found, inverse, float(left @ left) / (len(frame) - len(found))
+
+
+def table(frame, digits, more=True, weights=None, errors=None):
+    """Return the coefficients and covariances of a fit as CSV, with so many digits."""
+    names, found, inverse, scale = fitted(frame, weights)
+    covariance = inverse * scale
+    spread = np.sqrt(np.diag(covariance)) if errors is None else errors
+    write = f"{{:.{digits}g}}".format
+    lines = [",".join(["term", "coef", "std err", "t", *names])]
+    for j, name in enumerate(names):
+        numbers = [found[j], spread[j], found[j] / spread[j], *covariance[j]]
+        lines.append(",".join([name, *map(write, numbers)]))
+    lines += [f"nobs,{len(frame)}", f"scale,{write(scale)}", "response,y"] if more else []
+    return "\n".join(lines) + "\n"
+
+
+def loaded(folder, text, frame=None, **options):
+    path = folder / "fit.csv"
+    path.write_text(text)
+    domain = None if frame is None else recon.Domain.from_frame(frame, label="y")
+    return recon.load(path, domain=domain, **options)
+
+
+@pytest.mark.parametrize("seed", batches(8, 200))
+def test_the_true_rows_are_never_excluded(seed, tmp_path):
+    frame = people(seed)
+    text = table(frame, 3 + seed % 12, more=seed % 4 > 0)
+    if seed % 12 < 2:  # three or four digits may leave everything open
+        with suppress(ReleaseError):
+            assert violations(loaded(tmp_path, text, frame, rows=len(frame)), frame) == []
+        return
+    release = loaded(tmp_path, text, frame, rows=len(frame))
+    assert release.rows.low == len(frame)
+    assert violations(release, frame) == []
+    if seed % 12 > 4:
+        wrong = frame.copy()
+        wrong.loc[0, "a0"] = 1 - wrong.a0[0]
+        assert violations(release, wrong)
+
+
+def test_as_many_data_sets_as_there_are_by_brute_force(tmp_path):
+    frame = people(4, rows=12, bits=2)
+    release = loaded(tmp_path, table(frame, 7), frame)
+    cells = list(product((0, 1), repeat=3))
+    truth = frame.to_numpy()
+    wanted = np.column_stack([np.ones(12), truth]).T @ truth
+    same = sum(
+        bool((np.column_stack([np.ones(12), np.array(some)]).T @ np.array(some) == wanted).all())
+        for some in combinations_with_replacement(cells, 12)
+    )
+    assert recon.count(release, "multiset").value == same > 0
+
+
+@pytest.mark.parametrize("digits", [4, 5, 6, 8])
+def test_every_pair_of_columns_is_counted_exactly_from_so_many_digits(digits, tmp_path, data):
+    data("compas14.csv.gz")
+    frame, domain = compas14()
+    label = frame.columns[-1]
+    kept = frame.drop(columns=["age:18-20", "priors:=0"]).rename(columns={label: "y"})
+    (tmp_path / "fit.csv").write_text(table(kept, digits).replace("response,y", f"response,{label}"))
+    release = recon.load(tmp_path / "fit.csv", domain=domain)
+    figures = release.models[0].statements
+    assert len(figures) == 83
+    assert all(one.count is not None for one in figures)
+    assert violations(release, frame) == []
+    least = min(one.count for one in figures)
+    assert (least, [one.name for one in figures if one.count == 1]) == (
+        1, ["rows with 'age:>45 and juvenile-misdemeanors:>0'"]
+    )  # fmt: skip
+    where = {"age:>45": 1, "juvenile-misdemeanors:>0": 1}
+    assert int((frame[list(where)] == 1).all(axis=1).sum()) == 1
+
+
+@pytest.mark.parametrize("file", ["statsmodels_ols.pkl", "statsmodels_formula.pkl"])
+def test_statsmodels_objects_give_sums_by_condition_and_value(file):
+    frame = pd.read_csv(CORPUS / "statsmodels_ols.csv")
+    columns = frame if "formula" in file else frame[["age", "smoker", "pressure"]]
+    release = recon.load(CORPUS / file, domain=recon.Domain.from_frame(columns, label="pressure"))
+    assert release.rows.low == release.rows.high == 60
+    assert violations(release, columns) == []
+    found = {one.name: one for one in release.models[0].statements}
+    both = int((frame.age * frame.smoker).sum())
+    name = "sum of 'age and smoker'" if "formula" in file else "sum of 'x0 and x1'"
+    assert (found[name].linear.low, found[name].linear.high) == (both, both)
+
+
+def test_robust_errors_leave_the_inverse_in_the_object():
+    frame = pd.read_csv(CORPUS / "statsmodels_ols.csv")
+    release = recon.load(CORPUS / "statsmodels_hc1.pkl", domain=recon.Domain.from_frame(frame, label="pressure"))
+    assert violations(release, frame) == []
+
+
+def test_sums_that_no_digits_of_a_fit_have_are_named(tmp_path):
+    frame = people(4, rows=40, bits=3)
+    good = table(frame, 8)
+    assert loaded(tmp_path, good, frame).models
+    weighted = table(frame, 8, weights=np.linspace(0.3, 2, 40))
+    with pytest.raises(ReleaseError, match=r"the digits of the covariances are of .* rows, not 40"):
+        loaded(tmp_path, weighted, frame)
+    robust = table(frame, 8, errors=[1.7, 0.2, 0.3, 0.4])
+    with pytest.raises(ReleaseError, match=r"standard error 1\.7 of 'const' is not the root of its covariance"):
+        loaded(tmp_path, robust, frame)
+    lines = good.splitlines()
+    cells = lines[2].split(",")
+    cells[1] = f"{float(cells[1]) + 0.003:.8g}"
+    with pytest.raises(ReleaseError, match=r"no number of rows of .* has these digits .* from the coefficients"):
+        loaded(tmp_path, "\n".join([*lines[:2], ",".join(cells), *lines[3:]]), frame)
+
+
+def test_what_is_not_published_is_said(tmp_path, capsys):
+    frame = people(4, rows=40, bits=3)
+    bare = table(frame, 8, more=False)
+    with pytest.raises(Unsupported, match="give --rows"):
+        loaded(tmp_path, bare, frame)
+    assert violations(loaded(tmp_path, bare, frame, rows=40), frame) == []
+    for line, why in (("cov_type,HC1", "errors of type hc1"), ("weights,w", "a weighted regression is not read")):
+        with pytest.raises(Unsupported, match=why):
+            loaded(tmp_path, table(frame, 8) + line + "\n", frame)
+    alone = "\n".join(",".join(line.split(",")[:3]) for line in bare.splitlines())
+    (tmp_path / "fit.csv").write_text(alone)
+    code, _, error = run(capsys, "count", str(tmp_path / "fit.csv"))
+    assert (code, "coefficients with standard errors alone" in error) == (3, True)
+    for name, why in (("wls", "OLS is read, not WLS"), ("singular", "the covariance is singular")):
+        with pytest.raises(Unsupported, match=why):
+            recon.load(CORPUS / f"statsmodels_{name}.pkl")
+
+
+def test_an_enclosed_inverse_holds_the_true_one():
+    rng = np.random.default_rng(2)
+    for digits in (3, 5, 9):
+        rows = rng.integers(0, 3, (30, 4)) + np.eye(4, dtype=int)[rng.integers(0, 4, 30)]
+        sums = rows.T @ rows
+        inverse = [[Fraction(v) for v in line] for line in np.linalg.inv(sums).tolist()]
+        step = Fraction(1, 10**digits) / 30
+        middle = [[round(v / step) * step for v in line] for line in inverse]
+        found = PublishedInverse(middle, [[step / 2 + Fraction(1, 10**15)] * 4] * 4, (Fraction(1), Fraction(1)))
+        try:
+            ends = enclosed_sums(found)
+        except ReleaseError:
+            assert digits == 3
+            continue
+        assert all(ends[i][j][0] <= int(sums[i, j]) <= ends[i][j][1] for i in range(4) for j in range(4))
+    one = Fraction(1)
+    with pytest.raises(ReleaseError, match="leave everything open"):
+        enclosed_sums(PublishedInverse([[one, one], [one, one]], [[one / 8] * 2] * 2, (one, one)))
