@@ -343,7 +343,7 @@ def guessed(draft: CovarianceDraft) -> CovarianceDraft:
         ends = f"{float(sums[at][at][0]):.10g} to {float(sums[at][at][1]):.10g}"
         raise ReleaseError(
             f"the digits of the covariances are of {ends} rows{'' if draft.rows is None else f', not {rows.low:,}'}: "
-            "rows were weighted, errors are robust or clustered, or the variance of residuals is of another fit; publish "
+            "rows were weighted, errors are robust or clustered, or the variance is of another fit; publish "
             "what one unweighted OLS prints, cov_type='nonrobust'"
         )
     for j, name in enumerate(draft.columns):
