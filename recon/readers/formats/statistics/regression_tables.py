@@ -20,8 +20,8 @@ import numpy as np
 
 from encoders.models.models import Provenance, UnusedPublication
 from recon.io.files.sheets import text_sheet
+from recon.readers.formats.drafts.binding import Feature, free_label
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.drafts.facts import Feature, free_label
 from recon.readers.formats.statistics.regressions import (
     DOUBLES,
     ROUNDING,

@@ -26,9 +26,8 @@ from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import AnyAttribute, Categorical, Continuous, Grid, Value, equals
 from encoders.models.linear_figures import LinearFigure, LinearTerm
 from encoders.models.models import AnyModel, Provenance, PublishedFigure, Table, UnusedPublication
-from recon.readers.formats.drafts.binding import Binder
+from recon.readers.formats.drafts.binding import Binder, Feature, free_label
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.drafts.facts import Feature, free_label
 from recon.readers.formats.rules.plain_values import texts
 from recon.readers.formats.statistics.additive_models import span_of
 from recon.readers.formats.statistics.sums_of_products import (
@@ -40,7 +39,7 @@ from recon.readers.formats.statistics.sums_of_products import (
     settled_sums,
 )
 from recon.readers.stored.objects.arrays import resolve
-from recon.readers.stored.objects.things import Thing
+from recon.readers.stored.pickled.pickles import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import RowCount
 
