@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.foundation.errors import ReconError
-from solvers.positions.assignments.counts import Domains
+from solvers.positions.assignments.domains import Domains
 from solvers.positions.midpoints.locating import LocatedRows
 from solvers.positions.midpoints.splits import Applied, Attained, Barred, Cycled, TreeSplits
 from solvers.statements.row_problem import RowProblem

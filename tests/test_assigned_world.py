@@ -15,7 +15,7 @@ from test_labels import forest
 from solvers.foundation.errors import CertificateError
 from solvers.foundation.limits import Limits
 from solvers.positions.assignments import world
-from solvers.positions.assignments.counts import Domains
+from solvers.positions.assignments.domains import Domains
 from solvers.positions.assignments.world import Assigned, assigned, check_rows, find_world, part_outside
 from solvers.positions.assignments.world_model import _nominal
 from solvers.statements.release import Release

@@ -16,7 +16,7 @@ from solvers.engines.assignments import AssignmentsEngine
 from solvers.engines.chain import _plan, answer, ask, engines, refusal
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.positions.assignments.counts import Places
+from solvers.positions.assignments.domains import Places
 from solvers.positions.known_world import BoxedRows, Lengths, numbers_of
 from solvers.statements.boxes import Attribute
 from solvers.statements.questions.answers import (

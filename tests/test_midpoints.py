@@ -25,7 +25,7 @@ import recon
 from encoders.encode.learner_facts import learnt_splits, seen_ranges
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
-from solvers.positions.assignments.counts import Domains
+from solvers.positions.assignments.domains import Domains
 from solvers.positions.assignments.world import _row_problem, assigned
 from solvers.positions.midpoints.alternating import _without, locate_in_turn
 from solvers.positions.midpoints.locating import locate

@@ -36,7 +36,7 @@ from solvers.foundation.array_types import Bits, Floats, Ints
 from solvers.foundation.errors import EngineError, Inconclusive
 from solvers.foundation.exact import Factor, log2_multisets, multiset_factors
 from solvers.foundation.limits import Limits
-from solvers.positions.assignments.counts import Places
+from solvers.positions.assignments.domains import Places
 from solvers.positions.assignments.world import Assigned
 from solvers.statements.boxes import Attribute, Box
 from solvers.statements.questions.answers import CountAnswer

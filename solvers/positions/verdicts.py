@@ -21,7 +21,7 @@ from solvers.foundation.array_types import Bits, Floats, Ints
 from solvers.foundation.exact import log_absent_multiset
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import PriorMembership
-from solvers.positions.assignments.counts import Places
+from solvers.positions.assignments.domains import Places
 from solvers.positions.assignments.world import Assigned
 from solvers.positions.known_world import DeterminedRows, known_world, numbers_of, places_of, values_in
 from solvers.statements.boxes import Box

@@ -33,7 +33,7 @@ from solvers.engines.chain import ask
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.positions.assignments.counts import Domains
+from solvers.positions.assignments.domains import Domains
 from solvers.statements.questions.answers import LocatedAnswer
 from solvers.statements.questions.query import Locate
 from solvers.statements.release import NOTHING, KnownValues, Release

@@ -1,3 +1,3 @@
 """Rows distinguished, and the leaves of every tree that each can lie in: propagation, labels, one world."""
 
-__all__ = ["counts", "propagation", "world"]
+__all__ = ["domains", "propagation", "world"]

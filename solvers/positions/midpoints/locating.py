@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.limits import Limits
-from solvers.positions.assignments.counts import Domains
+from solvers.positions.assignments.domains import Domains
 from solvers.positions.midpoints.splits import (
     LARGEST,
     Applied,

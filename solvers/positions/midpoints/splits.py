@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.foundation.array_types import Bits, Ints
-from solvers.positions.assignments.counts import Domains
+from solvers.positions.assignments.domains import Domains
 from solvers.statements.row_problem import RowProblem
 
 LARGEST = float(np.finfo(np.float32).max)
