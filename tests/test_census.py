@@ -114,6 +114,7 @@ def assert_same(one, held, tables):
     assert {k: n for k, (n, _) in found.items()} == expected
 
 
+@pytest.mark.slow
 def test_every_width_of_a_tract_is_0_with_its_own_tables_or_the_tracts(tracts):
     people, _ = tracts
     some = people[people.tract.isin(["tract-06", "tract-21"])]

@@ -31,7 +31,8 @@ DOCS = ROOT / "docs"
 RUN = ["index", "start", "may-i-release-this", "ideas", "policy", "remedies", "register", "persons", "random-forest",
        "tables", "magnitudes", "census", "published-models", "how-exact", "how-long", "own-solver",
        "extending"]  # fmt: skip
-DEAR, SLOW = {"README", "census", "random-forest", "published-models"}, pytest.mark.slow  # 15 to 70 s of the processor
+DEAR = {"README", "census", "published-models", "random-forest", "tables"}  # 9 to 70 s of the processor
+SLOW = pytest.mark.slow
 PAGES = [ROOT / "README.md", *(DOCS / f"{name}.md" for name in RUN)]
 REFERENCES = sorted(set(DOCS.glob("*.md")) - set(PAGES))
 GROUP = typer.main.get_command(app)

@@ -749,7 +749,7 @@ def sensible_questions(one):
     return [q for q in QUESTIONS if sensible(one, q)]
 
 
-@pytest.mark.sampled(40)
+@pytest.mark.sampled(26)
 @pytest.mark.parametrize("module", MODULES)
 @pytest.mark.parametrize("name", some(GOLDEN))
 def test_an_engine_refuses_or_is_right(name, module):

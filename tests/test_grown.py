@@ -17,15 +17,16 @@ import pytest
 SCRIPT = Path(__file__).with_name("grown.py")
 
 
-def test_commands_keep_to_their_limits(tmp_path):
-    """Five hundred of them, in 23 s of the processor; a process of its own, because what pytest holds would count."""
-    command = [sys.executable, str(SCRIPT), "--seed", "2026", "--number", "500", "--light"]
+@pytest.mark.parametrize("number", [150, pytest.param(500, marks=pytest.mark.slow)])  # 500: 23 s of the processor
+def test_commands_keep_to_their_limits(number, tmp_path):
+    """In a process of their own, because what pytest holds would count."""
+    command = [sys.executable, str(SCRIPT), "--seed", "2026", "--number", str(number), "--light"]
     command += ["--out", str(tmp_path / "found.json")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     found = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))["2026"]
     assert found["wrong"] == [], done.stdout
-    assert sum(found["cases"].values()) == 500
-    assert set(found["cases"]) == set(grown.KINDS) - {"store"}  # seconds to make
+    assert sum(found["cases"].values()) == number
+    assert set(grown.KINDS) - set(found["cases"]) <= {"store", "Parquet"}  # seconds to make, and rare
 
 
 @pytest.mark.sampled(2)

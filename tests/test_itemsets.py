@@ -85,6 +85,7 @@ def unique_people(frame):
     return counted[counted.n == 1].drop(columns="n")
 
 
+@pytest.mark.slow
 def test_sets_of_at_least_11_people_give_unique_people_away(tmp_path, data):
     data("compas14.csv.gz")
     frame, domain = compas14()

@@ -139,7 +139,7 @@ def gate(tmp_path, model, domain, policy=POLICY, name="model.pkl", more=()):
     return recon("gate", path, "--domain", tmp_path / "domain.json", "--policy", tmp_path / "policy.toml", *more)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("step", "met"),
     [

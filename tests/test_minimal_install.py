@@ -56,6 +56,7 @@ def test_a_tree_is_gated_and_mended(tmp_path):
     assert gate.returncode == 0, gate.stdout
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("words", "package"),
     [

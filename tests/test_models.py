@@ -112,10 +112,10 @@ def total(number):
     return sum(number.values()) if isinstance(number, dict) else number
 
 
-@pytest.mark.parametrize("batch", batches(1, 16))
+@pytest.mark.parametrize("batch", batches(1, 32))
 def test_models_of_random_releases_have_the_worlds_as_solutions(batch):
     rng, seen = random.Random(f"models {batch}"), Counter()
-    for _ in range(12):
+    for _ in range(6):
         release, _ = oracle_coupled.random_coupled(rng)
         got = encoded(release)
         known = [*oracle.CONVENTIONS[recon.count(got).convention != "assigned" :]]
@@ -133,7 +133,7 @@ def test_models_of_random_releases_have_the_worlds_as_solutions(batch):
                 for one in listed_by_rows(got, convention, number):
                     assert set(one) == datasets, (convention, release)
                 seen[convention] += 1
-    assert min(seen["ordered"], seen["multiset"]) > 3
+    assert min(seen["ordered"], seen["multiset"]) > 1
 
 
 @pytest.mark.parametrize("batch", batches(1, 8))
