@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from adversary_oracle import compare, make
 from extras import run
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import recon
@@ -222,6 +223,61 @@ def test_a_release_is_no_adversary_and_the_reverse(tmp_path, capsys) -> None:
     assert (code, "is a release file" in err) == (3, True)
     code, _, err = run(capsys, "count", adversary)
     assert (code, "give it with --adversary" in err) == (3, True)
+
+
+REFUSING = [
+    ("gate", "a policy is about nobody"), ("posterior", "noisy counts"), ("denoise", "noisy counts"),
+    ("sweep", "published alone"), ("remedy", "about nobody"), ("difference", "it is taken by audit"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "why"), REFUSING)
+def test_a_command_that_takes_no_adversary_says_why(command, why, tmp_path, capsys) -> None:
+    """Wrong usage, in one sentence; nothing is read."""
+    release, adversary = _case(tmp_path, **COLLEAGUE)
+    code, out, err = run(capsys, command, release, "--adversary", adversary)
+    assert (code, out) == (2, "")
+    assert f"{command} does not take --adversary" in err
+    assert why in " ".join(err.split())
+
+
+def test_labels_and_a_plan_for_an_adversary(tmp_path, capsys) -> None:
+    """Of three above 3 in A one is ill: who knows that it is one of 5 knows the label of the one of 6."""
+    people = pd.DataFrame({"ward": list("ABAAABBA"), "age": [1, 2, 3, 5, 5, 4, 5, 6]})
+    people.to_csv(tmp_path / "cols.csv", index=False)
+    release, adversary = _case(tmp_path, **COLLEAGUE)
+    asked = ("labels", release, "--known-columns", str(tmp_path / "cols.csv"))
+    assert run(capsys, *asked)[1].splitlines()[-1] == "7,,open,0 | 1"
+    assert run(capsys, *asked, "--adversary", adversary)[1].splitlines()[-1] == "7,0,certain,0"
+    both = _case(tmp_path, **COLLEAGUE, columns="cols.csv")[1]
+    assert run(capsys, "labels", release, "--adversary", both)[1].splitlines()[-1] == "7,0,certain,0"
+    code, _, err = run(capsys, *asked, "--adversary", both)
+    assert (code, "give them once" in err) == (3, True)
+    code, out, _ = run(capsys, "plan", release, "--adversary", adversary, "--question", "count")
+    assert (code, "convention: ordered" in out) == (0, True)
+
+
+def test_what_is_known_already_is_not_forgotten(tmp_path: Path) -> None:
+    """A release beside one adversary takes no other: what the first knows would be lost."""
+    release = recon.load(_case(tmp_path)[0])
+    first = recon.Adversary(**COLLEAGUE).beside(release)
+    with pytest.raises(recon.Unsupported, match="write one file of both"):
+        recon.Adversary(statements=[{"where": {"ward": "A"}, "at_most": 4}]).beside(first)
+
+
+def test_positions_take_rows_by_position_alone(tmp_path: Path) -> None:
+    """A known row narrows others; figures about rows without an order are refused, and of joined files named."""
+    rng = np.random.default_rng(1)
+    rows = pd.DataFrame({"a": rng.integers(0, 4, 20), "b": rng.integers(0, 3, 20)})
+    rows["y"] = (rows["a"] + rows["b"] + rng.integers(0, 3, 20) > 3).astype(int)
+    forest = RandomForestClassifier(3, max_depth=3, random_state=0).fit(rows[["a", "b"]], rows["y"])
+    release = recon.encode(forest, recon.Domain.from_frame(rows, "y"))
+    person = {"where": {k: int(v) for k, v in rows.loc[4].items()}, "position": 4}
+    known = recon.positions(recon.Adversary(rows=[person]).beside(release))
+    assert known.query("position == 4")["exact"].all()
+    assert known.attrs["labels_known"] >= recon.positions(release).attrs["labels_known"]
+    with pytest.raises(recon.Unsupported, match="rows with a 'position' alone"):
+        recon.positions(recon.Adversary(rows=[person], statements=[{"where": {"a": 3}, "at_least": 1}]).beside(release))
 
 
 def test_one_open_column_of_everybody_is_exact(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ QuestionName = Annotated[
 ]
 
 
-@with_options("rows", "known", "convention", "confidence")
+@with_options("rows", "known", "adversary", "convention", "confidence")
 def plan(asked: ReleaseOptions, question: QuestionName = None) -> None:
     """Print which engines would be asked, in which order, why others refuse, and what is left to solve."""
     from recon.queries.questions.planning import QUESTIONS
@@ -91,7 +91,7 @@ def plan(asked: ReleaseOptions, question: QuestionName = None) -> None:
 
     if question is not None and question not in QUESTIONS:
         raise typer.BadParameter(f"--question is one of {', '.join(QUESTIONS)}, not '{question}'")
-    with asked.opened(settle=False, several=True) as (release, limits):
+    with asked.opened_beside(settle=False, several=True) as (release, limits):
         found = run(release, question, asked.convention, limits)
     if asked.json:
         print_json(found.to_dict())

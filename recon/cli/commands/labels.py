@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 EverybodysFeatures = Annotated[
-    str,
+    str | None,
     typer.Option("--known-columns", help="Everybody's features (.csv, .parquet); labels left out or empty."),
 ]
 TrueLabels = Annotated[
@@ -30,17 +30,20 @@ Within = Annotated[
 ]
 
 
-@with_options("rows", "label", "confidence")
+@with_options("rows", "adversary", "label", "confidence")
 def labels(
-    asked: ReleaseOptions, known: EverybodysFeatures, truth: TrueLabels = None, within: Within = None, out: Out = None
-) -> None:
+    asked: ReleaseOptions, known: EverybodysFeatures = None, truth: TrueLabels = None, within: Within = None,
+    out: Out = None,
+) -> None:  # fmt: skip
     """Infer the label (of a regression: the target) of everybody whose features are known."""
     from recon.queries.questions.labels import beside_truth, is_regression, target_truth, targets
     from recon.queries.questions.labels import labels as run
     from recon.readers.frames.selections import read_table
     from recon.report.wording.headline import assumption_lines
 
-    with asked.opened(known=known) as (release, limits):
+    if known is None and asked.adversary is None:
+        raise typer.BadParameter("--known-columns is missing: a table of everybody's features")
+    with asked.opened_beside(known=known) as (release, limits):
         number = is_regression(release)
         if within is not None and not number:
             raise typer.BadParameter("--targets-within is for models of a number, this one has classes")

@@ -52,7 +52,7 @@ Added = Annotated[
 ]
 
 
-@with_options("rows", "label", "confidence", seconds=BUDGET)
+@with_options("rows", "adversary", "label", "confidence", seconds=BUDGET)
 def positions(
     asked: ReleaseOptions, learner: Learner = "none", ranges: RangesFile = None, truth: TrueRows = None,
     known: KnownByPosition = None, which: WhichColumns = False, removed: Removed = None, added: Added = None,
@@ -81,8 +81,8 @@ def positions(
 
     if learner not in LEARNERS:
         raise typer.BadParameter(f"there is no learner '{learner}': choose {' or '.join(LEARNERS)}")
-    beside_them = (truth, known, which, asked.rows, ranges, learner, asked.independent)
-    alone = beside_them == (None, None, False, None, None, "none", False) and len(asked.files) == 2
+    beside_them = (truth, known, asked.adversary, which, asked.rows, ranges, learner, asked.independent)
+    alone = beside_them == (None, None, None, False, None, None, "none", False) and len(asked.files) == 2
     if (removed, added) != (None, None) and not alone:
         raise typer.BadParameter("--removed and --added compare two versions, BEFORE AFTER, with nothing beside")
     with asked.working() as limits:
@@ -91,7 +91,10 @@ def positions(
             two = _two_versions(asked, removed, added, limits)
             finish(_printed_versions(two, limits, asked.json, out, certificates))
             return
-        release = as_read if known is None else with_known_positions(as_read, known, asked.label)
+        release = asked.beside(as_read, limits) or as_read
+        if known is not None and release.beside is not None:
+            raise typer.BadParameter("rows are known by position from --known and from --adversary: give them in one")
+        release = release if known is None else with_known_positions(release, known, asked.label)
         real = table_like(release, truth, asked.label)
         if which and real is None:
             raise typer.BadParameter("--which-columns needs the training rows: --truth FILE")

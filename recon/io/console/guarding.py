@@ -150,6 +150,15 @@ MAP = ".map.json"  # what `export` writes beside its file
 Raw = Annotated[
     bool, typer.Option("--raw", help="CSV cells as they are: no apostrophe is put before =1+2, none taken off.")
 ]
+NOISE = "what an adversary knows is not joined with noisy counts"
+# Why a command does not take an option that others take, by option and command ("": any other).
+NOT_TAKEN = {"--adversary": {
+    "gate": "a policy is about nobody (recon audit --policy P --adversary F prints what this adversary knows more)",
+    "remedy": "a policy is about nobody, and so is what would help", "posterior": NOISE, "denoise": NOISE,
+    "sweep": "noise is tried on what was published alone",
+    "": "it is taken by audit, count, bound, certify, attribute, worlds, sample, reconstruct, table, plan, labels, "
+        "positions, population and verify",
+}}  # fmt: skip
 RELEASES = ("files", "file", "before", "add")  # parameters that name released files, which may be tables of counts
 TABLE = {  # what may be said of a table, by parameter: its type, and its default
     "show_table": (
@@ -249,7 +258,12 @@ class OnceCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Take the arguments; --show-table ends a command before what it needs else, so that no option is required."""
-        shown = "--show-table" in takewhile(lambda one: one != "--", args)
+        given = [*takewhile(lambda one: one != "--", args)]
+        shown, taken = "--show-table" in given, {name for one in self.params for name in one.opts}
+        for name in (arg.partition("=")[0] for arg in given):
+            if name in NOT_TAKEN and name not in taken:
+                why = NOT_TAKEN[name]
+                raise typer.BadParameter(f"{self.name} does not take {name}: {why.get(self.name or '', why[''])}")
         needed = [one for one in self.params if shown and one.required and one.param_type_name == "option"]
         for one in needed:
             one.required = False

@@ -26,6 +26,7 @@ from recon.readers.frames.selections import untested
 from solvers.foundation.array_types import Bits
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.questions.answers import LocatedAnswer
+from solvers.statements.release import Choice, Loose
 
 ATTAINED = "attained"  # --ranges attained: the ends of the domain are values of training rows
 COLUMNS = ("attribute", "min", "max")
@@ -502,3 +503,12 @@ def attributes(found: PlacedRows) -> dict[str, Any]:
         "trail": list(found.answer.trail),
         "certificate": None,
     }
+
+
+def unplaced_notes(release: EncodedRelease) -> list[str]:
+    """Return a sentence on figures that no position follows from, [] where there are none."""
+    loose = [one for block in release.statements.blocks if isinstance(block, Loose | Choice) for one in block.members]
+    if not loose:
+        return []
+    names = ", ".join(dict.fromkeys(one.source.partition(",")[0] for one in loose))
+    return [f"not used by position, as figures about rows without an order: {names}"]

@@ -35,6 +35,7 @@ from recon.queries.located.placed_rows import (
     columns_of,
     known_ranges,
     of_spans,
+    unplaced_notes,
 )
 from recon.readers.loading.known_positions import Table, contradicting, with_known_positions
 from recon.readers.loading.loading import Released, single_release_of
@@ -569,6 +570,7 @@ def position_results(
     if learner not in LEARNERS:
         raise ReleaseError(f"there is no learner '{learner}': choose {' or '.join(LEARNERS)}")
     limits = limits or Limits()
+    _refuse_unplaced(release)
     known = known_ranges(release.domain, ranges)
     try:
         answer = locate_rows(release, limits)
@@ -581,11 +583,21 @@ def position_results(
     assumed = [f"the least and the greatest value of {name} are known" for name in list(known.given)[:1]]
     if len(known.given) > 1:
         assumed = [f"the least and the greatest value of {len(known.given)} attributes are known"]
-    cut = () if answer.complete else limits.cut_short()
+    cut = (*(() if answer.complete else limits.cut_short()), *unplaced_notes(release))
     found = PlacedRows(release, answer, columns, known, assumes=tuple(assumed), complete=answer.complete, notes=cut)
     if learner == "midpoints":
         found = _with_midpoints(found, limits)
     return found
+
+
+def _refuse_unplaced(release: EncodedRelease) -> None:
+    """Refuse what an adversary knows of rows without an order: positions do not follow from it here."""
+    known = release.knowledge
+    if known is not None and (known.models or known.weights or release.known is not None):
+        raise Unsupported(
+            f"{known.file}: of an adversary positions take rows with a 'position' alone: statements, columns, weights "
+            "and populations are about rows without an order (recon certify, recon labels)"
+        )
 
 
 def _refuse_empty(release: EncodedRelease, columns: tuple[PositionColumn, ...]) -> None:

@@ -159,6 +159,7 @@ def _beside_release(
     if release.noisy:
         raise Unsupported("what an adversary knows is not joined with noisy counts, except everybody's columns "
                           "(--known-columns)")  # fmt: skip
+    _refuse_known_before(asked, release)
     part, found = asked.part, release
     own = ""
     people = None
@@ -199,6 +200,19 @@ def _beside_release(
     if found.knowledge is None:
         raise ReleaseError("says nothing: there is no row, statement, column, weight or population", file=asked.file)
     return found
+
+
+def _refuse_known_before(asked: Adversary, release: EncodedRelease) -> None:
+    """Refuse a release beside what would be forgotten: another adversary's knowledge, rows by position, columns."""
+    if release.knowledge is not None:
+        message = f"the release is asked about beside what {release.knowledge.file} says: write one file of both"
+        raise Unsupported(f"{asked.file}: {message}")
+    if release.beside is not None:
+        message = "rows are known by position already: give them as 'rows' with a 'position'"
+        raise Unsupported(f"{asked.file}: {message}")
+    if asked.columns is not None and release.known is not None:
+        message = "everybody's columns are known already (--known-columns): give them once"
+        raise ReleaseError(message, place="columns", file=asked.file)
 
 
 def _with_columns(found: EncodedRelease, table: Any, label: str | None, dataset: str) -> EncodedRelease:
