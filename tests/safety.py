@@ -25,6 +25,9 @@ tests/safety_adversary.json.
 `--part composed` fits random compositions of scikit-learn's objects (composed_cases.py), reads them back and holds all
 statements against the rows; it writes tests/safety_composed.json.
 
+`--part regressions` prints random linear regressions in many ways (regression_cases.py), reads them back and holds all
+counts and sums against the rows; it writes tests/safety_regressions.json.
+
 `--part areas` holds widths and radii of tiny areas against all pairs of data sets (area_cases.py): with all tables,
 one left out, and noise on some; it writes tests/safety_areas.json.
 """
@@ -122,7 +125,17 @@ def composed(job: tuple[int, tuple[str, ...]]) -> dict[str, Any]:
             "seconds": time.process_time() - begun}  # fmt: skip
 
 
-_CASES = ("safety_cases", "model_cases", "known_cases", "area_cases", "composed_cases", "linear_cases",
+def regressed(job: tuple[int, tuple[str, ...]]) -> dict[str, Any]:
+    """Return what was found of the printed linear regression of a seed."""
+    import regression_cases
+
+    seed, begun = job[0], time.process_time()
+    told, figures = regression_cases.failures(seed)
+    return {"seed": seed, "kind": "linear regressions", "figures": figures, "failures": told,
+            "seconds": time.process_time() - begun}  # fmt: skip
+
+
+_CASES = ("safety_cases", "model_cases", "known_cases", "area_cases", "composed_cases", "regression_cases", "linear_cases",
           "linear_figures", "plain_groups",
           "plain_checker", "oracle", "oracle_coupled", "oracle_noisy", "position_oracle", "adversary_oracle",
           "forests_with_bags")  # fmt: skip
@@ -214,6 +227,7 @@ PARTS: dict[str, tuple[Any, Any, tuple[str, ...], Path]] = {
     "linear": (added_up, areas_summary, ("linear statements",), RESULT.with_name("safety_linear.json")),
     "adversary": (beside, areas_summary, ("adversary",), RESULT.with_name("safety_adversary.json")),
     "composed": (composed, areas_summary, ("compositions",), RESULT.with_name("safety_composed.json")),
+    "regressions": (regressed, areas_summary, ("linear regressions",), RESULT.with_name("safety_regressions.json")),
     "areas": (paired, areas_summary, ("tables of areas",), RESULT.with_name("safety_areas.json")),
 }
 

@@ -229,6 +229,7 @@ CASES = (
     Case("logistic regressions", "statsmodels_logit.pkl", refused="give --known-columns"),
     Case("linear regressions", "statsmodels_ols.pkl", "statsmodels OLS (pickle)", "size", 60),
     Case("linear regressions", "regression.csv", "table of counts: coefficients and covariances (CSV)", "size", 60),
+    Case("linear regressions", "lm_summary.rds", "R summary.lm object (.rds)", "size", 60),
     Case("linear regressions", "regression.csv", refused="standard error 0.123112 of 'const' is not the root",
          changes=(("0.0151566,", "0.0161566,"),), instead=lambda: stored("regression.csv")),
     Case("linear regressions", "statsmodels_wls.pkl", refused="OLS is read, not WLS",

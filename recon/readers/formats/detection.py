@@ -312,6 +312,7 @@ def _binary_draft(data: bytes, memory: int) -> Draft | bytes:
     from recon.readers.formats.boosters.xgboost.model import looks_like_xgboost_ubj, read_xgboost_ubj
     from recon.readers.formats.printed.rpart_rds import read_rpart_rds
     from recon.readers.formats.statistics.naive_bayes_rds import bayes_object, read_bayes_rds
+    from recon.readers.formats.statistics.regression_tables import read_regression_rds, regression_object
     from recon.readers.stored.binary.rds import is_rds, read_rds
 
     stored = open_stored(data, memory)
@@ -319,8 +320,10 @@ def _binary_draft(data: bytes, memory: int) -> Draft | bytes:
         return draft_of_object(stored.root, stored.format)
     if is_rds(data):
         root = read_rds(data, memory)
-        bayes = bayes_object(root)
-        return read_rpart_rds(data, memory, root) if bayes is None else read_bayes_rds(bayes)
+        if (bayes := bayes_object(root)) is not None:
+            return read_bayes_rds(bayes)
+        linear = regression_object(root)
+        return read_rpart_rds(data, memory, root) if linear is None else read_regression_rds(linear)
     data = gunzip(data, memory)
     _refuse_foreign(data)
     if looks_like_xgboost_ubj(data[:HEAD]):

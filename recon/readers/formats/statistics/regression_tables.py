@@ -1,8 +1,8 @@
-"""Linear regressions as text: coefficients with their errors, covariances, and lines of two cells such as `nobs,60`.
+"""Linear regressions as text and R objects: coefficients with their errors, covariances, lines such as `nobs,60`.
 
 What statsmodels (`params`, `bse`, `cov_params()`) and R (`coef(summary(m))`, `vcov(m)`) write as CSV, beside or below
 each other. A number is known to its last digit; all numbers of a table were printed with as many digits, so that
-shorter ones end in zeros that were left out.
+shorter ones end in zeros that were left out. R's objects (.rds: `lm`, `summary(m)`, `vcov(m)`) hold the same with 16.
 
 Source: Chambers, Hastie, "Statistical Models in S", 1992, chapter 4 (`lm`, `vcov`); statsmodels 0.13 to 0.15,
 regression/linear_model.py.
@@ -22,6 +22,7 @@ from encoders.models.models import Provenance, UnusedPublication
 from recon.io.files.sheets import text_sheet
 from recon.readers.formats.drafts.binding import Feature, free_label
 from recon.readers.formats.drafts.drafts import Draft
+from recon.readers.formats.printed.rpart_rds import NOTHING, attribute, matrix, models_in, named_parts, vector
 from recon.readers.formats.statistics.regressions import (
     DOUBLES,
     ROUNDING,
@@ -29,14 +30,17 @@ from recon.readers.formats.statistics.regressions import (
     CovarianceDraft,
     float_errors,
     guessed,
+    of_doubles,
+    weight_errors,
+    without_constant,
 )
 from recon.readers.formats.statistics.sums_of_products import Ends
+from recon.readers.stored.binary.rds import RObject
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import RowCount
 
 TABLE = "table of counts: coefficients and covariances (CSV)"
 ZEROS = "numbers with fewer digits than the others end in zeros that were not printed"
-CONSTANTS = {"const", "intercept", "(intercept)", "constant", "_cons"}
 PARTS = {  # what a line of two cells says, by its name
     "nobs": "rows", "n": "rows", "no. observations": "rows", "rows": "rows", "observations": "rows",
     "scale": "scale", "sigma2": "scale", "sigma^2": "scale", "mse resid": "scale",
@@ -58,18 +62,19 @@ _NUMBER = re.compile(r"[+-]?(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?")
 
 def looks_like_regression_table(head: str) -> bool:
     """Return whether a text begins as a table of coefficients with errors, or as the covariances of some."""
-    lines = [_cells(line) for line in head.splitlines()[:12] if line.strip()]
-    for at, line in enumerate(lines[:-1]):
-        if len(line) == 2 and line[0].lower().replace("_", " ") in PARTS:
-            continue
-        lower = {cell.lower().replace("_", " ") for cell in line}
-        if lower & ESTIMATES and lower & ERRORS:
-            return True
-        first = [row[0] for row in lines[at + 1 :]]
-        names = line[1:] if line[:1] != first[:1] else line
-        square = len(names) > 1 and first[: len(names)] == names[: len(first)]
-        return square and bool(first) and all(_NUMBER.fullmatch(cell) for cell in lines[at + 1][1:])
-    return False
+    lines = [cells for line in head.splitlines()[:12] if any(cells := _cells(line))]
+    while lines and len(lines[0]) == 2 and lines[0][0].lower().replace("_", " ") in PARTS:
+        del lines[0]
+    if len(lines) < 2 or len(lines[1]) < 2 or not all(_NUMBER.fullmatch(cell) for cell in lines[1][1:]):
+        return False
+    lower = [cell.lower().replace("_", " ") for cell in lines[0]]
+    estimated = bool(set(lower) & ESTIMATES)
+    if estimated and set(lower) & ERRORS:
+        return True
+    names = [line[0] for line in lines[1:]]
+    square = lines[0][lines[0].index(names[0]) :] if names[0] in lines[0] else []
+    shown = min(len(square), len(names))
+    return (estimated or shown > 1) and shown > 0 and square[:shown] == names[:shown]
 
 
 def _cells(line: str) -> list[str]:
@@ -219,9 +224,7 @@ def _of_table(
 ) -> CovarianceDraft:
     """Return the draft of a table: errors of doubles are added to those of its digits."""
     parts, (middle, off) = found.parts, matrix
-    columns = tuple("" if name.lower() in CONSTANTS else name for name in names)
-    if columns.count("") > 1:
-        raise ReleaseError("two columns are called like the constant")
+    columns = without_constant(names)
     rows = _whole_part(parts.get("rows"), "the number of rows")
     free = _whole_part(parts.get("free"), "the number of degrees of freedom")
     rows = free + len(names) if rows is None and free is not None else rows
@@ -238,6 +241,8 @@ def _of_table(
     if (np.abs(middle - middle.T) > off + off.T).any():
         a, b = (int(v[0]) for v in np.nonzero(np.abs(middle - middle.T) > off + off.T))
         raise ReleaseError(f"the covariances of '{names[a][:60]}' and '{names[b][:60]}' are not the same both ways")
+    found_weights = np.array([float(sum(ends) / 2) for ends in weights])
+    each = weight_errors(np.array(middle, dtype=np.float64), found_weights, 1.0, rows or 1_000) if weights else 0
     response = parts.get("response") or "response"
     response = response if response not in columns else free_label(columns, response)
     return CovarianceDraft(
@@ -253,7 +258,7 @@ def _of_table(
         columns=columns,
         middle=tuple(map(tuple, (middle + middle.T) / 2)),
         off=tuple(map(tuple, off)),
-        weights=tuple(weights),
+        weights=tuple((low - each, high + each) for low, high in weights),
         scale=scale,
         unscaled=parts.get("kind", "").lower() == "unscaled",
         response=response,
@@ -267,3 +272,56 @@ def _whole_part(text: str | None, what: str) -> int | None:
     if not re.fullmatch(r"\d{1,12}(?:\.0*)?", text) or int(float(text)) < 1:
         raise ReleaseError(f"'{text[:40]}' is not {what}")
     return int(float(text))
+
+
+def regression_object(root: RObject) -> RObject | None:
+    """Return the only linear regression in an R object, or the matrix of covariances that it is; else None."""
+    if root.kind == "double" and not root.classes:
+        names = [
+            [str(v) for v in one.values] for one in attribute(root, "dimnames").values or () if one.values is not None
+        ]
+        return root if len(names) == 2 and names[0] == names[1] else None
+    models = models_in(root)
+    found = [one.value for one in models if one.value.classes[0] in {"lm", "summary.lm"}]
+    return found[0] if len(found) == 1 == len(models) else None
+
+
+def read_regression_rds(value: RObject) -> Draft:
+    """Return what an R regression publishes. Cost: cubic in its columns.
+
+    Raises `Unsupported` naming weights, offsets and columns left out, `ReleaseError` naming the part that is broken.
+    """
+    parts, kind = named_parts(value) if value.classes else {}, (*value.classes, "vcov")[0]
+    if parts.get("weights", NOTHING).kind != "nothing" or parts.get("offset", NOTHING).kind != "nothing":
+        raise Unsupported("a weighted regression is not read: its sums are of rows by weight; fit it without weights")
+    rows, scale, weights = None, None, list[float]()
+    if kind == "lm":
+        rank, found = vector(parts["rank"], "rank"), named_parts(parts["qr"])
+        weights = [float(str(v)) for v in vector(parts["coefficients"], "coefficients")]
+        names = [str(v) for v in vector(attribute(parts["coefficients"], "names"), "names(coefficients)")]
+        factor = np.array(matrix(found["qr"], "qr$qr"))
+        rows, size = len(factor), len(names)
+        if rank != [size] or factor.shape[1] != size:
+            raise Unsupported("some columns are combinations of others (NA coefficients): leave them out and fit again")
+        root = np.triu(factor[:size])
+        inverse = np.linalg.inv(root.T @ root)
+        left = sum(float(str(v)) ** 2 for v in vector(parts["residuals"], "residuals"))
+        scale = left / (rows - size) if rows > size else None
+    elif kind == "summary.lm":
+        inverse = np.array(matrix(parts["cov.unscaled"], "cov.unscaled"))
+        names = _row_names(parts["cov.unscaled"])
+        size, free, every = (int(str(v)) for v in vector(parts["df"], "df"))
+        if every != size or len(names) != size:
+            raise Unsupported("some columns are combinations of others (NA coefficients): leave them out and fit again")
+        weights = [line[0] for line in matrix(parts["coefficients"], "coefficients")]
+        rows, scale = size + free, float(str(vector(parts["sigma"], "sigma")[0])) ** 2
+    else:
+        inverse, names = np.array(matrix(value, "vcov")), _row_names(value)
+    form = "R vcov matrix (.rds)" if kind == "vcov" else f"R {kind} object (.rds)"
+    return of_doubles(form, names, inverse, weights, rows, scale, unscaled=kind != "vcov")
+
+
+def _row_names(value: RObject) -> list[str]:
+    """Return the names of the rows of a matrix."""
+    names = attribute(value, "dimnames")
+    return [str(v) for v in vector(names.values[0], "dimnames")] if names.kind == "list" and names.values else []

@@ -47,7 +47,12 @@ KINDS = ("RegressionResultsWrapper", "OLSResults", "RegressionResults")
 ROUNDING = Fraction(16, 1 << 53)  # of a pseudo-inverse in doubles, times condition, columns and the root of rows
 UNWEIGHTED = "the rows were fitted without weights, by ordinary least squares"
 DOUBLES = "numbers of full length were worked out in double precision by a backward stable method (pinv, qr)"
+SINGULAR = (
+    "the covariance is singular: some columns are combinations of others, so that X'X does not follow; leave one value "
+    "of every category out and fit again"
+)
 NO_ROWS = "with neither the number of rows nor the variance of residuals the sums follow but for a factor: give --rows"
+CONSTANTS = {"const", "intercept", "(intercept)", "constant", "_cons"}
 _PATSY = re.compile(r"(?:C\()?\s*([^\[\]()]+?)\s*(?:,[^\[\]]*)?\)?\[(?:T\.)?(.+)\]")
 
 
@@ -394,32 +399,54 @@ def read(thing: Thing, form: str) -> Draft:
         raise ReleaseError("has no covariance of the coefficients", place="normalized_cov_params")
     if not isinstance(rows, (int, float)) or rows != int(rows) or not size < rows < 1 << 40:
         raise ReleaseError(f"{rows} is not a number of rows", place="model.nobs")
-    off = float_errors(inverse, int(rows))
-    if (isinstance(rank, int) and rank < size) or not np.isfinite(off).all():
-        raise Unsupported(
-            "the covariance is singular: some columns are combinations of others, so that X'X does not follow; leave "
-            "one value of every category out and fit again"
-        )
+    if isinstance(rank, int) and rank < size:
+        raise Unsupported(SINGULAR)
     names, response, named = _names_in(model, size)
     place = getattr(model.get("data"), "get", lambda *_: None)("const_idx")
-    columns = tuple("" if j == place else name for j, name in enumerate(names))
     scale = next((v for v in (found.get("scale"), _cached_values(found).get("scale")) if isinstance(v, float)), None)
-    span = None if scale is None else (Fraction(scale) * (1 - ROUNDING * size), Fraction(scale) * (1 + ROUNDING * size))
-    each = _weight_errors(inverse, weights, scale, int(rows))
+    form, names = f"statsmodels OLS ({form})", ["const" if j == place else name for j, name in enumerate(names)]
+    return of_doubles(form, names, inverse, weights.tolist(), int(rows), scale, True, response, named)
+
+
+def without_constant(names: Sequence[str]) -> tuple[str, ...]:
+    """Return names of columns with "" for the constant; `ReleaseError` where two are called like it."""
+    columns = tuple("" if name.lower() in CONSTANTS else name for name in names)
+    if len(set(columns)) < len(columns):
+        raise ReleaseError("two columns have one name, or are called like the constant")
+    return columns
+
+
+def of_doubles(
+    form: str, names: Sequence[str], inverse: NDArray[np.float64], weights: Sequence[float], rows: int | None,
+    scale: float | None, unscaled: bool, response: str = "response", named: bool = True,
+) -> Draft:  # fmt: skip
+    """Return the draft of an inverse and coefficients with 16 digits; `unscaled`: without the variance of residuals.
+
+    Raises `Unsupported` for a matrix without an inverse.
+    """
+    size = len(names)
+    if inverse.shape != (size, size) or not np.isfinite(inverse).all() or len(weights) not in {0, size}:
+        raise ReleaseError(f"has no covariance of its {size} coefficients with each other")
+    off = float_errors(inverse, rows or 1_000_000)
+    if not np.isfinite(off).all():
+        raise Unsupported(SINGULAR)
+    columns = without_constant(names)
+    each = weight_errors(inverse, np.array(weights), scale, rows) if rows and len(weights) else Fraction(0)
+    near = ROUNDING * (size + math.isqrt(rows or 0))
     return guessed(
         CovarianceDraft(
-            Provenance(f"statsmodels OLS ({form})", ("size",), (UNWEIGHTED, DOUBLES)),
-            tuple(Feature(name, name) for name in (*(c for c in columns if c), *([response] if named else []))),
+            Provenance(form, ("size",), (UNWEIGHTED, DOUBLES)),
+            tuple(Feature(name, name) for name in (*filter(None, columns), *([response] if named else []))),
             label=free_label(columns, response),
             named=named,
-            rows=RowCount(int(rows), int(rows)),
+            rows=None if rows is None else RowCount(rows, rows),
             columns=columns,
             middle=tuple(tuple(map(Fraction, line)) for line in ((inverse + inverse.T) / 2).tolist()),
             off=tuple(tuple(map(Fraction, line)) for line in off.tolist()),
-            weights=tuple((Fraction(b) - e, Fraction(b) + e) for b, e in zip(weights.tolist(), each, strict=True)),
-            scale=span,
-            unscaled=True,
-            response=response,
+            weights=tuple((Fraction(b) - each, Fraction(b) + each) for b in weights),
+            scale=None if scale is None else (Fraction(scale) * (1 - near), Fraction(scale) * (1 + near)),
+            unscaled=unscaled,
+            response=response if response not in columns else free_label(columns, response),
         )
     )
 
@@ -430,9 +457,9 @@ def _cached_values(found: Thing) -> Mapping[Any, Any]:
     return cache if isinstance(cache, dict) else {}
 
 
-def _weight_errors(
+def weight_errors(
     inverse: NDArray[np.float64], weights: NDArray[np.float64], scale: float | None, rows: int
-) -> list[Fraction]:
+) -> Fraction:
     """Return how far coefficients may be off: errors of the rows of the pseudo-inverse times the size of y.
 
     Where the variance of residuals is not known, the size of y is a hundred times what the fit explains of it.
@@ -441,7 +468,7 @@ def _weight_errors(
     explained = float(weights @ np.linalg.solve(inverse, weights))
     size = math.sqrt(max(explained, 0.0) * (1 if scale is not None else 10_000) + rows * (scale or 0.0))
     each = 4 * float(ROUNDING) * (math.sqrt(rows) + len(values)) * math.sqrt(values[-1] / values[0] * values[-1]) * size
-    return [Fraction(each)] * len(weights)
+    return Fraction(each)
 
 
 def _names_in(model: Thing, size: int) -> tuple[list[str], str, bool]:
