@@ -135,8 +135,8 @@ def regressed(job: tuple[int, tuple[str, ...]]) -> dict[str, Any]:
             "seconds": time.process_time() - begun}  # fmt: skip
 
 
-_CASES = ("safety_cases", "model_cases", "known_cases", "area_cases", "composed_cases", "regression_cases", "linear_cases",
-          "linear_figures", "plain_groups",
+_CASES = ("safety_cases", "model_cases", "known_cases", "area_cases", "composed_cases", "regression_cases",
+          "linear_cases", "linear_figures", "plain_groups",
           "plain_checker", "oracle", "oracle_coupled", "oracle_noisy", "position_oracle", "adversary_oracle",
           "forests_with_bags")  # fmt: skip
 

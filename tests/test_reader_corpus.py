@@ -289,7 +289,7 @@ READERS = {
     "rules.dl85": ("pydl8.5",), "rules.streed": ("pydl8.5",), "boosters.pickled": (LGB, XGB, "CatBoost"),
     "pmml.document": ("PMML trees", RULES, SEVERAL, OTHERS), "printed.streed_text": ("pydl8.5",),
     "printed.graphviz_dot": (DRAWN,), "printed.export_text": (DRAWN,), "printed.rpart_rds": ("R rpart", RDS),
-    "printed.rpart_text": ("R rpart", "R's package tree"), "printed.weka_rules": (WEKA, C50),
+    "printed.rpart_text": ("R rpart", "R's package tree"),
     "printed.weka_text": (WEKA, C50, "R partykit"), "printed.corels_text": ("CORELS",),
     "printed.count_table": ("tables of counts",), "boosters.lightgbm.model": (LGB, SEVERAL_GOES),
     "statistics.itemsets": ("frequent itemsets",),

@@ -32,6 +32,7 @@ PARTS: dict[str, dict[str, tuple[Level, str]]] = {
         "frame": ("medium", "the training rows of every node, and of every class in it (yval2)"),
     },
     "lm": _LINEAR, "glm": _LINEAR,
+    "summary.lm": {**_PER_ROW, "cov.unscaled": ("medium", "the inverse of X'X: the sum of every product of two columns")},
     "randomForest": {
         "y": _LABELS, "votes": _FITTED, "oob.times": _FITTED, "predicted": _FITTED, "proximity": _FITTED,
         "inbag": ("high", "which training rows are in which tree's bag"),
@@ -92,6 +93,7 @@ _OWN: dict[str, str] = {
     "rpart": "frame call terms control functions splits csplit cptable method parms numresp "
     "variable.importance ordered",
     "lm": "coefficients rank assign df.residual contrasts xlevels call terms offset",
+    "summary.lm": "coefficients sigma df r.squared adj.r.squared fstatistic aliased call terms",
     "glm": "coefficients R rank family deviance aic null.deviance iter df.residual df.null converged boundary call "
     "formula terms offset control method contrasts xlevels assign",
     "kmeans": "totss withinss tot.withinss betweenss iter ifault",
