@@ -32,7 +32,7 @@ PARTS: dict[str, dict[str, tuple[Level, str]]] = {
         "frame": ("medium", "the training rows of every node, and of every class in it (yval2)"),
     },
     "lm": _LINEAR, "glm": _LINEAR,
-    "summary.lm": {**_PER_ROW, "cov.unscaled": ("medium", "the inverse of X'X: the sum of every product of two columns")},
+    "summary.lm": {**_PER_ROW, "cov.unscaled": ("medium", "the inverse of X'X: sums of products of two columns")},
     "randomForest": {
         "y": _LABELS, "votes": _FITTED, "oob.times": _FITTED, "predicted": _FITTED, "proximity": _FITTED,
         "inbag": ("high", "which training rows are in which tree's bag"),
