@@ -234,7 +234,7 @@ COUNTS = [["region", "count"], ["A", 12], ["B", 9]]
 @pytest.mark.parametrize(("data", "sheet", "words"), [
     (workbook({"2022": COUNTS, "2023": COUNTS}), None, ["2 sheets with a table", "--sheet '2022'"]),
     (workbook({"T": COUNTS}), "U", ["no sheet 'U'", "'T'"]),
-    (workbook({"T": COUNTS}, [("B3", "=1+8")]), None, ["sheet 'T', row 3, column B", "'=1+8'", "no stored value"]),
+    (workbook({"T": COUNTS}, [("B3", "=1+8")]), None, ["sheet 'T', row 3, column B", "'=1+8'", "no stored value: open the file"]),
     (workbook({"T": [["region", "count"], ["A", 12.5]]}), None, ["sheet 'T', row 2, column B", "'12.5'"]),
     (workbook({"T": [["notes"], ["nothing"]]}), None, ["no column of counts"]),
     (workbook({"T": COUNTS})[:400] + b"PK", None, ["not a spreadsheet"]),
@@ -243,6 +243,21 @@ def test_workbooks_that_cannot_be_read_are_refused_by_sheet_row_column_and_value
     with table_read_as(TableOptions.said(sheet=sheet)), pytest.raises(ReconError) as error:
         counted_table(workbook_sheet(data))
     assert all(word in str(error.value) for word in words), error.value
+    assert "(holds" not in str(error.value)
+    assert "(sheet" not in str(error.value)
+
+
+def test_text_in_a_code_page_is_told_from_bytes(tmp_path, run):
+    for name, data, words in (
+        (
+            "t.csv",
+            "Région,count\nNord,3\nSüd,4\n".encode("cp1252"),
+            "is text, but not in UTF-8 (byte 1): save it as UTF-8",
+        ),
+        ("b.bin", b"\x00\x01\xe9abc", "neither text nor a stored model"),
+    ):
+        (tmp_path / name).write_bytes(data)
+        assert words in run("audit", tmp_path / name, "--show-table", code=3).stderr
 
 
 def test_a_sheet_is_chosen_by_name_or_number_and_the_others_are_said():
@@ -442,5 +457,4 @@ def test_large_pivots_are_refused_with_a_step_before_their_counts_are_made(tmp_p
     monkeypatch.setattr("recon.readers.formats.tables.layout.MAX_LINES", 500)
     assert "has 600 counts, more than 500: cut it by one attribute" in run("audit", path, "--show-table", code=3).stderr
     monkeypatch.setattr("recon.io.files.sheets.MAX_LINES", 200)
-    monkeypatch.setattr("recon.io.files.sheets.delimiter_of", None)  # before anything is parsed
     assert "has more than 200 lines: cut it by one attribute" in run("audit", path, "--show-table", code=3).stderr

@@ -141,6 +141,8 @@ def workbook_sheet(data: bytes) -> Sheet:
             return _ods_sheet(archive)
     except ImportError:
         raise ReleaseError(f"spreadsheets need an extra: {installing('sheets')}") from None
+    except ReleaseError:  # a ValueError too
+        raise
     except (zipfile.BadZipFile, KeyError, ValueError, TypeError, AttributeError, OSError, EOFError) as error:
         raise ReleaseError(f"is not a spreadsheet that can be read ({str(error)[:100]})") from None
 
@@ -281,7 +283,13 @@ def _ods_sheet(archive: zipfile.ZipFile) -> Sheet:
                     tables[name] = []
                 continue
             if element.tag == f"{ODS_TABLE}table-row":
-                cells, times = _ods_cells(element), int(element.get(f"{ODS_TABLE}number-rows-repeated") or 1)
+                try:
+                    cells = _ods_cells(element)
+                except ReleaseError as error:
+                    raise ReleaseError(
+                        error.message, place=f"sheet '{name}', row {number + 1}, {error.place}"
+                    ) from None
+                times = int(element.get(f"{ODS_TABLE}number-rows-repeated") or 1)
                 if cells:
                     _bound(len(tables[name]) + times, len(cells))
                     current().entries(times, "the table", CELL * len(cells) + sum(map(len, cells)))
@@ -310,7 +318,10 @@ def _ods_cells(row: Any) -> tuple[str, ...]:
         else:
             text = " ".join(" ".join("".join(p.itertext()) for p in cell.iter(f"{ODS_TEXT}p")).split())
         if not text and cell.get(f"{ODS_TABLE}formula"):
-            raise ReleaseError(f"the formula '{cell.get(f'{ODS_TABLE}formula')[:40]}' has no stored value")
+            shown = f"the formula '{cell.get(f'{ODS_TABLE}formula')[:40]}' has no stored value"
+            raise ReleaseError(
+                f"{shown}: open the file in a spreadsheet and save it", place=f"column {letters(len(out))}"
+            )
         times = int(cell.get(f"{ODS_TABLE}number-columns-repeated") or 1)
         out += [text] * (times if text else min(times, MAX_COLUMNS))
         if len(out) > 20 * MAX_COLUMNS:

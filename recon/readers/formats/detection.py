@@ -157,6 +157,7 @@ def _refuse_foreign(data: bytes) -> None:
 HEAD = 4096  # bytes that tell a text format
 READERS = "recon.readers.formats"
 # How JSON begins, and nothing else that is read: in UBJSON the length of a key follows {.
+_CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 _JSON = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*(?:\{[ \t\r\n]*[\"}]|\[[ \t\r\n]*[\[{\"\]])")
 COMMENT = re.compile(r"[ \t]*#(?:#|>)? ?")
 
@@ -353,6 +354,9 @@ def _as_text(data: bytes) -> str:
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as error:
+        if not _CONTROLS.search(data[:HEAD]):  # letters of a code page of Windows, not bytes
+            why = f"is text, but not in UTF-8 (byte {error.start}): save it as UTF-8 (of spreadsheets: CSV UTF-8)"
+            raise ReleaseError(why) from None
         raise ReleaseError(
             f"is of no format that is read: neither text nor a stored model (byte {error.start})"
         ) from None

@@ -135,6 +135,8 @@ def read_bayes_rds(value: RObject) -> Draft:
     """
     try:
         return _draft(value)
+    except ReleaseError:  # a ValueError too
+        raise
     except (TypeError, ValueError, LookupError) as error:
         raise ReleaseError(f"the R object is broken: {str(error)[:80]}") from None
 

@@ -119,7 +119,13 @@ def body_of(sheet: Sheet, options: TableOptions) -> TableBody:
 
 
 def _is_label(text: str) -> bool:
-    """Return whether a text may be the label of a line: up to three words, without the signs of a note."""
+    """Return whether a text may be the label of a line: up to three words, without the signs of a note.
+
+    A mark before words is a legend: "..C confidential".
+    """
+    first, _, rest = text.partition(" ")
+    if rest and comparable(first) in dialects().marks:
+        return False
     return len(text.split()) <= 3 and not re.search(r"[:=;©*]|\.$|^(?:note|source|quelle|info)", text, re.IGNORECASE)
 
 

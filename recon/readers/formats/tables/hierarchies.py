@@ -153,8 +153,9 @@ def _levels(lines: Sequence[str], file: str) -> dict[str, str | None]:
             continue
         level = len(line.strip()) - len(code)
         if level > len(above):
-            raise ReleaseError(f"'{code[:60]}' is {level} levels deep, the code before it {len(above) - 1}",
-                               file=file, place=f"line {number}")  # fmt: skip
+            before = f"the code before it {len(above) - 1}" if above else "and no code stands before it"
+            why = f"'{code[:60]}' is {level} levels deep, {before}: one '{sign}' more at most than the line above"
+            raise ReleaseError(why, file=file, place=f"line {number}")
         if code in out:
             raise ReleaseError(f"the code '{code[:60]}' stands twice", file=file, place=f"line {number}")
         above[level:] = [code]

@@ -21,6 +21,8 @@ from recon.readers.formats.tables.sections import section_columns
 from solvers.foundation.errors import ReleaseError, TooLarge
 
 NAMES_SHOWN = 9
+YEAR = r"(?:19|20)\d\d"
+YEAR_NAMES, SEX_NAMES = r"years?|jahre?|années?|año|år", r"sex|gender|geschlecht|sexe|sexo|genre|kön|kjønn|køn"
 UNNAMED = "column"  # what the attribute over the columns of a pivot is called where nothing names it
 
 
@@ -199,7 +201,9 @@ def _pivot_table(sheet: Sheet, body: TableBody, options: TableOptions, known: Di
     if not stubs:
         raise ReleaseError("has columns of counts alone: no column says of whom a line is", place=place)
     names_row = head[-1] if len(head) > 1 and not any(head[-1].cells[k] for k in values) else None
-    levels = [_level(row, values, stubs) for row in (head if names_row is None else head[:-1])]
+    levels: list[_HeaderRow] = []
+    for row in head if names_row is None else head[:-1]:
+        levels.append(_level(row, values, stubs, levels))
     apart: dict[str, str] = {}
     columns, levels, base = _measures(values, levels, apart, known)
     base = _base_in_title(sheet, body, columns, levels, known) if base is None else base
@@ -211,6 +215,7 @@ def _pivot_table(sheet: Sheet, body: TableBody, options: TableOptions, known: Di
         stub_names = [*sections.names, *(stub_names if sections.labelled else [])]
     title_names = _names_in_title(body.title, known)
     free = [name for name in title_names if comparable(name) not in {comparable(n) for n in stub_names if n}]
+    levels = [_self_named(level, free, known) for level in levels]
     blank = [k for k, n in enumerate(stub_names) if not n]
     unnamed = [k for k, level in enumerate(levels) if not level.name]
     if len(free) == len(blank) + len(unnamed):
@@ -221,7 +226,7 @@ def _pivot_table(sheet: Sheet, body: TableBody, options: TableOptions, known: Di
     if sections is not None and not stub_names[0]:
         stub_names[0] = _name_of_sections(sections.cells, free, known)
     for k, level in enumerate(levels):
-        if not level.name and all(known.listed("totals", "sexes", n) for n in level.labels if not known.total(n)):
+        if not level.name and _of_sexes(level, known):
             levels[k] = replace(level, name="sex")
     stub_names = [n or ("row" if k == 0 else f"row {k + 1}") for k, n in enumerate(stub_names)]
     levels = [
@@ -285,7 +290,7 @@ def _of_one_time(levels: Sequence[_HeaderRow], apart: dict[str, str], place: str
     """Return the levels without years, which are set apart; counts of several years are refused."""
     kept = []
     for level in levels:
-        if not level.labels or not all(re.fullmatch(r"(?:19|20)\d\d", label.strip()) for label in level.labels):
+        if not level.labels or not all(re.fullmatch(YEAR, label.strip()) for label in level.labels):
             kept.append(level)
             continue
         years = list(dict.fromkeys(level.labels))
@@ -322,11 +327,15 @@ def _value_columns(body: TableBody, options: TableOptions) -> list[int]:
     return sorted([*out, *hidden])
 
 
-def _level(row: SheetRow, values: list[int], stubs: list[int]) -> _HeaderRow:
-    """Return the labels of a header row over the columns of counts; one that spans several stands over all of them."""
-    labels, last = [], ""
-    for k in values:
-        last = row.cells[k] or last
+def _level(row: SheetRow, values: list[int], stubs: list[int], above: Sequence[_HeaderRow] = ()) -> _HeaderRow:
+    """Return the labels of a header row over the columns of counts; one that spans several stands over all of them.
+
+    None spans from below one label of a row `above` to below the next: "Persons", beside sexes by age, is of all ages.
+    """
+    labels, last = list[str](), ""
+    for c, k in enumerate(values):
+        beside = not c or all(level.labels[c] == level.labels[c - 1] for level in above)
+        last = row.cells[k] or (last if beside else "")
         labels.append(last)
     name = row.cells[stubs[-1]] if len(stubs) else ""
     return _HeaderRow(name, labels)
@@ -400,12 +409,30 @@ def _named_levels(levels: list[_HeaderRow]) -> list[_HeaderRow]:
     name = ""
     for k, level in enumerate(levels):
         label = set(level.labels)
-        if len(label) == 1 and k < len(levels) - 1:
+        if len(label) == 1 and k < len(levels) - 1 and not re.fullmatch(YEAR, next(iter(label)).strip()):
             name = next(iter(label))
             continue
         out.append(_HeaderRow(name or level.name if k == len(levels) - 1 or name else level.name, level.labels))
         name = ""
     return out
+
+
+def _self_named(level: _HeaderRow, free: list[str], known: Dialects) -> _HeaderRow:
+    """Return a level with the name that its labels ask for, taken out of the title's names: sexes, or one year."""
+    values = [label for label in level.labels if label and not known.total(label)]
+    years = bool(values) and all(re.fullmatch(YEAR, label.strip()) for label in values)
+    if level.name or not (years or _of_sexes(level, known)):
+        return level
+    found = next((name for name in free if re.fullmatch(YEAR_NAMES if years else SEX_NAMES, comparable(name))), "")
+    if found:
+        free.remove(found)
+    return replace(level, name=found or ("year" if years else ""))
+
+
+def _of_sexes(level: _HeaderRow, known: Dialects) -> bool:
+    """Return whether the labels of a level are sexes."""
+    values = [label for label in level.labels if label and not known.total(label)]
+    return bool(values) and all(known.listed("totals", "sexes", label) for label in values)
 
 
 def _stub_names(row: SheetRow, stubs: list[int], levels: list[_HeaderRow]) -> list[str]:
@@ -462,9 +489,12 @@ def _refuse_raw_data(
     )
     if not said:
         shown = " ".join(f"--count-column '{body.head[-1].cells[k]}'" for k in columns[:3])
+        step = f"where numbers of people stand under the values of an attribute, name the columns ({shown})"
+        if not shown:
+            step = f"there are {', '.join(repr(cell) for cell in body.head[-1].cells[:NAMES_SHOWN] if cell)}"
         raise ReleaseError(
             "is of no format that is read: no column of counts (count, n, freq, ...), which a table of counts has; "
-            f"where numbers of people stand under the values of an attribute, name the columns ({shown})",
+            f"{step}",
             place=place,
         )
 
