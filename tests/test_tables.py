@@ -234,7 +234,7 @@ COUNTS = [["region", "count"], ["A", 12], ["B", 9]]
 @pytest.mark.parametrize(("data", "sheet", "words"), [
     (workbook({"2022": COUNTS, "2023": COUNTS}), None, ["2 sheets with a table", "--sheet '2022'"]),
     (workbook({"T": COUNTS}), "U", ["no sheet 'U'", "'T'"]),
-    (workbook({"T": COUNTS}, [("B3", "=1+8")]), None, ["sheet 'T', row 3, column B", "'=1+8'", "no stored value: open the file"]),
+    (workbook({"T": COUNTS}, [("B3", "=1+8")]), None, ["sheet 'T', row 3, column B", "'=1+8'", "value: open the file"]),
     (workbook({"T": [["region", "count"], ["A", 12.5]]}), None, ["sheet 'T', row 2, column B", "'12.5'"]),
     (workbook({"T": [["notes"], ["nothing"]]}), None, ["no column of counts"]),
     (workbook({"T": COUNTS})[:400] + b"PK", None, ["not a spreadsheet"]),
