@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from recon.io.files.sheets import IN_PARTS, MAX_LINES, Sheet, SheetRow
 from recon.io.files.table_options import TableOptions
@@ -17,12 +17,19 @@ from recon.io.files.tables import NUMBERED, counts_rows
 from recon.readers.formats.tables.bodies import RawLine, RawTable, TableBody, body_of, cells_of
 from recon.readers.formats.tables.cells import count_like, is_number
 from recon.readers.formats.tables.dialects import Dialects, comparable, dialects
-from recon.readers.formats.tables.sections import section_columns
+from recon.readers.formats.tables.sections import (
+    YEAR,
+    HeaderRow,
+    are_sexes,
+    header_row,
+    named_by_itself,
+    names_in_title,
+    rows_with_names,
+    section_columns,
+)
 from solvers.foundation.errors import ReleaseError, TooLarge
 
 NAMES_SHOWN = 9
-YEAR = r"(?:19|20)\d\d"
-YEAR_NAMES, SEX_NAMES = r"years?|jahre?|années?|año|år", r"sex|gender|geschlecht|sexe|sexo|genre|kön|kjønn|køn"
 UNNAMED = "column"  # what the attribute over the columns of a pivot is called where nothing names it
 
 
@@ -174,14 +181,6 @@ def combined_first_column(sheet: Sheet) -> Sheet:
     return replace(sheet, rows=tuple(rows))
 
 
-@dataclass(frozen=True)
-class _HeaderRow:
-    """A row of a pivot's header: its name, and the label over each column of counts."""
-
-    name: str
-    labels: list[str]
-
-
 def _pivot_table(sheet: Sheet, body: TableBody, options: TableOptions, known: Dialects) -> RawTable:
     """Return a table whose columns are values of attributes."""
     rows, head = body.rows, body.head
@@ -201,21 +200,21 @@ def _pivot_table(sheet: Sheet, body: TableBody, options: TableOptions, known: Di
     if not stubs:
         raise ReleaseError("has columns of counts alone: no column says of whom a line is", place=place)
     names_row = head[-1] if len(head) > 1 and not any(head[-1].cells[k] for k in values) else None
-    levels: list[_HeaderRow] = []
+    levels: list[HeaderRow] = []
     for row in head if names_row is None else head[:-1]:
-        levels.append(_level(row, values, stubs, levels))
+        levels.append(header_row(row, values, stubs, levels))
     apart: dict[str, str] = {}
     columns, levels, base = _measures(values, levels, apart, known)
     base = _base_in_title(sheet, body, columns, levels, known) if base is None else base
-    levels = _named_levels(levels)
+    levels = rows_with_names(levels)
     stub_names = _stub_names(names_row or head[-1], stubs, levels)
     sections = section_columns(rows, stubs[0], values, known.total, _shown_number) if len(stubs) == 1 else None
     if sections is not None:
         rows = list(sections.rows)
         stub_names = [*sections.names, *(stub_names if sections.labelled else [])]
-    title_names = _names_in_title(body.title, known)
+    title_names = names_in_title(body.title, known)
     free = [name for name in title_names if comparable(name) not in {comparable(n) for n in stub_names if n}]
-    levels = [_self_named(level, free, known) for level in levels]
+    levels = [named_by_itself(level, free, known) for level in levels]
     blank = [k for k, n in enumerate(stub_names) if not n]
     unnamed = [k for k, level in enumerate(levels) if not level.name]
     if len(free) == len(blank) + len(unnamed):
@@ -226,7 +225,7 @@ def _pivot_table(sheet: Sheet, body: TableBody, options: TableOptions, known: Di
     if sections is not None and not stub_names[0]:
         stub_names[0] = _name_of_sections(sections.cells, free, known)
     for k, level in enumerate(levels):
-        if not level.name and _of_sexes(level, known):
+        if not level.name and are_sexes(level, known):
             levels[k] = replace(level, name="sex")
     stub_names = [n or ("row" if k == 0 else f"row {k + 1}") for k, n in enumerate(stub_names)]
     levels = [
@@ -251,7 +250,7 @@ def _pivot_lines(
     rows: Sequence[SheetRow],
     head: SheetRow,
     columns: Sequence[int],
-    levels: Sequence[_HeaderRow],
+    levels: Sequence[HeaderRow],
     stub_cells: Sequence[Sequence[str]],
     base: int | None,
 ) -> list[RawLine]:
@@ -286,7 +285,7 @@ def _name_of_sections(cells: Sequence[Sequence[str]], free: Sequence[str], known
     return free[0] if len(free) == 1 else "section"
 
 
-def _of_one_time(levels: Sequence[_HeaderRow], apart: dict[str, str], place: str) -> list[_HeaderRow]:
+def _of_one_time(levels: Sequence[HeaderRow], apart: dict[str, str], place: str) -> list[HeaderRow]:
     """Return the levels without years, which are set apart; counts of several years are refused."""
     kept = []
     for level in levels:
@@ -327,23 +326,9 @@ def _value_columns(body: TableBody, options: TableOptions) -> list[int]:
     return sorted([*out, *hidden])
 
 
-def _level(row: SheetRow, values: list[int], stubs: list[int], above: Sequence[_HeaderRow] = ()) -> _HeaderRow:
-    """Return the labels of a header row over the columns of counts; one that spans several stands over all of them.
-
-    None spans from below one label of a row `above` to below the next: "Persons", beside sexes by age, is of all ages.
-    """
-    labels, last = list[str](), ""
-    for c, k in enumerate(values):
-        beside = not c or all(level.labels[c] == level.labels[c - 1] for level in above)
-        last = row.cells[k] or (last if beside else "")
-        labels.append(last)
-    name = row.cells[stubs[-1]] if len(stubs) else ""
-    return _HeaderRow(name, labels)
-
-
 def _measures(
-    values: list[int], levels: list[_HeaderRow], apart: dict[str, str], known: Dialects
-) -> tuple[list[int], list[_HeaderRow], int | None]:
+    values: list[int], levels: list[HeaderRow], apart: dict[str, str], known: Dialects
+) -> tuple[list[int], list[HeaderRow], int | None]:
     """Return the columns that are read, the levels that are about people, and the column of which they are percentages.
 
     None: they are counts; other columns of figures are then set apart.
@@ -357,11 +342,11 @@ def _measures(
     percent = [c for c in figures if any(known.like("figures", "percent", each[c]) for each in labels)]
     if len(keep) == 1 and bases == keep and len(percent) > 1 and percent == figures:
         found = [_without_unit(labels[0][c]) for c in percent]
-        return [values[c] for c in percent], [_HeaderRow(levels[0].name, found)], values[keep[0]]
+        return [values[c] for c in percent], [HeaderRow(levels[0].name, found)], values[keep[0]]
     for c in figures:
         apart[" ".join(dict.fromkeys(each[c] for each in labels if each[c]))] = "figures beside counts"
     left = [level for m, level in enumerate(levels) if m not in measured]
-    found_rows = [_HeaderRow(level.name, [_without_unit(level.labels[c]) for c in keep]) for level in left]
+    found_rows = [HeaderRow(level.name, [_without_unit(level.labels[c]) for c in keep]) for level in left]
     return [values[c] for c in keep], found_rows, None
 
 
@@ -373,7 +358,7 @@ def _kind_of(label: str, known: Dialects) -> str:
 
 
 def _base_in_title(
-    sheet: Sheet, body: TableBody, columns: list[int], levels: list[_HeaderRow], known: Dialects
+    sheet: Sheet, body: TableBody, columns: list[int], levels: list[HeaderRow], known: Dialects
 ) -> int | None:
     """Return the column of the base where the title says that the others are percentages, None where they are counts.
 
@@ -403,39 +388,7 @@ def _without_unit(label: str) -> str:
     return re.sub(rf"(?:{units})$|^%\s+(?:of\s+)?", "", label, flags=re.IGNORECASE).rstrip()
 
 
-def _named_levels(levels: list[_HeaderRow]) -> list[_HeaderRow]:
-    """Return the levels; one whose single label stands over all columns is the name of the one below it."""
-    out: list[_HeaderRow] = []
-    name = ""
-    for k, level in enumerate(levels):
-        label = set(level.labels)
-        if len(label) == 1 and k < len(levels) - 1 and not re.fullmatch(YEAR, next(iter(label)).strip()):
-            name = next(iter(label))
-            continue
-        out.append(_HeaderRow(name or level.name if k == len(levels) - 1 or name else level.name, level.labels))
-        name = ""
-    return out
-
-
-def _self_named(level: _HeaderRow, free: list[str], known: Dialects) -> _HeaderRow:
-    """Return a level with the name that its labels ask for, taken out of the title's names: sexes, or one year."""
-    values = [label for label in level.labels if label and not known.total(label)]
-    years = bool(values) and all(re.fullmatch(YEAR, label.strip()) for label in values)
-    if level.name or not (years or _of_sexes(level, known)):
-        return level
-    found = next((name for name in free if re.fullmatch(YEAR_NAMES if years else SEX_NAMES, comparable(name))), "")
-    if found:
-        free.remove(found)
-    return replace(level, name=found or ("year" if years else ""))
-
-
-def _of_sexes(level: _HeaderRow, known: Dialects) -> bool:
-    """Return whether the labels of a level are sexes."""
-    values = [label for label in level.labels if label and not known.total(label)]
-    return bool(values) and all(known.listed("totals", "sexes", label) for label in values)
-
-
-def _stub_names(row: SheetRow, stubs: list[int], levels: list[_HeaderRow]) -> list[str]:
+def _stub_names(row: SheetRow, stubs: list[int], levels: list[HeaderRow]) -> list[str]:
     """Return the names of the columns before the counts; what follows a backslash in one names a header row."""
     names = [row.cells[k] for k in stubs]
     last = names[-1]
@@ -448,24 +401,12 @@ def _stub_names(row: SheetRow, stubs: list[int], levels: list[_HeaderRow]) -> li
     return names
 
 
-def _names_in_title(title: Sequence[str], known: Dialects) -> list[str]:
-    """Return the names of attributes in a title: "Deaths by area and sex, England" has area and sex."""
-    for line in title:
-        parts = re.split(known.words["said"]["by"], line, maxsplit=1, flags=re.IGNORECASE)
-        if len(parts) == 2:
-            told = " ".join(parts[1].split())
-            said = re.split(r" (?:in|for|im|en|at|on) |[:(]|, ?(?:[A-ZÄÖÜ0-9])", told, maxsplit=1)[0]
-            names = re.split(r" ?, ?| (?:and|und|et|och|en|by|nach|selon) ", said.strip())
-            return [re.sub(r"^(?:the|le|la|l'|les|der|die|das)\s+", "", n.strip()) for n in names if n.strip()]
-    return []
-
-
 def _refuse_raw_data(
     sheet: Sheet,
     body: TableBody,
     options: TableOptions,
     known: Dialects,
-    levels: list[_HeaderRow],
+    levels: list[HeaderRow],
     columns: list[int],
     place: str,
 ) -> None:

@@ -4,17 +4,23 @@ Where lines of several sections have the same labels, the headings are values of
 "Females"). Where no label is in two sections and every section adds up to the same counts, each heading is the name of
 an attribute ("Sex", "Age") and the labels below it are its values. What is neither is left to whoever asks: a line
 without counts may be one whose counts are missing.
+
+Header rows over columns: each is the labels of an attribute, named by itself, by another row or by the title.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from recon.io.files.sheets import SheetRow
+from recon.readers.formats.tables.dialects import Dialects, comparable
 
 EVERYBODY = "total"
 FEWEST = 20  # people of whom two sections add up to the same counts by chance seldom
+YEAR = r"(?:19|20)\d\d"
+YEAR_NAMES, SEX_NAMES = r"years?|jahre?|années?|año|år", r"sex|gender|geschlecht|sexe|sexo|genre|kön|kjønn|køn"
 Number = Callable[[str], int | None]
 
 
@@ -86,3 +92,69 @@ def _sums(
     if any(count is None for line in each for count in line):
         return None
     return tuple(sum(count or 0 for count in column) for column in zip(*each, strict=True))
+
+
+@dataclass(frozen=True)
+class HeaderRow:
+    """A row of a pivot's header: its name, and the label over each column of counts."""
+
+    name: str
+    labels: list[str]
+
+
+def header_row(row: SheetRow, values: list[int], stubs: list[int], above: Sequence[HeaderRow] = ()) -> HeaderRow:
+    """Return the labels of a header row over the columns of counts; one that spans several stands over all of them.
+
+    None spans from below one label of a row `above` to below the next: "Persons", beside sexes by age, is of all ages.
+    """
+    labels, last = list[str](), ""
+    for c, k in enumerate(values):
+        beside = not c or all(level.labels[c] == level.labels[c - 1] for level in above)
+        last = row.cells[k] or (last if beside else "")
+        labels.append(last)
+    name = row.cells[stubs[-1]] if len(stubs) else ""
+    return HeaderRow(name, labels)
+
+
+def rows_with_names(levels: list[HeaderRow]) -> list[HeaderRow]:
+    """Return the levels; one whose single label stands over all columns is the name of the one below it."""
+    out: list[HeaderRow] = []
+    name = ""
+    for k, level in enumerate(levels):
+        label = set(level.labels)
+        if len(label) == 1 and k < len(levels) - 1 and not re.fullmatch(YEAR, next(iter(label)).strip()):
+            name = next(iter(label))
+            continue
+        out.append(HeaderRow(name or level.name if k == len(levels) - 1 or name else level.name, level.labels))
+        name = ""
+    return out
+
+
+def named_by_itself(level: HeaderRow, free: list[str], known: Dialects) -> HeaderRow:
+    """Return a level with the name that its labels ask for, taken out of the title's names: sexes, or one year."""
+    values = [label for label in level.labels if label and not known.total(label)]
+    years = bool(values) and all(re.fullmatch(YEAR, label.strip()) for label in values)
+    if level.name or not (years or are_sexes(level, known)):
+        return level
+    found = next((name for name in free if re.fullmatch(YEAR_NAMES if years else SEX_NAMES, comparable(name))), "")
+    if found:
+        free.remove(found)
+    return replace(level, name=found or ("year" if years else ""))
+
+
+def are_sexes(level: HeaderRow, known: Dialects) -> bool:
+    """Return whether the labels of a level are sexes."""
+    values = [label for label in level.labels if label and not known.total(label)]
+    return bool(values) and all(known.listed("totals", "sexes", label) for label in values)
+
+
+def names_in_title(title: Sequence[str], known: Dialects) -> list[str]:
+    """Return the names of attributes in a title: "Deaths by area and sex, England" has area and sex."""
+    for line in title:
+        parts = re.split(known.words["said"]["by"], line, maxsplit=1, flags=re.IGNORECASE)
+        if len(parts) == 2:
+            told = " ".join(parts[1].split())
+            said = re.split(r" (?:in|for|im|en|at|on) |[:(]|, ?(?:[A-ZÄÖÜ0-9])", told, maxsplit=1)[0]
+            names = re.split(r" ?, ?| (?:and|und|et|och|en|by|nach|selon) ", said.strip())
+            return [re.sub(r"^(?:the|le|la|l'|les|der|die|das)\s+", "", n.strip()) for n in names if n.strip()]
+    return []
