@@ -99,6 +99,12 @@ def make(seed: int) -> dict[str, Any]:
             for n, s in zip(names, sizes, strict=True)
             if rng.random() < 0.7
         }
+        more = random.Random(f"boxes {seed}")  # of its own, so that cases of before are as they were
+        if more.random() < 0.5:
+            knows["boxes"] = [
+                {"where": where, "weight": more.choice([2, 3, "1/2", "5/2", 1])}
+                for where in (_condition(more, sizes, names) for _ in range(more.randint(1, 2)))
+            ]
     columns = None
     if kind == "columns":
         given = sorted(rng.sample(range(len(names) - 1), rng.randint(1, len(names) - 1)))
@@ -173,6 +179,8 @@ def _weight(knows: dict[str, Any], row: Row, names: list[str]) -> Fraction:
     out = Fraction(1)
     for name, value in zip(names, row, strict=True):
         out *= Fraction(knows.get("weights", {}).get(name, {}).get(str(value), 1))
+    for box in knows.get("boxes", ()):
+        out *= Fraction(box["weight"]) if _meets(row, box["where"], names) else 1
     return out
 
 
@@ -258,6 +266,7 @@ def compare(case: dict[str, Any], folder: str) -> str:
         beside = recon.Adversary.read(str(place / "knows.json")).beside(release)
     except recon.ReleaseError as error:  # weights that are all alike, and nothing else, say nothing
         even = all(len({Fraction(w) for w in each.values()}) <= 1 for each in knows.get("weights", {}).values())
+        even &= all(not one["where"] or Fraction(one["weight"]) == 1 for one in knows.get("boxes", ()))
         return "" if "says nothing" in str(error) and even else f"refused: {error}"
     total = sum(w for _, w in found)
     told = []
@@ -266,7 +275,7 @@ def compare(case: dict[str, Any], folder: str) -> str:
         return f"status {measures.status}"
     if measures.entropy_bits is None or abs(measures.entropy_bits - entropy(case, found)) > 1e-6:
         told.append(f"entropy {measures.entropy_bits}, by brute force {entropy(case, found)}")
-    if not knows.get("weights") and measures.counted.value != total:
+    if not knows.get("weights") and not knows.get("boxes") and measures.counted.value != total:
         told.append(f"{measures.counted.value} worlds, by brute force {total}")
     space = list(product(*(range(s) for s in sizes)))
     profiles = pd.DataFrame(space, columns=names)

@@ -70,6 +70,29 @@ def test_verdicts_do_not_change_by_weights_and_even_ones_change_nothing(tmp_path
         next(recon.worlds(release, adversary=prior))
 
 
+def test_boxes_of_weight_one_change_nothing_and_others_no_verdict(tmp_path: Path) -> None:
+    """Bits before the release are rows times the entropy of the prior; nothing is drawn beside a box."""
+    release = recon.load(_case(tmp_path)[0])
+    even = recon.Adversary(boxes=[{"where": {"ward": "A", "age": 2}, "weight": 1}, {"where": {}, "weight": 5}])
+    prior = recon.Adversary(boxes=[{"where": {"ward": "A", "age": {"at_least": 5}}, "weight": "7/2"},
+                                   {"where": {"age": 5, "ill": 1}, "weight": "1/3"}])  # fmt: skip
+    plain, flat, weighed = (recon.certify(one, ASKED, "ordered") for one in (release, even.beside(release),
+                                                                              prior.beside(release)))  # fmt: skip
+    for column in ("verdict", "min_count", "max_count"):
+        assert plain[column].tolist() == flat[column].tolist() == weighed[column].tolist()
+    assert plain["probability"].tolist() == flat["probability"].tolist()
+    assert (plain["probability"] != weighed["probability"]).any()
+    bits = [recon.measure(one, "ordered") for one in (release, even.beside(release), prior.beside(release))]
+    assert bits[0].entropy_bits == bits[1].entropy_bits
+    each = [(7 / 2 if w == "A" and a > 4 else 1) * (1 / 3 if (a, y) == (5, 1) else 1) for w, a, y in (
+            (one["ward"], one["age"], one["ill"]) for one in ASKED)]  # fmt: skip
+    row = -sum(x / sum(each) * math.log2(x / sum(each)) for x in each)
+    assert bits[2].uninformed_bits == pytest.approx(8 * row)
+    for asked in (recon.sample, recon.reconstruct, recon.table):
+        with pytest.raises(recon.Unsupported, match="beside weights of boxes"):
+            asked(release, adversary=prior)
+
+
 def test_draws_follow_the_prior(tmp_path: Path) -> None:
     """Of 400 draws the rows with a value are as many as are expected, within four standard errors."""
     release = recon.load(_case(tmp_path)[0])
@@ -194,6 +217,14 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"weights": {"age": {"1": 0}}}, "not above 0"),
     ({"weights": {"age": {"1": -1}}}, "not above 0"),
     ({"weights": {"age": {"1": "x"}}}, "weights.age.1"),
+    ({"boxes": [{"where": {"age": 1}, "weight": 0}]}, "boxes[0].weight"),
+    ({"boxes": [{"where": {"age": 1}, "weight": "much"}]}, "not a number"),
+    ({"boxes": [{"where": {"age": 77}, "weight": 2}]}, "boxes[0].where"),
+    (
+        {"boxes": [{"where": {"age": {"above": 5, "below": 6}}, "weight": 2}]},
+        "no row",
+    ),
+    ({"boxes": [{"where": {"age": 1}, "weight": 2}], "population": {"rows": 9}}, "not taken beside a population"),
     ({"rows": [{"where": {"age": 77}}]}, "rows[0].where"),
     ({"rows": [{"where": {"height": 7}}]}, "height"),
     ({"rows": [{"where": {"age": 1}, "position": 3}]}, "no positions"),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from encoders.domain.domain import Condition
 from encoders.models.models import KnownRows, Table
 
 PositionWeights = Mapping[int, int]  # position of a value -> whole weight; -1: of every other value
@@ -28,11 +29,24 @@ class KnownFigures:
         return self.table.name
 
 
+@dataclass(frozen=True, slots=True)
+class WeighedBox:
+    """How likely rows of a box are: `inside` for each combination of values there, beside `outside` for any other.
+
+    The weights are the numbers of values that an attribute of its own can have there: nobody published it.
+    """
+
+    condition: Condition
+    inside: int
+    outside: int
+
+
 @dataclass(frozen=True, eq=False)
 class AdversaryKnowledge:
     """All that an adversary knows, in the terms of one domain; `people`: those of a population.
 
-    `weights`: by the number of an attribute, how likely each value is beside the others. `lines`: what every answer
+    `weights`: by the number of an attribute, how likely each value is beside the others; `boxes`: the same of
+    combinations of values. `lines`: what every answer
     then assumes. `data`: the data set that the release is of, where there is a population ("": none). `file` and
     `sha256` name it in certificates.
     """
@@ -44,6 +58,12 @@ class AdversaryKnowledge:
     weights: Mapping[int, PositionWeights] = field(default_factory=dict)
     lines: tuple[str, ...] = ()
     data: str = ""
+    boxes: tuple[WeighedBox, ...] = ()
+
+    @property
+    def weighed(self) -> bool:
+        """Return whether rows are not equally likely to begin with."""
+        return bool(self.weights or self.boxes)
 
     @property
     def models(self) -> tuple[KnownFigures | KnownRows, ...]:

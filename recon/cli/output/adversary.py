@@ -25,7 +25,7 @@ class MeasuresBeside:
 
     @property
     def _weighed(self) -> bool:
-        return self.release.knowledge is not None and bool(self.release.knowledge.weights)
+        return self.release.knowledge is not None and self.release.knowledge.weighed
 
     def status(self, nobody: Measures) -> str:
         """Return how both answers ended: a contradiction of either is one."""

@@ -28,7 +28,7 @@ def convention_of(release: EncodedRelease, convention: str | None) -> Convention
     single = release.statements.single
     one = single is not None and single.open_counts <= 1
     one = one and not release.noisy and not release.statements.unstated
-    weighed = release.knowledge is not None and bool(release.knowledge.weights)
+    weighed = release.knowledge is not None and release.knowledge.weighed
     if weighed and convention in ("multiset", "assigned"):
         raise Unsupported(f"with weights data sets are sequences of rows: choose ordered, not '{convention}'")
     if convention is None:

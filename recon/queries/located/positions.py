@@ -593,7 +593,7 @@ def position_results(
 def _refuse_unplaced(release: EncodedRelease) -> None:
     """Refuse what an adversary knows of rows without an order: positions do not follow from it here."""
     known = release.knowledge
-    if known is not None and (known.models or known.weights or release.known is not None):
+    if known is not None and (known.models or known.weighed or release.known is not None):
         raise Unsupported(
             f"{known.file}: of an adversary positions take rows with a 'position' alone: statements, columns, weights "
             "and populations are about rows without an order (recon certify, recon labels)"

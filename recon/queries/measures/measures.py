@@ -15,6 +15,7 @@ entropy of one row.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from encoders.encode.encoder import EncodedRelease
+from encoders.models.adversary import WeighedBox
 from encoders.parts.base import CutDomain
 from recon.queries.answers.counting import convention_of, count
 from recon.queries.answers.people import as_subsets, known_attributes
@@ -197,18 +199,20 @@ def _weighed(release: EncodedRelease, found: Measures, limits: Limits) -> Measur
     The entropy is None where the weight of all worlds is not exact, or the number of rows is open. Cost: one question
     per value that has a weight.
     """
-    weights = {} if release.knowledge is None else release.knowledge.weights
-    if not weights or found.status == "unsat":
+    known = release.knowledge
+    if known is None or not known.weighed or found.status == "unsat":
         return found
+    weights = known.weights
     parts = [(k, p, w) for k in sorted(weights) for p, w in enumerate(release.cut.cuts[k].weights or ()) if w > 1]
-    logs = np.array([math.log2(w) for _, _, w in parts])
+    logs = np.array([*(math.log2(w) for _, _, w in parts), *(math.log2(b.inside / b.outside) for b in known.boxes)])
     rows, entropy, before = found.rows, None, None
-    asked = decide(release, _selections(release, parts), "ordered", limits)
+    asked = decide(release, _selections(release, parts, known.boxes), "ordered", limits)
+    outside = sum(math.log2(box.outside) for box in known.boxes) * (rows or 0)
     if rows is not None and rows and np.isfinite(asked.expected_before).all():
-        before = rows * row_bits(release.statements, limits) - float(asked.expected_before @ logs)
+        before = rows * row_bits(release.statements, limits) - float(asked.expected_before @ logs) - outside
     if rows is not None and found.status == "exact" and found.counted.log2 is not None:
-        known = bool(np.isfinite(asked.expected).all())
-        entropy = max(0.0, found.counted.log2 - float(asked.expected @ logs)) if known else None
+        finite = bool(np.isfinite(asked.expected).all())
+        entropy = max(0.0, found.counted.log2 - float(asked.expected @ logs) - outside) if finite else None
     removed = None if entropy is None or before is None or not rows else (before - entropy) / rows
     return replace(
         found, entropy_bits=entropy, uninformed_bits=before, bits_removed_per_row=removed,
@@ -245,14 +249,16 @@ def _of_subsets(release: EncodedRelease, found: Measures) -> Measures:
     )  # fmt: skip
 
 
-def _selections(release: EncodedRelease, parts: list[tuple[int, int, int]]) -> Selections:
-    """Return one selection per part of an attribute: the rows that have a value of it."""
+def _selections(release: EncodedRelease, parts: list[tuple[int, int, int]], boxes: Sequence[WeighedBox]) -> Selections:
+    """Return one selection per part of an attribute (the rows that have a value of it), then one per box."""
     tables: list[list[tuple[int, ...]]] = [[cuts.sizes] for cuts in release.cut.cuts]
-    codes = np.zeros((len(parts), len(tables)), dtype=np.int32)
-    for i, (k, p, _) in enumerate(parts):
-        sizes = release.cut.cuts[k].sizes
-        one = tuple(size if q == p else 0 for q, size in enumerate(sizes))
-        if one not in tables[k]:
-            tables[k].append(one)
-        codes[i, k] = tables[k].index(one)
+    literals = [[(k, 1 << p)] for k, p, _ in parts]
+    literals += [list(release.cut.box(release.domain.resolve(box.condition)).literals) for box in boxes]
+    codes = np.zeros((len(literals), len(tables)), dtype=np.int32)
+    for i, some in enumerate(literals):
+        for k, mask in some:
+            one = tuple(size if mask >> q & 1 else 0 for q, size in enumerate(release.cut.cuts[k].sizes))
+            if one not in tables[k]:
+                tables[k].append(one)
+            codes[i, k] = tables[k].index(one)
     return Selections(codes, tuple(map(tuple, tables)))

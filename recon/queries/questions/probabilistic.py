@@ -17,7 +17,7 @@ from recon.queries.bounds.placed import parts_left, places
 from recon.readers.frames.describe import condition_text, values_text
 from recon.readers.loading.adversary import Knows
 from recon.readers.loading.loading import Released
-from recon.readers.loading.settled import asked_release
+from recon.readers.loading.settled import asked_release, refuse_weighed_boxes
 from solvers.engines.chain import ask
 from solvers.engines.figures.partition import PartitionFigures
 from solvers.engines.figures.system import SystemFigures
@@ -59,6 +59,7 @@ def table(release: Released, limits: Limits | None = None, adversary: Knows | No
     3    {1}  any  {1}
     """
     release = asked_release(release, adversary, limits)
+    refuse_weighed_boxes(release)
     if release.statements.bags and (located := places(release, limits)) is not None:
         return _placed_table(release, located, limits or Limits())
     if PartitionFigures.refusal(release.statements) is not None:

@@ -26,7 +26,7 @@ from recon.readers.frames.selections import columns_by_attribute, profile_ranges
 from recon.readers.frames.world import World, wrap
 from recon.readers.loading.adversary import Knows, for_adversary
 from recon.readers.loading.loading import Released, release_of
-from recon.readers.loading.settled import asked_release, strengthened_release
+from recon.readers.loading.settled import asked_release, refuse_weighed_boxes, strengthened_release
 from solvers.engines.chain import ask
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.exact import level_text
@@ -71,7 +71,7 @@ def worlds(
     release = asked_release(release, adversary, limits)
     chosen = convention_of(release, convention)
     refuse_continuous(release)
-    if release.knowledge is not None and release.knowledge.weights:
+    if release.knowledge is not None and release.knowledge.weighed:
         raise Unsupported(
             "data sets are not listed beside weights, they are not equally likely: recon sample draws them"
         )
@@ -136,6 +136,7 @@ def iterate_samples(
 ) -> Iterator[World]:
     """Yield k worlds as `sample` returns them, one by one; raises `Inconclusive` between two when time is up."""
     release = strengthened_release(release_of(release, limits), limits)
+    refuse_weighed_boxes(release)
     if k < 0:
         raise ReleaseError(f"cannot draw {k} worlds")
     refuse_continuous(release)
@@ -189,6 +190,7 @@ def reconstruct(
     3       1    0    0
     """
     release = asked_release(release, adversary, limits)
+    refuse_weighed_boxes(release)
     if not no_positions_reason(release):
         return _reconstruct_in_order(release, seed, limits)
     if release.domain.continuous:

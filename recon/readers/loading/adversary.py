@@ -19,12 +19,13 @@ import msgspec
 import pandas as pd
 
 from encoders.domain.domain import Domain
-from encoders.domain.values import Continuous, from_text
+from encoders.domain.values import Continuous, Grid, Test, complement, from_text
 from encoders.encode.encoder import EncodedRelease
 from encoders.encode.known import with_knowledge, with_known_rows
-from encoders.models.adversary import AdversaryKnowledge, KnownFigures, PositionWeights
+from encoders.models.adversary import AdversaryKnowledge, KnownFigures, PositionWeights, WeighedBox
 from encoders.models.models import KnownRows, PublishedFigure, Table
 from recon.io.files.opening import read_whole
+from recon.readers.formats.drafts.binding import as_test
 from recon.readers.formats.release import parts
 from recon.readers.formats.release.reading import converted, parse_adversary
 from recon.readers.formats.release.schema import AdversaryPart
@@ -50,9 +51,9 @@ MAX_WEIGHT = 1 << 32  # of one value, as a whole number
 class Adversary:
     """What somebody knows beside a release: rows, figures, everybody's columns, a population, how likely values are.
 
-    The arguments are those of the file (docs/adversary.md): `rows`, `absent`, `statements` are lists of objects,
-    `weights` an object per attribute, `population` an object, `columns` a table or its path. `file` names the whole in
-    messages and certificates, `sha256` is that of its content.
+    The arguments are those of the file (docs/adversary.md): `rows`, `absent`, `statements` and `boxes` are lists of
+    objects, `weights` an object per attribute, `population` an object, `columns` a table or its path. `file` names the
+    whole in messages and certificates, `sha256` is that of its content.
 
     >>> import pandas as pd
     >>> import recon
@@ -72,6 +73,7 @@ class Adversary:
     population: Mapping[str, Any] | None = None
     file: str = IN_MEMORY
     sha256: str = ""
+    boxes: Sequence[Mapping[str, Any]] = ()
     part: AdversaryPart = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -79,6 +81,7 @@ class Adversary:
             "recon_adversary": 1, "rows": [dict(r) for r in self.rows], "absent": [dict(r) for r in self.absent],
             "statements": [dict(s) for s in self.statements],
             "weights": {k: {str(v): _plain_weight(w) for v, w in each.items()} for k, each in self.weights.items()},
+            "boxes": [{k: _plain_weight(v) for k, v in one.items()} for one in self.boxes],
         }  # fmt: skip
         if isinstance(self.columns, str | os.PathLike):
             content["columns"] = os.fspath(self.columns)
@@ -111,7 +114,7 @@ class Adversary:
         columns = None if part.columns is None else _path_beside(folder, part.columns)
         return cls(
             given.get("rows", ()), given.get("absent", ()), columns, given.get("statements", ()),
-            given.get("weights", {}), population, file, hashlib.sha256(data).hexdigest(),
+            given.get("weights", {}), population, file, hashlib.sha256(data).hexdigest(), given.get("boxes", ()),
         )  # fmt: skip
 
     def beside(self, release: Released, label: str | None = None, limits: Limits | None = None) -> EncodedRelease:
@@ -172,18 +175,22 @@ def _beside_release(
     if asked.columns is not None:
         found = _with_columns(found, asked.columns, label, own)
     figures = _figures_of(asked, found, own)
+    found, boxes = _with_boxes(asked, found)
     weights = {} if not part.weights else _weights_of(part.weights, found.domain, asked.file)
-    if figures or people is not None or weights or part.population is not None:
+    if figures or people is not None or weights or boxes or part.population is not None:
         lines = [f"the adversary knows what {asked.file} says (SHA-256 {asked.sha256[:16]}): that is not released"]
         if weights:
             names = ", ".join(found.domain.all[k].name for k in sorted(weights))
             lines.append(f"rows are independent to begin with, and weighed by the adversary's prior ({names})")
+        if boxes:
+            lines.append(f"rows are independent to begin with, and those of {len(boxes):,} boxes weighed by the prior")
         if people is not None:
             lines.append(f"the data are some of the {len(people.codes):,} people of {people.file or 'the list'}")
-        found = with_knowledge(
-            found, AdversaryKnowledge(asked.file, asked.sha256, tuple(figures), people, weights, tuple(lines), own)
-        )
-    elif asked.columns is not None or part.weights:  # weights that are all alike change nothing
+        known = AdversaryKnowledge(
+            asked.file, asked.sha256, tuple(figures), people, weights, tuple(lines), own, boxes
+        )  # fmt: skip
+        found = with_knowledge(found, known)
+    elif asked.columns is not None or part.weights or part.boxes:  # weights that are all alike change nothing
         found = replace(found, knowledge=AdversaryKnowledge(asked.file, asked.sha256))
     table = _positions_known(asked)
     if table is not None:
@@ -343,6 +350,57 @@ def _positions_known(asked: Adversary) -> pd.DataFrame | None:
 
 def _first_position(asked: Adversary) -> str:
     return next(f"rows[{i}].position" for i, row in enumerate(asked.part.rows) if row.position is not None)
+
+
+def _with_boxes(asked: Adversary, release: EncodedRelease) -> tuple[EncodedRelease, tuple[WeighedBox, ...]]:
+    """Return a release with an attribute for every weighed box, that has as many values there as the box weighs.
+
+    A box that weighs 1, or that is everything, changes nothing. Raises `ReleaseError` naming the box for weights that
+    are not above 0 and for what the domain does not have, `Unsupported` beside several data sets.
+    """
+    domain, out = release.domain, list[WeighedBox]()
+    if asked.part.boxes and release.typed is not None:
+        raise Unsupported(f"{asked.file}: weights of boxes are not taken beside a population or related data sets")
+    for i, one in enumerate(asked.part.boxes):
+        place = f"boxes[{i}]"
+        try:
+            condition = parts.to_condition(one.where, f"{place}.where")
+            held = release.domain.resolve(condition, f"{place}.where")
+            weight = exact_number(str(one.weight))
+        except ReleaseError as error:
+            raise error.at(file=asked.file) from None
+        except ValueError:
+            raise ReleaseError(f"{one.weight!r} is not a number", place=f"{place}.weight", file=asked.file) from None
+        if weight <= 0:
+            message = f'the weight {weight} is not above 0: that nobody is in a box is a statement ("at_most": 0)'
+            raise ReleaseError(message, place=f"{place}.weight", file=asked.file)
+        if max(weight.numerator, weight.denominator) > MAX_WEIGHT:
+            raise ReleaseError("a weight of more than 2^32, as a whole number", place=place, file=asked.file)
+        named = release.domain.all
+        others = [(named[k], complement(ranges, named[k].span)) for k, ranges in held.items()]
+        if not all(held.values()):
+            raise ReleaseError("no row meets it", place=f"{place}.where", file=asked.file)
+        if weight == 1 or not any(rest for _, rest in others):
+            continue
+        box = WeighedBox(condition, weight.numerator, weight.denominator)
+        name, top = _free_name(domain, f"weight of {place}"), max(box.inside, box.outside)
+        cannot = [(*condition, (name, Test(low=box.inside, low_open=True)))] if box.inside < top else []
+        for attribute, rest in others if box.outside < top else ():
+            every = ((attribute.name, as_test(attribute, (part,))) for part in rest)
+            cannot += [(test, (name, Test(low=box.outside, low_open=True))) for test in every]
+        own = Grid.between(name, 1, top)
+        domain = replace(
+            domain, attributes=(*domain.attributes, own), impossible=(*domain.impossible, *cannot)
+        )  # fmt: skip
+        out.append(box)
+    return (replace(release, domain=domain) if out else release), tuple(out)
+
+
+def _free_name(domain: Domain, name: str) -> str:
+    """Return a name that the domain does not have."""
+    while name in domain.place or name in domain.columns:
+        name += " of the adversary"
+    return name
 
 
 def _weights_of(

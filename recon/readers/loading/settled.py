@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from encoders.encode.encoder import EncodedRelease
 from recon.readers.loading.loading import Released, release_of
 from solvers.engines.chain import strengthened
+from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.statements.release import AddedBlocks, Partition, Release
 
@@ -39,6 +40,12 @@ def asked_release(release: Released, adversary: Knows | None, limits: Limits | N
 
         known = adversary_of(adversary).beside(known, None, limits)
     return strengthened_release(known, limits)
+
+
+def refuse_weighed_boxes(release: EncodedRelease) -> None:
+    """Refuse, where the answer is rows, what an adversary's weights of boxes are not taken for (`Unsupported`)."""
+    if release.knowledge is not None and release.knowledge.boxes:
+        raise Unsupported("rows are not drawn or listed beside weights of boxes: ask count, certify, bound or audit")
 
 
 def strengthened_release(

@@ -100,7 +100,7 @@ def audit_beside(
     if second.status == "unsat":
         return AdversaryAudit(*head, _figures(first), {}, beside.assumptions, tuple(second.counted.conflict))
     figures = [_figures(first), _figures(second)]
-    if known.weights:
+    if known.weighed:
         figures[1]["log2_worlds"] = None  # that number is a weight
     if profiles is not None:
         for figure, one in zip(figures, (release, beside), strict=True):

@@ -490,6 +490,13 @@ class AbsentPart(SchemaPart, kw_only=True):
     person: Scalar
 
 
+class WeighedBoxPart(SchemaPart, kw_only=True):
+    """How likely each combination of values that meets `where` is, beside 1 of others; boxes that overlap multiply."""
+
+    where: ConditionPart
+    weight: Number | str
+
+
 class PopulationPart(SchemaPart, kw_only=True):
     """All whose rows can be in the data: a list of `people`, or public `tables` about them; `rows`: how many.
 
@@ -506,8 +513,8 @@ class AdversaryPart(SchemaPart, kw_only=True):
     """What an adversary knows beside a release: a file of its own, which is no release.
 
     `rows`: people known to be in the data; `absent`: people of the population who are not; `columns`: a table of
-    everybody's features; `statements`: figures; `weights`: how likely values
-    are to begin with, beside 1 of every other value.
+    everybody's features; `statements`: figures; `weights` and `boxes`: how likely
+    values, and combinations of values, are to begin with, beside 1 of every other.
     """
 
     recon_adversary: Literal[1]
@@ -517,6 +524,7 @@ class AdversaryPart(SchemaPart, kw_only=True):
     columns: str | None = None
     statements: list[KnownStatementPart] = []
     weights: dict[str, dict[str, Number | str]] = {}
+    boxes: list[WeighedBoxPart] = []
     population: PopulationPart | None = None
 
 
