@@ -61,7 +61,7 @@ VERDICTS = {
     "inconclusive": {"not assessed"},
     "violated": {"release with changes", "do not release"},
 }
-STEP = re.compile(r"\.?([^.\[\]]+)|\[(\*|\d+)\]")
+DOTTED_STEP = re.compile(r"\.?([^.\[\]]+)|\[(\*|\d+)\]")
 
 
 class FigureBounds(NamedTuple):
@@ -179,7 +179,7 @@ def _figure_range(value: Any) -> tuple[float, float] | None:
 def _values(document: Any, path: str) -> list[tuple[str, Any]]:
     """Return what stands at a path, with the places; nothing where the document has none."""
     found: list[tuple[str, Any]] = [("", document)]
-    for name, index in STEP.findall(path):
+    for name, index in DOTTED_STEP.findall(path):
         after: list[tuple[str, Any]] = []
         for place, value in found:
             if name and isinstance(value, Mapping) and name in value:

@@ -8,7 +8,7 @@ Releases of boosted models with what their leaf values prove as further blocks: 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -38,11 +38,11 @@ from solvers.statements.questions.answers import (
     unnamed,
 )
 from solvers.statements.questions.engine import Engine, relaxed_answer
-from solvers.statements.questions.query import Convention, Decide, LeafLabelCounts, Query
+from solvers.statements.questions.query import Decide, LeafLabelCounts, Query
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, AddedBlocks, Block, Partition, Release
 
 if TYPE_CHECKING:
-    from solvers.engines.estimates import Estimate
+    pass
 
 NOTHING = "no answer within the limits"
 A = TypeVar("A", bound=Answer)
@@ -261,13 +261,6 @@ def ask(release: Release, query: Query, kind: type[A], limits: Limits | None = N
     if not isinstance(found, kind):
         raise TypeError(f"{found.engine} answered {type(query).__name__} with a {type(found).__name__}")
     return found if back is None else found.at(back)
-
-
-def estimates(release: Release, convention: Convention, limits: Limits, only: Collection[str] = ()) -> list[Estimate]:
-    """Return what the model counters of other people say, proved by nobody; see `solvers.engines.estimates`."""
-    from solvers.engines.estimates import estimates as asked
-
-    return asked(release, convention, limits, only)
 
 
 def iter_statuses() -> Iterator[tuple[str, str, str]]:

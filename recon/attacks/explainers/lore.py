@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from recon.attacks.explainers.neighbourhood import Breeding, Neighbourhood
-from recon.attacks.explainers.neighbourhood import neighbourhoods as breed
+from recon.attacks.explainers.neighbourhood import Breeding, Neighbourhood, bred_neighbourhoods
 from recon.attacks.explainers.sampling import fitted_tree
 from recon.attacks.explainers.surrogate import Box, Surrogate
 from recon.queries.inputs import Floats, Ints, RecordColumns, Target
@@ -74,7 +73,7 @@ def lore(target: Target, record: Floats, x: Floats, columns: RecordColumns, clas
          limits: Limits | None = None) -> Explanation:  # fmt: skip
     """Return the explanation of what a black box says of a record (d,); x (m, d) are rows of the data.
 
-    `size` neighbours are bred in `generations` (see `neighbourhood.neighbourhoods`), and a decision tree of depth
+    `size` neighbours are bred in `generations` (see `bred_neighbourhoods`), and a decision tree of depth
     `max_depth` with `min_leaf` neighbours in a leaf is fitted to what the black box says of them. `neighbourhoods`
     above 1 is the stable version: so many are bred independently, and one tree is fitted to them all (see `merging`
     for why). Where all neighbours are of one class the tree is one leaf, its rule has no condition and there is no
@@ -103,7 +102,7 @@ def lores(target: Target, records: Floats, x: Floats, columns: RecordColumns, cl
         raise ReleaseError(f"neighbourhoods {neighbourhoods} and min_leaf {min_leaf} must be positive")
     rows = np.atleast_2d(np.asarray(records, dtype=np.float64))
     seeds = [(seed, i, k) for i in range(len(rows)) for k in range(neighbourhoods)]
-    around = breed(target, np.repeat(rows, neighbourhoods, axis=0), x, columns, classes, seeds=seeds,
+    around = bred_neighbourhoods(target, np.repeat(rows, neighbourhoods, axis=0), x, columns, classes, seeds=seeds,
                    breeding=Breeding(size, generations), limits=limits)  # fmt: skip
     groups = [around[i : i + neighbourhoods] for i in range(0, len(around), neighbourhoods)]
     return [_explanation(one[0].united(one[1:]), columns, classes, seed, max_depth=max_depth, min_leaf=min_leaf)

@@ -120,7 +120,7 @@ class Distance:
         return np.asarray(found / len(pieces), dtype=np.float64)
 
 
-def neighbourhoods(target: Target, records: Floats, x: Floats, columns: RecordColumns, classes: int, *,
+def bred_neighbourhoods(target: Target, records: Floats, x: Floats, columns: RecordColumns, classes: int, *,
                    seeds: Sequence[Sequence[int]], breeding: Breeding | None = None,
                    limits: Limits | None = None) -> list[Neighbourhood]:  # fmt: skip
     """Return up to `breeding.size` rows around each of some records (r, d), bred from copies of it.

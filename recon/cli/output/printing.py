@@ -196,7 +196,7 @@ def estimates_json(
     A count that should be exact and lies outside `proved` bounds of the same convention is not shown.
     """
     from recon.report.wording.headline import LOG2_10
-    from solvers.engines.chain import estimates
+    from solvers.engines.estimates import estimates
     from solvers.foundation.exact import decimal
     from solvers.statements.questions.answers import HASHED
 

@@ -159,7 +159,7 @@ SEEDS = (0, 1, 2)
 SUPPORT = 0.01  # training rows in a leaf or rule, a share of all
 DEPTH = 5  # of trees where they are not matched by size
 EPSILONS = (0.1, 0.5, 1.0, 5.0, 10.0)
-DRAWS = 5  # of noise per point
+NOISE_DRAWS = 5  # of noise per point
 NOISE_CAP = 3.0  # seconds for the worlds at the confidence of one draw
 
 QUESTIONS: dict[str, Callable[[Point, TrainTestSplit, Limits], list[Row]]] = {
@@ -208,7 +208,7 @@ def _points_of(dataset: str, seed: int, quick: bool) -> list[Point]:
         for rows, epsilon in product((200,) if quick else (200, 0), EPSILONS[::2] if quick else EPSILONS):
             named: dict[str, Scalar] = {"learner": learner, "depth": 3, "limit": limit, "rows": rows}
             cost = 20.0 if epsilon < 0.5 else 2.0
-            out.append(asked("noise", cost, epsilon=epsilon, draws=DRAWS, cap_seconds=NOISE_CAP, **named))
+            out.append(asked("noise", cost, epsilon=epsilon, draws=NOISE_DRAWS, cap_seconds=NOISE_CAP, **named))
     return out
 
 

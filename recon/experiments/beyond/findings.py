@@ -28,14 +28,14 @@ Curve = list[Line]  # the lines of one point, the least loss of accuracy first
 def findings(results: pd.DataFrame) -> ExperimentFindings:
     """Return the figures, tables and sentences of all questions that have results."""
     frames = dict.fromkeys(FRAMES, pd.DataFrame())
-    for question, of in QUESTIONS.items():
+    for question, of in FRAMES_OF.items():
         some = where(results, question=question).reset_index(drop=True)
         if len(some):
             frames |= of(some.loc[:, some.notna().any() | some.columns.isin(PERHAPS)])
     return DECLARED.findings(frames)
 
 
-def _in_words(frame: pd.DataFrame) -> pd.DataFrame:
+def _with_titles(frame: pd.DataFrame) -> pd.DataFrame:
     """Return lines in the order of the data sets, with their titles and training rows in words."""
     found = named_lines(frame, NAMES)
     return found.assign(sized=found["dataset"].map(DECLARED["ROWS"])) if len(found) else found
@@ -49,7 +49,7 @@ def _sizes(once: pd.DataFrame) -> pd.DataFrame:
     some = some.assign(size=some["leaves"], open=some["certified"].astype(float).fillna(1) != 1)
     how = {"size": "mean", "train_accuracy": "mean", "dist_g": "mean", "open": "any"}
     found = some.groupby([*keys, "leaves"], as_index=False).agg(how)
-    return _in_words(found.assign(hollow=found["open"], most=found["learner"] == MOST))
+    return _with_titles(found.assign(hollow=found["open"], most=found["learner"] == MOST))
 
 
 def _as_accurate(few: pd.DataFrame, many: pd.DataFrame) -> pd.DataFrame:
@@ -102,7 +102,7 @@ def _at_tolerance(curve: Curve, tolerance: float) -> Line:
     return curve[max(0, bisect_right(curve, tolerance + 1e-9, key=lambda line: line["loss"]) - 1)]
 
 
-def _nearly_best(some: pd.DataFrame) -> dict[str, pd.DataFrame]:
+def _nearly_best_frames(some: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return how many trees are nearly as accurate as the best, and what choosing among them gains."""
     lines, trees, drawn = [], [], []
     grid = np.arange(0.0, max(TOLERANCES) + STEP / 2, STEP).tolist()
@@ -124,7 +124,7 @@ def _nearly_best(some: pd.DataFrame) -> dict[str, pd.DataFrame]:
     table = pd.DataFrame(lines)
     words = [f"{int(one):,}" if len(one) < 8 else f"{float(one):.2g}" for one in table["trees"]] if lines else []
     return {"nearly-best-trees": table, "least-leaking-trees": pd.DataFrame(trees),
-            "nearly": table.assign(trees_words=words), "tolerated": _in_words(pd.DataFrame(drawn))}  # fmt: skip
+            "nearly": table.assign(trees_words=words), "tolerated": _with_titles(pd.DataFrame(drawn))}  # fmt: skip
 
 
 def _tolerated(name: str, depth: int, tolerance: float, curves: list[Curve], all_kinds: pd.DataFrame) -> Line:
@@ -148,7 +148,7 @@ def _true_attributes(some: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return the same models counted over independent bits and over true attributes."""
     values = [c for c in map(str, some) if c.split("_")[-1] in {"bits", "attributes"}]
     means = some.groupby(["dataset", "learner", "limit"], as_index=False)[values].mean()
-    drawn = _in_words(means)
+    drawn = _with_titles(means)
     loosest = drawn[drawn["limit"] == drawn.groupby(["dataset", "learner"])["limit"].transform("max")]
     return {"true-attributes": means, "attributes": drawn, "loosest": loosest.assign(name=loosest["title"])}
 
@@ -188,7 +188,7 @@ def _groups(some: pd.DataFrame) -> dict[str, pd.DataFrame]:
              for dataset, kinds in DRAWN.items() for kind in kinds]  # fmt: skip
     gaps = _differences(some)
     widest = named_lines(where(gaps, counted="attributes").sort_values("kind") if len(gaps) else gaps, NAMES)
-    return {"groups": means, "exposed": _in_words(pd.concat(drawn)), "group-gaps": gaps, "gaps": widest}
+    return {"groups": means, "exposed": _with_titles(pd.concat(drawn)), "group-gaps": gaps, "gaps": widest}
 
 
 def _differences(some: pd.DataFrame) -> pd.DataFrame:
@@ -262,7 +262,7 @@ def _noise(some: pd.DataFrame) -> dict[str, pd.DataFrame]:
     ]
     lines = lines.assign(empty=empty, exact=exact, released=released)
     means = lines.groupby([*keys, "released"], as_index=False)[[v for v in values if v in lines]].mean()
-    drawn = _in_words(means).astype({"rows": int})
+    drawn = _with_titles(means).astype({"rows": int})
     sized = drawn["sized"].where(drawn["rows"] == 0, drawn["rows"].map("{:,} rows".format))
     words = [f"{rows:,}" if rows else "all" for rows in drawn["rows"]]
     drawn = drawn.assign(noisy=np.isfinite(drawn["released"]), sized=sized, sized_words=words)
@@ -277,9 +277,9 @@ def _noise(some: pd.DataFrame) -> dict[str, pd.DataFrame]:
             "without-noise": pd.concat([ends.assign(end=ends[end]) for end in ("min", "max")])}  # fmt: skip
 
 
-QUESTIONS: dict[str, Callable[[pd.DataFrame], dict[str, pd.DataFrame]]] = {
+FRAMES_OF: dict[str, Callable[[pd.DataFrame], dict[str, pd.DataFrame]]] = {
     "matched size": _matched_size,
-    "nearly best trees": _nearly_best,
+    "nearly best trees": _nearly_best_frames,
     "groups": _groups,
     "true attributes": _true_attributes,
     "rule width": _rule_width,
