@@ -3,11 +3,14 @@
 All trees of a depth that are nearly as accurate as the best: how many, and which of them leaks least.
 
 What noise on the counts leaves: by the posterior of two priors and at a confidence, beside exact counts.
+
+What the results say about models, people and worlds: a part for every question.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -18,8 +21,10 @@ import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease, encode
 from encoders.models.models import Noise
-from recon.experiments.beyond.findings import DECLARED, findings
 from recon.experiments.beyond.groups import (
+    CHANCE,
+    DRAWS,
+    LEAST_ROWS,
     attributes,
     by_group,
     domain_of,
@@ -29,9 +34,10 @@ from recon.experiments.beyond.groups import (
     released,
     widths,
 )
-from recon.experiments.experiment import Point, Row, Scalar, Size
+from recon.experiments.declaration import Declaration, Line, named_lines, records, where
+from recon.experiments.experiment import ExperimentFindings, Point, Row, Scalar, Size
 from recon.experiments.ferry2024.experiment import FITS, least_rows
-from recon.experiments.splits import TrainTestSplit, train_test_sample
+from recon.experiments.splits import NAMES, TrainTestSplit, train_test_sample
 from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
 from recon.learners.optimal.trees.table import TreeNode, leaves
 from recon.queries.answers.counting import count
@@ -43,6 +49,281 @@ from solvers.foundation.limits import Limits
 from solvers.noisy.posteriors.posterior import Prior
 from solvers.statements.noise.laws import NoiseLaw
 from solvers.statements.noise.sampling import Randomness
+
+DECLARED = Declaration("beyond", NAMES=NAMES, CHANCE=CHANCE, DRAWS=DRAWS, LEAST_ROWS=LEAST_ROWS)
+TOLERANCES = (0.0, 0.1, 0.5, 1.0, 2.0)  # percentage points of training accuracy
+STEP = 0.05  # of the curves over them
+OPTIMAL, MOST = "optimal trees", "optimal trees that leak most"
+PAIRS = ((OPTIMAL, "optimal rule lists"), ("greedy trees", "greedy rule lists"))
+DRAWN = {"compas27": ("race", "sex", "age"), "adult24": ("sex and age",)}  # kinds of groups with a panel
+PERHAPS = ("certified", "bound", "gap", "chance", "removed_confidence")  # figures that no line may have
+EVERYBODY = "everybody"
+FRAMES = ("pairs", "nearly", "gaps", "loosest", "wider", "together", "in_order", "noisy")  # of sentences
+Curve = list[Line]  # the lines of one point, the least loss of accuracy first
+
+
+def findings(results: pd.DataFrame) -> ExperimentFindings:
+    """Return the figures, tables and sentences of all questions that have results."""
+    frames = dict.fromkeys(FRAMES, pd.DataFrame())
+    for question, of in FRAMES_OF.items():
+        some = where(results, question=question).reset_index(drop=True)
+        if len(some):
+            frames |= of(some.loc[:, some.notna().any() | some.columns.isin(PERHAPS)])
+    return DECLARED.findings(frames)
+
+
+def _with_titles(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return lines in the order of the data sets, with their titles and training rows in words."""
+    found = named_lines(frame, NAMES)
+    return found.assign(sized=found["dataset"].map(DECLARED["ROWS"])) if len(found) else found
+
+
+def _sizes(once: pd.DataFrame) -> pd.DataFrame:
+    """Return means over splits by size, of the sizes that all splits have, hollow where some model is not certified."""
+    keys = ["dataset", "learner"]
+    splits = once.groupby([*keys, "leaves"])["seed"].transform("nunique")
+    some = once[splits == once.groupby(keys)["seed"].transform("nunique")]
+    some = some.assign(size=some["leaves"], open=some["certified"].astype(float).fillna(1) != 1)
+    how = {"size": "mean", "train_accuracy": "mean", "dist_g": "mean", "open": "any"}
+    found = some.groupby([*keys, "leaves"], as_index=False).agg(how)
+    return _with_titles(found.assign(hollow=found["open"], most=found["learner"] == MOST))
+
+
+def _as_accurate(few: pd.DataFrame, many: pd.DataFrame) -> pd.DataFrame:
+    """Return of each of `few` how much more the smallest of `many` at least as accurate leaves open, and its size."""
+    out = []
+    for one in records(few):
+        able = many[(many["seed"] == one["seed"]) & (many["errors"] <= one["errors"])]
+        if len(able):
+            chosen = able.sort_values("leaves").iloc[0]
+            out.append((chosen["dist_g"] - one["dist_g"], chosen["leaves"] - one["leaves"]))
+    return pd.DataFrame(out, columns=["dist_g", "leaves"])
+
+
+def _matched_size(some: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return trees beside rule lists with as many leaves as rules, and beside those as accurate."""
+    once, out = some.drop_duplicates(["dataset", "seed", "learner", "leaves"]), []
+    for name, part in named_lines(once, NAMES).groupby("title", sort=False):
+        for tree, rules in PAIRS:
+            trees, lists = (where(part, learner=learner) for learner in (tree, rules))
+            both = trees.merge(lists, on=["seed", "leaves"], suffixes=("_tree", "_list"))
+            if not len(both):
+                continue
+            gap, close = both["dist_g_tree"] - both["dist_g_list"], _as_accurate(lists, trees)
+            line = {
+                "data": name, "models": tree.split()[0], "splits": part["seed"].nunique(),
+                "least": int(both["leaves"].min()), "greatest": int(both["leaves"].max()), "pairs": len(both),
+                "more_open": int((gap > 1e-12).sum()), "less_open": int((gap < -1e-12).sum()), "dist_g": gap.mean(),
+                "accuracy": (both["train_accuracy_tree"] - both["train_accuracy_list"]).mean(),
+                "at_accuracy_pairs": len(close), "unmatched": len(lists) - len(close),
+            }  # fmt: skip
+            if len(close):
+                line |= {"at_accuracy_more_open": int((close["dist_g"] > 1e-12).sum()),
+                         "at_accuracy_dist_g": close["dist_g"].to_numpy().mean(),
+                         "at_accuracy_leaves": close["leaves"].mean()}  # fmt: skip
+            if tree == OPTIMAL:
+                worst = where(part, learner=MOST).merge(lists, on=["seed", "leaves"], suffixes=("_tree", "_list"))
+                line["worst_less_open"] = int((worst["dist_g_tree"] < worst["dist_g_list"] - 1e-12).sum())
+            out.append(line)
+    pairs = pd.DataFrame(out)
+    return {"matched-size": pairs, "pairs": pairs, "sizes": _sizes(once)}
+
+
+def _curves_of(some: pd.DataFrame) -> list[Curve]:
+    """Return the lines of every split."""
+    return [sorted(records(part), key=lambda line: line["loss"]) for _, part in some.groupby("seed")]
+
+
+def _at_tolerance(curve: Curve, tolerance: float) -> Line:
+    """Return the last line of a curve that is within a tolerance."""
+    return curve[max(0, bisect_right(curve, tolerance + 1e-9, key=lambda line: line["loss"]) - 1)]
+
+
+def _nearly_best_frames(some: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return how many trees are nearly as accurate as the best, and what choosing among them gains."""
+    lines, trees, drawn = [], [], []
+    grid = np.arange(0.0, max(TOLERANCES) + STEP / 2, STEP).tolist()
+    for (dataset, name), part in named_lines(some, NAMES).groupby(["dataset", "title"], sort=False):
+        minimal = part["minimal"].astype(bool)
+        for _, deep in part[minimal].groupby("depth"):
+            curves, depth = _curves_of(deep), int(deep["depth"].iloc[0])
+            best = float(np.mean([_at_tolerance(curve, 0.0)["accuracy"] for curve in curves]))
+            for t in grid:
+                at = [_at_tolerance(curve, t) for curve in curves]
+                ends = {end: float(np.mean([one[end] for one in at])) for end in ("most", "least")}
+                drawn.append({"dataset": dataset, "depth": depth, "given_up": t, "at_least": best - t / 100, **ends})
+            for tolerance in TOLERANCES:
+                lines.append(_tolerated(str(name), depth, tolerance, curves, part[~minimal]))
+                first = _at_tolerance(curves[0], tolerance)
+                trees.append({"data": name, "depth": depth, "tolerance": tolerance,
+                              "errors": first["choice_errors"], "dist_g": first["most"],
+                              "tree": first["choice"]})  # fmt: skip
+    table = pd.DataFrame(lines)
+    words = [f"{int(one):,}" if len(one) < 8 else f"{float(one):.2g}" for one in table["trees"]] if lines else []
+    return {"nearly-best-trees": table, "least-leaking-trees": pd.DataFrame(trees),
+            "nearly": table.assign(trees_words=words), "tolerated": _with_titles(pd.DataFrame(drawn))}  # fmt: skip
+
+
+def _tolerated(name: str, depth: int, tolerance: float, curves: list[Curve], all_kinds: pd.DataFrame) -> Line:
+    """Return one line: means over splits at one tolerance."""
+    found, best = (pd.DataFrame([_at_tolerance(curve, at) for curve in curves]) for at in (tolerance, 0.0))
+    more = _curves_of(where(all_kinds, depth=depth, seed=curves[0][0]["seed"]))
+    rows = (best["errors"] / (1 - best["accuracy"])).mean()
+    tests = found["choice_test_accuracy"]
+    return {
+        "data": name, "depth": depth, "tolerance": tolerance, "splits": len(curves), "least": found["least"].mean(),
+        "most": found["most"].mean(), "returned": found["returned"].mean(),
+        "gain": (found["most"] - found["returned"]).mean(),
+        "accuracy_given_up": (found["choice_errors"] - best["errors"]).mean() / rows * 100,
+        "leaves": found["choice_leaves"].mean(), "test_accuracy": tests.mean(),
+        "test_difference": (tests - best["choice_test_accuracy"]).mean(), "trees": found["trees"].iloc[0],
+        "trees_with_needless_splits": _at_tolerance(more[0], tolerance)["trees"] if more else "",
+    }  # fmt: skip
+
+
+def _true_attributes(some: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return the same models counted over independent bits and over true attributes."""
+    values = [c for c in map(str, some) if c.split("_")[-1] in {"bits", "attributes"}]
+    means = some.groupby(["dataset", "learner", "limit"], as_index=False)[values].mean()
+    drawn = _with_titles(means)
+    loosest = drawn[drawn["limit"] == drawn.groupby(["dataset", "learner"])["limit"].transform("max")]
+    return {"true-attributes": means, "attributes": drawn, "loosest": loosest.assign(name=loosest["title"])}
+
+
+def _rule_width(some: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return rule lists with wider rules: accuracy and Dist_G, at equal length and at equal accuracy."""
+    once, out = some.drop_duplicates(["dataset", "seed", "learner", "leaves"]), []
+    for name, part in named_lines(once, NAMES).groupby("title", sort=False):
+        for kind, width in ((kind, width) for kind in ("optimal", "greedy") for width in (2, 3)):
+            narrow, wide = (where(part, learner=f"{kind}, width {n}") for n in (1, width))
+            both = narrow.merge(wide, on=["seed", "leaves"], suffixes=("_1", "_w"))
+            if not len(both):
+                continue
+            close = _as_accurate(narrow, wide)
+            out.append({
+                "name": name, "kind": kind, "width": width, "pairs": len(both), "narrow": len(narrow),
+                "accuracy": (both["train_accuracy_w"] - both["train_accuracy_1"]).mean(), "wide": len(wide),
+                "dist_g": (both["dist_g_w"] - both["dist_g_1"]).mean(), "close": len(close),
+                "close_dist_g": close["dist_g"].mean(), "proved": wide["certified"].astype(float).sum(),
+            })  # fmt: skip
+    means = DECLARED.aggregate("rule-width", once.assign(certified=once["certified"].astype(float)))
+    return {"rule-width": means, "widths": _sizes(once), "wider": pd.DataFrame(out)}
+
+
+def _groups(some: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return how exposed the rows of each group are, and the greatest differences."""
+    keys = ["dataset", "counted", "learner", "kind", "group"]
+    means = some.groupby(keys, as_index=False)[["rows", "share", "removed", "dist_g", "exposed"]].mean()
+    true = where(means, counted="attributes")
+    across, down = (where(true, learner=learner) for learner in (OPTIMAL, "optimal rule lists"))
+    both = across.merge(down[["dataset", "kind", "group", "removed"]], on=["dataset", "kind", "group"],
+                        suffixes=("", "_down")).sort_values("group")  # fmt: skip
+    label = [name if name == EVERYBODY else f"{name} ({rows:,.0f})"
+             for name, rows in zip(both["group"], both["rows"], strict=True)]  # fmt: skip
+    both = both.assign(label=label)
+    drawn = [where(both, dataset=dataset, kind=(kind, EVERYBODY)).assign(drawn=kind)
+             for dataset, kinds in DRAWN.items() for kind in kinds]  # fmt: skip
+    gaps = _differences(some)
+    widest = named_lines(where(gaps, counted="attributes").sort_values("kind") if len(gaps) else gaps, NAMES)
+    return {"groups": means, "exposed": _with_titles(pd.concat(drawn)), "group-gaps": gaps, "gaps": widest}
+
+
+def _differences(some: pd.DataFrame) -> pd.DataFrame:
+    """Return the greatest difference per data set, way of counting, learner and kind of group."""
+    if "gap" not in some:
+        return pd.DataFrame()
+    keys, out = ["dataset", "counted", "learner", "kind"], []
+    for key, part in some[some["gap"].notna()].groupby(keys):
+        each = part.drop_duplicates("seed")
+        means = part.groupby("group")[["rows", "removed", "dist_g"]].mean()
+        large = means[part.groupby("group")["rows"].min() >= LEAST_ROWS]
+        if len(large) < 2:
+            continue
+        most, least = (str(getattr(large["removed"], end)()) for end in ("idxmax", "idxmin"))
+        out.append(
+            dict(zip(keys, key, strict=True))
+            | {"splits": len(each), "gap": each["gap"].mean(), "chance": each["chance"].mean(),
+               "beyond_chance": int((each["gap"] > each["chance"]).sum())}
+            | {f"{word}_{name}": value for word, group in (("most", most), ("least", least))
+               for name, value in {"exposed": group, **large.loc[group].to_dict()}.items()}
+        )  # fmt: skip
+    return pd.DataFrame(out)
+
+
+def _joined_models(some: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return what models leave alone, in pairs, and all together, beside what each removes, added up (midpoints)."""
+    keys = ["dataset", "rows", "convention", "models"]
+    values = ["n", "exact", "before", "log2_low", "log2_high", "removed_low", "removed_high", "added"]
+    middle = some.assign(middle=(some["removed_low"] + some["removed_high"]) / 2)
+    case = [*keys[:3], "seed"]
+    parts = middle.assign(models=middle["models"].str.split(" + ", regex=False), line=middle.index).explode("models")
+    own = middle[[*case, "models", "middle"]].drop_duplicates([*case, "models"], keep="last")
+    sums = parts[[*case, "models", "line"]].merge(own, on=[*case, "models"], how="left")
+    alone = some.assign(added=sums.groupby("line")["middle"].agg(lambda one: one.sum(skipna=False)))
+    means = alone.assign(exact=alone["exact"].astype(float)).groupby(keys, as_index=False)[values].mean()
+    means = means.assign(size=means["models"].str.count(r"\+")).sort_values([*keys[:3], "size"]).drop(columns="size")
+    shown = named_lines(where(alone, convention="multiset"), NAMES).astype({"n": int})
+    shown = shown.sort_values("rows", kind="stable").assign(spot=range(len(shown)))
+    ends = (shown["removed_low"], shown["removed_high"], pd.Series(np.nan, shown.index))
+    spans = pd.concat([shown.assign(removed=value, part=k) for k, value in enumerate(ends)])
+    spans = named_lines(spans.sort_values(["spot", "part"]), NAMES)
+    most = spans.groupby(["dataset", "rows"])["added"].transform("max")
+    spans = spans.assign(from_zero=np.where(spans.groupby(["dataset", "rows"]).cumcount() == 0, 0.0, most))
+    words = {"span": _spans(means, "removed", "{:.3f}"), "worlds": _spans(means, "log2", "2^{:,.0f}")}
+    splits = alone.groupby(["dataset", "rows"])["seed"].nunique().rename("splits").reset_index()
+    told = named_lines(means.assign(**words).merge(splits, on=["dataset", "rows"]), NAMES)
+    return {"joined": means, "spans": spans, "together": where(told, convention="multiset"),
+            "in_order": where(told, convention="ordered")}  # fmt: skip
+
+
+def _spans(frame: pd.DataFrame, name: str, form: str) -> list[str]:
+    """Return a figure or its bounds in words."""
+    ends = zip(frame[f"{name}_low"], frame[f"{name}_high"], strict=True)
+    return [" to ".join(dict.fromkeys(map(form.format, pair))) for pair in ends]
+
+
+def _noise(some: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return what noisy counts remove, by the posterior of two priors and for certain at the confidence."""
+    lines = some.reindex(columns=list(dict.fromkeys([*some.columns, "removed_confidence"])))
+    empty, exact = ((lines["status"] == word).astype(float) for word in ("empty", "exact"))
+    released = np.where(lines["epsilon"] > 0, lines["epsilon"], np.inf)
+    keys = ["dataset", "rows", "learner"]
+    values = [
+        "accuracy",
+        "removed_counts",
+        "removed_worlds",
+        "removed_confidence",
+        "empty",
+        "exact",
+        "prior_alone_counts",
+    ]
+    lines = lines.assign(empty=empty, exact=exact, released=released)
+    means = lines.groupby([*keys, "released"], as_index=False)[[v for v in values if v in lines]].mean()
+    drawn = _with_titles(means).astype({"rows": int})
+    sized = drawn["sized"].where(drawn["rows"] == 0, drawn["rows"].map("{:,} rows".format))
+    words = [f"{rows:,}" if rows else "all" for rows in drawn["rows"]]
+    drawn = drawn.assign(noisy=np.isfinite(drawn["released"]), sized=sized, sized_words=words)
+    true, noisy = where(drawn, noisy=False), where(drawn, noisy=True)
+    ends = noisy.groupby(keys)["released"].agg(["min", "max"]).reset_index()
+    ends = true.merge(ends, on=keys, how="left").fillna({"min": 0.1, "max": 10.0})
+    whole = noisy.merge(true[[*keys, "removed_counts"]], on=keys, suffixes=("", "_true"))
+    names = ("counts", "worlds", "confidence")
+    shares = {f"of_{name}": whole[f"removed_{name}"] / whole["removed_counts_true"] for name in names}
+    whole = whole.assign(whole=whole["removed_counts_true"], **shares)
+    return {"noise": means, "private": drawn, "noisy": whole,
+            "without-noise": pd.concat([ends.assign(end=ends[end]) for end in ("min", "max")])}  # fmt: skip
+
+
+FRAMES_OF: dict[str, Callable[[pd.DataFrame], dict[str, pd.DataFrame]]] = {
+    "matched size": _matched_size,
+    "nearly best trees": _nearly_best_frames,
+    "groups": _groups,
+    "true attributes": _true_attributes,
+    "rule width": _rule_width,
+    "joined": _joined_models,
+    "noise": _noise,
+}
+
 
 PRIORS: tuple[Prior, ...] = ("counts", "worlds")
 
