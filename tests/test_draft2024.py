@@ -15,9 +15,9 @@ from extras import extra
 
 from recon.experiments.draft2024 import findings
 from recon.experiments.draft2024 import findings as exact
+from recon.experiments.draft2024 import findings as forests
 from recon.experiments.draft2024 import findings as published
-from recon.experiments.draft2024 import questions as forests
-from recon.experiments.draft2024 import questions as rows
+from recon.experiments.draft2024 import findings as rows
 from recon.experiments.draftdp2025 import experiment as noisy
 from recon.experiments.draftdp2025 import experiment as noisy_findings
 from recon.experiments.draftdp2025 import experiment as private

@@ -23,7 +23,7 @@ from encoders.encode.encoder import encode as encode_models
 from encoders.models.models import Forest, Noise, Tree
 from encoders.models.nodes import ModelNode, Support
 from recon.experiments.declaration import Declaration, named_lines
-from recon.experiments.draft2024.questions import (
+from recon.experiments.draft2024.findings import (
     BASELINES,
     NAMES,
     Bits,
