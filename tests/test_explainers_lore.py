@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recon
-from recon.attacks.explainers import neighbourhood, sampling
-from recon.attacks.explainers.lore import _explained, lore, lores, merged_tree
-from recon.attacks.explainers.neighbourhood import Breeding, Distance, neighbourhoods
+from recon.attacks.explainers import lore as neighbourhood
+from recon.attacks.explainers import sampling
+from recon.attacks.explainers.lore import Breeding, Distance, _explained, lore, lores, merged_tree, neighbourhoods
 from recon.attacks.explainers.sampling import _elbow, diverse_rows, enriched_tree
 from recon.attacks.explainers.surrogate import Literal, MofN, Surrogate, SurrogateNode
 from recon.queries.inputs import RecordColumns

@@ -86,7 +86,7 @@ def test_rooms_have_a_purpose_and_a_face():
 
 LONGEST = 620  # lines of a module
 APART = {  # names of both clash, or the user imports the module only when it is needed
-    "recon.attacks.explainers.neighbourhood",
+    "recon.attacks.explainers.lore",
     "recon.experiments.beyond.experiment",
     "recon.experiments.correlation.findings",
     "recon.experiments.draft2024.findings",
