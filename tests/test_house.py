@@ -97,7 +97,7 @@ APART = {  # names of both clash, or the user imports the module only when it is
     "recon.readers.formats.printed.weka_text",
     "recon.readers.formats.sklearn.boosting.histogram",
     "recon.release.auditing.auditing",
-    "recon.report.consistency",
+    "recon.report.results",
     "solvers.positions.assignments.propagation.vectorised",
     "solvers.positions.assignments.world_model",
     "solvers.programs.local_search.compiled",

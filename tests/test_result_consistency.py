@@ -15,8 +15,7 @@ import report_documents as documents
 from extras import run
 
 from recon.release.policies.facts import FIGURES
-from recon.report.consistency import LISTED, ORDERS, SAME, _contradictions
-from recon.report.results import READ, _checked_document, as_read, filled
+from recon.report.results import LISTED, ORDERS, READ, SAME, _checked_document, _contradictions, as_read, filled
 from recon.report.stored_report import rendered
 from solvers.foundation.errors import ReleaseError
 
