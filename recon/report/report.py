@@ -17,8 +17,8 @@ import numpy as np
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import RuleList, Tree
 from recon.queries.certificates.certificate_format import certified_lines
-from recon.queries.leaf_values.wording import audit_json as leaf_value_json
-from recon.queries.leaf_values.wording import audit_lines as leaf_value_lines
+from recon.queries.leaf_values.determined import audit_json as leaf_value_json
+from recon.queries.leaf_values.determined import audit_lines as leaf_value_lines
 from recon.queries.measures.attribute_bits import curve_points, exposed_groups, exposed_in_all, mean_exposure
 from recon.readers.formats.drafts.suggesting import not_assessed_json, not_assessed_lines
 from recon.readers.frames.describe import condition_text
