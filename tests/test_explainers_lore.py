@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import recon
 from recon.attacks.explainers import lore as neighbourhood
 from recon.attacks.explainers import sampling
-from recon.attacks.explainers.lore import Breeding, Distance, _explained, lore, lores, merged_tree, neighbourhoods
+from recon.attacks.explainers.lore import Breeding, Distance, _explained, bred_neighbourhoods, lore, lores, merged_tree
 from recon.attacks.explainers.sampling import _elbow, diverse_rows, enriched_tree
 from recon.attacks.explainers.surrogate import Literal, MofN, Surrogate, SurrogateNode
 from recon.queries.inputs import RecordColumns
@@ -125,7 +125,7 @@ def test_neighbours_have_observed_values_and_are_said_what_the_black_box_says(se
     columns = RecordColumns(("a", "b", "c", "n", "m"), (False, False, False, True, True), groups=((0, 1, 2),))
     box = Rule(lambda rows: rows[:, 3] + rows[:, 0] > 2)
     record = np.array([0.0, 1.0, 0.0, 2.5, 9.0])  # values that no row of the data has
-    (found,) = neighbourhoods(box, record, x, columns, 2, seeds=[[seed]], breeding=Breeding(size, generations))
+    (found,) = bred_neighbourhoods(box, record, x, columns, 2, seeds=[[seed]], breeding=Breeding(size, generations))
     assert len(found.x) <= size
     assert (found.x[:, :3].sum(axis=1) == 1).all()
     for k in range(5):
@@ -170,14 +170,14 @@ def test_neighbours_are_near_and_of_both_classes():
     distance = Distance.of(x, columns)
     rare = Rule(lambda rows: (rows[:, 2:5].sum(axis=1) == 3) & (rows[:, 1] >= 6))
     record = np.array([0.0, 0.0, 0.0, 0.0, 0.0])  # four parts away from the other class
-    (found,) = neighbourhoods(rare, record, x, columns, 2, seeds=[[0]], breeding=Breeding(2000, 12))
+    (found,) = bred_neighbourhoods(rare, record, x, columns, 2, seeds=[[0]], breeding=Breeding(2000, 12))
     assert 0.3 < found.labels.mean() < 0.7  # by chance about one in fifty
     assert rare.function(x).mean() < 0.05
     same = found.x[found.labels == 0]
     assert distance(record, same).mean() < distance(record, x).mean() / 2
     far = Rule(lambda rows: rows.all(axis=1))  # eight columns must change
     mostly = every(8)[every(8).sum(axis=1) >= 6]
-    (found,) = neighbourhoods(far, np.zeros(8), mostly, bits(8), 2, seeds=[[0]], breeding=Breeding(2000, 15))
+    (found,) = bred_neighbourhoods(far, np.zeros(8), mostly, bits(8), 2, seeds=[[0]], breeding=Breeding(2000, 15))
     assert 0.3 < found.labels.mean() < 0.7
 
 

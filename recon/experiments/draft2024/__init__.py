@@ -1,3 +1,3 @@
 """What forests give back of their training rows, by trees, depth, rows and bags: the ICML 2024 paper's figures."""
 
-__all__ = ["questions"]
+__all__ = ["findings"]
