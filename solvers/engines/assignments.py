@@ -89,7 +89,7 @@ class AssignmentsEngine(Engine):
             if _has_few_cells(release, limits):
                 raise Unsupported(FEW_CELLS)
             limits = limits.stage("positions of a tree")
-        state = assigned(release, limits)
+        state = assigned(release, limits, not isinstance(query, Locate) or query.tries)
         if state is None:
             if (size := room(release)) > limits.memory:
                 most = limits.memory >> 20

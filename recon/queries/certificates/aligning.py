@@ -34,7 +34,7 @@ ORDER = "rows that stayed are in the same order in both training files"
 
 
 Left = tuple[Ints, Ints, Mapping[int, Bits]]  # of every row: start, end and sets, as `PlacedBoxes` has them
-Locating = Callable[[EncodedRelease], Left]  # raises ContradictionError where there is no world
+Locating = Callable[[EncodedRelease, bool], Left]  # of a release, whether values are tried too; ContradictionError
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,21 +115,24 @@ def _forest_of(joined: EncodedRelease, name: str) -> Forest:
 def aligned(both: BothFiles, locate: Locating) -> tuple[PlacedTrees, Alignment] | None:
     """Return the trees over rows put together as far as is sure, and the alignments left; None where there is none.
 
-    `locate` is asked for what is left of every row, time after time: the proof holds its removals in this order.
+    `locate` is asked for what is left of every row, time after time, and to try values only where rows are not put
+    together without: the proof holds its removals in this order.
     """
     rows, later = both.rows
     placed, paths = both.together(np.full(rows, NOBODY)), None
-    for _ in range(ROUNDS):
-        boxes = PlacedBoxes(*locate(placed.release), placed.before, placed.after)
+    tries, turn, done = False, 0, False
+    while not done:
+        boxes = PlacedBoxes(*locate(placed.release, tries), placed.before, placed.after)
         now = align(rows, later, both.removed, both.added, boxes.meeting)
         if now is None:
             if paths is None:
                 return None
             raise _contradiction()
         same = paths is not None and bool((now.partner == paths.partner).all())
-        paths, placed = now, both.together(now.partner)
-        if same or (paths.partner != NOBODY).sum() == rows - both.removed:
-            break
+        paths, placed, turn = now, both.together(now.partner), turn + 1
+        last = same or turn == ROUNDS
+        done = (last and tries) or int((now.partner != NOBODY).sum()) == rows - both.removed
+        tries, turn = (True, 0) if last else (tries, turn)
     assert paths is not None
     return _without_impossible(both, placed, paths, locate)
 
@@ -151,7 +154,7 @@ def _without_impossible(
         partner[gone] = NOBODY
         tried = both.together(partner)
         try:
-            locate(tried.release)
+            locate(tried.release, True)
         except ContradictionError:
             continue
         fitting.append((gone, partner, tried))
@@ -185,7 +188,7 @@ class Replays:
             self.done[id(release)] = replayed(release.statements, steps, self.limits)
         return self.done[id(release)]
 
-    def locate(self, release: EncodedRelease) -> Left:
+    def locate(self, release: EncodedRelease, _: bool = True) -> Left:
         """Return what is left of every row."""
         found = self.of(release)
         if found.left.over:

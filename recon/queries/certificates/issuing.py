@@ -53,6 +53,7 @@ from solvers.kernel.claims import (
     Removals,
 )
 from solvers.kernel.proof_format import proof_json, steps_json
+from solvers.positions.assignments.world import assigned
 from solvers.proofs.certificates.certifier import Certifier
 from solvers.proofs.certificates.trimming import places_left
 from solvers.statements.questions.answers import BoxMultipliers, Side, WorldsAnswer
@@ -187,10 +188,10 @@ def aligned_certificate(joined: EncodedRelease, both: BothFiles, limits: Limits 
     limits = limits or Limits()
 
     def removals(release: EncodedRelease) -> Removals:
-        found = Certifier(release.statements, limits).removals
+        found = assigned(release.statements, limits.stage("removals"), tries=False)  # remembered: what was found
         if found is None:
             raise CertificateError("nothing is removed")
-        return found
+        return Removals(found.steps)
 
     replays = Replays(removals, limits)
     try:

@@ -493,16 +493,17 @@ def _plain_number(x: float) -> int | float:
 LEARNERS = ("none", "midpoints")
 
 
-def locate_rows(release: EncodedRelease, limits: Limits) -> LocatedAnswer:
+def locate_rows(release: EncodedRelease, limits: Limits, tries: bool = True) -> LocatedAnswer:
     """Return what is left for the row at every position, in parts of the domain's attributes.
 
+    `tries`: see `Locate`.
     Where the limits end the work it is what was proved by then (`complete` False). Raises `Inconclusive` where rows
     have no position, or nothing was found in time, `ContradictionError` where there is no world.
     """
     if why := no_positions_reason(release):
         raise Inconclusive(why)
     limits.report("rows are located")
-    return ask(release.statements, Locate(), LocatedAnswer, limits)
+    return ask(release.statements, Locate(tries), LocatedAnswer, limits)
 
 
 def positions(

@@ -167,7 +167,7 @@ def aligned_rows(
     relation = relation_between(pair[0], pair[1], called, removed, added)
     joined = joined_versions(before, after, pair, relation, domain, limits)
     both = BothFiles.of(joined)
-    found = aligned(both, lambda release: _boxes_left(release, limits))
+    found = aligned(both, lambda release, tries: _boxes_left(release, tries, limits))
     if found is None:
         try:
             return difference(pair[0], pair[1], removed, added, limits=limits, names=called)
@@ -180,7 +180,7 @@ def aligned_rows(
     )  # fmt: skip
 
 
-def _boxes_left(release: EncodedRelease, limits: Limits) -> Left:
+def _boxes_left(release: EncodedRelease, tries: bool, limits: Limits) -> Left:
     """Return what trees leave of every row."""
-    found = locate_rows(release, limits)
+    found = locate_rows(release, limits, tries)
     return found.start, found.end, found.sets

@@ -94,10 +94,11 @@ def _bounds_of(bags: TreeBags) -> int:
     return found if found > FREE else 0
 
 
-def assigned(release: Release, limits: Limits) -> Assigned | None:
+def assigned(release: Release, limits: Limits, tries: bool = True) -> Assigned | None:
     """Return what follows for every row, None where no bags are known, or all that is left outgrows the memory.
 
     Remembered with the release: where a run met its limits, the next call goes on from the state that it reached.
+    Without `tries` what is remembered, or as much as follows before values are tried one by one.
     """
     known = release.derived.part(Remembered)
     if known.propagation is None and room(release) > limits.memory:
@@ -105,7 +106,7 @@ def assigned(release: Release, limits: Limits) -> Assigned | None:
     if (known.assigned is None or not known.assigned.complete) and (problem := _row_problem(release)) is not None:
         found = known.propagation = known.propagation or Propagation(problem)
         before = len(found.steps)
-        found.run(limits)
+        found.run(limits, tries)
         if known.assigned is None or found.complete or len(found.steps) > before:
             known.assigned = _snapshot(found)
     return known.assigned

@@ -203,7 +203,13 @@ class Attain(Query):
 
 @dataclass(frozen=True, slots=True)
 class Locate(Query):
-    """Ask what is left for the row at every position of the training file."""
+    """Ask what is left for the row at every position of the training file.
+
+    `tries`: values are tried one by one for what propagation leaves open; without, it takes much less, and the answer
+    is not complete.
+    """
+
+    tries: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -460,6 +460,7 @@ class Prober:
 
 SMALL = 100_000  # rows times values below which numba takes longer to load than it saves
 MANY = 400  # trials, likewise
+UNTRIED = "values were not tried one by one"
 
 
 class Propagation:
@@ -481,13 +482,13 @@ class Propagation:
         self._trials = 0.0  # seconds that values were tried for
         self._labels: tuple[int, float] | None = None  # labels left when they were last tried in vain, in how much time
 
-    def run(self, limits: Limits) -> None:
-        """Go on from the state reached, to the end or to the limits."""
+    def run(self, limits: Limits, tries: bool = True) -> None:
+        """Go on from the state reached, to the end or to the limits; without `tries` no value is tried by itself."""
         if self.complete:
             return
         try:
             tables, state = self._prepared(limits)
-            settled = self._worked_out(tables, state, limits)
+            settled = self._worked_out(tables, state, limits, tries)
         except Inconclusive as error:
             self.note = str(error)
             return
@@ -496,6 +497,8 @@ class Propagation:
         elif settled and not tables.compared:
             room, most = Meetings.room(self.problem) >> 20, limits.memory >> 20
             self.note = f"leaves of different trees are not compared: that takes {room:,} MB of memory, above {most:,}"
+        elif settled and not tries:
+            self.note = UNTRIED
         else:
             self.complete, self.contradicted, self.note = True, not settled, ""
             self._tables = self._state = None
@@ -510,10 +513,10 @@ class Propagation:
             self._state = DomainState.of(self.domains.words, self._tables)
         return self._tables, self._state
 
-    def _worked_out(self, tables: ProblemTables, state: DomainState, limits: Limits) -> bool | None:
+    def _worked_out(self, tables: ProblemTables, state: DomainState, limits: Limits, tries: bool) -> bool | None:
         """Propagate, settle labels as long as that settles some, then try values; see `propagate` for the result."""
         loops = self._loops(self._large, limits)
-        tried = not tables.compared
+        tried = not tables.compared or not tries
         while True:
             settled = propagate(loops, tables, state, self.steps, limits)
             if not settled:
