@@ -237,3 +237,17 @@ def test_what_is_known_beside_counts_is_no_table(tmp_path, what):
     assert tables_of(some) is not None
     object.__setattr__(some, what, ("something",))
     assert tables_of(some) is None
+
+
+def test_groups_of_linked_tables_are_compared_until_nothing_changes():
+    """A coarser table stays as it is; an equal one gets the groups of the other; what one gets, all finer ones get."""
+    single = {1, 2, 4, 8}
+    found = module._comparable([{0: {3, 12}}, {0: set(single)}])
+    assert found == [{0: {3, 12}}, {0: {3, 12, *single}}]
+    assert module._comparable([{0: set(single)}, {0: {3, *single}}]) == [{0: {3, *single}}] * 2
+    first, second, _ = module._comparable([{0: {0x0F, 0xF0}}, {0: {0x33, 0xCC}}, {0: {0x55, 0xAA}}])
+    assert {0x11, 0x22, 0x44, 0x88} <= second[0] <= first[0]
+
+
+def test_the_parts_of_a_group_do_not_overlap():
+    assert module._children(15, [15, 3, 6, 12, 1, 2, 4, 8]) == [1, 3]
