@@ -151,3 +151,16 @@ def test_an_enclosed_inverse_holds_the_true_one():
     one = Fraction(1)
     with pytest.raises(ReleaseError, match="leave everything open"):
         enclosed_sums(PublishedInverse([[one, one], [one, one]], [[one / 8] * 2] * 2, (one, one)))
+
+
+def test_a_record_of_acro_says_what_its_checks_leave_open(capsys):
+    path = str(CORPUS / "acro_results.json")
+    with pytest.raises(Unsupported, match=r"no counts of its own: .* `recon audit output_1_0\.csv output_1_0\.csv`"):
+        recon.load(path)
+    found = {one.path: one for one in recon.inspect(path).findings}
+    assert found["results.output_0"].follows.startswith("57 degrees of freedom")
+    assert "both of any two properties" in found["results.output_0"].follows
+    assert "recon labels" in found["results.output_3"].remove
+    assert found["results.output_1"].follows.startswith("2 cells failed a check, and which ones stands here")
+    assert "--rounding" in found["results.output_6"].remove
+    assert any(one.level == "unknown" for one in found.values())  # commands and comments are free text

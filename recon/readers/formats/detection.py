@@ -226,6 +226,12 @@ def _is_node_list(content: Any) -> bool:
     return isinstance(content, list) and bool(content) and _has("nodeid")(content[0])
 
 
+def _is_acro(content: Any) -> bool:
+    found = importlib.import_module(f"{READERS}.statistics.acro_records")
+    return bool(found.looks_like_acro(content))
+
+
+ACRO = "record of acro's checks"
 ADDITIVE = "Explainable Boosting Machine as JSON"
 CATBOOST = "CatBoost model as JSON"
 CARD = "model card"
@@ -240,6 +246,7 @@ JSONS = (
     JsonFormat(
         CARD, _has_any("recon_card", "model-index", "quantitative_analysis"), "statistics.model_card", "read_card"
     ),
+    JsonFormat(ACRO, _is_acro, "statistics.acro_records", "read_acro"),
     JsonFormat("rpart", _has("frame"), "printed.rpart_text", "read_rpart_json"),
 )
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from recon.io.files.opening import parsed_json
 from recon.readers.formats.boosters.catboost_file import CatBoostFile, Symmetric, json_booster
-from recon.readers.formats.detection import ADDITIVE, CARD, CATBOOST, json_format
+from recon.readers.formats.detection import ACRO, ADDITIVE, CARD, CATBOOST, json_format
 from recon.readers.inspection.findings.findings import EXAMPLES, Finding, Level, least_positive, not_understood
 from recon.readers.inspection.ledger.entries import LedgerEntry
 from recon.readers.inspection.ledger.forms import document_ledger
@@ -310,10 +310,40 @@ def _rpart(content: dict[str, Any]) -> Found:
     return "R rpart as JSON", rows, found
 
 
+def _acro(content: Any) -> Found:
+    """Return what the outputs of a record of acro reveal beyond what its checks look at."""
+    from recon.readers.formats.statistics.acro_records import checked_outputs, table_files
+
+    found = []
+    files = table_files(content)
+    for one in checked_outputs(content):
+        at, what = f"results.{one.name}", f"{one.kind} ({one.method}), {one.status}"
+        if one.freedom is not None:
+            follows = f"{one.freedom:,} degrees of freedom are rows less coefficients, and say nothing of "
+            if one.method.startswith("ols"):
+                follows += "covariances, from which the number of people with both of any two properties follows"
+                fix = "keep covariances out, or recon audit FILE of coefficients with covariances"
+            else:
+                follows += "what the equations of the fit give to anyone who has everybody's columns"
+                fix = "few digits of the coefficients; recon labels MODEL --known-columns COLUMNS says what follows"
+            found.append(Finding("medium", "checked-regression", at, what, follows, fix))
+        elif one.mitigation == "round":
+            follows = "rounded counts are intervals, which sums and other tables narrow: often to one number"
+            fix = f"recon audit {one.files[0] if one.files else 'FILE'} --rounding BASE says what is left"
+            found.append(Finding("medium", "checked-rounding", at, what, follows, fix))
+        elif one.kind == "table":
+            hidden = f"{one.failing:,} cells failed a check, and which ones stands here: " if one.failing else ""
+            follows = f"{hidden}every table was checked by itself; cells may follow from others, by difference"
+            fix = f"recon audit {' '.join(files[:3])}{' ...' if len(files) > 3 else ''} asks about them together"
+            found.append(Finding("medium", "checked-table", at, what, follows, fix))
+    return ACRO, None, found
+
+
 _KINDS: dict[str, Callable[[Any], Found]] = {
     "XGBoost dump": lambda content: ("XGBoost dump", None, hessians("cover")),
     "LightGBM dump": lambda content: ("LightGBM dump", None, _lightgbm(content)),
     "XGBoost model": lambda content: ("XGBoost model", None, _xgboost(content["learner"])),
     CATBOOST: _catboost_json,
     "rpart": _rpart,
+    ACRO: _acro,
 }

@@ -489,7 +489,7 @@ def _size_of_numbers(value: Any) -> int:
 
 def document_ledger(kind: str, content: Any, whole: bool = False) -> FileLedger:
     """Return the ledger of parsed JSON of a kind; linear in it. `whole`: with what is implied, too."""
-    paths, groups = _forms()[kind]
+    paths, groups = _forms().get(kind, ({}, {}))  # of a kind without a form nothing is understood
     fixed = longer(kind, content)
     known, odd, small = Counter[str](), Counter[str](), Counter[str]()
     stack = [("", content)]
