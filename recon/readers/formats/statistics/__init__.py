@@ -1,3 +1,3 @@
 """Statistics that other models publish: counts of training rows over conjunctions of tests, as drafts."""
 
-__all__ = ["column_figures", "itemsets", "model_card", "naive_bayes_rds", "regression_tables", "shares"]
+__all__ = ["acro_records", "column_figures", "itemsets", "model_card", "naive_bayes_rds", "regression_tables", "shares"]
