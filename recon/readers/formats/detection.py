@@ -398,6 +398,19 @@ def _readers() -> Iterator[tuple[str, Callable[[Thing, str], Draft]]]:
             yield kind, module.read
 
 
+_MEANS = "the mean of every column in every class, and the classes' shares of the rows, but not their number"
+_STATED = 'state them as {"where": {"LABEL": CLASS}, "mean": {"of": COLUMN, "value": ..., "within": ...}} in a file'
+UNREAD = {  # models that publish sums and are not read: what they hold, and what to do
+    "LinearDiscriminantAnalysis": (_MEANS, _STATED),
+    "QuadraticDiscriminantAnalysis": (_MEANS, _STATED),
+    "PCA": ("the mean of every column, and their covariance as components", "state the means in a release file"),
+    "GLMResultsWrapper": (
+        "coefficients, and not how far the solver stopped from its equations",
+        "fit Logit or OLS (statsmodels), or LogisticRegression: they are read",
+    ),
+}
+
+
 def draft_of_object(root: Any, form: str) -> Draft:
     """Return what a stored object publishes; searches and pipelines are opened first."""
     from recon.readers.formats.sklearn.pipelines.pipeline import KINDS as PIPELINES
@@ -424,6 +437,9 @@ def draft_of_object(root: Any, form: str) -> Draft:
     for kind, read in _readers():
         if root.class_name == kind:
             return read(root, form)
+    if root.class_name in UNREAD:
+        held, step = UNREAD[root.class_name]
+        raise Unsupported(f"a {root.class_name} is not read ({form}): it holds {held}: {step}")
     raise Unsupported(
         f"a {root.kind} is not read ({form}): see docs/readers.md for what is, and `recon inspect` for what it stores"
     )
