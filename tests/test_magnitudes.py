@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from recon.cli.app import app
 from recon.readers.formats.tables.magnitudes import RespondentColumns, argus_files, table_of_argus, table_of_rows
 from recon.release.policies.magnitudes import SENSITIVITY
-from recon.release.remediation.hidden_totals import checked_totals, pattern_of_totals, totals_task
+from recon.release.remediation.hidden_totals import checked_totals, hidden_already, pattern_of_totals, totals_task
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.suppression.dominance import RecordNotes, RequestRule, contributions_of, levels_of
@@ -488,3 +488,34 @@ def test_problems_of_sdctable_are_what_r_reads(folder, run):
     out = subprocess.run(["Rscript", "stand_in.R"], capture_output=True, text=True, timeout=120, check=True).stdout
     assert out.split()[:4] == ["4", "373", "Total", "Total"]
     assert [line.split()[1] for line in out.splitlines()] == ["373", "373"]
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("seed", range(30))
+def test_what_earlier_tables_leave_is_what_all_tables_say(seed):
+    """Totals of both margins beside an earlier table of all cells, some of them shown, some hidden, some left out."""
+    rng, rule = random.Random(seed), SENSITIVITY["magnitudes.p_percent"](30)
+    what = RespondentColumns("sales", "holding")
+    table = table_of_rows(drawn(seed), [("a",), ("b",)], what, (), 3, "rows", [("a", "b")])
+    inner = np.array(["" not in code for code in table.codes])
+    drawn_state = np.array([rng.choice([0, 1, 2]) for _ in inner])
+    shown, gone = inner & (drawn_state == 1), inner & (drawn_state == 2)
+    asked = totals_task(table, {"magnitudes.p_percent": rule}, Limits(), out=(shown, gone))
+    assert table.ours.tolist() == (~inner).tolist()
+    hidden = hidden_already(asked)
+    found = np.array(list(tables_that_fit(asked, hidden | asked.task.nowhere, int(table.totals.max()))))
+    cells = {cell.name: cell for cell in checked_totals(asked, hidden, Limits()).cells}
+    for line in np.flatnonzero(gone & (asked.levels > 0)).tolist():
+        cell = cells.pop(table.named(line))
+        assert cell.hidden
+        assert cell.met == cell.bounds == (found[:, line].min(), found[:, line].max())
+    assert set(cells) == {table.named(k) for k in np.flatnonzero(table.ours).tolist()}
+
+
+def test_files_beside_what_is_written_are_not_those_that_are_read(folder, run):
+    (folder / "o-cells.csv").write_text(FIRMS)
+    assert "would be overwritten" in run("magnitudes", "o-cells.csv", *ASKED, "--out", "o.R", code=2).stderr
+    (folder / "h-cells.csv").write_text("a,b,count\nx,u,3\nx,v,9\ny,u,8\ny,v,9\ntotal,total,29\n")
+    (folder / "q.toml").write_text("smallest_group = 5\n")
+    assert "would be overwritten" in run("remedy", "h-cells.csv", "--policy", "q.toml", "--out", "h.R", code=2).stderr
+    assert "count" in (folder / "h-cells.csv").read_text()

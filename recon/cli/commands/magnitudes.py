@@ -92,7 +92,11 @@ def magnitudes(
         met = assessment.outcome == "met"
         files = _content(task, hidden, out) if out is not None and met else {}
     for path in files:
-        if path != out and os.path.exists(path) and any(same_file(path, one) for one in _read(metadata, hierarchy)):
+        if (
+            path != out
+            and os.path.exists(path)
+            and any(same_file(path, one) for one in [table, *_read(metadata, hierarchy)])
+        ):
             raise typer.BadParameter(f"{path} is read by this command and would be overwritten: choose another name")
     for path, text in files.items():
         _write(path, text)

@@ -384,6 +384,9 @@ def _hide_in_tables(
     if isinstance(found, MovedTables) and suffix(out) == ".csv":
         said = TableOptions.said(rounding=found.moved.below)
     _check_read_back(files, out, release, found.tables, limits, said)
+    for path in (one for one in files if one != out and os.path.exists(one)):
+        if any(os.path.samefile(path, one) for one in release.files if os.path.exists(one)):
+            raise typer.BadParameter(f"{path} is read by this command and would be overwritten: choose another name")
     for path, content in files.items() if found.holds else ():
         with writing(path, binary=True) as written:
             written.write(content)
