@@ -383,10 +383,8 @@ def _hide_in_tables(
     said = TableOptions()
     if isinstance(found, MovedTables) and suffix(out) == ".csv":
         said = TableOptions.said(rounding=found.moved.below)
+    _check_beside(files, out, release)
     _check_read_back(files, out, release, found.tables, limits, said)
-    for path in (one for one in files if one != out and os.path.exists(one)):
-        if any(os.path.samefile(path, one) for one in release.files if os.path.exists(one)):
-            raise typer.BadParameter(f"{path} is read by this command and would be overwritten: choose another name")
     for path, content in files.items() if found.holds else ():
         with writing(path, binary=True) as written:
             written.write(content)
@@ -397,6 +395,13 @@ def _hide_in_tables(
         print_lines(limits_line(limits), file=sys.stderr)
     if not found.holds:
         raise typer.Exit(VIOLATED)
+
+
+def _check_beside(files: dict[str, bytes], out: str, release: EncodedRelease) -> None:
+    """Refuse, as wrong usage, a name whose further files would be written over what was read."""
+    for path in (one for one in files if one != out and os.path.exists(one)):
+        if any(os.path.samefile(path, one) for one in release.files if os.path.exists(one)):
+            raise typer.BadParameter(f"{path} is read by this command and would be overwritten: choose another name")
 
 
 def _known_files(folder: str) -> list[str]:
