@@ -137,6 +137,14 @@ def test_what_is_not_published_is_said(tmp_path, capsys):
             recon.load(CORPUS / f"statsmodels_{name}.pkl")
 
 
+def test_a_column_that_is_called_like_a_value_of_another_is_not_taken_for_it(tmp_path):
+    frame = people(4, rows=40, bits=2).assign(age=np.random.default_rng(0).integers(0, 4, 40))
+    square = frame.assign(age2=frame.age**2)[["a0", "age", "age2", "y"]]
+    release = loaded(tmp_path, table(square, 12), frame[["a0", "age", "y"]])
+    assert violations(release, frame[["a0", "age", "y"]]) == []
+    assert [one.what for one in release.models[0].origin.unused if "age2" in one.what] == ["the covariances of 'age2'"]
+
+
 def test_an_enclosed_inverse_holds_the_true_one():
     rng = np.random.default_rng(2)
     for digits in (3, 5, 9):

@@ -275,10 +275,10 @@ def _design_column(name: str, binder: Binder) -> DesignColumn:
         value = _value_called(domain.all[domain.place[found[1]]], found[2])
         if value is not None:
             return DesignColumn(((found[1], equals(value)),))
-    for attribute in domain.all:
-        rest = name.removeprefix(attribute.name).strip(" _=:.") if name.startswith(attribute.name) else ""
-        value = _value_called(attribute, rest) if rest else None
-        if value is not None:
+    for attribute in domain.all if name not in domain.place else ():
+        rest = name.removeprefix(attribute.name) if name.startswith(attribute.name) else ""
+        value = _value_called(attribute, rest.strip(" _=:.")) if rest else None
+        if value is not None and (isinstance(value, str) or not rest[0].isalnum()):  # "age2" is no age of 2
             return DesignColumn(((attribute.name, equals(value)),))
     return DesignColumn(unit=None, why="the domain has no column of this name")
 
