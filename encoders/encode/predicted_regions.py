@@ -159,7 +159,7 @@ def _of_rules(model: RuleList, domain: Domain) -> Iterator[tuple[Region, Sequenc
     """Yield the regions of a rule list, each with the counts of the rule that is the first to hold there."""
     left: list[Region] = [{}]
     for rule in model.rules:
-        held, rest = domain.resolve(rule.condition), []
+        held, rest = domain.resolve(rule.condition), list[Region]()
         for box in left:
             if (inside := shared_region(box, held)) is not None:
                 yield inside, rule.support.counts
