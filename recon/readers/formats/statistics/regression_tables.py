@@ -274,6 +274,12 @@ def _whole_part(text: str | None, what: str) -> int | None:
     return int(float(text))
 
 
+NEEDED_PARTS = {  # of what is stored without them, nothing is read: a fit without `qr`, or one that was cut down
+    "lm": frozenset(["rank", "qr", "coefficients", "residuals"]),
+    "summary.lm": frozenset(["cov.unscaled", "df", "coefficients", "sigma"]),
+}
+
+
 def regression_object(root: RObject) -> RObject | None:
     """Return the only linear regression in an R object, or the matrix of covariances that it is; else None."""
     if root.kind == "double" and not root.classes:
@@ -282,7 +288,8 @@ def regression_object(root: RObject) -> RObject | None:
         ]
         return root if len(names) == 2 and names[0] == names[1] else None
     models = models_in(root)
-    found = [one.value for one in models if one.value.classes[0] in {"lm", "summary.lm"}]
+    wanted = ((one.value, NEEDED_PARTS.get(one.value.classes[0])) for one in models)
+    found = [value for value, needed in wanted if needed is not None and needed <= named_parts(value).keys()]
     return found[0] if len(found) == 1 == len(models) else None
 
 
