@@ -6,6 +6,7 @@ Names are loaded when first used (PEP 562), so that `import recon` loads no solv
 from __future__ import annotations
 
 import importlib
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from recon.io.console.version import VERSION
@@ -143,12 +144,26 @@ _HOME = {
 __all__ = [*_HOME, "__version__"]  # noqa: PLE0604 - the names above
 
 
+class _Unquoted(str):
+    """A type in a signature, as `help` shows it: without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
 def __getattr__(name: str) -> Any:
     if name == "models":
         return importlib.import_module("recon.models")
     if name not in _HOME:
         raise AttributeError(f"module 'recon' has no attribute '{name}'")
     found = getattr(importlib.import_module(_HOME[name]), name)
+    for one in (found, *(vars(found).values() if isinstance(found, type) else ())):
+        function = getattr(one, "fget", None) or getattr(one, "__func__", one)
+        while isinstance(function, FunctionType):
+            function.__annotations__ = {key: _Unquoted(text) for key, text in function.__annotations__.items()}
+            function = getattr(function, "__wrapped__", None)
     globals()[name] = found
     return found
 

@@ -7,7 +7,9 @@ import doctest
 import functools
 import graphlib
 import importlib
+import inspect
 import json
+import re
 import runpy
 import subprocess
 import sys
@@ -250,6 +252,21 @@ def test_one_place_opens_files():
                 found.add(str(path.relative_to(ROOT)))
     assert found - OPENING == set()
     assert {"recon/io/files/opening.py", "recon/io/files/writing.py"} <= found
+
+
+def test_help_of_a_public_name_says_its_types_without_quotes_and_each_parameter():
+    """What `help(recon.X)` shows; `release`, `limits` and such mean the same everywhere."""
+    for name in sorted(set(recon.__all__) - {"__version__"}):
+        thing = getattr(recon, name)
+        if inspect.isclass(thing) and issubclass(thing, Exception):
+            continue
+        said, signature = inspect.getdoc(thing) or "", inspect.signature(thing)
+        assert not re.search(r"[:>] '", str(signature)), name
+        if inspect.isfunction(thing):
+            silent = [one for one in signature.parameters if not re.search(rf"\b{one}\b", said)]
+            assert set(silent) <= {"release", "limits", "model", "profiles", "adversary", "convention"}, (name, silent)
+            assert re.search(r"(?i)return|yield", said), name
+            assert re.search(r"[Rr]aise", said), name
 
 
 def test_every_public_name_has_an_example_that_runs():

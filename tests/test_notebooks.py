@@ -139,6 +139,14 @@ def test_what_the_lines_say():
     share = recon.measure(RELEASE).dist_g
     assert lines["Measures"].startswith(f"<Measures: Dist_G {share:.4g}, ")
     assert lines["Report"].startswith("<Report: audit of a release: Dist_G")
+    refused = recon.audit(RELEASE, "preset:minimum-cell-10")
+    assert repr(refused).startswith("<Report: do not release: audit of a release: Dist_G")
+    assert "Report do not release" in " ".join(read(refused)[0].split())
+    asked = recon.QueryAnswers.of(["x", "y"], [[1, 1], [0, 1]], [1, 1], 1)
+    assert repr(asked) == "<QueryAnswers: 2 queries about 2 people, each count within 2>"
+    known = recon.Adversary(rows=[{"where": {"a": 0}}], population={"rows": 9})
+    assert repr(known) == "<Adversary: knows 1 row, population>"
+    assert repr(recon.Adversary()) == "<Adversary: knows nothing>"
     assert lines["Inspection"] == "<Inspection: a, pickle, 6 training rows; found: 2 high>"
     assert lines["World"] == "<World: 6 rows of 3 columns, one of several possible worlds>"
 

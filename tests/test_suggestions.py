@@ -21,7 +21,16 @@ from sources import SOURCES, nodes_of
 from typer.main import get_command
 
 from recon.cli.app import app
-from recon.io.console.guarding import FLAGS, TAKES, asking, command_line, options_of, stripped_name, suggestion
+from recon.io.console.guarding import (
+    FLAGS,
+    REPEATED,
+    TAKES,
+    asking,
+    command_line,
+    options_of,
+    stripped_name,
+    suggestion,
+)
 from recon.report.page.advice import _every_step, _more_limits
 
 ROOT = Path(__file__).parents[1]
@@ -33,11 +42,34 @@ def test_every_option_that_is_carried_is_one_of_the_command(command):
     known = {name: one for one in get_command(app).commands[command].params for name in one.opts}
     assert set(TAKES[command]) <= set(known)
     assert {name for name in TAKES[command] if known[name].is_flag} == set(TAKES[command]) & FLAGS
+    assert {name for name in TAKES[command] if known[name].multiple} == set(TAKES[command]) & REPEATED
+
+
+LEFT = {  # options that are not carried over: how an answer is written, and what suggestions ask themselves
+    "audit": {"--digits", "--remedies"},
+    "bound": {"--attained", "--of", "--of-rows", "--where"},
+    "domain": {"--grid", "--independent-columns", "--label", "--raw", "--suggest"},  # it is asked of a model file
+    "gate": {"--junit", "--sarif"},
+    "inspect": {"--all", "--data", "--strip"},
+    "positions": {"--added", "--certificates", "--learner", "--ranges", "--removed", "--truth", "--which-columns"},
+    "remedy": {"--added", "--method", "--register", "--removed", "--strip"},
+    "verify": {"--certificates", "--steps"},
+}
+
+
+@pytest.mark.parametrize("command", TAKES)
+def test_every_other_option_is_left_out_on_purpose(command):
+    known = {name for one in get_command(app).commands[command].params for name in one.opts if name[:2] == "--"}
+    written = {"--json", "--log-json", "--out", "--quiet", "--show-table"}
+    assert known - set(TAKES[command]) - written == LEFT[command]
 
 
 def test_options_are_read_as_the_shell_gave_them():
     given = "recon audit 'a b.json' --domain='my d.csv' --time 5 --json --raw --policy p.toml -- --rows=3 --label"
     assert options_of(given) == {"--domain": "my d.csv", "--time": "5", "--raw": None, "--policy": "p.toml"}
+    said = "recon audit t.csv --suppressed x=1..4 --sheet 2 --suppressed=-=0"
+    assert options_of(said) == {"--suppressed": ("x=1..4", "-=0"), "--sheet": "2"}
+    assert suggestion("verify", ["R"], asked=said) == "recon verify R --sheet 2 --suppressed x=1..4 --suppressed -=0"
     assert options_of(None) == options_of("recon audit 'half") == options_of("recon audit --domain") == {}
 
 
@@ -65,6 +97,8 @@ def folder(tmp_path_factory):
     ):  # fmt: skip
         shutil.copy(source, found / name)
     (found / "strict.toml").write_text("smallest_group = 12\nsmallest_cell = 12\n", encoding="utf-8")
+    table = "ward,ill,count\nnorth,yes,x\nnorth,no,20\nsouth,yes,3\nsouth,no,-\n"
+    (found / "my table.csv").write_text(table, encoding="utf-8")
     (found / "bits.toml").write_text("mean_bits_left = 1\nstored = 'critical'\n", encoding="utf-8")
     return found
 
@@ -75,6 +109,7 @@ SCENES = {
     "remedies": ["--policy=strict.toml", "--remedies", "--time=15", "--", "-model.json"],
     "no domain": ["d.joblib", "--policy", "bits.toml", "--time", "9"],
     "no domain, no policy": ["d.joblib", "--time", "9"],
+    "table": ["my table.csv", "--suppressed", "x=1..4", "--suppressed=-=0", "--policy", "strict.toml"],
     "boosted": ["b.txt", "--domain", "b domain.json", "--policy", "strict.toml", "--time", "20"],
 }
 

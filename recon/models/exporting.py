@@ -417,7 +417,9 @@ def export(
     nodes: str = "attributes",
     convention: str | None = None,
 ) -> Exported:
-    """Write a release for other programs: `to` is mps, opb, cpsat, dimacs or graphml, `out` a path or - for stdout.
+    """Write a release for other programs and return what was written.
+
+    `to` is mps, opb, cpsat, dimacs or graphml, `out` a path or - for stdout.
 
     `OUT.map.json` is written beside the file, except for graphml, which describes itself: the interaction graph of the
     `nodes`, attributes or cells. A name ending in .gz is compressed; CP-SAT models are binary, or text where the name

@@ -21,6 +21,7 @@ from recon.io.files.opening import read_whole
 from recon.queries.certificates.certificate_format import digest
 from recon.readers.formats.release.reading import strict_json
 from recon.readers.frames.selections import read_table
+from solvers.foundation.displayed import Displayed, DisplayFacts, many
 from solvers.foundation.errors import CertificateError, ContradictionError, ReleaseError
 from solvers.foundation.exact import exact_number
 from solvers.foundation.limits import Limits
@@ -31,8 +32,8 @@ PERSON, ANSWER, WITHIN = "person", "answer", "within"
 VERSION = 1
 
 
-@dataclass(frozen=True, eq=False)
-class QueryAnswers:
+@dataclass(frozen=True, eq=False, repr=False)
+class QueryAnswers(Displayed):
     """Counts of subsets of known people, each within a bound on its noise.
 
     `people` names them; `members` (queries, people) says who is counted by each query; the secret bits that it counts
@@ -52,6 +53,14 @@ class QueryAnswers:
     file: str = ""
     sha256: str = field(default="")
 
+    def _facts(self) -> DisplayFacts:
+        queries, people = self.counts.members.shape
+        spread = int((self.counts.high - self.counts.low).max())
+        line = (
+            f"{many(queries, 'query', 'queries')} about {many(people, 'person', 'people')}, each count within {spread}"
+        )
+        return DisplayFacts(line, [("file", self.file), ("SHA-256", self.sha256)], more="recon.secret_bits")
+
     @classmethod
     def of(
         cls, people: Any, members: Any, answers: Any, within: Any = 0, file: str = "", sha256: str = ""
@@ -62,7 +71,10 @@ class QueryAnswers:
         no number of the counted people is within.
         """
         names = tuple(map(str, people))
-        table = np.asarray(members)
+        try:
+            table = np.asarray(members)
+        except ValueError:
+            raise ReleaseError("members are a table: of each query 0 or 1 for every person", file=file) from None
         if table.ndim != 2 or table.shape[1] != len(names) or not len(table) or not names:
             raise ReleaseError(f"members are a table of queries and {len(names)} people, not {table.shape}", file=file)
         if len(set(names)) < len(names):
@@ -164,7 +176,7 @@ def secret_bits(asked: QueryAnswers, limits: Limits | None = None, certificates:
     `certain`: no bits that fit all answers give the person the other one, proved in whole numbers. `left`: what the
     linear relaxation leaves the other bit, in [0, 1] (NaN: the time was up). `attrs`: `fits` (whether bits that fit
     were found; else nothing is certain), `unique` (True: everybody is certain), `status`, `notes`. Raises
-    `ContradictionError` where a single answer cannot be.
+    `ContradictionError` where a single answer cannot be. `certificates`: whether proofs are made too.
     Cost: least squares, then one linear program per person, each begun at the end of the last.
 
     >>> import recon

@@ -60,17 +60,17 @@ def audit(
 ) -> Report:
     """Return the report on a release: worlds, uncertainty left, exposure, group disclosure, a policy's verdict.
 
-    `policy`: a `Policy`, a TOML file or "preset:NAME". `truth` are the real training rows, `population` other rows of
-    the same kind (for the fresh-sample baseline). `without_noise` is the same release with exact counts, to say what
-    the noise protects. `remedies`: the audit again under what could be published instead (docs/remedies.md).
-    `profiles`: people to ask about; `data`: the training rows, whose exposure is listed by position and by groups of
-    the column `protected`, with their values where `show_rows`; `domain_rows`: the table that the domain was read off.
-    `register`: earlier releases about the same rows; all are audited together (read over `domain`, by default the
-    register's), and the report says what the new one adds; those of another version of the data (as the register says,
-    or `removed` rows left since the last one and `added` came) are compared with it: who left. `learner`: what knowing
-    the learner adds ("auto", "greedy", "midpoints": `recon.learner_rule.counting.learner_rule`). `adversary`: what is
-    left for somebody who knows more (docs/adversary.md). Raises what `count` raises, `PolicyError` for an invalid
-    policy, `ReleaseError` for data that do not fit.
+    `policy`: a `Policy`, a TOML file or "preset:NAME". `convention`: see `count`. `truth` are the real training rows,
+    `population` other rows of the same kind (for the fresh-sample baseline). `without_noise` is the same release with
+    exact counts, to say what the noise protects. `remedies`: the audit again under what could be published instead
+    (docs/remedies.md). `profiles`: people to ask about; `data`: the training rows, whose exposure is listed by
+    position and by groups of the column `protected`, with their values where `show_rows`; `domain_rows`: the table
+    that the domain was read off. `register`: earlier releases about the same rows, read over `domain` (by default the
+    register's); the report says what the new one adds. Those of another version of the data (as the register says, or
+    `removed` rows left since the last one and `added` came) are compared with it: who left. `learner`: what knowing
+    the learner adds ("auto", "greedy", "midpoints"). `adversary`: what is left for somebody who knows more. `label`:
+    the name of the label in tables of rows; `seed`: of all draws; `command`: named in the report. Raises what `count`
+    raises, `PolicyError` for an invalid policy, `ReleaseError` for data that do not fit.
 
     >>> import pandas as pd
     >>> import recon
@@ -79,7 +79,7 @@ def audit(
     >>> release = recon.encode(model, recon.Domain.from_frame(rows, "ill"))
     >>> report = recon.audit(release, "preset:minimum-cell-10")
     >>> report
-    <Report: audit of a release: Dist_G 0.25, 4 worlds, exact (assigned), 4 rows>
+    <Report: do not release: audit of a release: Dist_G 0.25, 4 worlds, exact (assigned), 4 rows>
     >>> report.assessment.outcome
     'violated'
     """

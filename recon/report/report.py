@@ -337,7 +337,8 @@ class Report(Displayed, AuditReport):
             *(pair for pair in measured.pairs if pair[0] != "status"),
             ("smallest published group", smallest), ("findings stored in the file", len(stored) or None),
         ]  # fmt: skip
-        line = f"audit of {quote(self.about or 'a release', NAME)}: {measured.line}"
+        verdict = "" if self.assessment is None else f"{self.assessment.verdict}: "
+        line = f"{verdict}audit of {quote(self.about or 'a release', NAME)}: {measured.line}"
         more = "to_text(), to_html(), to_markdown() and to_json() give the whole report; to_frame(), plot()"
         return DisplayFacts(line, pairs, notes=found.release.assumptions, more=more)
 

@@ -271,8 +271,9 @@ def attack_correlation(
     """Return what attackers who know more and more can say about the correlations of columns.
 
     `model`: a release (`recon.attacks.attacking.correlations.correlations`), with `data` its training rows and
-    `epsilons` those of noise on its counts, drawn with `seed`; or a linear model (`linear_correlations`). Raises what
-    these raise.
+    `epsilons` those of noise on its counts, drawn with `seed`; or a linear model (`linear_correlations`). `pairs`: of
+    which columns (None: all pairs); `label`: the column of the target in `data` (None: the last); `confidence`: of
+    intervals around noisy counts. Raises what these raise.
 
     >>> import pandas as pd
     >>> import recon

@@ -31,27 +31,33 @@ from solvers.foundation.errors import ReleaseError
 
 _READING = ("--domain", "--independent-columns", "--rows", "--known-columns", "--adversary")
 _LIMITS = ("--time", "--memory", "--max-cells")
+_TABLES = (
+    "--sheet", "--count-column", "--suppressed", "--totals", "--total-label", "--rounding", "--hierarchy", "--metadata",
+)  # fmt: skip
 # What is carried over from the user's command to one that is suggested, in the order in which it is written.
 TAKES: Mapping[str, Sequence[str]] = {
     "audit": (
         *_READING, "--label", "--policy", "--register", "--removed", "--added", "--profiles", "--data", "--protected",
         "--show-rows",
         "--convention", "--learner", "--confidence", "--seed", "--truth", "--population", "--without-noise", *_LIMITS,
-        "--workers", "--dask", "--raw",
+        "--workers", "--dask", "--raw", *_TABLES,
     ),
-    "bound": (*_READING, "--confidence", *_LIMITS),
+    "bound": (*_READING, "--convention", "--confidence", *_LIMITS, "--raw", *_TABLES),
     "domain": ("--time", "--memory"),
-    "gate": ("--policy", "--domain", "--confidence", "--seed", "--time", "--memory", "--max-cells", "--raw"),
-    "inspect": ("--time", "--memory"),
-    "positions": (*_READING[:1], "--label", *_LIMITS, "--raw"),
-    "remedy": ("--domain", "--policy", "--data", "--label", "--seed", *_LIMITS, "--raw"),
-    "verify": (*_READING, "--learner", "--time", "--memory", "--raw"),
+    "gate": (
+        "--policy", "--domain", "--confidence", "--seed", "--time", "--memory", "--max-cells", "--raw", *_TABLES,
+    ),
+    "inspect": ("--time", "--memory", "--raw", *_TABLES),
+    "positions": (*_READING[:3], "--label", "--known", "--confidence", *_LIMITS, "--raw", *_TABLES),
+    "remedy": ("--domain", "--policy", "--data", "--label", "--seed", *_LIMITS, "--raw", *_TABLES),
+    "verify": (*_READING, "--known", "--learner", "--time", "--memory", "--raw", *_TABLES),
 }  # fmt: skip
 FLAGS = frozenset(["--independent-columns", "--show-rows", "--raw"])
+REPEATED = frozenset(["--count-column", "--suppressed", "--total-label", "--hierarchy"])
 _NAMES = frozenset(name for names in TAKES.values() for name in names)
 _ASKED: ContextVar[str | None] = ContextVar("command", default=None)
 
-Options = Mapping[str, str | None]  # by name; None: it is a flag
+Options = Mapping[str, str | tuple[str, ...] | None]  # by name; None: it is a flag; several: it was repeated
 
 
 @contextlib.contextmanager
@@ -75,7 +81,7 @@ def options_of(command: str | None) -> Options:
         words = shlex.split(command or "")
     except ValueError:
         return {}
-    found: dict[str, str | None] = {}
+    found: dict[str, str | tuple[str, ...] | None] = {}
     rest = iter(words)
     for word in rest:
         name, equals, value = word.partition("=")
@@ -84,7 +90,7 @@ def options_of(command: str | None) -> Options:
         if name in FLAGS:
             found[name] = None
         elif name in _NAMES and (given := value if equals else next(rest, None)) is not None:
-            found[name] = given
+            found[name] = (*(found.get(name) or ()), given) if name in REPEATED else given
     return found
 
 
@@ -98,7 +104,8 @@ def suggestion(
     given = options_of(command_line() if asked is None else asked)
     held = {**(options or {}), **{name: given[name] for name in TAKES.get(command, ()) if name in given}}
     held |= options or {}
-    words = [word for name, value in held.items() for word in (name, *(() if value is None else (value,)))]
+    each = [(name, one) for name, value in held.items() for one in (value if isinstance(value, tuple) else (value,))]
+    words = [word for name, value in each for word in (name, *(() if value is None else (value,)))]
     return shlex.join(["recon", *command.split(), *map(_as_name, files), *words])
 
 

@@ -150,7 +150,8 @@ def bound(
     `where` is a condition as in the release file. `of` None: their number; a numeric attribute or column: its mean (of
     a binary column: a share); two of them: the Pearson correlation. The expectation is over worlds that have the
     statistic, equally likely in the convention. Where time or size limits end the search, the bounds known by then, at
-    worst the ends of what the attribute can be; `trail` says why.
+    worst the ends of what the attribute can be; `trail` says why. `adversary`: see `count`. Raises `ReleaseError` for a
+    condition or a name that the domain does not have, `ContradictionError` where no world is left.
 
     >>> import pandas as pd
     >>> import recon

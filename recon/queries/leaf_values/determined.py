@@ -142,7 +142,7 @@ class Determined(Displayed):
 def determined(release: Released, limits: Limits | None = None) -> tuple[Determined, ...]:
     """Return what every boosted model with classes determines; () where none says anything about classes.
 
-    Cost: that of `strengthened_release`, once per release.
+    Raises what `recon.load` raises. Cost: that of `strengthened_release`, once per release.
 
     >>> from sklearn.ensemble import GradientBoostingClassifier
     >>> import pandas as pd

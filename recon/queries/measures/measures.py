@@ -52,8 +52,9 @@ def measure(
     counted: CountAnswer | None = None,
     adversary: Knows | None = None,
 ) -> Measures:
-    """Return the measures of a release; a count already at hand may be given.
+    """Return the measures of a release; `counted` is a count already at hand.
 
+    `convention`, `adversary`: see `count`.
     Cost: that of `count`, and linear in leaves, rules or cells. Raises what `count` raises.
 
     >>> import pandas as pd

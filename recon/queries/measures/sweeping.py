@@ -43,8 +43,9 @@ def sweep(
     prior: Prior = "counts",
     limits: Limits | None = None,
 ) -> pd.DataFrame:
-    """Return one line per ε (and one for no noise, ε infinite): quantiles over the draws.
+    """Return one line per ε of `epsilons` (and one for no noise, ε infinite): quantiles over the draws, by `seed`.
 
+    `neighbours`: what privacy is about, "add_remove" or "replace" one row.
     accuracy: of the noisy majority classes on the training rows (NaN without classes). bits_removed_per_row: as
     `count` says it in convention `ordered`, (n log2 S - what is left) / n, never below 0; left is the posterior's
     entropy, without noise log2 of the number of worlds. The prior `counts` takes some away by itself, however much

@@ -83,7 +83,7 @@ class SampledPosterior(Displayed):
 
 
 def sampled(release: Released, draws: int = 2_000, seed: int = 0, limits: Limits | None = None) -> SampledPosterior:
-    """Return draws from the posterior over worlds of any noisy release, with diagnostics.
+    """Return `draws` draws, by `seed`, from the posterior over worlds of any noisy release, with diagnostics.
 
     Raises `Unsupported` for exact releases, too many cells and medians, `Inconclusive` where nothing bounds the number
     of rows or time was up before the first draw. Cost: about a million moves per 10 s; where all noise is unbounded a

@@ -36,11 +36,11 @@ LISTED_ROWS = 12  # a region with at most so many raw rows is written out
 def table(release: Released, limits: Limits | None = None, adversary: Knows | None = None) -> pd.DataFrame:
     """Return the probabilistic dataset, one line per training row.
 
-    Columns: row, region (leaf or rule), one per attribute and the label with the set of values still possible
-    ("{10, 11}", "12..15", "any"), worlds_per_row (None where a number has no grid), and `joint`: empty where the row
-    can be any combination of its sets, else what ties them ("one of (0, 1), (1, 0)" or "not (a1 = 1 and a2 = 1)").
-    Where an attribute has one of these names, ours ends in "_". Rows of one cell are alike. With the number of rows
-    open, the least counts are shown. Cost: linear in rows and cells.
+    Columns: row, region (leaf or rule), one per attribute and the label with the set of values still possible ("{10,
+    11}", "12..15", "any"), worlds_per_row (None where a number has no grid), and `joint`: empty where the row can be
+    any combination of its sets, else what ties them ("one of (0, 1), (1, 0)" or "not (a1 = 1 and a2 = 1)"). Where an
+    attribute has one of these names, ours ends in "_". Rows of one cell are alike. With the number of rows open, the
+    least counts are shown. `adversary`: see `count`. Raises what `count` raises. Cost: linear in rows and cells.
 
     With more than one partition, a row whose cell differs between worlds has the region "not settled" and the union of
     what the cells leave it. Where bags are known, line i is the row at position i of the training file, as far as it is

@@ -56,7 +56,8 @@ def worlds(
     """Yield at most `limit` (None: all) worlds, each data set once whatever the order of its rows; none is built ahead.
 
     `World.weight` says how many worlds of the convention (by default that of `recon.count`) each represents; their sum
-    is the number that `count` returns. Raises `Inconclusive` between two worlds when time is up.
+    is the number that `count` returns. `adversary`: see `count`. Raises `Inconclusive` between two worlds when time is
+    up.
 
     >>> import pandas as pd
     >>> import recon
@@ -118,7 +119,7 @@ def sample(
 
     With the number of rows in an interval, that number is drawn uniformly first. With noisy counts, worlds are those
     inside the joint intervals, as their note says; `recon.sampled` weighs worlds by the noise. Raises `Inconclusive`
-    when time is up; `drawn` yields worlds one by one and keeps none.
+    when time is up; `drawn` yields worlds one by one and keeps none. `adversary`: see `count`.
 
     >>> import pandas as pd
     >>> import recon
@@ -172,7 +173,8 @@ def reconstruct(
     Exact counts leave all worlds equally likely; noisy ones favour worlds that need little noise, whatever the
     confidence. Inside a cell rows are spread evenly and drawn with `seed`. A number of a continuous attribute is the
     middle of the gap between the thresholds around it, exact in single precision: every other number in the gap fits as
-    well, as the note says.
+    well, as the note says. `adversary`: see `count`. Raises `ContradictionError` where no world is left, `Inconclusive`
+    where none was found within the limits.
 
     >>> import pandas as pd
     >>> import recon
@@ -340,8 +342,8 @@ def attribute(
     min_count, max_count of (q,v); probability_before (the row space alone); leave_one_out (what the release
     without one row that is (q,v) would say: what the person's own presence does not add; NaN where nothing else
     remains). Undefined shares are NaN. A profile that no row of the domain can be has one line, without a value or
-    figures, and `reason` says why. `label`: the profiles' name for the domain's label. `of`, `adversary`: see
-    `certify`.
+    figures, and `reason` says why. `label`: the profiles' name for the domain's label. `convention`, `of`,
+    `adversary`: see `certify`. Raises what `certify` raises, and `ReleaseError` for an unknown sensitive column.
 
     >>> import pandas as pd
     >>> import recon

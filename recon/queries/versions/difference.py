@@ -281,9 +281,10 @@ def difference(
     `before` and `after`: files, fitted models or releases of one domain (`domain` replaces that of files and is needed
     for models in memory). `removed`, `added`: how many rows left and came; one that is left out follows from the other
     and the numbers of rows; with neither, the fewest changes are assumed, which every answer says. `profiles`: people
-    asked about, whether they left. `certificates`: whether proofs are made too (of boosted models they take far longer
-    than the answer). Raises what `recon.load` raises, `ContradictionError` where no data sets of these
-    numbers fit both models. Cost: that of `recon.count` of both models together, and of either alone.
+    asked about, whether they left. `names`: of the two data sets, in answers. `certificates`: whether proofs are made
+    too (of boosted models they take far longer than the answer). Raises what `recon.load` raises, `ContradictionError`
+    where no data sets of these numbers fit both models. Cost: that of `recon.count` of both models together, and of
+    either alone.
 
     >>> import pandas as pd
     >>> import recon

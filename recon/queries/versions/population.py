@@ -47,7 +47,7 @@ def population(
     exactly one person of the population fits, F = 1; False: it is not so; None: not decided). With `certificates`
     also `proofs`: of "sample" and "population" the profile and a list of certificates, which `recon.verify` takes with
     the adversary. `attrs["marketer"]`: the least and greatest mean of 1 / F over the rows of the data that fit the
-    profiles, each counted in one. Raises `Unsupported` without a
+    profiles, each counted in one. `label`: the profiles' name for the domain's label. Raises `Unsupported` without a
     population, and what `certify` raises. Cost: that of `certify`, twice for each profile.
 
     >>> import pandas as pd

@@ -38,6 +38,7 @@ from recon.readers.loading.known_positions import (
     with_known_positions,
 )
 from recon.readers.loading.loading import Released, load, release_of, versions
+from solvers.foundation.displayed import Displayed, DisplayFacts, many
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.exact import exact_number
 from solvers.foundation.limits import Limits
@@ -47,8 +48,8 @@ IN_MEMORY = "adversary"
 MAX_WEIGHT = 1 << 32  # of one value, as a whole number
 
 
-@dataclass(frozen=True, eq=False)
-class Adversary:
+@dataclass(frozen=True, eq=False, repr=False)
+class Adversary(Displayed):
     """What somebody knows beside a release: rows, figures, everybody's columns, a population, how likely values are.
 
     The arguments are those of the file (docs/adversary.md): `rows`, `absent`, `statements` and `boxes` are lists of
@@ -96,6 +97,18 @@ class Adversary:
             tables = [t.to_csv(index=False) for t in (self.columns, people) if isinstance(t, pd.DataFrame)]
             text = json.dumps([content, tables], sort_keys=True, default=str)
             object.__setattr__(self, "sha256", hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest())
+
+    def _facts(self) -> DisplayFacts:
+        known = {
+            "row": self.rows,
+            "absent person": self.absent,
+            "figure": self.statements,
+            "weighted column": self.weights,
+        }
+        told = [many(len(given), one, "absent people" * (one[0] == "a")) for one, given in known.items() if len(given)]
+        told += ["everybody's columns"] * (self.columns is not None) + [POPULATION] * (self.population is not None)
+        line = f"knows {', '.join(told) or 'nothing'}"
+        return DisplayFacts(line, [("file", self.file), ("SHA-256", self.sha256)], more="beside(release)")
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Adversary:

@@ -97,8 +97,8 @@ def load(
     `domain` (or a file with one) replaces the file's own; without it, that of a model file is guessed from what the
     model tests, and every answer says so. `confidence` in (0, 1] is that of the joint intervals around noisy counts (no
     effect on exact ones). `limits`: memory that reading may take (1 GB, or the least of it and `memory` in bytes) and
-    time. Several files are one joined release of the same rows. `known_columns`: a table (or its path) with the
-    features of everybody, which an adversary knows; `label` is its name for the label: see
+    time. Several files (`paths`) are one joined release of the same rows. `known_columns`: a table (or its path) with
+    the features of everybody, which an adversary knows; `label` is its name for the label: see
     `recon.readers.loading.known_positions.with_known_columns`. `from_forest`: what scikit-learn's export_text printed
     is one tree of a bootstrap forest. `rows`: how many there are, for files of shares that do not say it (the declared
     number stays what the files say). `related`: the data sets that the files are of, in their order, where no file says
@@ -433,7 +433,8 @@ def encode(model: Any, domain: Domain) -> EncodedRelease:
     """Return the release of a fitted model in memory: scikit-learn, imodels, CORELS, LightGBM or a list of ours.
 
     `domain` says which rows can exist; with a domain read off the training data every figure says so. The model is
-    pickled and then read like a file.
+    pickled and then read like a file. Raises `Unsupported` for a model that is not read, `ReleaseError` where the
+    domain does not fit the model, `ContradictionError` where its counts contradict each other.
 
     >>> import pandas as pd
     >>> import recon
