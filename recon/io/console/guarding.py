@@ -48,7 +48,7 @@ TAKES: Mapping[str, Sequence[str]] = {
         "--policy", "--domain", "--confidence", "--seed", "--time", "--memory", "--max-cells", "--raw", *_TABLES,
     ),
     "inspect": ("--time", "--memory", "--raw", *_TABLES),
-    "positions": (*_READING[:3], "--label", "--known", "--confidence", *_LIMITS, "--raw", *_TABLES),
+    "positions": (*_READING[:3], "--adversary", "--label", "--known", "--confidence", *_LIMITS, "--raw", *_TABLES),
     "remedy": ("--domain", "--policy", "--data", "--label", "--seed", *_LIMITS, "--raw", *_TABLES),
     "verify": (*_READING, "--known", "--learner", "--time", "--memory", "--raw", *_TABLES),
 }  # fmt: skip
