@@ -433,8 +433,7 @@ def encode(model: Any, domain: Domain) -> EncodedRelease:
     """Return the release of a fitted model in memory: scikit-learn, imodels, CORELS, LightGBM or a list of ours.
 
     `domain` says which rows can exist; with a domain read off the training data every figure says so. The model is
-    pickled and then read like a file. Raises `Unsupported` for a model that is not read, `ReleaseError` where the
-    domain does not fit the model, `ContradictionError` where its counts contradict each other.
+    pickled and then read like a file. Raises as `load`.
 
     >>> import pandas as pd
     >>> import recon
