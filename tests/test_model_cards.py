@@ -313,3 +313,14 @@ def test_a_joined_card_is_converted_into_figures_of_a_release_file(tmp_path: Pat
     again, alone = recon.load(str(tmp_path / "both.json")), recon.load(files[0])
     found = [recon.count(one, "multiset").value for one in (both, again, alone)]
     assert found[0] == found[1] < found[2]
+
+
+def test_scores_and_too_many_regions_are_refused_by_name(tmp_path: Path, capsys, monkeypatch) -> None:
+    """A boosted model adds up scores; a model of more regions than are encoded is not encoded in part."""
+    files = _files(tmp_path, {"metrics": [{"metric": "accuracy", "value": 0.7}]})
+    boosted = Path(__file__).resolve().parents[1] / "examples" / "releases" / "boosted_model.txt"
+    code, _, err = run(capsys, "count", str(boosted), files[1])
+    assert (code, "adds up scores" in err) == (3, True), err
+    monkeypatch.setattr("encoders.encode.predicted_regions.MAX_REGIONS", 2)
+    code, _, err = run(capsys, "count", *files)
+    assert (code, "predicts in more than 2 regions" in err) == (3, True), err
