@@ -4,6 +4,7 @@ import copy
 import gzip
 import itertools
 import json
+import math
 import random
 import signal
 import subprocess
@@ -20,7 +21,8 @@ from area_cases import DOMAIN, TUPLES, A, B, drawn, every_world, table
 from synthetic_census import made, written
 from typer.testing import CliRunner
 
-from encoders.domain.values import Test
+from encoders.domain.domain import Domain
+from encoders.domain.values import Categorical, Test
 from recon.cli.app import app
 from recon.queries.tables.answering import (
     BETWEEN,
@@ -713,7 +715,7 @@ def test_counts_on_disk_say_the_same(tmp_path, monkeypatch):
         first, second = count_areas(held), count_areas(told)
         assert (first.people, first.certain, first.multiset) == (second.people, second.certain, second.multiset)
         assert first.ordered == second.ordered
-        assert second.log2_ordered[0] == pytest.approx(np.log2(float(first.ordered[0])))
+        assert second.sequences.log2[0] == pytest.approx(np.log2(float(first.ordered[0])))
         assert sorted(first.areas, key=str) == sorted(second.areas, key=str)
         chosen = everybody.iloc[:5]
         assert certified(held, chosen).equals(certified(told, chosen))
@@ -722,3 +724,20 @@ def test_counts_on_disk_say_the_same(tmp_path, monkeypatch):
             variability(told, around=everybody.assign(area="t1"))
     with pytest.raises(ContradictionError, match="given twice"):
         Tables([*counts, ("t0", "all", 99)], cells, domain=DOMAIN)
+
+
+@pytest.mark.parametrize("people", [1_000_000, 1_000_000_000])
+def test_numbers_of_many_people_are_bounded_by_work(people):
+    """A file of 300 bytes with a large count ran for minutes, or took gigabytes: long numbers stay logarithms."""
+    values, women, young = [("t", "all", people), ("t", "women", people // 4)], people // 4, people // 5
+    cells = pd.DataFrame({"cell": ["all", "women", "young"], "sex": ["", "F", ""], "age": ["", "", "y"]})
+    domain = Domain((Categorical("sex", ("F", "M")), Categorical("age", ("y", "o"))), None, {}, (), "declared")
+    one = count_areas(Tables(values, cells.iloc[:2, :2], domain=domain))
+    assert one.multiset == (1, 1)
+    assert one.sequences.exact
+    expected = (math.lgamma(people + 1) - math.lgamma(women + 1) - math.lgamma(people - women + 1)) / math.log(2)
+    assert one.sequences.log2[0] == pytest.approx(expected, rel=1e-9)
+    assert (one.ordered is None) == (people > 10**8)
+    several = count_areas(Tables([*values, ("t", "young", young)], cells, domain=domain)).multisets
+    assert several.whole == ((young + 1,) * 2 if people < 10**8 else several.whole)
+    assert several.log2[0] <= math.log2(young + 1) <= several.log2[1] + 1e-9

@@ -13,6 +13,7 @@ from recon.queries.tables.answering import (
     TablesAnswer,
     answer_json,
     at_least,
+    bounds_text,
     by_size,
     counted_with_proofs,
     number_text,
@@ -128,7 +129,7 @@ class TablesReport(PartReport):
         every = self.answer.areas
         for a in nlargest(NAMED, every, key=lambda a: a.certain):
             yield (f"{a.name}: {a.certain:,} of {number_text(a.people)} people certain; data sets: "
-                   f"{number_text(a.multiset)}")  # fmt: skip
+                   f"{bounds_text(a.multisets)}")  # fmt: skip
         if len(every) > NAMED:
             yield f"... and {len(every) - NAMED:,} more (the JSON has all)"
 

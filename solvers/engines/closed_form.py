@@ -40,7 +40,7 @@ from solvers.cells.worlds import (
     spread_world,
 )
 from solvers.foundation.errors import Unsupported
-from solvers.foundation.exact import Factor, log2_sum, log2_worlds, multinomial_factors, multiset_factors
+from solvers.foundation.exact import MAX_BITS, Factor, log2_sum, log2_worlds, multinomial_factors, multiset_factors
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import decide, leave_one_out, share_of_counts
 from solvers.statements.questions.answers import (
@@ -71,7 +71,6 @@ WHOLE_WORK = 3_000_000  # additions of whole numbers; with more, shares in float
 FEW_CELLS = 200_000  # up to which engines over cells are asked for numbers without the order of rows
 MAX_STATES = 2_000_000  # entries of a table
 MAX_WORK = 20_000_000_000  # additions of floats
-MAX_BITS = 1 << 23  # of a number of worlds that is written out: its division takes a second or two
 TINY = 2.0**-900  # below, shares of sequences may have lost what no float holds
 STEP_WORK = 4e-10  # units of work for each addition of floats
 

@@ -13,7 +13,8 @@ import math
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from decimal import ROUND_DOWN, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache, reduce
@@ -33,6 +34,7 @@ DOUBLE = 1 << 53  # whole numbers up to here are exact in double precision
 Factor = tuple[int, int]  # (base, exponent); the product over all factors is an integer
 STEPS = 1 << 17  # terms that are added one by one
 MAX_SIEVED = 2_000_000  # primes up to here are sieved; beyond, binomials stay products
+MAX_BITS = 1 << 23  # of a number of worlds that is written out: a second or two
 MAX_FACTORED = 100_000_000  # rows whose factorials are taken apart into primes (a sieve of so many bytes)
 HALF = Decimal("0.5")
 HALF_LOG_TAU = Decimal("0.918938533204672741780329736405617639861397473637783412817151540")  # ln(2π) / 2
@@ -160,6 +162,43 @@ def log2_factorial_ratio(n: int, below: Iterable[int]) -> float:
 def multiset_factors(size: int, count: int) -> list[Factor]:
     """Return C(size + count - 1, count), the multisets of `count` out of `size` rows, as `factorial_ratio`."""
     return [] if count == 0 or size == 1 else factorial_ratio(size + count - 1, [count, size - 1])
+
+
+@dataclass(frozen=True)
+class NumberBounds:
+    """Two numbers that a number lies between: log2 of each (minus infinity of 0), and whether they are one number.
+
+    `ends`: the two whole numbers; None for one of more than `MAX_BITS` bits, which is not written out.
+    """
+
+    log2: tuple[float, float]
+    exact: bool
+    ends: tuple[int | None, int | None]
+
+    @classmethod
+    def of(cls, log2: tuple[float, float], exact: bool, write: Callable[[int], int]) -> NumberBounds:
+        """Return the bounds with these logarithms; `write` makes the whole number of an end (0: low, 1: high)."""
+        low, high = (write(end) if log2[end] <= MAX_BITS and not (exact and end) else None for end in (0, 1))
+        return cls(log2, exact or (low is not None and low == high), (low, low if exact else high))
+
+    @property
+    def whole(self) -> tuple[int, int] | None:
+        """Return both ends in whole numbers, None where one is too long."""
+        low, high = self.ends
+        return None if low is None or high is None else (low, high)
+
+    @property
+    def logs(self) -> list[float | None]:
+        """Return log2 of both ends, None of 0."""
+        return [None if math.isinf(x) else x for x in self.log2]
+
+
+def merged(factors: Iterable[Factor]) -> list[Factor]:
+    """Return the product with every base once: prime powers that cancel are gone before anything is multiplied."""
+    out = Counter[int]()
+    for base, exponent in factors:
+        out[base] += exponent
+    return [(base, exponent) for base, exponent in out.items() if exponent]
 
 
 def log2_product(factors: Iterable[Factor]) -> float:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import scipy.sparse as sp
 
 MAX_STATES, MAX_VISITED = 1_000_000, 40_000_000  # at a time, in all
+MAX_BEGUN = 4_000_000  # states before equal ones are merged: some 200 MB
 WORD, MAX_WAYS = 62, 2.0**61  # bits of a word of states; ways that are added in 64 bits
 FEW, MAX_BEGINNINGS = 12, 6  # counts; columns that orders begin with
 
@@ -61,9 +62,9 @@ def listed_solutions(matrix: sp.csr_matrix, left: Ints, low: Ints, high: Ints, m
     for t, j in enumerate(order):
         mine = columns.indices[columns.indptr[j] : columns.indptr[j + 1]]
         room = np.minimum(state[:, mine].min(axis=1), high[j] - low[j]) if len(mine) else np.zeros(len(state), np.int64)
-        owner = np.repeat(np.arange(len(state)), room + 1)
-        if len(owner) > most:
+        if float(room.sum(dtype=float)) + len(room) > most:
             return None
+        owner = np.repeat(np.arange(len(state)), room + 1)
         z = np.arange(len(owner)) - np.repeat(np.cumsum(room + 1) - room - 1, room + 1)
         state, found = state[owner], found[owner]
         state[:, mine] -= z[:, None]
@@ -101,21 +102,23 @@ def number(matrix: sp.csr_matrix, left: Ints, low: Ints, high: Ints, states: int
         mine = columns.indices[columns.indptr[j] : columns.indptr[j + 1]].tolist()
         for r in mine:
             fields.opened(r, words)
-        new, many, taken, on = [words], [ways], words, ways
-        for _ in range(int(high[j] - low[j])):
-            room = np.ones(len(on), bool)
-            for r in mine:
-                room &= fields.of(r, taken) > 0
-            on = on[room]
-            if not len(on):
-                break
-            taken = [w[room] for w in taken]
-            for r in mine:
-                word, shift, _ = fields.place[r]
-                taken[word] -= 1 << shift
-            new.append(taken)
-            many.append(on)
-        words, ways = [np.concatenate(w) for w in zip(*new, strict=True)], np.concatenate(many)
+        room = np.full(len(ways), int(high[j] - low[j]))
+        for r in mine:
+            room = np.minimum(room, fields.of(r, words))
+        closing = [r for r in mine if last[r] == t]
+        if closing:  # all that is left of a statement is this count's
+            taken = fields.of(closing[0], words)
+            owner = np.flatnonzero(taken <= room)
+            taken = taken[owner]
+        elif float(room.sum(dtype=float)) + len(room) > MAX_BEGUN:
+            return None
+        else:
+            owner = np.repeat(np.arange(len(room)), room + 1)
+            taken = np.arange(len(owner)) - np.repeat(np.cumsum(room + 1) - room - 1, room + 1)
+        words, ways = [w[owner] for w in words], ways[owner]
+        for r in mine:
+            word, shift, _ = fields.place[r]
+            words[word] -= taken << shift
         done = np.flatnonzero(last == t).tolist()
         fits = np.ones(len(ways), bool)
         for r in done:

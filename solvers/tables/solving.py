@@ -10,11 +10,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from math import comb, factorial, prod
+from math import comb, inf, log2, prod
 
 import numpy as np
 
 from solvers.foundation.errors import Inconclusive, TooLarge
+from solvers.foundation.exact import (
+    Factor,
+    NumberBounds,
+    factorial_ratio,
+    log2_factorial_ratio,
+    log2_multisets,
+    merged,
+    product,
+)
 from solvers.tables import counting, two_way
 from solvers.tables.atoms import (
     ANY,
@@ -35,6 +44,10 @@ from solvers.tables.contradictions import contradiction, contradiction_of
 from solvers.tables.distances import total_of
 
 START = 1 << 36
+
+
+def _log2(n: int) -> float:
+    return log2(n) if n else -inf
 
 
 def steps_for(live: LiveCounts) -> list[int] | None:
@@ -203,29 +216,58 @@ class SolvedArea:
         return least, most
 
     @cached_property
-    def multiset(self) -> Range:
+    def multisets(self) -> NumberBounds:
         """Return the number of unordered data sets, or what it lies between (0: that there is one is not proved)."""
-        least, most = (a * b for a, b in zip(self.solutions, self.extensions, strict=True))
         size, low, high = self._outside()
-        for s, a, b in zip(size, low, high, strict=True):
-            least, most = least * comb(s + a - 1, a), most * comb(s + b - 1, b)
-        return least, most
+        ends = zip(self.solutions, self.extensions, (low, high), strict=True)
+        least, most = (
+            _log2(a) + _log2(b) + sum(log2_multisets(s, x) for s, x in zip(size, z, strict=True)) for a, b, z in ends
+        )
+        same = all(s == 1 or a == b for s, a, b in zip(size, low, high, strict=True))
+        one = same and all(a == b for a, b in (self.solutions, self.extensions))
+        return NumberBounds.of((least, most), one, self._written)
+
+    def _written(self, end: int) -> int:
+        size, *of = self._outside()
+        number = self.solutions[end] * self.extensions[end]
+        return prod((comb(s + z - 1, z) for s, z in zip(size, of[end], strict=True)), start=number)
 
     @cached_property
-    def ordered(self) -> Range:
+    def sequences(self) -> NumberBounds:
         """Return the number of sequences of people, or what it lies between."""
-        people = self.people
+        people, several = self.people, self.multisets
         if len(self.open):
-            return self.multiset[0], self.multiset[1] * factorial(people[1])
-        top = factorial(people[0])
-        bottom = 1
-        for table in self.two_ways():
-            top *= factorial(int(table.sums.sum()))
-            bottom *= prod(factorial(x) for x in [*self.low[table.rows].tolist(), *table.sums.tolist()])
-        size, low, _ = self._outside()
-        for s, z in zip(size, low, strict=True):
-            top, bottom = top * s**z, bottom * factorial(z)
-        return top // bottom, top // bottom
+            orders = log2_factorial_ratio(people[1], ())
+            low, high = several.log2[0], several.log2[1] + orders
+
+            def write(end: int) -> int:
+                return self._written(end) * (product(factorial_ratio(people[1], ())) if end else 1)
+
+            return NumberBounds.of((low, high), False, write)
+        size, z, _ = self._outside()
+        ratios = [(people[0], z)]
+        ratios += [
+            (int(t.sums.sum()), [x for x in [*self.low[t.rows].tolist(), *t.sums.tolist()] if x > 1])
+            for t in self.two_ways()
+        ]
+        inside = [(s, x) for s, x in zip(size, z, strict=True) if s > 1 and x]
+        bits = sum(log2_factorial_ratio(n, below) for n, below in ratios) + sum(x * log2(s) for s, x in inside)
+
+        def written(end: int) -> int:
+            factors: list[Factor] = [f for n, below in ratios for f in factorial_ratio(n, below)]
+            return product(merged(factors + inside))
+
+        return NumberBounds.of((bits, bits), True, written)
+
+    @property
+    def multiset(self) -> Range | None:
+        """Return `multisets` in whole numbers, None where these are too long."""
+        return self.multisets.whole
+
+    @property
+    def ordered(self) -> Range | None:
+        """Return `sequences` in whole numbers, None where these are too long."""
+        return self.sequences.whole
 
     def _outside(self) -> tuple[list[int], list[int], list[int]]:
         pair = self.live.atom_pair[self.live.atom]

@@ -57,6 +57,8 @@ def table_count_bound(rows: Sequence[int], columns: Sequence[int], lines: int = 
 def _dealt(held: tuple[int, ...], dealt: tuple[int, ...], states: int) -> int | None:
     """Return the number of tables: state = for every s >= 1 how many lines of `held` have s left, in mixed radix."""
     top = max(held)
+    if top >= WORD.bit_length():  # every radix is at least 2
+        return None
     radix = [1 + sum(r >= s for r in held) for s in range(1, top + 1)]
     place = [prod(radix[:s]) for s in range(top)]  # of m_{s+1}
     if prod(radix) * (max(dealt) + 1) >= WORD:

@@ -5,7 +5,6 @@ Answers about tables in words and as JSON.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,7 +19,14 @@ from recon.queries.tables.kept import MAX_LINES, StoredSequence
 from recon.queries.tables.proofs import certificate
 from recon.queries.tables.tables import Tables
 from solvers.foundation.errors import Inconclusive, ReleaseError
-from solvers.foundation.exact import decimal, tree_product
+from solvers.foundation.exact import (
+    NumberBounds,
+    decimal,
+    log2_multinomial,
+    multinomial_factors,
+    product,
+    tree_product,
+)
 from solvers.foundation.limits import Limits
 from solvers.tables import two_way
 from solvers.tables.atoms import Ints, Top
@@ -37,25 +43,35 @@ SIZES = (1, 10, 50, 100, 250, 500, 1000)  # of areas: 1-9 people, 10-49, ...
 class AreaFigures:
     """What is proved of one top area.
 
-    `unique`: one data set fits over the cells that lower areas see (None: not decided); `multiset`, `ordered`: how many
-    data sets there are over all that the tables tell apart, two equal numbers where exact; `certain`: people who are
-    the same in all of them. `leaves`: per smallest area its people, whether its own tables settle it, and all, and
-    how many of the people are certain.
+    `unique`: one data set fits over the cells that lower areas see (None: not decided); `multisets`, `sequences`: how
+    many data sets there are over all that the tables tell apart, unordered and in order; `multiset`, `ordered`: the
+    same in whole numbers, equal ones where exact (None: too long); `certain`: people who are the same in all of them;
+    `leaves`: per smallest area its people, whether its own tables settle it, and all, and how many people are certain.
     """
 
     name: str
     people: Range
     unique: bool | None
     solutions: Range
-    multiset: Range
-    ordered: Range
+    multisets: NumberBounds
+    sequences: NumberBounds
     certain: int
     leaves: tuple[tuple[str, int, bool, bool, int], ...]
 
     @property
     def exact(self) -> bool:
         """Return whether every figure is exact."""
-        return self.unique is True and self.multiset[0] == self.multiset[1]
+        return self.unique is True and self.multisets.exact
+
+    @property
+    def multiset(self) -> Range | None:
+        """Return the number of unordered data sets, or what it lies between; None: too long to be written out."""
+        return self.multisets.whole
+
+    @property
+    def ordered(self) -> Range | None:
+        """Return the number of sequences of people, or what it lies between; None: too long to be written out."""
+        return self.sequences.whole
 
 
 @dataclass(frozen=True)
@@ -77,35 +93,32 @@ class TablesAnswer:
         return sum(a.certain for a in self.areas)
 
     @cached_property
-    def multiset(self) -> Range:
-        """Return the number of unordered data sets, or what it lies between."""
-        return _product(a.multiset[0] for a in self.areas), _product(a.multiset[1] for a in self.areas)
+    def multisets(self) -> NumberBounds:
+        """Return the number of unordered data sets, or what it lies between: a product over the top areas."""
+        return _product([a.multisets for a in self.areas])
 
     @cached_property
-    def ordered(self) -> Range:
+    def sequences(self) -> NumberBounds:
         """Return the number of sequences of people, or what it lies between: rows of different areas may mix."""
-        from math import factorial
+        inside = _product([a.sequences for a in self.areas])
+        people = [[a.people[end] for a in self.areas] for end in (0, 1)]
+        low, high = (b + log2_multinomial(n) for b, n in zip(inside.log2, people, strict=True))
+        exact = inside.exact and people[0] == people[1]
 
-        out = []
-        for end in (0, 1):
-            mixed = factorial(self.people[end])
-            for a in self.areas:
-                mixed //= factorial(a.people[end])
-            out.append(mixed * _product(a.ordered[end] for a in self.areas))
-        return out[0], out[1]
+        def written(end: int) -> int:
+            return _multiplied([a.sequences for a in self.areas], end) * product(multinomial_factors(people[end]))
 
-    @cached_property
-    def log2_ordered(self) -> tuple[float | None, float | None]:
-        """Return log2 of both ends of `ordered` without the numbers themselves; None of 0."""
-        out = []
-        for end in (0, 1):
-            total: float | None = math.lgamma(self.people[end] + 1) / math.log(2)
-            for a in self.areas:
-                own = _log2(a.ordered[end])
-                mixed = math.lgamma(a.people[end] + 1) / math.log(2)
-                total = None if own is None or total is None else total - mixed + own
-            out.append(total)
-        return out[0], out[1]
+        return NumberBounds.of((low, high), exact, written)
+
+    @property
+    def multiset(self) -> Range | None:
+        """Return `multisets` in whole numbers, equal ones where exact; None: too long to be written out."""
+        return self.multisets.whole
+
+    @property
+    def ordered(self) -> Range | None:
+        """Return `sequences` in whole numbers, equal ones where exact; None: too long to be written out."""
+        return self.sequences.whole
 
     @property
     def status(self) -> str:
@@ -115,16 +128,16 @@ class TablesAnswer:
         return "exact" if all(a.exact for a in self.areas) else "bounds"
 
 
-def _product(numbers: Iterable[int]) -> int:
-    found, rest = list[int](), (n for n in numbers if n != 1)
-    while piece := list(itertools.islice(rest, 1_000)):
-        found.append(int(tree_product(piece)))
-    return int(tree_product(found)) if found else 1
+def _product(numbers: Sequence[NumberBounds]) -> NumberBounds:
+    """Return the product of numbers that are known, or bounded, each by itself."""
+    low, high = (math.fsum(n.log2[end] for n in numbers) for end in (0, 1))
+    return NumberBounds.of((low, high), all(n.exact for n in numbers), lambda end: _multiplied(numbers, end))
 
 
-def _log2(n: int) -> float | None:
-    """Return log2 of a whole number, None of 0."""
-    return math.log2(n) if n > 0 else None
+def _multiplied(numbers: Sequence[NumberBounds], end: int) -> int:
+    """Return an end of the product as a whole number; where that is short, so are all factors, but beside a 0."""
+    ends = [n.ends[end] for n in numbers]
+    return 0 if 0 in ends else tree_product([x for x in ends if x is not None])
 
 
 def _solutions(tables: Tables, limits: Limits) -> Iterator[SolvedArea]:
@@ -143,7 +156,7 @@ def _figures(one: SolvedArea) -> AreaFigures:
     alone, all_tables = (set(x.tolist()) for x in one.settled_leaves)
     people, sure = one.people_of[0].tolist(), one.certain_of.tolist()
     told = tuple((names[i], people[i], i in alone, i in all_tables, sure[i]) for i in leaves.tolist())
-    return AreaFigures(names[0], one.people, one.unique, one.solutions, one.multiset, one.ordered, one.certain, told)
+    return AreaFigures(names[0], one.people, one.unique, one.solutions, one.multisets, one.sequences, one.certain, told)
 
 
 def count_areas(
@@ -379,36 +392,30 @@ DIGITS = 30
 
 
 def number_text(n: Range, digits: int = DIGITS) -> str:
+    """Return a number with commas, about 10^x, or the two numbers that it lies between."""
+    return bounds_text(_as_bounds(n), digits)
+
+
+def _as_bounds(n: Range) -> NumberBounds:
+    low, high = (math.log2(x) if x else -math.inf for x in n)
+    return NumberBounds((low, high), n[0] == n[1], n)
+
+
+def bounds_text(n: NumberBounds, digits: int = DIGITS) -> str:
     """Return a number of data sets: exact with commas, about 10^x, or the two numbers that it lies between."""
-    if n[0] != n[1]:
-        return f"between {number_text((n[0], n[0]), digits)} and {number_text((n[1], n[1]), digits)}"
-    bits = _log2(n[0])
-    return f"{n[0]:,}" if bits is None or bits < 3.3 * digits else f"about 10^{bits * 0.30102999566398120:,.2f}"
+    low, high = (_end_text(n, end, digits) for end in (0, 1))
+    return low if n.exact else f"between {low} and {high}"
 
 
-MAX_EXACT = 200_000  # people: above, the number of sequences is not made, only its logarithm
+def _end_text(n: NumberBounds, end: int, digits: int) -> str:
+    bits, whole = n.log2[end], n.ends[end]
+    return f"{whole:,}" if whole is not None and bits < 3.3 * digits else f"about 10^{bits * 0.30102999566398120:,.2f}"
 
 
-def _ordered_text(answer: TablesAnswer) -> str:
-    if answer.people[1] <= MAX_EXACT:
-        return number_text(answer.ordered)
-    low, high = ("0" if b is None else f"about 10^{b * 0.30102999566398120:,.2f}" for b in answer.log2_ordered)
-    return low if answer.log2_ordered[0] == answer.log2_ordered[1] else f"between {low} and {high}"
-
-
-def _ordered_json(answer: TablesAnswer, digits: int) -> dict[str, Any]:
-    if answer.people[1] <= MAX_EXACT:
-        return _number_json(answer.ordered, digits)
-    low, high = answer.log2_ordered
-    return {"value": None, "exact": all(a.ordered[0] == a.ordered[1] for a in answer.areas), "log2": [low, high]}
-
-
-def _number_json(n: Range, digits: int) -> dict[str, Any]:
+def _number_json(n: NumberBounds, digits: int) -> dict[str, Any]:
     """Return a number of data sets for JSON: its value where exact and short, and log2 of both bounds."""
-    ends = [_log2(n[0]), _log2(n[1])]
-    exact = n[0] == n[1]
-    short = exact and (ends[0] is None or ends[0] < 3.3 * digits)
-    return {"value": decimal(n[0]) if short else None, "exact": exact, "log2": ends}
+    whole = n.ends[0] if n.exact and n.log2[0] < 3.3 * digits else None
+    return {"value": None if whole is None else decimal(whole), "exact": n.exact, "log2": n.logs}
 
 
 def by_size(answer: TablesAnswer) -> list[dict[str, Any]]:
@@ -428,12 +435,12 @@ def by_size(answer: TablesAnswer) -> list[dict[str, Any]]:
 
 def count_lines(answer: TablesAnswer) -> list[str]:
     """Return what `count` prints of tables."""
-    people, exact = answer.people, all(a.multiset[0] == a.multiset[1] for a in answer.areas)
+    people, exact = answer.people, answer.multisets.exact
     unique = sum(a.unique is True for a in answer.areas)
     lines = [
-        f"data sets that agree with the tables: {number_text(answer.multiset)}"
+        f"data sets that agree with the tables: {bounds_text(answer.multisets)}"
         f"   [convention: multiset; {'exact' if exact else 'bounds'}]",
-        f"with the order of rows: {_ordered_text(answer)}   [ordered]",
+        f"with the order of rows: {bounds_text(answer.sequences)}   [ordered]",
         f"people: {number_text(people)}, of them the same in every data set: {at_least(answer)}",
         f"areas that lie in no other: {len(answer.areas):,}; one data set only over the cells that their smallest areas"
         f" distinguish, in {unique:,}",
@@ -454,7 +461,7 @@ def answer_json(answer: TablesAnswer, digits: int, certificates: dict[str, Any] 
     return {
         "kind": "tables", "status": answer.status, "people": list(answer.people), "people_certain": answer.certain,
         "people_certain_exact": all(a.unique is True for a in answer.areas) and not answer.not_solved,
-        "multiset": _number_json(answer.multiset, digits), "ordered": _ordered_json(answer, digits),
+        "multiset": _number_json(answer.multisets, digits), "ordered": _number_json(answer.sequences, digits),
         "by_size": by_size(answer), "areas": [_area_json(a, digits, certificates or {}) for a in answer.areas],
         "not_solved": list(answer.not_solved), "assumptions": list(answer.assumptions),
     }  # fmt: skip
@@ -466,8 +473,9 @@ LEAF = ("area", "people", "settled_alone", "settled", "people_certain")
 def _area_json(a: AreaFigures, digits: int, certificates: dict[str, Any]) -> dict[str, Any]:
     return {
         "area": a.name, "people": list(a.people), "unique": a.unique, "people_certain": a.certain,
-        "over_lower_cells": _number_json(a.solutions, digits), "multiset": _number_json(a.multiset, digits),
-        "ordered": _number_json(a.ordered, digits), "certificate": certificates.get(a.name),
+        "over_lower_cells": _number_json(_as_bounds(a.solutions), digits),
+        "multiset": _number_json(a.multisets, digits), "ordered": _number_json(a.sequences, digits),
+        "certificate": certificates.get(a.name),
         "smallest_areas": [dict(zip(LEAF, x, strict=True)) for x in a.leaves],
     }  # fmt: skip
 
