@@ -85,7 +85,8 @@ ASKING = ("count @", "count @ --domain DATA", "count @ --rows 300", "audit @", "
           "positions @ --domain DATA", "certify @ --domain DATA --profiles DATA", "audit @ --data DATA --truth DATA",
           "remedy @ --policy POLICY --out OUT.json", "export @ --to opb --out OUT.opb", "count @ --learner auto",
           "export @ --domain DATA --to mps --out OUT.mps", "count @ @ --domain DATA", "bound @ --where {}",
-          "attack correlation @ --data DATA --domain DATA")  # fmt: skip
+          "attack correlation @ --data DATA --domain DATA",
+          "count @ --domain DATA --learner auto --json", "count @ --domain DATA --learner midpoints")  # fmt: skip
 SELDOM = {
     "--rows": 0.1,
     "--learner": 0.2,
@@ -113,9 +114,39 @@ RESULTS = (("tree_classes", "audit @ --json"), ("tree_classes", "audit @ --json 
            ("forest_3", "audit @ --json"))  # fmt: skip
 ON_RESULTS = ("verify @ OF", "verify @ OF --steps", "report @ --to html --out OUT.html", "report @ --to junit",
               "report @ --to sarif", "report @ --to md --policy POLICY", "report @ --to txt")  # fmt: skip
+TOWN = {"recon": 1, "domain": {"attributes": [{"name": "sex", "values": ["F", "M"]},
+        {"name": "age", "min": 0, "max": 110}]}, "models": [{"kind": "tables", "cells": [
+        {"name": "all", "table": "P1", "where": {}}, {"name": "women", "table": "P2", "where": {"sex": "F"}},
+        {"name": "young", "table": "P3", "where": {"age": {"below": 18}}}], "values": [["town", "all", 9],
+        ["town", "women", 5], ["town", "young", 3], ["town:1", "all", 3], ["town:1", "women", 2],
+        ["town:2", "all", 6], ["town:2", "young", 2]]}]}  # fmt: skip
+PEOPLE = "".join(f"{k},{18 + k % 6},{'AB'[k // 6 % 2]},{k // 12}\n" for k in range(24))
+KNOWN = {"recon_adversary": 1, "rows": [{"where": {"age": 18}, "rows": 1}], "weights": {"age": {"18": 2, "20": "3/2"}},
+         "statements": [{"where": {"city": "A"}, "at_most": 6}]}  # fmt: skip
+LISTED = {"recon_adversary": 1, "population": {"people": "people.csv"}}
+FIRMS = "".join(f"{'ns'[k % 2]},{'fl'[k // 3 % 2]},g{k % 7},{(k * 7919) % 97 + 1}\n" for k in range(24))
+ASKED = "person,q1,q2,q3,q4\nAnn,1,1,0,1\nBen,1,0,1,1\nCleo,0,1,1,1\nDora,1,1,1,0\nanswer,2,1,1,2\nwithin,0,1,1,1\n"
+NEWEST = {
+    "town.json": (json.dumps(TOWN), ("count @", "audit @", "variability @", "variability @ --without P3", "inspect @",
+                                     "gate @ --policy POLICY", "certify @ --profiles FOLDER/profiles.csv")),
+    "known.json": (json.dumps(KNOWN), ("audit RELEASE --adversary @", "count RELEASE --adversary @")),
+    "listed.json": (json.dumps(LISTED), ("audit RELEASE --adversary @",
+                                         "population RELEASE --adversary @ --profiles FOLDER/profiles.csv")),
+    "people.csv": ("person,age,city,y\n" + PEOPLE, (
+        "population RELEASE --adversary FOLDER/listed.json --profiles FOLDER/profiles.csv",
+        "audit RELEASE --adversary FOLDER/listed.json")),
+    "profiles.csv": ("age\n18\n20\n23\n", ("population RELEASE --adversary FOLDER/listed.json --profiles @",
+                                          "certify FOLDER/town.json --profiles @")),
+    "firms.csv": ("region,branch,group,sales\n" + FIRMS, (
+        "magnitudes @ --by region,branch --value sales --holding group --policy FOLDER/totals.toml",
+        "magnitudes @ --by region,branch --value sales --policy FOLDER/totals.toml --out OUT.csv")),
+    "totals.toml": ('name = "totals"\n[magnitudes]\np_percent = 10\n',
+                    ("magnitudes FOLDER/firms.csv --by region,branch --value sales --policy @", "policy @")),
+    "queries.csv": (ASKED, ("queries @", "queries @ --within 2")),
+}  # fmt: skip
 STORING = "reproduce correlation --quick --figure model-less --quiet --out FOLDER"
 WEIGHTS = {"store": 0.004, "register": 0.3, "policy": 0.3}  # of kinds; the others: 1
-KINDS = (*MODELS, "table", "xlsx", "rows", "Parquet", "policy", "register", "result", "store")
+KINDS = (*MODELS, "table", "xlsx", "rows", "Parquet", "policy", "register", "result", "newest", "store")
 PYTHON = (sys.executable, "-m", "recon")
 RELEASE, POLICY = GOLDEN / "tree_classes.json", ROOT / "examples" / "gate" / "policy.toml"
 MODELS_OF, TABLE = GOLDEN / "models", GOLDEN / "table_statistics.json"
@@ -202,6 +233,12 @@ def made(folder: Path, kinds: Collection[str] = KINDS) -> dict[str, list[Case]]:
         of, path = GOLDEN / f"{name}.json", folder / f"{name}-{len(found['result'])}.json"
         ran(words.replace("@", str(of)).split(), output=path)
         found["result"] += [Case("result", path, *c) for c in commands(path, ON_RESULTS, OF=of)]
+    newest = folder / "newest"
+    newest.mkdir()
+    for name, (text, _) in NEWEST.items():
+        (newest / name).write_text(text, encoding="utf-8")
+    found["newest"] = [Case("newest", newest / name, *c, newest) for name, (_, words) in NEWEST.items()
+                       for c in commands(newest / name, words)]  # fmt: skip
     if "store" in kinds:  # seconds
         store = folder / "store"
         ran(STORING.replace("FOLDER", str(store)).split())
@@ -296,7 +333,7 @@ def grown(kind: str, data: bytes, dice: Random) -> bytes:
     if kind == "Parquet" and dice.random() < 0.03:
         return longer(data, dice.choice((10**5, 10**6, 3 * 10**6)))
     for _ in range(dice.choice((1, 1, 1, 2, 3))):
-        if data[:1] in (b"{", b"[") and kind in {"release", "JSON", "result"} and dice.random() < 0.6:
+        if data[:1] in (b"{", b"[") and kind in {"release", "JSON", "result", "newest"} and dice.random() < 0.6:
             data = in_tree(data, dice)
         elif kind == "pickle":
             data = in_opcodes(data, dice)
@@ -426,7 +463,10 @@ def put(one: Case, data: bytes, own: Path) -> list[str]:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
     meant = {"@": str(path), "FOLDER": str(own / "in")}
-    return [*(meant.get(word, word.replace("OUT", str(own / "out"))) for word in one.words), *LIMITS]
+    return [
+        *(meant.get(w, w.replace("OUT", str(own / "out")).replace("FOLDER/", f"{own / 'in'}/")) for w in one.words),
+        *LIMITS,
+    ]
 
 
 def tried(

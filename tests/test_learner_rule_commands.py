@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
+from typer.testing import CliRunner
 
 import recon
-from recon.cli.app import _run_app
+from recon.cli.app import _run_app, app
 from recon.release.auditing.auditing import _about, _people_line
 
 COLUMNS = ["owns", "rents", "works", "owes"]
@@ -187,3 +188,26 @@ def test_people_are_counted_by_what_the_rule_does_to_them():
         "of 5 profiles asked about, 1 become certain and 1 impossible by the rule alone; 1 at least twice as likely "
         "and 1 at most half as likely as without it"
     )
+
+
+@pytest.mark.parametrize("rule", ["auto", "midpoints"])
+def test_counts_of_hundreds_of_millions_of_rows_are_answered(tmp_path, rule):
+    """Shares below what doubles hold ended with exit code 70, products of a billion bits ran for minutes."""
+    dice = np.random.default_rng(0)
+    x = dice.integers(0, 4, (60, 4))
+    y = (x[:, 0] + x[:, 1] + dice.integers(0, 2, 60) > 3).astype(int)
+    model = DecisionTreeClassifier(max_depth=3, random_state=0, criterion="entropy").fit(x, y)
+    state = model.tree_.__getstate__()
+    nodes = state["nodes"].copy()
+    nodes["n_node_samples"] *= 10**7
+    nodes["weighted_n_node_samples"] *= 10**7
+    model.tree_.__setstate__(state | {"nodes": nodes})
+    joblib.dump(model, tmp_path / "tree.joblib")
+    pd.DataFrame(x, columns=list("abcd")).assign(y=y).to_csv(tmp_path / "data.csv", index=False)
+    words = ["count", str(tmp_path / "tree.joblib"), "--domain", str(tmp_path / "data.csv"), "--learner", rule]
+    shown = CliRunner().invoke(app, words)
+    assert shown.exit_code == 0, shown.output
+    assert "inf" not in shown.output.split()
+    found = json.loads(CliRunner().invoke(app, [*words, "--json"]).output)["learner_rule"]
+    assert found["estimate"] is None
+    assert found["rows"] == 600_000_000

@@ -22,7 +22,7 @@ from synthetic_census import made, written
 from typer.testing import CliRunner
 
 from encoders.domain.domain import Domain
-from encoders.domain.values import Categorical, Test
+from encoders.domain.values import Categorical, Grid, Test
 from recon.cli.app import app
 from recon.queries.tables.answering import (
     BETWEEN,
@@ -741,3 +741,15 @@ def test_numbers_of_many_people_are_bounded_by_work(people):
     several = count_areas(Tables([*values, ("t", "young", young)], cells, domain=domain)).multisets
     assert several.whole == ((young + 1,) * 2 if people < 10**8 else several.whole)
     assert several.log2[0] <= math.log2(young + 1) <= several.log2[1] + 1e-9
+
+
+def test_profiles_name_values_that_no_cell_tells_apart():
+    """A value inside of what the cells count together: nobody certainly has it, as many may as are counted."""
+    domain = Domain((Categorical("sex", ("F", "M")), Grid.between("age", 0, 9)), None, {}, (), "declared")
+    cells = pd.DataFrame({"cell": ["all", "young"], "sex": ["", ""], "start_age": ["", "0"], "end_age": ["", "4"]})
+    tables = Tables([("t", "all", 5), ("t", "young", 3)], cells, domain=domain)
+    asked = pd.DataFrame({"age": [3, 4, 7, None], "sex": [None, "F", None, "M"]})
+    asked["age"] = asked["age"].astype("Int64")
+    found = certified(tables, asked)
+    assert found["verdict"].tolist() == ["possible"] * 4
+    assert list(zip(found["min_count"], found["max_count"], strict=True)) == [(0, 3), (0, 3), (0, 2), (0, 5)]

@@ -22,9 +22,11 @@ from encoders.kinds.split_midpoints import NodeRegion, node_regions
 from encoders.models.learner_facts import FactLimits, Learner, LearnerFact
 from encoders.models.models import Tree
 from solvers.foundation.errors import ContradictionError, Unsupported
+from solvers.foundation.exact import MAX_BITS
 from solvers.foundation.limits import Limits
 
 TERMS = 200_000  # products of powers that are added up for facts that leaves tie
+WRITTEN = 1 << 27  # bits of all of them
 ROUNDING = 1e-13  # relative: of logarithms worked out in double precision
 Bits = tuple[float, float]
 
@@ -156,6 +158,11 @@ class TiedFacts:
         """Return how many products of powers `fillings` adds up at most."""
         return math.prod(sum(1 << len(occur) for _, occur in fact) for fact in self.readings)
 
+    @property
+    def bits(self) -> float:
+        """Return how long a product is at most."""
+        return sum(n * math.log2(max(1, mask.bit_count())) for mask, n in zip(self.allowed, self.rows, strict=True))
+
     def fillings(self, limits: Limits) -> int:
         """Return in how many ways the rows of the leaves can have values under the facts, exactly.
 
@@ -211,7 +218,8 @@ def _bits_of_tied(
     below = _leaves_below(tree, nodes)
     kept: list[LearnerFact] = []
     for fact in sorted(tied, key=lambda f: (len(f.alternatives), -f.rows)):
-        if TiedFacts.of([*kept, fact], nodes, below, domain).terms <= TERMS:
+        more = TiedFacts.of([*kept, fact], nodes, below, domain)
+        if more.terms <= TERMS and more.bits <= min(MAX_BITS, WRITTEN / more.terms):
             kept.append(fact)
     if not kept:
         return 0.0, math.inf

@@ -162,7 +162,8 @@ class LearnerRule(Displayed):
         """Return the figures as an object ready for JSON: bits as [low, high], null where infinite or not asked."""
         found: dict[str, Any] = {"rule": self.rule, "learner": asdict(self.learner), "model": self.model}
         found |= {"rows": self.rows, "convention": self.convention, "exact": self.exact}
-        found |= {"estimate": self.estimate, "confidence": self.confidence}
+        estimate = self.estimate if self.estimate is not None and math.isfinite(self.estimate) else None
+        found |= {"estimate": estimate, "confidence": self.confidence}
         figures = {
             "before_bits": self.before_bits,
             "world_bits": self.bits,
@@ -209,6 +210,7 @@ def bits_text(bits: Bits) -> str:
     low, high = bits
     if low == math.inf:
         return "all bits: no world is left"
+    low = max(low, 0.0)  # of what is left, minus infinity: that a world is left is not proved
     places = 3 if (high if math.isfinite(high) else low) < 1000 else 1
     if math.isfinite(high) and f"{low:,.{places}f}" == f"{high:,.{places}f}":
         return f"{low:,.{places}f} bits"

@@ -290,7 +290,7 @@ def _profile_tuples(tables: Tables, profiles: pd.DataFrame) -> ProfileTuples:
     for k, (codes, ranges) in frame_ranges(rest, tables.domain).items():
         masks = []
         for one in ranges:
-            bits = tables.cuts[k].mask(one)
+            bits = tables.cuts[k].meeting(one)
             masks.append(np.array([bits >> p & 1 for p in range(shape[k])], bool)[parts[k]])
         for i, code in enumerate(codes.tolist()):
             allowed[i] &= masks[code]
@@ -307,7 +307,7 @@ def _narrower(tables: Tables, profiles: pd.DataFrame) -> list[bool]:
     for k, (codes, ranges) in frame_ranges(rest, tables.domain).items():
         inside = []
         for one in ranges:
-            bits, sizes = tables.cuts[k].mask(one), tables.cuts[k].sizes
+            bits, sizes = tables.cuts[k].meeting(one), tables.cuts[k].sizes
             inside.append(sum(b - a for a, b in one) < sum(s for p, s in enumerate(sizes) if bits >> p & 1))
         out = [was or inside[code] for was, code in zip(out, codes.tolist(), strict=True)]
     return out
