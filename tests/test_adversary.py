@@ -204,6 +204,10 @@ def test_population_gives_proved_intervals_with_certificates(tmp_path, capsys) -
     found = json.loads(out)
     assert (code, found["rejected"], found["not_certified"]) == (0, [], [])
     assert found["verified"] >= 6
+    (tmp_path / "far.csv").write_text("ward,age\nA,5\nA,99\n")
+    code, out, err = run(capsys, "population", release, "--profiles", str(tmp_path / "far.csv"), *asked[2:])
+    assert (code, out.splitlines()[-1], "1 of 2 profiles lie outside the domain" in err) == (0, "1,,,,,,,,,", True)
+    assert "nan" not in out + err
     _, other = _case(tmp_path, **COLLEAGUE)
     code, _, err = run(capsys, "population", release, *asked[:2], "--adversary", other)
     assert (code, "nothing is known of a population" in err) == (3, True)

@@ -122,3 +122,13 @@ def test_an_answer_that_cannot_be_is_a_contradiction(tmp_path, capsys) -> None:
     path.write_text("person,q0\na,1\nb,1\nanswer,4\nwithin,1\n")
     code, _, err = run(capsys, "queries", str(path))
     assert (code, "query 0" in err) == (5, True)
+
+
+@pytest.mark.parametrize("answer", ["1e300", "-1e300", "9" * 200])
+def test_answers_beyond_whole_numbers_of_64_bits_are_contradictions(answer, tmp_path, capsys) -> None:
+    """Exit code 5 and a short sentence, not an overflow."""
+    path = tmp_path / "queries.csv"
+    path.write_text(f"person,q0,q1\na,1,1\nb,1,0\nanswer,1,{answer}\nwithin,1,1\n")
+    code, _, err = run(capsys, "queries", str(path))
+    assert (code, "query 1 counts 1 people" in err) == (5, True)
+    assert len(err) < 300

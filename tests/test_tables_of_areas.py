@@ -753,3 +753,10 @@ def test_profiles_name_values_that_no_cell_tells_apart():
     found = certified(tables, asked)
     assert found["verdict"].tolist() == ["possible"] * 4
     assert list(zip(found["min_count"], found["max_count"], strict=True)) == [(0, 3), (0, 3), (0, 2), (0, 5)]
+
+
+@pytest.mark.parametrize("value", [10**19, 10**400, "1e400", 1e300])
+def test_counts_beyond_64_bits_are_refused(value):
+    """In a sentence, not by an overflow."""
+    with pytest.raises(ReleaseError, match="is more people than there are"):
+        table({"t": None}, {"all": (TUPLES, ((),))}, {("t", "all"): value})

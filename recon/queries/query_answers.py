@@ -87,11 +87,12 @@ class QueryAnswers(Displayed):
         for q, (answer, bound) in enumerate(zip(stated, bounds, strict=True)):
             if bound < 0:
                 raise ReleaseError(f"the noise of query {q} is within {bound}: a bound is 0 or more", file=file)
-            low[q] = max(0, math.ceil(answer - bound))
-            high[q] = min(int(size[q]), math.floor(answer + bound))
-            if low[q] > high[q]:
-                message = f"query {q} counts {size[q]} people: no number of them is within {bound} of {answer}"
+            least, most = max(0, math.ceil(answer - bound)), min(int(size[q]), math.floor(answer + bound))
+            if least > most:
+                said = f"{_short(bound)} of {_short(answer)}"
+                message = f"query {q} counts {size[q]} people: no number of them is within {said}"
                 raise ContradictionError(f"{file}: {message}" if file else message, (f"query {q}",))
+            low[q], high[q] = least, most
         counts = SubsetCounts(small, low, high)
         digest_of = sha256 or hashlib.sha256(
             json.dumps([names, table.shape]).encode() + small.tobytes() + low.tobytes() + high.tobytes()
@@ -157,6 +158,10 @@ class QueryAnswers(Displayed):
 
 def _twice(names: tuple[str, ...]) -> str:
     return next(name for name in names if names.count(name) > 1)
+
+
+def _short(number: Fraction) -> str:
+    return str(number) if abs(number) < 10**15 else f"{float(number):.6g}"
 
 
 def _numbers(given: Any, many: int, word: str, file: str) -> list[Fraction]:

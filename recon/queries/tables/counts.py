@@ -109,7 +109,7 @@ def _codes(
 
     areas, asked, told = piece
     number = _numbers(told)
-    if (bad := ~np.isfinite(number)).any():
+    if (bad := np.isnan(number)).any():
         refuse(bad, "is not a count: leave out what is suppressed", 2)
     if (bad := number < 0).any():
         refuse(bad, "is negative: nothing counts fewer than 0 people", 2)
@@ -138,6 +138,7 @@ def _numbers(told: list[Any]) -> NDArray[Any]:
         return np.array(told, np.int64)
     import pandas as pd
 
+    told = [float("inf") if type(x) is int and x >= LARGEST else x for x in told]  # floats end somewhere
     return np.asarray(pd.to_numeric(pd.Series(told, dtype=object), errors="coerce"), float)
 
 

@@ -77,7 +77,8 @@ def population(
         out[f"{word}_min"], out[f"{word}_max"] = least, most
     one = (out["population_min"] == 1) & (out["population_max"] == 1)
     not_one = (out["population_min"] >= 2) | (out["population_max"] == 0)
-    out["population_unique"] = [True if a else (False if b else None) for a, b in zip(one, not_one, strict=True)]
+    proved = zip(one.fillna(False), not_one.fillna(False), strict=True)  # nothing is known of what was not answered
+    out["population_unique"] = [True if a else (False if b else None) for a, b in proved]
     open_ends = any((found["verdict"] == "unknown").any() for found in (sample, everybody))
     if certificates:
         out["proofs"] = _proofs(
@@ -86,8 +87,13 @@ def population(
             [("sample", knowledge.data, sample), ("population", POPULATION, everybody)],
             limits or Limits(),
         )
+    outside = sample["verdict"] == "outside"
+    if outside.any():
+        first = sample.loc[outside].iloc[0]
+        said = f"{int(outside.sum())} of {len(sample)} profiles lie outside the domain, and have no numbers"
+        notes = (*notes, f"{said}; row {int(first['profile']) + 1}: {first['reason']}")
     out.attrs.update(
-        marketer=_marketer(out), notes=notes, convention="ordered",
+        marketer=_marketer(out.loc[~outside]), notes=notes, convention="ordered",
         assumptions=list(beside.assumptions), status="unknown" if open_ends else "exact",
     )  # fmt: skip
     return out
