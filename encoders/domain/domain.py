@@ -198,6 +198,13 @@ class AttributeCuts:
             mask |= (1 << end) - (1 << start)
         return mask
 
+    def meeting(self, ranges: Ranges) -> int:
+        """Return the parts that have a position in the ranges, as bits; a part may reach beyond them."""
+        mask = 0
+        for start, end in ranges:
+            mask |= (2 << self.last_part(end)) - (1 << self.part(start))
+        return mask
+
     def run(self, span: tuple[Position, Position]) -> tuple[int, int]:
         """Return the first part inside a range and the one behind its last; both ends must be cuts or ends."""
         return self._place[_key(span[0])], self._place[_key(span[1])]

@@ -193,7 +193,7 @@ class NumberBounds:
         return [None if math.isinf(x) else x for x in self.log2]
 
 
-def merged(factors: Iterable[Factor]) -> list[Factor]:
+def merged_factors(factors: Iterable[Factor]) -> list[Factor]:
     """Return the product with every base once: prime powers that cancel are gone before anything is multiplied."""
     out = Counter[int]()
     for base, exponent in factors:

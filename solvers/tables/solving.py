@@ -21,7 +21,7 @@ from solvers.foundation.exact import (
     factorial_ratio,
     log2_factorial_ratio,
     log2_multisets,
-    merged,
+    merged_factors,
     product,
 )
 from solvers.tables import counting, two_way
@@ -255,7 +255,7 @@ class SolvedArea:
 
         def written(end: int) -> int:
             factors: list[Factor] = [f for n, below in ratios for f in factorial_ratio(n, below)]
-            return product(merged(factors + inside))
+            return product(merged_factors(factors + inside))
 
         return NumberBounds.of((bits, bits), True, written)
 

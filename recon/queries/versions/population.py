@@ -91,7 +91,7 @@ def population(
     if outside.any():
         first = sample.loc[outside].iloc[0]
         said = f"{int(outside.sum())} of {len(sample)} profiles lie outside the domain, and have no numbers"
-        notes = (*notes, f"{said}; row {int(first['profile']) + 1}: {first['reason']}")
+        notes = [*notes, f"{said}; row {int(first['profile']) + 1}: {first['reason']}"]
     out.attrs.update(
         marketer=_marketer(out.loc[~outside]), notes=notes, convention="ordered",
         assumptions=list(beside.assumptions), status="unknown" if open_ends else "exact",
