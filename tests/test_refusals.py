@@ -22,7 +22,17 @@ from solvers.foundation.errors import CertificateError, NotVerified
 from solvers.foundation.limits import Limits
 from solvers.kernel.cells import check_world, live_cells
 from solvers.kernel.checker import CellReplay, Verifier
-from solvers.kernel.claims import AtLeast, AtMost, NoWorld, OnlyWorld, Possible, RegionProof, Sum, Witness
+from solvers.kernel.claims import (
+    AlignmentReplays,
+    AtLeast,
+    AtMost,
+    NoWorld,
+    OnlyWorld,
+    Possible,
+    RegionProof,
+    Sum,
+    Witness,
+)
 from solvers.kernel.facts import NumberedStatements
 from solvers.kernel.located import replayed
 from solvers.kernel.proof_format import proof_from, proof_json
@@ -368,6 +378,10 @@ DATASETS: dict[str, tuple[str, Forgery]] = {
 }
 
 REGIONS: dict[str, tuple[str, Forgery]] = {
+    "removals of two files": (
+        "removals for rows of two files prove which of them are the same, nothing else$",
+        lambda: verifier().verify(AtMost(box(a=1), 9), AlignmentReplays(())),
+    ),
     "unbounded rows": ("the number of rows is unbounded", claimed(AtMost(box(a=1), 1), RegionProof((0,)), OPEN)),
     "a statement twice": ("the proof names a statement twice", claimed(AtLeast(box(a=2), 4), RegionProof((1, 1)))),
     "the number of rows": ("there is no statement 10 in a block", claimed(AtMost(Box(), 3), RegionProof((10,)))),

@@ -458,3 +458,16 @@ def test_large_pivots_are_refused_with_a_step_before_their_counts_are_made(tmp_p
     assert "has 600 counts, more than 500: cut it by one attribute" in run("audit", path, "--show-table", code=3).stderr
     monkeypatch.setattr("recon.io.files.sheets.MAX_LINES", 200)
     assert "has more than 200 lines: cut it by one attribute" in run("audit", path, "--show-table", code=3).stderr
+
+
+def test_a_blank_column_of_a_pivot_hides_counts(tmp_path, run):
+    """A column without a cell, beside counts: it was taken for labels, and whoever stands in it did not exist."""
+    path = tmp_path / "pivot.csv"
+    path.write_text("sex,A,B,C\nF,,10,11\nM,,12,11\n")
+    assert "--count-column 'A'" in run("count", path, code=3).stderr
+    named = [word for name in "ABC" for word in ("--count-column", name)]
+    shown = run("count", path, *named, "--show-table").stdout
+    assert "attribute 'column': A, B, C" in shown
+    assert "2 counts are hidden" in shown
+    path.write_text("Persons\n,A,B,C,Total\nF,10,,11,25\nM,12,,11,23\nTotal,22,,22,48\n")
+    assert "3 counts are hidden" in run("count", path, "--show-table").stdout

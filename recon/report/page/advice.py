@@ -157,7 +157,12 @@ def _places(check: Document) -> list[Block]:
 STEPS = 4
 GRAVE = ("critical", "high")
 MERGED = frozenset(["tree", "forest", "rule list"])
-CHANGING = ("--register", "--rows", "--known-columns", "--independent-columns")  # `recon remedy` knows none of them
+CHANGING = (
+    "--register",
+    "--rows",
+    "--known-columns",
+    "--independent-columns",
+)  # unlike ones of `recon remedy`
 OF_GROUPS = frozenset(key for key, one in RULES.items() if one.of_worlds)  # what merging groups changes
 
 

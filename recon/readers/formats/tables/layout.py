@@ -323,6 +323,12 @@ def _value_columns(body: TableBody, options: TableOptions) -> list[int]:
         )
         if marks and (signs or (k > out[0] and all(not row.cells[k] or count_like(row.cells[k]) for row in body.rows))):
             hidden.append(k)
+    blank = [
+        k for k in range(1, width) if out and body.head[-1].cells[k] and not any(row.cells[k] for row in body.rows)
+    ]
+    for k in reversed(blank):  # beside counts: a value of which all are hidden
+        if k > out[0] or k + 1 in (*out, *hidden):
+            hidden.append(k)
     return sorted([*out, *hidden])
 
 
