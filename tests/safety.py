@@ -28,6 +28,9 @@ statements against the rows; it writes tests/safety_composed.json.
 `--part regressions` prints random linear regressions in many ways (regression_cases.py), reads them back and holds all
 counts and sums against the rows; it writes tests/safety_regressions.json.
 
+`--part statistics` fits random data sets over the readers of published statistics (statistic_cases.py), and holds all
+statements against the rows; it writes tests/safety_statistics.json.
+
 `--part areas` holds widths and radii of tiny areas against all pairs of data sets (area_cases.py): with all tables,
 one left out, and noise on some; it writes tests/safety_areas.json.
 """
@@ -135,8 +138,18 @@ def regressed(job: tuple[int, tuple[str, ...]]) -> dict[str, Any]:
             "seconds": time.process_time() - begun}  # fmt: skip
 
 
+def published(job: tuple[int, tuple[str, ...]]) -> dict[str, Any]:
+    """Return what was found of what a fit of a seed publishes, against its rows."""
+    import statistic_cases
+
+    seed, begun = job[0], time.process_time()
+    kind, told = statistic_cases.tried(seed)
+    return {"seed": seed, "kind": kind, "figures": {kind: 1}, "failures": told,
+            "seconds": time.process_time() - begun}  # fmt: skip
+
+
 _CASES = ("safety_cases", "model_cases", "known_cases", "area_cases", "composed_cases", "regression_cases",
-          "linear_cases", "linear_figures", "plain_groups",
+          "linear_cases", "linear_figures", "statistic_cases", "plain_groups",
           "plain_checker", "oracle", "oracle_coupled", "oracle_noisy", "position_oracle", "adversary_oracle",
           "forests_with_bags")  # fmt: skip
 
@@ -228,6 +241,12 @@ PARTS: dict[str, tuple[Any, Any, tuple[str, ...], Path]] = {
     "adversary": (beside, areas_summary, ("adversary",), RESULT.with_name("safety_adversary.json")),
     "composed": (composed, areas_summary, ("compositions",), RESULT.with_name("safety_composed.json")),
     "regressions": (regressed, areas_summary, ("linear regressions",), RESULT.with_name("safety_regressions.json")),
+    "statistics": (
+        published,
+        areas_summary,
+        ("published statistics",),
+        RESULT.with_name("safety_statistics.json"),
+    ),
     "areas": (paired, areas_summary, ("tables of areas",), RESULT.with_name("safety_areas.json")),
 }
 

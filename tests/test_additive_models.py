@@ -93,6 +93,16 @@ def test_worlds_are_those_that_have_the_same_bins(seed, tmp_path):
     assert recon.count(release, "multiset").value == additive_files.alike(found, frame, 3) > 0
 
 
+def test_a_column_of_one_value_has_that_value_without_a_domain(tmp_path):
+    """Nothing compares it, but its extremes stand in the file: it is no column of 0 and 1."""
+    for value, last in ((0.25, np.nan), (0.0, 0.0), (2.0, 2.0)):
+        frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "part": [value, value, last]})
+        release = recon.load(written(tmp_path, additive_files.model(frame, pairs=1, seed=0)))
+        assert violations(release, frame) == []
+        bound = recon.bound(release, {"part": value})
+        assert bound.min == bound.max == frame.part.notna().sum()
+
+
 BAD = {
     "weights": (("terms", 0, "bin_weights", 1), 1.5, "terms.0..bin_weights: 1.5 is not a count of rows"),
     "other rows": (("terms", 0, "bin_weights", 1), 90.0, "hold 40 rows, those of another"),

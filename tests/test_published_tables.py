@@ -325,3 +325,13 @@ def test_bins_of_pairs_of_compas_leave_each_of_640_rows_open():
     assert set(found.verdict) == {"possible"}
     assert set(found.min_count) == {0}
     assert (found.max_count > 0).all()
+
+
+def test_the_page_says_how_many_fits_of_known_truth_were_tried():
+    """The number and the seed of docs/published-models.md are those of the stored result, and none is wrong."""
+    tests = Path(__file__).parent
+    stored = json.loads((tests / "safety_statistics.json").read_text(encoding="utf-8"))
+    page = (tests.parent / "docs" / "published-models.md").read_text(encoding="utf-8")
+    assert f"--part statistics --seed {stored['seed']} --number {stored['number']}" in page
+    assert set(stored["figures"].values()) == {300}
+    assert stored["cases_wrong"] == 0

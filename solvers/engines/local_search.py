@@ -8,7 +8,7 @@ from __future__ import annotations
 from solvers.cells.worlds import RandomSource
 from solvers.foundation.limits import Limits
 from solvers.programs.columns.single_partitions import world_bounds, world_of
-from solvers.statements.questions.answers import Answer, WorldsAnswer
+from solvers.statements.questions.answers import Answer, CountAnswer, WorldsAnswer
 from solvers.statements.questions.engine import Engine, no_coupling, not_searched, unanswered
 from solvers.statements.questions.query import Count, MostLikely, Query
 from solvers.statements.release import Release
@@ -18,6 +18,7 @@ MANY = (
     "one of many, found by local search: the others are not counted, and the middle of what is proved of a row "
     "is as good a guess"
 )
+ATTAINED = "a data set was found that the statements hold of; how many there are is not defined"
 
 
 class LocalSearchEngine(Engine):
@@ -35,10 +36,10 @@ class LocalSearchEngine(Engine):
             return reason
         if isinstance(query, Count) and not release.rows.exact:
             return "the number of rows is open"
-        if release.domain.relative and isinstance(query, MostLikely) and release.rows.high is not None:
+        if release.domain.relative and release.rows.high is not None:
             return None  # rows as boxes of parts: what number of a part stands there makes no difference
         if release.domain.relative:
-            return "a continuous attribute has no 'resolution': a world bounds no number of worlds"
+            return "the number of rows is open"
         return no_coupling(release, query)
 
     def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
@@ -56,6 +57,8 @@ class LocalSearchEngine(Engine):
 
         seed = query.seed if isinstance(query, MostLikely) else 0
         rows = known_rows(release, seed, share)
+        if isinstance(query, Count) and release.domain.relative:
+            return CountAnswer("bounds", convention=query.convention, relative=True, attained=True, trail=(ATTAINED,))
         if isinstance(query, Count):
             return world_bounds(release, query.convention, rows, "", limits, True)
         note = MANY if release.domain.relative else NOTE

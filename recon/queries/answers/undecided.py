@@ -40,6 +40,7 @@ MEANINGS: tuple[tuple[str, str], ...] = (
         r"continuous attribute has no 'resolution'",
         "a continuous attribute has no resolution, so worlds are not countable",
     ),
+    (r"a data set was found that the statements hold of", "a data set that fits is known (recon reconstruct)"),
     (rf"((?:{SOLVERS}) is not installed: [^;]+)", "{}"),
     (r"too many values to cut at each", "an attribute that is summed has too many values to distinguish them all"),
     (r"(the clock \(--time\) cut short: [^;]+)", "{}"),

@@ -97,6 +97,7 @@ class CountAnswer(Displayed, Answer):
     `per_rows` maps each possible number of rows to its factors (one entry where the number is known); the count
     is their sum. `relative` marks domains with a continuous attribute, where no number of worlds exists.
     `estimate` is a number of worlds that nobody proved; `guarantee` says how good it is, the bounds do not use it.
+    `attained`: a world is known where no number of worlds exists, so that nothing is left open.
     """
 
     convention: Convention = "ordered"
@@ -105,6 +106,7 @@ class CountAnswer(Displayed, Answer):
     log2_per_rows: dict[int, float] = field(default_factory=dict)
     relative: bool = False
     estimate: int | None = None
+    attained: bool = False
 
     @classmethod
     def of_rows(cls, convention: Convention, rows: int, factors: list[Factor], relative: bool = False) -> CountAnswer:
@@ -418,7 +420,7 @@ def left_open(query: Query, answer: Answer) -> Query | None:
     if answer.status == "unknown":
         return query
     if isinstance(answer, CountAnswer) and answer.status == "bounds" and answer.estimate is None:
-        return query if answer.bounds[0] == -np.inf else None
+        return query if answer.bounds[0] == -np.inf and not answer.attained else None
     if isinstance(answer, ExtremeAnswer) and None in answer.bounds:
         return query
     if isinstance(answer, DecideAnswer) and isinstance(query, Decide) and answer.open.any():
@@ -451,7 +453,8 @@ def _best_count(answer: CountAnswer, other: CountAnswer) -> CountAnswer:
         raise EngineError(f"log2 of the number of worlds is at least {low} and at most {high}")
     estimate = answer if answer.estimate is not None else other
     bounds = low, max(low, high)
-    return replace(answer, bounds=bounds, estimate=estimate.estimate, guarantee=estimate.guarantee)
+    attained = answer.attained or other.attained
+    return replace(answer, bounds=bounds, estimate=estimate.estimate, guarantee=estimate.guarantee, attained=attained)
 
 
 def _shared(answer: ShareAnswer, other: ShareAnswer) -> ShareAnswer:

@@ -468,3 +468,9 @@ def _hints(columns: Sequence[BinnedColumn], gaps: Collection[str]) -> Iterator[t
         elif column.extremes is not None and column.extremes[0] < column.extremes[1]:
             low, high = map(exact, column.extremes)
             yield column.name, Continuous(column.name, low, high, missing=column.name in gaps)
+        elif column.extremes is not None:
+            values = (
+                column.extremes[0],
+                column.extremes[0] + 1,
+            )  # the second, for a domain needs two, nobody has: extremes
+            yield column.name, Categorical(column.name, values, missing=column.name in gaps)
