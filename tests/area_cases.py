@@ -5,7 +5,6 @@ With all tables, with one of them left out, and with noise on some.
 
 import itertools
 import random
-import zlib
 from collections import Counter
 from contextlib import suppress
 from fractions import Fraction
@@ -107,8 +106,10 @@ def tried(seed):
         places, worlds = every_world(areas, smallest, people, cells, kept)
         center = np.bincount([places.index(p) for p in people], minlength=len(places))
         for area in answer.to_frame().itertuples():
-            keys = np.array([histogram_cell(schema, t, lower) if a == area.area else -1 for a, t in places])
-            shown = [np.bincount(keys[keys >= 0], np.array(w)[keys >= 0], 2000) for w in (*worlds, center)]
+            number: dict[str, int] = {}
+            cell_of = [histogram_cell(schema, t, lower) if a == area.area else "" for a, t in places]
+            keys = np.array([number.setdefault(c, len(number)) if c else -1 for c in cell_of])
+            shown = [np.bincount(keys[keys >= 0], np.array(w)[keys >= 0]) for w in (*worlds, center)]
             if area.coupled_high is not None:
                 far = max(np.abs(v - w).sum() for v in shown for w in shown)
                 near = max(np.abs(w - shown[-1]).sum() for w in shown)
@@ -169,7 +170,7 @@ def histogram_cell(schema, person, lower):
     An attribute without bins has those that the cells of smaller areas, `lower` (sets of tuples), distinguish.
     """
     if schema is None:
-        return zlib.crc32(str([person in held for held in lower]).encode()) % 2000
+        return str([person in held for held in lower])
 
     def alike(k, v):
         others = A if k == "b" else B
@@ -178,4 +179,4 @@ def histogram_cell(schema, person, lower):
     whole = {"a": str(alike("a", person[0])), "b": str(alike("b", person[1])), "b:2": person[1] >= 2,
              "b:2/3": person[1]}  # fmt: skip
     names = ["a", "b"] if schema == ["both"] else schema
-    return zlib.crc32(str([whole[name] for name in names]).encode()) % 2000
+    return str([whole[name] for name in names])

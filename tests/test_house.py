@@ -284,3 +284,11 @@ def test_kinds_of_models_are_asked_by_what_they_publish():
                 named = {getattr(one, "id", getattr(one, "attr", "")) for one in ast.walk(node.args[1])}
                 found += [f"{path.relative_to(ROOT)}:{node.lineno}"] if named & kinds else []
     assert len(found) < 20, found
+
+
+@pytest.mark.parametrize("path", sorted(Path(__file__).parent.glob("safety*.json")), ids=lambda path: path.stem)
+def test_stored_random_runs_found_nothing_wrong(path):
+    """A stored run with a wrong case, or with none, is not what a page may cite."""
+    found = json.loads(path.read_text(encoding="utf-8"))
+    assert (found["cases_wrong"], found["failures"]) == (0, {})
+    assert found["number"] >= 200

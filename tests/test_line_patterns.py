@@ -51,6 +51,9 @@ MADE = {
     "recon.readers.formats.tables.layout": lambda m: [
         (m.dialects().words["said"]["by"], "search"), (r"(?:\(number\)|%)$|^%\s+(?:of\s+)?", "sub"),
     ],
+    "recon.readers.formats.tables.sections": lambda m: [
+        *((one, "fullmatch") for one in (m.YEAR, m.YEAR_NAMES, m.SEX_NAMES)),
+    ],
 }  # fmt: skip
 
 

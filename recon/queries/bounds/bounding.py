@@ -243,8 +243,9 @@ def _count_bound(release: EncodedRelease, where: Condition, convention: Conventi
         spread = ask(question.release.statements, Joint(sums, counting), JointAnswer, limits)
         return dict(zip(spread.values[:, 0].tolist(), spread.shares.tolist(), strict=True))
 
+    settled = found.status == "exact" or found.low[0] == found.high[0]  # one number in every world, however many worlds
     return BoundAnswer(
-        "exact" if found.status == "exact" and not found.open[0] else "bounds",
+        "exact" if settled and not found.open[0] else "bounds",
         engine=found.engine,
         seconds=found.seconds,
         trail=found.trail,

@@ -11,10 +11,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.domain.domain import AttributeCuts, Domain
@@ -27,6 +26,9 @@ from solvers.foundation.array_types import Bits
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.questions.answers import LocatedAnswer
 from solvers.statements.release import Choice, Loose
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ATTAINED = "attained"  # --ranges attained: the ends of the domain are values of training rows
 COLUMNS = ("attribute", "min", "max")
@@ -460,6 +462,8 @@ class PlacedRows:
 
     def to_frame(self) -> pd.DataFrame:
         """Return one line per position and attribute; see `positions`."""
+        import pandas as pd
+
         names = [a.name for a in self.release.domain.all]
         n, width = self.rows, len(names)
         low, high, exact, values = [], [], [], []

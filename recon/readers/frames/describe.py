@@ -45,10 +45,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from encoders.domain.domain import GUESSED, AttributeCuts, Domain
 from encoders.domain.values import MISSING, AnyAttribute, Categorical, Grid, Position, cell_text, plain_number
@@ -59,6 +58,9 @@ from recon.readers.formats.drafts.drafts import alike, matching_notes
 from recon.readers.frames.selections import read_table
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.boxes import Box, spans
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Shown = tuple[str, int]  # the number, and the side of the cut: 1 "at most", 0 "below"
 
@@ -435,6 +437,8 @@ def named_like(frame: pd.DataFrame, domain: Domain, label: str | None = None) ->
     only pair; the columns of a model that only numbers its features are taken in order where there are as many.
     Unknown names stay, to be refused. Raises `ReleaseError` for a label that is said twice, or is an attribute.
     """
+    import pandas as pd
+
     names, file = [str(c) for c in frame.columns], frame.attrs.get("file", "")
     own = _label_name(domain)
     renamed = {} if label is None else _label_column(names, domain, label, file)

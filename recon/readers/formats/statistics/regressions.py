@@ -53,7 +53,7 @@ SINGULAR = (
 )
 NO_ROWS = "with neither the number of rows nor the variance of residuals the sums follow but for a factor: give --rows"
 CONSTANTS = {"const", "intercept", "(intercept)", "constant", "_cons"}
-_PATSY = re.compile(r"(?:C\()?\s*([^\[\]()]+?)\s*(?:,[^\[\]]*)?\)?\[(?:T\.)?(.+)\]")
+_PATSY = re.compile(r"(?:C\()?([^\[\](),]+)(?:,[^\[\]]*)?\)?\[(?:T\.)?(.+)\]")
 
 
 @dataclass(frozen=True)
@@ -271,10 +271,10 @@ def _design_column(name: str, binder: Binder) -> DesignColumn:
         return DesignColumn(((known, equals(1)),))
     if known in domain.place:
         return _attribute_column(domain.all[domain.place[known]], known)
-    if (found := _PATSY.fullmatch(name)) and found[1] in domain.place:
-        value = _value_called(domain.all[domain.place[found[1]]], found[2])
+    if (found := _PATSY.fullmatch(name)) and (own := found[1].strip()) in domain.place:
+        value = _value_called(domain.all[domain.place[own]], found[2])
         if value is not None:
-            return DesignColumn(((found[1], equals(value)),))
+            return DesignColumn(((own, equals(value)),))
     for attribute in domain.all if name not in domain.place else ():
         rest = name.removeprefix(attribute.name) if name.startswith(attribute.name) else ""
         value = _value_called(attribute, rest.strip(" _=:.")) if rest else None
