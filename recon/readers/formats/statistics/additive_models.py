@@ -469,8 +469,5 @@ def _hints(columns: Sequence[BinnedColumn], gaps: Collection[str]) -> Iterator[t
             low, high = map(exact, column.extremes)
             yield column.name, Continuous(column.name, low, high, missing=column.name in gaps)
         elif column.extremes is not None:
-            values = (
-                column.extremes[0],
-                column.extremes[0] + 1,
-            )  # the second, for a domain needs two, nobody has: extremes
-            yield column.name, Categorical(column.name, values, missing=column.name in gaps)
+            held = column.extremes[0]  # by all rows; a domain needs two values, and nobody has the second
+            yield column.name, Categorical(column.name, (held, held + 1), missing=column.name in gaps)
