@@ -666,3 +666,13 @@ def test_a_refusal_says_which_model_fits():
     model, mapping = models.cpsat(release, by="rows", limits=recon.Limits(memory=1 << 29))
     assert mapping.exact
     assert (len(model.proto.variables), len(model.proto.constraints)) == (437_662, 878_692)
+
+
+def test_a_solution_that_stands_for_too_many_worlds_is_refused():
+    """200 million rows: writing out how many worlds there are ran for minutes."""
+    nodes = [{"if": {"a": {"below": 2}}, "then": 1, "else": 2}, {"counts": [10**8, 5]}, {"counts": [7, 10**8]}]
+    domain = {"attributes": [{"name": "a", "min": 0, "max": 3}], "label": {"name": "y", "values": [0, 1]}}
+    release = encoded({"recon": 1, "domain": domain, "models": [{"kind": "tree", "nodes": nodes}]})
+    _, mapping = models.cpsat(release)
+    with pytest.raises(recon.errors.Unsupported, match=r"a number of worlds with [\d,]+ bits"):
+        mapping.weight(dict(zip(mapping.variables, [10**8, 7, 5, 10**8], strict=True)))

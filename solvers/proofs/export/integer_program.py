@@ -33,7 +33,7 @@ from solvers.cells.worlds import filled_cells, list_worlds
 from solvers.foundation.array_types import Ints
 from solvers.foundation.displayed import escape_text
 from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported
-from solvers.foundation.exact import OPEN
+from solvers.foundation.exact import MAX_BITS, OPEN, log2_multinomial, multinomial_factors, product
 from solvers.foundation.limits import Limits
 from solvers.positions.known_world import part_of
 from solvers.programs.cell_model import histogram_of
@@ -450,8 +450,12 @@ class IntegerProgram:
         if release.domain.relative:
             raise Unsupported("a continuous attribute has no 'resolution': there is no number of worlds")
         filled = [(size, count) for size, count in zip(self.system.sizes, z, strict=True) if count]
+        counts = [count for _, count in filled]
+        bits = sum(count * math.log2(size) for size, count in filled) + log2_multinomial(counts)
+        if bits > MAX_BITS:
+            raise Unsupported(f"a solution stands for a number of worlds with {bits:,.0f} bits: it is not written out")
         inside = math.prod(size**count for size, count in filled)
-        orders = math.factorial(sum(z)) // math.prod(math.factorial(count) for _, count in filled)
+        orders = product(multinomial_factors(counts))
         several = math.prod(math.comb(size + count - 1, count) for size, count in filled)
         out = {"ordered": orders * inside, "multiset": several}
         single = release.single is not None and release.single.open_counts <= 1 and not release.observed
