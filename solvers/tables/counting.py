@@ -64,14 +64,19 @@ def listed_solutions(matrix: sp.csr_matrix, left: Ints, low: Ints, high: Ints, m
         room = np.minimum(state[:, mine].min(axis=1), high[j] - low[j]) if len(mine) else np.zeros(len(state), np.int64)
         if float(room.sum(dtype=float)) + len(room) > most:
             return None
-        owner = np.repeat(np.arange(len(state)), room + 1)
-        z = np.arange(len(owner)) - np.repeat(np.cumsum(room + 1) - room - 1, room + 1)
+        owner, z = _choices(room)
         state, found = state[owner], found[owner]
         state[:, mine] -= z[:, None]
         found[:, j] += z
         fits = (state[:, np.flatnonzero(last == t)] == 0).all(axis=1)
         state, found = state[fits], found[fits]
     return found
+
+
+def _choices(room: Ints) -> tuple[Ints, Ints]:
+    """Return every state as often as a count has choices in it, and these: 0 to the room of the state."""
+    owner = np.repeat(np.arange(len(room)), room + 1)
+    return owner, np.arange(len(owner)) - np.repeat(np.cumsum(room + 1) - room - 1, room + 1)
 
 
 def _last(columns: sp.csc_matrix, order: list[int]) -> Ints:
@@ -113,8 +118,7 @@ def number(matrix: sp.csr_matrix, left: Ints, low: Ints, high: Ints, states: int
         elif float(room.sum(dtype=float)) + len(room) > MAX_BEGUN:
             return None
         else:
-            owner = np.repeat(np.arange(len(room)), room + 1)
-            taken = np.arange(len(owner)) - np.repeat(np.cumsum(room + 1) - room - 1, room + 1)
+            owner, taken = _choices(room)
         words, ways = [w[owner] for w in words], ways[owner]
         for r in mine:
             word, shift, _ = fields.place[r]

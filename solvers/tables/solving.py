@@ -235,10 +235,10 @@ class SolvedArea:
     @cached_property
     def sequences(self) -> NumberBounds:
         """Return the number of sequences of people, or what it lies between."""
-        people, several = self.people, self.multisets
+        people = self.people
         if len(self.open):
-            orders = log2_factorial_ratio(people[1], ())
-            low, high = several.log2[0], several.log2[1] + orders
+            low, high = self.multisets.log2
+            high += log2_factorial_ratio(people[1], ())
 
             def write(end: int) -> int:
                 return self._written(end) * (product(factorial_ratio(people[1], ())) if end else 1)
@@ -258,16 +258,6 @@ class SolvedArea:
             return product(merged_factors(factors + inside))
 
         return NumberBounds.of((bits, bits), True, written)
-
-    @property
-    def multiset(self) -> Range | None:
-        """Return `multisets` in whole numbers, None where these are too long."""
-        return self.multisets.whole
-
-    @property
-    def ordered(self) -> Range | None:
-        """Return `sequences` in whole numbers, None where these are too long."""
-        return self.sequences.whole
 
     def _outside(self) -> tuple[list[int], list[int], list[int]]:
         pair = self.live.atom_pair[self.live.atom]

@@ -84,7 +84,7 @@ def real() -> list[Line]:
         checked = measured(lambda t: verify_areas(list(proofs.values()), t, Limits()), lambda: opened(path), repeats=1)
     told = widths.found.summary()
     sizes = [len(json.dumps(p)) for p in proofs.values()]
-    exact = sum(a.multiset[0] == a.multiset[1] for a in answer.areas)
+    exact = sum(a.multisets.exact for a in answer.areas)
     return [
         Line("28 tracts: widths", widths, "read", beside, said={"people": told["people"]},
              same={"blocks": told["areas"], "0 by own tables": told["alone"]["zero"], "0": told["coupled"]["zero"]}),
