@@ -1,7 +1,7 @@
 """A tiny experiment of a module of its own, so that other processes find it: squares, and points that fail.
 
-Also the template of an experiment: what it is, shows and says is declared (here in a text, else in a file of
-`recon/experiments/papers`), points and what one gives are functions, and so are the frames that all of them make.
+Also the template of an experiment: what it is, its points, what it shows and says are declared (here in a text, else
+in a file of `recon/experiments/papers`); what one point gives is a function, and so are the frames that all make.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 import pandas as pd
 
 from recon.experiments.declaration import Declaration
-from recon.experiments.experiment import ExperimentFindings, Point
+from recon.experiments.experiment import ExperimentFindings
 from solvers.foundation.errors import ReleaseError
 
 DECLARED = Declaration(
@@ -26,6 +26,10 @@ sentences = '''
 about = "squares of small numbers"
 source = "Euclid"
 
+[points.numbers]
+x = "=range(3 if quick else 10)"
+cost = "=x"
+
 [tables.squares]
 about = "A number and its square."
 
@@ -38,11 +42,6 @@ y = "x squared"
 layers = [{ x = "x", y = "square", label = "squares", hollow = "odd" }]
 """,
 )
-
-
-def points(size):
-    """Return ten points, three for the quick one."""
-    return [Point("", {"x": x}, cost=x) for x in range(3 if size == "quick" else 10)]
 
 
 def run(point, frame, limits):
@@ -68,4 +67,4 @@ def findings(results: pd.DataFrame) -> ExperimentFindings:
     return DECLARED.findings({"squares": results[["x", "square"]], "drawn": drawn})
 
 
-EXPERIMENT = DECLARED.experiment(points, run, findings)
+EXPERIMENT = DECLARED.experiment(run, findings)

@@ -12,8 +12,8 @@ from extras import extra
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recon.experiments.belardo2018 import experiment as fits
-from recon.experiments.belardo2018.experiment import _findings
+from recon.experiments import belardo2018 as fits
+from recon.experiments.belardo2018 import _findings
 from recon.experiments.experiment import Point, experiment
 from solvers.foundation.limits import Limits
 

@@ -48,6 +48,44 @@ def test_groups_keep_missing_keys_their_order_and_columns_that_are_not_there():
     assert found["wide"].tolist() == [2.0, 0.0, 0.0]
 
 
+POINTS = """
+[values]
+SOME = [{ a = 1, _hidden = 7 }, { a = "=[2, 3]", only = "=a" }]
+[points.one]
+dataset = ["d", "e"]
+case = "=SOME[:1] if quick else SOME"
+b = [nan, 0.5]
+none = "='there' if a == 3"
+cost = "=2.0 * a"
+quick = { dataset = "d" }
+[points.two]
+like = "one"
+case = [{ a = 4 }]
+b = true
+runs = 5
+chunk = 3
+quick = false
+[points.three]
+c = "x"
+full = false
+"""
+
+
+def test_points_are_combinations_in_order_and_sizes_differ_where_they_say_so():
+    of = declared(POINTS)
+    full = [(one.dataset, dict(one.parameters), one.cost) for one in of.points("full")]
+    first = [{"a": 1, "b": None}, {"a": 1, "b": 0.5}]
+    for a in (2, 3):
+        more = {"none": "there"} if a == 3 else {}
+        first += [{"a": a, "only": a, "b": b, **more} for b in (None, 0.5)]
+    chunks = [{"a": 4, "b": True, "first_seed": 0, "seeds": 3}, {"a": 4, "b": True, "first_seed": 3, "seeds": 2}]
+    assert full == [(d, one, 2.0 * one["a"]) for d in "de" for one in first] + [
+        (d, one, 8.0 * one["seeds"]) for d in "de" for one in chunks
+    ]
+    quick = [(one.dataset, dict(one.parameters), one.cost) for one in of.points("quick")]
+    assert quick == [("d", {"a": 1, "b": None}, 2.0), ("d", {"a": 1, "b": 0.5}, 2.0), ("", {"c": "x"}, 1.0)]
+
+
 FIGURES = """
 [values]
 MOST = 3
@@ -142,7 +180,7 @@ def test_missing_values_are_chosen_by_none_and_names_order_lines():
 def test_only_keys_that_the_engine_knows_are_declared(name):
     """A key that is misspelt would be left out in silence."""
     parts = tomllib.loads((PAPERS / f"{name}.toml").read_text(encoding="utf-8"))
-    assert set(parts) <= {"sentences", "experiment", "values", "published", "aggregates", "tables", "figures"}
+    assert set(parts) <= {"sentences", "experiment", "values", "points", "published", "aggregates", "tables", "figures"}
     assert set(parts["experiment"]) <= {"about", "source", "version", "needs"}
     for spec in parts.get("aggregates", {}).values():
         assert set(spec) <= {"by", "values", "sort"}

@@ -13,14 +13,14 @@ import pandas as pd
 import pytest
 from extras import extra
 
-from recon.experiments.draft2024 import findings
-from recon.experiments.draft2024 import findings as exact
-from recon.experiments.draft2024 import findings as forests
-from recon.experiments.draft2024 import findings as published
-from recon.experiments.draft2024 import findings as rows
-from recon.experiments.draftdp2025 import experiment as noisy
-from recon.experiments.draftdp2025 import experiment as noisy_findings
-from recon.experiments.draftdp2025 import experiment as private
+from recon.experiments import draft2024 as exact
+from recon.experiments import draft2024 as findings
+from recon.experiments import draft2024 as forests
+from recon.experiments import draft2024 as published
+from recon.experiments import draft2024 as rows
+from recon.experiments import draftdp2025 as noisy
+from recon.experiments import draftdp2025 as noisy_findings
+from recon.experiments import draftdp2025 as private
 from recon.experiments.drawing import Panel, PanelFigure, PlotLine, svg
 from recon.experiments.experiment import Point
 from recon.experiments.running import load
@@ -139,7 +139,8 @@ def test_bags_taken_out_leave_more_worlds(tiny):
 def test_the_forests_are_those_of_the_authors(data):
     extra("sklearn")
     frame, _ = load("compas14", str(Path(data("compas14.csv.gz")).parent))
-    points = [exact._forest("compas14", "none", 100, 10, None, seed, 4.0) for seed in (0, 1)]
+    named = {"bags": "none", "rows": 100, "trees": 10, "depth": None, "cap_seconds": 4.0}
+    points = [Point("compas14", {**named, "seed": seed}) for seed in (0, 1)]
     lines = [{"dataset": "compas14", **p.parameters, **forests.run(p, frame, Limits())[0]} for p in points]
     results = pd.DataFrame(lines)
     pairs = published._published_comparison(results)
@@ -190,9 +191,9 @@ def test_open_columns_taken_for_0_give_a_world(tiny):
 @pytest.mark.parametrize("of", [exact, noisy])
 @pytest.mark.parametrize("size", ["quick", "full"])
 def test_no_two_points_are_the_same(of, size):
-    keys = [point.key(of.EXPERIMENT.name, of.EXPERIMENT.version) for point in of._points(size)]
+    keys = [point.key(of.EXPERIMENT.name, of.EXPERIMENT.version) for point in of.EXPERIMENT.points(size)]
     assert len(set(keys)) == len(keys)
-    assert {point.dataset for point in of._points("full")} == set(rows.GROUPS)
+    assert {point.dataset for point in of.EXPERIMENT.points("full")} == set(rows.GROUPS)
 
 
 @pytest.mark.parametrize("seed", range(3))

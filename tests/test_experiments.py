@@ -234,7 +234,7 @@ def test_other_data_under_the_name_are_refused(tmp_path):
 def test_a_worker_without_the_data_fails_its_points_by_name(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("RECON_DATA", raising=False)
-    work = TravellingPoint("recon.experiments.ferry2024.experiment", Point("compas27", {}), str(tmp_path))
+    work = TravellingPoint("recon.experiments.ferry2024", Point("compas27", {}), str(tmp_path))
     assert str(_point_results(work, Limits())).startswith("ReleaseError: ")
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from recon.experiments.ferry2024.experiment import EXPERIMENT, PUBLISHED, TIES, _findings, _fitted, _points, run
+from recon.experiments.ferry2024 import EXPERIMENT, PUBLISHED, _findings, run
 from recon.experiments.running import _joined_rows, load, reproduce
 from recon.experiments.splits import train_test_sample
 from solvers.foundation.limits import Limits
@@ -23,6 +23,13 @@ def compas():
     if not (DATA / "compas27.csv.gz").exists():
         pytest.skip("no data")  # test_experiments.py fails for want of it
     return load("compas27", str(DATA))[0]
+
+
+def _fitted(dataset, learner, support, seed):
+    """Return the point of one learner."""
+    wanted = (dataset, learner, support, seed)
+    (found,) = (p for p in EXPERIMENT.points("full") if (p.dataset, p["learner"], p["support"], p["seed"]) == wanted)
+    return found
 
 
 def rows(compas, learner, support, seed):
@@ -139,9 +146,9 @@ def stored(found):
 
 
 def test_points_are_what_the_paper_ran_and_quick_ones_are_among_them():
-    full, quick = _points("full"), _points("quick")
+    full, quick = EXPERIMENT.points("full"), EXPERIMENT.points("quick")
     keys = {p.key("ferry2024", 1) for p in full}
-    assert len(keys) == len(full) == 2 * 4 * 5 * 5 + len(TIES) * 5 * 2
+    assert len(keys) == len(full) == 2 * 4 * 5 * 5 + 3 * 5 * 2
     assert {p.key("ferry2024", 1) for p in quick} < keys
     assert {p["support"] for p in full} == {0.01, 0.02, 0.03, 0.04, 0.05}
     assert {p["seed"] for p in full} == set(range(5))
@@ -177,7 +184,7 @@ def test_ties_alone_are_drawn_without_a_figure():
 
 
 def test_a_figure_has_its_points_and_no_others():
-    every = _points("full")
+    every = EXPERIMENT.points("full")
     lists = EXPERIMENT.selected(every, EXPERIMENT.figure_names(["3a"]), ["compas27"], "greedy")
     assert {(p.dataset, p["learner"]) for p in lists} == {("compas27", "greedy rule lists")}
     assert len(lists) == 5 * 5

@@ -16,8 +16,7 @@ from recon.attacks.attacking.records import population, splits
 from recon.attacks.explainers.lore import lores
 from recon.attacks.explainers.trepan import trepan
 from recon.experiments.experiment import Point, experiment
-from recon.experiments.joint.experiment import _learner, _points, _run, _verdicts
-from recon.experiments.joint.findings import ATTACKERS, SKETCHED, findings
+from recon.experiments.joint.experiment import ATTACKERS, SKETCHED, _run, _verdicts, findings
 from recon.experiments.joint.releases import (
     LEARNERS,
     _left_by,
@@ -136,6 +135,11 @@ def test_a_wrong_release_gives_wrong_verdicts_and_they_are_counted(frame):
     found = population(release, inside, others.iloc[60:])
     said = _verdicts(release, found, splits(found, 1, 200, np.random.default_rng(0))[0].asked, Limits())
     assert said.row()["errors"] > 0
+
+
+def _learner(name, **other):
+    """Return the parameters of a learner."""
+    return {"learner": name, "support": 0.01, "fit_seconds": 8.0, "width": 2, "rules": 10, "depth": 5, **other}
 
 
 def test_membership_lines(frame):
@@ -304,5 +308,4 @@ def test_points_are_different_and_the_quick_ones_some_of_them():
     assert len(keys) == len(full)
     assert {point.key("joint", of.version) for point in quick} <= keys
     assert {point["question"] for point in quick} == {"correlations", "membership", "explanations", "noise"}
-    assert len(_points("full")) == len(full)
     assert set(SKETCHED) == set(ATTACKERS)

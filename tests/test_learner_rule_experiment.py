@@ -6,22 +6,24 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from recon.experiments import learner_rule as fits
 from recon.experiments.experiment import NAMES, Point, experiment
-from recon.experiments.learner_rule import experiment as fits
-from recon.experiments.learner_rule.experiment import (
+from recon.experiments.learner_rule import (
     _bits_table,
     _findings,
-    _groups,
     _interval,
     _learner_text,
-    _persons,
-    _tree,
-    rule_list,
 )
 from recon.experiments.running import reproduce
 from solvers.foundation.limits import Limits
 
 EXPERIMENT = experiment("learner_rule")
+
+
+def point_of(question, **other):
+    """Return the first point of a question, with other parameters."""
+    first = next(one for one in EXPERIMENT.points("full") if one["question"] == question)
+    return Point("compas27", {**first.parameters, **other})
 
 
 @pytest.fixture
@@ -50,7 +52,7 @@ def test_rows_are_drawn_once_and_nested(compas):
 
 def test_a_tree_of_one_split_on_all_rows_beside_plain_arithmetic(compas):
     """Counts of a stump remove one bit per row; that no column beat it is checked by hand, column by column."""
-    point = _tree("compas27", 200, 1)
+    point = point_of("tree", rows=200, depth=1)
     (row,) = EXPERIMENT.run(point, compas, Limits())
     assert row["used_rows"] == 200
     assert row["world_bits"] == 200 * 26
@@ -78,22 +80,20 @@ def test_a_tree_of_one_split_on_all_rows_beside_plain_arithmetic(compas):
 
 
 def test_lists_groups_and_persons(compas):
-    (row,) = EXPERIMENT.run(rule_list("compas27", 100, 0.05, 3), compas, Limits())
+    (row,) = EXPERIMENT.run(point_of("rule list", rows=100, support=0.05, length=3), compas, Limits())
     assert row["extra_low"] > 0
     assert row["world_bits"] > 0
-    (row,) = EXPERIMENT.run(
-        Point("compas27", {**_groups("compas27", 100, 2).parameters, "draws": 300}), compas, Limits()
-    )
+    (row,) = EXPERIMENT.run(point_of("groups", rows=100, depth=2, draws=300), compas, Limits())
     assert row["extra_low"] <= row["estimate"] <= row["extra_high"]
     assert row["removed_at_least"] <= row["extra_high"]
-    few = Point("compas27", {**_persons("compas27", 60, 2).parameters, "persons": 4})
+    few = point_of("persons", rows=60, depth=2, persons=4)
     (row,) = EXPERIMENT.run(few, compas, Limits())
     assert (row["members"], row["others"], row["members_impossible"]) == (4, 4, 0)
     assert row["values_asked"] == 4 * fits.SENSITIVE
 
 
 def test_a_point_without_time_says_so(compas):
-    point = Point("compas27", {**_tree("compas27", 300, 5).parameters, "cap_seconds": 0.0})
+    point = point_of("tree", rows=300, depth=5, cap_seconds=0.0)
     (row,) = EXPERIMENT.run(point, compas, Limits())
     assert "time" in row["reason"]
     assert set(row) == {"used_rows", "reason"}
@@ -155,8 +155,8 @@ def test_intervals_are_rounded_outwards():
 
 def test_it_is_known_by_name_and_drawn_from_real_data(data, tmp_path):
     folder = Path(data("compas27.csv.gz")).parent
-    assert NAMES["learner_rule"] == "recon.experiments.learner_rule.experiment"
-    few = [_tree("compas27", 100, depth) for depth in (1, 3)]
+    assert NAMES["learner_rule"] == "recon.experiments.learner_rule"
+    few = [point_of("tree", rows=100, depth=depth) for depth in (1, 3)]
     outcome = reproduce("learner_rule", str(tmp_path), "quick", str(folder), points=few)
     assert outcome.complete
     assert len(outcome.results) == 2

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from recon.experiments import ly2024 as fits
 from recon.experiments.experiment import NAMES, Point, experiment
-from recon.experiments.ly2024 import experiment as fits
-from recon.experiments.ly2024.experiment import ENOUGH, RATES, findings
+from recon.experiments.ly2024 import ENOUGH, RATES, findings
 from recon.experiments.running import reproduce
 from solvers.foundation.limits import Limits
 
@@ -170,7 +170,7 @@ def test_findings_of_incomplete_results(invented, kept, seeds):
 @pytest.mark.slow
 def test_it_is_known_by_name_and_drawn_from_real_data(data, tmp_path):
     folder = Path(data("german-credit.txt.gz")).parent
-    assert NAMES["ly2024"] == "recon.experiments.ly2024.experiment"
+    assert NAMES["ly2024"] == "recon.experiments.ly2024"
     few = [p for p in EXPERIMENT.points("quick") if p.dataset == "german-credit"][:2]
     outcome = reproduce("ly2024", str(tmp_path), "quick", str(folder), points=few)
     assert outcome.complete

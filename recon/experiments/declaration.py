@@ -1,10 +1,11 @@
 """Experiments as data: what `papers/NAME.toml` declares, and the one engine that makes findings of it.
 
 `[experiment]`: what is run again, where it is from, and what it needs. `[values]`: constants and names that all texts
-may use. `[published.NAME]`: figures of others, as CSV. `[aggregates.NAME]`: groups, and a line "names: [column]
-aggregate" per kind of column. `[tables.NAME]`: what a table shows. `[figures.NAME]`: panels per facet (columns of the
-frame of that name, or of `frame`), each with layers: lines per label, of columns x and y. `sentences`: a template of
-Jinja whose lines that begin with "- " begin a sentence. Templates of labels, titles and texts are `str.format`'s.
+may use. `[points.NAME]`: parameters of points, see `Declaration.points`. `[published.NAME]`: figures of others, as CSV.
+`[aggregates.NAME]`: groups, and a line "names: [column] aggregate" per kind of column. `[tables.NAME]`: what a table
+shows. `[figures.NAME]`: panels per facet (columns of the frame of that name, or of `frame`), each with layers: lines
+per label, of columns x and y. `sentences`: a template of Jinja whose lines that begin with "- " begin a sentence.
+Templates of labels, titles and texts are `str.format`'s.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import math
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache
 from importlib import resources
 from string import Formatter
 from typing import Any
@@ -23,7 +24,7 @@ import numpy as np
 import pandas as pd
 
 from recon.experiments.drawing import Panel, PanelFigure, PlotLine
-from recon.experiments.experiment import Experiment, ExperimentFindings, Point, ResultTable, Row, Size
+from recon.experiments.experiment import Experiment, ExperimentFindings, Point, ResultTable, Row, Size, in_chunks
 from solvers.foundation.limits import Limits
 
 Line = dict[str, Any]
@@ -48,17 +49,34 @@ class Declaration:
         return self.values[name]
 
     def experiment(
-        self, points: Callable[[Size], list[Point]], run: Callable[[Point, pd.DataFrame | None, Limits], list[Row]],
+        self, run: Callable[[Point, pd.DataFrame | None, Limits], list[Row]],
         findings: Callable[[pd.DataFrame], ExperimentFindings],
     ) -> Experiment:  # fmt: skip
-        """Return the experiment that is declared, of its points, what one gives, and what all of them say."""
+        """Return the experiment that is declared, of what one point gives, and what all of them say."""
         told = self._parts["experiment"]
         figures = {
             name: {key: tuple(None if pd.isna(one) else one for one in some) for key, some in spec["points"].items()}
-            for name, spec in self._figures.items() if "points" in spec
+            for name, spec in self._inherited("figures").items() if "points" in spec
         }  # fmt: skip
-        return Experiment(self.name, told["about"], " ".join(told["source"].split()), points, run, findings,
+        return Experiment(self.name, told["about"], " ".join(told["source"].split()), self.points, run, findings,
                           told.get("version", 1), told.get("needs", {}), figures)  # fmt: skip
+
+    def points(self, size: Size) -> list[Point]:
+        """Return the points of a size: of each `[points.NAME]`, in order, every combination, its last key fastest.
+
+        A list stands for each of its values, a table in it for all its keys, `nan` for None. A text that begins with
+        "=" is a formula of Jinja over values, the keys before it and `quick`; a parameter that it leaves undefined is
+        none. Keys that begin with "_" are no parameters and are kept whole. `quick`, `full`: keys that have other
+        values in that size; `false`: nothing in it. `cost`: expected seconds (1); with `runs`, of one of so many seeds,
+        `chunk` of them to a point.
+        """
+        found: list[Point] = []
+        for spec in self._inherited("points").values():
+            kept = {key: value for key, value in spec.items() if key not in ("quick", "full", "like")}
+            if (other := spec.get(size, {})) is not False:
+                for one in _combinations([*{**kept, **other}.items()], {**self.values, "quick": size == "quick"}, {}):
+                    found += _points_of(one)
+        return found
 
     def published(self, name: str) -> pd.DataFrame:
         """Return figures of others; a text that is empty stands for none, in other columns for a missing number."""
@@ -91,16 +109,15 @@ class Declaration:
         ]  # fmt: skip
         figures = [
             PanelFigure(name, self._filled(spec["about"], spec), shown)
-            for name, spec in self._figures.items()
+            for name, spec in self._inherited("figures").items()
             if (shown := (panels or {}).get(name) or list(self._panels(name, spec, frames)))
         ]  # fmt: skip
         return ExperimentFindings(tables, figures, self.sentences({**frames, **more}))
 
-    @cached_property
-    def _figures(self) -> dict[str, Spec]:
-        """Return the figures; one that is `like` another has what that one has and does not say otherwise itself."""
+    def _inherited(self, kind: str) -> dict[str, Spec]:
+        """Return what is declared; one that is `like` another has what that one has and does not say otherwise."""
         found: dict[str, Spec] = {}
-        for name, spec in self._parts.get("figures", {}).items():
+        for name, spec in self._parts.get(kind, {}).items():
             found[name] = {**found.get(spec.get("like", ""), {}), **spec}
         return found
 
@@ -158,6 +175,42 @@ class Declaration:
                 x, y = some[layer["x"]].tolist(), some[layer["y"]].tolist()
                 style: Any = layer.get("style", "line").format_map(first)
                 yield PlotLine(label, x, y, low, high, hollow, style, like)
+
+
+@cache
+def _formula(text: str) -> Callable[..., Any]:
+    """Return what works a formula out, of values by name."""
+    from jinja2 import Environment
+
+    return Environment().compile_expression(text.removeprefix("="), undefined_to_none=False)
+
+
+def _combinations(left: list[tuple[str, Any]], known: Mapping[str, Any], made: Line) -> Iterator[Line]:
+    """Yield every combination of the keys that are left, after what is `made`; see `Declaration.points`."""
+    if not left:
+        yield made
+        return
+    (key, value), *rest = left
+    if isinstance(value, str) and value.startswith("="):
+        value = _formula(value)({**known, **made})
+    several = isinstance(value, list | range) and not key.startswith("_")
+    for one in value if several else [value]:
+        if several and isinstance(one, dict):
+            yield from _combinations([*one.items(), *rest], known, made)
+        else:
+            missing = isinstance(one, float) and math.isnan(one)
+            yield from _combinations(rest, known, {**made, key: None if missing else one})
+
+
+def _points_of(made: Line) -> list[Point]:
+    """Return the point of a combination, or the points of its chunks of seeds."""
+    from jinja2 import Undefined
+
+    own = {"dataset", "cost", "runs", "chunk"}
+    named = {k: v for k, v in made.items() if not (k in own or k.startswith("_") or isinstance(v, Undefined))}
+    if "runs" in made:
+        return in_chunks(made.get("dataset", ""), named, made["runs"], made["chunk"], made["cost"])
+    return [Point(made.get("dataset", ""), named, made.get("cost", 1.0))]
 
 
 def _values(part: pd.DataFrame, name: str) -> list[float] | None:

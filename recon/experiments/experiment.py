@@ -122,16 +122,16 @@ def _of_figure(point: Point, values: Mapping[str, Sequence[Scalar]]) -> bool:
 
 
 NAMES: dict[str, str] = {  # experiment -> module that holds its EXPERIMENT
-    "ferry2024": "recon.experiments.ferry2024.experiment",
-    "ly2024": "recon.experiments.ly2024.experiment",
-    "belardo2018": "recon.experiments.belardo2018.experiment",
-    "draft2024": "recon.experiments.draft2024.findings",
-    "draftdp2025": "recon.experiments.draftdp2025.experiment",
+    "ferry2024": "recon.experiments.ferry2024",
+    "ly2024": "recon.experiments.ly2024",
+    "belardo2018": "recon.experiments.belardo2018",
+    "draft2024": "recon.experiments.draft2024",
+    "draftdp2025": "recon.experiments.draftdp2025",
     "beyond": "recon.experiments.beyond.experiment",
     "reveal": "recon.experiments.reveal.experiment",
-    "correlation": "recon.experiments.correlation.experiment",
+    "correlation": "recon.experiments.correlation",
     "joint": "recon.experiments.joint.experiment",
-    "learner_rule": "recon.experiments.learner_rule.experiment",
+    "learner_rule": "recon.experiments.learner_rule",
 }
 
 

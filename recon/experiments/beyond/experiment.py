@@ -14,7 +14,6 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -35,8 +34,8 @@ from recon.experiments.beyond.groups import (
     widths,
 )
 from recon.experiments.declaration import Declaration, Line, named_lines, records, where
-from recon.experiments.experiment import ExperimentFindings, Point, Row, Scalar, Size
-from recon.experiments.ferry2024.experiment import FITS, least_rows
+from recon.experiments.experiment import ExperimentFindings, Point, Row
+from recon.experiments.ferry2024 import least_rows
 from recon.experiments.splits import NAMES, TrainTestSplit, train_test_sample
 from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
 from recon.learners.optimal.trees.table import TreeNode, leaves
@@ -435,14 +434,6 @@ def _in_words(nodes: Sequence[TreeNode], names: Sequence[str], classes: Sequence
     return at(0)
 
 
-DATASETS = ("compas27", "adult24")
-SEEDS = (0, 1, 2)
-SUPPORT = 0.01  # training rows in a leaf or rule, a share of all
-DEPTH = 5  # of trees where they are not matched by size
-EPSILONS = (0.1, 0.5, 1.0, 5.0, 10.0)
-NOISE_DRAWS = 5  # of noise per point
-NOISE_CAP = 3.0  # seconds for the worlds at the confidence of one draw
-
 QUESTIONS: dict[str, Callable[[Point, TrainTestSplit, Limits], list[Row]]] = {
     "matched size": matched,
     "nearly best trees": _nearly_best,
@@ -454,49 +445,10 @@ QUESTIONS: dict[str, Callable[[Point, TrainTestSplit, Limits], list[Row]]] = {
 }
 
 
-def _points(size: Size) -> list[Point]:
-    """Return the points of all questions."""
-    quick = size == "quick"
-    seeds = SEEDS[:1] if quick else SEEDS
-    return [p for dataset in DATASETS for seed in seeds for p in _points_of(dataset, seed, quick)]
-
-
-def _points_of(dataset: str, seed: int, quick: bool) -> list[Point]:
-    """Return the points of one data set and split; the quick ones are some of the others."""
-
-    def asked(question: str, cost: float, **named: Scalar) -> Point:
-        return Point(dataset, {"question": question, "seed": seed, "support": SUPPORT, **named}, cost)
-
-    out = []
-    if not quick or dataset == DATASETS[0]:
-        out.append(asked("matched size", 35.0, most_leaves=11, cap_seconds=240.0))
-    for depth, cost in ((2, 0.5), (3, 2.5), (4, 14.0))[: 2 if quick else 3]:
-        for minimal in (True, False)[: 1 if quick or depth > 3 else 2]:  # with needless splits: only more of them
-            out.append(asked("nearly best trees", cost, depth=depth, slack=2.0, minimal=minimal, cap_seconds=120.0))
-    for learner in FITS:
-        for question, cost in (("groups", 2.0), ("true attributes", 2.0)):
-            if not quick or learner.startswith("optimal"):
-                out.append(asked(question, cost, learner=learner, depth=DEPTH, cap_seconds=60.0))
-    for width, cost in ((1, 1.0), (2, 1.0), (3, 6.0))[: 2 if quick else 3]:
-        out.append(asked("rule width", cost, kind="greedy", width=width))
-    for width, cap in ((1, 20.0), (2, 15.0))[: 1 if quick else 2]:
-        out.append(asked("rule width", cap, kind="optimal", width=width, cap_seconds=cap))
-    small: dict[str, Scalar] = {"depth": 2, "rules": 3, "forest_trees": 3, "forest_depth": 2}
-    large: dict[str, Scalar] = {"depth": 3, "rules": 5, "forest_trees": 3, "forest_depth": 3}
-    for rows, of, cap in ((100, small, 10.0), (0, large, 5.0))[: 1 if quick else 2]:
-        out.append(asked("joined", 8 * cap, rows=rows, cap_seconds=cap, fit_seconds=20.0, **of))
-    for learner, limit in (("optimal trees", 3), ("optimal rule lists", 5))[: 1 if quick else 2]:
-        for rows, epsilon in product((200,) if quick else (200, 0), EPSILONS[::2] if quick else EPSILONS):
-            named: dict[str, Scalar] = {"learner": learner, "depth": 3, "limit": limit, "rows": rows}
-            cost = 20.0 if epsilon < 0.5 else 2.0
-            out.append(asked("noise", cost, epsilon=epsilon, draws=NOISE_DRAWS, cap_seconds=NOISE_CAP, **named))
-    return out
-
-
 def _run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
     """Return the rows of a point: those of its question."""
     assert frame is not None
     return QUESTIONS[point["question"]](point, train_test_sample(point.dataset, frame, point["seed"]), limits)
 
 
-EXPERIMENT = DECLARED.experiment(_points, _run, findings)
+EXPERIMENT = DECLARED.experiment(_run, findings)

@@ -21,7 +21,7 @@ from encoders.encode.encoder import EncodedRelease
 from encoders.encode.encoder import encode as encode_models
 from encoders.models.models import AnyModel, published_of
 from recon.experiments.experiment import Point, Row
-from recon.experiments.ferry2024.experiment import FITS, LimitedFit, least_rows, row, with_bounds
+from recon.experiments.ferry2024 import FITS, LimitedFit, least_rows, row, with_bounds
 from recon.experiments.splits import TrainTestSplit
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
 from recon.learners.optimal.trees.optimal_tree import optimal_trees, trees_by_leaves

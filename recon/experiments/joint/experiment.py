@@ -5,6 +5,10 @@ Noise on released counts: what certificates still prove, what attacks still gues
 Who was trained on: what certificates prove and what attacks guess, about the same rows of the same releases.
 
 Correlations of columns that a released model tests: intervals by `recon.attacks.attacking.correlations`.
+
+What the results of the four questions say: tables, figures and sentences.
+
+Certificates beside attacks, without noise and with it; intervals of correlations; explanations.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -20,17 +24,17 @@ import pandas as pd
 
 from encoders.encode.encoder import CONFIDENCE, EncodedRelease
 from encoders.models.models import Noise
-from recon.attacks.attacking.correlations import correlations, noisy_releases
+from recon.attacks.attacking.correlations import DEFINITE, DISCRETE, WORLDS, correlations, noisy_releases
 from recon.attacks.attacking.membership import Judged, guessed, guesses, judged
 from recon.attacks.attacking.records import Population, RecordSplit, population, splits
-from recon.attacks.correlation.model_less import bin_of, decided, in_one_bin
+from recon.attacks.correlation.model_less import bin_of, decided, exact_accuracy, in_one_bin
 from recon.attacks.evaluation import Evaluation, both_sides, duplicates, evaluated, unique_rows
 from recon.attacks.membership.attacks import attack, attacked
 from recon.attacks.membership.shadow_data import knowledge
-from recon.experiments.experiment import Point, Row, Scalar, Size
-from recon.experiments.joint.findings import DECLARED, findings
+from recon.experiments.declaration import Declaration, Line, named_lines, records, where
+from recon.experiments.experiment import ExperimentFindings, Point, Row
 from recon.experiments.joint.releases import COUNTED, LEARNERS, domain_of, explained, leaves, published, shuffled_rows
-from recon.experiments.splits import train_test_sample
+from recon.experiments.splits import NAMES, train_test_sample
 from recon.learners.rule_lists.vulnerability import vulnerability_of
 from recon.queries.answers.counting import count
 from recon.queries.inputs import Bits, Ints, predicted
@@ -41,6 +45,196 @@ from solvers.foundation.errors import EmptyConfidenceSet, Inconclusive, ReleaseE
 from solvers.foundation.limits import Limits
 from solvers.statements.noise.laws import NoiseLaw
 from solvers.statements.noise.sampling import Randomness
+
+BASELINE = "always in"
+NO_NOISE = 100.0  # where the axis of epsilon shows counts without noise
+NOISE = ("noise epsilon=10", "noise epsilon=1", "noise epsilon=0.1")
+EXACT = (DEFINITE, DISCRETE, WORLDS)
+ATTACKERS = (DEFINITE, DISCRETE, *NOISE[::-1], WORLDS)
+SKETCHED = dict(zip((*EXACT, *NOISE), (1.887, 0.913, 0.506, 0.507, 0.517, 0.614), strict=True))
+ROUNDING = 1e-9
+DRAWN = "greedy rule list, 4 rules, width 1"
+BY, MODEL = ["dataset", "learner"], ["dataset", "columns", "model", "counted"]
+EXPLAINED = ["dataset", "rows", "what", "explained", "statements", "distinct", "before_per_row", "removed_low",
+             "removed_high", "exact", "engine", "recall_black_box", "recall_explainer", "delta_recall",
+             "fpr_black_box", "fpr_explainer", "auc_black_box", "auc_explainer", "fidelity"]  # fmt: skip
+DECLARED = Declaration("joint", NAMES=NAMES, LEARNERS=list(LEARNERS))
+FRAMES = (
+    "certificates",
+    "attacks",
+    "refused",
+    "compared",
+    "explanations",
+    "measured",
+    "noise",
+    "lists",
+    "bins",
+    "sketched",
+)
+
+
+def findings(results: pd.DataFrame) -> ExperimentFindings:
+    """Return the tables, figures and sentences of all questions that have results."""
+    found: dict[str, Any] = {**dict.fromkeys(FRAMES, pd.DataFrame()), "held": {}, "steps": pd.Series()}
+    for question, of in (("correlations", _correlations), ("membership", _memberships),
+                         ("explanations", _explanations), ("noise", _noise)):  # fmt: skip
+        if len(some := where(results, question=question)):
+            found |= of(some.reset_index(drop=True))
+    frames = {name: frame for name, frame in found.items() if isinstance(frame, pd.DataFrame)}
+    return DECLARED.findings(frames, **{name: value for name, value in found.items() if name not in frames})
+
+
+def _memberships(some: pd.DataFrame) -> dict[str, Any]:
+    """Return what certificates prove and attacks guess of the same rows."""
+    certificates = DECLARED.aggregate("certificates", where(some, what="certificates"))
+    certificates.insert(5, "undetermined", 1 - certificates["coverage"])
+    guessed = where(some, what="attack")
+    attacks = DECLARED.aggregate("attacks", guessed[guessed["attack"] != BASELINE])
+    models = where(some, what="model")
+    names = ["leaves", "accuracy_members", "accuracy_others", "fidelity", "v", "v_authors", "both_sides", "best_auc"]
+    models = models.reindex(columns=[*BY, *names]).astype(dict.fromkeys(names, float))
+    true = where(certificates, counted="attributes")
+    once = ["members_in_once", "others_out_once", "auc_once"]
+    true = true[[*BY, "members_in", "others_out", "undetermined", "errors", *once]]
+    whole = DECLARED.aggregate("models", models)
+    whole = whole.merge(true.rename(columns={"auc_once": "auc_once_proved"}), on=BY, how="left")
+    for rows, end in (("all", ""), ("once", "_once")):
+        best = {f"auc_least{end}": ("auc", "min"), f"auc_most{end}": ("auc", "max")}
+        best |= {f"{name}{end}": (name, "max") for name in ("tpr_at_001", "tpr_at_01")}
+        own = where(attacks, asked_rows=rows).groupby(BY, as_index=False, sort=False).agg(**best)
+        whole = whole.merge(own, on=BY, how="left")
+    order = {name: k for k, name in enumerate((*NAMES, *LEARNERS))}
+    whole = whole.sort_values(BY, key=lambda names: names.map(order), ignore_index=True)
+    drawn = whole.assign(settled=1 - whole["undetermined"], name=whole["dataset"].map(NAMES))
+    compared = some.reindex(columns=list(dict.fromkeys([*some.columns, "v"])))
+    return {"membership": whole, "certificates": certificates, "attacks": attacks, "compared": compared,
+            "drawn-membership": drawn, "refused": where(some, what="refused")}  # fmt: skip
+
+
+def _noise(some: pd.DataFrame) -> dict[str, Any]:
+    """Return certificates, bits, accuracy and AUC against epsilon."""
+    some = some.reindex(columns=list(dict.fromkeys([*some.columns, "errors"])))
+    covered = some["covered"].astype(bool)
+    errors = {"errors_inside": some["errors"].where(covered), "errors_beyond": some["errors"].where(~covered)}
+    table = DECLARED.aggregate("noise", some.assign(covered=covered, **errors))
+    table = table.sort_values([*BY, "epsilon"], ignore_index=True)
+    at = table["epsilon"].where(table["epsilon"] > 0, NO_NOISE)
+    placed = table.assign(at=at, rows=table["rows"].astype(int), name=table["dataset"].map(NAMES))
+    return {"noise": table, "placed": placed.sort_values([*BY, "at"], kind="stable")}
+
+
+def _model_name(line: Line) -> str:
+    """Return what a line's model is called: its learner and size."""
+    size = f"{line['rules']:.0f} rules" if "list" in line["learner"] else f"depth {line['depth']:.0f}"
+    width = f", width {line['width']:.0f}" if line["learner"] == "greedy rule list" else ""
+    return f"{line['learner']}, {size}{width}"
+
+
+def _correlations(some: pd.DataFrame) -> dict[str, Any]:
+    """Return how wide the attackers' intervals are, whether they hold the truth, and what they say of its bin."""
+    some = some.assign(model=[_model_name(line) for line in records(some)])
+    table = _widths(some)
+    found: dict[str, Any] = {"correlations": table, "held": _truths_held(some)}
+    sketch = where(table, columns="four")
+    sketch = sketch.assign(sketch=sketch["attacker"].map(SKETCHED))
+    if len(sketch):
+        wide = sketch.pivot_table(
+            index=["attacker", "sketch"], columns=["counted", "model"], values="width", sort=False
+        )
+        wide.columns = pd.Index([": ".join(map(str, pair)) for pair in wide.columns])
+        found |= {"correlations-sketch": wide.reset_index(), "sketched": where(sketch, counted="bits")}
+    used = where(table, columns="used")
+    if len(used):
+        epsilon = used["attacker"].where(used["attacker"].isin(NOISE)).str.partition("=")[2].astype(float)
+        drawn = used.assign(epsilon=epsilon, backwards=-epsilon, name=used["dataset"].map(NAMES),
+                            short=used["model"].str.partition(", width")[0], rows=used["rows"].astype(int))  # fmt: skip
+        drawn = drawn[drawn["model"].str.startswith(DRAWN)]
+        budgets = drawn.dropna(subset=["epsilon"]).sort_values("backwards")[[*MODEL, "epsilon"]]
+        sure = where(drawn, attacker=EXACT).drop(columns="epsilon").merge(budgets, on=MODEL)
+        lists = used[used["model"].str.contains("list")]
+        lists = lists.groupby(["dataset", "counted", "attacker"], as_index=False, sort=False)[["width"]].mean()
+        lists = named_lines(lists, {name: name for name in ATTACKERS}, "attacker")
+        order = used.drop_duplicates(["dataset", "counted"])[["dataset", "counted"]]
+        found |= {"widths": drawn, "sure-widths": sure, "lists": order.merge(lists, on=["dataset", "counted"])}
+        found |= _bins(where(some, columns="used"))
+    return found
+
+
+def _widths(some: pd.DataFrame) -> pd.DataFrame:
+    """Return a line per model, way of counting and attacker; means over pairs and draws."""
+    floats = some.astype(dict.fromkeys(("holds", "bin_right", "bin_sure"), float))
+    pair = some["first"].astype(str) + "\n" + some["second"].astype(str)
+    floats = floats.assign(exact=(some["status"] == "exact").astype(float), pair=pair).astype({"columns_used": int})
+    table = DECLARED.aggregate("attackers", floats, one_mean=_mean)
+    covered = some.drop_duplicates([*MODEL, "attacker", "draw"]).dropna(subset=["covered"])
+    covered = DECLARED.aggregate("covered", covered.assign(covered=covered["covered"].astype(bool)))
+    table = table.merge(covered, on=[*MODEL, "attacker"], how="left")
+    place = table["attacker"].map({name: k for k, name in enumerate(ATTACKERS)})
+    keyed = table.assign(by_model=table.groupby(MODEL, sort=False).ngroup(), place=place).dropna(subset=["place"])
+    return keyed.sort_values(["by_model", "place"], ignore_index=True).drop(columns=["by_model", "place"])
+
+
+def _mean(values: pd.Series) -> float:
+    """Return the mean as one sum gives it: grouped means differ in the last digit."""
+    return float(values.mean())
+
+
+def _truths_held(some: pd.DataFrame) -> dict[str, int]:
+    """Return how many intervals hold the truth, without noise, with noise, and with noise inside its intervals."""
+    sure, noisy = some[some["confidence"] == 1], some[some["confidence"] < 1]
+    parts = {"sure": sure, "noisy": noisy, "inside": noisy[noisy["covered"].astype(bool)]}
+    nested, chains, left_out = _nesting(some)
+    return {
+        **{name: int(part["holds"].sum()) for name, part in parts.items()},
+        **{f"of_{name}": len(part) for name, part in parts.items()},
+        "nested": nested, "chains": chains, "left_out": left_out,
+    }  # fmt: skip
+
+
+def _bins(used: pd.DataFrame) -> dict[str, Any]:
+    """Return how often the bins that intervals name are right, and how often surely."""
+    floats = used.astype({"bin_right": float, "bin_sure": float})
+    rates = floats.groupby("attacker", as_index=False)[["bin_right", "bin_sure"]].mean()
+    truths = used.drop_duplicates(["first", "second", *MODEL])["truth"].to_numpy(dtype=np.float64)
+    commonest = np.bincount(bin_of(truths)).max() / len(truths)
+    bins = named_lines(rates, {name: name for name in EXACT}, "attacker")
+    return {"bins": bins, "uniform": exact_accuracy(side=400), "commonest": commonest}
+
+
+def _nesting(some: pd.DataFrame) -> tuple[int, int, int]:
+    """Return how many chains (a pair, a draw, an epsilon) are nested, of how many, and draws left out.
+
+    A draw whose noise lies outside its joint intervals is left out: it need not hold what exact counts leave.
+    """
+    keys = [*MODEL, "first", "second"]
+    ends = {name: where(some, attacker=name).set_index(keys)[["low", "high"]] for name in EXACT}
+    nested = total = other = 0
+    for _, part in where(some, attacker=NOISE).groupby(["attacker", "draw"]):
+        covered = part["covered"].astype(bool)
+        other += int(part.loc[~covered].groupby(MODEL).ngroups)
+        lines = part[covered].set_index(keys)[["low", "high"]]
+        chain = [ends[DEFINITE].loc[lines.index], ends[DISCRETE].loc[lines.index], lines, ends[WORLDS].loc[lines.index]]
+        good = np.ones(len(lines), dtype=bool)
+        for outer, inner in pairwise(one.to_numpy() for one in chain):
+            good &= (outer[:, 0] <= inner[:, 0] + ROUNDING) & (inner[:, 1] <= outer[:, 1] + ROUNDING)
+        nested, total = nested + int(good.sum()), total + len(lines)
+    return nested, total, other
+
+
+def _explanations(some: pd.DataFrame) -> dict[str, Any]:
+    """Return how many bits explanations with their counts take away, beside REVEAL's difference of recalls."""
+    table = some.reindex(columns=EXPLAINED).sort_values(EXPLAINED[:4], ignore_index=True)
+    table = table.astype(dict.fromkeys(["rows", "explained", "statements", "distinct"], int))
+    sizes = {name: " and ".join(map(str, sorted(set(part)))) for name, part in table.groupby("dataset")["rows"]}
+    drawn = table.assign(bounded=~table["exact"].astype(bool), name=table["dataset"].map(NAMES),
+                         sizes=table["dataset"].map(sizes))  # fmt: skip
+    most = drawn.groupby("dataset")["explained"].transform("max").astype(float)
+    surrogates = where(drawn.assign(most=most), what="TREPAN").drop_duplicates(["dataset", "rows"])
+    ends = pd.concat([surrogates.assign(at=0.0), surrogates.assign(at=surrogates["most"])])
+    measured = table.dropna(subset=["delta_recall"])
+    steps = where(measured, what="LORE").groupby(["dataset", "rows"])["delta_recall"].diff().dropna()
+    return {"explanations": table, "explained": drawn, "surrogates": ends, "measured": measured, "steps": steps}
+
 
 FOUR = ("Juvenile-Crimes=0", "Prior-Crimes=0", "Prior-Crimes>3", "Prior-Crimes>5")  # of COMPAS, in the sketch
 KEPT = (str, int, float, bool)
@@ -309,15 +503,6 @@ def _guesses_and_proofs(found: Population, each: int, seed: int, draw: int, limi
     return line
 
 
-DATASETS = ("compas27", "adult24")
-SEEDS = (0, 1)
-SUPPORT = 0.01  # training rows in a leaf or rule, a share of all
-FIT_SECONDS = 8.0  # of a learner that proves optimality
-DRAWS = 3  # of noise per point
-EPSILONS = (0.0, 0.1, 1.0, 10.0)  # 0: no noise
-MAX_EXPLANATIONS = 120  # explanations
-SHADOW = "random noise"  # REVEAL's shadow data
-
 QUESTIONS: dict[str, Callable[[Point, pd.DataFrame, Limits], list[Row]]] = {
     "correlations": correlated,
     "membership": _compared,
@@ -326,91 +511,10 @@ QUESTIONS: dict[str, Callable[[Point, pd.DataFrame, Limits], list[Row]]] = {
 }
 
 
-def _points(size: Size) -> list[Point]:
-    """Return the points of all questions; the quick ones are some of the others."""
-    quick = size == "quick"
-    datasets = DATASETS[:1] if quick else DATASETS
-    found = [*_correlations(quick), *_explanations(quick)]
-    for dataset in datasets:
-        found += [*_memberships(dataset, quick), *_noises(dataset, quick)]
-    return found
-
-
-def _learner(name: str, **other: Scalar) -> dict[str, Scalar]:
-    """Return the parameters of a learner."""
-    given: dict[str, Scalar] = {"width": 2, "rules": 10, "depth": 3 if name == "optimal tree" else 5} | other
-    return {"learner": name, "support": SUPPORT, "fit_seconds": FIT_SECONDS, **given}
-
-
-def _correlations(quick: bool) -> list[Point]:
-    """Return the points of correlation intervals: the sketch's columns of COMPAS, then columns that models test."""
-    asked: dict[str, Scalar] = {"question": "correlations", "draws": DRAWS}
-    four = [
-        Point("compas27", {**asked, "columns": "four", "counted": counted,
-                           **_learner("greedy rule list", width=width, rules=3)}, 3.0)
-        for width, counted in product((1, 2), COUNTED)
-    ]  # fmt: skip
-    models = [
-        _learner("greedy rule list", width=1, rules=4), _learner("greedy rule list", width=2, rules=4),
-        _learner("optimal rule list", rules=4), _learner("greedy tree", depth=3), _learner("optimal tree", depth=3),
-    ]  # fmt: skip
-    used = [
-        Point(dataset, {**asked, "columns": "used", "counted": counted, **model}, 12.0)
-        for dataset, model, counted in product(DATASETS, models, COUNTED)
-    ]
-    return [*four[::2], used[0]] if quick else [*four, *used]
-
-
-def _memberships(dataset: str, quick: bool) -> list[Point]:
-    """Return the points of membership: all learners."""
-    names = ("greedy rule list", "full-grown tree", "TREPAN of a forest") if quick else tuple(LEARNERS)
-    return [
-        Point(
-            dataset,
-            {"question": "membership", "rows": 3_600, "asked": 2_000, "seed": seed, "shadow": SHADOW, **_learner(name)},
-            16.0,
-        )
-        for name, seed in product(names, SEEDS[:1] if quick else SEEDS)
-    ]
-
-
-def _explanations(quick: bool) -> list[Point]:
-    """Return the points of explanations: so many local ones, or one tree, of forests of few rows."""
-    out = []
-    for dataset, rows in product(DATASETS[:1] if quick else DATASETS, (200,) if quick else (200, 500)):
-        for what, number in (("LORE", 40), ("LORE", 80), ("LORE", MAX_EXPLANATIONS), ("TREPAN", 0)):
-            if number > 40 and (quick or rows > 200):  # too many worlds to bound them closely in a minute
-                continue
-            named: dict[str, Scalar] = {
-                "question": "explanations",
-                "what": what,
-                "explained": number,
-                "most": MAX_EXPLANATIONS,
-            }
-            cost = 30.0 + number / 5
-            out.append(Point(dataset, {**named, "rows": rows, "seed": 0, "cap_seconds": 25.0}, cost))
-    return out
-
-
-def _noises(dataset: str, quick: bool) -> list[Point]:
-    """Return the points of noise: every epsilon on its own."""
-    out = []
-    for name, rows, asked in (("greedy rule list", 2_000, 1_000), ("greedy tree", 2_000, 1_000),
-                              ("full-grown tree", 500, 250)):  # fmt: skip
-        for epsilon, seed in product(EPSILONS[::2] if quick else EPSILONS, SEEDS[:1] if quick else SEEDS):
-            if quick and name != "greedy rule list":
-                continue
-            named: dict[str, Scalar] = {"question": "noise", "epsilon": epsilon, "draws": DRAWS, "rows": rows}
-            named |= {"asked": asked, "seed": seed, "counted": "attributes", "cap_seconds": 3.0}
-            cost = (45.0 if name == "full-grown tree" else 12.0) if epsilon else 5.0
-            out.append(Point(dataset, {**named, **_learner(name)}, cost))
-    return out
-
-
 def _run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
     """Return the rows of a point: those of its question."""
     assert frame is not None
     return QUESTIONS[point["question"]](point, frame, limits)
 
 
-EXPERIMENT = DECLARED.experiment(_points, _run, findings)
+EXPERIMENT = DECLARED.experiment(_run, findings)

@@ -23,11 +23,10 @@ from recon.attacks.membership.attacks import CHEAP, attack
 from recon.attacks.membership.shadow_data import Attack, MembershipGuess, Rule, ensemble
 from recon.experiments.declaration import Declaration, named_lines, records, where
 from recon.experiments.drawing import Panel, Ranks
-from recon.experiments.experiment import ExperimentFindings, Point, Row, Size
+from recon.experiments.experiment import ExperimentFindings, Point, Row
 from recon.experiments.reveal.measuring import (
     ALWAYS,
     BALANCED,
-    FOLDS,
     PAPER,
     ROWS_OF,
     SINGLE,
@@ -410,10 +409,6 @@ def _ensemble_outcomes(judge: Judge, made: Attack, rule: Rule, explained: list[E
     return found
 
 
-DATASETS = ("compas27", "adult24", "")
-TARGETS = ("DT", "RF", "NN", "TREPAN-RF", "TREPAN-NN", "enriched-RF", "enriched-NN")
-LOCAL = ("LORE-RF", "LORE-NN")
-SHADOWS = ("noise", "random")
 PARTS: dict[str, Callable[[Point, pd.DataFrame | None, Limits], list[Row]]] = {
     "global": global_rows, "local": _local_rows, "reference": reference_rows, "attributes": attribute_rows,
 }  # fmt: skip
@@ -424,26 +419,4 @@ def _run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
     return PARTS[point["part"]](point, frame, limits)
 
 
-def _points(size: Size) -> list[Point]:
-    """Return a point per data set, fold and target, and shadow data of local ones; quick: some of Adult's first."""
-    found = []
-    for dataset in DATASETS:
-        for fold in range(FOLDS):
-            found += [Point(dataset, {"part": "global", "target": name, "fold": fold}, 10.0) for name in TARGETS]
-            found += [Point(dataset, {"part": "local", "target": name, "fold": fold, "shadow": kind,
-                                      "explanations": COUNTS[-1]}, 25.0)
-                      for name in LOCAL for kind in SHADOWS]  # fmt: skip
-            if dataset != "compas27":
-                found.append(Point(dataset, {"part": "reference", "target": "RF", "fold": fold}, 15.0))
-            found.append(Point(dataset, {"part": "attributes", "target": "RF", "fold": fold}, 2.0))
-    return [one for one in found if size == "full" or quick(one)]
-
-
-def quick(point: Point) -> bool:
-    """Return whether a point is one of the quick ones."""
-    if point.dataset != "adult24" or point["fold"] > 0 or "NN" in point["target"]:
-        return False
-    return bool(point["part"] != "local" or point["shadow"] == "noise")
-
-
-EXPERIMENT = DECLARED.experiment(_points, _run, findings)
+EXPERIMENT = DECLARED.experiment(_run, findings)

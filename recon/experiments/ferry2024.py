@@ -18,7 +18,7 @@ from encoders.domain.domain import Domain
 from encoders.encode.encoder import encode as encode_models
 from encoders.models.models import published_of
 from recon.experiments.declaration import Declaration, records, where
-from recon.experiments.experiment import ExperimentFindings, Point, Row, Scalar, Size
+from recon.experiments.experiment import ExperimentFindings, Point, Row
 from recon.experiments.splits import NAMES, TrainTestSplit, train_test_sample
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
 from recon.learners.optimal.trees.optimal_tree import MEMORY, OptimalTreeClassifier, optimal_trees
@@ -322,38 +322,4 @@ def _exposures(fits: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(out)
 
 
-DATASETS = ("compas27", "adult24")
-SUPPORTS = (0.01, 0.02, 0.03, 0.04, 0.05)
-SEEDS = (0, 1, 2, 3, 4)
-CAP = 240.0  # seconds for all depths or lengths of one optimal learner
-COSTS = {"greedy trees": 2.0, "optimal trees": 30.0, "greedy rule lists": 2.0, "optimal rule lists": 2.0}  # seconds
-TIES = ((0.01, 5, 10.0), (0.05, 10, 20.0), (0.01, 10, 120.0))  # support, depth, expected seconds: published figures
-PUBLISHED_TIES = "compas27"
-
-
-def _points(size: Size) -> list[Point]:
-    """Return a point per data set, learner, support and split, and the spreads of ties beside published figures."""
-    quick = size == "quick"
-    found = [
-        _fitted(dataset, learner, support, seed)
-        for dataset in DATASETS
-        for learner in FITS
-        for support in (SUPPORTS[::4] if quick else SUPPORTS)
-        for seed in (SEEDS[:1] if quick else SEEDS)
-    ]
-    for support, depth, cost in TIES[:2] if quick else TIES:
-        for seed, minimal in product(SEEDS[:1] if quick else SEEDS, (True, False)):
-            named: dict[str, Scalar] = {"learner": "ties", "support": support, "seed": seed, "cap_seconds": CAP}
-            found.append(Point(PUBLISHED_TIES, named | {"depth": depth, "minimal": minimal}, cost))
-    return found
-
-
-def _fitted(dataset: str, learner: str, support: float, seed: int) -> Point:
-    """Return the point of one learner; greedy ones need no cap."""
-    named: dict[str, Scalar] = {"learner": learner, "support": support, "seed": seed}
-    if learner.startswith("optimal"):
-        named["cap_seconds"] = CAP
-    return Point(dataset, named, COSTS[learner] * (0.01 / support if learner == "optimal trees" else 1))
-
-
-EXPERIMENT = DECLARED.experiment(_points, run, _findings)
+EXPERIMENT = DECLARED.experiment(run, _findings)

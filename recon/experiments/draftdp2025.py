@@ -7,10 +7,10 @@ Errors by privacy budget, trees, depth and accuracy, and what the posterior says
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from encoders.encode.encoder import encode as encode_models
 from encoders.models.models import Forest, Noise, Tree
 from encoders.models.nodes import ModelNode, Support
 from recon.experiments.declaration import Declaration, named_lines
-from recon.experiments.draft2024.findings import (
+from recon.experiments.draft2024 import (
     BASELINES,
     NAMES,
     Bits,
@@ -36,7 +36,7 @@ from recon.experiments.draft2024.findings import (
     short,
     timed,
 )
-from recon.experiments.experiment import ExperimentFindings, Point, Row, Scalar, Size
+from recon.experiments.experiment import ExperimentFindings, Point, Row
 from recon.queries.noisy.likely_worlds import sampled
 from recon.queries.questions.questions import reconstruct
 from solvers.foundation.errors import ReconError
@@ -225,47 +225,4 @@ def _posterior_distances(release: EncodedRelease, truth: Bits, draws: int, seed:
     }  # fmt: skip
 
 
-ROWS = 100  # the first of the file, as in the paper
-EPSILONS = (0.1, 1.0, 5.0, 10.0, 20.0, 30.0)
-SOME = (1.0, 10.0, 30.0)
-TREES, DEPTH = (1, 5, 10, 20), 5
-DEPTHS = (3, 7)
-CAPS = {"compas14": 20.0, "adult19": 40.0, "credit21": 40.0}  # seconds for one question
-ENOUGH, LONGER = 20, 30.0  # trees from which on a proof may take longer
-COSTS = {"compas14": 4.0, "adult19": 20.0, "credit21": 20.0}
-DRAWS = 400
-
-
-def _points(size: Size) -> list[Point]:
-    """Return a point per forest and budget."""
-    if size == "quick":
-        found = [*_grid("compas14", (1, 5), DEPTH, (1.0, 10.0), range(1), cap=8.0)]
-        return [*found, *_grid("compas14", (5,), 3, (10.0,), range(1), 200, cap=8.0)]
-    found = [
-        *_grid("compas14", (1, 5), DEPTH, EPSILONS, range(3)),
-        *_grid("compas14", (20,), DEPTH, EPSILONS, range(2)),
-    ]
-    found += _grid("compas14", (10,), DEPTH, EPSILONS, range(1, 3))
-    found += _grid("compas14", (10,), DEPTH, EPSILONS, range(1), DRAWS)
-    for depth in DEPTHS:
-        found += _grid("compas14", (10,), depth, EPSILONS, range(2))
-    found += _grid("compas14", (1,), 3, SOME, range(3))
-    for name in ("adult19", "credit21"):
-        found += _grid(name, (10,), DEPTH, SOME, range(1))
-        found += _grid(name, (1, 5), DEPTH, (10.0,), range(1))
-    return found
-
-
-def _grid(
-    name: str, trees: Sequence[int], depth: int, epsilons: Sequence[float], seeds: Sequence[int], draws: int = 0,
-    cap: float | None = None,
-) -> Iterator[Point]:  # fmt: skip
-    """Yield forests of one data set and depth."""
-    for number, epsilon, seed in product(trees, epsilons, seeds):
-        named: dict[str, Scalar] = {"rows": ROWS, "trees": number, "depth": depth, "epsilon": epsilon, "seed": seed}
-        usual = max(LONGER if number >= ENOUGH else 0.0, CAPS[name])
-        seconds = usual if cap is None else cap
-        yield Point(name, named | {"draws": draws, "cap_seconds": seconds}, COSTS[name] + (10.0 if draws else 0.0))
-
-
-EXPERIMENT = DECLARED.experiment(_points, _run, findings)
+EXPERIMENT = DECLARED.experiment(_run, findings)

@@ -7,7 +7,6 @@ come together, and what a step costs (the thesis's 6.1, 6.2 and 6.3).
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from recon.experiments.declaration import Declaration, named_lines, where
-from recon.experiments.experiment import ExperimentFindings, Point, Row, Scalar, Size, in_chunks
+from recon.experiments.experiment import ExperimentFindings, Point, Row
 from recon.experiments.splits import TrainTestSplit, shuffled
 from recon.learners.private.private_mining import Mining, mine_exactly
 from recon.learners.rule_lists.bayesian_rule_list import BayesianRuleListClassifier, DPBayesianRuleListClassifier
@@ -294,67 +293,6 @@ def _trace_frames(traces: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return {"traces": traces, "convergence": pd.DataFrame(mixing), "run-time": seconds}
 
 
-BUDGETS = (0.01, 0.1, 0.5, 0.9)
-
-
-@dataclass(frozen=True)
-class ChainSetting:
-    """A data set: training rows, the prior's expected length, and per number of steps the random splits.
-
-    `runs`: (steps, splits) of every law but `tempered_prior`, whose lists of hundreds of rules cost most: `tempered`.
-    `cost`: expected seconds of 1,000 steps of all chains.
-    """
-
-    dataset: str
-    rows: int
-    expected_length: float
-    runs: tuple[tuple[int, int], ...]
-    tempered: tuple[int, int]
-    cost: float
-
-
-# Rows, expected lengths and the first number of steps of mushroom and Adult are the thesis's, the rest is ours.
-SETTINGS = (
-    ChainSetting("mushroom", 7_000, 7.0, ((1_500, 15), (15_000, 5)), (1_500, 5), 0.25),
-    ChainSetting("adult24", 30_000, 13.0, ((3_000, 5), (12_000, 3)), (3_000, 4), 0.6),
-    ChainSetting("kr-vs-kp", 2_500, 7.0, ((6_000, 5),), (1_500, 5), 0.15),
-    ChainSetting("german-credit", 800, 7.0, ((6_000, 5),), (1_500, 5), 0.15),
-    ChainSetting("tic-tac-toe", 750, 7.0, ((6_000, 5),), (1_500, 5), 0.15),
-)
-CHUNK = 5
-TRIALS = (5_000, 3_000)  # steps of the chains that are followed: the thesis's trial on mushroom; Adult's own steps
-
-
-def _points(size: Size) -> list[Point]:
-    """Return a point per data set, law, budget, number of steps and chunk of seeds."""
-    found = []
-    for setting in SETTINGS[:2] if size == "quick" else SETTINGS:
-        for law in (PLAIN, *LAWS):
-            runs: tuple[tuple[int, int], ...] = (setting.tempered,) if law == "tempered_prior" else setting.runs
-            if law == MINED or size == "quick":
-                runs = runs[:1]
-            budgets = (None,) if law == PLAIN else BUDGETS[::3] if size == "quick" else BUDGETS
-            for epsilon in budgets:
-                for steps, seeds in runs:
-                    found += _chunks(setting, law, epsilon, steps, 1 if size == "quick" else seeds)
-    return found + _traces(size)
-
-
-def _traces(size: Size) -> list[Point]:
-    """Return the points of chains that are followed: the thesis's data and steps of its trials, one split."""
-    out = []
-    for setting, steps in zip(SETTINGS[:2], TRIALS, strict=True):
-        for law, epsilon in ((PLAIN, None), ("base_measure", 0.9), ("base_measure", 0.01))[
-            : 1 if size == "quick" else 3
-        ]:
-            named: dict[str, Scalar] = {
-                "part": "trace", "law": law, "epsilon": epsilon, "steps": 500 if size == "quick" else steps,
-                "rows": setting.rows, "expected_length": setting.expected_length, "seed": 0,
-            }  # fmt: skip
-            out.append(Point(setting.dataset, named, setting.cost * steps / 1_000))
-    return out
-
-
 def _run_point(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
     """Return the rows of a point: fitted lists, or chains that are followed."""
     if "part" not in point.parameters:
@@ -363,14 +301,4 @@ def _run_point(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list
     return _traced(point, shuffled(frame, point["rows"], point["seed"]), point["seed"], limits)
 
 
-def _chunks(setting: ChainSetting, law: str, epsilon: float | None, steps: int, runs: int) -> list[Point]:
-    """Return the points of one law with one budget and number of steps."""
-    named: dict[str, Scalar] = {
-        "law": law, "epsilon": epsilon, "steps": steps, "rows": setting.rows,
-        "expected_length": setting.expected_length,
-    }  # fmt: skip
-    seconds = setting.cost * (5.0 if law == "tempered_prior" else 1.0) * steps / 1_000
-    return in_chunks(setting.dataset, named, runs, CHUNK, seconds)
-
-
-EXPERIMENT = DECLARED.experiment(_points, _run_point, _findings)
+EXPERIMENT = DECLARED.experiment(_run_point, _findings)
