@@ -28,6 +28,9 @@ statements against the rows; it writes tests/safety_composed.json.
 `--part regressions` prints random linear regressions in many ways (regression_cases.py), reads them back and holds all
 counts and sums against the rows; it writes tests/safety_regressions.json.
 
+`--part scores` fits random generalised linear models, prints them in many ways, reads them back beside everybody's
+columns (score_cases.py) and holds all sums against the rows; it writes tests/safety_scores.json.
+
 `--part statistics` fits random data sets over the readers of published statistics (statistic_cases.py), and holds all
 statements against the rows; it writes tests/safety_statistics.json.
 
@@ -138,6 +141,16 @@ def regressed(job: tuple[int, tuple[str, ...]]) -> dict[str, Any]:
             "seconds": time.process_time() - begun}  # fmt: skip
 
 
+def scored_fits(job: tuple[int, tuple[str, ...]]) -> dict[str, Any]:
+    """Return what was found of the generalised linear model of a seed."""
+    import score_cases
+
+    seed, begun = job[0], time.process_time()
+    told, figures = score_cases.failures(seed)
+    return {"seed": seed, "kind": "score equations", "figures": figures, "failures": told,
+            "seconds": time.process_time() - begun}  # fmt: skip
+
+
 def published(job: tuple[int, tuple[str, ...]]) -> dict[str, Any]:
     """Return what was found of what a fit of a seed publishes, against its rows."""
     import statistic_cases
@@ -149,7 +162,7 @@ def published(job: tuple[int, tuple[str, ...]]) -> dict[str, Any]:
 
 
 _CASES = ("safety_cases", "model_cases", "known_cases", "area_cases", "composed_cases", "regression_cases",
-          "linear_cases", "linear_figures", "statistic_cases", "plain_groups",
+          "score_cases", "linear_cases", "linear_figures", "statistic_cases", "plain_groups",
           "plain_checker", "oracle", "oracle_coupled", "oracle_noisy", "position_oracle", "adversary_oracle",
           "forests_with_bags")  # fmt: skip
 
@@ -241,6 +254,7 @@ PARTS: dict[str, tuple[Any, Any, tuple[str, ...], Path]] = {
     "adversary": (beside, areas_summary, ("adversary",), RESULT.with_name("safety_adversary.json")),
     "composed": (composed, areas_summary, ("compositions",), RESULT.with_name("safety_composed.json")),
     "regressions": (regressed, areas_summary, ("linear regressions",), RESULT.with_name("safety_regressions.json")),
+    "scores": (scored_fits, areas_summary, ("score equations",), RESULT.with_name("safety_scores.json")),
     "statistics": (
         published,
         areas_summary,

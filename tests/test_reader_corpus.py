@@ -226,7 +226,9 @@ CASES = (
          changes=(("107,0.18", "108,0.18"),), instead=lambda: stored("scorecardpy.csv")),
     Case("quantile_forest", "../../examples/releases/quantile_forest.joblib",
          "scikit-learn RandomForestQuantileRegressor (joblib, zlib)", "distinct", 40),
-    Case("logistic regressions", "statsmodels_logit.pkl", refused="give --known-columns"),
+    Case("generalised linear models", "statsmodels_logit.pkl", refused="give --known-columns"),
+    Case("generalised linear models", "glm_summary.rds", refused="give --known-columns"),
+    Case("printed regressions", "glm_r.txt", refused="give --known-columns"),
     Case("linear regressions", "statsmodels_ols.pkl", "statsmodels OLS (pickle)", "size", 60),
     Case("linear regressions", "regression.csv", "table of counts: coefficients and covariances (CSV)", "size", 60),
     Case("linear regressions", "lm_summary.rds", "R summary.lm object (.rds)", "size", 60),
@@ -295,7 +297,8 @@ READERS = {
     "printed.count_table": ("tables of counts",), "boosters.lightgbm.model": (LGB, SEVERAL_GOES),
     "statistics.itemsets": ("frequent itemsets",),
     "statistics.binning_tables": ("scorecards and binning",),
-    "statistics.naive_bayes": ("naive Bayes",), "statistics.logistic": ("logistic regressions",),
+    "statistics.naive_bayes": ("naive Bayes",), "statistics.generalised_models": ("generalised linear models",),
+    "statistics.printed_coefficients": ("printed regressions",),
     "statistics.regressions": ("linear regressions",), "statistics.regression_tables": ("linear regressions",),
     "statistics.acro_records": ("records of acro",),
     "statistics.naive_bayes_rds": ("naive Bayes",), "statistics.target_encoders": ("target encoders",),
@@ -344,13 +347,13 @@ def test_every_reader_has_a_row_and_every_assumption_a_test():
 
 @pytest.mark.parametrize(
     ("name", "advice"),
-    [("constparty", "print(m)"), ("C5.0", "cat(m$output)"), ("PART", "print(m)"), ("glm", "recon inspect")],
+    [("constparty", "print(m)"), ("C5.0", "cat(m$output)"), ("PART", "print(m)"), ("gam", "recon inspect")],
 )
 def test_r_objects_are_told_to_be_printed_where_the_print_is_read(name, advice, tmp_path):
     with pytest.raises(recon.Unsupported, match=f"class '{name}' are not read") as error:
         loaded(r_object(name), tmp_path)
     assert advice in str(error.value)
-    assert ("sink(" in str(error.value)) == (name != "glm")
+    assert ("sink(" in str(error.value)) == (name != "gam")
     assert recon.inspect(tmp_path / "file").format
 
 

@@ -176,7 +176,7 @@ OBJECTS = (
     "statistics.additive_models",
     "statistics.naive_bayes",
     "statistics.target_encoders",
-    "statistics.logistic",
+    "statistics.generalised_models",
     "statistics.regressions",
     "sklearn.pipelines.prepared",
 )
@@ -196,6 +196,7 @@ TEXTS = (
     ("printed.corels_text", "looks_like_corels_text", "read_corels_text"),
     ("statistics.itemsets", "looks_like_itemsets", "read_itemsets"),
     ("statistics.binning_tables", "looks_like_binning_table", "read_binning_table"),
+    ("statistics.printed_coefficients", "looks_like_printed_regression", "read_printed_regression"),
     ("statistics.regression_tables", "looks_like_regression_table", "read_regression_table"),
     ("printed.count_table", "looks_like_count_table", "read_count_table"),
 )
@@ -319,6 +320,7 @@ def _binary_draft(data: bytes, memory: int) -> Draft | bytes:
     from recon.readers.formats.boosters.catboost_file import looks_like_cbm
     from recon.readers.formats.boosters.xgboost.model import looks_like_xgboost_ubj, read_xgboost_ubj
     from recon.readers.formats.printed.rpart_rds import read_rpart_rds
+    from recon.readers.formats.statistics.generalised_models import glm_object, read_glm_rds
     from recon.readers.formats.statistics.naive_bayes_rds import bayes_object, read_bayes_rds
     from recon.readers.formats.statistics.regression_tables import read_regression_rds, regression_object
     from recon.readers.stored.binary.rds import is_rds, read_rds
@@ -330,6 +332,8 @@ def _binary_draft(data: bytes, memory: int) -> Draft | bytes:
         root = read_rds(data, memory)
         if (bayes := bayes_object(root)) is not None:
             return read_bayes_rds(bayes)
+        if (glm := glm_object(root)) is not None:
+            return read_glm_rds(glm)
         linear = regression_object(root)
         return read_rpart_rds(data, memory, root) if linear is None else read_regression_rds(linear)
     data = gunzip(data, memory)
@@ -404,10 +408,6 @@ UNREAD = {  # models that publish sums and are not read: what they hold, and wha
     "LinearDiscriminantAnalysis": (_MEANS, _STATED),
     "QuadraticDiscriminantAnalysis": (_MEANS, _STATED),
     "PCA": ("the mean of every column, and their covariance as components", "state the means in a release file"),
-    "GLMResultsWrapper": (
-        "coefficients, and not how far the solver stopped from its equations",
-        "fit Logit or OLS (statsmodels), or LogisticRegression: they are read",
-    ),
 }
 
 

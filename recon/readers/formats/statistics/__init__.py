@@ -1,3 +1,12 @@
 """Statistics that other models publish: counts of training rows over conjunctions of tests, as drafts."""
 
-__all__ = ["acro_records", "column_figures", "itemsets", "model_card", "naive_bayes_rds", "regression_tables", "shares"]
+__all__ = [
+    "acro_records",
+    "column_figures",
+    "generalised_models",
+    "itemsets",
+    "model_card",
+    "naive_bayes_rds",
+    "regression_tables",
+    "shares",
+]

@@ -23,6 +23,7 @@ from recon.io.files.sheets import text_sheet
 from recon.readers.formats.drafts.binding import Feature, free_label
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.printed.rpart_rds import NOTHING, attribute, matrix, models_in, named_parts, vector
+from recon.readers.formats.statistics.printed_coefficients import OF_TITLE, PrintedCoefficients
 from recon.readers.formats.statistics.regressions import (
     DOUBLES,
     ROUNDING,
@@ -34,11 +35,13 @@ from recon.readers.formats.statistics.regressions import (
     weight_errors,
     without_constant,
 )
+from recon.readers.formats.statistics.score_equations import ScoreDraft
 from recon.readers.formats.statistics.sums_of_products import Ends
 from recon.readers.stored.binary.rds import RObject
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import RowCount
 
+COEFFICIENTS = "table of counts: coefficients (CSV)"
 TABLE = "table of counts: coefficients and covariances (CSV)"
 ZEROS = "numbers with fewer digits than the others end in zeros that were not printed"
 PARTS = {  # what a line of two cells says, by its name
@@ -48,14 +51,21 @@ PARTS = {  # what a line of two cells says, by its name
     "df resid": "free", "df residuals": "free", "df.residual": "free", "degrees of freedom": "free",
     "cov type": "errors", "covariance type": "errors", "response": "response", "dep. variable": "response",
     "dependent variable": "response", "covariance": "kind", "weights": "weights",
+    "family": "family", "model family": "family", "link": "link", "link function": "link", "model": "model",
+    "deviance": "deviance", "residual deviance": "deviance",
 }  # fmt: skip
 ESTIMATES = {"estimate", "coef", "coef.", "coefficient", "coefficients", "params", "beta"}
+BARE = {"x", "0", "value"}  # what coefficients alone are called by write.csv(coef(m)) and m.params.to_csv()
 ERRORS = {"std. error", "std error", "std err", "std.err.", "std. err.", "stderr", "bse", "se", "standard error"}
 MAX_DIGITS = 15  # significant ones of a double
 PLAIN = {"nonrobust", "classical", "unadjusted", "ols", ""}
 _TEST = re.compile(  # columns that follow from the others: tests, and ends of intervals
     r"(?:t|z|p)\b|pr\(|\[?\d*\.\d+\]?$|\d+(?:\.\d+)? ?%|conf|pvalue|tvalue|statistic|ci "
 )
+_FAMILY_LINE = re.compile(
+    r'^"?(?:model )?(?:family|model)"?[,;\t]"?(?:binomial|poisson|gaussian|logit|glm)', re.I | re.M
+)
+_Z_TEST = re.compile(r"z\b|p>\|z\||pr\(>\|z\|\)")  # of fits by maximum likelihood; least squares has t
 FOLLOW = "it follows from coefficients and errors, and is not compared with them"
 _NUMBER = re.compile(r"[+-]?(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?")
 
@@ -63,6 +73,8 @@ _NUMBER = re.compile(r"[+-]?(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?")
 def looks_like_regression_table(head: str) -> bool:
     """Return whether a text begins as a table of coefficients with errors, or as the covariances of some."""
     lines = [cells for line in head.splitlines()[:12] if any(cells := _cells(line))]
+    if _FAMILY_LINE.search(head):
+        return True
     while lines and len(lines[0]) == 2 and lines[0][0].lower().replace("_", " ") in PARTS:
         del lines[0]
     if len(lines) < 2 or len(lines[1]) < 2 or not all(_NUMBER.fullmatch(cell) for cell in lines[1][1:]):
@@ -137,7 +149,7 @@ def _tables_in(text: str) -> _RegressionText:
         lower = [cell.lower().replace("_", " ") for cell in cells]
         if len(cells) == 2 and lower[0] in PARTS:
             found.parts[PARTS[lower[0]]] = cells[1]
-        elif set(lower[1:]) & ESTIMATES or not any(map(_NUMBER.fullmatch, filter(None, cells))):
+        elif set(lower[1:]) & ESTIMATES or not any(map(_NUMBER.fullmatch, filter(None, cells))) or cells == ["", "0"]:
             header = cells
         elif not header:
             raise ReleaseError(f"'{cells[0][:40]}' stands under no line of names", place=place)
@@ -149,7 +161,7 @@ def _tables_in(text: str) -> _RegressionText:
             name = cells[0]
             for column, cell in zip(header[1:], cells[1:], strict=True):
                 small = column.lower().replace("_", " ")
-                if small in ESTIMATES:
+                if small in ESTIMATES or (len(header) == 2 and small in BARE):
                     if name in found.weights:
                         raise ReleaseError(f"'{name[:60]}' stands twice", place=place)
                     found.weights[name] = _PrintedNumber.of(cell, place)
@@ -169,6 +181,14 @@ def read_regression_table(text: str) -> Draft:
     """
     found = _tables_in(text)
     parts = found.parts
+    family = parts.get("family") or ("" if parts.get("model", "OLS").upper() == "OLS" else parts["model"])
+    if family and (family.lower() != "gaussian" or not found.covariances):
+        return _of_coefficients(found, family.lower())
+    if any(_Z_TEST.match(one.lower()) for one in found.unused):
+        raise Unsupported(
+            "coefficients with tests of z are not of least squares, and their covariances weigh every row: name the "
+            "family in a line below them (family,binomial) and give --known-columns"
+        )
     errors = parts.get("errors", "").lower()
     if errors not in PLAIN:
         raise Unsupported(
@@ -180,7 +200,8 @@ def read_regression_table(text: str) -> Draft:
     if not found.covariances:
         raise Unsupported(
             "coefficients with standard errors alone give no sum of two columns: print the covariances below them "
-            "(cov_params().to_csv(), write.csv(vcov(m)))"
+            "(cov_params().to_csv(), write.csv(vcov(m))); with everybody's columns they give the sums of the response: "
+            "name the family in a line below them (family,gaussian) and give --known-columns"
         )
     names = list(found.weights) or list(found.covariances)
     for name in names:
@@ -192,6 +213,27 @@ def read_regression_table(text: str) -> Draft:
     weights, more = _ends_of(list(found.weights.values())) if found.weights else ([], False)
     draft = _of_table(found, names, (middle, off), weights, padded or more)
     return guessed(_with_errors(draft, found) if found.errors and not draft.unscaled else draft)
+
+
+def _of_coefficients(found: _RegressionText, family: str) -> ScoreDraft:
+    """Return what coefficients say by themselves, once everybody's columns are known."""
+    parts, (family, link) = found.parts, OF_TITLE.get(family.title(), (family, found.parts.get("link", "")))
+    if parts.get("weights", "").lower() not in {"", "none", "no"}:
+        raise Unsupported("a weighted regression is not read: its sums are of rows by weight; fit it without weights")
+    if not found.weights:
+        raise ReleaseError("has no column of coefficients (coef, estimate)")
+    rows, free = _whole_part(parts.get("rows"), "the number of rows"), _whole_part(parts.get("free"), "df")
+    ends, padded = _ends_of(list(found.weights.values()))
+    deviance = None if "deviance" not in parts else float(_PrintedNumber.of(parts["deviance"], "deviance").value)
+    return PrintedCoefficients(
+        dict(zip(found.weights, ends, strict=True)),
+        family,
+        link,
+        free + len(ends) if rows is None and free is not None else rows,
+        deviance,
+        parts.get("response", ""),
+        notes=(ZEROS,) if padded else (),
+    ).draft(COEFFICIENTS)
 
 
 def _with_errors(draft: CovarianceDraft, found: _RegressionText) -> CovarianceDraft:

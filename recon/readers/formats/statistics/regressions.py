@@ -100,7 +100,7 @@ class CovarianceDraft(Draft):
     def bound(self, binder: Binder) -> tuple[AnyModel, ...]:
         """Return the table of sums over a domain; what cannot be stated is named as unused."""
         columns = [_design_column(name, binder) for name in self.columns]
-        answer = _response_column(self, binder)
+        answer = response_column(self.response, binder)
         place = self.origin.unused
         left = [
             _unused_column(name, one.why) for name, one in zip(self.columns, columns, strict=True) if one.unit is None
@@ -270,7 +270,7 @@ def _design_column(name: str, binder: Binder) -> DesignColumn:
     if known in domain.columns:
         return DesignColumn(((known, equals(1)),))
     if known in domain.place:
-        return _attribute_column(domain.all[domain.place[known]], known)
+        return attribute_column(domain.all[domain.place[known]], known)
     if (found := _PATSY.fullmatch(name)) and (own := found[1].strip()) in domain.place:
         value = _value_called(domain.all[domain.place[own]], found[2])
         if value is not None:
@@ -291,7 +291,7 @@ def _value_called(attribute: AnyAttribute, text: str) -> Value | None:
     return next((v for v in attribute.values if str(v) in {text, short}), None)
 
 
-def _attribute_column(attribute: AnyAttribute, name: str) -> DesignColumn:
+def attribute_column(attribute: AnyAttribute, name: str) -> DesignColumn:
     """Return an attribute as a column: values of which all are multiples of a unit."""
     if attribute.missing:
         return DesignColumn(unit=None, why="rows may have no value of it in the domain: which were fitted is not known")
@@ -316,18 +316,18 @@ def _attribute_column(attribute: AnyAttribute, name: str) -> DesignColumn:
     return DesignColumn(of=(name,), unit=unit, ends=(low, high))
 
 
-def _response_column(draft: CovarianceDraft, binder: Binder) -> DesignColumn:
+def response_column(name: str, binder: Binder) -> DesignColumn:
     """Return what y is over the domain: the attribute of its name, or else the label."""
     domain = binder.domain
-    feature = binder.features.get(draft.response)
-    known = draft.response if feature is None else feature.attribute
+    feature = binder.features.get(name)
+    known = name if feature is None else feature.attribute
     if known not in domain.place and known not in domain.columns:
         if domain.label is None:
             return DesignColumn(unit=None, why="the domain has neither a column of this name nor a label")
         known = domain.label.name
     if known in domain.columns:
         return DesignColumn(((known, equals(1)),))
-    return _attribute_column(domain.all[domain.place[known]], known)
+    return attribute_column(domain.all[domain.place[known]], known)
 
 
 def guessed(draft: CovarianceDraft) -> CovarianceDraft:

@@ -43,10 +43,10 @@ _SPACES = re.compile(
 def odd_spelling(data: bytes, kind: str = "") -> int:
     """Return the bytes of spaces and digits in a text that no value needs, 0 up to 64 of them, and of binary files.
 
-    `kind`: a table has as many spaces as its cells.
+    `kind`: a table has as many spaces as its cells, and so has a printed one of coefficients.
     """
     first = _FIRST.search(data)
-    if first is None or b"\0" in data[:4_096] or kind.startswith("table"):
+    if first is None or b"\0" in data[:4_096] or kind.startswith(("table", "regression as text")):
         return 0
     head = first.group()
     spaces = _json_spaces if head in {b"{", b"["} else _xml_spaces if head == b"<" else None
@@ -169,6 +169,11 @@ _PLOTTED = (  # the label of a node, with a test or without, and what is put on 
 )
 _ONE = r"[^\n&]{1,68}"  # a condition of CORELS, "not " before it or nothing
 _RULE = rf"{_ONE}(?: && {_ONE}){{0,15}}"
+_COEFFICIENT = rf"\S[^\n]{{0,120}}?(?:\s{{1,30}}<?\s?(?:{NUMBER}|nan|-?inf|NA)){{4,7}}(?: [*.]{{1,3}})?\s*"
+_TOLD = (  # what stands in the head of a summary of statsmodels, and is used, or says how it was fitted
+    r"(?:Dep\. Variable|Dependent Variable|Model|Method|Date|Time|[Cc]onverged|Covariance Type|No\. Observations|Scale"
+    rf"|Df Residuals|Df Model|Model Family|Link Function|No\. Iterations|Deviance):\s{{1,30}}{NAME}"
+)
 # Per kind of text, what a line of it is. A group `list` holds numbers that are as many in every line.
 LINES: dict[str, tuple[str, ...]] = {
     "tree as text": (
@@ -217,6 +222,19 @@ LINES: dict[str, tuple[str, ...]] = {
         rf"Number of (?:inner|terminal) nodes:\s*{_COUNT}",
         rf"(?:\|   )+\[{_COUNT}\] {_TEST}(?:: {NAME} \(n = {_COUNT}, err = {NUMBER}%\))?",
     ),
+    "regression as text (R)": (  # residuals, and what only says how well it fits, are not understood
+        r"Call:|(?:stats::)?g?lm\([^\n]{0,300}|    [^\n]{0,200}\)|Coefficients:(?: \([^\n]{0,80}\))?|---",
+        r"\s*Estimate Std\. Error [tz] value Pr\(>\|[tz]\|\)\s*|Signif\. codes: [^\n]{0,80}",
+        rf"\(Dispersion parameter for \w{{1,30}} family taken to be {NUMBER}\)|{_COEFFICIENT}",
+        rf"\s{{0,8}}(?:Null|Residual) deviance: {NUMBER}\s{{1,3}}on {_COUNT}\s{{1,3}}degrees of freedom",
+        rf"Residual standard error: {NUMBER} on {_COUNT} degrees of freedom",
+        rf"Number of Fisher Scoring iterations: {_COUNT}",
+    ),
+    "regression as text (statsmodels)": (  # as of R
+        r"\s{0,40}(?:[A-Z][\w -]{1,60} Regression Results|Results: [\w -]{1,60})\s*|[=-]{20,120}",
+        rf"{_TOLD}(?:\s{{1,60}}{_TOLD})?\s*",
+        rf"\s{{0,80}}(?:coef|Coef\.)\s{{1,20}}(?:std err|Std\.Err\.)\s[^\n]{{0,80}}|{_COEFFICIENT}",
+    ),
     "scikit-learn, plot_tree": (rf"\s*\[?Text\({NUMBER}, {NUMBER}, ['\"](?:{_PLOTTED})['\"]\)[\],]",),
     "LightGBM model as text": (
         rf"tree|end of (trees|parameters)|parameters:|feature[_ ]importances:|Tree={_COUNT}|average_output",
@@ -243,6 +261,8 @@ _ROWS = {
     "C5.0, printed tree": rf"\({NUMBER}(?:/{NUMBER})?\)|Read {_COUNT} cases|\({_COUNT} cases\)",
     "C5.0, printed rules": rf"\({NUMBER}(?:/{NUMBER})?, lift|Read {_COUNT} cases|\({_COUNT} cases\)",
     "R partykit, printed tree": rf"n = {_COUNT}|err = {NUMBER}%",
+    "regression as text (R)": rf"(?<=\s){NUMBER}(?=\s|$)",
+    "regression as text (statsmodels)": rf"(?<=\s){NUMBER}(?=\s|$)",
     "scikit-learn, plot_tree": rf"samples = {NUMBER}%?|value = \[[^\[\]]*\]",
 }
 _IMPURITY = rf"(?:gini|entropy|log_loss|squared_error|friedman_mse|absolute_error|poisson)\s*=\s*{NUMBER}"

@@ -1,0 +1,281 @@
+"""Generalised linear models of scikit-learn, statsmodels and R: what their fits say once everybody's columns are known.
+
+scikit-learn's lbfgs and Newton solvers stop where no gradient is above `tol`, of the mean loss from 1.2 on.
+statsmodels stores the gradient itself (`mle_retvals`), or the coefficients after every step (`fit_history` of `GLM`),
+both also after `remove_data`. R's `glm` stops where the deviance changes by less than `epsilon` of itself; the object
+and its summary hold coefficients with 16 digits.
+
+Source: scikit-learn, sklearn/linear_model/_logistic.py, 1.2 to 1.9; statsmodels 0.13 to 0.15,
+discrete/discrete_model.py and genmod/generalized_linear_model.py (`_fit_irls`); R 4.2, src/library/stats/R/glm.R
+(`glm.fit`, `summary.glm`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from encoders.domain.values import Value
+from encoders.models.models import Provenance
+from recon.readers.formats.drafts.binding import Feature, free_label
+from recon.readers.formats.drafts.drafts import Draft
+from recon.readers.formats.printed.rpart_rds import NOTHING, attribute, matrix, models_in, named_parts, vector
+from recon.readers.formats.sklearn.trees.trees import class_values, feature_names
+from recon.readers.formats.statistics.printed_coefficients import EPSILON, SEPARATED, SEPARATING, STEPS
+from recon.readers.formats.statistics.score_equations import (
+    CONVERGED,
+    COUNTS,
+    SHARES,
+    STOPPED,
+    UNWEIGHTED,
+    ScoreDraft,
+    mean_function,
+    with_constant,
+)
+from recon.readers.formats.statistics.sums_of_products import Ends
+from recon.readers.stored.binary.rds import RObject
+from recon.readers.stored.objects.arrays import resolve
+from recon.readers.stored.pickled.pickles import Thing
+from solvers.foundation.errors import ReleaseError, Unsupported
+
+KINDS = (
+    "LogisticRegression",
+    "BinaryResultsWrapper",
+    "LogitResults",
+    "PoissonResultsWrapper",
+    "PoissonResults",
+    "GLMResultsWrapper",
+    "GLMResults",
+)
+SOLVERS = ("lbfgs", "newton-cg", "newton-cholesky")
+FURTHER = 4  # times the tolerance that a gradient may be above 0: lbfgs looks at the largest entry, after its last step
+BESIDE = 1e-6  # of every equation, where the stored gradient was rounded
+WEIGHED = "a weighted fit is not read: its sums are of rows by weight; fit it without weights"
+SHIFTED = "a fit with offsets or exposures is not read: what it predicts follows from more than its columns"
+FAMILIES = {"Logit": ("binomial", "logit"), "Poisson": ("poisson", "log")}
+
+
+def exactly(weights: Sequence[float]) -> tuple[Ends, ...]:
+    """Return coefficients that are known to all digits as intervals."""
+    return tuple((Fraction(w), Fraction(w)) for w in weights)
+
+
+def read(thing: Thing, form: str) -> Draft:
+    """Return what a fitted model says once everybody's columns are known.
+
+    Raises `Unsupported` naming solvers, penalties, weights and classes for which no equation holds.
+    """
+    return _of_sklearn(thing, form) if thing.class_name == "LogisticRegression" else _of_statsmodels(thing, form)
+
+
+def _of_sklearn(thing: Thing, form: str) -> Draft:
+    """Return the fit of scikit-learn."""
+    names, named = feature_names(thing)
+    classes: tuple[Value, ...] = class_values(thing)
+    coef, constant, steps = resolve(thing.get("coef_")), resolve(thing.get("intercept_")), resolve(thing.get("n_iter_"))
+    solver, penalty = thing.get("solver"), thing.get("penalty")
+    strength, tolerance, most = thing.get("C"), thing.get("tol"), thing.get("max_iter")
+    if len(classes) != 2 or not isinstance(coef, np.ndarray) or coef.shape != (1, len(names)):
+        message = f"a LogisticRegression of {len(classes)} classes is not read ({form})"
+        raise Unsupported(f"{message}, two are: `recon inspect` says what the file holds")
+    if solver not in SOLVERS:
+        raise Unsupported(f"the solver {str(solver)[:20]} stops at no known gradient: {', '.join(SOLVERS)} are read")
+    if penalty not in {"l2", "deprecated", None, "none"} or (penalty == "deprecated" and thing.get("l1_ratio")):
+        raise Unsupported(f"the penalty {str(penalty)[:20]} is not smooth: only l2 is read")
+    if thing.get("class_weight") is not None:
+        raise Unsupported("class_weight: the sums are of rows by weight, which are not read")
+    if not all(isinstance(x, (int, float)) and x > 0 for x in (strength, tolerance, most)):
+        raise ReleaseError("has no settings C, tol and max_iter above 0")
+    if not isinstance(steps, np.ndarray) or not steps.size or int(steps.max()) >= most:
+        raise Unsupported(f"the solver took all of its {most} steps (n_iter_): how far its gradient was is not known")
+    free = penalty in {None, "none"} or (penalty == "deprecated" and math.isinf(strength))
+    fitted = bool(thing.get("fit_intercept", True))
+    weights = [*coef[0].tolist(), *([float(np.ravel(constant)[0])] if fitted else [])]
+    if not np.isfinite(weights).all():
+        raise ReleaseError("has a coefficient that is no number", place="coef_")
+    penalised = [0.0 if free else -w / strength for w in coef[0].tolist()] + [0.0] * fitted
+    return ScoreDraft(
+        Provenance(f"scikit-learn LogisticRegression ({form})", ("size",), (UNWEIGHTED, STOPPED)),
+        tuple(Feature(name, name) for name in names),
+        classes=classes,
+        label=free_label(names),
+        named=named,
+        terms=(*names, *([""] if fitted else [])),
+        weights=exactly(weights),
+        ends=tuple(penalised),
+        off=FURTHER * tolerance,
+        beside=FURTHER * tolerance / strength,
+    )
+
+
+def _of_statsmodels(thing: Thing, form: str) -> Draft:
+    """Return the fit of statsmodels: Logit, Poisson or GLM, with or without its data."""
+    found = thing.get("_results", thing)
+    model = found.get("model") if isinstance(found, Thing) else None
+    name = getattr(model, "class_name", "this")
+    if not isinstance(model, Thing) or name not in {*FAMILIES, "GLM"}:
+        raise Unsupported(f"of statsmodels' models of classes and counts Logit, Poisson and GLM are read, not {name}")
+    weights, rows = resolve(found.get("params")), found.get("nobs")
+    if not isinstance(weights, np.ndarray) or weights.ndim != 1 or not np.isfinite(weights).all() or not weights.size:
+        raise ReleaseError("has no coefficients", place="params")
+    if not isinstance(rows, (int, float)) or rows != int(rows):
+        raise Unsupported("numbers of rows that are not whole are not read")
+    told, family = found.get("mle_retvals"), FAMILIES.get(name, ("", ""))
+    step, off = tuple[float, ...](), 0.0
+    if name == "GLM":
+        family = _glm_family(model)
+        step = _last_step(found.get("fit_history"), weights)
+    else:
+        _refuse_shifted(model.get("offset"), model.get("exposure"))
+        gradient = resolve(told.get("score")) if isinstance(told, dict) else None
+        if not isinstance(gradient, np.ndarray) or gradient.shape != weights.shape or not np.isfinite(gradient).all():
+            raise Unsupported("how far the solver was from the equations is not stored (mle_retvals)")
+        off = float(np.abs(gradient).max())
+    data = model.get("data")
+    get = data.get if isinstance(data, Thing) else lambda *_: None
+    place, names, own = get("const_idx"), _names_of(get, "xnames"), _names_of(get, "ynames")
+    named = names is not None and len(names) == len(weights)
+    shown = names if named and names is not None else [f"x{j}" for j in range(len(weights))]
+    terms = tuple("" if j == place else str(one) for j, one in enumerate(shown))
+    mean = mean_function(*family)
+    return ScoreDraft(
+        Provenance(f"statsmodels {name} ({form})", ("size",), (UNWEIGHTED,)),
+        tuple(Feature(one, one) for one in terms if one),
+        classes=(0, 1) if mean in {SHARES, COUNTS} else None,
+        label=free_label(terms, own[0] if own else "label"),
+        named=named,
+        terms=terms,
+        weights=exactly(weights.tolist()),
+        mean=mean,
+        off=off,
+        beside=0.0 if step else BESIDE,
+        step=step,
+        count=int(rows),
+    )
+
+
+def _names_of(get: Any, key: str) -> list[str] | None:
+    """Return names that statsmodels keeps of its data, outright or worked out once."""
+    kept = get("_cache")
+    found = next((v for v in (get(key), kept.get(key) if isinstance(kept, dict) else None) if v), None)
+    found = [found] if isinstance(found, str) else found
+    return [str(v) for v in found] if isinstance(found, list) else None
+
+
+def _refuse_shifted(*given: Any) -> None:
+    if any(np.any(resolve(one)) for one in given if one is not None):
+        raise Unsupported(SHIFTED)
+
+
+def _glm_family(model: Thing) -> tuple[str, str]:
+    """Return family and link of a GLM; `Unsupported` naming weights, offsets and counts of trials."""
+    family = model.get("family")
+    if not isinstance(family, Thing):
+        raise ReleaseError("has no family", place="model.family")
+    if model.get("_has_freq_weights") or model.get("_has_var_weights"):
+        raise Unsupported(WEIGHED)
+    if model.get("_has_offset") or model.get("_has_exposure"):
+        raise Unsupported(SHIFTED)
+    trials = resolve(model.get("n_trials", family.get("n")))
+    if trials is not None and np.any(np.asarray(trials, dtype=np.float64) != 1):
+        raise Unsupported("a binomial model of several trials per row is not read: of 0 and 1 it is")
+    link = family.get("_link", family.get("link"))
+    name = getattr(link, "class_name", "unknown").lower()
+    return family.class_name.lower(), {"logit": "logit", "log": "log", "identity": "identity"}.get(name, name)
+
+
+def _last_step(history: Any, weights: Any) -> tuple[float, ...]:
+    """Return by how much the last step of a fit moved each coefficient; `Unsupported` where that is not stored."""
+    steps = [resolve(one) for one in history.get("params", ())] if isinstance(history, dict) else []
+    whole = [one for one in steps if isinstance(one, np.ndarray) and one.shape == weights.shape]
+    if len(whole) < 2 or not np.allclose(whole[-1], weights, rtol=1e-12, atol=1e-12):
+        raise Unsupported("how far the solver was from the equations is not stored (fit_history): fit it by IRLS")
+    return tuple(np.abs(whole[-1] - whole[-2]).tolist())
+
+
+def glm_object(root: RObject) -> RObject | None:
+    """Return the only generalised linear model, or summary of one, in an R object; else None."""
+    models = models_in(root)
+    needed = {"glm": {"coefficients", "family", "df.residual"}, "summary.glm": {"coefficients", "family", "df"}}
+    found = [one.value for one in models if needed.get(one.value.classes[0], {""}) <= named_parts(one.value).keys()]
+    return found[0] if len(found) == 1 == len(models) else None
+
+
+def read_glm_rds(value: RObject) -> Draft:
+    """Return what an R model says once everybody's columns are known.
+
+    Raises `Unsupported` naming families, links, weights and offsets, `ReleaseError` for parts that are broken.
+    """
+    parts, kind = named_parts(value), value.classes[0]
+    family = named_parts(parts["family"])
+    mean = mean_function(*(str(vector(family[one], one)[0]) for one in ("family", "link")))
+    prior, call = parts.get("prior.weights", NOTHING), parts.get("call", NOTHING)
+    if "weights" in _arguments(call) or (prior.kind != "nothing" and any(v != 1 for v in vector(prior, "weights"))):
+        raise Unsupported(WEIGHED)
+    if parts.get("offset", NOTHING).kind != "nothing" or "offset" in _arguments(call):
+        raise Unsupported(SHIFTED)
+    deviance = float(str(vector(parts["deviance"], "deviance")[0])) if "deviance" in parts else math.inf
+    ended = "converged" not in parts or bool(vector(parts["converged"], "converged")[0])
+    if "iter" in parts and "converged" not in parts:  # a summary has the number of steps alone
+        ended = vector(parts["iter"], "iter")[0] != STEPS
+    if not ended and (mean is not SHARES or deviance > SEPARATED):
+        raise Unsupported("the fit did not converge: how far it was from the equations is not known")
+    found = parts["coefficients"]
+    if kind == "glm":
+        weights = [float(str(v)) for v in vector(found, "coefficients")]
+        names = [str(v) for v in vector(attribute(found, "names"), "names(coefficients)")]
+        free = int(str(vector(parts["df.residual"], "df.residual")[0]))
+    else:
+        weights = [line[0] for line in matrix(found, "coefficients")]
+        held = attribute(found, "dimnames")
+        names = [str(v) for v in vector(held.values[0], "dimnames")] if held.kind == "list" else []
+        free = int(str(vector(parts["df"], "df")[1]))
+    used = [(name, w) for name, w in zip(names, weights, strict=True) if math.isfinite(w)]  # NA: a combination
+    control = named_parts(parts.get("control", NOTHING))
+    epsilon = float(str(vector(control["epsilon"], "control")[0])) if "epsilon" in control else EPSILON
+    terms = with_constant([name for name, _ in used])
+    label = free_label(terms, next(_symbols(_second(call)), "label"))
+    return ScoreDraft(
+        Provenance(f"R {kind} object (.rds)", ("size",), (UNWEIGHTED, CONVERGED if ended else SEPARATING)),
+        tuple(Feature(one, one) for one in terms if one),
+        classes=(0, 1) if mean in {SHARES, COUNTS} else None,
+        label=label,
+        terms=terms,
+        weights=exactly([w for _, w in used]),
+        mean=mean,
+        epsilon=epsilon if ended else math.inf,
+        deviance=deviance if math.isfinite(deviance) else None,
+        count=free + len(used),
+    )
+
+
+def _arguments(call: RObject) -> set[str]:
+    """Return the names of the arguments of a call, and of what it calls inside of them."""
+    out, stack = set[str](), [call]
+    while stack:
+        one = stack.pop()
+        if one.kind == "reference":
+            one = one.values
+        for name, inner in one.parts if isinstance(one.values, list) else ():
+            out.add(name)
+            stack.append(inner)
+        if one.kind == "symbol":
+            out |= {str(one.values)} & {"offset"}
+    return out
+
+
+def _second(call: RObject) -> RObject:
+    """Return the left side of the formula of a call, nothing where there is none."""
+    formula = dict(call.parts).get("formula", NOTHING) if call.kind == "call" else NOTHING
+    return formula.parts[1][1] if formula.kind == "call" and len(formula.parts) == 3 else NOTHING
+
+
+def _symbols(value: RObject) -> Iterator[str]:
+    """Yield the name that an expression is, where it is one alone."""
+    one = value.values if value.kind == "reference" else value
+    if isinstance(one, RObject) and one.kind == "symbol":
+        yield str(one.values)

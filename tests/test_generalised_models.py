@@ -1,0 +1,235 @@
+"""Generalised linear models beside everybody's columns: sums over responses, the truth never excluded, bad input."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from extras import batches
+from score_cases import as_csv, design_of, failures, fitted
+from score_cases import people as fitted_people
+from sklearn.linear_model import LogisticRegression
+
+import recon
+from recon.readers.formats.statistics.score_equations import SumBox
+from recon.readers.frames.world import violations
+from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
+
+CORPUS = Path(__file__).parent / "corpus"
+READ = {  # files of one table of rows: the response, and the columns that the fit has
+    "statsmodels_glm.pkl": "ill", "statsmodels_poisson.pkl": "falls", "glm.rds": "ill", "glm_summary.rds": "ill",
+    "glm_r.txt": "ill", "glm_statsmodels.txt": "ill", "poisson_statsmodels.txt": "falls",
+    "ols_statsmodels.txt": "pressure", "lm_r.txt": "pressure",
+}  # fmt: skip
+
+
+def people(seed, rows, columns, bits):
+    """Return columns of 0 and 1, or of numbers with two decimals, and labels that depend on them."""
+    rng = np.random.default_rng(seed)
+    found = rng.integers(0, 2, (rows, columns)) if bits else rng.normal(0, 3, (rows, columns)).round(2)
+    frame = pd.DataFrame(found, columns=[f"a{k}" for k in range(columns)])
+    weights = rng.normal(size=columns) / 3
+    labels = (rng.random(rows) < 1 / (1 + np.exp(-frame.to_numpy() @ weights))).astype(int)
+    labels[:2] = [0, 1]
+    return frame, pd.Series(labels, name="label")
+
+
+def stored(folder, model):
+    path = folder / "model.pkl"
+    path.write_bytes(pickle.dumps(model))
+    return path
+
+
+@pytest.mark.parametrize("seed", batches(6, 100))
+def test_the_true_labels_are_never_excluded(seed, tmp_path):
+    frame, labels = people(seed, 20 + seed % 50, 2 + seed % 9, bits=seed % 2 == 0)
+    strength = (0.1, 1.0, 10.0)[seed % 3]
+    solver = ("lbfgs", "newton-cg", "newton-cholesky")[seed // 3 % 3]
+    model = LogisticRegression(C=strength, solver=solver, fit_intercept=seed % 5 != 0, max_iter=1000).fit(frame, labels)
+    release = recon.load(stored(tmp_path, model), known_columns=frame)
+    assert violations(release, frame.assign(label=labels)) == []
+    if model.fit_intercept:
+        assert violations(release, frame.assign(label=1 - labels)) or 2 * labels.sum() == len(labels)
+
+
+def test_as_many_data_sets_as_there_are_by_brute_force(tmp_path):
+    frame, labels = people(1, 14, 3, bits=True)
+    model = LogisticRegression().fit(frame, labels)
+    release = recon.load(stored(tmp_path, model), known_columns=frame)
+    wanted = [labels.sum(), *(frame.T @ labels)]
+    have = set()
+    for guess in product((0, 1), repeat=len(frame)):
+        y = np.array(guess)
+        if [y.sum(), *(frame.T @ y)] == wanted:
+            have.add(tuple(sorted(zip(map(tuple, frame.to_numpy().tolist()), guess, strict=True))))
+    assert recon.count(release, "multiset").value == len(have)
+
+
+def test_sums_of_the_defaults_are_exact(tmp_path):
+    frame, labels = people(0, 60, 14, bits=True)
+    model = LogisticRegression().fit(frame, labels)
+    release = recon.load(stored(tmp_path, model), known_columns=frame)
+    ends = [(s.linear.low, s.linear.high) for s in release.models[0].statements if s.linear is not None]
+    assert [math.ceil(a) for a, _ in ends] == [math.floor(b) for _, b in ends]
+    assert [math.ceil(a) for a, _ in ends] == [*(frame.T @ labels).tolist(), int(labels.sum())]
+
+
+def test_statsmodels_stores_its_gradient():
+    frame = pd.read_csv(CORPUS / "statsmodels_logit.csv")
+    columns = frame.drop(columns="ill")
+    release = recon.load(CORPUS / "statsmodels_logit.pkl", known_columns=columns)
+    assert violations(release, frame.rename(columns={"ill": "label"})) == []
+    ends = [(s.linear.low, s.linear.high) for s in release.models[0].statements if s.linear is not None]
+    assert max(float(b - a) for a, b in ends) < 1e-5
+    with pytest.raises(ReleaseError, match="60"):
+        recon.load(CORPUS / "statsmodels_logit.pkl", known_columns=columns.head(50))
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"solver": "liblinear"}, "stops at no known gradient"),
+        ({"penalty": "l1", "solver": "saga"}, "stops at no known gradient"),
+        ({"class_weight": "balanced"}, "rows by weight"),
+        ({"max_iter": 1}, "took all of its 1 steps"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_what_holds_no_equation_is_refused(settings, why, tmp_path):
+    frame, labels = people(2, 30, 3, bits=False)
+    path = stored(tmp_path, LogisticRegression(**settings).fit(frame, labels))
+    with pytest.raises(Unsupported, match=why):
+        recon.load(path, known_columns=frame)
+
+
+def test_without_columns_it_says_what_is_needed(tmp_path):
+    frame, labels = people(3, 30, 3, bits=True)
+    path = stored(tmp_path, LogisticRegression().fit(frame, labels))
+    with pytest.raises(Unsupported, match="--known-columns"):
+        recon.load(path)
+    with pytest.raises(ReleaseError, match="no column 'a2'"):
+        recon.load(path, known_columns=frame.drop(columns="a2"))
+
+
+@pytest.mark.parametrize("seed", batches(12, 200))
+def test_the_true_rows_of_printed_and_stored_fits_are_never_excluded(seed):
+    assert failures(seed)[0] == []
+
+
+@pytest.mark.parametrize("file", READ)
+def test_what_libraries_store_and_print_gives_every_sum_exactly(file):
+    """Whatever is read: objects with and without their data, summaries as printed by default."""
+    rows = pd.read_csv(CORPUS / "glm_rows.csv")
+    columns, response = rows[["age", "sex", "smoker"]], READ[file]
+    true = columns.assign(**{response: rows[response]})
+    domain = recon.Domain.from_frame(true, label=response) if response == "pressure" else None
+    release = recon.load(CORPUS / file, known_columns=columns, domain=domain)
+    assert violations(release, true) == []
+    found = {s.name: (s.linear.low, s.linear.high) for s in release.models[0].statements if s.linear is not None}
+    wanted = [
+        int(rows[response].sum()),
+        int((rows.age * rows[response]).sum()),
+        int((rows.smoker * rows[response]).sum()),
+    ]
+    ends = sorted(set(found.values()))
+    assert all((w, w) in ends for w in [*wanted, int(((rows.sex == "M") * rows[response]).sum())])
+
+
+def test_logit_of_200_rows_in_eight_digits_gives_every_sum_and_bounds_on_labels(tmp_path):
+    """X'y of ten numbers with two decimals, from the coefficients alone; labels by `recon labels`."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(0, 1, (200, 10)).round(2), columns=[f"a{k}" for k in range(10)])
+    frame["y"] = (rng.random(200) < 1 / (1 + np.exp(-frame.to_numpy() @ rng.normal(0, 0.5, 10)))).astype(int)
+    names, design = design_of(frame)
+    weights, errors, _ = fitted(design, frame.y.to_numpy(dtype=float), "binomial")
+    (tmp_path / "fit.csv").write_text(as_csv(names, weights, errors, 200, "binomial", 8))
+    release = recon.load(tmp_path / "fit.csv", known_columns=frame.drop(columns="y"))
+    assert violations(release, frame) == []
+    ends = [(s.linear.low, s.linear.high) for s in release.models[0].statements if s.linear is not None]
+    assert len(ends) == 11
+    assert all(low == high for low, high in ends)
+    assert [float(low) for low, _ in ends] == pytest.approx([frame.y.sum(), *(frame.drop(columns="y").T @ frame.y)])
+
+
+def test_columns_that_separate_the_classes_give_every_label():
+    """What R prints where it warns of shares of 0 and 1 and takes all its steps: the deviance bounds what is left."""
+    rows = pd.DataFrame({"age": range(20, 40), "smoker": [0, 1] * 10})
+    found = recon.labels(recon.load(CORPUS / "glm_separated.txt", known_columns=rows))
+    assert found["label"].tolist() == [int(age > 31) for age in rows.age]
+    assert set(found["how"]) == {"certain"}
+
+
+def test_coefficients_of_no_responses_are_named(tmp_path):
+    frame = fitted_people(4, "binomial", rows=40)
+    names, design = design_of(frame)
+    weights, errors, _ = fitted(design, frame.y.to_numpy(dtype=float), "binomial")
+    weights[1] += 0.01
+    (tmp_path / "fit.csv").write_text(as_csv(names, weights, errors, 40, "binomial", 8))
+    with pytest.raises(
+        ContradictionError, match=r"no responses of these rows have the coefficients: the equation of"
+    ) as error:
+        recon.load(tmp_path / "fit.csv", known_columns=frame.drop(columns="y"))
+    assert error.value.conflict == ("the equation of the constant",)
+
+
+CSV = "term,coef,std err\n(Intercept),0.5,0.1\na0,0.25,0.1\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (CSV + "family,binomial\nlink,probit\n", "the link probit is not read: its equations weigh every row"),
+        (CSV + "family,gamma\n", "of the family gamma is not read"),
+        (CSV + "model,MNLogit\n", "of the family mnlogit is not read"),
+        (CSV + "family,binomial\nweights,w\n", "a weighted regression is not read"),
+        (CSV, r"name the family in a line below them \(family,gaussian\)"),
+        (
+            CSV.replace("coef,std err", "std err,coef,z").replace("0.1\n", "0.1,5\n"),
+            r"tests of z are not of least squares",
+        ),
+        ("Call:\nglm(formula = y ~ a0, family = binomial, weights = w)\n\nCoefficients:\n", "a weighted fit"),
+        ("Call:\nglm(formula = y ~ a0 + offset(t), family = poisson)\n\nCoefficients:\n", "offsets"),
+        (
+            (CORPUS / "glm_separated.txt").read_text().replace("1.7208e-09", "17.208"),
+            "took all of its 25 steps",
+        ),
+        ("Call:\nglm(formula = cbind(y, n) ~ a0, family = binomial)\n\nCoefficients:\n", "several trials per row"),
+        ("Call:\nglm(formula = y ~ a0, family = binomial)\n\nCoefficients:\n(Intercept)  a0\n  1  2\n", "no table"),
+        (
+            "   Probit Regression Results\n=====\n       coef    std err\n-----\na0  1.0 0.1 1.0 0.3 0.1 0.2\n",
+            "not of Probit",
+        ),
+    ],
+)
+def test_what_gives_no_equation_is_refused_by_name(text, why, tmp_path):
+    (tmp_path / "fit.txt").write_text(text)
+    with pytest.raises(Unsupported, match=why):
+        recon.load(tmp_path / "fit.txt", known_columns=pd.DataFrame({"a0": [0, 1] * 10}))
+
+
+def test_sums_that_are_gone_through_together_are_those_of_brute_force():
+    """Every choice of whole sums near the middle, tried one by one."""
+    rng = np.random.default_rng(3)
+    for _ in range(6):
+        slopes = rng.normal(size=(3, 3)) @ np.diag([1, 5, 15])
+        box = SumBox(
+            tuple(Fraction(v).limit_denominator(100) for v in rng.normal(0, 3, 3).tolist()),
+            slopes, rng.uniform(0.05, 0.3, 3), rng.uniform(0.001, 0.05, 3),
+        )  # fmt: skip
+        middle = np.array([float(m) for m in box.middle])
+        wide = box.half + np.abs(np.linalg.inv(slopes)) @ box.rest
+        alone = np.abs(slopes) @ box.half + box.rest
+        span = range(-16, 17)
+        near = [z for z in product(span, repeat=3) if (np.abs(z - middle) <= alone).all()]
+        fits = [z for z in near if (np.abs(np.linalg.solve(slopes, z - middle)) <= wide).all()]
+        found = box.whole_ends([Fraction(1)] * 3)
+        if fits:
+            assert [(low, high) for low, high in found] == [(min(v), max(v)) for v in zip(*fits, strict=True)]
+        else:
+            assert any(low > high for low, high in found)
