@@ -133,7 +133,7 @@ class DesignTerm:
                 if not np.isfinite(found).all():
                     raise ReleaseError(f"column '{column}' of the table of known rows has values that are no numbers")
             else:
-                found = (table[column].map(_written) == value).to_numpy(dtype=np.float64)
+                found = (table[column].map(_cell_text) == value).to_numpy(dtype=np.float64)
             out = out * found
         return out
 
@@ -150,7 +150,7 @@ class DesignTerm:
             else:
                 attribute = domain.all[place]
                 known = attribute.values if isinstance(attribute, Categorical) else ()
-                wanted = next((v for v in known if _written(v) == value), None)
+                wanted = next((v for v in known if _cell_text(v) == value), None)
                 if wanted is None:
                     return DesignColumn(unit=None, why=f"'{name}' has no value {value[:40]} in the domain")
                 one = DesignColumn(((name, equals(wanted)),))
@@ -161,7 +161,7 @@ class DesignTerm:
         return out
 
 
-def _written(value: Any) -> str:
+def _cell_text(value: Any) -> str:
     """Return a cell as names of columns write it."""
     return str(value).strip().removesuffix(".0")
 
@@ -202,7 +202,7 @@ class SumBox:
             return ends
         form = inverse / wide[:, None]
         reach = [(int(a / u) - z, int(b / u) - z) for (a, b), u, z in zip(ends, unit, near, strict=True)]
-        found = _within(form * units, form @ shift, reach)
+        found = _whole_points(form * units, form @ shift, reach)
         if found is None:
             return ends
         if not len(found):
@@ -211,7 +211,7 @@ class SumBox:
         return [(u * (z + a), u * (z + b)) for u, z, a, b in zip(unit, near, least, most, strict=True)]
 
 
-def _within(form: Floats, target: Floats, reach: Sequence[tuple[int, int]]) -> NDArray[np.int64] | None:
+def _whole_points(form: Floats, target: Floats, reach: Sequence[tuple[int, int]]) -> NDArray[np.int64] | None:
     """Return all whole z in reach with every |form z - target| at most 1, None where they are too many."""
     q, r = np.linalg.qr(form)
     aim, size, done = q.T @ target, len(target), list[NDArray[np.int64]]()
@@ -278,7 +278,7 @@ class ScoreDraft(Draft):
                 names[j] = name
         if self.count is not None and len(table) != self.count:
             raise ReleaseError(f"the table has {len(table):,} rows, the model is of {self.count:,}")
-        levels = {name: frozenset(map(_written, table[name].unique()[:1_000])) for name in own}
+        levels = {name: frozenset(map(_cell_text, table[name].unique()[:1_000])) for name in own}
         terms = [DesignTerm.of(name, table, levels) for name in names]
         for name, term in zip(names, terms, strict=True):
             if term is None:
