@@ -64,16 +64,21 @@ class Target:
 
 KERNEL = ("test_refusals.py", "test_kernel.py")
 REMOVALS = ("test_refusals.py", "test_removals.py")
+PROOFS = (
+    *KERNEL,
+    "test_removals.py",
+    "test_leaf_value_proofs.py",
+    "test_leaf_value_guards.py",
+    "test_versions_positions.py",
+)
 COUNTS, DUALS, PROGRAMS = ("test_guards_counts.py",), ("test_guards.py",), ("test_guards_programs.py",)
 VERDICT = ("test_checks.py", "test_fact_guards.py", "test_policies.py", "test_figures.py")
 ENDS = ("test_exit_codes.py",)
 OUTPUT = ("print_error", "print_lines", "parse_memory", "records", "write_table", "write_text")
 TARGETS = (
-    Target("recon.io.console.output", ENDS),
     Target("recon.cli.releasing.reporting", ENDS),
     Target("recon.cli.releasing.policy", ENDS, ("gate", "_gated", "_gate_json", "_write_results")),
     Target("recon.io.console.output", ENDS, OUTPUT),
-    Target("recon.release.policies.checks", VERDICT),
     Target("recon.release.policies.checks", VERDICT),
     Target("recon.release.policies.facts", VERDICT),
     Target("recon.release.policies.assessing", VERDICT),
@@ -87,8 +92,8 @@ TARGETS = (
     Target("recon.release.remediation.thresholds", VERDICT, ("_limit", "outcomes", "_entry_of")),
     Target("recon.report.results", VERDICT, ("_outcome_of",)),
     Target("solvers.kernel.claims", KERNEL, everything=True),
-    Target("solvers.kernel.proof_format", KERNEL, everything=True),
-    Target("solvers.kernel.checker", KERNEL, everything=True),
+    Target("solvers.kernel.proof_format", PROOFS, everything=True),
+    Target("solvers.kernel.checker", PROOFS, everything=True),
     Target("solvers.kernel.removals", REMOVALS, everything=True),
     Target("solvers.kernel.located", REMOVALS, everything=True),
     Target("solvers.statements.meetings", REMOVALS),
@@ -149,24 +154,45 @@ ROOMS = {  # room -> the tests that must notice what is changed in the guards of
     f"{FORMATS}.boosters": (*BOOSTED, *FACED),
     f"{FORMATS}.drafts": (*FACED, *PIPELINES, "test_suggestions.py", "test_text_readers.py"),
     f"{FORMATS}.pmml": ("test_pmml.py", *FACED),
-    f"{FORMATS}.printed": ("test_text_readers.py", "test_rpart_rds.py", *FACED),
-    f"{FORMATS}.release": ("test_converting.py", "test_boosting_release_file.py", "test_bad_input.py", *FACED),
-    f"{FORMATS}.rules": ("test_rule_readers.py", *FACED),
+    f"{FORMATS}.printed": (
+        "test_text_readers.py", "test_rpart_rds.py", "test_tree_solvers.py", "test_attaching.py", "test_optimal_rule.py",
+        "test_ledger.py", "test_inspect.py", "test_suppression_patterns.py", "test_bands.py", "test_line_patterns.py", *FACED
+    ),
+    f"{FORMATS}.release": (
+        "test_converting.py", "test_boosting_release_file.py", "test_bad_input.py", "test_kinds.py", "test_missing.py",
+        "test_learner_settings.py", "test_tree_arrays.py", "test_bags.py", "test_domain_ends.py", "test_versions.py",
+        "test_known_columns.py", *FACED
+    ),
+    f"{FORMATS}.rules": (
+        "test_rule_readers.py", "test_attaching.py", "test_tree_solvers.py", "test_optimal_rule.py", "test_stored.py", *FACED
+    ),
     f"{FORMATS}.sklearn": (*PIPELINES, "test_scikit_learn.py", "test_boosted_sklearn.py", *FACED),
     f"{FORMATS}.statistics": (
         "test_additive_models.py", "test_binning_tables.py", "test_naive_bayes.py", "test_itemsets.py", *FACED
     ),
-    f"{FORMATS}.tables": ("test_tables.py", "test_hierarchies.py", "test_status_tables.py"),
+    f"{FORMATS}.tables": (
+        "test_tables.py", "test_hierarchies.py", "test_status_tables.py", "test_magnitudes.py", "test_line_patterns.py",
+        "test_published_tables.py", "test_linked_cells.py", "test_suppression_patterns.py"
+    ),
     f"{FORMATS}.detection": (*FACED, "test_text_readers.py", "test_bad_input.py", "test_boosters.py"),
     "encoders.kinds": (
         "test_kinds.py", "test_bags.py", "test_noisy_oracle.py", "test_known_columns.py", "test_boosted_oracle.py",
         "test_midpoints.py", "test_against_oracle.py", "test_learner_facts.py", "test_properties.py",
         "test_bad_input.py",
     ),
-    "recon.release.auditing": (*AUDITS, "test_people.py", "test_groups_audited.py", "test_exposed_rows.py"),
-    "recon.release.policies": VERDICT,
-    "recon.release.registers": ("test_registers.py", "test_register_writers.py"),
-    "recon.release.remediation": ("test_remedies.py", "test_merging.py", "test_merged_copies.py", *VERDICT),
+    "recon.release.auditing": (
+        *AUDITS, "test_people.py", "test_groups_audited.py", "test_exposed_rows.py", "test_facts.py", "test_converting.py",
+        "test_not_understood.py", "test_groups_by_leaf_values.py", "test_headline.py", "test_noisy_commands.py",
+        "test_stored_report.py", "test_commands.py", "test_infer.py", "test_reading_limits.py"
+    ),
+    "recon.release.policies": (*VERDICT, "test_magnitudes.py", "test_gate.py", "test_not_understood.py"),
+    "recon.release.registers": (
+        "test_registers.py", "test_register_writers.py", "test_register_versions.py", "test_decision_log.py"
+    ),
+    "recon.release.remediation": (
+        "test_remedies.py", "test_merging.py", "test_merged_copies.py", "test_magnitudes.py", "test_huge_counts.py",
+        "test_suppression_patterns.py", "test_register_versions.py", *VERDICT
+    ),
 }  # fmt: skip
 
 
