@@ -155,8 +155,9 @@ ROOMS = {  # room -> the tests that must notice what is changed in the guards of
     f"{FORMATS}.drafts": (*FACED, *PIPELINES, "test_suggestions.py", "test_text_readers.py"),
     f"{FORMATS}.pmml": ("test_pmml.py", *FACED),
     f"{FORMATS}.printed": (
-        "test_text_readers.py", "test_rpart_rds.py", "test_tree_solvers.py", "test_attaching.py", "test_optimal_rule.py",
-        "test_ledger.py", "test_inspect.py", "test_suppression_patterns.py", "test_bands.py", "test_line_patterns.py", *FACED
+        "test_text_readers.py", "test_rpart_rds.py", "test_tree_solvers.py", "test_attaching.py", "test_ledger.py",
+        "test_optimal_rule.py", "test_inspect.py", "test_suppression_patterns.py", "test_bands.py",
+        "test_line_patterns.py", *FACED
     ),
     f"{FORMATS}.release": (
         "test_converting.py", "test_boosting_release_file.py", "test_bad_input.py", "test_kinds.py", "test_missing.py",
@@ -164,7 +165,8 @@ ROOMS = {  # room -> the tests that must notice what is changed in the guards of
         "test_known_columns.py", *FACED
     ),
     f"{FORMATS}.rules": (
-        "test_rule_readers.py", "test_attaching.py", "test_tree_solvers.py", "test_optimal_rule.py", "test_stored.py", *FACED
+        "test_rule_readers.py", "test_attaching.py", "test_tree_solvers.py", "test_optimal_rule.py", "test_stored.py",
+        *FACED
     ),
     f"{FORMATS}.sklearn": (*PIPELINES, "test_scikit_learn.py", "test_boosted_sklearn.py", *FACED),
     f"{FORMATS}.statistics": (
@@ -181,8 +183,8 @@ ROOMS = {  # room -> the tests that must notice what is changed in the guards of
         "test_bad_input.py",
     ),
     "recon.release.auditing": (
-        *AUDITS, "test_people.py", "test_groups_audited.py", "test_exposed_rows.py", "test_facts.py", "test_converting.py",
-        "test_not_understood.py", "test_groups_by_leaf_values.py", "test_headline.py", "test_noisy_commands.py",
+        *AUDITS, "test_people.py", "test_groups_audited.py", "test_exposed_rows.py", "test_facts.py",
+        "test_converting.py", "test_not_understood.py", "test_groups_by_leaf_values.py", "test_headline.py", "test_noisy_commands.py",
         "test_stored_report.py", "test_commands.py", "test_infer.py", "test_reading_limits.py"
     ),
     "recon.release.policies": (*VERDICT, "test_magnitudes.py", "test_gate.py", "test_not_understood.py"),
