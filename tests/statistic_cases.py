@@ -15,6 +15,7 @@ import test_binning_tables
 import test_itemsets
 import test_naive_bayes
 import test_prepared
+import test_survival_curves
 import test_target_encoders
 
 from solvers.foundation.errors import ReleaseError
@@ -34,6 +35,7 @@ KINDS: dict[str, Check] = {
     "target encoders": lambda seed, folder: test_target_encoders.test_the_true_rows_are_never_excluded(
         seed, ("auto", 5.0, 0.0)[seed // len(KINDS) % 3], folder
     ),
+    "survival curves": test_survival_curves.test_the_true_rows_are_never_excluded,
     "preparation": lambda seed, folder: test_prepared.test_transformers_never_exclude_the_true_rows(
         list(test_prepared.STEPS)[seed // len(KINDS) % len(test_prepared.STEPS)], seed, folder
     ),

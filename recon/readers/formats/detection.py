@@ -197,6 +197,7 @@ TEXTS = (
     ("statistics.itemsets", "looks_like_itemsets", "read_itemsets"),
     ("statistics.binning_tables", "looks_like_binning_table", "read_binning_table"),
     ("statistics.printed_coefficients", "looks_like_printed_regression", "read_printed_regression"),
+    ("statistics.survival_curves", "looks_like_survival", "read_survival"),
     ("statistics.regression_tables", "looks_like_regression_table", "read_regression_table"),
     ("printed.count_table", "looks_like_count_table", "read_count_table"),
 )
@@ -323,6 +324,7 @@ def _binary_draft(data: bytes, memory: int) -> Draft | bytes:
     from recon.readers.formats.statistics.generalised_models import glm_object, read_glm_rds
     from recon.readers.formats.statistics.naive_bayes_rds import bayes_object, read_bayes_rds
     from recon.readers.formats.statistics.regression_tables import read_regression_rds, regression_object
+    from recon.readers.formats.statistics.survival_curves import curve_object, read_survival_rds
     from recon.readers.stored.binary.rds import is_rds, read_rds
 
     stored = open_stored(data, memory)
@@ -334,6 +336,8 @@ def _binary_draft(data: bytes, memory: int) -> Draft | bytes:
             return read_bayes_rds(bayes)
         if (glm := glm_object(root)) is not None:
             return read_glm_rds(glm)
+        if (curve := curve_object(root)) is not None:
+            return read_survival_rds(curve)
         linear = regression_object(root)
         return read_rpart_rds(data, memory, root) if linear is None else read_regression_rds(linear)
     data = gunzip(data, memory)

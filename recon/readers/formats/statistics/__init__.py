@@ -9,4 +9,5 @@ __all__ = [
     "naive_bayes_rds",
     "regression_tables",
     "shares",
+    "survival_curves",
 ]

@@ -20,6 +20,11 @@ is_r_file = is_rds
 _LABELS: tuple[Level, str] = ("critical", "the label of every training row, in file order")
 _ROWS: tuple[Level, str] = ("critical", "the training rows")
 _FITTED: tuple[Level, str] = ("high", "one value per training row, in file order")
+_LEAVING: tuple[Level, str] = (
+    "high",
+    "when people left, how many were at risk and had the event then, or follows from it",
+)
+_CURVE = ("time", "n.risk", "n.event", "n.censor", "surv", "std.err", "cumhaz", "std.chaz", "lower", "upper")
 _PER_ROW = dict.fromkeys(("residuals", "fitted.values", "effects", "weights", "linear.predictors"), _FITTED)
 _LINEAR = {
     **_PER_ROW, "y": _LABELS, "model": _ROWS, "data": _ROWS, "x": _ROWS, "na.action": ("high", "the rows left out"),
@@ -59,6 +64,7 @@ PARTS: dict[str, dict[str, tuple[Level, str]]] = {
     "gbm": {"data": _ROWS, "fit": _FITTED, "valid.error": ("info", "the error after every tree")},
     "knn3": {"learn": _ROWS}, "kknn": {"data": _ROWS}, "party": {"data": _ROWS, "fitted": _FITTED},
     "coxph": {**_LINEAR, "y": ("critical", "time and status of every training row"), "linear.predictors": _FITTED},
+    "survfit": dict.fromkeys(_CURVE, _LEAVING), "summary.survfit": dict.fromkeys(_CURVE, _LEAVING),
     "survreg": _LINEAR, "polr": _LINEAR, "multinom": _LINEAR, "nnet": _LINEAR, "gam": _LINEAR, "loess": _LINEAR,
     "nls": _LINEAR, "smooth.spline": {"data": _ROWS, "x": _ROWS, "y": _LABELS, "w": _FITTED, "yin": _LABELS},
     "prcomp": {"x": ("critical", "the coordinates of every training row: with m$rotation, the row itself")},
@@ -94,6 +100,8 @@ _OWN: dict[str, str] = {
     "variable.importance ordered",
     "lm": "coefficients rank assign df.residual contrasts xlevels call terms offset",
     "summary.lm": "coefficients sigma df r.squared adj.r.squared fstatistic aliased call terms",
+    "survfit": "n type logse conf.int conf.type call strata t0",
+    "summary.survfit": "n type logse conf.int conf.type call strata table rmean.endtime t0",
     "glm": "coefficients R rank family deviance aic null.deviance iter df.residual df.null converged boundary call "
     "formula terms offset control method contrasts xlevels assign",
     "kmeans": "totss withinss tot.withinss betweenss iter ifault",

@@ -1,0 +1,187 @@
+"""Survival curves and life tables: events and people at risk from printed digits, the true rows never excluded."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from extras import batches
+
+import recon
+from recon.readers.frames.world import violations
+from solvers.foundation.errors import ReconError
+
+CORPUS = Path(__file__).parent / "corpus"
+WHAS = pd.read_csv(CORPUS / "survival_whas500.csv")  # 500 people: all event times, with the truth beside the curve
+PEOPLE = 500
+DRAWN = 12  # shapes of files
+
+
+def drawn(seed):
+    """Return random people: a time, an event, and (in half of the seeds) a group."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(8, 120))
+    frame = pd.DataFrame({"time": rng.integers(0 if seed % 5 == 0 else 1, int(rng.integers(6, 80)), n)})
+    frame["sex"] = rng.choice([1, 2], n)
+    frame["event"] = (rng.random(n) < rng.uniform(0.2, 0.95)).astype(int)
+    if not frame.event.any():
+        frame.loc[0, "event"] = 1
+    return frame
+
+
+def curve(frame, every=False):
+    """Return the lines of a curve: at times of events, or at every time at which somebody leaves."""
+    lines, survival, spread, hazard = [], 1.0, 0.0, 0.0
+    for time in np.unique(frame.time if every else frame.time[frame.event == 1]):
+        here = frame[frame.time == time]
+        n, d = int((frame.time >= time).sum()), int(here.event.sum())
+        survival, hazard = survival * (1 - d / n), hazard + d / n
+        spread += d / (n * (n - d)) if d < n else np.inf
+        lines.append((time, n, d, len(here) - d, survival, survival * spread**0.5 if d < n else 0.0, hazard))
+    return pd.DataFrame(lines, columns=["time", "n.risk", "n.event", "n.censor", "survival", "std.err", "hazard"])
+
+
+def text_of(frame, seed):
+    """Return people's curve in one of several shapes, and whether the number of people has to be said."""
+    shape, digits = seed % DRAWN, 3 + seed // DRAWN % 5
+    events, every = curve(frame), curve(frame, every=True)
+    if shape == 0:
+        return events[["time", "survival"]].round(digits), True
+    if shape == 1:
+        return every[["time", "survival"]].rename(columns={"time": "timeline", "survival": "KM_estimate"}), True
+    if shape == 2:
+        begin = pd.DataFrame([{"timeline": 0.0, "KM_estimate": 1.0}])
+        after = every[every.time > 0] if frame.event[frame.time == 0].sum() == 0 else None
+        if after is None:
+            return every[["time", "survival"]], True
+        named = after[["time", "survival"]].rename(columns={"time": "timeline", "survival": "KM_estimate"})
+        return pd.concat([begin, named]).round(digits), True
+    if shape == 3:
+        return every.drop(columns=["std.err", "hazard"]), False
+    if shape == 4:
+        return events[["time", "survival", "std.err"]].round(digits), True
+    if shape == 5:
+        return every[["time", "hazard"]].rename(columns={"hazard": "cumhaz"}).round(digits), True
+    if shape == 6:
+        return events[["time", "n.risk", "n.event", "survival"]].round(digits), False
+    if shape == 7:
+        parts = [curve(some, every=seed % 2 == 0).assign(strata=f"sex={k}") for k, some in frame.groupby("sex")
+                 if some.event.any()]  # fmt: skip
+        return pd.concat(parts).drop(columns="hazard").round(8), False
+    if shape == 8:  # at chosen times, as summary(fit, times=...) counts
+        times = np.arange(0, frame.time.max() + 5, 5)
+        since = np.concatenate([[-1], times[:-1]])
+        counts = [
+            (t, int((frame.time >= t).sum()), int(frame.event[(frame.time > a) & (frame.time <= t)].sum()))
+            for a, t in zip(since, times, strict=True)
+        ]
+        return pd.DataFrame(counts, columns=["time", "n.risk", "n.event"]), False
+    if shape == 9:  # a life table over intervals
+        ends = np.arange(0, frame.time.max() + 8, 7)
+        lines = []
+        for a, b in pairwise(ends):
+            here = frame[(frame.time >= a) & (frame.time < b)]
+            lines.append(
+                (f"{a}-{b}", int((frame.time >= a).sum()), int(here.event.sum()), int((here.event == 0).sum()))
+            )
+        return pd.DataFrame(lines, columns=["interval", "nsubs", "nevent", "nlost"]), False
+    if shape == 10:  # lifelines' event_table
+        names = {"time": "event_at", "n.risk": "at_risk", "n.event": "observed", "n.censor": "censored"}
+        table = every.rename(columns=names)
+        table["removed"], table["entrance"] = table.observed + table.censored, [len(frame), *[0] * (len(table) - 1)]
+        return table[["event_at", "removed", "observed", "censored", "entrance", "at_risk"]], False
+    return events[["time", "survival", "std.err"]].assign(n=events["n.risk"]).drop(columns="n").round(digits), True
+
+
+@pytest.mark.parametrize("seed", batches(36, 360))
+def test_the_true_rows_are_never_excluded(seed, tmp_path):
+    frame = drawn(seed)
+    table, asked = text_of(frame, seed)
+    (tmp_path / "curve.csv").write_text(table.to_csv(index=False))
+    domain = recon.Domain.from_frame(pd.concat([frame, frame.assign(event=1 - frame.event)]))
+    options = {"rows": len(frame)} if asked else {}
+    try:
+        release = recon.load(str(tmp_path / "curve.csv"), domain=domain, **options)
+    except ReconError as error:
+        return None if "chosen times" in str(error) else pytest.fail(str(error))
+    assert violations(release, frame) == [], seed
+    return None
+
+
+@pytest.mark.parametrize(("digits", "known"), [(7, 158), (6, 158), (5, 142), (4, 15), (3, 0)])
+def test_six_digits_of_a_curve_give_deaths_and_people_at_risk(digits, known, tmp_path):
+    WHAS[["time", "survival"]].round(digits).to_csv(tmp_path / "curve.csv", index=False)
+    release = recon.load(str(tmp_path / "curve.csv"), rows=PEOPLE)
+    at_risk = {s.name: s for s in release.models[0].statements if s.name.startswith("at risk")}
+    events = [s for s in release.models[0].statements if s.name.startswith("events")]
+    exact = 0
+    for line, one, deaths in zip(WHAS.itertuples(), at_risk.values(), events, strict=True):
+        n, d = line[2], line[3]
+        assert (one.count == n) if one.count is not None else one.low <= n <= one.high
+        assert (deaths.count == d) if deaths.count is not None else deaths.low <= d <= deaths.high
+        exact += one.count is not None and deaths.count is not None
+    assert exact == known
+
+
+def test_standard_errors_tell_more(tmp_path):
+    left = (WHAS["n.risk"] - WHAS["n.event"]).replace(0, np.nan)
+    spread = (WHAS["n.event"] / (WHAS["n.risk"] * left)).cumsum() ** 0.5
+    exact = {}
+    for name, errors in (("none", None), ("of the curve", spread * WHAS.survival), ("of its logarithm", spread)):
+        table = WHAS[["time", "survival"]].assign(**({} if errors is None else {"std.err": errors})).round(6)
+        table.to_csv(tmp_path / "curve.csv", index=False)
+        release = recon.load(str(tmp_path / "curve.csv"), rows=PEOPLE)
+        exact[name] = sum(s.count is not None for s in release.models[0].statements)
+        assert not any("errors" in one.what for one in release.models[0].origin.unused)
+    assert exact["of the curve"] >= exact["none"] <= exact["of its logarithm"]
+
+
+def test_a_list_of_every_time_gives_one_data_set(tmp_path):
+    frame = drawn(7)
+    curve(frame, every=True)[["time", "n.risk", "n.event", "n.censor"]].to_csv(tmp_path / "t.csv", index=False)
+    release = recon.load(str(tmp_path / "t.csv"))
+    assert recon.count(release, "multiset").value == 1
+    assert set(recon.certify(release, frame[["time", "event"]].head(5)).verdict) == {"certain"}
+
+
+@pytest.mark.parametrize("file", ["survfit.rds", "survfit.txt"])
+def test_r_curves_of_two_groups_are_read(file):
+    frame = pd.read_csv(CORPUS / "survfit_rows.csv")
+    given = {"rows": len(frame)} if file.endswith("txt") else {}  # who left before the first event is not told
+    release = recon.load(str(CORPUS / file), domain=recon.Domain.from_frame(frame), **given)
+    assert violations(release, frame) == []
+    assert release.rows.low == len(frame)
+    assert release.models[0].origin.unused == ()
+    asked = recon.bound(release, {"sex": 1, "time": {"at_most": 12}, "event": 1})
+    assert asked.min == asked.max == int(((frame.sex == 1) & (frame.time <= 12) & (frame.event == 1)).sum())
+
+
+BAD = (
+    ("time,survival\n1,0.9\n2,0.95\n", {"rows": 10}, "line 3: no number of deaths among people at risk"),
+    ("time,survival\n1,0.9\n2,0.8\n", {}, "give --rows"),
+    ("time,survival\n2,0.9\n1,0.8\n", {"rows": 10}, "line 3: the time 1 does not follow on 2"),
+    ("time,survival\n1,0.9\nx,0.8\n", {"rows": 10}, "line 3: 'x' is not a time"),
+    ("time,survival\n1,0.9\n2,-0.8\n", {"rows": 10}, "is not a number from 0 on"),
+    ("time,n.risk,n.event\n1,10.5,1\n2,9,1\n", {}, "the count '10.5' is not a whole number of rows"),
+    ("time,n.risk,n.event,survival\n1,10,1,0.9\n2,11,1,0.8182\n3,5,1,0.1\n", {}, ""),
+    ("time,survival\n" + "".join(f"{t},{1 - t / 20}\n" for t in range(1, 9)), {"rows": 20}, "a curve at chosen times"),
+    ("event_at,removed,observed,censored,entrance,at_risk\n0,0,0,0,5,5\n1,1,1,0,2,5\n", {}, "entered late"),
+    ("interval,survival\n0-5,0.9\n5-10,0.8\n", {"rows": 9}, "give both columns"),
+    ("Call: survfit(formula = Surv(t, e) ~ 1)\n\n time n.risk n.event survival\n 1 10 1\n", {}, "has 3 numbers"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "options", "why"), BAD)
+def test_what_is_no_curve_is_refused_in_a_sentence(text, options, why, tmp_path):
+    (tmp_path / "bad.csv").write_text(text)
+    if not why:  # figures that are not those of the counts are not used: the times may be chosen
+        release = recon.load(str(tmp_path / "bad.csv"), **options)
+        assert [one.what for one in release.models[0].origin.unused] == ["the column 'survival'"]
+        return
+    with pytest.raises(ReconError) as error:
+        recon.load(str(tmp_path / "bad.csv"), **options)
+    assert why in str(error.value)
+    assert "\n" not in str(error.value)
