@@ -193,3 +193,22 @@ def test_models_of_means_and_covariances_say_what_they_hold(kind, tmp_path):
     models = [{"kind": "table", "statements": said}]
     (tmp_path / "means.json").write_text(json.dumps({"recon": 1, "rows": 40, "domain": domain, "models": models}))
     assert violations(recon.load(tmp_path / "means.json"), frame[["a0", "y"]]) == []
+
+
+@pytest.mark.parametrize(
+    ("bad", "why"),
+    [
+        ("x,nan,nan", r"line 3: 'nan' is no estimate: .* leave it out and fit again"),
+        ("x,2.5,NA", r"line 3: 'NA' is no estimate"),
+        (
+            "x,1e308,1",
+            r"line 3: '1e308' is beyond the numbers read here \(at most 40 characters, exponents of at most 300",
+        ),
+        ("x," + "1" * 41 + ",1", r"is beyond the numbers read here"),
+        ("x,one,1", r"line 3: 'one' is not a number"),
+    ],
+)
+def test_a_figure_that_is_not_read_has_its_true_reason(bad, why, tmp_path):
+    (tmp_path / "fit.csv").write_text(f",Estimate,Std. Error\n(Intercept),1.5,0.25\n{bad}\n\nnobs,60\n")
+    with pytest.raises(ReleaseError, match=why):
+        recon.load(tmp_path / "fit.csv")

@@ -6,6 +6,8 @@ import json
 import os
 import pickle
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -162,6 +164,22 @@ def test_an_mlflow_folder_is_its_model_file(flavour, tmp_path):
         assert release.models == same.models
         assert release.rows == same.rows
     assert inspect(place).findings == inspect(MODELS / source).findings
+
+
+@pytest.mark.parametrize("words", [("audit",), ("inspect",), ("count",), ("plan",)])
+def test_a_command_opens_each_file_of_a_folder_once(words, tmp_path):
+    """Counted by what Python tells of every open file; the model's first bytes may be looked at before (`marked`)."""
+    place = folder(tmp_path / "model", FLAVOURS["sklearn"][0], model__pkl="sklearn-1.9.1/tree.pkl")
+    script = (
+        f"import collections, os, sys; sys.argv = {['recon', *words, str(place)]}\n"
+        "met = collections.Counter()\n"
+        "sys.addaudithook(lambda e, a: met.update([os.path.basename(str(a[0]))]) if e == 'open' else None)\n"
+        "from recon.__main__ import main\n"
+        "try:\n    main()\n"
+        "finally:\n    print(met['MLmodel'], met['model.pkl'], file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=300)
+    assert done.stderr.splitlines()[-1] in {"1 1", "1 2"}, done.stderr
 
 
 def test_what_stands_beside_the_model_is_told(tmp_path):

@@ -156,9 +156,16 @@ def current() -> ReadingBudget:
 
 @contextmanager
 def drawing(limits: Limits, rings: bool = False) -> Iterator[ReadingBudget]:
-    """Let everything inside draw on one budget, of the limits' memory and time: that of a command."""
-    with _set(ReadingBudget(limits.memory, limits, rings=rings)) as budget:
-        yield budget
+    """Let everything inside draw on one budget, of the limits' memory and time: that of a command.
+
+    The MLmodel of a folder is opened once in it.
+    """
+    token = _MLMODELS.set({})
+    try:
+        with _set(ReadingBudget(limits.memory, limits, rings=rings)) as budget:
+            yield budget
+    finally:
+        _MLMODELS.reset(token)
 
 
 @contextmanager
@@ -219,6 +226,7 @@ def read_text(text: str, what: str = "the text") -> None:
 NAMELESS = "an empty text was given as the name of a file: give the name (of a script: is a variable in it empty?)"
 CHUNK = 1 << 20
 _READ: ContextVar[dict[str, bytes] | None] = ContextVar("read", default=None)
+_MLMODELS: ContextVar[dict[str, str] | None] = ContextVar("mlmodels", default=None)  # their texts, by path
 WAIT = 0.25  # seconds between looks at the clock while standard input brings nothing
 
 
@@ -368,9 +376,14 @@ def _model_file(folder: str) -> str:
         raise ReleaseError("is a folder without MLmodel: give a file, or the folder that MLflow wrote", file=folder)
     if os.path.islink(about):  # what it says is quoted: it must be the folder's own
         raise ReleaseError("is a link: put the file itself into the folder", file=about)
-    with open_regular(about) as (file, _):
-        data = file.read(LARGEST).decode("utf-8", "replace")
-    candidates = [name for _, name in sorted(_KEYS.findall(data), key=lambda found: found[0] != "pickled_model")]
+    known = _MLMODELS.get()
+    told = None if known is None else known.get(about)
+    if told is None:
+        with open_regular(about) as (file, _):
+            told = file.read(LARGEST).decode("utf-8", "replace")
+        if known is not None:
+            known[about] = told
+    candidates = [name for _, name in sorted(_KEYS.findall(told), key=lambda found: found[0] != "pickled_model")]
     inside = os.path.realpath(folder)
     for name in (*candidates, *NAMES):
         path = os.path.join(folder, name)

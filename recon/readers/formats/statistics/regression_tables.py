@@ -57,6 +57,9 @@ PARTS = {  # what a line of two cells says, by its name
 ESTIMATES = {"estimate", "coef", "coef.", "coefficient", "coefficients", "params", "beta"}
 BARE = {"x", "0", "value"}  # what coefficients alone are called by write.csv(coef(m)) and m.params.to_csv()
 ERRORS = {"std. error", "std error", "std err", "std.err.", "std. err.", "stderr", "bse", "se", "standard error"}
+LONGEST, FARTHEST = 40, 300  # characters of a printed number, its exponent
+MISSING = {"nan", "na", "inf", "-inf", "+inf", "infinity", "-infinity", "null", "none"}
+NOT_ESTIMATED = "is no estimate: the column is a combination of others, or the fit failed; leave it out and fit again"
 MAX_DIGITS = 15  # significant ones of a double
 PLAIN = {"nonrobust", "classical", "unadjusted", "ols", ""}
 _TEST = re.compile(  # columns that follow from the others: tests, and ends of intervals
@@ -106,9 +109,13 @@ class _PrintedNumber:
     @classmethod
     def of(cls, text: str, place: str) -> _PrintedNumber:
         found = _NUMBER.fullmatch(text)
-        if found is None or not (found[1] or found[2]) or len(text) > 40 or abs(int(found[3] or 0)) > 300:
-            raise ReleaseError(f"'{text[:40]}' is not a number", place=place)
-        power, rest = int(found[3] or 0), found[2] or ""
+        if found is None or not (found[1] or found[2]):
+            why = NOT_ESTIMATED if text.lower() in MISSING else "is not a number"
+            raise ReleaseError(f"'{text[:40]}' {why}", place=place)
+        if len(text) > LONGEST or abs(power := int(found[3] or 0)) > FARTHEST:
+            why = f"is beyond the numbers read here (at most {LONGEST} characters, exponents of at most {FARTHEST})"
+            raise ReleaseError(f"'{text[:40]}' {why}", place=place)
+        rest = found[2] or ""
         return cls(Fraction(text), len(rest) - power, len((found[1] + rest).lstrip("0")))
 
 
@@ -139,6 +146,12 @@ class _RegressionText:
     unused: dict[str, None]
 
 
+def _has_figures(cells: Sequence[str]) -> bool:
+    """Return whether a line is one of figures, or of what stands in their place, not one of names."""
+    said = list(filter(None, cells[1:]))
+    return any(map(_NUMBER.fullmatch, filter(None, cells))) or (bool(said) and MISSING.issuperset(map(str.lower, said)))
+
+
 def _tables_in(text: str) -> _RegressionText:
     """Return the tables of a text; raise `ReleaseError` naming the line that is none of theirs."""
     found = _RegressionText({}, {}, {}, {}, {})
@@ -149,7 +162,7 @@ def _tables_in(text: str) -> _RegressionText:
         lower = [cell.lower().replace("_", " ") for cell in cells]
         if len(cells) == 2 and lower[0] in PARTS:
             found.parts[PARTS[lower[0]]] = cells[1]
-        elif set(lower[1:]) & ESTIMATES or not any(map(_NUMBER.fullmatch, filter(None, cells))) or cells == ["", "0"]:
+        elif set(lower[1:]) & ESTIMATES or not _has_figures(cells) or cells == ["", "0"]:
             header = cells
         elif not header:
             raise ReleaseError(f"'{cells[0][:40]}' stands under no line of names", place=place)
