@@ -235,13 +235,10 @@ def _trees(rng: random.Random, tests: _Tests, made: position_oracle.Finite, trut
     return trees
 
 
-def planted(
-    rng: random.Random, n: int, trees: int, with_others: bool = False, most_rows: int = MOST_ROWS
-) -> tuple[dict, list[Raw], set[str]]:
-    """Draw a release of n positions and so many trees, its true rows by position, and what it was made of.
-
-    Rows are drawn again until the row space, continuous attributes cut, has at most `most_rows` rows.
-    """
+def _row_space(
+    rng: random.Random, most_rows: int
+) -> tuple[list[str], dict, _Tests, position_oracle.Finite, oracle._Space]:
+    """Draw a domain until its row space, continuous attributes cut, has at most so many rows."""
     while True:
         shapes = [rng.choice(SHAPES) for _ in range(rng.choice([1, 1, 2, 2, 3]) + (most_rows > MOST_ROWS))]
         domain = _domain(rng, shapes)
@@ -252,7 +249,17 @@ def planted(
         made = position_oracle.finite({"recon": 1, "domain": domain, "models": []}, cuts)
         space = oracle._space({"domain": made.release["domain"]})
         if 1 <= len(space.rows) <= most_rows:
-            break
+            return shapes, domain, tests, made, space
+
+
+def planted(
+    rng: random.Random, n: int, trees: int, with_others: bool = False, most_rows: int = MOST_ROWS
+) -> tuple[dict, list[Raw], set[str]]:
+    """Draw a release of n positions and so many trees, its true rows by position, and what it was made of.
+
+    The row space, continuous attributes cut, has at most `most_rows` rows.
+    """
+    shapes, domain, tests, made, space = _row_space(rng, most_rows)
     bags, how, tags = _bags(rng, n, trees)
     truth = [rng.choice(space.rows) for _ in range(n)]
     if n > 1 and rng.random() < 0.3:
@@ -267,6 +274,28 @@ def planted(
     tags |= set(shapes) | {"impossible" for _ in domain.get("impossible", [])}
     tags.add("no label" if space.label is None else f"{len(space.values[space.label])} classes")
     return release, [made.raw(row, list(space.values)) for row in truth], tags
+
+
+def versions(rng: random.Random) -> tuple[tuple[dict, dict], tuple[list[Raw], list[Raw]], list[int], list[int]]:
+    """Draw two forests of one domain, the rows of both, and the places of those who left (before) and came (after)."""
+    removed, added = rng.choice([(1, 0), (1, 0), (1, 0), (0, 1), (2, 0), (1, 1), (0, 2)])
+    _, domain, tests, made, space = _row_space(rng, MOST_ROWS)
+    n = rng.randint(3, 8)
+    before = [rng.choice(space.rows) for _ in range(n)]
+    left = sorted(rng.sample(range(n), removed))
+    after = [row for i, row in enumerate(before) if i not in left]
+    came = sorted(rng.sample(range(len(after) + added), added))
+    for at in came:
+        after.insert(at, rng.choice(space.rows))
+    releases, rows = [], []
+    for truth in (before, after):
+        bags, how, _ = _bags(rng, len(truth), rng.randint(2, 8))
+        resample = {"resample": "without"} if how == "without" else {"bootstrap": True}
+        trees = _trees(rng, tests, made, truth, bags)
+        model = {"kind": "forest", **resample, "trees": trees, "multiplicities": bags}
+        releases.append({"recon": 1, "domain": domain, "models": [model]})
+        rows.append([made.raw(row, list(space.values)) for row in truth])
+    return (releases[0], releases[1]), (rows[0], rows[1]), left, came
 
 
 def tried(rng: random.Random, with_others: bool) -> Case | None:

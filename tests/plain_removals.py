@@ -337,9 +337,9 @@ class Replay:
         """The labels left of a row."""
         out = list(self.rows.space.values[self.rows.space.label]) if self.rows.space.label else [None]
         for t in range(self.rows.trees):
-            if (i, t) in self.left and self.by_classes(t):
+            if (i, t) in self.left:
                 held = {self.rows.values[v].label for v in self.left[i, t]}
-                out = [label for label in out if label in held]
+                out = [label for label in out if label in held or None in held]
         return out
 
     def labelled(self, rows: Any, labels: Any, over: Any, weights: Any) -> None:

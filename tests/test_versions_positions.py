@@ -5,16 +5,19 @@ from __future__ import annotations
 import copy
 import itertools
 import json
+import random
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import forests_with_bags
 import joblib
 import numpy as np
 import pandas as pd
+import plain_alignment
 import pytest
-from extras import with_seal
+from extras import encoded, with_seal
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -199,6 +202,73 @@ def test_what_is_proved_of_both_files_is_checked_anew() -> None:
     shuffled = aligned_rows(*forests, removed=2, added=1, domain=DOMAIN)
     assert isinstance(shuffled, AlignedRows)
     assert "related otherwise" in recon.verify(one, shuffled.joined).rejected[0].error
+
+
+def _forged(rng: random.Random, certificate: dict[str, Any]) -> dict[str, Any]:
+    """Return a certificate with a change somewhere: in its claim, in what is replayed, or in their number."""
+    found = copy.deepcopy(certificate)
+    claim, replays = found["claim"]["aligned"], found["proof"]["replays"]
+    lines, steps = claim["positions"], rng.choice([*replays, []])
+    for _ in range(rng.choice([1, 1, 2])):
+        change = rng.randrange(7)
+        if change == 0 and claim[key := rng.choice(["left", "came"])]:
+            claim[key].pop(rng.randrange(len(claim[key])))
+        elif change == 1 and steps:
+            del steps[rng.randrange(len(steps)) :]
+        elif change == 2 and steps:
+            del steps[rng.randrange(len(steps))]
+        elif change == 3:
+            rng.choice([replays.pop, lambda: replays.append([]), lambda: rng.shuffle(replays)])()
+        elif change == 4:
+            rng.shuffle(steps)
+        elif lines and change == 5:
+            rng.choice(lines)["position_after"] = rng.randrange(-1, 7)
+        elif lines:
+            rng.choice(lines)["where"] = rng.choice(lines)["where"]
+    return with_seal(found)
+
+
+def _is_true(claim: dict[str, Any], rows: tuple[list[Any], list[Any]], left: list[int], came: list[int]) -> bool:
+    """Return whether a claim holds of the rows that two forests were made of."""
+    kept = [p for p in range(len(rows[0])) if p not in left]
+    partner = dict(zip(kept, (q for q in range(len(rows[1])) if q not in came), strict=True))
+    if not (set(left) <= set(claim["left"]) and set(came) <= set(claim["came"])):
+        return False
+    for line in claim["positions"]:
+        p, q = line["position"], line["position_after"]
+        if p >= 0 and q >= 0 and partner.get(p) != q:
+            return False
+        row = rows[0][p] if p >= 0 else rows[1][q]
+        for name, test in line["where"].items():
+            if not isinstance(test, dict) and name in row and test != row[name]:
+                return False
+    return True
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("batch", range(20))
+def test_two_checkers_of_alignments_agree(batch: int) -> None:
+    """Of random forests of two versions, and of forged certificates: none that is accepted is false of true rows."""
+    rng, accepted = random.Random(f"alignments {batch}"), [0, 0]  # forgeries that are rejected, verified
+    for _ in range(2):
+        releases, rows, left, came = forests_with_bags.versions(rng)
+        before, after = map(encoded, releases)
+        found = aligned_rows(before, after, len(left), len(came))
+        assert isinstance(found, AlignedRows)
+        one = found.certificate()
+        assert one is not None
+        for certificate in (one, *(_forged(rng, one) for _ in range(8))):
+            verified = not recon.verify(certificate, found.joined).rejected
+            try:
+                plain_alignment.check(*releases, (len(left), len(came)), certificate)
+                plain = True
+            except (plain_alignment.Rejected, ValueError, KeyError):
+                plain = False
+            assert verified == plain, (releases, certificate)
+            assert not verified or _is_true(certificate["claim"]["aligned"], rows, left, came), (releases, certificate)
+            accepted[verified] += certificate is not one
+        assert not recon.verify(one, found.joined).rejected
+    assert accepted[0]
 
 
 def test_a_result_says_what_its_certificate_does(tmp_path: Path, run: Any) -> None:

@@ -235,9 +235,9 @@ class Meetings:
         out = problem.labels()
         for t in range(problem.trees):
             label = problem.label[int(problem.first[t]) : int(problem.first[t + 1])]
-            if (label == ANY_LABEL).any():
+            if (label == ANY_LABEL).all():
                 continue
             held, seen = self.unpacked_tree(words, t), problem.times[t] > 0
             for k in range(out.shape[1]):
-                out[seen, k] &= held[seen][:, label == k].any(axis=1)
+                out[seen, k] &= held[seen][:, (label == k) | (label == ANY_LABEL)].any(axis=1)
         return out

@@ -91,10 +91,10 @@ class Domains:
             values = np.array(problem.values(t), dtype=np.int64)
             held, label = self.of_tree(t), problem.label[values]
             seen = problem.times[t] > 0
-            if (label == ANY_LABEL).any():
+            if (label == ANY_LABEL).all():
                 continue
             for k in range(out.shape[1]):
-                out[seen, k] &= held[seen][:, label == k].any(axis=1)
+                out[seen, k] &= held[seen][:, (label == k) | (label == ANY_LABEL)].any(axis=1)
         return out
 
     def places(self) -> Places:

@@ -245,18 +245,16 @@ class DomainWalk:
         """Need, per row and label that was gone, that some tree has no value of it."""
         problem = self.problem
         left = self.meetings.labels(self.words)
-        plain = [t for t in range(problem.trees) if (problem.label[list(problem.values(t))] == ANY_LABEL).any()]
         for k in range(left.shape[1]):
-            of_class = self.meetings.packed(problem.label == k)
+            of_class = self.meetings.packed((problem.label == k) | (problem.label == ANY_LABEL))
             for i in np.flatnonzero(~left[:, k]).tolist():
-                self.absent(i, of_class, plain)
+                self.absent(i, of_class)
 
-    def absent(self, i: int, some: Words, never: Sequence[int] = ()) -> bool:
+    def absent(self, i: int, some: Words) -> bool:
         """Need that a row has none of some values in the tree of the fewest more; tell whether one has none."""
         found = self.start[i] & some
         cost = self.meetings.sizes(found & ~self.needed[i])
         cost[self.meetings.by_tree(self.words[i] & some) | ~self.seen[i]] = NEVER
-        cost[list(never)] = NEVER
         t = int(cost.argmin())
         if cost[t] == NEVER:
             return False
