@@ -471,3 +471,79 @@ def test_a_blank_column_of_a_pivot_hides_counts(tmp_path, run):
     assert "2 counts are hidden" in shown
     path.write_text("Persons\n,A,B,C,Total\nF,10,,11,25\nM,12,,11,23\nTotal,22,,22,48\n")
     assert "3 counts are hidden" in run("count", path, "--show-table").stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "cells"),
+    [
+        ("Area,n\nEngland,60\n North,25\n  Leeds,10\n  York,15\n South,35\n", ["England", "North", "York"]),
+        ("Area,n\nTotal,60\n North,25\n  f,*\n  m,15\n South,35\n  f,20\n  m,15\n", ["North", "m"]),
+        ("Area,n\nNorth,25\nSouth,35\n  Total,60\n", [""]),  # a total that is indented
+        ("Area,n\nNorth,25\n South,99\nWest,7\n", ["South"]),  # more than the line above: a stray blank
+    ],
+)
+def test_indented_labels_lie_in_the_line_above(text, cells):
+    found = counted_table(text_sheet(text))
+    assert tuple(cells) in {line.cells for line in found.lines}
+
+
+def test_indents_that_no_sum_bears_out_are_asked_about():
+    for text in ("Area,n\nNorth,25\n South,7\nWest,7\n", "group,n\nPersons,60\n of which women,35\n"):
+        with pytest.raises(ReconError, match="is indented below '(?:North|Persons)'.*a column for each level"):
+            counted_table(text_sheet(text))
+
+
+def test_indents_of_cells_in_a_workbook_are_read_with_their_columns():
+    book = openpyxl.Workbook()
+    rows = [("Group", "n"), ("All", 30), ("White", 20), ("under 18", 8), ("18+", 12), ("Black", 10), ("under 18", "q?")]
+    for i, (row, indent) in enumerate(zip(rows, (0, 0, 1, 2, 2, 1, 2), strict=True), start=1):
+        book.active.append(row)
+        book.active.cell(i, 1).alignment = openpyxl.styles.Alignment(indent=indent)
+    out = io.BytesIO()
+    book.save(out)
+    with pytest.raises(ReconError) as error:
+        counted_table(workbook_sheet(out.getvalue()))
+    assert error.value.place == "sheet 'Sheet', row 7, column B"
+
+
+def test_a_column_of_codes_whose_totals_are_codes_is_set_apart():
+    text = "geo,area,n\nE1,Leeds,5\nE2,York,7\nE9,All areas,12\n"
+    assert counted_table(text_sheet(text)).names == ("area",)
+    with table_read_as(TableOptions.said(total_label=["England"])):
+        assert counted_table(text_sheet(text.replace("All areas", "England"))).names == ("area",)
+    kept = counted_table(text_sheet("sex,treated,n\nf,yes,5\nm,no,7\ntotal,total,12\n"))
+    assert kept.names == ("sex", "treated")
+
+
+def test_the_total_of_one_attribute_answers_for_no_other():
+    text = "area,age,n\nA,young,5\nA,old,25\nA,both,30\nB,young,9\nB,old,7\nB,both,16\nAB,young,14\nAB,old,32\nAB,both,46\n"
+    with table_read_as(TableOptions.said(total_label=["AB"])), pytest.raises(ReconError, match="--total-label 'both'"):
+        counted_table(text_sheet(text))
+    with table_read_as(TableOptions.said(total_label=["AB", "none"])):
+        assert len(counted_table(text_sheet(text)).lines) == 9
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("Statistics,area,VALUE\nPersons,A,5\nPersons,B,7\nRate,A,5\nRate,B,7\n", 2),
+        ("UNIT_MEASURE,area,OBS_VALUE\nPS,A,5\nPS,B,7\n", 2),
+        ("Indicator,area,VALUE\nIncome,A,5\nHealth,A,7\n", 2),
+    ],
+)
+def test_lines_that_measure_something_else_are_no_counts(text, left):
+    found = counted_table(text_sheet(text))
+    assert len(found.lines) == left
+    assert ("area",) == found.names[-1:]
+
+
+def test_a_unit_of_money_counts_nobody():
+    with pytest.raises(ReconError, match="no line counts people"):
+        counted_table(text_sheet("UNIT_MEASURE,area,OBS_VALUE\nEUR,A,5\nEUR,B,7\n"))
+
+
+def test_behind_a_gap_texts_of_one_cell_are_no_lines():
+    found = counted_table(text_sheet("area,sex,n\nA,f,5\nA,m,7\n\nNotes:\nCrown copyright\n"))
+    assert len(found.lines) == 2
+    with pytest.raises(ReconError, match="line 6"):
+        counted_table(text_sheet("area,sex,n\nA,f,5\nA,m,7\nC,f,1\nC,m,2\nB\n"))

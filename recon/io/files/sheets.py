@@ -37,26 +37,31 @@ ODS_TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 
 @dataclass(frozen=True, slots=True)
 class SheetRow:
-    """A row that is not empty: its number in the file, from 1, and its cells as texts."""
+    """A row that is not empty: its number in the file, from 1, its cells as texts, how far its first is indented."""
 
     number: int
     cells: tuple[str, ...]
+    indent: int = 0
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table as it stands in a file: the sheet's name ("" of a text), its rows, what its reader has to say."""
+    """A table as it stands in a file: the sheet's name ("" of a text), its rows, what its reader has to say.
+
+    `made`: how many of its first columns the file does not have.
+    """
 
     rows: tuple[SheetRow, ...]
     name: str = ""
     notes: tuple[str, ...] = ()
     delimiter: str = ""
+    made: int = 0
 
     def place(self, number: int, column: int | None = None) -> str:
         """Return where a row or a cell stands: "line 3", or "sheet 'T1', row 3, column C"."""
         if not self.name:
             return f"line {number}"
-        return f"sheet '{self.name}', row {number}" + ("" if column is None else f", column {letters(column)}")
+        return f"sheet '{self.name}', row {number}" + ("" if column is None else f", column {letters(max(0, column - self.made))}")
 
 
 def letters(column: int) -> str:
@@ -98,7 +103,8 @@ def text_sheet(text: str) -> Sheet:
     try:
         for cells in reader:
             if any(cell.strip() for cell in cells):
-                rows.append(SheetRow(begun, tuple(cell.strip() for cell in cells)))
+                indent = len(cells[0]) - len(cells[0].lstrip()) if cells[0].strip() else 0
+                rows.append(SheetRow(begun, tuple(cell.strip() for cell in cells), indent))
                 _bound(len(rows), len(cells))
             begun = reader.line_num + 1
     except csv.Error as error:
@@ -195,7 +201,7 @@ def _excel_sheet(data: bytes, archive: zipfile.ZipFile) -> Sheet:
         full = []
         for one in sheets:
             _take_bytes(archive, [part[one.title]], "the spreadsheet")
-            if _has_table(row for _, row in _excel_rows(one, None)):
+            if _has_table(row.cells for row in _excel_rows(one, None)):
                 full.append(str(one.title))
         chosen = _chosen_sheet(titles, full)
     else:
@@ -204,11 +210,11 @@ def _excel_sheet(data: bytes, archive: zipfile.ZipFile) -> Sheet:
     formulas = None
     if re.search(rb"<f[ >]", archive.read(part[chosen])):  # a formula without a stored value is no empty cell
         formulas = openpyxl.load_workbook(io.BytesIO(data), read_only=True, keep_links=False)[chosen]
-    rows = [SheetRow(number, cells) for number, cells in _excel_rows(book[chosen], formulas, chosen)]
+    rows = list(_excel_rows(book[chosen], formulas, chosen))
     return Sheet(tuple(rows), chosen, _others(titles, chosen, any(n.endswith("vbaProject.bin") for n in names)))
 
 
-def _excel_rows(sheet: Any, formulas: Any, name: str = "") -> Iterator[tuple[int, tuple[str, ...]]]:
+def _excel_rows(sheet: Any, formulas: Any, name: str = "") -> Iterator[SheetRow]:
     """Yield the rows that are not empty; `ReleaseError` for a formula without a value, and a value that is an error."""
     sheet.reset_dimensions()  # what the file says of its size need not be true
     budget, met = current(), 0
@@ -235,7 +241,9 @@ def _excel_rows(sheet: Any, formulas: Any, name: str = "") -> Iterator[tuple[int
             met += 1
             _bound(met, len(cells))
             budget.entries(1, "the table", CELL * len(cells) + sum(map(len, cells)))
-            yield number, tuple(cells)
+            text = row[0].value if isinstance(row[0].value, str) else ""
+            styled = int(getattr(getattr(row[0], "alignment", None), "indent", 0) or 0) if text else 0
+            yield SheetRow(number, tuple(cells), styled + len(text) - len(text.lstrip()))
 
 
 def _cell_text(value: Any, form: str | None) -> str:

@@ -12,6 +12,7 @@ from recon.readers.formats.tables.dialects import comparable, dialects
 from solvers.foundation.errors import ReleaseError
 
 HEAD_ROWS = 4  # of a header at most
+YEAR = r"(?:19|20)\d\d"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ def body_of(sheet: Sheet, options: TableOptions) -> TableBody:
             while first < len(rows) and around(rows[first]):
                 first += 1
             break
-    last = len(rows)
+    last = _end_of_counts(sheet, rows, first, width)
     while last > first:
         row = rows[last - 1]
         gap = last > 1 and row.number > rows[last - 2].number + 1
@@ -116,6 +117,17 @@ def body_of(sheet: Sheet, options: TableOptions) -> TableBody:
     table = _squared(sheet, rows[first:last], width)
     heads = _head_rows(table, options)
     return TableBody(table[:heads], table[heads:], title, below)
+
+
+def _end_of_counts(sheet: Sheet, rows: list[SheetRow], first: int, width: int) -> int:
+    """Return behind which row the texts begin that a gap parts from the last count: each alone in its row."""
+    end = len(rows)
+    while (
+        end > first and len(cells_of(rows[end - 1])) == 1 and (sheet.name or len(rows[end - 1].cells) < min(width, 3))
+    ):
+        end -= 1
+    gap = first < end < len(rows) and rows[end].number > rows[end - 1].number + 1
+    return end if gap and width > 1 else len(rows)
 
 
 def _is_label(text: str) -> bool:
@@ -161,7 +173,7 @@ def _squared(sheet: Sheet, rows: list[SheetRow], width: int) -> list[SheetRow]:
         short = not sheet.name and len(row.cells) < wide and (k >= HEAD_ROWS or any(map(is_number, cells[1:])))
         if ends > wide or (k and short):
             raise ReleaseError(f"has {len(row.cells)} cells, the header {len(names)}", place=sheet.place(row.number))
-        out.append(SheetRow(row.number, (*cells[:ends], *[""] * (wide - ends))))
+        out.append(replace(row, cells=(*cells[:ends], *[""] * (wide - ends))))
     empty = [k for k in range(wide) if not any(row.cells[k] for row in out)]
     return (
         [replace(row, cells=tuple(c for k, c in enumerate(row.cells) if k not in empty)) for row in out]
@@ -192,6 +204,7 @@ def _head_rows(rows: list[SheetRow], options: TableOptions) -> int:
             names_only
             or over
             or (spanned and not any(is_number(cell) or comparable(cell) in dialects().marks for cell in given if cell))
+            or (not row.cells[0] and any(given) and all(re.fullmatch(YEAR, cell) for cell in given if cell))
         ):
             heads += 1
             continue

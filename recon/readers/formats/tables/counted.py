@@ -290,7 +290,7 @@ def _ask_for_sums(
     options: TableOptions,
 ) -> None:
     """Ask whether a label is a total whose every count is the sum of those of all other labels."""
-    if options.total_labels:
+    if "none" in options.total_labels:
         return
     for k, name in enumerate(raw.names):
         groups: dict[tuple[str, ...], list[TableLine]] = {}
@@ -370,8 +370,10 @@ def _rounded_lines(
             )
         return lines
     if base > 1:
-        how = "to the nearest" if nearest else "up or down"
-        notes.append(f"counts are rounded {how} to multiples of {base}, {why}: each is read as an interval")
+        how = f"rounded {'to the nearest' if nearest else 'up or down'} to multiples of {base}"
+        if any(count % base for count in shown):
+            how = f"off by less than {Fraction(base, 1 + nearest)}"
+        notes.append(f"counts are {how}, {why}: each is read as an interval")
     return [replace(line, count=rounded_cell(line.count, base, nearest)) for line in lines]
 
 

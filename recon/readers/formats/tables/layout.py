@@ -14,14 +14,21 @@ from dataclasses import replace
 from recon.io.files.sheets import IN_PARTS, MAX_LINES, Sheet, SheetRow
 from recon.io.files.table_options import TableOptions
 from recon.io.files.tables import NUMBERED, counts_rows
-from recon.readers.formats.tables.bodies import RawLine, RawTable, TableBody, body_of, cells_of
+from recon.readers.formats.tables.bodies import YEAR, RawLine, RawTable, TableBody, body_of, cells_of
 from recon.readers.formats.tables.cells import count_like, is_number
+from recon.readers.formats.tables.column_roles import (
+    counted_units,
+    scale_of_units,
+    without_codes,
+    without_times,
+)
 from recon.readers.formats.tables.dialects import Dialects, comparable, dialects
 from recon.readers.formats.tables.sections import (
-    YEAR,
     HeaderRow,
+    SectionColumns,
     are_sexes,
     header_row,
+    indented_columns,
     named_by_itself,
     names_in_title,
     rows_with_names,
@@ -41,6 +48,7 @@ def raw_table(sheet: Sheet, options: TableOptions) -> RawTable:
     if not body.rows:
         raise ReleaseError("the table has no lines")
     known = dialects()
+    sheet, body, notes = indented_columns(sheet, body, known, _shown_number)
     margins = [cell for row in body.head for cell in row.cells if "margin of error" in comparable(cell)]
     if margins and not options.count_columns:
         message = f"'{margins[0]}': the numbers are estimates, no counts of people: a table of counts is needed"
@@ -48,7 +56,7 @@ def raw_table(sheet: Sheet, options: TableOptions) -> RawTable:
     long = _count_columns(sheet, body, options, known)
     found = _long_table(sheet, body, long, options, known) if long else _pivot_table(sheet, body, options, known)
     found.title, found.below = body.title, body.below
-    found.notes += sheet.notes
+    found.notes += (*notes, *sheet.notes)
     return found
 
 
@@ -122,8 +130,8 @@ def _long_table(sheet: Sheet, body: TableBody, columns: list[int], options: Tabl
     if double is not None:
         raise ReleaseError(f"the column '{double}' stands twice" if double else "a column has no name", place=place)
     counts = [line[at] for line in cells]
-    kept = _counted_units(body, sheet, names, left, cells, known, apart)
-    scale = _scale_of_units(names, left, cells, known)
+    kept = counted_units(body, sheet, names, left, cells, known, apart)
+    scale = scale_of_units(names, left, cells, known)
     statuses = [k for k in left if known.like("apart", "status", names[k]) and _told_apart(cells, left, k)]
     for i, line in enumerate(cells):
         for k in statuses:
@@ -137,8 +145,8 @@ def _long_table(sheet: Sheet, body: TableBody, columns: list[int], options: Tabl
     for k in marks:
         apart[names[k]] = "notes on the lines"
     left = [k for k in left if k not in marks]
-    left = _without_times(body, sheet, names, left, cells, known, apart)
-    left = _without_codes(names, left, cells, known, apart)
+    left = without_times(body, sheet, names, left, cells, known, apart)
+    left = without_codes(names, left, cells, known, apart, options)
     figures = {}
     for k in [
         k for k in left if known.figure(names[k]) or comparable(names[k]) in known.words["count"]["denominators"]
@@ -212,11 +220,35 @@ def _pivot_table(sheet: Sheet, body: TableBody, options: TableOptions, known: Di
     if sections is not None:
         rows = list(sections.rows)
         stub_names = [*sections.names, *(stub_names if sections.labelled else [])]
-    title_names = names_in_title(body.title, known)
+    stub_names, levels = _with_names(body.title, stub_names, levels, sections, known)
+    _refuse_raw_data(sheet, body, options, known, levels, columns, place)
+    notes: list[str] = []
+    stub_cells = [[row.cells[k] for k in stubs] for row in rows]
+    stub_cells = _repeated(sheet, stub_cells, rows, notes) if sections is None else sections.beside(stub_cells, notes)
+    levels = _of_one_time(levels, apart, place)
+    lines = _pivot_lines(sheet, rows, head[-1], columns, levels, stub_cells, base)
+    names = [*stub_names, *(level.name for level in levels)]
+    if (double := next((n for k, n in enumerate(names) if n in names[:k]), None)) is not None:
+        raise ReleaseError(f"two attributes are called '{double}'", place=place)
+    names, lines = _stub_roles(sheet, body, names, lines, len(stub_names), known, apart, options)
+    return RawTable(names, lines, "pivot", "", apart, notes=notes)
+
+
+def _with_names(
+    title: Sequence[str],
+    stub_names: list[str],
+    levels: list[HeaderRow],
+    sections: SectionColumns | None,
+    known: Dialects,
+) -> tuple[list[str], list[HeaderRow]]:
+    """Return the names of the columns before the counts, and the levels, with names from the title."""
+    title_names = names_in_title(title, known)
     free = [name for name in title_names if comparable(name) not in {comparable(n) for n in stub_names if n}]
     levels = [named_by_itself(level, free, known) for level in levels]
     blank = [k for k, n in enumerate(stub_names) if not n]
     unnamed = [k for k, level in enumerate(levels) if not level.name]
+    if len(free) > len(blank) + len(unnamed):
+        free = [name for name in free if not any(known.like("apart", key, name) for key in ("measure", "time"))]
     if len(free) == len(blank) + len(unnamed):
         for k in blank:
             stub_names[k] = free.pop(0)
@@ -232,17 +264,7 @@ def _pivot_table(sheet: Sheet, body: TableBody, options: TableOptions, known: Di
         replace(level, name=level.name or (UNNAMED if k == 0 else f"{UNNAMED} {k + 1}"))
         for k, level in enumerate(levels)
     ]
-    _refuse_raw_data(sheet, body, options, known, levels, columns, place)
-    notes: list[str] = []
-    stub_cells = [[row.cells[k] for k in stubs] for row in rows]
-    stub_cells = _repeated(sheet, stub_cells, rows, notes) if sections is None else sections.beside(stub_cells, notes)
-    levels = _of_one_time(levels, apart, place)
-    lines = _pivot_lines(sheet, rows, head[-1], columns, levels, stub_cells, base)
-    names = [*stub_names, *(level.name for level in levels)]
-    if (double := next((n for k, n in enumerate(names) if n in names[:k]), None)) is not None:
-        raise ReleaseError(f"two attributes are called '{double}'", place=place)
-    names, lines = _stub_roles(sheet, body, names, lines, len(stub_names), known, apart)
-    return RawTable(names, lines, "pivot", "", apart, notes=notes)
+    return stub_names, levels
 
 
 def _pivot_lines(
@@ -275,7 +297,8 @@ def _pivot_lines(
 
 def _shown_number(cell: str) -> int | None:
     """Return the count that a cell shows, None where it is hidden or no plain number."""
-    return int(cell) if re.fullmatch(r"\d{1,15}", cell) else None
+    plain = re.fullmatch(r"\d{1,15}|\d{1,3}(?:[,.' \u00a0\u202f]\d{3})+", cell)
+    return int(re.sub(r"\D", "", cell)) if plain else None
 
 
 def _name_of_sections(cells: Sequence[Sequence[str]], free: Sequence[str], known: Dialects) -> str:
@@ -484,6 +507,7 @@ def _stub_roles(
     stubs: int,
     known: Dialects,
     apart: dict[str, str],
+    options: TableOptions,
 ) -> tuple[list[str], list[RawLine]]:
     """Return attributes and lines without columns before the counts that count rows, or are codes, times, units."""
     cells = [list(line.cells) for line in lines]
@@ -495,100 +519,10 @@ def _stub_roles(
     apart |= dict.fromkeys((names[k] for k in marks), "notes on the lines")
     left = [k for k in left if k not in marks]
     few = [k for k in left if k < stubs]
-    kept = _counted_units(body, sheet, names, few, cells, known, apart) if len(few) > 1 else set(range(len(cells)))
-    few = _without_times(body, sheet, names, few, cells, known, apart) if len(few) > 1 else few
-    few = _without_codes(names, few, cells, known, apart)
+    kept = counted_units(body, sheet, names, few, cells, known, apart) if len(few) > 1 else set(range(len(cells)))
+    few = without_times(body, sheet, names, few, cells, known, apart) if len(few) > 1 else few
+    few = without_codes(names, few, cells, known, apart, options)
     left = [k for k in left if k >= stubs or k in few]
     return [names[k] for k in left], [
         replace(line, cells=tuple(line.cells[k] for k in left)) for i, line in enumerate(lines) if i in kept
     ]
-
-
-def _counted_units(
-    body: TableBody,
-    sheet: Sheet,
-    names: list[str],
-    left: list[int],
-    cells: list[list[str]],
-    known: Dialects,
-    apart: dict[str, str],
-) -> set[int]:
-    """Return the lines whose unit is persons; units are set apart, with what they say of other lines."""
-    kept = set(range(len(cells)))
-    for k in [k for k in left if known.like("apart", "unit", names[k])]:
-        values = {comparable(line[k]) for line in cells}
-        scalar = comparable(names[k]) in {"scalar_factor", "unit_mult"}
-        counted = {v for v in values if v in known.words["apart"]["numbers"] or known.counts(v)}
-        if not scalar and values and not counted and not (values <= {"ths", "thousand", "thousands"}):
-            if not values & {"pc", "percent", "%", "rate"}:
-                continue  # an attribute that is called so
-            raise ReleaseError(
-                f"'{names[k]}' is {sorted(values)[0]!r} in every line: no line counts people",
-                place=sheet.place(body.rows[0].number, k),
-            )
-        if not scalar and values - counted and counted:
-            kept -= {i for i, line in enumerate(cells) if comparable(line[k]) not in counted}
-            apart[f"lines whose '{names[k]}' is {', '.join(sorted(values - counted)[:5])}"] = "no counts of people"
-        apart[names[k]] = "the unit of the lines"
-        left.remove(k)
-    return kept
-
-
-def _scale_of_units(names: list[str], left: list[int], cells: list[list[str]], known: Dialects) -> int:
-    """Return of how many rows the numbers are, as a column of units says: 1 or 1,000."""
-    for k, name in enumerate(names):
-        values = {comparable(line[k]) for line in cells}
-        if known.like("apart", "unit", name) and values <= {"thousands", "thousand", "ths", "3"} and values:
-            return 1_000
-    return 1
-
-
-def _without_times(
-    body: TableBody,
-    sheet: Sheet,
-    names: list[str],
-    left: list[int],
-    cells: list[list[str]],
-    known: Dialects,
-    apart: dict[str, str],
-) -> list[int]:
-    """Return the columns without one of times; `ReleaseError` where it has several: those are other people."""
-    out = []
-    for k in left:
-        if not known.like("apart", "time", names[k]) or len(left) == 1:
-            out.append(k)
-            continue
-        values = list(dict.fromkeys(line[k] for line in cells))
-        stamps = all(re.fullmatch(r"\d{4}.*|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}.*|[AMQ]", v) for v in values if v)
-        if len(values) > 1:
-            if not stamps:
-                out.append(k)
-                continue
-            raise ReleaseError(
-                f"'{names[k]}' has several times ({', '.join(values[:3])}, ...): counts of other times are not of the "
-                f"same people: keep the lines of one ('{values[0]}', for instance)",
-                place=sheet.place(body.head[-1].number),
-            )
-        apart[names[k]] = f"it is {values[0]} in every line"
-    return out
-
-
-def _without_codes(
-    names: list[str], left: list[int], cells: list[list[str]], known: Dialects, apart: dict[str, str]
-) -> list[int]:
-    """Return the columns without those of codes that say the same as another column, or nothing."""
-    out = list(left)
-    for k in left:
-        if not known.like("apart", "codes", names[k]) or len(out) < 2:
-            continue
-        for j in [j for j in out if j != k and not known.like("apart", "codes", names[j])]:
-            pairs = {(line[j], line[k]) for line in cells}
-            if len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs}):
-                apart[names[k]] = f"it says the same as '{names[j]}'"
-                out.remove(k)
-                break
-        else:
-            if comparable(names[k]) in {"dguid", "vector", "coordinate", "uom_id", "scalar_id"}:
-                apart[names[k]] = "codes of the lines"
-                out.remove(k)
-    return out

@@ -5,21 +5,24 @@ Where lines of several sections have the same labels, the headings are values of
 an attribute ("Sex", "Age") and the labels below it are its values. What is neither is left to whoever asks: a line
 without counts may be one whose counts are missing.
 
+Labels that are indented lie in the line above them that is indented less: each depth is an attribute of its own.
+
 Header rows over columns: each is the labels of an attribute, named by itself, by another row or by the title.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from recon.io.files.sheets import SheetRow
+from recon.io.files.sheets import Sheet, SheetRow
+from recon.readers.formats.tables.bodies import YEAR, TableBody
 from recon.readers.formats.tables.dialects import Dialects, comparable
+from solvers.foundation.errors import ReleaseError
 
 EVERYBODY = "total"
 FEWEST = 20  # people of whom two sections add up to the same counts by chance seldom
-YEAR = r"(?:19|20)\d\d"
 YEAR_NAMES, SEX_NAMES = r"years?|jahre?|années?|año|år", r"sex|gender|geschlecht|sexe|sexo|genre|kön|kjønn|køn"
 Number = Callable[[str], int | None]
 
@@ -92,6 +95,73 @@ def _sums(
     if any(count is None for line in each for count in line):
         return None
     return tuple(sum(count or 0 for count in column) for column in zip(*each, strict=True))
+
+
+def indented_columns(
+    sheet: Sheet, body: TableBody, known: Dialects, number: Number
+) -> tuple[Sheet, TableBody, list[str]]:
+    """Return a table with a column for each depth to which its labels are indented, and what is to be said of it.
+
+    Believed where lines add up to the one that they lie in, or where two of them have parts of the same labels; left
+    alone where parts are more than the whole. Raises `ReleaseError` where the counts show neither.
+    """
+    rows, depths = body.rows, sorted({row.indent for row in body.rows})
+    if len(depths) < 2 or any(not row.cells[0] or not any(row.cells[1:]) for row in rows):
+        return sheet, body, []
+    above: list[int] = []
+    parts: dict[int, list[int]] = {}
+    cells = []
+    for i, row in enumerate(rows):
+        while above and rows[above[-1]].indent >= row.indent:
+            above.pop()
+        if above:
+            parts.setdefault(above[-1], []).append(i)
+        above.append(i)
+        path = [rows[j].cells[0].rstrip(": ") for j in above]
+        cells.append([EVERYBODY if known.total(label) else label for label in path])
+    width = max(map(len, cells))
+    cells = [[*path, *[EVERYBODY] * (width - len(path))] for path in cells]
+    if not parts or len(set(map(tuple, cells))) < len(cells):
+        return sheet, body, []
+    believed = _adds_up(rows, parts, number)
+    if believed is None:
+        whole, first = (rows[i] for i in next((k, v[0]) for k, v in parts.items()))
+        raise ReleaseError(
+            f"'{first.cells[0][:40]}' is indented below '{whole.cells[0][:40]}', and no sum shows that it is a part of "
+            "it: write a column for each level, or take the indents out",
+            place=sheet.place(first.number),
+        )
+    if not believed:
+        return sheet, body, []
+    kept = [k for k in range(width) if any(line[k] != EVERYBODY for line in cells)]
+    name = body.head[-1].cells[0]
+    names = []
+    for at, k in enumerate(kept):
+        level = HeaderRow("", [line[k] for line in cells if line[k] != EVERYBODY])
+        names.append("sex" if are_sexes(level, known) else name if not at else name and f"{name} {at + 1}")
+    head = [replace(row, cells=(*[""] * len(kept), *row.cells[1:])) for row in body.head[:-1]]
+    head.append(replace(body.head[-1], cells=(*names, *body.head[-1].cells[1:])))
+    made = [replace(r, cells=(*(c[k] for k in kept), *r.cells[1:])) for r, c in zip(rows, cells, strict=True)]
+    notes = ["labels that are indented lie in the line above them that is indented less"]
+    return replace(sheet, made=len(kept) - 1), replace(body, head=head, rows=made), notes
+
+
+def _adds_up(rows: Sequence[SheetRow], parts: Mapping[int, Sequence[int]], number: Number) -> bool | None:
+    """Return whether lines are the sums of those indented below them; None where nothing shows it."""
+    exact = 0
+    for whole, some in parts.items():
+        for k in range(1, len(rows[whole].cells)):
+            said, each = number(rows[whole].cells[k]), [number(rows[i].cells[k]) for i in some]
+            if said is None or not said:
+                continue
+            shown = sum(count or 0 for count in each)
+            exact += None not in each and shown == said
+            given = [said, *(count for count in each if count)]
+            base = next((b for b in (10, 5, 3) if all(count % b == 0 for count in given)), 0)
+            if shown > said + base * len(given):  # counts may be rounded
+                return False
+    labels = [frozenset(rows[i].cells[0] for i in some) for some in parts.values()]
+    return True if exact or len(set(labels)) < len(labels) else None
 
 
 @dataclass(frozen=True)
