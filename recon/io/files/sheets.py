@@ -61,7 +61,8 @@ class Sheet:
         """Return where a row or a cell stands: "line 3", or "sheet 'T1', row 3, column C"."""
         if not self.name:
             return f"line {number}"
-        return f"sheet '{self.name}', row {number}" + ("" if column is None else f", column {letters(max(0, column - self.made))}")
+        where = "" if column is None else f", column {letters(max(0, column - self.made))}"
+        return f"sheet '{self.name}', row {number}{where}"
 
 
 def letters(column: int) -> str:
