@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import gc
+import json
 import random
 import time
 from bisect import bisect_left, bisect_right
+from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from threading import Event
 
 import numpy as np
 import pytest
 
+import recon
 from encoders.domain.values import Grid
 from recon.readers.formats.drafts.binding import _enclosed, _near, border, single
 from solvers.cells import refinement
@@ -127,3 +132,48 @@ def test_single_precision_is_that_of_numpy() -> None:
     with np.errstate(over="ignore"):
         for x in (0, 1, True, 0.1, -1e-50, 2.9e38, 3.1e38, 3.5e38, -1e300, 2**70):
             assert single(x) == float(np.float32(x))
+
+
+def two_components(path: Path, sides: tuple[int, ...]) -> Path:
+    """Write a release whose rows of each side are one component: a square with every margin."""
+    of = {"s": range(2), "a": range(4), "b": range(4)}
+    said = [{"where": {"s": s, c: v}, "count": 6} for s in sides for c in "ab" for v in of[c]]
+    said += [{"where": {"s": s}, "count": 0} for s in set(of["s"]).difference(sides)]
+    domain = {"attributes": [{"name": name, "values": list(values)} for name, values in of.items()]}
+    models = [{"kind": "table", "statements": said}]
+    path.write_text(json.dumps({"recon": 1, "rows": 24 * len(sides), "domain": domain, "models": models}))
+    return path
+
+
+def test_two_structures_draw_on_one_memory(tmp_path: Path) -> None:
+    """Each of two graphs takes 60 % of it: the second is refused, beside the first, before it is made."""
+    one, both = two_components(tmp_path / "one.json", (0,)), two_components(tmp_path / "both.json", (0, 1))
+    whole = Limits()
+    loaded = recon.load(one)
+    exact = recon.count(loaded, limits=whole)
+    each = int(whole.meter.held)
+    assert exact.status == "exact"
+    assert each > 10**6
+    room = int(each / 0.6)
+    assert recon.count(recon.load(one), limits=Limits(memory=room)).status == "exact"
+    tight, wide = Limits(memory=room), Limits(memory=2 * room)
+    found = recon.count(recon.load(both), limits=tight)
+    assert found.status == "bounds"
+    assert tight.meter.held <= room
+    assert recon.count(recon.load(both), limits=wide).value > exact.value**2
+    del loaded, exact
+    gc.collect()
+    assert whole.meter.held == 0  # what is gone is given back
+
+
+def test_what_is_held_counts_against_limits_made_of_others() -> None:
+    """A stage, or limits with less memory, draws on the account of the whole."""
+    whole = Limits(memory=1000)
+    made = np.zeros(1)
+    whole.keep(made, 600)
+    narrow = replace(whole.share(0.5), memory=500)
+    assert (whole.room, narrow.room, narrow.fits(401)) == (400, 400, False)
+    narrow.keep(narrow_made := np.zeros(1), 300)
+    assert whole.room == 100
+    del made, narrow_made
+    assert (whole.room, narrow.room) == (1000, 500)

@@ -142,7 +142,7 @@ def presolve(
     cells = np.flatnonzero(free)
     group = groups_of(row, col, len(system), len(free), keep)  # the sums asked for vary together: one component
     parts: list[Component] = []
-    dense = limits.memory // DENSE_BYTES  # entries of all matrices together
+    dense = limits.room // DENSE_BYTES  # entries of all matrices together
     cell_order = cells[np.argsort(group[cells], kind="stable")]
     row_group = group[len(free) + row]
     entry_order = np.argsort(row_group, kind="stable")
@@ -157,7 +157,9 @@ def presolve(
         entries = row[at], place[col[at]], coef[at]
         most = min(MAX_DENSE, dense)
         parts.append(_component(members.astype(np.int64), room, entries, (low, high), keep, most))
-        dense -= 0 if parts[-1].matrix is None else parts[-1].matrix.size
+        if (matrix := parts[-1].matrix) is not None:
+            dense -= matrix.size
+            limits.keep(matrix, matrix.nbytes)
     kept = sum(len(c.statements) for c in parts)
     return Presolve(len(free), int((~free).sum()), len(system), kept, tuple(parts))
 

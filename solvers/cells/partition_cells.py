@@ -227,7 +227,7 @@ def cells_of(release: Release, limits: Limits) -> PartitionCells:
     Cost: a product per leaf; for rule lists and impossible boxes see `solvers.statements.regions.captures.captures`.
     """
     known, left = release.derived.part(KnownCells), limits.remaining()
-    if known.cells is not None and (known.cells.exact or (left[0] <= known.seconds and limits.memory <= known.memory)):
+    if known.cells is not None and (known.cells.exact or (left[0] <= known.seconds and limits.room <= known.memory)):
         return known.cells
     if (block := release.single) is None:
         raise TypeError("the release is not one partition")
@@ -243,7 +243,7 @@ def cells_of(release: Release, limits: Limits) -> PartitionCells:
         low = _box_sizes(release, block)
         high = low
     cells = PartitionCells(release, block, tuple(low), tuple(high), space, found)
-    known.cells, known.seconds, known.memory = cells, limits.spent(left), limits.memory
+    known.cells, known.seconds, known.memory = cells, limits.spent(left), limits.room
     return cells
 
 

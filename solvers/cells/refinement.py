@@ -202,7 +202,7 @@ def _hold_step(cut: AnyCut, words: Words, limits: Limits) -> None:
 
 def hold(entries: int, limits: Limits) -> None:
     """Refuse more entries of statements over cells than the memory holds while they are propagated."""
-    if entries * ENTRY_BYTES > limits.memory:
+    if entries * ENTRY_BYTES > limits.room:
         needed = f"about {entries * ENTRY_BYTES / 1e6:,.0f} MB"
         raise TooLarge(f"{entries:,} entries of statements over cells need {needed} of memory (--memory)")
 

@@ -260,4 +260,6 @@ def assemble(index: StatementIndex, refined: Refinement, total: bool, limits: Li
         col = np.concatenate([col, np.arange(len(first), dtype=np.int64)])
         coef = np.concatenate([coef, np.ones(len(first), dtype=np.int64)])
     end = index.rows + total
-    return SparseStatements.of(row, col, coef, (index.low[:end], index.high[:end]), len(first)), cell
+    made = SparseStatements.of(row, col, coef, (index.low[:end], index.high[:end]), len(first))
+    limits.keep(made, made.row.nbytes + made.col.nbytes + made.coef.nbytes)
+    return made, cell

@@ -91,7 +91,7 @@ class AssignmentsEngine(Engine):
             limits = limits.stage("positions of a tree")
         state = assigned(release, limits, not isinstance(query, Locate) or query.tries)
         if state is None:
-            if (size := room(release)) > limits.memory:
+            if (size := room(release)) > limits.room:
                 most = limits.memory >> 20
                 raise TooLarge(f"what is left for every row takes {size >> 20:,} MB, above {most:,} MB (--memory)")
             raise Unsupported(ALIKE)

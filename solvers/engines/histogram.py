@@ -7,7 +7,7 @@ Dataset", ICML 2024.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from solvers.cells.system import CellSystem, keep_system, system_of
 from solvers.foundation.errors import Unsupported
@@ -99,20 +99,23 @@ def _narrowed(release: Release, system: CellSystem, limits: Limits) -> CellSyste
 
 def _known_branches(system: CellSystem, limits: Limits) -> tuple[HistogramBranch, ...]:
     """Return the branches of a system, from memory where they, or their being too many, are known."""
-    known = system.derived.part(KnownBranches).by_memory
-    if limits.memory not in known:
+    known = system.derived.part(KnownBranches)
+    if known.branches is None:
+        if known.why is not None and limits.room <= known.room:
+            raise known.why
+        known.room = limits.room
         try:
-            known[limits.memory] = branches_of(system, limits)
+            known.branches = branches_of(system, limits)
         except Unsupported as error:
-            known[limits.memory] = error
-    found = known[limits.memory]
-    if isinstance(found, Unsupported):
-        raise found
-    return found
+            known.why = error
+            raise
+    return known.branches
 
 
 @dataclass(slots=True)
 class KnownBranches:
-    """The branches of a system, or why they are too many, by the bytes that they may take."""
+    """The branches of a system, or why there are none within `room` bytes."""
 
-    by_memory: dict[int, tuple[HistogramBranch, ...] | Unsupported] = field(default_factory=dict)
+    branches: tuple[HistogramBranch, ...] | None = None
+    why: Unsupported | None = None
+    room: int = 0

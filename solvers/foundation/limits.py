@@ -14,6 +14,7 @@ from __future__ import annotations
 import gc
 import math
 import time
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -202,13 +203,15 @@ STAGES = {
 class Meter:
     """The work that was counted so far, the stages that the clock cut short, in the order in which it did, its pauses.
 
-    `paused`: the seconds that do not count, `since`: when a pause began that lasts.
+    `paused`: the seconds that do not count, `since`: when a pause began that lasts. `held`: the bytes of what was made
+    and is still there (`Limits.keep`), of the `memory` of all limits that share the meter.
     """
 
-    __slots__ = ("cut", "paused", "since", "used")
+    __slots__ = ("cut", "held", "memory", "paused", "since", "used")
 
     def __init__(self, paused: float = 0.0) -> None:
-        self.used = 0.0
+        self.used = self.held = 0.0
+        self.memory = math.inf
         self.cut: dict[str, None] = {}
         self.paused = paused
         self.since: float | None = None
@@ -226,6 +229,10 @@ class Meter:
             yield
         finally:
             self.paused, self.since = self.paused + time.monotonic() - begun, None
+
+    def give_back(self, size: float) -> None:
+        """Count bytes no longer."""
+        self.held -= size
 
     def add(self, used: float, cut: Iterable[str]) -> None:
         """Count what was done elsewhere."""
@@ -272,6 +279,8 @@ class Limits:
             object.__setattr__(self, "end", self.started + self.seconds + GRACE)
         if self.seconds is not None and math.isinf(self.work):
             object.__setattr__(self, "work", self.meter.used + self.seconds)
+        if math.isinf(self.meter.memory):
+            self.meter.memory = self.memory
 
     def elapsed(self) -> float:
         """Return the seconds since the limits were set, without the pauses of the clock (`Meter.pause`)."""
@@ -332,9 +341,19 @@ class Limits:
         self.charge(work)
         return True
 
+    @property
+    def room(self) -> int:
+        """Return how many bytes may be taken beside what is there already (`keep`)."""
+        return max(0, min(self.memory, int(self.meter.memory - self.meter.held)))
+
+    def keep(self, made: object, size: float) -> None:
+        """Count something of so many bytes as long as it is there; it must be one that has weak references."""
+        self.meter.held += size
+        weakref.finalize(made, self.meter.give_back, size).atexit = False
+
     def fits(self, size: float) -> bool:
         """Return whether something of so many bytes may be made."""
-        return size <= self.memory
+        return size <= self.room
 
     def hold(self, size: float, what: str) -> None:
         """Raise `TooLarge` where something of so many bytes, about to be made, does not fit; `what`: a plural noun."""

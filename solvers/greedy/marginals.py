@@ -71,7 +71,7 @@ class StateSupports:
     def _leaves(self, column: int) -> dict[int, Mask]:
         two_classes(self.tree.counts)
         n0, n1 = self._counts(0)
-        if BYTES * (n0 + 1) * (n1 + 1) > self.limits.memory:
+        if BYTES * (n0 + 1) * (n1 + 1) > self.limits.room:
             raise Inconclusive(f"the memory is too small for {(n0 + 1) * (n1 + 1):,} states of a column")
         tree, order = self.tree, _nodes_above(self.tree, column)
         up: dict[int, Mask] = {}

@@ -357,7 +357,7 @@ def _emptied(chosen: tuple[ChosenLevel, ...], own: int, masks: list[Mask], limit
     Only columns that a rule tests can have none: others may be constant. Cost: linear in all states, per level.
     """
     need = 24 * math.prod(n + 1 for n in chosen[0].rows)
-    if need > limits.memory:
+    if need > limits.room:
         raise TooLarge(f"whether any filling is left takes {need / 1e9:.1f} GB to settle: give more --memory")
     low = chosen[own].ones
     there = np.ones((1, 1), dtype=bool)

@@ -58,7 +58,7 @@ class Sampler:
         check_tree(tree, columns)
         check_choice(tree, rule)
         small = math.prod(int(n) + 1 for n in tree.counts[0]) <= whole
-        conditions = ChoiceConditions(tree, rule, False, True, limits.memory)
+        conditions = ChoiceConditions(tree, rule, False, True, limits.room)
         rounds = [Passes(conditions, *how, limits, keep=True) for how in (((0.0, math.inf),) if small else SHARP)]
         windows: list[dict[int, StateWindow]] = []
         used = set(tree.column.tolist())
@@ -68,7 +68,7 @@ class Sampler:
                 windows.append(windows[unused])
                 continue
             windows.append(_kept_windows(rounds, column))
-            if sum({id(w): w.mass.nbytes for d in windows for w in d.values()}.values()) > limits.memory:
+            if sum({id(w): w.mass.nbytes for d in windows for w in d.values()}.values()) > limits.room:
                 raise Inconclusive("the memory is too small to keep the states of every column")
         exact = all(w.lost <= 0 and w.relative < 0.1 for found in windows for w in found.values())
         leaves = np.flatnonzero(tree.column < 0)

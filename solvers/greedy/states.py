@@ -279,7 +279,7 @@ def _padded(shape: tuple[int, int]) -> tuple[int, int]:
 
 def _fits(shape: tuple[int, int], limits: Limits) -> None:
     """Raise `Inconclusive` where two transforms, what they make and some copies take more than the memory given."""
-    if 8 * (4 * math.prod(_padded(shape)) + 6 * math.prod(shape)) > limits.memory:
+    if 8 * (4 * math.prod(_padded(shape)) + 6 * math.prod(shape)) > limits.room:
         raise Inconclusive(f"the memory is too small for {math.prod(shape):,} states of a node")
 
 

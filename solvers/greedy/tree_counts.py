@@ -68,7 +68,7 @@ def tree_share(
     """
     check_tree(tree, columns)
     check_choice(tree, rule)
-    conditions = ChoiceConditions(tree, rule, strict, leaf_rule, limits.memory)
+    conditions = ChoiceConditions(tree, rule, strict, leaf_rule, limits.room)
     found: dict[int, _TreeColumn] = {}
     used = sorted({int(c) for c in tree.column if c >= 0})
     asked = [*used, *[c for c in range(columns) if c not in used][:1]]
@@ -197,7 +197,7 @@ class Passes:
 
     def _share(self, node: int, window: StateWindow) -> None:
         self.free[node] = window
-        if sum(w.mass.nbytes for w in self.free.values()) > self.limits.memory:
+        if sum(w.mass.nbytes for w in self.free.values()) > self.limits.room:
             raise Inconclusive("the memory is too small to keep the states of the nodes")
 
     def _node(self, node: int, column: int, windows: dict[int, StateWindow]) -> tuple[StateWindow, Bits | None]:

@@ -154,6 +154,7 @@ def _graphs_of(parts: Sequence[Component], limits: Limits) -> tuple[Layers, ...]
                 return None
             if not isinstance(graph, TooLarge):
                 graph.clock.limits = limits
+                limits.keep(graph, graph.bytes)
                 found[order[k]] = graph
     for i, part in enumerate(parts):
         if i not in found:

@@ -195,6 +195,11 @@ class Layers:
         """Return the number of edges."""
         return sum(len(layer.y) for layer in self.layers)
 
+    @property
+    def bytes(self) -> int:
+        """Return about how many bytes the graph takes."""
+        return self.edges * EDGE_BYTES
+
     def count(self, weights: Sequence[Sequence[int]]) -> list[int]:
         """Return, per final state, the exact sum over paths of the product of `weights[cell][y]`."""
         values: NDArray[Any] = np.array([1], dtype=object)
@@ -205,7 +210,7 @@ class Layers:
 
     def make_room(self, held: float) -> None:
         """Refuse numbers that do not fit into the memory."""
-        if held > self.clock.limits.memory:
+        if held > self.clock.limits.room:
             raise TooLarge(f"counts of histograms of about {held / 1e6:,.0f} MB (--memory)")
 
     def prefixes(self, weights: Sequence[Sequence[int]]) -> list[NDArray[Any]]:
@@ -366,7 +371,7 @@ def layers_of(part: Component, limits: Limits, order: list[int] | None = None) -
         raise TooLarge(f"a component of {len(part.cells):,} cells and {len(part.statements):,} statements")
     order = elimination_order(part.matrix, limits) if order is None else order
     builder, made, edges = Builder(part, order), [], 0
-    maximum = limits.memory // EDGE_BYTES
+    maximum = limits.room // EDGE_BYTES
     for i in range(len(order)):
         layer = builder.step(i, maximum - edges, limits)
         if layer is None:
@@ -378,7 +383,9 @@ def layers_of(part: Component, limits: Limits, order: list[int] | None = None) -
         if limits.expired():
             raise Inconclusive("the time was up while histograms were counted")
     totals = builder.states[:, [builder.open.index(r) for r in part.keep]]
-    return Layers(part, tuple(order), tuple(made), totals, Clock(limits))
+    found = Layers(part, tuple(order), tuple(made), totals, Clock(limits))
+    limits.keep(found, found.bytes)
+    return found
 
 
 class Builder:
@@ -416,7 +423,7 @@ class Builder:
             return None
         if total > maximum:
             raise TooLarge(f"more than {maximum:,} edges of histograms at cell {i} of {len(self.order)} (--memory)")
-        if total > MIN_FORESEEN_EDGES and total * STEP_BYTES > limits.memory:
+        if total > MIN_FORESEEN_EDGES and total * STEP_BYTES > limits.room:
             raise TooLarge(f"{total:,} edges of histograms at cell {i} of {len(self.order)} (--memory)")
         work = total * (STEP_WORK + OPEN_WORK * len(self.open))
         if total > MIN_FORESEEN_EDGES and not limits.affords(work):

@@ -28,7 +28,7 @@ class NumberedStatements(StatementIndex):
 
     def make_room(self, pieces: int, width: int) -> None:
         """Refuse to hold so many pieces of `width` words, or to go on when time is up, with `NotVerified`."""
-        maximum = min(MAX_PIECES, self.limits.memory // (8 * COPIES * max(1, width)))
+        maximum = min(MAX_PIECES, self.limits.room // (8 * COPIES * max(1, width)))
         if pieces > maximum:
             raise NotVerified(
                 f"not verified: the regions cut the row space into more than {maximum:,} pieces (--memory)"

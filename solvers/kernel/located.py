@@ -30,7 +30,7 @@ def replayed(release: Release, proof: Removals, limits: Limits) -> LocatedValues
         raise CertificateError(f"the bags are of {problem.rows} rows, the release is of another number")
     if problem.slot is not None and len(problem.slot) != problem.rows:
         raise CertificateError("the tree whose leaves distinguish rows does not count all rows")
-    if Meetings.room(problem) > limits.memory:
+    if Meetings.room(problem) > limits.room:
         raise NotVerified("not verified: the values of all rows take more memory than allowed (--memory)")
     left = RemainingDomains(Meetings(problem), limits)
     left.replay(proof.steps)

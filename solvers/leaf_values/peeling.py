@@ -318,7 +318,7 @@ def _work_of(statements: int, numbers: int, rank: int) -> float:
 
 def affordable(statements: int, numbers: int, limits: Limits) -> bool:
     """Return whether memory and time are enough for a decomposition and its weights."""
-    fits = 8 * decomposition_numbers(statements, numbers) < PART * limits.memory
+    fits = 8 * decomposition_numbers(statements, numbers) < PART * limits.room
     return fits and limits.affords(_work_of(statements, numbers, min(statements, numbers)))
 
 

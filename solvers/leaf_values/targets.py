@@ -92,7 +92,7 @@ def targets(release: Release, query: Targets, limits: Limits) -> TargetsAnswer:
     points = _known_points(release, model)
     given = _equations(model, points)
     m, n = given.matrix.shape
-    if 40 * (m + n) * n > limits.memory:
+    if 40 * (m + n) * n > limits.room:
         raise TooLarge(f"{m:,} figures over {n:,} cells take {40 * (m + n) * n >> 20:,} MB, above the limit (--memory)")
     boxes = release.partitions[points.block].boxes
     answer = TargetsAnswer(

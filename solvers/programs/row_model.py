@@ -164,9 +164,10 @@ class RowModel:
         self.model = cp_model.CpModel()
         named = self._named(release)
         needed, each = literals_needed(release, self.n, named)
-        if needed * each > limits.memory:
+        if needed * each > limits.room:
             size = needed * each / (1 << 30)
             raise TooLarge(f"a model row by row needs about {needed:,} Booleans, {size:.1f} GB (--memory)")
+        limits.keep(self, needed * each)
         self.named = named
         self.each = [self._literals(i) for i in range(self.n)]
         self._below: dict[tuple[Region, int, int], Any] = {}

@@ -287,7 +287,7 @@ def _draw_attribute(
     """Return what was seen of an attribute in `draws` draws per event; `Inconclusive` where memory is too small."""
     seen, classes = grown.seen[attribute], grown.counts.shape[1]
     needed = draws * max(seen.values, len(seen.owner)) * classes * 8 * COPIES
-    if needed > limits.memory:
+    if needed > limits.room:
         raise Inconclusive(f"{draws:,} draws of '{seen.name}' need about {needed / 1e6:,.0f} MB: ask for fewer draws")
     one = Passing(grown, attribute, rng, limits, set(closed))
     whole = True

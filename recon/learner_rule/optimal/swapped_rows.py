@@ -161,7 +161,7 @@ def _one_column(counts: tuple[int, int], errors: int, limits: Limits) -> float:
     """
     states = (counts[0] + 1) * (counts[1] + 1)
     limits.check("replacements of splits are counted")
-    if states > min(MOST_STATES, limits.memory // 64):
+    if states > min(MOST_STATES, limits.room // 64):
         return 0.0
     zero, one = (np.arange(n + 1, dtype=np.int64) for n in counts)
     left = np.minimum(zero[:, None], one[None, :])

@@ -96,7 +96,7 @@ def _coupled_table(release: EncodedRelease, limits: Limits) -> pd.DataFrame:
 def _line_per_row(lines: list[dict[str, object]], times: list[int], limits: Limits) -> pd.DataFrame:
     """Return every line as often as there are rows of it, numbered; `Inconclusive` where memory does not hold them."""
     rows, width = sum(times), len(lines[0]) + 1 if lines else 0
-    if rows * width * CELL_BYTES > limits.memory:
+    if rows * width * CELL_BYTES > limits.room:
         needed = f"about {rows * width * CELL_BYTES / 1e6:,.0f} MB (--memory)"
         raise Inconclusive(f"a table of {rows:,} rows x {width} columns needs {needed}")
     frame = pd.DataFrame(lines, dtype=object)  # long integers overflow in any other type

@@ -105,7 +105,7 @@ def _iterate_worlds(
 def check_world_memory(release: EncodedRelease, limits: Limits | None) -> None:
     """Raise `Inconclusive` where the rows of one world do not fit into the memory."""
     rows, width = release.rows.high or 0, len(release.domain.all)
-    if limits is not None and rows * width * VALUE_BYTES > limits.memory:
+    if limits is not None and rows * width * VALUE_BYTES > limits.room:
         needed = rows * width * VALUE_BYTES
         text = f"one world of {rows:,} rows x {width} columns needs about {needed / 1e6:,.0f} MB (--memory)"
         raise Inconclusive(text)

@@ -61,7 +61,7 @@ class Clauses:
             self.limits.charge(LOOK * WORK)
             if self.limits.expired():
                 raise Inconclusive("the time was up while the CNF row by row was written")
-            if len(self.clauses) * CLAUSE_BYTES > self.limits.memory:
+            if len(self.clauses) * CLAUSE_BYTES > self.limits.room:
                 raise size_error(len(self.clauses))
 
     def both(self, literals: Iterable[int]) -> int:

@@ -169,7 +169,7 @@ class Lowering:
             raise Unsupported("an attribute whose values are summed has too many values: its values are not bits")
         self.release, self.raw, self.maximum = release, raw, release.rows.high
         self.named = _encoded_attributes(release, raw)
-        if (needed := clauses_needed(release, raw)) * CLAUSE_BYTES > limits.memory:
+        if (needed := clauses_needed(release, raw)) * CLAUSE_BYTES > limits.room:
             raise size_error(needed)
         self.out, self.bits = Clauses(limits), list[Bit]()
         self.present = [self._present(i) for i in range(self.maximum)]

@@ -40,7 +40,7 @@ class LimitShare:
     @classmethod
     def here(cls, limits: Limits) -> LimitShare:
         """Return what a piece may take in a process of this machine: the same clock, its part of the memory."""
-        memory = limits.memory // max(1, limits.workers)
+        memory = limits.room // max(1, limits.workers)
         paused, end = limits.meter.paused, limits.end
         moments = limits.started + paused, None if end is None else end + paused
         return cls(limits.seconds, memory, limits.cells, *moments, _finite(limits.work_left()))

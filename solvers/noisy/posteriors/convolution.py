@@ -372,7 +372,7 @@ class WindowChain:
                 self.total = 0.0
                 return
             held += last - first + 1
-            if PASS_BYTES * held > limits.memory:
+            if PASS_BYTES * held > limits.room:
                 raise Inconclusive(
                     "the partial sums of the noisy counts need more memory than allowed: allow more memory"
                 )

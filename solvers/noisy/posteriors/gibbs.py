@@ -74,7 +74,7 @@ class Field:
         """Lay out the tables and fit q. Raises `TooLarge` for too many rows, `Inconclusive` when time is up."""
         linear, self.rows = system.linear, system.release.rows
         self.maximum = int(self.rows.high or 0)
-        if 16 * CHAINS * self.maximum > limits.memory:
+        if 16 * CHAINS * self.maximum > limits.room:
             raise TooLarge(f"up to {self.maximum:,} rows in {CHAINS} chains need more memory than allowed")
         self.cells = np.flatnonzero(system.bounds.upper > 0).astype(np.int64)
         self.columns = linear.columns
@@ -293,7 +293,7 @@ def scan(system: CellSystem, seen: Sequence[Observation], draws: int, seed: int,
     field = Field(system, seen, limits)
     chains = LockstepChains(field, CHAINS, np.random.default_rng([seed, 23]))
     each = -(-draws // CHAINS) * 5 // 4 + 1
-    each = max(4, min(each, limits.memory // (32 * CHAINS * max(1, field.columns))))
+    each = max(4, min(each, limits.room // (32 * CHAINS * max(1, field.columns))))
     apart = max(min(SMALL, TIMES * math.ceil(field.around)), math.ceil(field.around))
     kept: list[Ints] = []
     for i in range(each):

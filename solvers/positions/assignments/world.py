@@ -101,7 +101,7 @@ def assigned(release: Release, limits: Limits, tries: bool = True) -> Assigned |
     Without `tries` what is remembered, or as much as follows before values are tried one by one.
     """
     known = release.derived.part(Remembered)
-    if known.propagation is None and room(release) > limits.memory:
+    if known.propagation is None and room(release) > limits.room:
         return None
     if (known.assigned is None or not known.assigned.complete) and (problem := _row_problem(release)) is not None:
         found = known.propagation = known.propagation or Propagation(problem)

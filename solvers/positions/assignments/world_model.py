@@ -45,7 +45,7 @@ class Dive:
     def __init__(self, domains: Domains, complete: bool, limits: Limits, seed: int) -> None:
         """Make the tables; raises `Inconclusive` when time is up, `TooLarge` where they would not fit in memory."""
         self.problem, self.limits = domains.problem, limits
-        if Meetings.room(self.problem) > limits.memory:
+        if Meetings.room(self.problem) > limits.room:
             raise TooLarge(f"which values meet takes more than {limits.memory >> 20:,} MB (--memory)")
         self.tables, self.loops = ProblemTables.of(self.problem, limits), fastest(limits)
         self.state = DomainState.of(domains.words.copy(), self.tables)
@@ -272,7 +272,7 @@ class WorldModel:
                 self.variable[i, v] = self.new()
             self.clause("exactly_one", [self.variable[i, v] for v in left.tolist()])
             self.cuts(i, left)
-            if self.entries * BYTES > self.limits.memory:
+            if self.entries * BYTES > self.limits.room:
                 raise TooLarge(f"a model of the open rows needs more than {self.limits.memory >> 20:,} MB (--memory)")
         self.counts(t, held)
 

@@ -62,7 +62,7 @@ class Incidence:
 
     def __init__(self, release: Release, limits: Limits = UNLIMITED) -> None:
         """Give statements their numbers; raises `TooLarge` where what the boxes hold does not fit into the memory."""
-        self.release, self.layout, self.memory = release, WordLayout(release.domain), limits.memory
+        self.release, self.layout, self.memory = release, WordLayout(release.domain), limits.room
         self.partitions: list[tuple[Partition, int, int]] = []  # block, first box, first statement
         self.loose: list[Priceable] = []
         tables: list[Boxes] = []
@@ -82,7 +82,7 @@ class Incidence:
         self.impossible = range(boxes, boxes + len(release.impossible))
         self.boxes, self.total = boxes + len(release.impossible), self.index.rows
         parts = sum(len(a.sizes) for a in release.domain.attributes)
-        if self.boxes * parts * HELD_BYTES > limits.memory:
+        if self.boxes * parts * HELD_BYTES > limits.room:
             raise TooLarge(f"{self.boxes:,} boxes over {parts:,} parts do not fit into the memory (--memory)")
         words = [self.layout.rows(t) for t in (*tables, Boxes.of(release.impossible))]
         every = range(len(release.domain.attributes))

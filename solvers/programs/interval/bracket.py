@@ -280,6 +280,7 @@ class Bracket:
             raise Inconclusive(f"too little time to bound {cells:,} cells: that takes about {PER_CELL * cells:,.0f} s")
         held = sum(TERM_BYTES * float(np.exp2(np.ceil(np.log2(p.part.room + 1))).sum()) for p in self.pieces)
         budget.limits.hold(held, f"the bounds on {cells:,} cells")
+        budget.limits.keep(self, held)
 
     @property
     def high(self) -> float:
@@ -363,7 +364,7 @@ class Bracket:
     def tilt(self, piece: Piece, fraction: float) -> None:
         """Find a component's Lagrangian bound."""
         system = self.case.system
-        limits = self.budget.stage(fraction, self.budget.limits.memory)
+        limits = self.budget.stage(fraction, self.budget.limits.room)
         piece.tilt = DualProblem.of(piece.part, system.sizes, self.case.bounds.lower, self.case.convention, limits)
         start = np.zeros(len(piece.tilt.row))
         piece.lam = piece.tilt.minimise(
@@ -507,7 +508,7 @@ class Bracket:
         blocks, expired = piece.blocks, self.budget.until(fraction)
         if blocks is None or piece.part.matrix is None or expired():
             return
-        limits = self.budget.stage(fraction, self.budget.limits.memory)
+        limits = self.budget.stage(fraction, self.budget.limits.room)
         blocks.grow(moves_of(blocks.around, limits), limits)
         counts = (blocks.around.y + blocks.around.minimum).astype(np.float64)
         cells = np.flatnonzero(counts > 0)

@@ -292,7 +292,7 @@ def newton_work(statements: int) -> float:
 
 def _most_statements(limits: Limits) -> int:
     """Return of how many statements a matrix over their pairs may be made and factored."""
-    most, work = math.isqrt(limits.memory // NEWTON_BYTES), limits.work_left()
+    most, work = math.isqrt(limits.room // NEWTON_BYTES), limits.work_left()
     return most if math.isinf(work) else min(most, math.floor(math.cbrt(work / NEWTON_WORK)))
 
 

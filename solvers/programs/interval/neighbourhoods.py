@@ -104,7 +104,7 @@ def moves_of(around: HistogramNeighbourhood, limits: Limits) -> list[tuple[int, 
     """
     count = around.y + around.minimum
     usable = np.flatnonzero(around.part.room > 0)
-    most = min(limits.memory / PAIR_BYTES, limits.work_left() / PAIR_WORK, MAX_PAIRS**2)
+    most = min(limits.room / PAIR_BYTES, limits.work_left() / PAIR_WORK, MAX_PAIRS**2)
     usable = usable[np.argsort(-count[usable], kind="stable")][: math.isqrt(int(most))]
     limits.charge(PAIR_WORK * len(usable) ** 2)
     with np.errstate(over="ignore"):

@@ -294,7 +294,7 @@ def problem_of(release: Release, limits: Limits) -> SearchProblem:
         raise Unsupported("the number of rows is unbounded")
     domain, n = release.domain, release.rows.high
     named = sorted(release.mentioned())
-    _room_for(n, len(domain.attributes), len(release.blocks), limits)
+    held = _room_for(n, len(domain.attributes), len(release.blocks), limits)
     labels, label = domain.labels, domain.label
     at = {k: place for place, k in enumerate(named)}
     draft = TableLists(Walks(domain.attributes), labels, at)
@@ -316,14 +316,17 @@ def problem_of(release: Release, limits: Limits) -> SearchProblem:
     lows, highs = _class_bounds(release)
     classes = _class_sizes(lows, highs, n)
     free = label in at and lows != highs
-    return SearchProblem(release, n, _tables(draft, classes, label, free, n), tuple(named), tuple(classes), free)
+    made = SearchProblem(release, n, _tables(draft, classes, label, free, n), tuple(named), tuple(classes), free)
+    limits.keep(made, held)
+    return made
 
 
-def _room_for(rows: int, attributes: int, counters: int, limits: Limits) -> None:
-    """Raise `TooLarge` where the memory does not hold rows, their places in every partition, and the check of them."""
+def _room_for(rows: int, attributes: int, counters: int, limits: Limits) -> int:
+    """Return the bytes of rows, their places in every partition, and their check; `TooLarge` beyond the memory."""
     needed = rows * (PER_ROW + PER_PLACE * (attributes + counters))
-    if needed > limits.memory:
+    if needed > limits.room:
         raise TooLarge(f"local search over {rows:,} rows needs about {needed / 1e6:,.0f} MB (--memory)")
+    return needed
 
 
 def _counts(block: Any) -> Iterator[tuple[Region, Statement]]:

@@ -252,7 +252,7 @@ class IntegerProgram:
         """Refuse a program that does not fit into the memory, with so many bytes more that a format takes."""
         entries, statements = len(self.system.linear.col), len(self.system.linear)
         needed = (entries + self.cells) * ENTRY_BYTES + statements * STATEMENT_BYTES + more
-        if needed > self.limits.memory:
+        if needed > self.limits.room:
             size = f"{entries:,} entries of {statements:,} statements over {self.cells:,} cells"
             raise TooLarge(f"the integer program has {size}, {needed / (1 << 30):.2f} GB (--memory)")
 

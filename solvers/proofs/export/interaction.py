@@ -63,7 +63,7 @@ def attribute_graph(release: Release, limits: Limits | None = None) -> Graph[str
         for k, times in enumerate(np.diff(named.indptr).tolist()):
             graph.nodes[f"a{k}"]["statements"] += times
         most = min(int((np.diff(named.tocsr().indptr).astype(float) ** 2).sum()), named.shape[1] ** 2)
-        if most * PAIR_BYTES > limits.memory:
+        if most * PAIR_BYTES > limits.room:
             raise TooLarge(f"an interaction graph of up to {most // 2:,} edges (--memory)")
         both = triu(named.T @ named, k=1).tocoo()
         _make_room(graph.number_of_edges() + both.nnz, limits)
@@ -106,10 +106,10 @@ def _partition_incidence(block: Partition, release: Release, limits: Limits) -> 
     ones = np.ones(len(row), dtype=np.int64)
     regions = coo_matrix((ones, (row, boxes.attribute)), shape=(len(boxes), columns)).tocsr()
     if block.first_match:  # region j is what the boxes before j leave of box j
-        if len(boxes) * columns * 2 > limits.memory:
+        if len(boxes) * columns * 2 > limits.room:
             raise TooLarge(f"the attributes named by {len(boxes):,} rules over {columns:,} attributes (--memory)")
         hit = np.maximum.accumulate(regions.astype(bool).toarray(), axis=0)
-        if (entries := int(hit.sum(axis=1)[block.region].sum())) * PAIR_BYTES > limits.memory:
+        if (entries := int(hit.sum(axis=1)[block.region].sum())) * PAIR_BYTES > limits.room:
             raise TooLarge(f"the {entries:,} attributes named by {len(block):,} statements of rules (--memory)")
         regions = coo_matrix(hit).astype(np.int64).tocsr()
     named = regions[block.region]
@@ -234,7 +234,7 @@ def _add_statement(graph: Graph[str], system: CellSystem, index: StatementIndex,
 
 def _make_room(edges: int, limits: Limits, letters: int = 0) -> None:
     """Refuse a graph of so many edges and nodes, and letters of texts on them, that does not fit into the memory."""
-    if (size := edges * EDGE_BYTES + letters * LETTER_BYTES) > limits.memory:
+    if (size := edges * EDGE_BYTES + letters * LETTER_BYTES) > limits.room:
         raise TooLarge(f"an interaction graph of {edges:,} nodes and edges takes {size / 1e6:,.0f} MB (--memory)")
 
 

@@ -224,7 +224,7 @@ class ClauseForm:
     def of(cls, release: Release, convention: Convention, limits: Limits) -> ClauseForm:
         """Return the clauses; raises `Unsupported` or `TooLarge` where they cannot be written."""
         rows = ExportedRows.of(release, convention)
-        if rows.of_bags and not release.domain.relative and rows.clauses * CLAUSE_BYTES > limits.memory:
+        if rows.of_bags and not release.domain.relative and rows.clauses * CLAUSE_BYTES > limits.room:
             raise size_error(rows.clauses)
         made = state_clauses(rows.rest, limits, raw=True, sorted_rows=convention == "multiset")
         _fix_leaves(made, rows)

@@ -140,7 +140,7 @@ def _count_by_diagram(reduced: FirstMatch, measure: Measure, counts: RegionBound
     limits = counts.limits
     hard = [j for j in counts.hard if j < reduced.unfinished]
     tasks = [task for j in hard if (task := reduced.tasks[j]) is not None]
-    ceiling = capacity_for(limits.memory)
+    ceiling = capacity_for(limits.room)
     bases: list[Base] = []
     if tasks and ceiling >= 1 << 10 and not limits.expired():
         plan = _plan(reduced, tasks, limits)
@@ -186,7 +186,7 @@ def _incremental(
     bases: dict[int, Base] = {0: (0, start, start.node_count())}
     keep = True
     counts.swept = 0
-    full = capacity_for(counts.limits.memory) <= diagram.capacity
+    full = capacity_for(counts.limits.room) <= diagram.capacity
     try:
         for j, region, none in _sweep(reduced, diagram, plan.needed, hard, start):
             if region is None:
@@ -224,7 +224,7 @@ def _incremental(
 def _region_diagram(reduced: FirstMatch, task: Task, limits: Limits) -> tuple[Diagram, Function] | None:
     """Return a diagram of one region over the variables of its subtracted boxes, None where it does not fit."""
     plan = _plan(reduced, [task], Limits())
-    ceiling = capacity_for(limits.memory)
+    ceiling = capacity_for(limits.room)
     capacity = int(min(ceiling, max(1 << 15, 4 * plan.nodes)))
     live = reduced.live(task)
     while capacity > 0:
@@ -287,7 +287,7 @@ def _within_again(
     assert old is not None
     counts.kept.clear()
     try:
-        counts.diagram = Diagram(old.sizes, old.order, max(old.capacity, capacity_for(counts.limits.memory)))
+        counts.diagram = Diagram(old.sizes, old.order, max(old.capacity, capacity_for(counts.limits.room)))
         _within_diagram(reduced, counts, measure, changed, todo, into)
     except DDMemoryError:
         for j, task in todo:

@@ -146,7 +146,7 @@ def best_lists(table: RuleTable, longest: int, penalty: Fraction, limits: Limits
         if errors is not None:
             found.offer(errors, start)
     # Bytes that a prefix needs in a level, among those seen and while levels are merged.
-    most = max(1_000, limits.memory // (6 * (8 * numbers.outside.shape[1] + 64)))
+    most = max(1_000, limits.room // (6 * (8 * numbers.outside.shape[1] + 64)))
     bounds = [Fraction(0)] * (longest + 1)
     prefixes: tuple[int, ...] = ()
     for size in (*BEAMS, most):

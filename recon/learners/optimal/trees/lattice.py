@@ -121,7 +121,7 @@ def _expanded(
     held, begun = used, 0
     for some in _batches(rows, level):
         limits.check("nodes of trees are listed")
-        if held > limits.memory:
+        if held > limits.room:
             raise TooLarge(f"trees have too many different nodes for {limits.memory >> 20:,} MB: raise --memory")
         edges, floor = _splits(rows, level, some, least)
         limits.charge(CELL * len(some) * rows.bits.size * (rows.weight.shape[1] + 1) + EDGE * len(edges.node))

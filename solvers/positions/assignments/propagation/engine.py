@@ -505,7 +505,7 @@ class Propagation:
 
     def _prepared(self, limits: Limits) -> tuple[ProblemTables, DomainState]:
         """Return the tables and the state, made where they are not there yet or memory now allows more."""
-        if self._tables is not None and not self._tables.compared and Meetings.room(self.problem) <= limits.memory:
+        if self._tables is not None and not self._tables.compared and Meetings.room(self.problem) <= limits.room:
             self._tables = self._state = None
         if self._tables is None:
             self._tables = ProblemTables.of(self.problem, limits)

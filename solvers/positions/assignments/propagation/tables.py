@@ -75,8 +75,9 @@ class ProblemTables(NamedTuple):
         parts, part = _packed_sets(problem)
         ways, way = _ways_to_weigh(int(most.max(initial=1)))
         meet = np.zeros((0, packing.words), dtype=np.uint64)
-        if Meetings.room(problem) <= limits.memory:
+        if Meetings.room(problem) <= limits.room:
             meet = Meetings(problem).met(limits)
+            limits.keep(meet, meet.nbytes)
         numbers = [np.array(x, dtype=np.int64) for x in (problem.weight, problem.low, problem.high)]
         times = np.array(problem.times, dtype=np.int32, order="C")
         weight, low, high = numbers
