@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,9 @@ from extras import run
 from plain_queries import rejected
 
 import recon
-from recon.queries.query_answers import verify_bits
+from recon.queries.query_answers import QueryAnswers, verify_bits
+from solvers.foundation.errors import ContradictionError, ReleaseError
+from solvers.foundation.exact import short_number
 from solvers.kernel.subset_counts import BitProof, SubsetCounts, check_bit
 
 
@@ -132,3 +135,14 @@ def test_answers_beyond_whole_numbers_of_64_bits_are_contradictions(answer, tmp_
     code, _, err = run(capsys, "queries", str(path))
     assert (code, "query 1 counts 1 people" in err) == (5, True)
     assert len(err) < 300
+
+
+@pytest.mark.parametrize("answer", ["2" * 400, "-1e900", "1e900/7"])
+def test_an_answer_of_any_size_is_refused_in_a_sentence(answer, tmp_path, capsys):
+    path = tmp_path / "queries.csv"
+    path.write_text(f"person,q1\nAnn,1\nBen,0\nanswer,{answer}\nwithin,1\n", encoding="utf-8")
+    with pytest.raises((ReleaseError, ContradictionError)) as error:
+        QueryAnswers.read(path)
+    assert len(str(error.value)) < 400
+    assert short_number(Fraction(2 * 10**500)) == "2e+500"
+    assert short_number(Fraction(-2, 3)) == "-0.666667"

@@ -31,6 +31,7 @@ from encoders.models.nodes import UNPUBLISHED, Support
 from encoders.parts.base import CutDomain, Encoder, Resolutions, label_texts
 from encoders.parts.linear import noisy_sum
 from solvers.foundation.errors import ReleaseError
+from solvers.foundation.exact import short_number
 from solvers.statements.boxes import Box, Region
 from solvers.statements.noise.laws import NoiseLaw
 from solvers.statements.observations import certain_bounds
@@ -74,7 +75,7 @@ class NoisyEncoder(Encoder[AnyModel]):
         counts = [(count, at) for count, at in published(model, place) if not at.endswith(".value")]
         for count, at in counts:
             if (reason := law.impossible(Fraction(count))) is not None:
-                raise ReleaseError(f"the noisy count {float(count):.12g}: {reason}", place=at)
+                raise ReleaseError(f"the noisy count {short_number(count, 12)}: {reason}", place=at)
         if law.discrete or law.rounded or law.clamped or all(Fraction(f).denominator == 1 for f, _ in counts):
             return
         if zero := next((at for count, at in counts if count == 0), None):
@@ -197,7 +198,7 @@ def _check_noisy_sum(linear: LinearFigure, law: NoiseLaw, place: str) -> None:
         message = "a sum with noise is published as 'value': 'at_least', 'at_most' and 'within' are of exact tables"
         raise ReleaseError(message, place=place)
     if (reason := law.malformed(linear.value)) is not None:
-        raise ReleaseError(f"the noisy sum {float(linear.value):.12g}: {reason}", place=f"{place}.value")
+        raise ReleaseError(f"the noisy sum {short_number(linear.value, 12)}: {reason}", place=f"{place}.value")
     if law.clamped and any(term.times < 0 or term.of for term in linear.terms):
         message = "where negative results were published as 0, only sums of counts with positive 'times' are read"
         raise ReleaseError(message, place=f"{place}.linear")
@@ -284,12 +285,12 @@ def per_row(model: AnyModel) -> int:
 def _describe(noise: Noise) -> str:
     """Format the law for people."""
     law = noise.law
-    text = f"its counts carry independent {law.name.replace('_', ' ')} noise of scale {float(law.scale):.6g}"
+    text = f"its counts carry independent {law.name.replace('_', ' ')} noise of scale {short_number(law.scale)}"
     if law.bound is not None:
-        text += f", at most {float(law.bound):.6g} either way"
+        text += f", at most {short_number(law.bound)} either way"
     if noise.epsilon is not None and noise.neighbours is not None and noise.sensitivity is not None:
-        delta = f", δ = {float(noise.delta):.3g}" if noise.delta else ""
-        text += f" (ε = {float(noise.epsilon):.6g}{delta}, sensitivity {float(noise.sensitivity):.6g}, "
+        delta = f", δ = {short_number(noise.delta, 3)}" if noise.delta else ""
+        text += f" (ε = {short_number(noise.epsilon)}{delta}, sensitivity {short_number(noise.sensitivity)}, "
         text += f"neighbours by {WORDS[noise.neighbours]}, for these counts)"
     if noise.epsilon is not None and law.name in {"gaussian", "discrete_gaussian"}:
         text += ", taken as the analytic Gaussian mechanism's: give 'scale' where it is another"
@@ -314,6 +315,6 @@ def _doubts(model: AnyModel, noise: Noise) -> tuple[str, ...]:
         if (noise.sensitivity**2 if squared else noise.sensitivity) < reach:
             out.append(
                 f"{model.name}: {WORDS[noise.neighbours]} can change {reach} of its counts, so the stated sensitivity "
-                f"{float(noise.sensitivity):.6g} makes ε hold per count, not for the model"
+                f"{short_number(noise.sensitivity)} makes ε hold per count, not for the model"
             )
     return tuple(out)

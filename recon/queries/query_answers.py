@@ -23,7 +23,7 @@ from recon.readers.formats.release.reading import strict_json
 from recon.readers.frames.selections import read_table
 from solvers.foundation.displayed import Displayed, DisplayFacts, many
 from solvers.foundation.errors import CertificateError, ContradictionError, ReleaseError
-from solvers.foundation.exact import exact_number
+from solvers.foundation.exact import exact_number, short_number
 from solvers.foundation.limits import Limits
 from solvers.kernel.proof_format import keys, number
 from solvers.kernel.subset_counts import BitProof, SubsetCounts, check_bit
@@ -161,7 +161,7 @@ def _twice(names: tuple[str, ...]) -> str:
 
 
 def _short(number: Fraction) -> str:
-    return str(number) if abs(number) < 10**15 else f"{float(number):.6g}"
+    return str(number) if abs(number) < 10**15 else short_number(number)
 
 
 def _numbers(given: Any, many: int, word: str, file: str) -> list[Fraction]:

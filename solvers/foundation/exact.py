@@ -15,7 +15,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_DOWN, Context, Decimal
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_DOWN, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache, reduce
 from typing import Any
@@ -70,6 +70,16 @@ def decimal(value: int) -> str:
     half = int(abs(value).bit_length() / math.log2(10) / 2)
     high, low = divmod(abs(value), 10**half)
     return ("-" if value < 0 else "") + decimal(high) + decimal(low).zfill(half)
+
+
+def short_number(value: Fraction | float, digits: int = 6) -> str:
+    """Return a number of any size for people, with so many significant digits: a file may set it to anything."""
+    try:
+        return f"{float(value):.{digits}g}"
+    except OverflowError:
+        exact = Fraction(value)
+        size = Context(prec=digits, Emax=MAX_EMAX, Emin=MIN_EMIN)
+        return f"{size.divide(Decimal(exact.numerator), Decimal(exact.denominator)).normalize(size):g}"
 
 
 def level_text(level: Fraction | float) -> str:

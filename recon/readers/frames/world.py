@@ -26,6 +26,7 @@ from recon.readers.frames.selections import frame_ranges, select_frame, whole_ro
 from solvers.engines.figures.system import broken_figures
 from solvers.foundation.displayed import WIDTH, Displayed, DisplayFacts, many
 from solvers.foundation.errors import ReleaseError
+from solvers.foundation.exact import short_number
 from solvers.statements.boxes import Box, Boxes, Region
 from solvers.statements.gradients.boosted import Boosted
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Choice, Loose, Partition, Statement, Summand
@@ -147,7 +148,7 @@ def _coarse_figures(release: EncodedRelease, truth: pd.DataFrame, rows: TrueRows
             low, high = bounds(statistic)
             if not low <= found <= high:
                 text = f"{statistic.value}" + (f" ± {statistic.within}" if statistic.within else "")
-                broken.append(f"{source_of(model, i)}: {text} released, {float(found):.12g} in the truth")
+                broken.append(f"{source_of(model, i)}: {text} released, {short_number(found, 12)} in the truth")
     return broken
 
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from solvers.foundation.array_types import Floats
 from solvers.foundation.errors import ReleaseError
+from solvers.foundation.exact import short_number
 from solvers.statements.noise import tails
 from solvers.statements.noise.tails import Enclosure, least_proved, ln, refined
 
@@ -110,7 +111,7 @@ class NoiseLaw:
         """Return why no count >= 0 gives this published number; None where some count does."""
         reason = self.malformed(published)
         if reason is None and self.bound is not None and self.interval(published, self.bound) == (0, -1):
-            return f"no count is within the noise's bound, {float(self.bound):g}, of it"
+            return f"no count is within the noise's bound, {short_number(self.bound)}, of it"
         return reason
 
     def log_likelihood(self, published: Fraction, counts: Counts) -> Floats:
@@ -157,7 +158,7 @@ class NoiseLaw:
         `ReleaseError` for alpha 0 under a law without bound, or outside 0..1. Cost: 1 ms, at most 0.1 s; remembered.
         """
         if not 0 <= alpha <= 1:
-            raise ReleaseError(f"one minus the confidence has to lie between 0 and 1, not {float(alpha):g}")
+            raise ReleaseError(f"one minus the confidence has to lie between 0 and 1, not {short_number(alpha)}")
         if alpha == 0 and self.bound is not None:
             return self.bound
         if alpha < SMALLEST_ALPHA:
@@ -361,7 +362,7 @@ def _check_parameters(epsilon: Fraction, delta: Fraction, sensitivity: Fraction,
     if _size(epsilon, "epsilon") > 10_000:
         raise ReleaseError("an epsilon above 10,000 protects nothing: give the scale of the noise instead")
     if not 0 < delta < 1 or delta > largest_delta:
-        raise ReleaseError(f"this noise law needs a delta above 0 and at most {float(largest_delta):g}")
+        raise ReleaseError(f"this noise law needs a delta above 0 and at most {short_number(largest_delta)}")
     if delta < SMALLEST_ALPHA:
         raise ReleaseError("delta is too small to compute with: give the scale of the noise instead")
 

@@ -55,6 +55,7 @@ from recon.readers.formats.release.schema import (
 )
 from solvers.foundation.displayed import json_shown
 from solvers.foundation.errors import ReleaseError
+from solvers.foundation.exact import short_number
 from solvers.statements.gradients.boosted import Gradients
 from solvers.statements.noise.laws import NoiseLaw, scale_of, truncation_of
 from solvers.statements.release import RowCount
@@ -114,11 +115,11 @@ def _from_budget(part: NoisePart) -> Noise:
     delta = _number(part.delta or 0, "delta")
     for name, value in (("epsilon", epsilon), ("sensitivity", sensitivity)):
         if value <= 0:
-            raise ReleaseError(f"{name} must be above 0, not {float(value):g}")
+            raise ReleaseError(f"{name} must be above 0, not {short_number(value)}")
     if (truncated or part.law in GAUSSIAN) and not 0 < delta < 1:
-        raise ReleaseError(f"delta must be between 0 and 1 for {part.law} noise, not {float(delta):g}")
+        raise ReleaseError(f"delta must be between 0 and 1 for {part.law} noise, not {short_number(delta)}")
     if delta and not truncated and part.law not in GAUSSIAN:
-        raise ReleaseError(f"{part.law} noise has delta 0, not {float(delta):g}")
+        raise ReleaseError(f"{part.law} noise has delta 0, not {short_number(delta)}")
     scale = scale_of(part.law, epsilon, delta, sensitivity)
     bound = truncation_of(epsilon, delta, sensitivity) if truncated else None
     law = NoiseLaw(part.law, scale, bound, part.rounded, part.clamped)

@@ -45,6 +45,7 @@ from recon.readers.formats.statistics.shares import (
     whole_cell,
 )
 from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.foundation.exact import short_number
 from solvers.statements.release import RowCount
 
 FORMAT = "table of counts: bins of variables"
@@ -330,11 +331,13 @@ def _by_rate(line: TableCells, names: Mapping[str, str], digits: tuple[int, int]
     rows = whole_cell(line.cells[names["rows"]], line.place)
     ((low, high),) = intervals([(str(line.cells[names["rate"]]).strip(), line.place)], digits)
     if low > 1:
-        raise ReleaseError(f"the rate {float(low + high) / 2:.10g} is above 1: write it as a share", place=line.place)
+        raise ReleaseError(
+            f"the rate {short_number((low + high) / 2, 10)} is above 1: write it as a share", place=line.place
+        )
     least, most = math.ceil(low * rows), math.floor(high * rows)
     if rows and least != most:
         why = "is not a whole number of events" if least > most else "has too few digits"
-        raise ReleaseError(f"the rate {float(low + high) / 2:.10g} of {rows:,} rows {why}", place=line.place)
+        raise ReleaseError(f"the rate {short_number((low + high) / 2, 10)} of {rows:,} rows {why}", place=line.place)
     return rows - least * bool(rows), least * bool(rows)
 
 

@@ -24,6 +24,7 @@ from encoders.models.models import AnyModel, ColumnFigures, PublishedFigure, Tab
 from recon.readers.formats.drafts.binding import Binder, Feature, as_test, single
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.statistics.column_tables import DOUBLE, JOINED, SINGLE, ColumnMean
+from solvers.foundation.exact import short_number
 from solvers.statements.release import RowCount
 
 WEIGHTED = "the rows had no weights (sample_weight): weights that are all whole numbers look like counts of rows"
@@ -202,7 +203,7 @@ def _extreme(
     """Yield that some row is at one of the ends, and that none lies beyond: below an end (True), or above it."""
     held = list(dict.fromkeys(one for one in map(column.at, ends) if one is not None))
     if not held:
-        yield f"{float(ends[0]):.10g} is no value of it in the domain"
+        yield f"{short_number(ends[0], 10)} is no value of it in the domain"
         return
     for end, below in beyond:
         nobody = column.beyond(_side(end, below), _range(end, below))

@@ -24,6 +24,7 @@ from encoders.models.linear_figures import LinearFigure, LinearTerm
 from encoders.models.models import PublishedFigure, Statistic, Table, Tree
 from encoders.models.nodes import ModelNode, Nodes, Support
 from recon.readers.formats.statistics.additive_models import span_of
+from solvers.foundation.exact import short_number
 
 DOUBLE, SINGLE = Fraction(1, 1 << 53), Fraction(1, 1 << 24)
 JOINED = 8
@@ -121,7 +122,9 @@ class ColumnMean:
         value = spread + n * (mean - about) ** 2
         first, last = math.ceil((value - error) / unit**2), math.floor((value + error) / unit**2)
         if first > last or last < 0:
-            return f"no sum of squares of values of the domain is as near to {float(value):.10g} as rounding leaves"
+            return (
+                f"no sum of squares of values of the domain is as near to {short_number(value, 10)} as rounding leaves"
+            )
         terms = (
             LinearTerm((where,), (of, of)),
             LinearTerm((where,), (of,), -2 * about),

@@ -41,6 +41,7 @@ from recon.readers.formats.statistics.shares import (
     whole_cell,
 )
 from solvers.foundation.errors import ReleaseError, TooLarge
+from solvers.foundation.exact import short_number
 from solvers.statements.release import RowCount
 
 
@@ -429,7 +430,9 @@ def _rows_of(groups: Sequence[tuple[Items, int | None, Interval | None, str]]) -
             if low == high:
                 return low
             if low > high:
-                raise ReleaseError(f"{number:,} rows are no share {float(sum(share) / 2):.10g} of any", place=place)
+                raise ReleaseError(
+                    f"{number:,} rows are no share {short_number(sum(share) / 2, 10)} of any", place=place
+                )
     return rows_of(share for _, _, share, _ in groups if share is not None)
 
 
@@ -462,11 +465,11 @@ def _check_shares(groups: Iterable[tuple[Items, int | None, Interval | None, str
     for items, _, share, place in groups:
         if share is not None:
             known = out.setdefault(items, (share, place))
-            text = f"{set_text(items)} has the share {float(sum(share)) / 2:.10g}"
+            text = f"{set_text(items)} has the share {short_number(sum(share) / 2, 10)}"
             if share[0] > 1:
                 raise ReleaseError(f"{text}, more than all rows", place=place)
             if share[0] > known[0][1] or share[1] < known[0][0]:
-                raise ReleaseError(f"{text}, but {float(sum(known[0])) / 2:.10g} in {known[1]}", place=place)
+                raise ReleaseError(f"{text}, but {short_number(sum(known[0]) / 2, 10)} in {known[1]}", place=place)
     check_order([(items, *one) for items, one in out.items()], "has the share")
 
 

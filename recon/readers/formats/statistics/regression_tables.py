@@ -39,6 +39,7 @@ from recon.readers.formats.statistics.score_equations import ScoreDraft
 from recon.readers.formats.statistics.sums_of_products import Ends
 from recon.readers.stored.binary.rds import RObject
 from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.foundation.exact import short_number
 from solvers.statements.release import RowCount
 
 COEFFICIENTS = "table of counts: coefficients (CSV)"
@@ -261,8 +262,9 @@ def _with_errors(draft: CovarianceDraft, found: _RegressionText) -> CovarianceDr
         high = min(middle[j][j] + off[j][j], most**2 * (1 + ROUNDING))
         if low > high:
             raise ReleaseError(
-                f"the standard error {float(sum(ends[j]) / 2):.10g} of '{name[:60]}' is not the root of its covariance "
-                f"{float(middle[j][j]):.10g}: one of them is robust, clustered or of another fit; publish both of one"
+                f"the standard error {short_number(sum(ends[j]) / 2, 10)} of '{name[:60]}' is not the root of its "
+                f"covariance {short_number(middle[j][j], 10)}: one of them is robust, clustered or of another fit; "
+                "publish both of one"
             )
         middle[j][j], off[j][j] = (low + high) / 2, (high - low) / 2
     notes = tuple(dict.fromkeys((*draft.origin.notes, *([ZEROS] if padded else []))))

@@ -41,6 +41,7 @@ from recon.readers.formats.statistics.sums_of_products import (
 from recon.readers.stored.objects.arrays import resolve
 from recon.readers.stored.pickled.pickles import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.foundation.exact import short_number
 from solvers.statements.release import RowCount
 
 KINDS = ("RegressionResultsWrapper", "OLSResults", "RegressionResults")
@@ -132,7 +133,9 @@ class CovarianceDraft(Draft):
         at = self.columns.index("")
         least, most = enclosed_sums(PublishedInverse(self.middle, self.off, (Fraction(1), Fraction(1))))[at][at]
         if least <= 0:
-            raise ReleaseError(f"the digits leave the number of rows open: {float(least):.6g} to {float(most):.6g}")
+            raise ReleaseError(
+                f"the digits leave the number of rows open: {short_number(least)} to {short_number(most)}"
+            )
         return PublishedInverse(self.middle, self.off, (rows.low / most, rows.high / least))
 
     def _settled(
@@ -255,8 +258,9 @@ def _whole_figure(
     if low > high:
         raise ReleaseError(
             f"no {'number of rows' if pair[0].bit and pair[1].bit else 'sum'} of {name} has these digits "
-            f"({float(ends[0]):.10g} to {float(ends[1]):.10g} follow from the coefficients): a digit was changed, rows "
-            "were weighted, or the covariances are of another fit; publish coefficients and covariances of one fit"
+            f"({short_number(ends[0], 10)} to {short_number(ends[1], 10)} follow from the coefficients): a digit was "
+            "changed, rows were weighted, or the covariances are of another fit; publish coefficients and covariances "
+            "of one fit"
         )
     return _figure(pair, low, high, name)
 
@@ -344,7 +348,7 @@ def guessed(draft: CovarianceDraft) -> CovarianceDraft:
     low, high = math.ceil(sums[at][at][0]), math.floor(sums[at][at][1])
     rows = draft.rows or RowCount(max(1, low), max(1, high))
     if low > high or high < 1 or not rows.low <= high or not low <= (rows.high or low):
-        ends = f"{float(sums[at][at][0]):.10g} to {float(sums[at][at][1]):.10g}"
+        ends = f"{short_number(sums[at][at][0], 10)} to {short_number(sums[at][at][1], 10)}"
         raise ReleaseError(
             f"the digits of the covariances are of {ends} rows{'' if draft.rows is None else f', not {rows.low:,}'}: "
             "rows were weighted, errors are robust or clustered, or the variance is of another fit; publish "

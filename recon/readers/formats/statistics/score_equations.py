@@ -40,6 +40,7 @@ from recon.readers.formats.statistics.regressions import (
 )
 from recon.readers.formats.statistics.sums_of_products import Ends
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
+from solvers.foundation.exact import short_number
 from solvers.statements.release import RowCount
 
 Floats = NDArray[np.float64]
@@ -382,7 +383,8 @@ class ScoreDraft(Draft):
         for name, unit, (low, high) in zip(self.terms, units, self.sums.ends(), strict=True):
             if unit is not None and math.ceil(low / unit) > math.floor(high / unit):
                 about = f"the equation of '{name[:60]}'" if name else "the equation of the constant"
-                ends = f"a sum of {float(low):.10g} to {float(high):.10g}, and sums are multiples of {float(unit):.6g}"
+                ends = f"a sum of {short_number(low, 10)} to {short_number(high, 10)}"
+                ends += f", and sums are multiples of {short_number(unit)}"
                 return ContradictionError(
                     f"no responses of these rows have the coefficients: {about} asks for {ends}; {CHANGED}", (about,)
                 )

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.foundation.errors import ReleaseError
+from solvers.foundation.exact import short_number
 
 BITS = 96  # of the numbers that are calculated with, after every column was given the size 1
 MULTIPLIER_BITS = 60
@@ -178,10 +179,11 @@ def _whole_ends(structure: SumStructure, k: int, ends: Ends) -> Ends:
         low, high = unit * math.ceil(low / unit), unit * math.floor(high / unit)
     if low > high:
         number = "no number" if unit is None else "no whole number" if unit == 1 else f"no multiple of {unit}"
+        between = f"{short_number(ends[0], 10)} to {short_number(ends[1], 10)}"
         raise ReleaseError(
-            f"{number} of {structure.names[k]} has these digits ({float(ends[0]):.10g} to {float(ends[1]):.10g} follow "
-            "from them): a digit was changed, rows were weighted, or the errors are robust or clustered; publish what "
-            "an unweighted OLS prints, cov_type='nonrobust'"
+            f"{number} of {structure.names[k]} has these digits ({between} follow from them): a digit was changed, "
+            "rows were weighted, or the errors are robust or clustered; publish what an unweighted OLS prints, "
+            "cov_type='nonrobust'"
         )
     return low, high
 
