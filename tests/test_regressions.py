@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import pickle
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
 from pathlib import Path
@@ -14,8 +12,6 @@ import pytest
 from boosted_cases import compas14
 from extras import batches, run
 from regression_cases import failures, people, table
-from sklearn.decomposition import PCA
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 
 import recon
 from recon.readers.formats.statistics.sums_of_products import PublishedInverse, enclosed_sums
@@ -176,23 +172,6 @@ def test_a_record_of_acro_says_what_its_checks_leave_open(capsys):
     assert found["results.output_1"].follows.startswith("2 cells failed a check, and which ones stands here")
     assert "--rounding" in found["results.output_6"].remove
     assert any(one.level == "unknown" for one in found.values())  # commands and comments are free text
-
-
-@pytest.mark.parametrize("kind", [LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis, PCA])
-def test_models_of_means_and_covariances_say_what_they_hold(kind, tmp_path):
-    frame = people(4, rows=40, bits=3)
-    path = tmp_path / "model.pkl"
-    path.write_bytes(pickle.dumps(kind().fit(frame.drop(columns="y"), frame.y)))
-    with pytest.raises(
-        Unsupported, match=rf"a {kind.__name__} is not read \(pickle\): it holds the mean of every column"
-    ):
-        recon.load(path)
-    means = frame.groupby("y").a0.mean()
-    said = [{"where": {"y": int(k)}, "mean": {"of": "a0", "value": v, "within": 1e-9}} for k, v in means.items()]
-    domain = {"attributes": [{"name": "a0", "values": [0, 1]}], "label": {"name": "y", "values": [0, 1]}}
-    models = [{"kind": "table", "statements": said}]
-    (tmp_path / "means.json").write_text(json.dumps({"recon": 1, "rows": 40, "domain": domain, "models": models}))
-    assert violations(recon.load(tmp_path / "means.json"), frame[["a0", "y"]]) == []
 
 
 @pytest.mark.parametrize(

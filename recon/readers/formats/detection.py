@@ -178,6 +178,7 @@ OBJECTS = (
     "statistics.target_encoders",
     "statistics.generalised_models",
     "statistics.regressions",
+    "statistics.discriminants",
     "sklearn.pipelines.prepared",
 )
 # Readers of text: module, looks_like(head), read(text); the first that recognises the head reads it, and inspection
@@ -321,6 +322,7 @@ def _binary_draft(data: bytes, memory: int) -> Draft | bytes:
     from recon.readers.formats.boosters.catboost_file import looks_like_cbm
     from recon.readers.formats.boosters.xgboost.model import looks_like_xgboost_ubj, read_xgboost_ubj
     from recon.readers.formats.printed.rpart_rds import read_rpart_rds
+    from recon.readers.formats.statistics.discriminants import discriminant_object, read_discriminant_rds
     from recon.readers.formats.statistics.generalised_models import glm_object, read_glm_rds
     from recon.readers.formats.statistics.naive_bayes_rds import bayes_object, read_bayes_rds
     from recon.readers.formats.statistics.regression_tables import read_regression_rds, regression_object
@@ -338,6 +340,8 @@ def _binary_draft(data: bytes, memory: int) -> Draft | bytes:
             return read_glm_rds(glm)
         if (curve := curve_object(root)) is not None:
             return read_survival_rds(curve)
+        if (classes := discriminant_object(root)) is not None:
+            return read_discriminant_rds(classes)
         linear = regression_object(root)
         return read_rpart_rds(data, memory, root) if linear is None else read_regression_rds(linear)
     data = gunzip(data, memory)
@@ -406,15 +410,6 @@ def _readers() -> Iterator[tuple[str, Callable[[Thing, str], Draft]]]:
             yield kind, module.read
 
 
-_MEANS = "the mean of every column in every class, and the classes' shares of the rows, but not their number"
-_STATED = 'state them as {"where": {"LABEL": CLASS}, "mean": {"of": COLUMN, "value": ..., "within": ...}} in a file'
-UNREAD = {  # models that publish sums and are not read: what they hold, and what to do
-    "LinearDiscriminantAnalysis": (_MEANS, _STATED),
-    "QuadraticDiscriminantAnalysis": (_MEANS, _STATED),
-    "PCA": ("the mean of every column, and their covariance as components", "state the means in a release file"),
-}
-
-
 def draft_of_object(root: Any, form: str) -> Draft:
     """Return what a stored object publishes; searches and pipelines are opened first."""
     from recon.readers.formats.sklearn.pipelines.pipeline import KINDS as PIPELINES
@@ -441,9 +436,6 @@ def draft_of_object(root: Any, form: str) -> Draft:
     for kind, read in _readers():
         if root.class_name == kind:
             return read(root, form)
-    if root.class_name in UNREAD:
-        held, step = UNREAD[root.class_name]
-        raise Unsupported(f"a {root.class_name} is not read ({form}): it holds {held}: {step}")
     raise Unsupported(
         f"a {root.kind} is not read ({form}): see docs/readers.md for what is, and `recon inspect` for what it stores"
     )

@@ -26,6 +26,7 @@ from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import AnyAttribute, Categorical, Continuous, Grid, Value, equals
 from encoders.models.linear_figures import LinearFigure, LinearTerm
 from encoders.models.models import AnyModel, Provenance, PublishedFigure, Table, UnusedPublication
+from encoders.parts.statistics import MAX_VALUES
 from recon.readers.formats.drafts.binding import Binder, Feature, free_label
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.rules.plain_values import texts
@@ -53,6 +54,7 @@ SINGULAR = (
     "of every category out and fit again"
 )
 NO_ROWS = "with neither the number of rows nor the variance of residuals the sums follow but for a factor: give --rows"
+COARSE = f"a column of more than {MAX_VALUES:,} values is not multiplied by one with numbers below 0"
 CONSTANTS = {"const", "intercept", "(intercept)", "constant", "_cons"}
 _PATSY = re.compile(r"(?:C\()?([^\[\](),]+)(?:,[^\[\]]*)?\)?\[(?:T\.)?(.+)\]")
 
@@ -62,6 +64,7 @@ class DesignColumn:
     """A column of X (or y) over a domain: rows that meet a condition count with the value of an attribute, or with 1.
 
     `unit`: of what its values are multiples; None where a sum of it cannot be stated, for the reason in `why`.
+    `coarse`: its attribute has so many values that cells hold several.
     """
 
     where: Condition = ()
@@ -69,6 +72,12 @@ class DesignColumn:
     unit: Fraction | None = Fraction(1)
     ends: Ends = (Fraction(0), Fraction(1))
     why: str = ""
+    coarse: bool = False
+
+    def beside(self, other: DesignColumn) -> str:
+        """Return why the product with a column cannot be summed over cells of many values; "" where it can."""
+        many = (self.coarse or other.coarse) and len(self.of) + len(other.of) > 1
+        return COARSE if many and min(self.ends[0], other.ends[0]) < 0 else ""
 
     @property
     def bit(self) -> bool:
@@ -107,13 +116,13 @@ class CovarianceDraft(Draft):
             _unused_column(name, one.why) for name, one in zip(self.columns, columns, strict=True) if one.unit is None
         ]
         figures: list[PublishedFigure] = []
-        sums = self._settled(columns, binder.domain, figures)
+        sums = self._settled(columns, binder.domain, figures, left)
         if not self.weights:
             left.append(UnusedPublication("sums with the response", "no coefficients stand there", labels=True))
         elif answer.unit is None:
             left.append(UnusedPublication(f"the coefficients of '{self.response}'", answer.why, labels=True))
         else:
-            self._with_response(columns, answer, sums, binder.domain, figures)
+            self._with_response(columns, answer, sums, figures, left)
         figures = list(dict.fromkeys(figures))
         if self.rows is not None and self.rows.exact:
             figures.insert(0, PublishedFigure((), count=self.rows.low, name="all rows"))
@@ -139,9 +148,13 @@ class CovarianceDraft(Draft):
         return PublishedInverse(self.middle, self.off, (rows.low / most, rows.high / least))
 
     def _settled(
-        self, columns: Sequence[DesignColumn], domain: Domain, figures: list[PublishedFigure]
+        self,
+        columns: Sequence[DesignColumn],
+        domain: Domain,
+        figures: list[PublishedFigure],
+        left: list[UnusedPublication],
     ) -> list[list[Ends]]:
-        """Return the ends of all sums of products of two columns, and add what they say to the figures."""
+        """Return the ends of all sums of products of two columns, and add what they say to the figures, or why not."""
         numbers: dict[object, int] = {}
         units: list[Fraction | None] = []
         ends: list[tuple[Fraction | None, Fraction | None]] = []
@@ -162,7 +175,11 @@ class CovarianceDraft(Draft):
                 place[i][j] = place[j][i] = numbers[key]
         settled = settled_sums(self.inverse, SumStructure(place, units, ends, names))
         for pair, unit, (low, high), name in zip(said, units, settled, names, strict=True):
-            if pair is not None and unit is not None and (pair[0].where or pair[0].of or pair[1].where or pair[1].of):
+            if pair is None or unit is None or not (pair[0].where or pair[0].of or pair[1].where or pair[1].of):
+                continue
+            if why := pair[0].beside(pair[1]):
+                left.append(UnusedPublication(f"the covariance of {name}", why, about="columns"))
+            else:
                 figures.append(_figure(pair, low, high, name))
         return [[settled[k] for k in line] for line in place]
 
@@ -185,8 +202,8 @@ class CovarianceDraft(Draft):
         columns: Sequence[DesignColumn],
         answer: DesignColumn,
         sums: Sequence[Sequence[Ends]],
-        domain: Domain,
         figures: list[PublishedFigure],
+        left: list[UnusedPublication],
     ) -> None:
         """Add the sums of products with the response, and of its squares where the scale is published."""
         found = [_product_sum(line, self.weights) for line in sums]
@@ -194,12 +211,17 @@ class CovarianceDraft(Draft):
             unit = _pair_unit(one, answer)
             if unit is not None:
                 both = f"'{f'{name[:60]} and ' if name else ''}{self.response[:60]}'"
+                if why := one.beside(answer):
+                    left.append(UnusedPublication(f"the coefficient of {both}", why, labels=True, about="columns"))
+                    continue
                 figures.append(_whole_figure((one, answer), ends, unit, both, self.rows))
         if self.scale is None or self.rows is None or not self.rows.exact or (answer.bit and "" in self.columns):
             return  # of 0 and 1 the squares are the sum itself
-        left = self.rows.low - len(columns)
+        if answer.beside(answer):
+            return
+        free = self.rows.low - len(columns)
         explained = _product_sum(found, self.weights)
-        squares = (explained[0] + left * self.scale[0], explained[1] + left * self.scale[1])
+        squares = (explained[0] + free * self.scale[0], explained[1] + free * self.scale[1])
         unit = _pair_unit(answer, answer)
         assert unit is not None
         figures.append(_whole_figure((answer, answer), squares, unit, f"squares of '{self.response[:60]}'", self.rows))
@@ -317,7 +339,7 @@ def attribute_column(attribute: AnyAttribute, name: str) -> DesignColumn:
         scale = math.lcm(attribute.minimum.denominator, attribute.step.denominator)
         unit = Fraction(math.gcd(int(attribute.minimum * scale), int(attribute.step * scale)), scale)
     low, high = span_of(attribute)
-    return DesignColumn(of=(name,), unit=unit, ends=(low, high))
+    return DesignColumn(of=(name,), unit=unit, ends=(low, high), coarse=attribute.known[1] > MAX_VALUES)
 
 
 def response_column(name: str, binder: Binder) -> DesignColumn:

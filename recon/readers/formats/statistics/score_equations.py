@@ -38,7 +38,7 @@ from recon.readers.formats.statistics.regressions import (
     attribute_column,
     response_column,
 )
-from recon.readers.formats.statistics.sums_of_products import Ends
+from recon.readers.formats.statistics.sums_of_products import Ends, product_of
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
 from solvers.foundation.exact import short_number
 from solvers.statements.release import RowCount
@@ -158,7 +158,11 @@ class DesignTerm:
             if one.unit is None:
                 return one
             assert out.unit is not None
-            out = DesignColumn((*out.where, *one.where), (*out.of, *one.of), out.unit * one.unit)
+            if why := out.beside(one):
+                return DesignColumn(unit=None, why=why)
+            ends = product_of(out.ends, one.ends)
+            unit = out.unit * one.unit
+            out = DesignColumn((*out.where, *one.where), (*out.of, *one.of), unit, ends, "", out.coarse or one.coarse)
         return out
 
 
@@ -359,8 +363,11 @@ class ScoreDraft(Draft):
             figures.append(PublishedFigure((), count=self.rows.low, name="all rows"))
         answer = self._response(binder)
         columns = [term.column(binder) for term in self.found]
-        whys = [one.why if answer.unit is not None else answer.why for one in columns]
-        units = [None if one.unit is None or answer.unit is None else one.unit * answer.unit for one in columns]
+        whys = [(one.why or one.beside(answer)) if answer.unit is not None else answer.why for one in columns]
+        units = [
+            None if why or one.unit is None or answer.unit is None else one.unit * answer.unit
+            for one, why in zip(columns, whys, strict=True)
+        ]
         whole = [unit for unit in units if unit is not None]
         ends = self.sums.whole_ends(whole) if len(whole) == len(units) else self.sums.ends()
         for name, column, unit, (low, high), why in zip(self.terms, columns, units, ends, whys, strict=True):
