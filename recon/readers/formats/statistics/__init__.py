@@ -3,6 +3,7 @@
 __all__ = [
     "acro_records",
     "column_figures",
+    "discriminants",
     "generalised_models",
     "itemsets",
     "model_card",
