@@ -237,6 +237,9 @@ CASES = (
          changes=(("0.0151566,", "0.0161566,"),), instead=lambda: stored("regression.csv")),
     Case("linear regressions", "statsmodels_wls.pkl", refused="OLS is read, not WLS",
          instead=lambda: stored("statsmodels_ols.pkl")),
+    Case("scikit-survival", "survival_tree.joblib", "scikit-survival SurvivalTree (joblib, xz)", "size", 500),
+    Case("scikit-survival", "survival_forest.joblib", "scikit-survival RandomSurvivalForest (joblib, xz)", "distinct",
+         60),
     Case("survival curves", "survfit.rds", "table of counts: survival curve (R survfit object (.rds))", "exact", 228),
     Case("survival curves", "survfit.txt", "table of counts: survival curve (R summary of survfit)", "exact", 228),
     Case("survival curves", "survival_whas500.csv", "table of counts: survival curve (CSV)", "exact", 500),
@@ -292,7 +295,7 @@ def test_every_row_of_the_table_has_a_file_and_every_file_a_row():
 # Rows of the table by the reader behind them: modules of recon.readers.formats that detection calls.
 READERS = {
     "sklearn.trees.trees": (TREES,), "sklearn.trees.forests": (FORESTS, "quantile_forest"),
-    "sklearn.boosting.boosting": (BOOSTS,),
+    "sklearn.boosting.boosting": (BOOSTS,), "sklearn.trees.survival": ("scikit-survival",),
     "sklearn.pipelines.pipeline": (PIPES, "imbalanced-learn"), "rules.imodels_lists": ("imodels",),
     "rules.imodels_figs": ("imodels",), "rules.imodels_trees": ("imodels",), "rules.corels_saved": ("CORELS",),
     "rules.dl85": ("pydl8.5",), "rules.streed": ("pydl8.5",), "boosters.pickled": (LGB, XGB, "CatBoost"),

@@ -165,6 +165,7 @@ COMMENT = re.compile(r"[ \t]*#(?:#|>)? ?")
 OBJECTS = (
     "sklearn.trees.trees",
     "sklearn.trees.forests",
+    "sklearn.trees.survival",
     "sklearn.boosting.boosting",
     "rules.imodels_lists",
     "rules.imodels_figs",

@@ -9,6 +9,7 @@ __all__ = [
     "model_card",
     "naive_bayes_rds",
     "regression_tables",
+    "risk_sets",
     "shares",
     "survival_curves",
 ]

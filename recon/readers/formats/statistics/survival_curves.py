@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -229,17 +229,26 @@ class CurveDraft(Draft):
         """Return the table over a domain; times that it has not are left out of what holds of them."""
         if not self.models:
             raise ReleaseError(MORE_ROWS)
-        place = binder.domain.place.get(TIME)
-        if place is None:
-            raise ReleaseError(f"the domain has no attribute '{TIME}', the end of each observation: call it so")
-        kept = []
-        for one in self.stated:
-            condition = _clipped_condition(one.condition, binder.domain.all[place])
-            if condition is not None:
-                kept.append(replace(one, condition=condition))
-            elif one.count or one.low:
-                raise ReleaseError(f"{one.name} counts rows, but the domain has no such time")
-        return super(CurveDraft, replace(self, models=(Table(tuple(kept), "curve"),))).bound(binder)
+        table = Table(placed_figures(self.stated, binder), "curve")
+        return super(CurveDraft, replace(self, models=(table,))).bound(binder)
+
+
+def placed_figures(stated: Iterable[PublishedFigure], binder: Binder) -> tuple[PublishedFigure, ...]:
+    """Return figures over the times that a domain has: what holds of other times is left out.
+
+    Raises `ReleaseError` where it has no times, or rows were counted at one that it has not.
+    """
+    place = binder.domain.place.get(TIME)
+    if place is None:
+        raise ReleaseError(f"the domain has no attribute '{TIME}', the end of each observation: call it so")
+    kept = []
+    for one in stated:
+        condition = _clipped_condition(one.condition, binder.domain.all[place])
+        if condition is not None:
+            kept.append(replace(one, condition=condition))
+        elif one.count or one.low:
+            raise ReleaseError(f"{one.name} counts rows, but the domain has no such time")
+    return tuple(kept)
 
 
 def _clipped_condition(condition: Condition, time: AnyAttribute) -> Condition | None:

@@ -281,29 +281,30 @@ class RegressionDraft(TreesDraft):
             return trees
         step = label.step if isinstance(label, Grid) else 0
         figures = []
-        for leaf, condition in _leaf_conditions(self.trees[0], [f.name for f in self.features]):
+        paths = node_conditions(self.trees[0], [f.name for f in self.features])
+        for leaf in np.flatnonzero(self.trees[0].arrays.leaf).tolist():
             total, rows = self.totals[leaf], int(self.trees[0].arrays.rows[leaf])
             found = Statistic("total", label.name, total, EXACT * max(1.0, abs(total)))
             if step == 1 and abs(total - round(total)) <= EXACT * max(1, rows):
                 found = Statistic("total", label.name, round(total))
-            figures.append(PublishedFigure(binder.translate(condition), statistic=found, name=f"leaf {leaf}"))
+            figures.append(PublishedFigure(binder.translate(paths[leaf]), statistic=found, name=f"leaf {leaf}"))
         return (*trees, Table(tuple(figures), "totals of the label", origin=self.origin))
 
 
-def _leaf_conditions(tree: CountedTree, names: Sequence[str]) -> list[tuple[int, tuple[tuple[str, Test], ...]]]:
-    """Return every leaf with the tests on its path."""
-    arrays, out = tree.arrays, []
+def node_conditions(tree: CountedTree, names: Sequence[str]) -> dict[int, tuple[tuple[str, Test], ...]]:
+    """Return every node with the tests on its path."""
+    arrays, out = tree.arrays, {}
     stack: list[tuple[int, tuple[tuple[str, Test], ...]]] = [(0, ())]
     while stack:
         node, path = stack.pop()
+        out[node] = path
         if arrays.left[node] < 0:
-            out.append((node, path))
             continue
         name, at = names[tree.feature[node]], float(arrays.threshold[node])
         missing = bool(arrays.missing_left[node])
         stack.append((int(arrays.right[node]), (*path, (name, Test(low=at, low_open=True, missing=not missing)))))
         stack.append((int(arrays.left[node]), (*path, (name, Test(high=at, missing=missing)))))
-    return sorted(out)
+    return out
 
 
 def _regression(thing: Thing, form: str, names: Sequence[str], named: bool) -> Draft:
