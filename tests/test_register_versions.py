@@ -150,6 +150,10 @@ def test_refusals_name_the_keys(tmp_path: Path, run: Any) -> None:
     out = run("audit", april, "--register", tmp_path / "r", code=5).stdout
     assert "'dataset', 'from', 'removed' and 'added'" in out
     assert "--removed K" in out
+    assert f"note: The new release and march.json (released {DAY}) contradict each other" in out
+    assert "statements in the file" not in out
+    run("audit", april, "--register", tmp_path / "r", "--out", tmp_path / "page.html", code=5)
+    assert "Then say how the data sets are related" in (tmp_path / "page.html").read_text()
     register.add(april, "release", date=DAY, dataset="april", origin="march", removed=RowCount(1, 1))
     err = run("audit", may, "--register", tmp_path / "r", code=3).stderr
     assert "several data sets (march, april)" in err

@@ -218,8 +218,18 @@ def _by_policy(document: Document, assessment: Document) -> Options:
     return {"--policy": given.get("--policy") or str(named)}
 
 
+def clash_beside(document: Document) -> list[str]:
+    """Return what an audit says of earlier releases that the new one contradicts: which, then why; [] of none."""
+    adds = document.get("adds") or {}
+    clash = document.get("status") != "unsat" and (adds.get("after") or {}).get("status") == "unsat"
+    return [str(line) for line in adds["sentences"][:2]] if clash else []
+
+
 def _contradiction(document: Document) -> Iterator[AdviceStep]:
     """Yield what to do where no training set fits."""
+    if beside := clash_beside(document):
+        yield AdviceStep(" ".join(sentence_of(line, 400) for line in beside[1:2]))
+        return
     first = [sentence_of(one, 160) for one in (document.get("conflict") or ())[:2]]
     which = f" These cannot all hold: {'; '.join(first)}." if first else ""
     yield AdviceStep(f"Find out which statement is wrong, correct it, and audit again.{which}")

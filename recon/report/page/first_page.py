@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from recon.io.console.guarding import suggestion
-from recon.report.page.advice import steps
+from recon.report.page.advice import clash_beside, steps
 from recon.report.page.blocks import (
     NOT_KNOWN,
     Document,
@@ -35,6 +35,7 @@ AWAY = "meets the policy, but reveals people"
 TONES = {
     "release": "good", "release with changes": "changes", "do not release": "bad", "not assessed": "open",
 }  # fmt: skip
+ALONE = "The statements in the file contradict each other: no training set fits all of them."
 STANDING = {
     "critical": "Training data is stored in the file outright",
     "high": "The file stores something about single training rows",
@@ -111,7 +112,7 @@ def _standing_out(document: Document) -> list[str]:
     """Return what an officer has to know where no policy says what is too much."""
     facts, lines = document["facts"], []
     if facts["status"] == "unsat":
-        lines.append("The statements in the file contradict each other: no training set fits all of them.")
+        lines += [sentence_of(line, 240) for line in clash_beside(document)[:1]] or [ALONE]
     if facts["status"] == "empty":
         lines.append("No training set fits the noisy counts at the confidence asked for.")
     if (document.get("versions") or {}).get("removed"):
