@@ -74,6 +74,8 @@ PROOFS = (
 COUNTS, DUALS, PROGRAMS = ("test_guards_counts.py",), ("test_guards.py",), ("test_guards_programs.py",)
 VERDICT = ("test_checks.py", "test_fact_guards.py", "test_policies.py", "test_figures.py")
 ENDS = ("test_exit_codes.py",)
+RELATED = ("test_versions_relations.py", "test_versions.py", "test_versions_folds.py", "test_register_versions.py")
+ALIGNED = ("test_versions_positions.py",)
 OUTPUT = ("print_error", "print_lines", "parse_memory", "records", "write_table", "write_text")
 TARGETS = (
     Target("recon.cli.releasing.reporting", ENDS),
@@ -139,6 +141,12 @@ TARGETS = (
         "solvers.suppression.patterns", ("test_suppression_patterns.py",), ("ends", "attackable", "cheapest_pattern")
     ),
     Target("solvers.suppression.rounding", ("test_suppression_patterns.py",), ("_audited",)),
+    Target("encoders.models.related", RELATED, guards=True),
+    Target("encoders.encode.typed_rows", RELATED, guards=True),
+    Target("recon.queries.versions.difference", RELATED, guards=True),
+    Target("solvers.kernel.alignment", ALIGNED),
+    Target("recon.queries.certificates.aligning", ALIGNED, guards=True),
+    Target("recon.queries.versions.positions", ALIGNED, guards=True),
     Target("recon.release.remediation.hiding", ("test_suppression_patterns.py",)),
 )
 
