@@ -156,7 +156,12 @@ BOOSTED = (
     "test_boosters.py", "test_boosted_lightgbm.py", "test_boosted_xgboost.py", "test_boosted_catboost.py",
     "test_boosted_sklearn.py", "test_catboost.py", "test_boosted_oracle.py", "test_boosting_release_file.py",
 )  # fmt: skip
-FACED = ("test_refusals_of_files.py", "test_readers_cases.py", "test_reader_corpus.py")  # readers by what users see
+FACED = (
+    "test_damaged_files.py",
+    "test_refusals_of_files.py",
+    "test_readers_cases.py",
+    "test_reader_corpus.py",
+)  # readers by what users see
 FORMATS, AUDITS = "recon.readers.formats", (*VERDICT, "test_audit_facts.py", "test_reports.py", "test_review.py")
 ROOMS = {  # room -> the tests that must notice what is changed in the guards of its modules
     f"{FORMATS}.boosters": (*BOOSTED, *FACED),
@@ -188,7 +193,7 @@ ROOMS = {  # room -> the tests that must notice what is changed in the guards of
     "encoders.kinds": (
         "test_kinds.py", "test_bags.py", "test_noisy_oracle.py", "test_known_columns.py", "test_boosted_oracle.py",
         "test_midpoints.py", "test_against_oracle.py", "test_learner_facts.py", "test_properties.py",
-        "test_bad_input.py",
+        "test_bad_input.py", "test_damaged_files.py",
     ),
     "recon.release.auditing": (
         *AUDITS, "test_people.py", "test_groups_audited.py", "test_exposed_rows.py", "test_facts.py",

@@ -221,6 +221,76 @@ def test_mutations_prove_nothing_false(batch):
     assert tally[False] > tally[True] > 0
 
 
+def small_forest(rng, loose):
+    """Return a release of two stumps on three or four rows at random, and its rows; `loose`: sizes are open."""
+    n = rng.choice([3, 4])
+    rows = [{"a": rng.randint(0, 1), "b": rng.randint(0, 2), "y": rng.choice(["no", "yes"])} for _ in range(n)]
+    times = [[rng.randint(0, 2) for _ in rows] for _ in range(2)]
+    trees = []
+    for tested, end, own in (("a", 0, times[0]), ("b", 1, times[1])):
+        leaves = []
+        for side in (True, False):
+            here = [i for i, row in enumerate(rows) if (row[tested] <= end) == side and own[i]]
+            counts = [sum(own[i] for i in here if rows[i]["y"] == y) for y in ("no", "yes")]
+            leaves.append({"counts": counts} if loose else {"counts": counts, "distinct": len(here)})
+        trees.append({"nodes": [{"if": {tested: {"at_most": end}}, "then": 1, "else": 2}, *leaves]})
+    attributes = [{"name": "a", "min": 0, "max": 1}, {"name": "b", "min": 0, "max": 2}]
+    domain = {"attributes": attributes, "label": {"name": "y", "values": ["no", "yes"]}}
+    model = {"kind": "forest", "bootstrap": True, "trees": trees, "multiplicities": times}
+    return {"recon": 1, "domain": domain, "models": [model]}, rows
+
+
+def drawn_step(rng, n):
+    """Return a step that may be good: a label by weights, values that rows fill or need, a value assumed."""
+    kind, values = rng.randrange(8), list(range(6))
+    if kind < 4:
+        every = [[t, k, once, y] for t in (0, 1) for k in (0, 1) for once in (False, True) for y in (-2, -1, 1, 2)]
+        of = rng.sample(range(n), rng.choice([1, 1, 2]))
+        return [
+            "labelled",
+            of,
+            [rng.randint(0, 1) for _ in of],
+            rng.randint(1, 3),
+            rng.sample(every, rng.randint(0, 3)),
+        ]
+    if kind < 6:
+        some = rng.sample(values, rng.randint(1, 2))
+        return [rng.choice(["filled", "needed"]), rng.randint(0, 1), rng.randint(1, 2), some]
+    return ["revised", rng.randrange(n)] if kind == 6 else ["counted", rng.choice(values)]
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("loose", [False, True])
+@pytest.mark.parametrize("seed", range(2))
+def test_single_steps_are_those_of_the_plain_checker(seed, loose):
+    """What a step may say of three or four positions: both checkers agree, and true rows are never excluded."""
+    rng, tally = random.Random(f"steps {seed} {loose}"), Counter()
+    for _ in range(30):
+        given, rows = small_forest(rng, loose)
+        release = encoded(given)
+        whole = position_certificate(release, None)
+        if whole is None:
+            continue
+        for _ in range(15):
+            steps = [drawn_step(rng, len(rows)) for _ in range(rng.randint(1, 2))]
+            at, name = rng.randrange(len(rows)), rng.choice("aby")
+            value = rows[at][name] if rng.random() < 0.7 else rng.choice(["no", "yes"] if name == "y" else [0, 1])
+            claim = {"positions": [{"position": at, "where": {name: value}}]}
+            forged = {key: part for key, part in whole.items() if key != "seal"}
+            forged = with_seal({**forged, "claim": claim, "proof": {"kind": "removals", "steps": steps}})
+            accepted = not verify({"certificate": forged}, release).rejected
+            try:
+                plain_removals.check(given, forged)
+                plain = True
+            except (plain_removals.Rejected, ValueError, KeyError):
+                plain = False
+            assert accepted == plain, (given, forged)
+            assert not accepted or rows[at][name] == value, (given, forged)
+            tally[accepted, steps[0][0]] += 1
+    assert tally[True, "labelled"] > 3
+    assert tally[False, "labelled"] > 10
+
+
 # ---------------------------------------------------------------- results, claims, limits
 
 

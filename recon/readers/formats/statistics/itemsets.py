@@ -52,7 +52,7 @@ def check_order(figures: Sequence[tuple[frozenset[str], Interval, str]], said: s
     """
     known = {conditions: (figure, place) for conditions, figure, place in figures}
     for conditions, figure, place in figures:
-        for one in conditions:
+        for one in sorted(conditions):  # the same one in every process
             wider = known.get(conditions - {one})
             if wider is not None and wider[0][1] < figure[0]:
                 here, there = (f"{float(sum(one)) / 2:,.10g}" for one in (figure, wider[0]))
