@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.foundation.errors import ReleaseError
 from solvers.statements.release import RowCount
 
 MAX_TYPES = 64
@@ -181,7 +181,7 @@ class RelatedDataSets:
 
     @cached_property
     def types(self) -> tuple[int, ...]:
-        """Return the sets of data sets that a row can be in, as bits by number; `Unsupported` for more than 64."""
+        """Return the sets of data sets that a row can be in, as bits by number; `ReleaseError` for more than 64."""
         rules, out, steps = self._rules(), list[int](), 0
         stack = [(0, 0)]
         while stack:
@@ -193,9 +193,10 @@ class RelatedDataSets:
                 if len(out) <= MAX_TYPES:
                     continue
             if len(out) > MAX_TYPES or steps > MAX_STEPS:
-                raise Unsupported(
+                raise ReleaseError(
                     f"{len(self.datasets)} data sets leave more than {MAX_TYPES} ways for a row to be in several: "
-                    "say more of how they are related ('from' the version before, 'disjoint', 'parts' or 'within')"
+                    "say more of how they are related ('from' the version before, 'disjoint', 'parts' or 'within')",
+                    place="datasets",
                 )
             for more in (0, 1 << known):
                 if all(rule(kind | more) for need, rule in rules if need == known):
