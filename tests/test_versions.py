@@ -179,6 +179,13 @@ DATASETS: list[tuple[list[dict[str, Any]], list[dict[str, Any]], str]] = [
     ([{"name": "a", "from": "c"}], [], "no data set 'c'"),
     ([{"name": "a"}, {"name": "a"}], [], "declared twice"),
     ([{"name": "a", "removed": 1}], [], "give 'from'"),
+    (
+        [{"name": "a"}, {"name": "b"}, {"name": "c", "from": "a", "without": "b", "removed": 1}],
+        [],
+        "'without' says who",
+    ),
+    ([{"name": "a"}, {"name": "b"}], [{"disjoint": ["a", "a"]}], "relations[0]: a data set stands twice in it"),
+    ([{"name": "a", "rows": {"at_most": 2}}, {"name": "b", "from": "a", "removed": 3}], [], "a has 0 to 2 rows"),
     ([{"name": str(i)} for i in range(7)], [], "more than 64"),
     ([{"name": "b"}], [], "no data set 'a'"),
     ([{"name": "a", "rows": 2, "size": 3}], [], "unknown key"),

@@ -155,7 +155,10 @@ WRONG: dict[str, tuple[list[Any], list[Any], dict[str, list[list[int]]], int, li
     "a relation without 'of'": (ALL, [{"parts": ["a", "b"]}], A, 3, ["relations[0]", "'parts' and 'of'"]),
     "no data set": ([{"name": "a"}], [], {"": A["a"]}, 3, ["models[0]", "give 'dataset'"]),
     "twice": ([{"name": "a"}, {"name": "a"}], [], A, 3, ["'a' is declared twice"]),
-    "too many types": ([{"name": n} for n in "abcdefg"], [], A, 3, ["some.json: datasets: ", "more than 64", "'from' the version before"]),
+    "too many types": (
+        [{"name": n} for n in "abcdefg"], [], A, 3,
+        ["some.json: datasets: ", "more than 64", "'from' the version before"],
+    ),
     "below 0": ([{"name": "a", "rows": -1}], [], A, 3, ["datasets[0].rows", "-1"]),
 }  # fmt: skip
 
