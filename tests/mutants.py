@@ -72,7 +72,9 @@ PROOFS = (
     "test_versions_positions.py",
 )
 COUNTS, DUALS, PROGRAMS = ("test_guards_counts.py",), ("test_guards.py",), ("test_guards_programs.py",)
-VERDICT = ("test_checks.py", "test_fact_guards.py", "test_policies.py", "test_figures.py")
+VERDICT = (
+    "test_checks.py", "test_fact_guards.py", "test_policies.py", "test_figures.py", "test_guards_releasing.py",
+)  # fmt: skip
 ENDS = ("test_exit_codes.py",)
 RELATED = ("test_versions_relations.py", "test_versions.py", "test_versions_folds.py", "test_register_versions.py")
 ALIGNED = ("test_versions_positions.py",)
@@ -202,7 +204,8 @@ ROOMS = {  # room -> the tests that must notice what is changed in the guards of
     ),
     "recon.release.policies": (*VERDICT, "test_magnitudes.py", "test_gate.py", "test_not_understood.py"),
     "recon.release.registers": (
-        "test_registers.py", "test_register_writers.py", "test_register_versions.py", "test_decision_log.py"
+        "test_registers.py", "test_register_writers.py", "test_register_versions.py", "test_decision_log.py",
+        "test_guards_releasing.py"
     ),
     "recon.release.remediation": (
         "test_remedies.py", "test_merging.py", "test_merged_copies.py", "test_magnitudes.py", "test_huge_counts.py",

@@ -179,16 +179,17 @@ def noise_effect(noisy: EncodedRelease, exact: EncodedRelease, limits: Limits) -
 
     if not noisy.noisy or exact.noisy:
         raise Unsupported("--without-noise needs a noisy release, and the same release without noise")
+    other = Unsupported("the release without noise has other regions or classes than the noisy one")
+    if noisy.domain.all != exact.domain.all or _shapes(noisy) != _shapes(exact):
+        raise other
     if not single(noisy):
-        if noisy.domain.all != exact.domain.all or _shapes(noisy) != _shapes(exact):
-            raise Unsupported("the release without noise has other regions or classes than the noisy one")
         left = [count(one, "ordered", limits).bounds for one in (noisy, exact)]
         return NoiseWorldsEffect(noisy.confidence, *left)
     block, truth = exact_counts(exact)
     found = posterior(noisy, limits=limits)
     sources = [block.source(s) for s in range(len(block))]
-    if sources != found.counts["source"].tolist() or exact.domain.all != noisy.domain.all:
-        raise Unsupported("the release without noise has other regions or classes than the noisy one")
+    if sources != found.counts["source"].tolist():
+        raise other
     sizes = list(PartitionFigures.of(exact.statements, limits).sizes)
     lefts = found.entropy_bits, log2_worlds(sizes, truth, "ordered"), found.uninformed_bits
     with_it, without, alone = (removed_per_row(exact, left, limits) for left in lefts)

@@ -1,0 +1,211 @@
+"""Guards of audits, policies and registers that no other test reaches: each fails where its guard is left out."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from policy_cases import facts_of, policy_of
+from test_registers import DAY, registered, tree, written
+
+import recon
+from recon.release.auditing.auditing import noise_effect, stored_outright
+from recon.release.auditing.matching import compare
+from recon.release.auditing.persons.people import _person_names, certificates, why
+from recon.release.policies.assessing import assess
+from recon.release.policies.policy import read_policy
+from recon.release.policies.rules import LONGEST, parse_policy
+from recon.release.registers.adding import _nothing_before
+from recon.release.registers.decisions import LONGEST as LONGEST_TEXT
+from recon.release.registers.decisions import DecidedFile, add_decision
+from recon.release.registers.figures import RemainingUncertainty, smallest_group
+from recon.release.registers.index import HEAD, INDEX, parse_index, related_data_sets
+from recon.release.registers.register import Register
+from recon.release.registers.versions import version_relation
+from solvers.foundation.errors import PolicyError, ReleaseError, Unsupported
+from solvers.foundation.limits import Limits
+
+OLD = {"age": "old"}
+MODEL = Path(__file__).parent / "golden" / "models" / "rpart-4.1.19" / "people.txt"
+
+
+@pytest.fixture
+def april(tmp_path):
+    """Return a release file of six people, two of them old."""
+    return written(tmp_path, "april.json", [tree(OLD, [2, 4])])
+
+
+# ---------------------------------------------------------------- policies
+
+
+def test_the_worst_classes_stand_beside_figures_of_positions_alone():
+    classes = [{"name": f"class {k}", "where": "y = 1", "rows": [3, 3], "more": 1} for k in range(30)]
+    by_position = {"pinned": [2, 2], "classes_by_position": classes}
+    (bad,) = assess(facts_of(**by_position), policy_of(most_pinned=1)).checks
+    assert bad.outcome == "violated"
+    assert [one["name"] for one in bad.said.places] == [f"class {k}" for k in range(len(bad.said.places))]
+    assert 0 < len(bad.said.places) < bad.said.places_in_all == 30
+    (met,) = assess(facts_of(**by_position), policy_of(most_pinned=2)).checks
+    assert (met.outcome, list(met.said.places), met.said.places_in_all) == ("met", [], 0)
+    (other,) = assess(facts_of(**by_position, least_bits_left=[1.0, 1.0]), policy_of(least_bits_left=9.0)).checks
+    assert (other.outcome, list(other.said.places)) == ("violated", [])
+
+
+@pytest.mark.parametrize("facts", [{}, {"not_known": {"removed_pinned": "it was not worked out"}}])
+def test_versions_that_were_not_compared_say_how_to_compare_them(facts):
+    told = {key: value for key, value in facts_of(**facts).items() if key != "removed_pinned"}
+    (check,) = assess(told, policy_of(**{"versions.removed_pinned": 9})).checks
+    assert (check.outcome, check.said.why) == (
+        "inconclusive", "no earlier version was compared (recon audit --register FOLDER --removed K)"
+    )  # fmt: skip
+
+
+def test_versions_that_could_not_be_compared_say_why():
+    told = facts_of(removed_pinned=None, not_known={"removed_pinned": "the time was up"})
+    (check,) = assess(told, policy_of(**{"versions.removed_pinned": 9})).checks
+    assert (check.outcome, check.said.why) == ("inconclusive", "the time was up")
+
+
+@pytest.mark.parametrize("path", ["", "-"])
+def test_a_policy_is_a_file(path):
+    with pytest.raises(PolicyError, match="a policy is a file: give its path, or preset:NAME"):
+        read_policy(path)
+
+
+def test_a_policy_is_short():
+    assert parse_policy(b"#" * LONGEST, "p.toml") is not None
+    with pytest.raises(PolicyError, match="no policy is longer than"):
+        parse_policy(b"#" * (LONGEST + 1), "p.toml")
+
+
+# ---------------------------------------------------------------- registers
+
+
+def test_a_comment_is_kept_whole_or_refused(tmp_path):
+    document = {"assessment": {"policy": {"name": "small", "sha256": "b" * 64}, "verdict": "release"}}
+    files, log = [DecidedFile("tree.json", "a" * 64)], tmp_path / "log"
+    add_decision(log, "release", "A", "c" * LONGEST_TEXT, files, document, "c" * 64)
+    with pytest.raises(ReleaseError, match=re.escape(f"has {LONGEST_TEXT + 1:,} characters")):
+        add_decision(log, "release", "A", "c" * (LONGEST_TEXT + 1), files, document, "c" * 64)
+    assert log.read_text().count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("-", "standard input has no name to register"),
+        (".hidden.json", "hidden files and the index itself are no releases"),
+        (INDEX, "hidden files and the index itself are no releases"),
+    ],
+)
+def test_what_has_no_name_of_a_release_is_not_registered(tmp_path, path, message):
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r" / INDEX).write_text(HEAD)
+    register = Register.read(str(tmp_path / "r"))
+    with pytest.raises(ReleaseError, match=message):
+        register.place_of(path)
+    assert register.place_of(str(tmp_path / "r" / "sub" / "a.json")) == "sub/a.json"
+
+
+def test_entries_that_name_no_data_set_relate_nothing():
+    entry = f'[[release]]\nfile = "a.json"\nsha256 = "{"0" * 64}"\ndate = {DAY}\ndecision = "release"\n'
+    assert related_data_sets(parse_index(f"{HEAD}\n{entry}", INDEX).entries) is None
+    named = parse_index(f'{HEAD}\n{entry}dataset = "march"\n', INDEX).entries
+    assert [one.name for one in related_data_sets(named).datasets] == ["march"]
+
+
+def test_numbers_since_an_earlier_release_need_one_that_is_known(tmp_path, april):
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r" / INDEX).write_text(HEAD)
+    register, new = Register.read(str(tmp_path / "r")), recon.load(april)
+    assert version_relation(new, register, None, None) is None
+    with pytest.raises(ReleaseError, match="the register has none that is known"):
+        version_relation(new, register, 1, None)
+
+
+def test_a_release_that_is_registered_as_of_a_data_set_takes_no_numbers(tmp_path, april):
+    registered(tmp_path / "r", april)
+    index = tmp_path / "r" / INDEX
+    index.write_text(index.read_text().rstrip() + '\ndataset = "april"\n')
+    with pytest.raises(ReleaseError, match="is in the register as of the data set 'april'"):
+        version_relation(recon.load(april), Register.read(str(tmp_path / "r")), 1, None)
+
+
+def test_an_open_number_of_rows_leaves_the_smallest_group_open(tmp_path):
+    counted = {"kind": "table", "statements": [{"where": OLD, "at_least": 3}]}
+    path = written(tmp_path, "open.json", [counted], rows={"at_least": 3})
+    assert smallest_group(recon.load(path)) == (3, None)
+    path = written(tmp_path, "closed.json", [counted], rows=9)
+    assert smallest_group(recon.load(path)) == (3, 9)
+
+
+def test_before_any_release_without_measures_nothing_is_known():
+    found = _nothing_before(RemainingUncertainty("unknown", pinned=(0, 0)))
+    assert (found.status, found.pinned, found.note) == ("unknown", (0, 0), "nothing was released before")
+
+
+# ---------------------------------------------------------------- audits
+
+
+def test_what_stands_in_a_file_is_not_told_of_standard_input_or_another_content():
+    release = recon.load(MODEL)
+    (found,) = stored_outright(release, Limits())
+    assert found.sha256 == release.sha256
+    (unread,) = stored_outright(dataclasses.replace(release, files=("-",)), Limits())
+    assert "not inspected: standard input can be read once" in unread.format
+    (other,) = stored_outright(dataclasses.replace(release, sha256="0" * 64), Limits())
+    assert other.format == ("not inspected: the file has changed since the release was read; run the audit again")
+    assert other.findings == ()
+
+
+def test_a_noisy_release_is_held_against_the_same_one_without_noise(tmp_path, april):
+    exact = recon.load(april)
+    with pytest.raises(Unsupported, match="needs a noisy release"):
+        noise_effect(exact, exact, Limits())
+    given = json.loads(april.read_text())
+    given["models"][0] |= {
+        "noise": {"law": "discrete_laplace", "epsilon": 1.0, "sensitivity": 1, "neighbours": "add_remove"}
+    }
+    given["rows"] = 6
+    (tmp_path / "noisy.json").write_text(json.dumps(given))
+    noisy = recon.load(tmp_path / "noisy.json")
+    assert noise_effect(noisy, exact, Limits()) is not None
+    other = recon.load(written(tmp_path, "other.json", [tree({"age": "young"}, [2, 4])]))
+    with pytest.raises(Unsupported, match="other regions or classes than the noisy one"):
+        noise_effect(noisy, other, Limits())
+    with pytest.raises(Unsupported, match="needs a noisy release"):
+        noise_effect(noisy, noisy, Limits())
+
+
+@pytest.mark.parametrize("guess", [np.zeros((2, 3), dtype=int), np.zeros(2, dtype=int)])
+def test_only_rows_of_the_same_attributes_are_compared(guess):
+    truth = np.zeros((2, 2), dtype=int)
+    assert compare(truth, truth).share_right == 1.0
+    with pytest.raises(ReleaseError, match="must be rows of the same attributes"):
+        compare(truth, guess)
+    with pytest.raises(ReleaseError, match="must be rows of the same attributes"):
+        compare(guess, truth)
+
+
+def test_people_without_a_name_have_none():
+    own = pd.DataFrame({"name": ["P-1", None, ""], "id": [1, 2, 3]})
+    assert _person_names(own) == ["P-1", None, None]
+    assert _person_names(own.iloc[:, :0]) == [None] * 3
+
+
+def test_a_value_outside_of_the_domain_is_named_only_where_rows_may_be_shown(april):
+    release = recon.load(april)
+    asked = pd.DataFrame({"smoker": [0, 9], "age": ["old", "old"]})
+    found = recon.certify(release, asked)
+    line = found.iloc[1].to_dict()
+    assert line["verdict"] == "outside"
+    shown, hidden = (why(line, release, show) for show in (True, False))
+    assert "9" in shown
+    assert "9" not in hidden
+    assert "recon certify says which" in hidden
+    assert certificates(release, asked, found, Limits())[1] == []
