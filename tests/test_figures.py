@@ -9,6 +9,7 @@ import pytest
 from recon.release.policies.checks import _compared, _none_small, all_of, interval_text
 from recon.release.policies.facts import (
     FIGURES,
+    RARE,
     ROW_FIGURES,
     SIZE_FIGURES,
     AbsentFigure,
@@ -42,7 +43,7 @@ def test_figures_are_read_back_from_json_as_they_were_written():
     held = held.opened([UnusedFigure("a part was not read", {"smallest_group": "lower"})])
     told = held.to_json()
     assert json.loads(json.dumps(told)) == told
-    again = FactTable.of_json(told)
+    again = FactTable.of_json(json.loads(json.dumps(told)))
     assert again.to_json() == told
     assert {key: again[key] for key in FIGURES} == {key: held[key] for key in FIGURES}
     assert again.listed("smallest_group").further == "a part was not read"
@@ -125,8 +126,11 @@ def test_figures_in_json_are_these():
                        "more": "rows"},
         "not_used": [{"why": "a part", "opens": {"pinned": "upper"}, "would_help": "limits"}],
     }  # fmt: skip
-    again = FactTable.of_json(told)
-    assert again.figures == {**dict.fromkeys(FIGURES, UnknownFigure("it was not worked out")), **held.figures}
+    again = FactTable.of_json(json.loads(json.dumps(told)))
+    assert again.figures == {
+        **dict.fromkeys(FIGURES.keys() - RARE, UnknownFigure("it was not worked out")),
+        **held.figures,
+    }
     groups = {**held.groups, "groups": SmallGroups([], None, "not searched")}
     assert {key: (list(one.each), one.in_all, one.further) for key, one in again.groups.items()} == {
         key: (list(one.each), one.in_all, one.further) for key, one in groups.items()

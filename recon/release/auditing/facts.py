@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
-from encoders.domain.values import Categorical
+from encoders.domain.domain import Condition
+from encoders.domain.values import Categorical, Test
 from encoders.encode.encoder import EncodedRelease
 from encoders.encode.marginals import figures_of
 from encoders.models.models import kinds_of
@@ -30,6 +32,7 @@ from recon.release.auditing.together import JointDisclosure, with_together
 from recon.release.policies.facts import (
     FIGURES,
     LISTED,
+    RARE,
     AbsentFigure,
     FactTable,
     Figure,
@@ -45,6 +48,8 @@ from solvers.foundation.displayed import quote
 from solvers.foundation.limits import Limits
 from solvers.statements.release import UNBOUNDED
 
+TIME = "time"  # what curves call the end of an observation
+SUMS_ALONE = "a release file does not say if its sums are of a regression, and of how many coefficients"
 WORDED = 1_000  # groups whose condition is put in words
 UNSIZED = UnknownFigure("an attribute has no values that could be counted: declare a domain (--domain)", "domain")
 BOUNDED = UnknownFigure("the worlds could not be counted within the limits", "limits")
@@ -97,23 +102,81 @@ def facts_of(found: AuditFindings) -> FactTable:
     always = frozenset[str]() if found.together is None else found.together.always
     facts = with_evidence(facts, release, found.stored, found.position_groups, always)
     facts = _beside_rows(facts, found.stored, release, found.together)
-    facts = facts.with_figure("hidden_width", _hidden_width(found.intervals, facts.unused))
+    facts = facts.with_figure("hidden_width", _narrowest(found.intervals, facts.unused, hidden=True))
+    facts = facts.with_figure("rounded_width", _narrowest(found.intervals, facts.unused, hidden=False))
+    facts = _with_checked_outputs(facts, release)
     sums = (one for model in release.models for one in model.figures() if one.statistic is not None or one.linear)
     if next(sums, None) is not None or not isinstance(facts["target_disclosure"], AbsentFigure):
         return facts.with_figure("magnitudes", UnknownFigure(ELSEWHERE))
     return facts.with_figure("magnitudes", AbsentFigure("no totals are published"))
 
 
-def _hidden_width(intervals: IntervalCells, unused: Sequence[UnusedFigure]) -> Figure:
-    """Return the width of the narrowest hidden cell; what was not used, and bounds that are not met, leave it less."""
-    widths = [(one.width if one.tight else 0, one.width) for one in intervals.cells if one.suppressed]
+def _narrowest(intervals: IntervalCells, unused: Sequence[UnusedFigure], hidden: bool) -> Figure:
+    """Return the width of the narrowest cell that was hidden, or rounded.
+
+    What was not used, and bounds that are not met, leave it less.
+    """
+    cells = [one for one in intervals.cells if bool(one.suppressed) == hidden and (hidden or None not in one.published)]
+    widths = [(one.width if one.tight else 0, one.width) for one in cells]
     if not widths:
-        return AbsentFigure("no count is hidden") if not intervals.left_out else BOUNDED
+        return AbsentFigure(f"no count is {'hidden' if hidden else 'rounded'}") if not intervals.left_out else BOUNDED
     low, high = (min(ends) for ends in zip(*widths, strict=True))
     if unused:
         return KnownFigure(0, high, unused[0].why, unused[0].help)
     open_ = intervals.left_out or low < high
     return KnownFigure(0 if intervals.left_out else low, high, *((BOUNDED.why, BOUNDED.help) if open_ else ("", "")))
+
+
+def _with_checked_outputs(facts: FactTable, release: EncodedRelease) -> FactTable:
+    """Return the facts with what checkers of outputs look at, which counts of worlds add nothing to."""
+    return facts.with_figure("freedom", _freedom(release)).with_figure("survival_step", _survival_step(release))
+
+
+def _freedom(release: EncodedRelease) -> Figure:
+    """Return the rows less the coefficients of the regression that has the fewest; not known of sums in release files.
+
+    What checkers of outputs look at; what a regression reveals all the same are the groups of its sums.
+    """
+    origins = [model.origin for model in release.models if model.origin is not None and model.origin.format]
+    told = [one.freedom for one in origins if one.freedom is not None]
+    unsaid = [
+        model
+        for model in release.models
+        if (model.origin is None or not model.origin.format) and any(one.linear for one in model.figures())
+    ]
+    if not told:
+        return UnknownFigure(SUMS_ALONE) if unsaid else AbsentFigure("no regression is published")
+    return KnownFigure(0, min(told), SUMS_ALONE) if unsaid and min(told) else KnownFigure(min(told), min(told))
+
+
+def _survival_step(release: EncodedRelease) -> Figure:
+    """Return how many people left between two times of a curve, where they were fewest: from numbers at risk."""
+    steps = list[tuple[int, int | None]]()
+    for model in release.models:
+        at_risk = dict[Condition, list[tuple[Any, int, int | None]]]()
+        for one in model.figures():
+            if one.statistic is None and one.linear is None and (found := _since(one.condition)) is not None:
+                low = one.count if one.count is not None else one.low or 0
+                high = one.count if one.count is not None else one.high
+                at_risk.setdefault(found[0], []).append((found[1], int(low), None if high is None else int(high)))
+        for curve in at_risk.values():
+            for (_, low, high), (_, later_low, later_high) in pairwise(sorted(curve, key=lambda one: one[0])):
+                least = 0 if later_high is None else max(0, low - later_high)
+                steps.append((least, None if high is None else max(0, high - later_low)))
+    if not steps:
+        return AbsentFigure("no survival curve is published")
+    high = min((most for _, most in steps if most is not None), default=None)
+    low = min(least for least, _ in steps)
+    return KnownFigure(low, high) if low == high else KnownFigure(low, high, "the digits of the curve leave it open")
+
+
+def _since(condition: Condition) -> tuple[Condition, Any] | None:
+    """Return who is at risk from which time on, where a condition asks that: all others of it, and the time."""
+    *rest, last = condition or (("", Test()),)
+    test = last[1]
+    if last[0] != TIME or test.low is None or test.high is not None or test.values is not None or test.missing:
+        return None
+    return tuple(rest), test.low
 
 
 def _beside_rows(
@@ -189,7 +252,8 @@ def nothing_known(stored: Sequence[Inspection], reason: str, help: Help = "") ->
 def _unknown_figures(stored: Sequence[Inspection], reason: str, help: Help = "") -> FactTable:
     """Return figures of which nothing is known, and what the files store."""
     others = {"kinds_of_counts": [], "profiles": None, **stored_facts(stored)}
-    return FactTable(figures=dict.fromkeys(FIGURES, UnknownFigure(reason, help)), others=others)
+    wanted = [key for key in FIGURES if key not in RARE]
+    return FactTable(figures=dict.fromkeys(wanted, UnknownFigure(reason, help)), others=others)
 
 
 def open_facts(
@@ -202,6 +266,7 @@ def open_facts(
     """
     facts = _unknown_figures(stored, unknown.why, unknown.help)
     facts = replace(facts, others={**facts.others, "kinds_of_counts": _counted_kinds(release)})
+    facts = _with_checked_outputs(facts, release)
     if release.rows.high is not None:
         facts = _with_counts(
             facts.with_figure("rows", KnownFigure(release.rows.low, release.rows.high)), release, unknown

@@ -64,7 +64,8 @@ Place = Mapping[str, Any]  # a group: name, rows [least, most]; where or class; 
 class FigureShape:
     """How a figure stands in JSON, its least value, whether it counts people, and its groups' key.
 
-    `form`: "interval", "number" (one number) or "rows" (an object with `rows`).
+    `form`: "interval", "number" (one number) or "rows" (an object with `rows`). `rare`: of few kinds of releases, and
+    in JSON only where it applies.
     """
 
     form: Literal["interval", "number", "rows"] = "interval"
@@ -72,6 +73,7 @@ class FigureShape:
     people: bool = False
     groups: str = ""
     about: str = ""
+    rare: bool = False
 
 
 FIGURES: dict[str, FigureShape] = {
@@ -96,12 +98,22 @@ FIGURES: dict[str, FigureShape] = {
     "hidden_width": FigureShape(
         about="Rows between the least and the most that the narrowest hidden cell of a table can still be."
     ),
+    "rounded_width": FigureShape(
+        rare=True, about="Rows between the least and the most that the narrowest rounded count of a table can still be."
+    ),
+    "freedom": FigureShape(rare=True, about="Rows less coefficients, of the regression that has the fewest."),
+    "survival_step": FigureShape(
+        rare=True, about="People who left between two published times of a survival curve, where they were fewest."
+    ),
     "removed_pinned": FigureShape(about="People who left since an earlier version, known with every value."),
     "removed_candidates": FigureShape(
         least=1, about="Fewest different rows of which one surely left since an earlier version."
     ),
 }  # fmt: skip
-FOR_POLICIES = frozenset({"hidden_width", "magnitudes"})  # figures of tables that pages say nothing of: policies ask
+RARE = frozenset(key for key, shape in FIGURES.items() if shape.rare)
+FOR_POLICIES = frozenset(
+    {"hidden_width", "magnitudes", *RARE}
+)  # figures of tables that pages say nothing of: policies ask
 TOLD = ("not_known", "not_applicable", "not_listed", "why_open", "would_help", "assumed")  # texts by the figure's key
 OTHERS = (
     "classes_by_position",
@@ -142,6 +154,12 @@ class SmallGroups:
     each: Sequence[Place] = ()
     in_all: int | None = 0
     further: str = ""
+
+
+class ToldFacts(dict[str, Any]):
+    """The `facts` object of a report, beside the figures that it was made of: what does not apply stands in these."""
+
+    table: FactTable
 
 
 @dataclass(frozen=True)
@@ -227,7 +245,10 @@ class FactTable:
     def to_json(self) -> dict[str, Any]:
         """Return the `facts` object of a report."""
         out: dict[str, Any] = {"status": self.status, "confidence": self.confidence}
+        told = {key: one for key, one in self.figures.items() if key not in RARE or not isinstance(one, AbsentFigure)}
         for key, shape in FIGURES.items():
+            if shape.rare and key not in told:
+                continue
             figure, listed = self[key], self.groups.get(shape.groups, SmallGroups())
             ends = [figure.low, figure.high] if isinstance(figure, KnownFigure) else None
             if shape.form == "interval":
@@ -241,29 +262,35 @@ class FactTable:
                 out[key] |= held
             elif shape.form == "interval" and shape.groups:
                 out |= {shape.groups: held["groups"], f"{shape.groups}_in_all": listed.in_all}
-        known = {key: one for key, one in self.figures.items() if isinstance(one, KnownFigure)}
-        unknown = {key: one for key, one in self.figures.items() if isinstance(one, UnknownFigure)}
-        helped = {key: one.help for key, one in self.figures.items() if not isinstance(one, AbsentFigure)}
-        return {
+        known = {key: one for key, one in told.items() if isinstance(one, KnownFigure)}
+        unknown = {key: one for key, one in told.items() if isinstance(one, UnknownFigure)}
+        helped = {key: one.help for key, one in told.items() if not isinstance(one, AbsentFigure)}
+        told_facts = ToldFacts(
             **out,
             **{key: self.others.get(key) for key in OTHERS},
-            "not_known": {key: one.why for key, one in unknown.items()},
-            "not_applicable": {key: one.why for key, one in self.figures.items() if isinstance(one, AbsentFigure)},
-            "not_listed": {key: one.further for key, one in self.groups.items() if one.further},
-            "why_open": {key: one.why for key, one in known.items() if one.why},
-            "assumed": {key: one.assumes for key, one in known.items() if one.assumes},
-            "would_help": {key: help for key, help in helped.items() if help},
-            "not_used": [{"why": one.why, "opens": dict(one.opens), "would_help": one.help} for one in self.unused],
-        }
+            not_known={key: one.why for key, one in unknown.items()},
+            not_applicable={key: one.why for key, one in told.items() if isinstance(one, AbsentFigure)},
+            not_listed={key: one.further for key, one in self.groups.items() if one.further},
+            why_open={key: one.why for key, one in known.items() if one.why},
+            assumed={key: one.assumes for key, one in known.items() if one.assumes},
+            would_help={key: help for key, help in helped.items() if help},
+            not_used=[{"why": one.why, "opens": dict(one.opens), "would_help": one.help} for one in self.unused],
+        )
+        told_facts.table = self
+        return told_facts
 
     @classmethod
     def of_json(cls, facts: Mapping[str, Any]) -> FactTable:
         """Return the facts of a report's document; what is missing in it is not known."""
+        if isinstance(facts, ToldFacts):
+            return facts.table
         told = {name: facts.get(name) or {} for name in TOLD}
         helped = told["would_help"]
         figures: dict[str, Figure] = {}
         groups: dict[str, SmallGroups] = {}
         for key, shape in FIGURES.items():
+            if shape.rare and key not in facts:
+                continue  # of a stored report it is not known whether it did not apply, or is of an older version
             found = facts.get(key)
             holder = (found or {}) if shape.form == "rows" else facts
             name = "groups" if shape.form == "rows" else shape.groups

@@ -126,7 +126,8 @@ class CovarianceDraft(Draft):
         figures = list(dict.fromkeys(figures))
         if self.rows is not None and self.rows.exact:
             figures.insert(0, PublishedFigure((), count=self.rows.low, name="all rows"))
-        origin = replace(self.origin, unused=(*place, *dict.fromkeys(left)))
+        free = self.rows.low - len(self.columns) if self.rows is not None and self.rows.exact else None
+        origin = replace(self.origin, unused=(*place, *dict.fromkeys(left)), freedom=free)
         return (Table(tuple(figures), "sums of products", origin=origin),) if figures else ()
 
     @property

@@ -381,7 +381,8 @@ class ScoreDraft(Draft):
             where = tuple(dict.fromkeys((*column.where, *answer.where)))
             figure = LinearFigure((LinearTerm((where,), (*column.of, *answer.of)),), first, last)
             figures.append(PublishedFigure((), linear=figure, name=self._said(name[:60])))
-        origin = replace(self.origin, unused=(*self.origin.unused, *left))
+        free = None if self.rows is None else self.rows.low - len(self.terms)
+        origin = replace(self.origin, unused=(*self.origin.unused, *left), freedom=free)
         return (Table(tuple(figures), "score equations", origin=origin),)
 
     def _contradiction(self, units: Sequence[Fraction | None]) -> ContradictionError:
