@@ -18,6 +18,7 @@ import test_prepared
 import test_survival_curves
 import test_survival_trees
 import test_target_encoders
+import test_treelite
 
 from solvers.foundation.errors import ReleaseError
 
@@ -37,6 +38,7 @@ KINDS: dict[str, Check] = {
         seed, ("auto", 5.0, 0.0)[seed // len(KINDS) % 3], folder
     ),
     "survival curves": test_survival_curves.test_the_true_rows_are_never_excluded,
+    "treelite": test_treelite.test_the_true_rows_are_never_excluded,
     "survival trees": test_survival_trees.test_the_true_rows_are_never_excluded,
     "preparation": lambda seed, folder: test_prepared.test_transformers_never_exclude_the_true_rows(
         list(test_prepared.STEPS)[seed // len(KINDS) % len(test_prepared.STEPS)], seed, folder

@@ -237,6 +237,7 @@ CASES = (
          changes=(("0.0151566,", "0.0161566,"),), instead=lambda: stored("regression.csv")),
     Case("linear regressions", "statsmodels_wls.pkl", refused="OLS is read, not WLS",
          instead=lambda: stored("statsmodels_ols.pkl")),
+    Case("treelite", "treelite_forest.json", "treelite's JSON", "distinct", 40),
     Case("scikit-survival", "survival_tree.joblib", "scikit-survival SurvivalTree (joblib, xz)", "size", 500),
     Case("scikit-survival", "survival_forest.joblib", "scikit-survival RandomSurvivalForest (joblib, xz)", "distinct",
          60),
@@ -295,7 +296,7 @@ def test_every_row_of_the_table_has_a_file_and_every_file_a_row():
 # Rows of the table by the reader behind them: modules of recon.readers.formats that detection calls.
 READERS = {
     "sklearn.trees.trees": (TREES,), "sklearn.trees.forests": (FORESTS, "quantile_forest"),
-    "sklearn.boosting.boosting": (BOOSTS,), "sklearn.trees.survival": ("scikit-survival",),
+    "boosters.treelite": ("treelite",), "sklearn.boosting.boosting": (BOOSTS,), "sklearn.trees.survival": ("scikit-survival",),
     "sklearn.pipelines.pipeline": (PIPES, "imbalanced-learn"), "rules.imodels_lists": ("imodels",),
     "rules.imodels_figs": ("imodels",), "rules.imodels_trees": ("imodels",), "rules.corels_saved": ("CORELS",),
     "rules.dl85": ("pydl8.5",), "rules.streed": ("pydl8.5",), "boosters.pickled": (LGB, XGB, "CatBoost"),
@@ -429,8 +430,7 @@ FIRST_BYTES: dict[str, tuple[tuple[bytes, ...], str]] = {
     "the data of a Spark ML tree (Parquet)": ((spark_nodes(),), "leaves.csv"),
     "a Parquet file": ((parquet(),), ROWS_AS_DOMAIN),
     "an Arrow or Feather file": ((b"ARROW1\x00\x00",), ROWS_AS_DOMAIN),
-    "a treelite checkpoint": ((bytes.fromhex("0400000008000000010000000303030000000000"),), LIGHT),
-    "treelite's JSON": ((b'{\n    "threshold_type": "float64",\n    "leaf_output_type": "float64"}',), LIGHT),
+    "a treelite checkpoint": ((bytes.fromhex("0400000008000000010000000303030000000000"),), "treelite_forest.json"),
     "an ONNX model": ((b"\x08\x0a\x12\x08skl2onnx\x1a\x061.20.0", b'\x08\x03\x12\x08CatBoost"\x07ai.onnx'), TREE),
     "a Core ML model": ((bytes.fromhex("0801128f300a0f0a09666561747572655f301a021200"),), CBM),
     "Spark ML metadata": (

@@ -98,11 +98,8 @@ FOREIGN = (
     Foreign("a Parquet file", "a table of rows", "give it as --domain or --profiles, not as a release", b"PAR1"),
     Foreign("an Arrow or Feather file", "a table of rows", "save it as CSV or Parquet, for --domain", b"ARROW1"),
     Foreign("a treelite checkpoint", "node statistics only where the original had them",
-            "give the original model file: LightGBM, XGBoost and scikit-learn are read",
+            "write treelite.Model.deserialize(FILE).dump_as_json() into a file, or give the original model file",
             rb"[\x03-\x05]\0{3}[\0-\x1f]\0{3}[\0-\x1f]\0{3}[\x02\x03][\x01-\x03]"),
-    Foreign("treelite's JSON", "node statistics only where the original had them",
-            "give the original model file: LightGBM, XGBoost and scikit-learn are read",
-            rb'\s*\{\s*"threshold_type":', within=b'"leaf_output_type"'),
     Foreign("an ONNX model", "no counts of rows: leaf values or shares in single precision",
             "give the model that it was converted from", rb"\x08", within=b"onnx"),
     Foreign("a Core ML model", "no counts of rows: leaf values", "give the model that it was converted from",
@@ -239,6 +236,7 @@ ACRO = "record of acro's checks"
 ADDITIVE = "Explainable Boosting Machine as JSON"
 CATBOOST = "CatBoost model as JSON"
 CARD = "model card"
+TREELITE = "treelite's JSON"
 # JSON: the first that recognises the content reads it, and inspection says what it gives away (`json_models`).
 JSONS = (
     JsonFormat("XGBoost dump", _is_node_list, "boosters.xgboost.model", "read_xgboost_dump"),
@@ -250,6 +248,7 @@ JSONS = (
     JsonFormat(
         CARD, _has_any("recon_card", "model-index", "quantitative_analysis"), "statistics.model_card", "read_card"
     ),
+    JsonFormat(TREELITE, _has("threshold_type", "leaf_output_type", "trees"), "boosters.treelite", "read_treelite"),
     JsonFormat(ACRO, _is_acro, "statistics.acro_records", "read_acro"),
     JsonFormat("rpart", _has("frame"), "printed.rpart_text", "read_rpart_json"),
 )

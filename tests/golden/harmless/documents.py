@@ -59,7 +59,30 @@ def additive():
     return {path: (types, long.get(path, 0)) for path, types in form.items()}
 
 
-BY_HAND = {"XGBoost model": {".learner.gradient_booster.model.weight_drop": ("l", 0),
+def treelite():
+    """Return the form of treelite's `dump_as_json`, by its source (treelite 4.8, src/json_serializer.cc)."""
+    form = {"": "d", ".trees": "l", ".trees.*": "d", ".trees.*.nodes": "l", ".trees.*.nodes.*": "dn"}
+    for key in ("threshold_type", "leaf_output_type", "task_type", "postprocessor", "attributes"):
+        form[f".{key}"] = "t"
+    for key in ("num_feature", "num_target", "sigmoid_alpha", "ratio_c", "average_tree_output"):
+        form[f".{key}"] = "bn"
+    for key in ("num_class", "leaf_vector_shape", "target_id", "class_id", "base_scores"):
+        form |= {f".{key}": "l", f".{key}.*": "n"}
+    form |= {".trees.*.num_nodes": "n", ".trees.*.has_categorical_split": "b"}
+    numbers = "node_id split_feature_id threshold left_child right_child data_count sum_hess gain"
+    for key in numbers.split():
+        form[f".trees.*.nodes.*.{key}"] = "n"
+    form |= {".trees.*.nodes.*.node_type": "t", ".trees.*.nodes.*.comparison_op": "t"}
+    form |= {".trees.*.nodes.*.default_left": "b", ".trees.*.nodes.*.leaf_value": "ln"}
+    form[".trees.*.nodes.*.leaf_value.*"] = "n"
+    sizes = {".threshold_type": 7, ".leaf_output_type": 7, ".task_type": 20, ".postprocessor": 24, ".attributes": 2,
+             ".trees.*.nodes.*.node_type": 21, ".trees.*.nodes.*.comparison_op": 2, ".trees": 64,
+             ".trees.*.nodes": 64, ".target_id": 64, ".class_id": 64}  # fmt: skip
+    return {path: (types, sizes.get(path, 0)) for path, types in form.items()}
+
+
+BY_HAND = {"treelite's JSON": treelite(),
+           "XGBoost model": {".learner.gradient_booster.model.weight_drop": ("l", 0),
                              ".learner.gradient_booster.model.weight_drop.*": ("n", 0)},
            "Explainable Boosting Machine as JSON": additive()}  # fmt: skip
 TIMES, DIFFERENT = 3, 2  # so many dicts, and so many lengths, before lists go together; of full lists one more

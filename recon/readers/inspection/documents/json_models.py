@@ -12,7 +12,7 @@ from typing import Any
 
 from recon.io.files.opening import parsed_json
 from recon.readers.formats.boosters.catboost_file import CatBoostFile, Symmetric, json_booster
-from recon.readers.formats.detection import ACRO, ADDITIVE, CARD, CATBOOST, json_format
+from recon.readers.formats.detection import ACRO, ADDITIVE, CARD, CATBOOST, TREELITE, json_format
 from recon.readers.inspection.findings.findings import EXAMPLES, Finding, Level, least_positive, not_understood
 from recon.readers.inspection.ledger.entries import LedgerEntry
 from recon.readers.inspection.ledger.forms import document_ledger
@@ -283,6 +283,19 @@ def _texts(column: Any) -> list[Any]:
     return [raw[a:b].decode("utf-8", "replace") for a, b in pairwise(offsets)]
 
 
+def _treelite(content: dict[str, Any]) -> list[Finding]:
+    """Return what treelite's JSON gives away: the rows of every node."""
+    nodes = [node for tree in _dict_list(content, "trees") for node in _dict_list(tree, "nodes")]
+    counts = numbers_in([one.get("data_count") for one in nodes])
+    if not counts:
+        return []
+    text = "the training rows of every node that the tree saw; thresholds lie between two training values"
+    fix = "leave data_count out: predictions do not read it"
+    least = least_positive(counts)
+    return [Finding("medium", "counts", "trees[*].nodes[*].data_count", f"{len(counts):,} nodes", text, fix,
+                    smallest=least, models=len(content["trees"]))]  # fmt: skip
+
+
 def _rpart(content: dict[str, Any]) -> Found:
     """Return what an rpart tree written as JSON gives away: its frame, and rows where y and where were left in."""
     frame = content.get("frame")
@@ -340,6 +353,7 @@ def _acro(content: Any) -> Found:
 
 
 _KINDS: dict[str, Callable[[Any], Found]] = {
+    TREELITE: lambda content: (TREELITE, None, _treelite(content)),
     "XGBoost dump": lambda content: ("XGBoost dump", None, hessians("cover")),
     "LightGBM dump": lambda content: ("LightGBM dump", None, _lightgbm(content)),
     "XGBoost model": lambda content: ("XGBoost model", None, _xgboost(content["learner"])),

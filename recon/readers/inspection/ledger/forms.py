@@ -315,8 +315,8 @@ OPAQUE = frozenset(["ctr_data"])
 # Figures of documents by their keys: what statements may carry, what tells more to anyone who knows the learner.
 FIGURES: tuple[tuple[Status, str, frozenset[str], str], ...] = (
     ("used", "counts", frozenset([
-        "leaf_count", "internal_count", "sum_hessian", "cover", "leaf_weights", "weight", "frame", "node",
-        "bin_weights",
+        "leaf_count", "internal_count", "data_count", "sum_hess", "sum_hessian", "cover", "leaf_weights", "weight",
+        "frame", "node", "bin_weights",
     ]), "numbers of rows"),
     ("used", "values", frozenset([
         "leaf_value", "leaf_weight", "leaf_values", "leaf", "base_weights", "internal_value", "internal_weight",

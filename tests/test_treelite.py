@@ -1,0 +1,105 @@
+"""Treelite's JSON: the rows of every node, of all rows or of a part of them."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from extras import batches
+from sklearn.ensemble import RandomForestClassifier
+
+import recon
+from recon.readers.frames.world import violations
+from solvers.foundation.errors import ReconError
+
+CORPUS = Path(__file__).parent / "corpus"
+FOREST = json.loads((CORPUS / "treelite_forest.json").read_text())  # written by treelite 4.8
+
+
+def of_sklearn(model):
+    """Return what treelite writes of a scikit-learn forest: the keys of the file that it wrote, with other nodes."""
+    trees = []
+    for tree in (one.tree_ for one in model.estimators_):
+        nodes = []
+        for i in range(tree.node_count):
+            node = {"node_id": i}
+            if tree.children_left[i] < 0:
+                node["leaf_value"] = tree.value[i, 0].tolist()
+            else:
+                node |= {"split_feature_id": int(tree.feature[i]), "default_left": bool(i % 2)}
+                node |= {"node_type": "numerical_test_node", "comparison_op": "<=", "threshold": tree.threshold[i]}
+                node |= {"left_child": int(tree.children_left[i]), "right_child": int(tree.children_right[i])}
+            counts = {"data_count": int(tree.n_node_samples[i]), "sum_hess": float(tree.weighted_n_node_samples[i])}
+            nodes.append(node | counts)
+        trees.append({"num_nodes": len(nodes), "has_categorical_split": False, "nodes": nodes})
+    return FOREST | {"trees": trees}
+
+
+def drawn(seed):
+    """Return random rows of whole numbers, and a forest on them as treelite writes it."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(rng.integers(0, 9, (int(rng.integers(10, 80)), 3)), columns=["x0", "x1", "x2"])
+    label = (frame.x0 + rng.integers(0, 6, len(frame)) > 6).astype(int)
+    label[0], label[1] = 0, 1
+    model = RandomForestClassifier(3, max_depth=4, random_state=seed, bootstrap=seed % 2 == 0).fit(
+        frame.to_numpy(), label
+    )
+    return frame, of_sklearn(model)
+
+
+@pytest.mark.parametrize("seed", batches(16, 300))
+def test_the_true_rows_are_never_excluded(seed, tmp_path):
+    frame, content = drawn(seed)
+    (tmp_path / "model.json").write_text(json.dumps(content))
+    domain = recon.Domain.from_frame(frame)
+    for said in ({}, {"rows": len(frame)}):
+        release = recon.load(str(tmp_path / "model.json"), domain=domain, **said)
+        assert violations(release, frame) == [], (seed, said)
+    exact = seed % 2 == 1  # every tree saw all rows
+    assert release.models[0].origin.counts == (("size",) if exact else ("distinct",))
+
+
+def test_what_treelite_wrote_is_read_and_inspected():
+    frame = pd.read_csv(CORPUS / "treelite_rows.csv")
+    path = str(CORPUS / "treelite_forest.json")
+    release = recon.load(path, domain=recon.Domain.from_frame(frame))
+    assert violations(release, frame) == []
+    assert release.models[0].origin.format == "treelite's JSON"
+    assert release.rows.low == max(tree["nodes"][0]["data_count"] for tree in FOREST["trees"])
+    assert {one.level for one in recon.inspect(path).findings} == {"high"}
+
+
+BAD = (
+    (lambda c: c["trees"][0]["nodes"][1].pop("data_count"), "nodes have no data_count"),
+    (lambda c: c["trees"][0]["nodes"][0].update(node_type="categorical_test_node"), "splits on categories"),
+    (lambda c: c["trees"][0]["nodes"][0].update(comparison_op=">"), "trees that compare by < or <= are read"),
+    (lambda c: c["trees"][0]["nodes"][0].update(data_count=5), "says 5 rows, but its two children"),
+    (lambda c: c["trees"][0]["nodes"][0].update(left_child=99), "has the left_child 99 of"),
+    (lambda c: c["trees"][0]["nodes"][0].update(split_feature_id=7), "has the split_feature_id 7 of 3"),
+    (lambda c: c["trees"][0]["nodes"][0].update(threshold=None), "has the threshold None"),
+    (lambda c: c.update(trees=[]), "has no trees"),
+    (lambda c: c.update(num_feature=0), "has 0 features"),
+)
+
+
+@pytest.mark.parametrize(("change", "why"), BAD)
+def test_what_is_no_tree_is_refused_in_a_sentence(change, why, tmp_path):
+    content = copy.deepcopy(FOREST)
+    change(content)
+    (tmp_path / "bad.json").write_text(json.dumps(content))
+    with pytest.raises(ReconError) as error:
+        recon.load(str(tmp_path / "bad.json"))
+    assert why in str(error.value)
+
+
+def test_a_value_that_32_bits_move_over_a_threshold_is_named(tmp_path):
+    content = copy.deepcopy(FOREST)
+    content["trees"][0]["nodes"][0]["threshold"] = 0.3  # as a number of 32 bits 0.3 is greater
+    domain = recon.Domain.from_frame(pd.read_csv(CORPUS / "treelite_rows.csv") / 10)
+    (tmp_path / "near.json").write_text(json.dumps(content))
+    with pytest.raises(ReconError, match="does not say if columns were compared in 32 bits"):
+        recon.load(str(tmp_path / "near.json"), domain=domain)
