@@ -99,7 +99,7 @@ def test_what_is_no_tree_is_refused_in_a_sentence(change, why, tmp_path):
 def test_a_value_that_32_bits_move_over_a_threshold_is_named(tmp_path):
     content = copy.deepcopy(FOREST)
     content["trees"][0]["nodes"][0]["threshold"] = 0.3  # as a number of 32 bits 0.3 is greater
-    domain = recon.Domain.from_frame(pd.read_csv(CORPUS / "treelite_rows.csv") / 10)
+    domain = recon.Domain.from_frame(pd.DataFrame({name: np.arange(91) / 10 for name in ("x0", "x1", "x2")}))
     (tmp_path / "near.json").write_text(json.dumps(content))
     with pytest.raises(ReconError, match="does not say if columns were compared in 32 bits"):
         recon.load(str(tmp_path / "near.json"), domain=domain)

@@ -129,11 +129,11 @@ def _tree(tree: Any, features: int, place: str, short: bool) -> CountedTree:
         here = f"{place}.nodes[{i}]"
         if node.get("node_id") != i:
             raise ReleaseError(f"has the number {str(node.get('node_id'))[:20]}", place=here)
-        rows[i] = _whole(node.get("data_count"), here)
+        rows[i] = _node_rows(node.get("data_count"), here)
         if "leaf_value" in node:
             continue
-        left[i], right[i] = (_place(node.get(key), n, key, here) for key in ("left_child", "right_child"))
-        feature[i] = _place(node.get("split_feature_id"), features, "split_feature_id", here)
+        left[i], right[i] = (_index_of(node.get(key), n, key, here) for key in ("left_child", "right_child"))
+        feature[i] = _index_of(node.get("split_feature_id"), features, "split_feature_id", here)
         threshold[i], missing[i] = _threshold(node, short, here), node.get("default_left") is True
     none, weighted = np.zeros((n, 1)), rows.astype(np.float64)
     arrays = TreeArrays(left, right, feature, threshold, missing, np.zeros(n), rows, weighted, none)
@@ -159,7 +159,7 @@ def _threshold(node: dict[str, Any], short: bool, place: str) -> float:
     return float(below)
 
 
-def _whole(value: Any, place: str) -> int:
+def _node_rows(value: Any, place: str) -> int:
     """Return the rows of a node."""
     if value is None:
         raise Unsupported(f"{place}: {NO_COUNTS}")
@@ -168,7 +168,7 @@ def _whole(value: Any, place: str) -> int:
     return value
 
 
-def _place(value: Any, number: int, key: str, place: str) -> int:
+def _index_of(value: Any, number: int, key: str, place: str) -> int:
     """Return the number of a node or a feature."""
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < number:
         raise ReleaseError(f"has the {key} {str(value)[:20]} of {number}", place=place)
