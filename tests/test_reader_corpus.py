@@ -296,7 +296,8 @@ def test_every_row_of_the_table_has_a_file_and_every_file_a_row():
 # Rows of the table by the reader behind them: modules of recon.readers.formats that detection calls.
 READERS = {
     "sklearn.trees.trees": (TREES,), "sklearn.trees.forests": (FORESTS, "quantile_forest"),
-    "boosters.treelite": ("treelite",), "sklearn.boosting.boosting": (BOOSTS,), "sklearn.trees.survival": ("scikit-survival",),
+    "boosters.treelite": ("treelite",), "sklearn.boosting.boosting": (BOOSTS,),
+    "sklearn.trees.survival": ("scikit-survival",),
     "sklearn.pipelines.pipeline": (PIPES, "imbalanced-learn"), "rules.imodels_lists": ("imodels",),
     "rules.imodels_figs": ("imodels",), "rules.imodels_trees": ("imodels",), "rules.corels_saved": ("CORELS",),
     "rules.dl85": ("pydl8.5",), "rules.streed": ("pydl8.5",), "boosters.pickled": (LGB, XGB, "CatBoost"),
