@@ -813,6 +813,7 @@ def test_the_default_budget_is_printed(command, tmp_path, capsys):
 
 MODEL, CATBOOST = "models/sklearn-1.9.1/tree.pkl", "boosted/cat_honest.json"  # to count the latter takes minutes
 PEOPLE = ("--domain", str(GOLDEN / "models" / "data" / "people.csv"))
+REMEDIED = os.path.join(tempfile.mkdtemp(), "remedied.json")
 UNLABELLED = "people without their label"
 FAMILIES = (
     "bags_open.json", "boosted_log.json", "forest_3.json", "list_interval_coupled.json", "table_statistics.json",
@@ -837,6 +838,8 @@ ASKED = (
 )  # fmt: skip
 TWICE = (
     *(("count", file) for file in FAMILIES), *(("audit", file, "--time", "none") for file in FAMILIES), *ASKED,
+    *(("audit", file) for file in FAMILIES),
+    ("remedy", "tree_plain.json", "--policy", "preset:minimum-cell-10", "--out", REMEDIED),
 )  # fmt: skip
 
 
@@ -933,5 +936,10 @@ def test_a_time_limit_that_is_not_reached_changes_nothing(file, question, monkey
 @pytest.mark.long
 @pytest.mark.parametrize("command", TWICE, ids=lambda c: " ".join(w.rpartition("/")[2] for w in c))
 def test_the_same_command_gives_the_same_bytes_beside_a_load_of_ten(command, beside):
-    """No stage of these ends by the clock, and where a date stands in for the clock nothing took any time."""
-    assert said(command) == beside[command]
+    """A date stands in for the clock, so that nothing took any time. Without `--time`, a command that has a budget by
+    default says so where the clock ended it, which alone may tell the two apart.
+    """
+    found = said(command), beside[command]
+    cut = ['"cut_short": [' in out for _, out in found]
+    assert not any(cut) or (command[0] in {"audit", "positions", "remedy"} and "--time" not in command)
+    assert any(cut) or found[0] == found[1]

@@ -157,6 +157,9 @@ def _boxes_of(block: Partition) -> list[Parts]:
 EVERY, NEVER = (0, 1 << 30), (1, 0)  # the parts between which a row stays in its region: any, or ask the walk
 PER_ROW, PER_PLACE = 120, 24  # bytes: of a row, and per attribute and partition: three copies
 CELLS = 1 << 27  # regions times attributes, so many bounds are held
+# Bytes of such a bound and of a literal of a box while tables are made, and what is left of the latter; its work.
+BOUND_BYTES, LITERAL_BYTES, LEFT_BYTES, LITERAL_WORK = 40, 1_500, 800, 1.5e-5
+PHASE = "the regions were turned into tests"
 
 
 class SearchTables(NamedTuple):
@@ -301,9 +304,13 @@ def problem_of(release: Release, limits: Limits) -> SearchProblem:
     regions = sum(len(b.boxes) for b in release.partitions.values()) + 2 * sum(map(len, release.loose.values()))
     if regions * max(1, len(named)) > CELLS:
         raise Unsupported(f"{regions:,} regions over {len(named):,} attributes do not fit into memory")
+    literals = sum(int(b.boxes.start[-1]) for b in release.partitions.values())
+    limits.hold(BOUND_BYTES * regions * len(named) + LITERAL_BYTES * literals, f"tests of {regions:,} regions")
+    if not limits.pay(LITERAL_WORK * literals):
+        raise Inconclusive(f"too little time to turn {regions:,} regions into tests")
     for done, block in enumerate(release.blocks):
         if limits.expired():
-            raise Inconclusive("the time was up while the regions were turned into tests")
+            raise Inconclusive(f"the time was up while {PHASE}")
         limits.report(f"local search: regions of {done} of {len(release.blocks)} blocks")
         if isinstance(block, Partition):
             draft.partition(block, labels)
@@ -316,8 +323,9 @@ def problem_of(release: Release, limits: Limits) -> SearchProblem:
     lows, highs = _class_bounds(release)
     classes = _class_sizes(lows, highs, n)
     free = label in at and lows != highs
-    made = SearchProblem(release, n, _tables(draft, classes, label, free, n), tuple(named), tuple(classes), free)
-    limits.keep(made, held)
+    tables = _tables(draft, classes, label, free, n, limits)
+    made = SearchProblem(release, n, tables, tuple(named), tuple(classes), free)
+    limits.keep(made, held + LEFT_BYTES * literals)
     return made
 
 
@@ -370,12 +378,14 @@ def _class_sizes(lows: Sequence[int], highs: Sequence[int], n: int) -> list[int]
     return sizes
 
 
-def _tables(draft: TableLists, classes: Sequence[int], label: int | None, free: bool, n: int) -> SearchTables:
+def _tables(
+    draft: TableLists, classes: Sequence[int], label: int | None, free: bool, n: int, limits: Limits
+) -> SearchTables:
     """Return the lists as tables; statements about one label get its rows, or a literal on the label where free."""
     ends = [0, *np.cumsum(classes).tolist()]
     begin, of, least, most, among, first, end = [0], [], [], [], [], [], []
     searched = draft.walks.attributes
-    for box, only in zip(draft.boxes, draft.label, strict=True):
+    for box, only in limits.paced(zip(draft.boxes, draft.label, strict=True), PHASE):
         literals = dict(box or {})
         fixed = only != ANY_LABEL and not free
         if only != ANY_LABEL and free and label is not None:
