@@ -288,14 +288,8 @@ def _noise(some: pd.DataFrame) -> dict[str, pd.DataFrame]:
     released = np.where(lines["epsilon"] > 0, lines["epsilon"], np.inf)
     keys = ["dataset", "rows", "learner"]
     values = [
-        "accuracy",
-        "removed_counts",
-        "removed_worlds",
-        "removed_confidence",
-        "empty",
-        "exact",
-        "prior_alone_counts",
-    ]
+        "accuracy", "removed_counts", "removed_worlds", "removed_confidence", "empty", "exact", "prior_alone_counts"
+    ]  # fmt: skip
     lines = lines.assign(empty=empty, exact=exact, released=released)
     means = lines.groupby([*keys, "released"], as_index=False)[[v for v in values if v in lines]].mean()
     drawn = _with_titles(means).astype({"rows": int})

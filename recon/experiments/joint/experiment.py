@@ -60,17 +60,8 @@ EXPLAINED = ["dataset", "rows", "what", "explained", "statements", "distinct", "
              "fpr_black_box", "fpr_explainer", "auc_black_box", "auc_explainer", "fidelity"]  # fmt: skip
 DECLARED = Declaration("joint", NAMES=NAMES, LEARNERS=list(LEARNERS))
 FRAMES = (
-    "certificates",
-    "attacks",
-    "refused",
-    "compared",
-    "explanations",
-    "measured",
-    "noise",
-    "lists",
-    "bins",
-    "sketched",
-)
+    "certificates", "attacks", "refused", "compared", "explanations", "measured", "noise", "lists", "bins", "sketched"
+)  # fmt: skip
 
 
 def findings(results: pd.DataFrame) -> ExperimentFindings:

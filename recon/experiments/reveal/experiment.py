@@ -62,16 +62,8 @@ SHOWN = ["precision", "recall", "f1", "accuracy", *(f"delta_{name}" for name in 
 PERFORMANCE = ["train_accuracy", "test_accuracy", "train_fidelity", "test_fidelity", "local_fidelity", "hit", "nodes"]
 COPIES = ["rows", "distinct", "members_both", "others_both", "best_auc", "best_advantage"]
 GUESSES = [
-    "members",
-    "members_low",
-    "members_high",
-    "others",
-    "others_low",
-    "others_high",
-    "gain",
-    "gain_low",
-    "gain_high",
-]
+    "members", "members_low", "members_high", "others", "others_low", "others_high", "gain", "gain_low", "gain_high"
+]  # fmt: skip
 MODELS = ("DT", "RF", "NN", "TREPAN-RF", "TREPAN-NN", "enriched-RF", "enriched-NN", "LORE-RF", "LORE-NN",
           "merged LORE-RF", "merged LORE-NN")  # fmt: skip
 RANKED = {"recall": "recall, as in the paper", "auc": "AUC"}
@@ -205,18 +197,8 @@ def recomputed_cells() -> pd.DataFrame:
             again = one["recomputed"] = one["from"] - one["and"]
             one["least"], one["greatest"] = again - 2 * reach, again + 2 * reach
     columns = [
-        "table",
-        "data",
-        "attack",
-        "target",
-        "figure",
-        "from",
-        "and",
-        "printed",
-        "recomputed",
-        "least",
-        "greatest",
-    ]
+        "table", "data", "attack", "target", "figure", "from", "and", "printed", "recomputed", "least", "greatest"
+    ]  # fmt: skip
     found = pd.DataFrame(lines)[columns]
     low, high = found["printed"] - ROUNDING, found["printed"] + ROUNDING
     return found.assign(possible=(high >= found["least"]) & (low <= found["greatest"]))
