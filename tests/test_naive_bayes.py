@@ -16,7 +16,7 @@ from sklearn.preprocessing import OrdinalEncoder
 
 import recon
 from encoders.encode.encoder import encode
-from recon.readers.formats.statistics.naive_bayes_rds import read_bayes_rds
+from recon.readers.formats.statistics.naive_bayes import read_bayes_rds
 from recon.readers.frames.world import violations
 from recon.readers.loading.loading import bind_draft
 from recon.readers.stored.binary.rds import RObject

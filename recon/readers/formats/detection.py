@@ -324,7 +324,7 @@ def _binary_draft(data: bytes, memory: int) -> Draft | bytes:
     from recon.readers.formats.printed.rpart_rds import read_rpart_rds
     from recon.readers.formats.statistics.discriminants import discriminant_object, read_discriminant_rds
     from recon.readers.formats.statistics.generalised_models import glm_object, read_glm_rds
-    from recon.readers.formats.statistics.naive_bayes_rds import bayes_object, read_bayes_rds
+    from recon.readers.formats.statistics.naive_bayes import bayes_object, read_bayes_rds
     from recon.readers.formats.statistics.regression_tables import read_regression_rds, regression_object
     from recon.readers.formats.statistics.survival_curves import curve_object, read_survival_rds
     from recon.readers.stored.binary.rds import is_rds, read_rds

@@ -39,7 +39,6 @@ STATED = (
 TEXTS = ("CountVectorizer", "TfidfVectorizer")
 KINDS = (*STATED, *TEXTS)
 PRESENT = Test(low=0.5)  # a text has a word once or more
-NO_NUMBER = "the file does not say how many rows there are: say it (--rows)"
 
 
 @dataclass(frozen=True, eq=False)
