@@ -13,7 +13,7 @@ from test_local_search import grown, numbered
 
 import recon
 from recon.readers.frames.world import wrap
-from solvers.engines.draws import NOTE, DrawsEngine
+from solvers.engines.draws import DRAWN_NOTE, DrawsEngine
 from solvers.foundation.errors import Inconclusive, TooLarge
 from solvers.foundation.limits import Limits
 from solvers.programs.local_search import compiled
@@ -227,7 +227,7 @@ def test_the_note_says_what_it_is_and_the_chain_asks_it_first(monkeypatch):
     monkeypatch.setattr(likely, "MOVES", 1 << 7)
     got = encoded(bagged(9, 12, 3)[0])
     world = recon.reconstruct(got, limits=Limits(seconds=60))
-    assert world.note.startswith(NOTE)
+    assert world.note.startswith(DRAWN_NOTE)
     assert world.unique is False
 
 

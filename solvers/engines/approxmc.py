@@ -17,11 +17,11 @@ from solvers.foundation.errors import EngineError, ReconError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.foundation.native.processes import run
 
-VERSION = "4.1.24"
+APPROXMC = "4.1.24"
 PERCENT = 80  # ε: a figure is between 1 / (1 + ε) and 1 + ε times the truth, less than a bit away ...
 DELTA = 0.05  # ... except with this probability over the seed, which is fixed
-SEED = 1
-REPAIR = f"pip install --force-reinstall --no-deps pyapproxmc=={VERSION}"
+HASH_SEED = 1
+REPAIR = f"pip install --force-reinstall --no-deps pyapproxmc=={APPROXMC}"
 PATIENCE = 30.0  # seconds to look up the version
 
 
@@ -31,7 +31,7 @@ class ApproxMCEngine(ModelCounter):
     name = "approxmc"
     needs = ("pyapproxmc",)
     extra = "approx"
-    function = "solvers.engines.approxmc:count"
+    function = "solvers.engines.approxmc:counts_of_approxmc"
     guarantee = f"(ε={PERCENT / 100}, δ={DELTA})"
     percent = PERCENT
     about = f"few rows: estimates the number of ordered worlds with ApproxMC, {guarantee}"
@@ -61,24 +61,24 @@ def _wrong_version() -> str | None:
 
 def _refusal(found: str) -> str | None:
     """Return why this version may not be used, or None."""
-    if found == VERSION:
+    if found == APPROXMC:
         return None
-    return f"pyapproxmc {found} may count wrongly, only {VERSION} is used (pyganak overwrites it): {REPAIR}"
+    return f"pyapproxmc {found} may count wrongly, only {APPROXMC} is used (pyganak overwrites it): {REPAIR}"
 
 
 def version(_: None) -> str:
     """Return the version of the package. Runs in a child process."""
-    return str(importlib.import_module("pyapproxmc").VERSION)
+    return str(importlib.import_module("pyapproxmc").APPROXMC)
 
 
-def count(asked: dict[str, Any]) -> list[list[int]]:
+def counts_of_approxmc(asked: dict[str, Any]) -> list[list[int]]:
     """Return (cells, hashes) of every formula. Runs in a child process: ApproxMC hears no limit."""
     approxmc = importlib.import_module("pyapproxmc")
     if (reason := _refusal(version(None))) is not None:
         raise Unsupported(reason)
     found = []
     for formula in asked["formulas"]:
-        counter = approxmc.Counter(seed=SEED, epsilon=PERCENT / 100, delta=DELTA)
+        counter = approxmc.Counter(seed=HASH_SEED, epsilon=PERCENT / 100, delta=DELTA)
         counter.add_clauses(formula["clauses"])
         found.append([int(x) for x in counter.count(formula["projection"])])
     return found

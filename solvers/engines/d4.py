@@ -21,11 +21,11 @@ class D4Engine(ModelCounter):
     needs = ("py_d4",)
     most_bits = 1_000  # seven rows over 10^20 values, 511 bits, take 1 s; Ganak and ApproxMC do not end in 10 s
     reserved = 1 << 30  # 836 MB for a table, of which 64 MB are touched at once
-    function = "solvers.engines.d4:count"
+    function = "solvers.engines.d4:counts_of_d4"
     about = "few rows: estimates the number of ordered worlds with d4, exact by design but cross-checked only"
 
 
-def count(asked: dict[str, Any]) -> list[str]:
+def counts_of_d4(asked: dict[str, Any]) -> list[str]:
     """Return the number of models of every formula, in hexadecimal. Runs in a child process: d4 prints and aborts."""
     d4 = importlib.import_module("py_d4")
     sys.set_int_max_str_digits(0)  # it replies in decimal

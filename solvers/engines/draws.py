@@ -20,7 +20,7 @@ from solvers.statements.questions.query import MostLikely, Query
 from solvers.statements.release import Release
 
 EFFORT = 1 << 10  # moves per statement and row there
-NOTE = (
+DRAWN_NOTE = (
     "of the worlds found, one that makes the bags' counts most likely (uniform prior over datasets with these rows, "
     "not proved the most likely)"
 )
@@ -52,10 +52,10 @@ class DrawsEngine(Engine):
         limits, seed = limits.limited(), query.seed
         if release.domain.relative:
             rows, _ = likely_rows(release, seed, limits)
-            world = world_of(release, rows, RandomSource(seed), NOTE)
+            world = world_of(release, rows, RandomSource(seed), DRAWN_NOTE)
         else:
             rows, several = likely_rows(release, seed, limits.stage("drawn bags"), EFFORT)
             if not several:
                 raise Inconclusive("no second world was met: whether there is one others may prove")
-            world = replace(world_of(release, rows, RandomSource(seed), NOTE), unique=False)
+            world = replace(world_of(release, rows, RandomSource(seed), DRAWN_NOTE), unique=False)
         return WorldsAnswer("exact", worlds=iter([world]))

@@ -16,11 +16,11 @@ class GanakEngine(ModelCounter):
 
     name = "ganak"
     needs = ("pyganak",)
-    function = "solvers.engines.ganak:count"
+    function = "solvers.engines.ganak:counts_of_ganak"
     about = "few rows: estimates the number of ordered worlds with Ganak, exact but for collisions of hashes"
 
 
-def count(asked: dict[str, Any]) -> list[str]:
+def counts_of_ganak(asked: dict[str, Any]) -> list[str]:
     """Return the number of models of every formula, in hexadecimal. Runs in a child process: Ganak hears no limit."""
     ganak = importlib.import_module("pyganak")
     found = []

@@ -13,7 +13,7 @@ from solvers.statements.questions.engine import Engine, no_coupling, not_searche
 from solvers.statements.questions.query import Count, MostLikely, Query
 from solvers.statements.release import Release
 
-NOTE = "found by local search; not proved to be the heaviest, and whether others exist is not decided"
+SEARCHED_NOTE = "found by local search; not proved to be the heaviest, and whether others exist is not decided"
 MANY = (
     "one of many, found by local search: the others are not counted, and the middle of what is proved of a row "
     "is as good a guess"
@@ -61,5 +61,5 @@ class LocalSearchEngine(Engine):
             return CountAnswer("bounds", convention=query.convention, relative=True, attained=True, trail=(ATTAINED,))
         if isinstance(query, Count):
             return world_bounds(release, query.convention, rows, "", limits, True)
-        note = MANY if release.domain.relative else NOTE
+        note = MANY if release.domain.relative else SEARCHED_NOTE
         return WorldsAnswer("exact", worlds=iter([world_of(release, rows, RandomSource(seed), note)]))

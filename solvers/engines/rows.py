@@ -24,7 +24,7 @@ from solvers.statements.release import Release
 from solvers.statements.row_problem import anchored
 
 NO_WORLD = "no possible world was found in time, and none was excluded"
-NOTE = "found row by row; not proved to be the heaviest, and whether others exist is not decided"
+ROWS_NOTE = "found row by row; not proved to be the heaviest, and whether others exist is not decided"
 
 
 class RowsEngine(Engine):
@@ -59,7 +59,7 @@ class RowsEngine(Engine):
             return world_bounds(release, query.convention, rows, note, limits, status == "found")
         if rows is None:
             return Answer("unknown", trail=(note,))
-        return WorldsAnswer("exact", worlds=iter([world_of(release, rows, RandomSource(seed), NOTE)]))
+        return WorldsAnswer("exact", worlds=iter([world_of(release, rows, RandomSource(seed), ROWS_NOTE)]))
 
 
 def _over_cells(release: Release, limits: Limits) -> tuple[str, None, str]:

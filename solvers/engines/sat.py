@@ -24,7 +24,7 @@ from solvers.statements.questions.query import Count, Decide, MostLikely, Query,
 from solvers.statements.release import Release
 
 MAX_CLAUSES = 2_000_000  # beyond, a solver is rarely done within minutes
-NOTE = "found row by row by SAT; not proved to be the heaviest, and whether others exist is not decided"
+SAT_NOTE = "found row by row by SAT; not proved to be the heaviest, and whether others exist is not decided"
 
 
 class SatEngine(Engine):
@@ -61,7 +61,7 @@ class SatEngine(Engine):
         found = _known_result(release, limits.stage("world by SAT"))
         if found.rows is None:
             return Answer("unsat")
-        return WorldsAnswer("exact", worlds=iter([world_of(release, found.rows, RandomSource(query.seed), NOTE)]))
+        return WorldsAnswer("exact", worlds=iter([world_of(release, found.rows, RandomSource(query.seed), SAT_NOTE)]))
 
 
 def _known_result(release: Release, limits: Limits) -> SatResult:
