@@ -133,7 +133,7 @@ TARGETS = (
     Target("solvers.programs.interval.bracket", COUNTS, ("weight", "high", "low", "improve", "start")),
     Target("solvers.programs.interval.neighbourhoods", COUNTS, ("log2_ratio", "log2")),
     Target("solvers.programs.interval.bracket", COUNTS, ("_meets",)),
-    Target("solvers.engines.interval", COUNTS, ("_add_logs",)),
+    Target("solvers.engines.bounds", COUNTS, ("_add_logs",)),
     Target("solvers.tables.distances", ("test_distances.py",), ("even", "rounded", "bound_of")),
     Target("solvers.tables.widths", ("test_distances.py",), ("with_pair", "_fits", "_closed_width", "_searched")),
     Target("encoders.domain.bands", ("test_bands.py",)),

@@ -19,12 +19,9 @@ from recon.queries.answers.exact import as_frame
 from recon.readers.frames.selections import select_frame
 from solvers.cells.system import system_of
 from solvers.engines import ENGINES, chain
-from solvers.engines.cpsat import CpSatEngine
-from solvers.engines.histogram import HistogramEngine
-from solvers.engines.interval import IntervalEngine
-from solvers.engines.local_search import LocalSearchEngine
-from solvers.engines.rows import RowsEngine
-from solvers.engines.sat import SatEngine
+from solvers.engines.bounds import IntervalEngine
+from solvers.engines.histograms import CpSatEngine, HistogramEngine
+from solvers.engines.searches import LocalSearchEngine, RowsEngine, SatEngine
 from solvers.foundation.errors import ContradictionError, EngineError, Inconclusive, ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.programs import cell_model as enumeration

@@ -15,7 +15,7 @@ from extras import encoded, extra
 import recon
 from recon.readers.frames.world import wrap
 from solvers.engines import chain
-from solvers.engines.local_search import LocalSearchEngine
+from solvers.engines.searches import LocalSearchEngine
 from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.foundation.native import threads as compiling

@@ -22,7 +22,7 @@ from recon.readers.frames.world import World as PublicWorld
 from solvers.cells.clauses.lowering import Lowered, lower
 from solvers.cells.clauses.sat import LiteralQuestion, broken_statement, satisfy, solve_questions
 from solvers.engines.chain import answer
-from solvers.engines.sat import MAX_CLAUSES, SatEngine
+from solvers.engines.searches import MAX_CLAUSES, SatEngine
 from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.foundation.native import processes

@@ -1,4 +1,4 @@
-"""The ways to answer: one module and one class each, listed here in the order in which the chain asks them.
+"""The ways to answer: a class each, of one kind in a module, listed here in the order in which the chain asks them.
 
 Exact answers come first, the cheapest before the dearer ones; then worlds and bounds over cells; then what needs no
 cells; last the model counters of other people, whose figures nobody proved.
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
     from solvers.statements.questions.engine import Engine
 
 COUNTERS = (
-    ("d4", "D4Engine"),
-    ("ganak", "GanakEngine"),
-    ("approxmc", "ApproxMCEngine"),
+    ("counters", "D4Engine"),
+    ("counters", "GanakEngine"),
+    ("counters", "ApproxMCEngine"),
 )
 ENGINES = (
     ("closed_form", "ClosedFormEngine"),
     ("leaf_values", "LeafValuesEngine"),
-    ("likeliest", "LikeliestEngine"),
+    ("histograms", "LikeliestEngine"),
     ("assignments", "AssignmentsEngine"),
-    ("draws", "DrawsEngine"),
-    ("histogram", "HistogramEngine"),
-    ("cpsat", "CpSatEngine"),
-    ("interval", "IntervalEngine"),
-    ("lp", "LinearProgramEngine"),
-    ("columns", "ColumnsEngine"),
-    ("local_search", "LocalSearchEngine"),
-    ("sat", "SatEngine"),
-    ("rows", "RowsEngine"),
+    ("searches", "DrawsEngine"),
+    ("histograms", "HistogramEngine"),
+    ("histograms", "CpSatEngine"),
+    ("bounds", "IntervalEngine"),
+    ("bounds", "LinearProgramEngine"),
+    ("bounds", "ColumnsEngine"),
+    ("searches", "LocalSearchEngine"),
+    ("searches", "SatEngine"),
+    ("searches", "RowsEngine"),
     *COUNTERS,
 )
 

@@ -1,15 +1,3 @@
 """Statistics that other models publish: counts of training rows over conjunctions of tests, as drafts."""
 
-__all__ = [
-    "acro_records",
-    "column_figures",
-    "discriminants",
-    "generalised_models",
-    "itemsets",
-    "model_card",
-    "naive_bayes_rds",
-    "regression_tables",
-    "risk_sets",
-    "shares",
-    "survival_curves",
-]
+__all__ = ["acro_records", "column_figures", "itemsets", "model_card", "naive_bayes", "regression_tables", "shares"]

@@ -22,40 +22,41 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
 import numpy as np
-from encoders.domain.values import AnyAttribute, Categorical, Continuous, Value, equals
-from encoders.models.models import AnyModel, Provenance, PublishedFigure, Table
+from numpy.typing import NDArray
+
+from encoders.domain.values import AnyAttribute, Categorical, Continuous, Test, Value, equals
+from encoders.models.models import (
+    AnyModel,
+    Forest,
+    Provenance,
+    PublishedFigure,
+    Table,
+    Tree,
+    UnusedPublication,
+)
+from encoders.models.nodes import ModelNode, Nodes, Support
 from recon.readers.formats.drafts.binding import IS_MISSING, Binder, Feature, free_label
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.printed.rpart_rds import attribute, matrix, models_in, named_parts, vector
+from recon.readers.formats.sklearn.trees.trees import class_values, feature_names
 from recon.readers.formats.statistics.column_figures import MeansDraft
 from recon.readers.formats.statistics.column_tables import (
+    DOUBLE,
+    SINGLE,
     ColumnMean,
     category_tree,
     class_rows,
     texts_or_numbers,
 )
 from recon.readers.stored.binary.rds import RObject
-from solvers.foundation.errors import ReleaseError, Unsupported
-from solvers.statements.release import RowCount
-from fractions import Fraction
-from typing import Any
-from numpy.typing import NDArray
-from encoders.domain.values import Categorical, Continuous, Test, Value, equals
-from encoders.models.models import (
-    AnyModel,
-    Forest,
-    Provenance,
-    Tree,
-    UnusedPublication,
-)
-from encoders.models.nodes import ModelNode, Nodes, Support
-from recon.readers.formats.drafts.binding import Feature, free_label
-from recon.readers.formats.sklearn.trees.trees import class_values, feature_names
-from recon.readers.formats.statistics.column_tables import DOUBLE, SINGLE, ColumnMean, class_rows
 from recon.readers.stored.objects.arrays import resolve
 from recon.readers.stored.pickled.pickles import Thing
-from solvers.foundation.errors import ReleaseError
+from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.statements.release import RowCount
 
 FORMAT = "R e1071 naiveBayes object (.rds)"
 LAPLACE = (0.0, 1.0, 2.0, 3.0, 0.5, 0.1, 0.01, 0.001)

@@ -1,8 +1,21 @@
-"""Exact answers for any blocks of statements: dynamic programming over cells, component by component.
+"""Histograms over cells: counted exactly, listed and bounded by CP-SAT, or the likeliest one under noise.
+
+Exact answers for any blocks of statements: dynamic programming over cells, component by component.
 
 Source: docs/engines.md, "Coupled worlds, exactly"; possible worlds after Ferry et al., SaTML 2024. A row-by-row
 formulation of the same problem for forests: Ferry et al., "Trained Random Forests Completely Reveal your
 Dataset", ICML 2024.
+
+Worlds found and bounded by CP-SAT, where histograms are few enough to list or too many to count.
+
+Every histogram that CP-SAT gives is checked against all statements; bounds on numbers of rows come from the linear
+relaxation in exact arithmetic and from CP-SAT's own proofs.
+
+Source: CP-SAT (Google OR-Tools); docs/engines.md, "Worlds, extremes and refutations".
+
+The most likely world of a noisy release: a histogram of maximum likelihood, its rows spread inside the cells.
+
+Source: `solvers.noisy.likelihood.most_likely` and what it names.
 """
 
 from __future__ import annotations
@@ -10,13 +23,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from solvers.cells.system import CellSystem, keep_system, system_of
-from solvers.foundation.errors import Unsupported
+from solvers.foundation.errors import ContradictionError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.answering import answer_from, attain, joint
 from solvers.histograms.branches import HistogramBranch, WeightedHistograms, branches_of
 from solvers.histograms.short_vectors import short_worlds
-from solvers.statements.questions.answers import Answer, WorldsAnswer, refuted
-from solvers.statements.questions.engine import COARSE, Engine, no_coupling
+from solvers.statements.questions.answers import Answer, PerCellAnswer, WorldsAnswer, refuted
+from solvers.statements.questions.engine import COARSE, Engine, no_coupling, unanswered
 from solvers.statements.questions.query import (
     Attain,
     Count,
@@ -119,3 +132,85 @@ class KnownBranches:
     branches: tuple[HistogramBranch, ...] | None = None
     why: Unsupported | None = None
     room: int = 0
+
+
+
+class CpSatEngine(Engine):
+    """Any statements over cells: all histograms if they are few, else one world at a time."""
+
+    name = "cpsat"
+    answers = (PerCell, Count, Decide, LeaveOneOut, ShareQuery, Enumerate, Sample, MostLikely, Extreme, Joint)
+    needs = ("ortools", "highspy")
+    about = "the same by CP-SAT: lists few histograms, else finds worlds and bounds numbers of rows"
+    cells = "few"
+
+    def refuses(self, release: Release, query: Query) -> str | None:
+        """Return why CP-SAT is not asked, or None."""
+        return no_coupling(release, query)
+
+    def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
+        """Return the exact answer where all histograms could be listed, else what single solves prove."""
+        from solvers.programs.bounded_answers import prove
+        from solvers.programs.cell_model import listed_histograms
+
+        system = system_of(release, limits)
+        if system.bounds.conflict is not None:
+            return refuted(query)
+        remembered = system.derived.part(ListedHistograms)
+        try:
+            if remembered.branches is None:
+                remembered.branches = listed_histograms(system, limits)
+            known = remembered.branches
+        except Inconclusive as error:  # not remembered: more time might list them
+            known = str(error)
+        if isinstance(known, tuple) and not (system.coarse and known):
+            return answer_from(system, known, query, limits)
+        if isinstance(query, Count | Joint):
+            raise Unsupported(known if isinstance(known, str) else COARSE)
+        if isinstance(query, PerCell):
+            return PerCellAnswer("bounds", minimum=system.bounds.lower, maximum=system.bounds.upper)
+        return prove(system, query, limits)
+
+
+@dataclass(slots=True)
+class ListedHistograms:
+    """The histograms of a system as branches, or why they are too many to list."""
+
+    branches: tuple[HistogramBranch, ...] | str | None = None
+
+
+class LikeliestEngine(Engine):
+    """Releases with noisy counts; a world whose counts make the published figures most likely."""
+
+    name = "likeliest"
+    answers = (MostLikely,)
+    needs = ("ortools", "scipy", "highspy")
+    about = "the most likely world of noisy counts: linear relaxation, moves of rows, CP-SAT for a proof"
+    coarse = False
+
+    def refuses(self, release: Release, query: Query) -> str | None:
+        """Return why no most likely world is looked for, or None."""
+        if not any(release.observed):
+            return "no noisy counts"
+        return no_coupling(release, query)
+
+    def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
+        """Return a world of maximum likelihood; its note says how good it is proved to be.
+
+        Status "bounds" where the optimum is not proved in time, "unsat" where no world has a positive likelihood.
+        """
+        from solvers.cells.worlds import RandomSource, filled_cells, spread_world
+        from solvers.noisy.likelihood.most_likely import most_likely_of
+        from solvers.statements.observations import observations
+
+        if not isinstance(query, MostLikely):
+            raise unanswered(query, self.name)
+        if release.coarse:
+            raise Unsupported(COARSE)
+        try:
+            system, found = most_likely_of(release, observations(release), limits)
+        except ContradictionError as error:
+            return refuted(query, error.conflict)
+        world = spread_world(release.domain, filled_cells(system, found.histogram), RandomSource(query.seed))
+        world = replace(world, note=found.describe("world"), figures=found.figures())
+        return WorldsAnswer("exact" if found.proved else "bounds", worlds=iter([world]))
