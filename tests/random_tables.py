@@ -157,7 +157,7 @@ def check_partitions(release: dict, got: recon.EncodedRelease, worlds: list[tupl
 
 def check_told_apart(rng: random.Random, release: dict, worlds: list[dict]) -> None:
     """Check what rows distinguished by a table alone prove, where one does: bounds, a data set, the only one."""
-    got, only = encoded(release), [("assignments", "AssignmentsEngine")]
+    got, only = encoded(release), [("assignments", "assignments.AssignmentsEngine")]
     with (
         mock.patch.object(chain, "ENGINES", only),
         mock.patch.object(assignments, "_has_few_cells", return_value=False),

@@ -337,8 +337,8 @@ class Broken(ModelCounter):
 def only(monkeypatch, *counters):
     """Have no other counters than these."""
     by_name = {c.name: c for c in counters}
-    monkeypatch.setattr(asking, "COUNTERS", tuple((name, "") for name in by_name))
-    monkeypatch.setattr(asking, "load_engine", lambda module, name: by_name[module])
+    monkeypatch.setattr(asking, "COUNTERS", tuple((name, name) for name in by_name))
+    monkeypatch.setattr(asking, "load_engine", by_name.__getitem__)
 
 
 def what_is_said(monkeypatch, engine, limits=None):
@@ -434,9 +434,9 @@ def test_a_wrong_approxmc_is_refused_by_name(monkeypatch):
     try:
         assert "pyapproxmc 4.4.0 may count wrongly, only 4.1.24" in ApproxMCEngine.missing()
         assert "pip install" in ApproxMCEngine.missing()
-        monkeypatch.setattr(approxmc, "version", lambda _: "4.3.4")
+        monkeypatch.setattr(approxmc, "version_of_approxmc", lambda _: "4.3.4")
         with pytest.raises(Unsupported, match=r"4\.3\.4"):
-            approxmc.count({"formulas": []})
+            approxmc.counts_of_approxmc({"formulas": []})
     finally:
         approxmc._wrong_version.cache_clear()
 

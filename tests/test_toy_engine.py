@@ -65,7 +65,7 @@ def registered(monkeypatch):
     module.__spec__ = importlib.machinery.ModuleSpec(module.__name__, None)
     module.SingleEngine = SingleEngine
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setattr(chain, "ENGINES", (("single", "SingleEngine"), *chain.ENGINES))
+    monkeypatch.setattr(chain, "ENGINES", (("single", "single.SingleEngine"), *chain.ENGINES))
 
 
 @pytest.fixture

@@ -23,30 +23,31 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from solvers.statements.questions.engine import Engine
 
-COUNTERS = (
-    ("counters", "D4Engine"),
-    ("counters", "GanakEngine"),
-    ("counters", "ApproxMCEngine"),
+COUNTERS = (  # names, with module and class
+    ("d4", "counters.D4Engine"),
+    ("ganak", "counters.GanakEngine"),
+    ("approxmc", "counters.ApproxMCEngine"),
 )
 ENGINES = (
-    ("closed_form", "ClosedFormEngine"),
-    ("leaf_values", "LeafValuesEngine"),
-    ("histograms", "LikeliestEngine"),
-    ("assignments", "AssignmentsEngine"),
-    ("searches", "DrawsEngine"),
-    ("histograms", "HistogramEngine"),
-    ("histograms", "CpSatEngine"),
-    ("bounds", "IntervalEngine"),
-    ("bounds", "LinearProgramEngine"),
-    ("bounds", "ColumnsEngine"),
-    ("searches", "LocalSearchEngine"),
-    ("searches", "SatEngine"),
-    ("searches", "RowsEngine"),
+    ("closed_form", "closed_form.ClosedFormEngine"),
+    ("leaf_values", "leaf_values.LeafValuesEngine"),
+    ("likeliest", "histograms.LikeliestEngine"),
+    ("assignments", "assignments.AssignmentsEngine"),
+    ("draws", "searches.DrawsEngine"),
+    ("histogram", "histograms.HistogramEngine"),
+    ("cpsat", "histograms.CpSatEngine"),
+    ("interval", "bounds.IntervalEngine"),
+    ("lp", "bounds.LinearProgramEngine"),
+    ("columns", "bounds.ColumnsEngine"),
+    ("local_search", "searches.LocalSearchEngine"),
+    ("sat", "searches.SatEngine"),
+    ("rows", "searches.RowsEngine"),
     *COUNTERS,
 )
 
 
-def load_engine(module: str, name: str) -> Engine:
-    """Return an engine of the list, its module imported on the way."""
+def load_engine(entry: str) -> Engine:
+    """Return an engine of the list by its module and class, the module imported on the way."""
+    module, _, name = entry.partition(".")
     engine: Engine = getattr(importlib.import_module(f"{__name__}.{module}"), name)()
     return engine

@@ -58,8 +58,8 @@ class ChainStep:
 
 def engines() -> Iterator[Engine]:
     """Yield one of every engine in the order of the chain; each is imported when it is yielded."""
-    for module, name in ENGINES:
-        yield load_engine(module, name)
+    for _, entry in ENGINES:
+        yield load_engine(entry)
 
 
 def engines_for(release: Release, query: Query) -> Iterator[Engine]:

@@ -39,7 +39,7 @@ def estimates(release: Release, convention: Convention, limits: Limits, only: Co
     names = [name for name, _ in COUNTERS]
     if unknown := [name for name in only if name not in names]:
         raise Unsupported(f"there is no counter {unknown[0]!r}: there are {', '.join(names)}")
-    every = [load_engine(module, name) for module, name in COUNTERS if not only or module in only]
+    every = [load_engine(entry) for name, entry in COUNTERS if not only or name in only]
     asked = [engine for engine in every if isinstance(engine, ModelCounter)]
     found = []
     for done, counter in enumerate(asked):
