@@ -80,7 +80,7 @@ RELATED = ("test_versions_relations.py", "test_versions.py", "test_versions_fold
 ALIGNED = ("test_versions_positions.py",)
 OUTPUT = ("print_error", "print_lines", "parse_memory", "records", "write_table", "write_text")
 TARGETS = (
-    Target("recon.cli.releasing.reporting", ENDS),
+    Target("recon.cli.output.printing", ENDS),
     Target("recon.cli.releasing.policy", ENDS, ("gate", "_gated", "_gate_json", "_write_results")),
     Target("recon.io.console.output", ENDS, OUTPUT),
     Target("recon.release.policies.checks", VERDICT),
@@ -106,7 +106,7 @@ TARGETS = (
     Target("solvers.kernel.facts", (*KERNEL, "test_fingerprint.py"), everything=True),
     Target("solvers.kernel.rup", KERNEL, everything=True),
     Target("solvers.cells.cutting", KERNEL, everything=True),
-    Target("solvers.cells.bit_boxes", KERNEL),
+    Target("solvers.cells.cutting", KERNEL),
     Target("solvers.statements.observations", KERNEL, everything=True),
     Target("solvers.programs.dual_bounds", PROGRAMS),
     Target("solvers.programs.linear_program", PROGRAMS, ("bound", "refutation", "refutes")),

@@ -40,8 +40,7 @@ from solvers.cells.clauses import sat
 from solvers.cells.clauses.gates import Clauses
 from solvers.cells.clauses.lowering import lower
 from solvers.cells.components import Component, known_presolve
-from solvers.cells.refinement import _refined
-from solvers.cells.system import system_of
+from solvers.cells.system import _refined, system_of
 from solvers.engines.chain import answer
 from solvers.foundation.errors import Inconclusive, TooLarge
 from solvers.foundation.limits import CUT, GRACE, STAGES, Limits

@@ -25,9 +25,8 @@ from solvers.engines.chain import ask
 from solvers.foundation.errors import ContradictionError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.system_membership import overlaps
-from solvers.programs.columns.master import Bound, MasterProgram
+from solvers.programs.columns.master import Bound, MasterProgram, decide_apart
 from solvers.programs.columns.pricing import Incidence, Pricer, rows_within
-from solvers.programs.columns.single_partitions import decide_apart
 from solvers.statements.boxes import Box
 from solvers.statements.questions.answers import CountAnswer, DecideAnswer
 from solvers.statements.questions.query import Count, Decide

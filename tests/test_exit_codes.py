@@ -14,9 +14,9 @@ import typer
 from extras import run
 from policy_cases import facts_of, policy_of
 
+from recon.cli.output.printing import ended, ending
+from recon.cli.output.printing import policy_of as policy_read
 from recon.cli.releasing.policy import _gate_json, _gated, _write_results
-from recon.cli.releasing.reporting import ended, ending
-from recon.cli.releasing.reporting import policy_of as policy_read
 from recon.cli.session import finish
 from recon.io.console.output import (
     GRAVITY,

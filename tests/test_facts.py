@@ -12,7 +12,7 @@ import pytest
 from extras import batches, encoded
 
 import recon
-from recon.queries.bounds.intervals import interval_cells
+from recon.queries.bounds.disclosure import interval_cells
 from recon.queries.measures.measures import measure
 from recon.readers.inspection.findings.findings import Finding
 from recon.readers.inspection.inspecting import Inspection

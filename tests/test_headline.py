@@ -17,10 +17,10 @@ from extras import after_verdict, encoded, run
 from test_coupled import releases, total
 
 import recon
-import recon.queries.bounds.intervals
+import recon.queries.bounds.disclosure
 import solvers.programs.cell_model
-from recon.queries.bounds.intervals import interval_cells
-from recon.readers.formats.drafts.suggesting import _suggested
+from recon.queries.bounds.disclosure import interval_cells
+from recon.readers.formats.drafts.drafts import _suggested
 from recon.report.wording.headline import LEGEND, headline_json, order_json, worlds_lines
 from solvers.engines import histograms
 from solvers.foundation.errors import Inconclusive
@@ -400,7 +400,7 @@ def test_integers_are_recognised_by_their_thresholds_and_decimals_are_not():
     import numpy as np
     import pandas as pd
 
-    from recon.readers.formats.drafts.suggesting import suggested_domain
+    from recon.readers.formats.drafts.drafts import suggested_domain
     from recon.readers.loading.loading import bind_draft, draft_of
 
     dice = np.random.default_rng(3)

@@ -185,7 +185,8 @@ UNREACHED = {
     "recon.io.console.guarding.OnceCommand.format_options", "solvers.programs.cpsat.Listener.on_solution_callback",
     "recon.queries.tables.tables.Tables.tops",
     "recon.release.registers.adding.AddedDisclosure.contradicts",  # of results
-    "recon.report.rendering.Rendered.to_html", "recon.report.rendering.Rendered.to_markdown",  # called by users
+    "recon.report.wording.headline.Rendered.to_html",  # called by users
+    "recon.report.wording.headline.Rendered.to_markdown",
     "recon.report.page.blocks.TableBlock.folded", "solvers.statements.questions.answers.CountAnswer.log2_value",
 }  # fmt: skip
 

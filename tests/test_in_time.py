@@ -18,7 +18,7 @@ import pytest
 import recon
 from encoders.domain.values import Grid
 from recon.readers.formats.drafts.binding import _enclosed, _near, border, single
-from solvers.cells import refinement
+from solvers.cells import system as refinement
 from solvers.foundation.errors import Inconclusive, TooLarge
 from solvers.foundation.limits import Limits
 from solvers.programs.columns.master import KnownMaster, MasterProgram

@@ -31,10 +31,21 @@ from test_refusals import (
 from test_rup import accepted, follows, random_clauses, satisfiable, written
 from weights import weight
 
-from solvers.cells import bit_boxes
-from solvers.cells.bit_boxes import Covering, WordLayout, distinct_words, pack_rows, padded, split_parts, split_pieces
+from solvers.cells import cutting as bit_boxes
 from solvers.cells.clauses.lowering import lower
-from solvers.cells.cutting import OUTSIDE, cuts_of, labels_of, with_labels
+from solvers.cells.cutting import (
+    OUTSIDE,
+    Covering,
+    WordLayout,
+    cuts_of,
+    distinct_words,
+    labels_of,
+    pack_rows,
+    padded,
+    split_parts,
+    split_pieces,
+    with_labels,
+)
 from solvers.foundation.errors import CertificateError, NotVerified
 from solvers.foundation.limits import Limits
 from solvers.kernel import cells as cells_module

@@ -25,7 +25,7 @@ LITTLE = 0.002  # seconds of the processor for twice as many: the quickest of qu
 GROWTH = 8  # times as long on a line four times as long: linear ones take 4 times, quadratic ones 16 times as long
 # Expressions that are no text of the sources, but made while something is read: what they are, and how they are used.
 MADE = {
-    "recon.queries.answers.undecided": lambda m: [(pattern, "search") for pattern, _ in m.MEANINGS],
+    "recon.queries.answers.counting": lambda m: [(pattern, "search") for pattern, _ in m.MEANINGS],
     "recon.readers.formats.detection": lambda m: [(one.like, "match") for one in m.FOREIGN if one.like],
     "recon.readers.inspection.ledger.lines": lambda m: [
         (one, "sub") for one in (*m._ROWS.values(), m._IMPURITY, m._SPLITS)

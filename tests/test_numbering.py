@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import weights
 
-from solvers.cells.refinement import refine
-from solvers.cells.system import _build
+from solvers.cells.system import _build, refine
 from solvers.foundation.errors import CertificateError
 from solvers.foundation.limits import Limits
 from solvers.kernel.cells import live_cells, statement_sums

@@ -24,8 +24,8 @@ from test_engines import Case, parts_of
 from test_kinds import MAKERS, random_rows, release_of
 
 from solvers.cells import linear_system
-from solvers.cells.bit_boxes import Covering, WordLayout, minus, split_parts, split_pieces
 from solvers.cells.components import Component
+from solvers.cells.cutting import Covering, WordLayout, minus, split_parts, split_pieces
 from solvers.cells.system import _build
 from solvers.cells.worlds import RandomSource
 from solvers.engines import chain

@@ -23,7 +23,7 @@ from recon.queries.certificates.issuing import contradiction_certificate, world_
 from recon.queries.certificates.verifying import verify
 from recon.readers.formats.release.writing import release_json
 from recon.readers.frames.selections import select_frame
-from solvers.cells.bit_boxes import WordLayout, disjoint_pieces
+from solvers.cells.cutting import WordLayout, disjoint_pieces
 from solvers.cells.linear_system import same_columns
 from solvers.cells.system import system_of
 from solvers.engines.chain import _no_worse

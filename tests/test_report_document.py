@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import recon
-from recon.cli.releasing.reporting import report
+from recon.cli.output.printing import report
 from recon.report.document.schema import json_schema
 from recon.report.page.renderers import markdown_page, page, text_page
 from recon.report.results import _checked_document, as_read, read_document

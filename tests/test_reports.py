@@ -15,7 +15,7 @@ from extras import batches, encoded, run
 from test_coupled import releases, total
 
 import recon
-from recon.queries.answers.undecided import no_reconstruction, plain_reasons
+from recon.queries.answers.counting import no_reconstruction, plain_reasons
 from recon.queries.bounds.disclosure import disclosed_values
 from recon.queries.bounds.placed import BoundAnswer
 from recon.queries.measures.measures import _mutual_bounds

@@ -17,7 +17,7 @@ import pytest
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import encode
 from recon.readers.formats.drafts.binding import Binder, passes
-from recon.readers.formats.drafts.suggesting import guess_domain
+from recon.readers.formats.drafts.drafts import guess_domain
 from recon.readers.formats.printed import rpart_rds
 from recon.readers.formats.printed.rpart_rds import read_rpart_rds
 from recon.readers.formats.printed.rpart_text import read_rpart_json

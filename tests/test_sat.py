@@ -27,7 +27,7 @@ from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsup
 from solvers.foundation.limits import Limits
 from solvers.foundation.native import processes
 from solvers.kernel.rup import check
-from solvers.programs.columns.single_partitions import decide_apart
+from solvers.programs.columns.master import decide_apart
 from solvers.statements.boxes import Attribute, Box, Boxes, Region, RowSpace
 from solvers.statements.questions.query import Count, Decide, MostLikely, Selections
 from solvers.statements.release import Partition, Release, RowCount, Statement

@@ -15,7 +15,7 @@ from margin_cases import margins
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 import recon
-from recon.queries.answers import undecided
+from recon.queries.answers import counting as undecided
 from recon.readers.loading import loading
 from recon.release.auditing import findings as spreading
 from solvers.cells.system import system_of

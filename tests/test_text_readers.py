@@ -18,7 +18,7 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Categorical, Grid, Test, View
 from encoders.encode.encoder import encode
 from recon.readers.formats.drafts.binding import Binder, passes
-from recon.readers.formats.drafts.suggesting import guess_domain
+from recon.readers.formats.drafts.drafts import guess_domain
 from recon.readers.formats.printed.corels_text import looks_like_corels_text, read_corels_text
 from recon.readers.formats.printed.count_table import looks_like_count_table, read_count_table
 from recon.readers.formats.printed.export_text import looks_like_export_text, read_export_text

@@ -27,6 +27,7 @@ from recon.cli.output.printing import (
     estimates_json,
     extreme_world,
     leave_at_once,
+    report,
     show,
     show_counted_tables,
     show_emptiness,
@@ -38,7 +39,6 @@ from recon.cli.releasing.auditing import audit
 from recon.cli.releasing.policy import gate, policy
 from recon.cli.releasing.register import register
 from recon.cli.releasing.remedy import remedy
-from recon.cli.releasing.reporting import report
 from recon.cli.releasing.serving import decisions, serve
 from recon.cli.session import ReleaseOptions, finish
 from recon.cli.studies.attack import attack_app
@@ -197,7 +197,7 @@ for learner in learn_app.registered_commands:
 def count(asked: ReleaseOptions, digits: Digits = 10_000, counter: Counter = None) -> None:
     """Count the possible worlds and measure the uncertainty left."""
     from recon.cli.output.adversary import both_measures
-    from recon.readers.formats.drafts.suggesting import not_assessed_lines
+    from recon.readers.formats.drafts.drafts import not_assessed_lines
     from recon.report.wording.headline import assumption_lines, doubts, worlds_lines
     from solvers.foundation.errors import EmptyConfidenceSet
 

@@ -12,8 +12,14 @@ from encoders.encode.encoder import EncodedRelease
 from recon.attacks.attacking.correlations import Correlations
 from recon.attacks.attacking.linear import MODEL, LinearModel
 from recon.report.page.blocks import PagePart, section_parts
-from recon.report.rendering import DIGITS, PartReport
-from recon.report.wording.headline import assumption_lines, finite, provenance_json, provenance_lines
+from recon.report.wording.headline import (
+    DIGITS,
+    PartReport,
+    assumption_lines,
+    finite,
+    provenance_json,
+    provenance_lines,
+)
 
 PAIRS_SHOWN = 15
 

@@ -10,8 +10,14 @@ from typing import Any
 from recon.attacks.attacking.membership import ALWAYS, Certified, Judged, MembershipAttack
 from recon.attacks.evaluation import Evaluation, verdict
 from recon.report.page.blocks import PagePart, section_parts
-from recon.report.rendering import DIGITS, PartReport
-from recon.report.wording.headline import assumption_lines, finite, provenance_json, provenance_lines
+from recon.report.wording.headline import (
+    DIGITS,
+    PartReport,
+    assumption_lines,
+    finite,
+    provenance_json,
+    provenance_lines,
+)
 from solvers.foundation.exact import level_text
 
 DIFFERENCE = (

@@ -20,12 +20,11 @@ from recon.queries.certificates.certificate_format import certified_lines
 from recon.queries.leaf_values.determined import audit_json as leaf_value_json
 from recon.queries.leaf_values.determined import audit_lines as leaf_value_lines
 from recon.queries.measures.attribute_bits import curve_points, exposed_groups, exposed_in_all, mean_exposure
-from recon.readers.formats.drafts.suggesting import not_assessed_json, not_assessed_lines
+from recon.readers.formats.drafts.drafts import not_assessed_json, not_assessed_lines
 from recon.readers.frames.describe import condition_text
 from recon.release.auditing.facts import facts_of
 from recon.release.auditing.findings import AuditFindings
 from recon.report.document.metadata import Context, audited, how
-from recon.report.rendering import DIGITS, Sections
 from recon.report.stored_report import AuditReport
 from recon.report.wording.group_report import (
     exposure_lines,
@@ -36,6 +35,8 @@ from recon.report.wording.group_report import (
     truth_lines,
 )
 from recon.report.wording.headline import (
+    DIGITS,
+    Sections,
     assumption_lines,
     count_json,
     doubts,

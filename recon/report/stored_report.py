@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from encoders.encode.encoder import EncodedRelease
 from recon.io.console.guarding import suggestion
 from recon.io.console.output import json_text
-from recon.readers.formats.drafts.suggesting import not_assessed_lines
+from recon.readers.formats.drafts.drafts import not_assessed_lines
 from recon.readers.inspection.findings.findings import ROWS, Finding, is_counting
 from recon.readers.inspection.inspecting import Inspection, inspect
 from recon.readers.loading.settled import as_released, strengthened_release
@@ -41,8 +41,15 @@ from recon.report.document.metadata import (
     limits_json,
     plain_json,
 )
-from recon.report.rendering import DIGITS, Rendered, Sections
-from recon.report.wording.headline import provenance_json, provenance_lines, stored_lines, understood_sections
+from recon.report.wording.headline import (
+    DIGITS,
+    Rendered,
+    Sections,
+    provenance_json,
+    provenance_lines,
+    stored_lines,
+    understood_sections,
+)
 from solvers.foundation.errors import ReconError, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.statements.release import UNBOUNDED, Partition

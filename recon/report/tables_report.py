@@ -23,7 +23,7 @@ from recon.release.policies.assessing import PolicyAssessment, assess
 from recon.release.policies.facts import FactTable, KnownFigure, SmallGroups, UnknownFigure
 from recon.release.policies.policy import Policy
 from recon.report.page.blocks import PagePart, TableBlock, percent, section_parts
-from recon.report.rendering import DIGITS, PartReport
+from recon.report.wording.headline import DIGITS, PartReport
 from solvers.foundation.limits import Limits
 
 NAMED = 20  # areas and groups that are listed for people

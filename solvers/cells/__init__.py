@@ -11,14 +11,4 @@
 4
 """
 
-__all__ = [
-    "bit_boxes",
-    "clauses",
-    "components",
-    "cutting",
-    "linear_system",
-    "partition_cells",
-    "refinement",
-    "system",
-    "worlds",
-]
+__all__ = ["clauses", "components", "cutting", "linear_system", "partition_cells", "system", "worlds"]

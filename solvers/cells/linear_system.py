@@ -22,7 +22,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.bit_boxes import WordLayout, Words
+from solvers.cells.cutting import WordLayout, Words
 from solvers.foundation.array_types import Ints
 from solvers.foundation.exact import OPEN
 from solvers.statements.boxes import Box, Boxes, Region

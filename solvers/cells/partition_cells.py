@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 from solvers.foundation.limits import Limits
 from solvers.statements.boxes import Attribute, Box
 from solvers.statements.regions.row_space import Space
-from solvers.statements.release import ANY_LABEL, UNBOUNDED, Partition, Release
+from solvers.statements.release import ANY_LABEL, Partition, Release
 
 if TYPE_CHECKING:
     from solvers.statements.regions.captures import Captures
 
-MAX_ROW_COUNTS = 10_000
 MAX_PROJECTIONS = 2_000
 MAX_DIAGRAM_WORK = 20_000  # projections times boxes: about a second with diagrams
 
@@ -142,25 +141,6 @@ class PartitionCells:
     def product(self, s: int) -> bool:
         """Return whether cell s is a product of attribute sets: as large as the smallest box around it."""
         return self.captures is None or self.low[s] == self.high[s] == self.tight[s].size(self.release.domain)
-
-
-def no_closed_form(release: Release) -> str | None:
-    """Return why worlds of a release do not multiply cell by cell, None where they do: one partition, exact counts.
-
-    At most one count may be open (by an open number of rows).
-    """
-    if (block := release.single) is None:
-        return f"{len(release.blocks)} blocks of statements instead of one partition"
-    if release.observed:
-        return "noisy counts need not sum to the number of rows"
-    loose = np.flatnonzero(block.low != block.high)
-    if len(loose) > 1:
-        return f"{len(loose)} counts are not exact"
-    if len(loose) and int(block.high[loose[0]]) == UNBOUNDED:
-        return "the number of rows is unbounded"
-    if len(loose) and int(block.high[loose[0]] - block.low[loose[0]]) >= MAX_ROW_COUNTS:
-        return f"the number of rows can take more than {MAX_ROW_COUNTS} values"
-    return None
 
 
 def _labelled(box: Box, release: Release, label: int) -> Box:

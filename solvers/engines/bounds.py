@@ -27,7 +27,7 @@ from solvers.cells.system import CellSystem, cells_fit, system_of
 from solvers.engines.figures.system import sharpened
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.programs.columns.single_partitions import decide_without_cells
+from solvers.programs.columns.master import decide_without_cells
 from solvers.statements.questions.answers import (
     Answer,
     BoxMultipliers,

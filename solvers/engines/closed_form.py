@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.partition_cells import PartitionCells, cells_of, no_closed_form
+from solvers.cells.partition_cells import PartitionCells, cells_of
 from solvers.cells.worlds import (
     CellRows,
     RandomSource,
@@ -39,6 +39,7 @@ from solvers.cells.worlds import (
     list_worlds,
     spread_world,
 )
+from solvers.engines.figures.partition import no_closed_form
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.exact import MAX_BITS, Factor, log2_sum, log2_worlds, multinomial_factors, multiset_factors
 from solvers.foundation.limits import Limits

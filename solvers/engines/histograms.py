@@ -134,7 +134,6 @@ class KnownBranches:
     room: int = 0
 
 
-
 class CpSatEngine(Engine):
     """Any statements over cells: all histograms if they are few, else one world at a time."""
 

@@ -22,8 +22,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.bit_boxes import distinct_words
 from solvers.cells.components import simplified
+from solvers.cells.cutting import distinct_words
 from solvers.cells.linear_system import SparseStatements, propagate
 from solvers.cells.system import CellSystem, system_of
 from solvers.engines.groups.classes import PinnedPeople

@@ -38,7 +38,7 @@ from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.positions.assignments.world import assigned
 from solvers.positions.known_world import known_world
-from solvers.programs.columns.single_partitions import (
+from solvers.programs.columns.master import (
     decide_apart,
     decide_by_rows,
     decide_without_cells,

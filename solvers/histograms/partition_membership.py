@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.bit_boxes import pack_rows
+from solvers.cells.cutting import pack_rows
 from solvers.cells.partition_cells import PartitionCells
 from solvers.foundation.array_types import Bits
 from solvers.foundation.exact import log_absent_multiset

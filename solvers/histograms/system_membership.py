@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.bit_boxes import WordLayout, Words, distinct_words
+from solvers.cells.cutting import WordLayout, Words, distinct_words
 from solvers.cells.system import CellSystem
 from solvers.foundation.array_types import Bits, Floats, Ints
 from solvers.foundation.exact import log_absent_multiset

@@ -3,7 +3,7 @@
 And datasets over them: whether one is a possible world, and has a row of some kind.
 
 What re-checks a proof must not trust what found it. This walk shares only the arithmetic of boxes
-(`solvers.cells.bit_boxes`, `solvers.cells.cutting`) with the engines: it cuts the row space by the regions of the
+(`solvers.cells.cutting`, `solvers.cells.cutting`) with the engines: it cuts the row space by the regions of the
 given blocks, drops rows that a region which counts 0 holds, and joins pieces that all statements treat alike.
 
 Source: docs/mathematics.md, "Cells and histograms"; docs/certificates.md, "What has to be trusted".
@@ -18,8 +18,19 @@ from functools import cached_property
 import numpy as np
 
 from solvers.cells import cutting
-from solvers.cells.bit_boxes import Index, WordLayout, Words, beyond, meeting, split_pieces
-from solvers.cells.cutting import AnyCut, joined_entries, labels_of, with_labels, zeros_first
+from solvers.cells.cutting import (
+    AnyCut,
+    Index,
+    WordLayout,
+    Words,
+    beyond,
+    joined_entries,
+    labels_of,
+    meeting,
+    split_pieces,
+    with_labels,
+    zeros_first,
+)
 from solvers.cells.linear_system import SparseStatements, same_rows
 from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.errors import CertificateError, NotVerified

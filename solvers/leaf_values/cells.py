@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.bit_boxes import Covering, WordLayout, Words, pack_rows, split_pieces
+from solvers.cells.cutting import Covering, WordLayout, Words, pack_rows, split_pieces
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import TooLarge
 from solvers.foundation.limits import Limits

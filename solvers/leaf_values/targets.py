@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from solvers.cells.bit_boxes import Covering, WordLayout, pack_rows
+from solvers.cells.cutting import Covering, WordLayout, pack_rows
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import TooLarge, Unsupported
 from solvers.foundation.limits import Limits

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from solvers.cells.bit_boxes import minus
+from solvers.cells.cutting import minus
 from solvers.cells.worlds import CellRows, RandomSource, draw_boxes, spread_world
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported

@@ -26,9 +26,8 @@ from itertools import compress, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.bit_boxes import Covering, WordLayout, Words, meeting, minus, pack_rows, split_pieces
-from solvers.cells.refinement import refine
-from solvers.cells.system import CellSystem, assemble, propagated
+from solvers.cells.cutting import Covering, WordLayout, Words, meeting, minus, pack_rows, split_pieces
+from solvers.cells.system import CellSystem, assemble, propagated, refine
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.exact import MAX_SUM

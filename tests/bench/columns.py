@@ -33,8 +33,7 @@ def generated(job: str, trees: int, changed: bool) -> list[Line]:
     from recon.readers.frames.selections import select_frame
     from solvers.engines.bounds import ColumnsEngine
     from solvers.foundation.limits import Limits
-    from solvers.programs.columns.master import KnownMaster, MasterProgram
-    from solvers.programs.columns.single_partitions import decide_apart
+    from solvers.programs.columns.master import KnownMaster, MasterProgram, decide_apart
     from solvers.statements.questions.query import Decide
 
     domain, fit, *both = breast_cancer(trees)

@@ -113,7 +113,7 @@ def domain(
     out: ReleaseOut = None,
 ) -> None:  # fmt: skip
     """Read a domain off data, say what was assumed, and write it to a file to edit and give to --domain."""
-    from recon.readers.formats.drafts.suggesting import CHECK
+    from recon.readers.formats.drafts.drafts import CHECK
     from recon.readers.formats.release.writing import domain_json, dump
     from recon.readers.loading.loading import is_table, read_domain
 
@@ -122,7 +122,7 @@ def domain(
     if grid and not is_table(data):
         raise typer.BadParameter(f"--grid is about columns of a table, and {data} is none")
     if suggest:
-        from recon.readers.formats.drafts.suggesting import suggested_domain
+        from recon.readers.formats.drafts.drafts import suggested_domain
         from recon.readers.loading.loading import load
 
         found = suggested_domain(load(data))

@@ -1,3 +1,3 @@
 """The commands of those who decide about a release: audit, report, policy, remedy, register."""
 
-__all__ = ["auditing", "policy", "register", "remedy", "reporting", "serving"]
+__all__ = ["auditing", "policy", "register", "remedy", "serving"]

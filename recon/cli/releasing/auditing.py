@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recon.cli.output.printing import with_other_answers, with_tables
-from recon.cli.releasing.reporting import ended, ending, policy_of
+from recon.cli.output.printing import ended, ending, policy_of, with_other_answers, with_tables
 from recon.cli.session import ReleaseOptions, open_release, registered_domain
 from recon.io.console.guarding import command_line
 from recon.io.console.options import (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recon.cli.releasing.reporting import ending
+from recon.cli.output.printing import ending
 from recon.io.console.guarding import same_file, suggestion
 from recon.io.console.options import (
     BUDGET,

@@ -1,3 +1,3 @@
 """Exact answers as users read them, and what is known where no engine answered."""
 
-__all__ = ["compared", "counting", "exact", "people", "undecided"]
+__all__ = ["compared", "counting", "exact"]

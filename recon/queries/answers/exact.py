@@ -10,7 +10,7 @@ import pandas as pd
 
 from encoders.domain.values import intersection
 from encoders.encode.encoder import EncodedRelease
-from recon.queries.answers.undecided import decide, why_open
+from recon.queries.answers.counting import decide, why_open
 from recon.readers.frames.selections import one_of, profile_ranges, select_frame, selections_of
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits

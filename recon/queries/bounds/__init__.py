@@ -1,3 +1,3 @@
 """Bounds on statistics of the training rows over all worlds."""
 
-__all__ = ["bounding", "disclosure", "intervals", "placed"]
+__all__ = ["bounding", "disclosure", "placed"]

@@ -23,8 +23,7 @@ from encoders.domain.domain import Condition
 from encoders.encode.encoder import EncodedRelease, asking, encode
 from encoders.kinds.question import class_numbers
 from encoders.models.models import GroupQuestion, PublishedFigure, Table
-from recon.queries.answers.counting import convention_of
-from recon.queries.answers.undecided import decide
+from recon.queries.answers.counting import convention_of, decide
 from recon.queries.bounds.disclosure import numbers_within
 from recon.queries.bounds.placed import BoundAnswer, Later, nearer, places, same_mean
 from recon.readers.frames.selections import as_condition, data_of, of_rows, select_conditions

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease
-from recon.queries.answers.undecided import decide, no_positions_reason
+from recon.queries.answers.counting import decide, no_positions_reason
 from recon.queries.located.positions import locate_rows
 from recon.readers.frames.describe import condition_text
 from recon.readers.frames.selections import profile_ranges, selections_of

@@ -21,7 +21,7 @@ from encoders.domain.values import Categorical, Continuous, Grid, cell_text
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import Forest
 from recon.io.console.guarding import stripped_name, suggestion
-from recon.queries.answers.undecided import no_positions_reason
+from recon.queries.answers.counting import no_positions_reason
 from recon.queries.certificates.issuing import position_certificate
 from recon.queries.located.against_truth import compared
 from recon.queries.located.placed_rows import (

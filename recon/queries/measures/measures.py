@@ -25,9 +25,7 @@ import numpy as np
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.adversary import WeighedBox
 from encoders.parts.base import CutDomain
-from recon.queries.answers.counting import convention_of, count
-from recon.queries.answers.people import as_subsets, known_attributes
-from recon.queries.answers.undecided import decide
+from recon.queries.answers.counting import as_subsets, convention_of, count, decide, known_attributes
 from recon.queries.measures.attribute_bits import without_bits_left, without_shares
 from recon.queries.measures.figures import Measures, empty, exposure_frame
 from recon.readers.frames.describe import condition_text

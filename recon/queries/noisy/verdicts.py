@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from encoders.domain.values import Value
 from encoders.encode.encoder import EncodedRelease
+from recon.queries.answers.counting import decide, share, why_open
 from recon.queries.answers.exact import MAX_CERTIFIED, certify_exact, maximum_rows, select_with
-from recon.queries.answers.undecided import decide, share, why_open
 from recon.queries.certificates.issuing import profile_certificates
 from recon.queries.noisy.posterior import Posterior, posterior, why_none
 from recon.readers.frames.selections import select_frame

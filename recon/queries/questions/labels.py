@@ -17,8 +17,8 @@ from encoders.domain.values import MISSING
 from encoders.encode.encoder import EncodedRelease
 from encoders.kinds.known_rows import KnownRegions, known_labels
 from encoders.models.models import KnownRows, boosted_of
+from recon.queries.answers.counting import decide, why_open
 from recon.queries.answers.exact import select_with
-from recon.queries.answers.undecided import decide, why_open
 from recon.readers.frames.describe import named_like
 from recon.readers.loading.known_positions import known_rows
 from recon.readers.loading.loading import Released, release_of

@@ -16,10 +16,19 @@ from encoders.domain.values import MISSING, Categorical, Continuous, Value, inte
 from encoders.encode.encoder import EncodedRelease
 from recon.io.files.opening import current
 from recon.queries.answers.compared import SHARES, VERDICTS, compared_frame
-from recon.queries.answers.counting import both_releases, common_convention, convention_of, tables_of
+from recon.queries.answers.counting import (
+    both_releases,
+    common_convention,
+    convention_of,
+    decide,
+    leave_one_out,
+    no_positions_reason,
+    share,
+    tables_of,
+    why_open,
+    with_person_shares,
+)
 from recon.queries.answers.exact import Profiles, as_frame, certify_exact, maximum_rows, select_with, settled_only
-from recon.queries.answers.people import with_person_shares
-from recon.queries.answers.undecided import decide, leave_one_out, no_positions_reason, share, why_open
 from recon.readers.frames.describe import column_like, named_like
 from recon.readers.frames.out_of_domain import answered
 from recon.readers.frames.selections import columns_by_attribute, profile_ranges, select_frame, with_rows_of

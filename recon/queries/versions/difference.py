@@ -25,9 +25,8 @@ from encoders.domain.values import Continuous
 from encoders.encode.encoder import EncodedRelease, reassembled
 from encoders.encode.typed_rows import TypedRows, column_of
 from encoders.models.related import DataSet, RelatedDataSets, number_words
-from recon.queries.answers.counting import count
+from recon.queries.answers.counting import count, decide
 from recon.queries.answers.exact import Profiles, as_frame
-from recon.queries.answers.undecided import decide
 from recon.queries.questions.questions import certify
 from recon.readers.frames.describe import condition_text
 from recon.readers.frames.selections import CAME, LEFT, STAYED, of_rows

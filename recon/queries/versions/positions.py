@@ -17,7 +17,7 @@ import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.related import RelatedDataSets
-from recon.queries.answers.undecided import no_positions_reason
+from recon.queries.answers.counting import no_positions_reason
 from recon.queries.certificates.aligning import ORDER, BothFiles, Left, aligned
 from recon.queries.certificates.issuing import aligned_certificate
 from recon.queries.located.placed_rows import PlacedRows, attributes

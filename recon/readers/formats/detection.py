@@ -24,7 +24,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from recon.io.files.opening import budget_within, current, read_text
-from recon.io.files.sheets import is_workbook, workbook_sheet
+from recon.io.files.table_options import is_workbook, workbook_sheet
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.stored.pickled.pickles import Thing
 from recon.readers.stored.rewriting import gunzip, open_stored

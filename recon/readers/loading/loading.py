@@ -19,12 +19,18 @@ from encoders.encode.marginals import figures_of, marginals_of
 from encoders.models.models import AnyModel, Provenance, boosted_of
 from encoders.models.related import RelatedDataSets
 from recon.io.files.opening import MEMORY, budget_within, current, file_and_number
-from recon.io.files.sheets import WORKBOOKS
-from recon.io.files.table_options import TableOptions, table_options, table_read_as
+from recon.io.files.table_options import WORKBOOKS, TableOptions, table_options, table_read_as
 from recon.readers.formats.detection import draft_of_object, read_draft
 from recon.readers.formats.drafts.binding import Binder
-from recon.readers.formats.drafts.drafts import OTHERS, SUBSET, Draft, with_classes, with_own_names
-from recon.readers.formats.drafts.suggesting import guess_domain, with_class_columns
+from recon.readers.formats.drafts.drafts import (
+    OTHERS,
+    SUBSET,
+    Draft,
+    guess_domain,
+    with_class_columns,
+    with_classes,
+    with_own_names,
+)
 from recon.readers.formats.release import reading
 from recon.readers.inspection.ledger.entries import FigureKind, Use
 from recon.readers.stored.rewriting import gunzip, open_stored

@@ -20,10 +20,15 @@ from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease
 from recon.io.files.opening import current
-from recon.queries.answers.counting import convention_of, count
-from recon.queries.answers.undecided import no_positions_reason
-from recon.queries.bounds.disclosure import disclosed_values, numeric_target, tells
-from recon.queries.bounds.intervals import IntervalCells, interval_cells, interval_tables
+from recon.queries.answers.counting import convention_of, count, no_positions_reason
+from recon.queries.bounds.disclosure import (
+    IntervalCells,
+    disclosed_values,
+    interval_cells,
+    interval_tables,
+    numeric_target,
+    tells,
+)
 from recon.queries.certificates.certificate_format import Json
 from recon.queries.leaf_values.determined import Determined, determined
 from recon.queries.measures.attribute_bits import attribute_bits, forced_groups

@@ -17,8 +17,7 @@ from encoders.domain.values import Categorical, Test
 from encoders.encode.encoder import EncodedRelease
 from encoders.encode.marginals import figures_of
 from encoders.models.models import kinds_of
-from recon.queries.bounds.disclosure import numeric_target, regression
-from recon.queries.bounds.intervals import IntervalCells
+from recon.queries.bounds.disclosure import IntervalCells, numeric_target, regression
 from recon.queries.measures.attribute_bits import interval_left, least_bits, pinned, system_of
 from recon.queries.measures.figures import Measures, bits_left, groups_left_out, published_cells
 from recon.readers.frames.describe import condition_text

@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease
-from recon.queries.answers.undecided import no_reconstruction, plain_reasons
-from recon.queries.bounds.disclosure import ValueDisclosure
-from recon.queries.bounds.intervals import IntervalCells
+from recon.queries.answers.counting import no_reconstruction, plain_reasons
+from recon.queries.bounds.disclosure import IntervalCells, ValueDisclosure
 from recon.queries.leaf_values.determined import Determined
 from recon.queries.measures.figures import Measures
 from recon.readers.inspection.inspecting import Inspection

@@ -12,14 +12,12 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 from encoders.encode.encoder import EncodedRelease
-from recon.queries.answers.undecided import plain_reasons
-from recon.queries.bounds.disclosure import ValueDisclosure
-from recon.queries.bounds.intervals import IntervalCells
+from recon.queries.answers.counting import plain_reasons
+from recon.queries.bounds.disclosure import IntervalCells, ValueDisclosure
 from recon.queries.measures.attribute_bits import worst_first
 from recon.queries.measures.figures import Measures, groups_left_out, published_cells
 from recon.release.auditing.findings import AuditFindings, GroupDisclosure, TruthCheck
-from recon.report.rendering import number
-from recon.report.wording.headline import finite
+from recon.report.wording.headline import finite, number
 from solvers.foundation.displayed import escape_text
 
 if TYPE_CHECKING:

@@ -1,15 +1,9 @@
-"""Worlds and entropy in words: first what is left beyond the order of rows, then the convention that was asked for.
-
-What kind of counts a release holds and where they were read from, for reports and for people who convert.
-
-What reports say of noisy counts: the level of their figures, and the posterior with its prior.
-
-What `recon count --json` prints: the count, the measures, every leaf or rule.
-"""
+"""What every report says in words: worlds and entropy, kinds of counts, noise, and the figures of `recon count`."""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -17,14 +11,14 @@ from encoders.domain.domain import GUESSED
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import MEANING, CountKind, Provenance, kinds_of
 from recon.io.console.guarding import suggestion
+from recon.io.console.output import json_text
 from recon.io.files.writing import seconds_said
-from recon.queries.answers.undecided import plain_reasons
+from recon.queries.answers.counting import plain_reasons
 from recon.queries.certificates.certificate_format import certified_lines
 from recon.queries.measures.figures import Measures, bits_left, dist_g, removed_per_row, row_order
-from recon.readers.formats.drafts.suggesting import WANTING, not_assessed_json
+from recon.readers.formats.drafts.drafts import WANTING, not_assessed_json
 from recon.readers.inspection.findings.findings import is_counting
 from recon.release.auditing.findings import Emptiness, NoiseEffect, NoiseWorldsEffect
-from recon.report.rendering import DIGITS, number
 from solvers.foundation.exact import complement_text, decimal, level_text
 from solvers.statements.questions.answers import CountAnswer
 from solvers.statements.questions.query import Convention
@@ -32,6 +26,79 @@ from solvers.statements.questions.query import Convention
 if TYPE_CHECKING:
     from recon.queries.noisy.posterior import Posterior
     from recon.readers.inspection.inspecting import Inspection
+    from recon.report.page.blocks import PagePart
+
+DIGITS = 10_000  # decimal digits printed without being asked
+Sections = list[tuple[str, list[str]]]
+
+
+def number(x: float | None, places: int = 4) -> str:
+    """Return a figure for people."""
+    return "not defined" if x is None else f"{x:,.{places}f}"
+
+
+class Rendered(ABC):
+    """A report that says what it is about; every format shows the same."""
+
+    @property
+    @abstractmethod
+    def about(self) -> str:
+        """Return the file that the report is about."""
+
+    @property
+    @abstractmethod
+    def status(self) -> str:
+        """Return how the audit ended."""
+
+    @abstractmethod
+    def to_dict(self, digits: int = DIGITS) -> dict[str, Any]:
+        """Return the report as an object ready for JSON."""
+
+    @abstractmethod
+    def formatted(self, form: str, digits: int = DIGITS) -> str:
+        """Return the report as "html", "md" or "json"; as text for a `form` that it does not have."""
+
+    @property
+    def title(self) -> str:
+        """Return the report's title."""
+        return f"Audit of {self.about or 'a release'}"
+
+    def to_json(self, digits: int = DIGITS) -> str:
+        """Return the report as JSON text, without NaN or Infinity."""
+        return self.formatted("json", digits)
+
+    def to_markdown(self) -> str:
+        """Return the report as Markdown."""
+        return self.formatted("md")
+
+    def to_html(self) -> str:
+        """Return the report as one self-contained page, without scripts, that prints well."""
+        return self.formatted("html")
+
+    def to_text(self) -> str:
+        """Return the report for a terminal."""
+        return self.formatted("txt")
+
+    def written_as(self, suffix: str, digits: int = DIGITS) -> str:
+        """Return the report in the format of a file's suffix (".html", ".md", ".json", ".sarif", ".xml"), else text."""
+        return self.formatted({".xml": "junit"}.get(suffix, suffix.removeprefix(".")), digits)
+
+
+class PartReport(Rendered):
+    """A report that consists of parts and no more: attacks, tables of areas."""
+
+    @abstractmethod
+    def parts(self) -> list[PagePart]:
+        """Return the report's parts, which every format renders."""
+
+    def formatted(self, form: str, digits: int = DIGITS) -> str:
+        """Return the parts as "html" or "md", the object of `to_dict` as "json"; else the parts as text."""
+        from recon.report.page.renderers import as_markdown, as_page, as_text
+
+        if form == "json":
+            return json_text(self.to_dict(digits))
+        title, parts = self.title, self.parts()
+        return as_page(title, parts) if form == "html" else (as_markdown if form == "md" else as_text)(title, parts)
 
 
 def _noise_json(release: EncodedRelease, measures: Measures) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.partition_cells import PartitionCells, cells_of, no_closed_form
+from solvers.cells.partition_cells import PartitionCells, cells_of
 from solvers.foundation.exact import Factor, log2_multisets, log2_sum, log2_worlds
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import PriorMembership, Rows, known_rows
@@ -27,14 +27,34 @@ from solvers.statements.boxes import Box, RowSpace
 from solvers.statements.questions.answers import CountAnswer, DecideAnswer
 from solvers.statements.questions.query import Convention, Selections
 from solvers.statements.regions.row_space import Space
-from solvers.statements.release import ANY_LABEL, Release
+from solvers.statements.release import ANY_LABEL, UNBOUNDED, Release
 
 if TYPE_CHECKING:
     from solvers.cells.worlds import RowList
 
+MAX_ROW_COUNTS = 10_000
 MAX_STEPS = 10_000_000  # rows up to which C(S + n - 1, n) is computed (8 bytes each); above, S^n bounds it
 MAX_STEPS_OF_DIST = 1_000_000  # boxes x parts of attributes that marginals are summed over: a second
 MAX_LEAVES = 100_000  # leaves of trees whose bounds are computed even when the time is up: a second
+
+
+def no_closed_form(release: Release) -> str | None:
+    """Return why worlds of a release do not multiply cell by cell, None where they do: one partition, exact counts.
+
+    At most one count may be open (by an open number of rows).
+    """
+    if (block := release.single) is None:
+        return f"{len(release.blocks)} blocks of statements instead of one partition"
+    if release.observed:
+        return "noisy counts need not sum to the number of rows"
+    loose = np.flatnonzero(block.low != block.high)
+    if len(loose) > 1:
+        return f"{len(loose)} counts are not exact"
+    if len(loose) and int(block.high[loose[0]]) == UNBOUNDED:
+        return "the number of rows is unbounded"
+    if len(loose) and int(block.high[loose[0]] - block.low[loose[0]]) >= MAX_ROW_COUNTS:
+        return f"the number of rows can take more than {MAX_ROW_COUNTS} values"
+    return None
 
 
 def bits_of(space: Space, numbers: Sequence[int], convention: Convention) -> float:
@@ -120,7 +140,7 @@ def log2_alone(release: Release, convention: Convention, limits: Limits) -> floa
     Infinite where none has exact counts, minus infinity where one counts rows that cannot be. Cost: linear in the
     leaves; of partitions whose sizes take longer, and beyond MAX_LEAVES, only as many as there is time for.
     """
-    from solvers.programs.columns.single_partitions import partition_releases
+    from solvers.programs.columns.master import partition_releases
 
     found, leaves = math.inf, 0
     for one in partition_releases(release) if release.rows.exact and release.single is None else ():

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.bit_boxes import WordLayout, Words
+from solvers.cells.cutting import WordLayout, Words
 from solvers.cells.partition_cells import MAX_DIAGRAM_WORK, MAX_PROJECTIONS, PartitionCells, cells_of
 from solvers.cells.system import CellSystem, system_of
 from solvers.engines.figures.partition import MAX_STEPS_OF_DIST, dist_of_mixture

@@ -26,8 +26,8 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.bit_boxes import WordLayout
 from solvers.cells.components import simplified
+from solvers.cells.cutting import WordLayout
 from solvers.cells.linear_system import propagate, same_rows
 from solvers.cells.system import CellSystem, system_of
 from solvers.foundation.array_types import Ints

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.bit_boxes import Covering, Index, WordLayout, Words, pack_rows, split_pieces
+from solvers.cells.cutting import Covering, Index, WordLayout, Words, pack_rows, split_pieces
 from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.errors import CertificateError
 from solvers.kernel.cells import subtract

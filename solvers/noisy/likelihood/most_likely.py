@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from solvers.cells.bit_boxes import WordLayout
+from solvers.cells.cutting import WordLayout
 from solvers.cells.linear_system import SparseStatements, propagate
 from solvers.cells.system import CellSystem, system_of
 from solvers.foundation.array_types import Floats, Ints

@@ -1,3 +1,3 @@
 """Bounds where the cells are too many: a linear program whose columns pricing brings in."""
 
-__all__ = ["master", "pricing", "single_partitions"]
+__all__ = ["master", "pricing"]

@@ -18,8 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
-from solvers.cells.bit_boxes import WordLayout, padded
-from solvers.cells.cutting import AnyCut, PartitionCut, labels_of
+from solvers.cells.cutting import AnyCut, PartitionCut, WordLayout, labels_of, padded
 from solvers.foundation.errors import CertificateError, EngineError, Inconclusive, Unsupported
 from solvers.foundation.limits import STAGES, STEPS, Limits
 from solvers.kernel.cells import cuts_of, live_cells, start_of

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.bit_boxes import padded
+from solvers.cells.cutting import padded
 from solvers.foundation.array_types import Bits, Floats, Ints
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import AnyClaim, AtLeast, AtMost, Form, Refined

@@ -238,7 +238,7 @@ class IntegerProgram:
         Its memory was measured as the peak of a process over what it had before, per entry and cell: 217 and 225 bytes
         at 660,000 (CP-SAT, HiGHS), 224 and 216 at 162,000, 250 at 87,000 (the example census block); below 21,000 what
         is fixed outweighs the entries, 7 MB at most. About 155 of them are the cells and their entries, which
-        `solvers.cells.refinement.hold` and --max-cells bound before they are derived.
+        `solvers.cells.system.hold` and --max-cells bound before they are derived.
 
         Raises `Unsupported` for unbounded rows, `TooLarge` for too many cells, `Inconclusive` when time is up.
         """

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 
-from recon.io.files.sheets import Sheet, SheetRow
-from recon.io.files.table_options import TableOptions
+from recon.io.files.table_options import Sheet, SheetRow, TableOptions
 from recon.readers.formats.tables.cells import count_like, is_number
 from recon.readers.formats.tables.dialects import comparable, dialects
 from solvers.foundation.errors import ReleaseError

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from recon.io.files.sheets import Sheet
-from recon.io.files.table_options import TableOptions
+from recon.io.files.table_options import Sheet, TableOptions
 from recon.readers.formats.tables.bodies import TableBody
 from recon.readers.formats.tables.dialects import Dialects, comparable
 from solvers.foundation.errors import ReleaseError

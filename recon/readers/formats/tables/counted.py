@@ -17,8 +17,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from recon.io.files.opening import current
-from recon.io.files.sheets import Sheet
-from recon.io.files.table_options import ALL, SHOWN, HiddenRange, TableOptions, table_options
+from recon.io.files.table_options import ALL, SHOWN, HiddenRange, Sheet, TableOptions, table_options
 from recon.readers.formats.tables.bodies import RawLine, RawTable
 from recon.readers.formats.tables.cells import (
     NOISY,

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from recon.io.files.opening import current, parsed_json
-from recon.io.files.sheets import text_sheet
+from recon.io.files.table_options import text_sheet
 from recon.readers.formats.detection import CATBOOST, HEAD, head_of, read_draft, text_reader, uncommented
 from recon.readers.inspection.documents.json_models import catboost_values, hessians, json_findings, json_kind
 from recon.readers.inspection.documents.leftovers import name_findings, own_texts, text_leftovers
