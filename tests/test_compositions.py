@@ -18,7 +18,7 @@ from encoders.domain.domain import GUESSED
 from encoders.domain.values import Continuous, Test
 from recon.readers.formats.drafts.binding import IS_MISSING, Feature, _continuous_test
 from recon.readers.frames.world import violations
-from recon.readers.loading.loading import uses_of
+from recon.readers.loading.settled import uses_of
 
 SEEDS = range(1_000_000, 1_000_060)
 

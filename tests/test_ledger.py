@@ -42,7 +42,7 @@ from recon.readers.inspection.ledgers import ledger_of
 from recon.readers.inspection.objects.traversal import _stray
 from recon.readers.inspection.searching import searched
 from recon.readers.inspection.stripping import strip
-from recon.readers.loading.loading import uses_of
+from recon.readers.loading.settled import uses_of
 from recon.readers.stored.binary.rds import RObject
 from solvers.foundation.errors import ReconError
 

@@ -22,7 +22,7 @@ import recon
 from encoders.encode.marginals import figures_of
 from encoders.models.models import Table
 from encoders.models.related import DataSet, NumbersError, RelatedDataSets, StatedNumber
-from recon.readers.loading.loading import uses_of
+from recon.readers.loading.settled import uses_of
 from solvers.statements.release import RowCount
 
 TREE = DecisionTreeClassifier(max_depth=2, random_state=0)

@@ -191,7 +191,8 @@ def inspect(
 def _with_ledger(found: Inspection, content: bytes, file: str, memory: int) -> Inspection:
     """Return the inspection with the ledger of the whole file, in which statements say what they carry."""
     from recon.readers.inspection.ledgers import ledger_of
-    from recon.readers.loading.loading import load, uses_of
+    from recon.readers.loading.loading import load
+    from recon.readers.loading.settled import uses_of
     from solvers.foundation.errors import ReconError
 
     uses, why = None, "no statement is made of standard input: save it as a file"

@@ -1,6 +1,6 @@
 """Files and fitted models in, one encoded release out.
 
-Which published figures the statements of a release carry (reading one is not using it); what a question may be given.
+What a question may be given.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import CONFIDENCE, EncodedRelease, confidence_level
 from encoders.encode.encoder import encode as encode_models
-from encoders.encode.marginals import figures_of, marginals_of
-from encoders.models.models import AnyModel, Provenance, boosted_of
+from encoders.models.models import AnyModel, Provenance
 from encoders.models.related import RelatedDataSets
 from recon.io.files.opening import MEMORY, budget_within, current, file_and_number
 from recon.io.files.table_options import WORKBOOKS, TableOptions, table_options, table_read_as
@@ -32,51 +31,15 @@ from recon.readers.formats.drafts.drafts import (
     with_own_names,
 )
 from recon.readers.formats.release import reading
-from recon.readers.inspection.ledger.entries import FigureKind, Use
 from recon.readers.stored.rewriting import gunzip, open_stored
 from solvers.foundation.displayed import quote
-from solvers.foundation.errors import ContradictionError, Inconclusive, ReconError, ReleaseError, Unsupported
+from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits, collector_paused
 from solvers.foundation.parallel.pieces import STARTING, completed
-from solvers.statements.observations import StatementIndex
-from solvers.statements.release import ANY_LABEL
 
 if TYPE_CHECKING:
     from encoders.encode.joining import PublishedFile
     from recon.readers.loading.known_positions import Table
-
-
-def uses_of(release: EncodedRelease) -> Mapping[FigureKind, Use]:
-    """Return what the statements of a release carry, by kind of figure. Cost: linear in the blocks of statements."""
-    statements = release.statements
-    index = StatementIndex(statements)
-    left = tuple(f"{one.what}: {one.why}" for m in release.models if m.origin is not None for one in m.origin.unused)
-    counts = f"statements 0 to {index.rows - 1:,}, from {index.source(0)} on" if index.rows else ""
-    by_class = any((block.label != ANY_LABEL).any() for block in statements.partitions.values()) or any(
-        {"exact", "bag", "ratio", "label"} & set(m.origin.counts) for m in release.models if m.origin is not None
-    )
-    sums = sum(len(tree.low) for model in boosted_of(release.models) for tree in model.sums)
-    values = f"{sums:,} sums of gradients in intervals" if sums else ""
-    bags = ", ".join(f"the times of {one.rows:,} rows in {len(one.times):,} bags" for one in statements.bags)
-    return {
-        "counts": Use(counts, left),
-        "classes": Use(counts if by_class else "", left),
-        "values": Use(values, left),
-        "bags": Use(bags, left),
-        "columns": _of_columns(release),
-    }
-
-
-def _of_columns(release: EncodedRelease) -> Use:
-    """Return what is stated of single columns, which needs a domain that says their values."""
-    unused = (one for m in release.models if m.origin is not None for one in m.origin.unused if one.about == "columns")
-    left = tuple(dict.fromkeys(f"{one.what}: {one.why}" for one in unused))
-    if not figures_of(release):
-        return Use("", left or ("nothing is stated of single columns",))
-    try:
-        return Use(f"{len(marginals_of(release)):,} sums over the values of single columns", left)
-    except ReconError as error:
-        return Use("", (str(error), *left))
 
 
 BY_NAME = (

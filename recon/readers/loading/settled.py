@@ -1,17 +1,24 @@
-"""A release of boosted models with what their leaf values prove: every question starts from it."""
+"""A release of boosted models with what their leaf values prove: every question starts from it.
+
+Which published figures the statements of a release carry (reading one is not using it).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from encoders.encode.encoder import EncodedRelease
+from encoders.encode.marginals import figures_of, marginals_of
+from encoders.models.models import boosted_of
+from recon.readers.inspection.ledger.entries import FigureKind, Use
 from recon.readers.loading.loading import Released, release_of
 from solvers.engines.chain import strengthened
-from solvers.foundation.errors import Unsupported
+from solvers.foundation.errors import ReconError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.statements.release import AddedBlocks, Partition, Release
+from solvers.statements.observations import StatementIndex
+from solvers.statements.release import ANY_LABEL, AddedBlocks, Partition, Release
 
 if TYPE_CHECKING:
     from recon.readers.loading.adversary import Knows
@@ -121,3 +128,36 @@ def proofs(release: Release) -> list[tuple[AddedBlocks, Partition]]:
         out.append((release.settled, block))
         release = release.settled.before
     return out[::-1]
+
+
+def uses_of(release: EncodedRelease) -> Mapping[FigureKind, Use]:
+    """Return what the statements of a release carry, by kind of figure. Cost: linear in the blocks of statements."""
+    statements = release.statements
+    index = StatementIndex(statements)
+    left = tuple(f"{one.what}: {one.why}" for m in release.models if m.origin is not None for one in m.origin.unused)
+    counts = f"statements 0 to {index.rows - 1:,}, from {index.source(0)} on" if index.rows else ""
+    by_class = any((block.label != ANY_LABEL).any() for block in statements.partitions.values()) or any(
+        {"exact", "bag", "ratio", "label"} & set(m.origin.counts) for m in release.models if m.origin is not None
+    )
+    sums = sum(len(tree.low) for model in boosted_of(release.models) for tree in model.sums)
+    values = f"{sums:,} sums of gradients in intervals" if sums else ""
+    bags = ", ".join(f"the times of {one.rows:,} rows in {len(one.times):,} bags" for one in statements.bags)
+    return {
+        "counts": Use(counts, left),
+        "classes": Use(counts if by_class else "", left),
+        "values": Use(values, left),
+        "bags": Use(bags, left),
+        "columns": _of_columns(release),
+    }
+
+
+def _of_columns(release: EncodedRelease) -> Use:
+    """Return what is stated of single columns, which needs a domain that says their values."""
+    unused = (one for m in release.models if m.origin is not None for one in m.origin.unused if one.about == "columns")
+    left = tuple(dict.fromkeys(f"{one.what}: {one.why}" for one in unused))
+    if not figures_of(release):
+        return Use("", left or ("nothing is stated of single columns",))
+    try:
+        return Use(f"{len(marginals_of(release)):,} sums over the values of single columns", left)
+    except ReconError as error:
+        return Use("", (str(error), *left))
