@@ -183,10 +183,10 @@ def main() -> None:
         for name in filter(pattern.search, every):
             new = outcomes(every[name], Path(folder))
             found |= {name: new} if len(set(new)) >= TELLING else {}
-    for name, new in found.items():
-        changed = list(difflib.unified_diff(before.get(name, []), new, n=0, lineterm=""))[2:]
-        print(name, len(new), *(changed if name in before else ()), sep="\n  ")
+    changed = {name: new for name, new in found.items() if new != before.get(name)}
     STORED.write_bytes(gzip.compress(json.dumps(found, indent=0, sort_keys=True).encode(), mtime=0))
+    for name, new in changed.items():
+        print(name, *list(difflib.unified_diff(before.get(name, []), new, n=0, lineterm=""))[2:], sep="\n  ")
 
 
 if __name__ == "__main__":
