@@ -444,6 +444,9 @@ def test_layers_are_all_histograms(keep, data, seed):
     least, most = graph.ranges()
     assert (least == every.min(axis=0)).all()
     assert (most == every.max(axis=0)).all()
+    some = rng.sample(range(len(weights)), rng.randint(1, len(weights)))
+    assert graph.extent(some, greatest=False) == every[:, some].sum(axis=1).min()
+    assert graph.extent(some, greatest=True) == every[:, some].sum(axis=1).max()
     costs = [np.array([rng.randint(-5, 5) for _ in w], dtype=np.int64) for w in weights]
     for final in (None, *range(len(groups))):
         among = every if final is None else groups[final]
@@ -468,7 +471,7 @@ def test_passes_in_logarithms_are_shares_of_weight(keep, data, seed):
         weighed = graph.weighed([np.log(np.array(w, dtype=np.float64)) for w in weights])
     chosen = rng.sample(range(len(weights)), rng.randint(1, len(weights)))
     ratios = {c: np.array([rng.choice([0.0, rng.random(), 1.0]) for _ in weights[c]]) for c in chosen}
-    means = weighed.mean_product(ratios)
+    cell = rng.choice(chosen)
     for final, group in enumerate(by_state(graph, every)):
         whole = sum(worth(weights, y) for y in group)
         if not whole:
@@ -477,7 +480,10 @@ def test_passes_in_logarithms_are_shares_of_weight(keep, data, seed):
         for c, marginal in enumerate(weighed.marginals(final)):
             assert marginal == pytest.approx(np.bincount(group[:, c], shares, minlength=len(weights[c])), abs=1e-9)
         products = [math.prod(ratios[c][y[c]] for c in chosen) for y in group]
-        assert means[final] == pytest.approx(float(shares @ products), abs=1e-9)
+        assert weighed.mean_product(ratios, final) == pytest.approx(float(shares @ products), abs=1e-9)
+        gains = shares * ratios[cell][group[:, cell]]
+        rows = weighed.mean_rows(cell, ratios[cell], chosen, final)
+        assert rows == pytest.approx({c: float(gains @ group[:, c]) for c in chosen}, abs=1e-9)
 
 
 @examples(60)

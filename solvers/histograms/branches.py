@@ -326,9 +326,9 @@ class WeightedHistograms:
             out.update({f: t / whole for f, t in terms.items()})
         return out
 
-    def weighed(self, b: int, g: int, tilt: tuple[int, Floats] | None = None) -> EdgeProbabilities:
-        """Return a graph with the shares of its edges; `tilt` adds logs to the weights of one cell (by position)."""
-        if tilt is None and (b, g) in self._weighed:
+    def weighed(self, b: int, g: int) -> EdgeProbabilities:
+        """Return a graph with the shares of its edges."""
+        if (b, g) in self._weighed:
             return self._weighed[b, g]
         branch = self.branches[b]
         part = branch.graphs[g].part
@@ -336,9 +336,6 @@ class WeightedHistograms:
             _logs_of(self.system.sizes[c], int(branch.bounds.lower[c]), room, self.convention)
             for c, room in zip(part.cells.tolist(), part.room.tolist(), strict=True)
         ]
-        if tilt is not None:
-            logs[tilt[0]] = logs[tilt[0]] + tilt[1]
-            return branch.graphs[g].weighed(logs)
         found = self._weighed[b, g] = branch.graphs[g].weighed(logs)
         return found
 

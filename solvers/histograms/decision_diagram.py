@@ -14,8 +14,10 @@ the open ones, so the greatest number of them at once (the width) decides whethe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -262,9 +264,26 @@ class Layers:
             y[cell], state = layer.y[at], int(layer.source[at])
         return best, y
 
+    def extent(self, cells: Iterable[int], greatest: bool) -> int:
+        """Return the least (greatest) number of rows more that some cells hold together, over all paths.
+
+        Only the layers from the first of the cells to the last are passed: paths reach each state of the first layer,
+        and go on from each state that is alive.
+        """
+        wanted = set(cells)
+        depths = [self.depth[c] for c in wanted]
+        first, end = min(depths), max(depths) + 1
+        add = np.maximum if greatest else np.minimum
+        values = np.zeros(self.layers[first].sources, dtype=np.int64)
+        for cell, layer in zip(self.order[first:end], self.layers[first:end], strict=True):
+            rows = np.arange(int(self.part.room[cell]) + 1) * (cell in wanted)
+            values = layer.forward(values, rows, self.clock, add)
+        left = values[self.alive[end]]
+        return int(left.max() if greatest else left.min())
+
     def paths(self) -> Iterator[Ints]:
         """Yield every histogram y once, in lexicographic order of `order`."""
-        alive = self.alive()
+        alive = self.alive
         y = np.zeros(len(self.order), dtype=np.int64)
         stack: list[Iterator[int]] = [iter(_outgoing(self.layers[0], 0))] if self.layers else []
         if not self.layers:
@@ -286,12 +305,18 @@ class Layers:
 
     def ranges(self) -> tuple[Ints, Ints]:
         """Return, per cell of the component, the least and greatest y of any histogram."""
-        alive, out = self.alive(), np.zeros((2, len(self.order)), dtype=np.int64)
+        alive, out = self.alive, np.zeros((2, len(self.order)), dtype=np.int64)
         for i, (cell, layer) in enumerate(zip(self.order, self.layers, strict=True)):
             held = layer.y[alive[i + 1][layer.target]]
             out[:, cell] = held.min(), held.max()
         return out[0], out[1]
 
+    @cached_property
+    def depth(self) -> dict[int, int]:
+        """Return the layer of every cell."""
+        return {cell: i for i, cell in enumerate(self.order)}
+
+    @cached_property
     def alive(self) -> list[NDArray[np.bool_]]:
         """Return, per layer, which states some complete path passes."""
         out = [np.ones(len(self.totals), dtype=bool)]
@@ -309,31 +334,80 @@ class EdgeProbabilities:
 
     graph: Layers
     shares: tuple[Floats, ...]
+    _masses: dict[int, list[Floats]] = field(init=False, default_factory=dict, compare=False)
+
+    def masses(self, final: int) -> list[Floats]:
+        """Return, layer by layer, the share of weight that passes every state on its way to a final state."""
+        if final not in self._masses:
+            mass = np.zeros(len(self.graph.totals))
+            mass[final] = 1.0
+            out: list[Floats] = [mass]
+            for i in range(len(self.graph.layers) - 1, -1, -1):
+                out.append(self._before(i, self._along(i, out[-1])))
+            self._masses[final] = out[::-1]
+        return self._masses[final]
+
+    def _along(self, i: int, mass: Floats) -> Floats:
+        """Return the share of weight along every edge of a layer, from the share of its targets."""
+        self.graph.clock.check(PHASE)
+        return np.asarray(self.shares[i] * mass[self.graph.layers[i].target])
+
+    def _before(self, i: int, along: Floats) -> Floats:
+        """Return the share of weight of every source of a layer, from that along its edges."""
+        layer = self.graph.layers[i]
+        return np.bincount(layer.source, along, minlength=layer.sources).astype(np.float64)
 
     def marginals(self, final: int) -> list[Floats]:
         """Return, per cell of the component, the share of weight with y rows more, y = 0..room, given a final state."""
-        mass = np.zeros(len(self.graph.totals))
-        mass[final] = 1.0
+        masses = self.masses(final)
         out: list[Floats] = [np.zeros(0)] * len(self.graph.order)
-        for i in range(len(self.graph.layers) - 1, -1, -1):
-            layer, cell = self.graph.layers[i], self.graph.order[i]
-            self.graph.clock.check(PHASE)
-            along = self.shares[i] * mass[layer.target]
+        for i, (cell, layer) in enumerate(zip(self.graph.order, self.graph.layers, strict=True)):
             room = int(self.graph.part.room[cell])
+            along = self._along(i, masses[i + 1])
             out[cell] = np.bincount(layer.y, along, minlength=room + 1).astype(np.float64)
-            mass = np.bincount(layer.source, along, minlength=layer.sources).astype(np.float64)
         return out
 
-    def mean_product(self, ratios: dict[int, Floats]) -> Floats:
-        """Return, per final state, the mean over its paths of the product of `ratios[cell][y]` (all in [0, 1])."""
-        values = np.ones(1)
-        for share, cell, layer in zip(self.shares, self.graph.order, self.graph.layers, strict=True):
+    def mean_product(self, ratios: dict[int, Floats], final: int) -> float:
+        """Return the mean, over paths to a final state, of the product of `ratios[cell][y]`.
+
+        Cost: the layers from the first of the cells to the last.
+        """
+        depths = [self.graph.depth[c] for c in ratios]
+        first, last = min(depths), max(depths)
+        mass = self.masses(final)[last + 1]
+        for i in range(last, first - 1, -1):
+            along = self._along(i, mass)
+            if (cell := self.graph.order[i]) in ratios:
+                along = along * ratios[cell][self.graph.layers[i].y]
+            mass = self._before(i, along)
+        return math.fsum(mass.tolist())
+
+    def mean_rows(self, cell: int, gain: Floats, cells: Iterable[int], final: int) -> dict[int, float]:
+        """Return, for each of some cells, the mean of gain[y of `cell`] times its own y, given a final state.
+
+        Cost: the layers from the first of the cells to the last, and those to `cell`.
+        """
+        depth, masses, wanted = self.graph.depth, self.masses(final), set(cells)
+        at = depth[cell]
+        first, last = min(at, *map(depth.__getitem__, wanted)), max(at, *map(depth.__getitem__, wanted))
+        out: dict[int, float] = {}
+        layer = self.graph.layers[at]
+        along = self._along(at, masses[at + 1]) * gain[layer.y]
+        if cell in wanted:
+            out[cell] = float(along @ layer.y)
+        for i in range(at - 1, first - 1, -1):  # cells before: the weight that is left flows back
+            along = self._along(i, self._before(i + 1, along))
+            if self.graph.order[i] in wanted:
+                out[self.graph.order[i]] = float(along @ self.graph.layers[i].y)
+        part = self.shares[at] * gain[layer.y]
+        for i in range(at + 1, last + 1):  # cells after: the mean gain of the paths to every state
             self.graph.clock.check(PHASE)
-            along = share * values[layer.source]
-            if cell in ratios:
-                along = along * ratios[cell][layer.y]
-            values = np.add.reduceat(along[layer.by_target], layer.first)
-        return values
+            mean = np.add.reduceat(part[layer.by_target], layer.first)
+            layer = self.graph.layers[i]
+            part = self.shares[i] * mean[layer.source]
+            if self.graph.order[i] in wanted:
+                out[self.graph.order[i]] = float((part * masses[i + 1][layer.target]) @ layer.y)
+        return out
 
 
 def _objects(weights: Sequence[int]) -> NDArray[Any]:

@@ -133,11 +133,7 @@ class Ranges:
         branch = self.solution.branches[b]
         total = int(branch.bounds.lower[list(cells)].sum()) if cells else 0
         for g, positions in _by_graph(branch, cells).items():
-            graph = branch.graphs[g]
-            costs = [np.zeros(room + 1, dtype=np.int64) for room in graph.part.room.tolist()]
-            for i in positions:
-                costs[i] = np.arange(len(costs[i]), dtype=np.int64)
-            total += int(graph.extreme(costs, greatest)[0])
+            total += branch.graphs[g].extent(positions, greatest)
         return total
 
 
@@ -188,7 +184,7 @@ def _absent_in(solution: WeightedHistograms, b: int, f: int, met: Overlap) -> fl
             ((i, ratio_by_y),) = found_here.items()
             out *= float(solution.marginals(b, g, state)[i] @ ratio_by_y)
         else:
-            out *= float(solution.weighed(b, g).mean_product(found_here)[state])
+            out *= solution.weighed(b, g).mean_product(found_here, state)
     return out
 
 
@@ -295,6 +291,10 @@ def leave_one_out_coupled(solution: WeightedHistograms, query: LeaveOneOut, limi
     z_c / (size_c + z_c - 1) (`multiset`). NaN where nothing else remains to infer from.
     """
     inner, outer = (overlaps(solution.system, x, limits) for x in (query.inner, query.outer))
+    near: dict[int, set[int]] = {}
+    for part, whole in zip(inner, outer, strict=True):
+        for c in part.cells:
+            near.setdefault(c, set()).update(part.cells, whole.cells)
     reduced: dict[int, Floats] = {}
     share = np.full(len(inner), np.nan)
     for i, (part, whole) in enumerate(limits.paced(zip(inner, outer, strict=True), ASKED, 1)):
@@ -304,7 +304,7 @@ def leave_one_out_coupled(solution: WeightedHistograms, query: LeaveOneOut, limi
             if weight <= 0.0:
                 continue
             if c not in reduced:
-                reduced[c] = _means_without(solution, c)
+                reduced[c] = _means_without(solution, c, near[c])
             rest = float(reduced[c][list(whole.cells)] @ np.array(whole.ratios))
             hits = float(reduced[c][list(part.cells)] @ np.array(part.ratios))
             if rest > EPSILON * float(solution.means[list(whole.cells)] @ np.array(whole.ratios)):
@@ -315,9 +315,11 @@ def leave_one_out_coupled(solution: WeightedHistograms, query: LeaveOneOut, limi
     return LeaveOneOutAnswer("exact", share=share)
 
 
-def _means_without(solution: WeightedHistograms, c: int) -> Floats:
-    """Return the mean number of rows of every cell in the release without one row of cell c."""
-    out, whole = np.zeros(len(solution.system.sizes)), 0.0
+def _means_without(solution: WeightedHistograms, c: int, cells: set[int]) -> Floats:
+    """Return the mean number of rows of some cells in the release without one row of cell c; NaN of all others."""
+    asked = sorted(cells | {c})
+    out, whole = np.full(len(solution.system.sizes), np.nan), 0.0
+    out[asked] = 0.0
     size = solution.system.sizes[c]
     for (b, f), share in solution.shares.items():
         branch = solution.branches[b]
@@ -327,16 +329,18 @@ def _means_without(solution: WeightedHistograms, c: int) -> Floats:
         means = solution.branch_means(b, f).copy()
         if c in branch.place:
             g, i = branch.place[c]
-            weight = float(solution.marginals(b, g, branch.final(g, f))[i] @ gain)
+            state = branch.final(g, f)
+            weight = float(solution.marginals(b, g, state)[i] @ gain)
             if weight <= 0.0:
                 continue
-            with np.errstate(divide="ignore"):
-                tilted = solution.weighed(b, g, (i, np.log(gain))).marginals(branch.final(g, f))
-            for d, p in zip(branch.graphs[g].part.cells.tolist(), tilted, strict=True):
-                means[d] = branch.bounds.lower[d] + float(p @ np.arange(len(p)))
+            positions = _by_graph(branch, asked)[g]
+            found = solution.weighed(b, g).mean_rows(i, gain, positions, state)
+            held = branch.graphs[g].part.cells
+            for j, mean in found.items():
+                means[held[j]] = branch.bounds.lower[held[j]] + mean / weight
         else:
             weight = float(gain[0])
         means[c] -= 1.0
-        out += share * weight * means
+        out[asked] += share * weight * means[asked]
         whole += share * weight
     return out / whole
