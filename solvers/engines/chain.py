@@ -242,7 +242,7 @@ def ask(release: Release, query: Query, kind: type[A], limits: Limits | None = N
     back = None
     if isinstance(query, Decide):
         distinct, back = query.selections.distinct()
-        query = Decide(distinct, query.convention)
+        query = replace(query, selections=distinct)
     try:
         found = answer(release, query, limits)
     except Unsupported as error:

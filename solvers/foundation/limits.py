@@ -118,6 +118,9 @@ STAGES = {
     ),
     "cells of positions": BudgetStage("assignments: whether few cells are left, so that others answer", share=0.1),
     "graphs": BudgetStage("histogram: graphs of the components", share=0.4),
+    "graphs for bounds alone": BudgetStage(
+        "histogram: graphs, where no share of worlds is asked for", share=0.4, cap=1.0
+    ),
     "tightening": BudgetStage("histogram: bounds by linear programs, where graphs are too large", share=0.5),
     "passes": BudgetStage("histogram: passes over the graphs", share=0.75),
     "interval": BudgetStage("interval: bounds on the number of worlds", share=0.97, cap=60.0),

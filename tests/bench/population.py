@@ -67,7 +67,7 @@ def main(data: str, people: int, sample: int, profiles: int, kind: str) -> None:
         (place / "knows.json").write_text(json.dumps({"recon_adversary": 1, "population": {"tables": "tables.json"}}))
         release = recon.encode(tree, recon.load(str(place / "tables.json")).domain)
         asked = inside[features].drop_duplicates().head(profiles).reset_index(drop=True)
-        found = recon.population(release, str(place / "knows.json"), asked, recon.Limits(seconds=300, memory=3 << 30))
+        found = recon.population(release, str(place / "knows.json"), asked, recon.Limits(seconds=300))
     truth = [int((frame[features] == one).all(axis=1).sum()) for _, one in asked.iterrows()]
     low, high = found["population_min"], found["population_max"]
     exact = int((low == high).sum())

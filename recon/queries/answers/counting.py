@@ -212,31 +212,32 @@ def decide(
     convention: Convention,
     limits: Limits | None,
     after: DecideAnswer | None = None,
+    shares: bool = True,
 ) -> DecideAnswer:
     """Return bounds on the rows of every selection; 0 to all rows, open, where the limits leave no answer.
 
-    `after` is the answer before: where it was left open for want of time, nothing is asked any more. Raises what the
+    `after` is the answer before: where it was left open for want of time, nothing is asked any more. `shares`: whether
+    shares of worlds are asked for (`Decide`). Raises what the
     engines raise but `Inconclusive`: `EmptyConfidenceSet` and `ContradictionError` are answers.
     """
     if why := _given_up(release, limits, after):
         return _open_rows(release, len(chosen), why)
     try:
-        return _answered(release, chosen, convention, limits)
+        return _answered(release, Decide(chosen, convention, shares), limits)
     except EmptyConfidenceSet:
         raise
     except Inconclusive as error:
         return _open_rows(release, len(chosen), error)
 
 
-def _answered(
-    release: EncodedRelease, chosen: Selections, convention: Convention, limits: Limits | None
-) -> DecideAnswer:
+def _answered(release: EncodedRelease, query: Decide, limits: Limits | None) -> DecideAnswer:
     """Return the engines' answer, of many selections chunk by chunk where there are processes for them."""
+    chosen = query.selections
     if limits is None or len(chosen) < 2 * CHUNK or (limits.workers <= 1 and not limits.cluster):
-        return ask(release.statements, Decide(chosen, convention), DecideAnswer, limits)
+        return ask(release.statements, query, DecideAnswer, limits)
     distinct, back = chosen.distinct()
     cuts = range(0, len(distinct), CHUNK)
-    chunks = [(Selections(distinct.codes[i : i + CHUNK], distinct.sizes), convention) for i in cuts]
+    chunks = [replace(query, selections=Selections(distinct.codes[i : i + CHUNK], distinct.sizes)) for i in cuts]
     parts: list[DecideAnswer | Inconclusive] = [Inconclusive(ended(limits))] * len(chunks)
     done = completed_with(release.statements, of_chunk, chunks, limits, what="chunks of profiles", alone=STARTING)
     for k, found in done:
@@ -244,16 +245,16 @@ def _answered(
     if all(isinstance(part, Inconclusive) for part in parts):
         raise next(part for part in parts if isinstance(part, Inconclusive))
     known = [
-        _open_rows(release, len(chunk), part) if isinstance(part, Inconclusive) else part
-        for (chunk, _), part in zip(chunks, parts, strict=True)
+        _open_rows(release, len(chunk.selections), part) if isinstance(part, Inconclusive) else part
+        for chunk, part in zip(chunks, parts, strict=True)
     ]
     return _combined_answer(known).at(back)
 
 
-def of_chunk(statements: Release, chunk: tuple[Selections, Convention], limits: Limits) -> DecideAnswer | Inconclusive:
+def of_chunk(statements: Release, chunk: Decide, limits: Limits) -> DecideAnswer | Inconclusive:
     """Return the engines' answer for some selections, or why there is none within the limits."""
     try:
-        return ask(statements, Decide(*chunk), DecideAnswer, limits)
+        return ask(statements, chunk, DecideAnswer, limits)
     except EmptyConfidenceSet:
         raise
     except Inconclusive as error:

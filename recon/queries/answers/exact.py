@@ -45,14 +45,15 @@ def certify_exact(
     chosen: Convention,
     limits: Limits | None,
     certificates: bool | None = None,
+    shares: bool = True,
 ) -> pd.DataFrame:
-    """Return the verdicts that hold for certain where the statements do; see `certify`."""
+    """Return the verdicts that hold for certain where the statements do; see `certify`, `shares` as in `decide`."""
     selections = select_frame(release, frame)
-    found = decide(release, selections, chosen, limits)
+    found = decide(release, selections, chosen, limits, shares=shares)
     verdict = np.where(found.low > 0, "certain", np.where(found.high > 0, "possible", "impossible")).astype(object)
     verdict[found.open] = "unknown"
-    shares = _undefined_if_continuous(release, found)
-    likely = shares["probability"]
+    worlds = _undefined_if_continuous(release, found)
+    likely = worlds["probability"]
     out = pd.DataFrame(
         {
             "profile": np.arange(len(frame)),
@@ -60,8 +61,8 @@ def certify_exact(
             "min_count": found.low,
             "max_count": maximum_rows(release, found),
             "probability": np.where(verdict == "possible", np.minimum(likely, NEARLY), likely),
-            "probability_before": shares["before"],
-            "expected_count": shares["expected"],
+            "probability_before": worlds["before"],
+            "expected_count": worlds["expected"],
             "confidence": 1.0,
             "certificate": None,
         }

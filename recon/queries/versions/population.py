@@ -15,15 +15,15 @@ import numpy as np
 import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
-from recon.queries.answers.exact import Profiles, as_frame
+from recon.queries.answers.exact import Profiles, as_frame, certify_exact
 from recon.queries.certificates.issuing import profiles_json
 from recon.queries.questions.line_proofs import line_proofs
-from recon.queries.questions.questions import certify
 from recon.readers.frames.describe import named_like
+from recon.readers.frames.out_of_domain import answered
 from recon.readers.frames.selections import with_rows_of
 from recon.readers.loading.adversary import POPULATION, Knows
 from recon.readers.loading.loading import Released
-from recon.readers.loading.settled import asked_release
+from recon.readers.loading.settled import asked_release, strengthened_release
 from solvers.foundation.array_types import Floats
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
@@ -66,8 +66,13 @@ def population(
     if knowledge is None or not knowledge.data:
         raise Unsupported(NO_POPULATION)
     people, notes = named_like(as_frame(profiles), beside.domain, label)
+    strengthened = strengthened_release(beside, limits)
+
+    def answer(inside: pd.DataFrame) -> pd.DataFrame:
+        return certify_exact(strengthened, inside, "ordered", limits, certificates=False, shares=False)
+
     sample, everybody = (
-        certify(beside, people, "ordered", limits, False, of=of) for of in (knowledge.data, POPULATION)
+        answered(strengthened, with_rows_of(strengthened, people, of), answer) for of in (knowledge.data, POPULATION)
     )
     out = pd.DataFrame({"profile": sample["profile"]})
     for word, found in (("sample", sample), ("population", everybody)):

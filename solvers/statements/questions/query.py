@@ -90,12 +90,16 @@ class Count(Query):
 
 @dataclass(frozen=True, slots=True)
 class Decide(Query):
-    """Ask for each selection: in how many rows at least and at most, and in which share of worlds at all."""
+    """Ask for each selection: in how many rows at least and at most, and in which share of worlds at all.
+
+    `shares`: whether the share is asked for; without it the engines that bound come sooner.
+    """
 
     question: ClassVar[str] = "decide"
     about: ClassVar[str] = "in how many rows at least and at most, and in which share of worlds at all"
     selections: Selections
     convention: Convention
+    shares: bool = True
 
 
 @dataclass(frozen=True, slots=True)
