@@ -75,9 +75,10 @@ def population(name: str, people: int, profiles: int, complete: bool) -> list[Li
     truth = [int((frame[features] == one).all(axis=1).sum()) for _, one in asked.iterrows()]
     low, high = work.found["population_min"], work.found["population_max"]
     wrong = sum(not a <= t <= b for a, t, b in zip(low, truth, high, strict=True))
-    more = {"exact": int((low == high).sum()), "proved unique": int((work.found["population_unique"] == True).sum())}  # noqa: E712
-    return [Line(name, work, "tables read", beside, more=more,
-                 less={"wrong": wrong, "median width": float((high - low).median())}, said={"profiles": len(asked)})]  # fmt: skip
+    alone = sum(x is True for x in work.found["population_unique"])
+    more = {"exact": int((low == high).sum()), "proved unique": alone}
+    less = {"wrong": wrong, "median width": float((high - low).median())}
+    return [Line(name, work, "tables read", beside, more=more, less=less, said={"profiles": len(asked)})]
 
 
 def queries(name: str, people: int, number: int, noise: int, seconds: float) -> list[Line]:
@@ -124,8 +125,8 @@ def open_column(name: str, column: str) -> list[Line]:
         own = values[people == key[line.profile]]
         wrong += not line.min_count <= (own == str(line.value)).sum() <= line.max_count
         sure += len(own) if line.certain else 0
-    return [Line(name, work, "columns not known", beside, more={"people certain": sure}, less={"wrong": wrong},
-                 said={"people": len(some), "groups of people": len(profiles), "status": work.found.attrs["status"]})]  # fmt: skip
+    said = {"people": len(some), "groups of people": len(profiles), "status": work.found.attrs["status"]}
+    return [Line(name, work, "columns not known", beside, {"people certain": sure}, {"wrong": wrong}, said=said)]
 
 
 ASKED = {
