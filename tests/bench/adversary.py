@@ -1,4 +1,4 @@
-"""What an adversary knows beside a release: a population, query answers about known people, everybody's columns but one.
+"""What an adversary knows beside a release: a population, answers about known people, all columns but one.
 
     python tests/bench/adversary.py [--quick | --lines BEGINNING ...] [--check]
 
@@ -100,7 +100,7 @@ def queries(name: str, people: int, number: int, noise: int, seconds: float) -> 
 
 
 def open_column(name: str, column: str) -> list[Line]:
-    """Return the line of a column that alone is not known of everybody, beside the same question without that knowledge."""
+    """Return the line of the one column that is not known of everybody, beside the same without that knowledge."""
     import numpy as np
     import pandas as pd
     from sklearn.tree import DecisionTreeClassifier
