@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from encoders.domain.domain import Condition
@@ -52,9 +53,8 @@ class Noise:
 CountKind = Literal["exact", "bag", "distinct", "ratio", "size", "label", "noisy"]
 
 
-@dataclass(frozen=True, slots=True)
-class UnusedPublication:
-    """Figures of a file that no statement carries: what they are, and why not.
+class UnusedPublication(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Figures of a file that no statement carries: what they are, and why not; a part of release files.
 
     `labels`: each is about the labels of the rows of one published group, and of nothing else, so that no smaller group
     follows from them. `about`: "rows", "labels", "sizes" or "columns", what else it is about. Without both anything may

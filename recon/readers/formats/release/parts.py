@@ -352,9 +352,7 @@ def to_model(part: AnyModelPart, place: str, number: str) -> AnyModel:
     found, given = _to_bare_model(part, place, number), getattr(part, "learner", None)
     found = found if part.dataset is None else replace(found, dataset=part.dataset)
     learner = None if given is None else to_learner(given, part.kind, f"{place}.learner")
-    unused = (
-        () if part.unused is None else tuple(UnusedPublication(u.what, u.why, u.labels, u.about) for u in part.unused)
-    )
+    unused = tuple(part.unused or ())
     if part.read_from is None:
         kept = learner is not None or unused
         return replace(found, origin=Provenance("", (), learner=learner, unused=unused)) if kept else found

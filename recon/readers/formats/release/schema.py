@@ -14,6 +14,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from encoders.models.learner_facts import Learner, LearnerName
+from encoders.models.models import UnusedPublication
 from solvers.foundation.errors import ReleaseError
 
 Scalar = bool | int | float | str
@@ -170,18 +171,6 @@ class ReadFromPart(SchemaPart, kw_only=True):
     notes: list[str] = []
 
 
-class UnusedPart(SchemaPart, kw_only=True):
-    """Figures of that file which no statement carries: what they are, why not; `labels`: of labels alone.
-
-    `about`: what else they are about.
-    """
-
-    what: str
-    why: str
-    labels: bool = False
-    about: Literal["", "rows", "labels", "sizes", "columns"] = ""
-
-
 class LearnerPart(SchemaPart, kw_only=True):
     """Which learner chose the model, and with which settings; what is left out is at scikit-learn's default.
 
@@ -220,7 +209,7 @@ class ModelPart(SchemaPart):
     dataset: str | None = None
     noise: NoisePart | None = None
     read_from: ReadFromPart | None = None
-    unused: list[UnusedPart] | None = None
+    unused: list[UnusedPublication] | None = None
 
     @property
     def kind(self) -> str:
@@ -528,6 +517,9 @@ class AdversaryPart(SchemaPart, kw_only=True):
     population: PopulationPart | None = None
 
 
+SAID = {"UnusedPublication": "UnusedPart"}  # structs that are no part of this module, as the schema names them
+
+
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema of the release file."""
     return schema_of(ReleasePart)
@@ -540,7 +532,10 @@ def adversary_schema() -> dict[str, Any]:
 
 def schema_of(kind: type[SchemaPart]) -> dict[str, Any]:
     """Return the JSON Schema of a part that is a file of its own."""
-    found = msgspec.json.schema(kind)
+    text = msgspec.json.encode(msgspec.json.schema(kind))
+    for name, said in SAID.items():
+        text = text.replace(name.encode(), said.encode())
+    found = msgspec.json.decode(text)
     parts = found["$defs"]
     for part in parts.values():
         part["description"] = cleandoc(part["description"])

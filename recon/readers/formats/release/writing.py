@@ -20,6 +20,7 @@ from functools import singledispatch
 from typing import Any
 
 import numpy as np
+from msgspec import to_builtins
 
 from encoders.domain.domain import AS_BITS, Condition, Domain
 from encoders.domain.values import TRAINING_DATA, AnyAttribute, Categorical, Continuous, Test, View, plain_number
@@ -423,12 +424,6 @@ def _linear_json(linear: LinearFigure) -> dict[str, Any]:
     return {"linear": terms, **{word: _exact_json(number) for word, number in numbers.items() if number is not None}}
 
 
-def _unused_json(unused: UnusedPublication) -> dict[str, Any]:
-    """Return figures that no statement carries as they stand in a file."""
-    labels = {"labels": True} if unused.labels else {}
-    return {"what": unused.what, "why": unused.why, **labels, **({"about": unused.about} if unused.about else {})}
-
-
 def left_out(origin: Provenance) -> list[UnusedPublication]:
     """Return what a release file says that it leaves out: what no statement carries, and figures of single columns."""
     sources = dict.fromkeys(one.source for one in origin.columns)
@@ -447,7 +442,7 @@ def _model_json(model: AnyModel) -> dict[str, Any]:
         if found.format:
             out["read_from"] = {"format": found.format, "counts": list(found.counts), "notes": list(found.notes)}
         if found.format or found.unused:
-            out["unused"] = [_unused_json(one) for one in left_out(found)]
+            out["unused"] = to_builtins(left_out(found))
         if found.learner is not None and model.mergeable:
             out["learner"] = learner_json(found.learner)
     if model.noise is not None:
