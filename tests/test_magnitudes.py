@@ -21,6 +21,8 @@ from recon.release.remediation.hidden_totals import checked_totals, hidden_alrea
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.suppression.dominance import RecordNotes, RequestRule, contributions_of, levels_of
+from solvers.suppression.intervals import cell_intervals
+from solvers.suppression.patterns import incremental_pattern
 
 RUN = CliRunner().invoke
 THRESHOLDS = {
@@ -141,8 +143,12 @@ def holds(asked, hidden, most):
     if asked.task.insiders is not None:
         for i in np.flatnonzero(lines & (own.contributors == 1)):
             known = found[found[:, i] == true[i]]
-            if any(k != i and known[:, k].min() == known[:, k].max() for k in np.flatnonzero(asked.levels > 0)):
-                return False
+            for k in np.flatnonzero(asked.levels > 0):
+                pairs = [(asked.table.codes[i], asked.table.codes[k]), (asked.table.codes[k], asked.table.codes[i])]
+                inside = any(all(b in ("", a) for a, b in zip(*one, strict=True)) for one in pairs)
+                nested = own.contributors[k] == 1 and inside
+                if k != i and not nested and known[:, k].min() == known[:, k].max():
+                    return False
     return True
 
 
@@ -519,3 +525,43 @@ def test_files_beside_what_is_written_are_not_those_that_are_read(folder, run):
     (folder / "q.toml").write_text("smallest_group = 5\n")
     assert "would be overwritten" in run("remedy", "h-cells.csv", "--policy", "q.toml", "--out", "h.R", code=2).stderr
     assert "count" in (folder / "h-cells.csv").read_text()
+
+
+def test_what_one_respondent_has_in_two_cells_is_no_disclosure():
+    """The firm of x, v is all of v: knowing its cell, it knows v, which is its own; nobody else works it out."""
+    columns = {"a": list("xxxxyyyy"), "b": list("uuvwuuww"), "firm": list("abcdefgh"), "sales": list("56974589")}
+    table = table_of_rows(columns, [("a", "b")], RespondentColumns("sales", "firm"), (), 2, "rows")
+    rules = {"few": SENSITIVITY["magnitudes.contributors"]((2, 10))}
+    asked = totals_task(table, rules, Limits(), inside=True)
+    names = [table.named(k) for k in np.flatnonzero(asked.levels)]
+    assert {"a = x and b = v", "b = v"} <= set(names)
+    hidden = asked.task.sensitive | asked.task.open
+    assert checked_totals(asked, hidden, Limits()).from_inside == ()
+    assert not len(pattern_of_totals(asked, Limits()).attackable)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_patterns_made_cell_by_cell_leave_nobody_inside_anything(seed):
+    """The same check by the linear programs alone: each respondent's cell shown, every sensitive cell audited."""
+    rng = random.Random(seed)
+    rows = [(rng.choice("abcd"), rng.choice("uvwxyz"), str(rng.randrange(1, 90))) for _ in range(40)]
+    columns = dict(zip(("r", "s", "sales"), map(list, zip(*rows, strict=True)), strict=True))
+    table = table_of_rows(columns, [("r", "s")], RespondentColumns("sales"), (), 3, "rows")
+    asked = totals_task(table, {"p": SENSITIVITY["magnitudes.p_percent"](20)}, Limits(), inside=True)
+    hidden = incremental_pattern(asked.task, Limits())
+    assert asked.task.sensitive.sum() > 8
+    assert not len(asked.task.attackable(hidden, Limits()))
+    low, high = asked.task.ends(hidden)
+    for insider in np.flatnonzero(hidden & asked.task.insiders).tolist():
+        box = asked.task.cells.boxes[insider]
+        known = np.arange(len(low)) == insider
+        ends = cell_intervals(
+            replace(
+                asked.task.cells,
+                low=np.where(known, asked.task.values, low), high=np.where(known, asked.task.values, high)
+            ),
+            np.flatnonzero(asked.task.sensitive), Limits(), asked.task.values,
+        )  # fmt: skip
+        for p in np.flatnonzero(asked.task.sensitive & ~known).tolist():
+            own = asked.task.insiders[p] and (asked.task.cells.boxes[p] & box) in (asked.task.cells.boxes[p], box)
+            assert own or ends.low[p] < ends.high[p]

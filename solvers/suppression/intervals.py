@@ -46,11 +46,13 @@ class CellIntervals:
 
 
 def cell_intervals(
-    cells: LinkedCells, asked: Ints, limits: Limits, known: Ints | None = None, differing: bool = False
-) -> CellIntervals:
+    cells: LinkedCells, asked: Ints, limits: Limits, known: Ints | None = None,
+    enough: tuple[Ints, Ints, Ints] | None = None,
+) -> CellIntervals:  # fmt: skip
     """Return the intervals of the cells that are asked about (of others: what propagation says).
 
-    `known`: a solution, where one is. `differing`: enough is whether a cell has two values, in solutions that are met.
+    `known`: a solution, where one is. `enough`: (width, low, high) per cell: more is not asked of a cell once solutions
+    that are met are so far apart and reach these values.
     Exact where `tight`: cells that the limits leave open keep proved bounds.
     """
     linear = cells.relations
@@ -67,7 +69,8 @@ def cell_intervals(
             seen[0][part.cells] = seen[1][part.cells] = known[part.cells]
             continue
         own = None if known is None else known[part.cells]
-        found = _ComponentEnds(part, low, high, wanted[part.cells], own, differing)
+        room = None if enough is None else (enough[0][part.cells], enough[1][part.cells], enough[2][part.cells])
+        found = _ComponentEnds(part, low, high, wanted[part.cells], own, room)
         if not found.solved(limits):
             return _impossible(low, high, programs, searches)
         low[part.cells], high[part.cells] = found.low, found.high
@@ -141,10 +144,11 @@ class _ComponentEnds:
     """The ends of a component's cells: proved bounds, and the extremes that solutions reached."""
 
     def __init__(
-        self, part: _Part, low: Ints, high: Ints, wanted: Bits, known: Ints | None, differing: bool = False
-    ) -> None:
+        self, part: _Part, low: Ints, high: Ints, wanted: Bits, known: Ints | None,
+        enough: tuple[Ints, Ints, Ints] | None = None,
+    ) -> None:  # fmt: skip
         self.linear, self.low, self.high = part.linear, low[part.cells].copy(), high[part.cells].copy()
-        self.wanted, self.differing, self.programs, self.searches = wanted, differing, 0, 0
+        self.wanted, self.enough, self.programs, self.searches = wanted, enough, 0, 0
         self.program = CellProgram(self.linear, self.low, self.high, again=True)
         self.box = self.low.copy(), self.high.copy()  # of the program
         self.seen_low, self.seen_high = self.high.copy(), self.low.copy()
@@ -165,12 +169,17 @@ class _ComponentEnds:
     def _settled(self, sign: int) -> Bits:
         """Return of which cells no more is asked of an end (sign -1: the upper)."""
         met = self.most_met if sign < 0 else self.least_met
-        return met | (self.seen_low < self.seen_high) if self.differing else met
+        if self.enough is None:
+            return met
+        width, low, high = self.enough
+        far = self.seen_high >= high if sign < 0 else self.seen_low <= low
+        return met | (far & (self.seen_high - self.seen_low >= width))
 
     def solved(self, limits: Limits) -> bool:
         """Find the ends that are wanted; return whether there may be a solution."""
         ones = np.ones(len(self.low), dtype=np.int64)
-        for turn in range(SPREAD):
+        few = self.enough is not None and self.found and self.wanted.sum() <= SPREAD
+        for turn in range(0 if few else SPREAD):
             for sign in (-1, 1):
                 costs = sign * (ones if not turn else self._open_costs(sign))
                 if costs.any() and not self._solve(costs, limits) and not self.found:

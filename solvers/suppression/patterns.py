@@ -18,20 +18,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 
 import numpy as np
 
-from solvers.cells.linear_system import SparseStatements
 from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.programs.cpsat import run, state
 from solvers.programs.dual_bounds import DENOMINATORS, combined, integer_duals
 from solvers.programs.linear_program import CellProgram, LinearProgram, by_column
-from solvers.statements.boxes import Box
-from solvers.suppression.intervals import CellIntervals, cell_intervals, components_of
+from solvers.suppression.insiders import followed
+from solvers.suppression.intervals import CellIntervals, cell_intervals
 from solvers.suppression.linked_cells import LinkedCells
+from solvers.suppression.table_lines import TableLine, TableLines, relations_of
 
 ROUNDS = 200  # of attacks on patterns
 GAP = 0.0  # of the cost of a pattern: how far above the proved bound CP-SAT may end
@@ -84,10 +85,36 @@ class SuppressionTask:
 
     def attackable(self, hidden: Bits, limits: Limits) -> Ints:
         """Return the sensitive cells that are not proved to have the room that they need."""
-        least, most = self.audited(hidden, limits).met
+        narrow = np.flatnonzero(self.sensitive)
+        narrow = narrow[~self.wide_by_boxes(narrow, hidden)]
+        if not len(narrow):
+            return narrow.astype(np.int64)
+        low, high = self.ends(hidden)
         over, under = self.levels
+        enough = self.need, self.values - under, self.values + over
+        found = cell_intervals(replace(self.cells, low=low, high=high), narrow, limits, self.values, enough)
+        least, most = found.met
         wide = (most - least >= self.need) & (most >= self.values + over) & (least <= self.values - under)
-        return np.flatnonzero(self.sensitive & ~wide).astype(np.int64)
+        return narrow[~wide[narrow]].astype(np.int64)
+
+    @cached_property
+    def lines(self) -> TableLines:
+        """Return the lines of the tables."""
+        return TableLines(self.cells)
+
+    def wide_by_boxes(self, asked: Ints, hidden: Bits) -> Bits:
+        """Return which of some cells boxes of hidden cells alone leave the room that they need; others may have it."""
+        (over, under), loose = self.levels, hidden | self.nowhere
+        up, down = self.cells.high - self.values, self.values - self.cells.low
+        out = np.zeros(len(asked), dtype=bool)
+        for k, p in enumerate(asked.tolist()):
+            rise = fall = 0
+            for _, more, less in self.lines.moves(p, loose, up, down):
+                rise, fall = max(rise, more), max(fall, less)
+                if rise >= over[p] and fall >= under[p] and rise + fall >= self.need[p]:
+                    out[k] = True
+                    break
+        return out
 
     def beside(self, insider: int) -> SuppressionTask:
         """Return what is asked where one hidden cell is known: that no other sensitive one follows from it."""
@@ -99,32 +126,13 @@ class SuppressionTask:
             self, cells=known, sensitive=sensitive, need=sensitive.astype(np.int64), apart=None, insiders=None
         )
 
-    def from_inside(self, hidden: Bits, limits: Limits) -> Iterator[tuple[int, Ints]]:
-        """Yield (insider, sensitive cells that follow) of every cell whose value somebody alone knows.
-
-        What is known of one cell changes those alone that hang together with it. Cost: linear programs over these.
-        """
-        unseen = hidden | self.nowhere
-        insiders = [] if self.insiders is None else np.flatnonzero(unseen & self.insiders).tolist()
-        if not insiders:
+    def from_inside(self, hidden: Bits, limits: Limits, audited: bool = True) -> Iterator[tuple[int, Ints]]:
+        """Yield (insider, sensitive cells that follow) of every cell whose value somebody alone knows."""
+        if self.insiders is None:
             return
         low, high = self.ends(hidden)
         seen = replace(self.cells, low=low, high=high)
-        group, anyway = components_of(seen, limits), self._following(seen, self.sensitive, limits)
-        for insider in insiders:
-            low, high = seen.low.copy(), seen.high.copy()
-            low[insider] = high[insider] = self.values[insider]
-            asked = self.sensitive & ~anyway & (group == group[insider])
-            asked[insider] = False
-            lost = anyway | self._following(replace(seen, low=low, high=high), asked, limits)
-            lost[insider] = False
-            if lost.any():
-                yield insider, np.flatnonzero(lost).astype(np.int64)
-
-    def _following(self, cells: LinkedCells, asked: Bits, limits: Limits) -> Bits:
-        """Return which of the cells that are asked about are not proved to have two values."""
-        least, most = cell_intervals(cells, np.flatnonzero(asked), limits, self.values, differing=True).met
-        return asked & (least >= most)
+        yield from followed(seen, self.values, self.sensitive, self.insiders, self.lines, limits, audited)
 
     def holds(self, hidden: Bits, limits: Limits) -> bool:
         """Return whether no attack succeeds, neither from outside nor by one respondent."""
@@ -335,49 +343,76 @@ class _PatternSearch:
         state(self.model, self.column[more].tolist(), [1] * len(more), (1, None))
 
 
-def relations_of(linear: SparseStatements) -> Iterator[Ints]:
-    """Yield the cells of every relation."""
-    for r in range(len(linear)):
-        yield linear.col[linear.start[r] : linear.start[r + 1]]
-
-
 def incremental_pattern(task: SuppressionTask, limits: Limits) -> Bits:
     """Return a pattern made cell by cell: each sensitive cell gets its room by the cheapest flow of further cells.
 
-    Cost: a linear program for each sensitive cell, and for those that still lack room another.
+    Where somebody knows a hidden cell and another follows, that one gets a flow beside the known one. Cost: a linear
+    program for each sensitive cell that has not its room by then, and for those that still lack it another.
     """
-    hidden, n, linear = task.sensitive.copy(), len(task.values), task.cells.relations
-    up, down = (task.cells.high - task.values).astype(np.float64), (task.values - task.cells.low).astype(np.float64)
-    shown = ~(task.sensitive | task.open | task.nowhere)
-    up[shown] = down[shown] = 0.0
-    nothing = np.zeros(len(linear))
-    program = LinearProgram(nothing, nothing)
-    entries = by_column(
-        np.concatenate([linear.row, linear.row]), np.concatenate([linear.col, linear.col + n]),
-        np.concatenate([linear.coef, -linear.coef]), 2 * n,
-    )  # fmt: skip
-    program.add(np.zeros(2 * n), (np.zeros(2 * n), np.concatenate([up, down])), entries)
-    free = hidden | task.nowhere
-    order = np.flatnonzero(task.sensitive)
-    for p in order[np.argsort(-task.need[order], kind="stable")].tolist():
-        need = float(task.need[p])
-        ways = [(column, need) for column, room in ((p, up[p]), (n + p, down[p])) if room >= need][:1]
-        if task.levels[0][p]:
-            ways = [(p, float(task.levels[0][p])), (n + p, float(task.levels[1][p]))]
-        for column, least in ways:
-            price = np.where(free, 0.0, task.cost / max(1.0, need))
-            program.price(np.concatenate([price, price]))
-            program.between(column, least, float(np.concatenate([up, down])[column]))
-            program.between((column + n) % (2 * n), 0.0, 0.0)
-            found = program.run(limits)
-            program.between(column, 0.0, float(np.concatenate([up, down])[column]))
-            other = (column + n) % (2 * n)
-            program.between(other, 0.0, float(np.concatenate([up, down])[other]))
-            if found.optimal:
-                used = (found.x[:n] > 1e-6) | (found.x[n:] > 1e-6)
-                hidden |= used & task.open
-                free = hidden | task.nowhere
-    return _repaired(task, hidden, limits)
+    flows, sensitive = _CheapestFlows(task), np.flatnonzero(task.sensitive)
+    over, under = task.levels
+    for p in sensitive[np.argsort(-task.need[sensitive], kind="stable")].tolist():
+        if flows.wide(p):
+            continue
+        need = int(task.need[p])
+        ways = [(sign, need) for sign, room in ((1, flows.up[p]), (-1, flows.down[p])) if room >= need][:1]
+        for sign, least in [(1, int(over[p])), (-1, int(under[p]))] if over[p] else ways:
+            if least:
+                flows.hide(p, sign, least, limits)
+    for _ in range(ROUNDS):
+        before = int(flows.hidden.sum())
+        for insider, lost in task.from_inside(flows.hidden, limits, audited=False):
+            for p in lost.tolist():
+                flows.hide(p, 1 if flows.up[p] else -1, 1, limits, insider)
+        if int(flows.hidden.sum()) == before or limits.late():
+            break
+    return _repaired(task, flows.hidden, limits)
+
+
+class _CheapestFlows:
+    """The linear program of the cheapest further cells whose hiding lets one cell move, and what is hidden so far."""
+
+    def __init__(self, task: SuppressionTask) -> None:
+        self.task, self.hidden = task, task.sensitive.copy()
+        shown, linear, n = task.fixed, task.cells.relations, len(task.values)
+        self.up, self.down = (
+            np.where(shown, 0, room) for room in (task.cells.high - task.values, task.values - task.cells.low)
+        )
+        self.rise, self.fall = np.zeros(n), np.zeros(n)  # how far flows so far move each cell
+        self.room = np.concatenate([self.up, self.down]).astype(np.float64)
+        nothing = np.zeros(len(linear))
+        self.program = LinearProgram(nothing, nothing)
+        entries = by_column(
+            np.concatenate([linear.row, linear.row]), np.concatenate([linear.col, linear.col + n]),
+            np.concatenate([linear.coef, -linear.coef]), 2 * n,
+        )  # fmt: skip
+        self.program.add(np.zeros(2 * n), (np.zeros(2 * n), self.room), entries)
+
+    def wide(self, p: int) -> bool:
+        """Return whether flows so far, or boxes of hidden cells, leave a cell its room: both stay hidden."""
+        (over, under), rise, fall = self.task.levels, self.rise[p] + 1e-6, self.fall[p] + 1e-6
+        if rise >= over[p] and fall >= under[p] and rise + fall >= self.task.need[p]:
+            return True
+        return bool(self.task.wide_by_boxes(np.array([p]), self.hidden)[0])
+
+    def hide(self, p: int, sign: int, least: int, limits: Limits, fixed: int | None = None) -> None:
+        """Hide the cheapest cells that let cell p move so far, without the cell that is `fixed`."""
+        n, task = len(self.task.values), self.task
+        column, other = (p, n + p) if sign > 0 else (n + p, p)
+        price = np.where(self.hidden | task.nowhere, 0.0, task.cost / max(1.0, float(task.need[p])))
+        self.program.price(np.concatenate([price, price]))
+        held = [other] if fixed is None else [other, fixed, fixed + n]
+        for one in held:
+            self.program.close(one)
+        self.program.between(column, float(least), self.room[column])
+        found = self.program.run(limits)
+        for one in (column, *held):
+            self.program.between(one, 0.0, self.room[one])
+        if found.optimal:
+            self.hidden |= ((found.x[:n] > 1e-6) | (found.x[n:] > 1e-6)) & task.open
+            step = found.x[:n] - found.x[n:]
+            np.maximum(self.rise, step, out=self.rise)
+            np.maximum(self.fall, -step, out=self.fall)
 
 
 def _repaired(task: SuppressionTask, hidden: Bits, limits: Limits) -> Bits:
@@ -419,94 +454,40 @@ def hypercube_pattern(task: SuppressionTask, limits: Limits) -> Bits:
     The cheapest box whose corners have the room that is needed; corners of 0 are none. A heuristic: neither cheapest
     nor proof against every attack. Cost: cells of two lines of a table, for every hidden cell.
     """
-    cells, hidden = task.cells, task.sensitive.copy()
-    lines = _Lines(cells)
+    hidden, lines = task.sensitive.copy(), task.lines
     done: set[tuple[int, int]] = set()
     queue = [(int(task.need[p]), p) for p in np.flatnonzero(task.sensitive).tolist()]
     queue.sort(reverse=True)
     while queue and not limits.late():
         need, p = queue.pop(0)
-        for corners in lines.boxes_of(p, task, hidden, need, done):
+        groups = [(number, some) for number, some in lines.through(p) if (p, number) not in done]
+        done |= {(p, number) for number, _ in groups}
+        for _, some in groups:
+            corners = _cheapest_box(lines, p, some, task, hidden, need)
             fresh = [c for c in corners if not hidden[c] and not task.nowhere[c]]
             hidden[fresh] = True
             queue += [(need, c) for c in fresh]
     return hidden
 
 
-class _Lines:
-    """The relations of cells as lines of tables: which cells stand beside a cell along an attribute."""
-
-    def __init__(self, cells: LinkedCells) -> None:
-        self.cells, linear = cells, cells.relations
-        self.named = [dict(box.literals) for box in cells.boxes]
-        self.of: dict[int, list[tuple[int, Ints, Ints]]] = {}
-        for r, members in enumerate(relations_of(linear)):
-            signs = linear.coef[linear.start[r] : linear.start[r + 1]]
-            first, second = (self.named[c] for c in members[:2].tolist())
-            axis = next(k for k in {*first, *second} if first.get(k) != second.get(k))
-            for c in members.tolist():
-                self.of.setdefault(c, []).append((axis, members, signs))
-
-    def boxes_of(
-        self, p: int, task: SuppressionTask, hidden: Bits, need: int, done: set[tuple[int, int]]
-    ) -> Iterator[list[int]]:
-        """Yield the corners of the cheapest box of each group of lines through a cell, one along each attribute."""
-        for number, table in enumerate(self.cells.tables):
-            axes = [
-                [line for line in self.of.get(p, ()) if line[0] == k and self._in_table(line, table)]
-                for k in sorted(table)
-            ]
-            if not table.issuperset(self.named[p]) or not all(axes) or (p, number) in done:
-                continue
-            done.add((p, number))
-            for lines in product(*axes):
-                found = self._cheapest(p, lines, task, hidden, need)
-                if found:
-                    yield found
-
-    def _in_table(self, line: tuple[int, Ints, Ints], table: frozenset[int]) -> bool:
-        """Return whether the cells of a line name no attribute beside those of a table."""
-        return table.issuperset(self.named[int(line[1][-1])]) and table.issuperset(self.named[int(line[1][0])])
-
-    def _cheapest(
-        self, p: int, lines: Sequence[tuple[int, Ints, Ints]], task: SuppressionTask, hidden: Bits, need: int
-    ) -> list[int]:
-        """Return the corners of the cheapest box through a cell that has the room that is needed; [] for none."""
-        best, found = -1, list[int]()
-        own = [int(signs[members == p][0]) for _, members, signs in lines]
-        others = [
-            [(int(c), int(s)) for c, s in zip(members, signs, strict=True) if c != p] for _, members, signs in lines
-        ]
-        for chosen in product(*others):
-            corners = self._corners(p, [line[0] for line in lines], chosen, own)
-            if corners is None:
-                continue
-            price, room_up, room_down = 0, 1 << 62, 1 << 62
-            for c, way in corners:
-                up, down = int(task.cells.high[c] - task.values[c]), int(task.values[c] - task.cells.low[c])
-                room_up, room_down = min(room_up, up if way > 0 else down), min(room_down, down if way > 0 else up)
-                blocked = not (hidden[c] or task.nowhere[c]) and (not task.open[c] or not task.values[c])
-                price += (1 << 60) if blocked else 0 if hidden[c] or task.nowhere[c] else int(task.cost[c])
-            enough = room_up + room_down >= need and room_up >= task.levels[0][p] and room_down >= task.levels[1][p]
-            if enough and price < 1 << 60 and (best < 0 or price < best):
-                best, found = price, [c for c, _ in corners]
-        return found
-
-    def _corners(
-        self, p: int, axes: Sequence[int], chosen: Sequence[tuple[int, int]], own: Sequence[int]
-    ) -> list[tuple[int, int]] | None:
-        """Return the corners of the box between a cell and others along some attributes, and which way each moves."""
-        out = []
-        for take in product((False, True), repeat=len(axes)):
-            named, way = dict(self.named[p]), 1
-            for k, (c, sign), mine, other in zip(axes, chosen, own, take, strict=True):
-                if other:
-                    named.pop(k, None)
-                    if k in self.named[c]:
-                        named[k] = self.named[c][k]
-                    way *= -mine * sign
-            at = self.cells.place.get(Box(tuple(sorted(named.items()))))
-            if at is None:
-                return None
-            out.append((at, way))
-        return out
+def _cheapest_box(
+    lines_of: TableLines, p: int, lines: Sequence[TableLine], task: SuppressionTask, hidden: Bits, need: int
+) -> list[int]:
+    """Return the corners of the cheapest box through a cell that has the room that is needed; [] for none."""
+    best, found = -1, list[int]()
+    own = [int(signs[members == p][0]) for _, members, signs in lines]
+    others = [[(int(c), int(s)) for c, s in zip(members, signs, strict=True) if c != p] for _, members, signs in lines]
+    for chosen in product(*others):
+        corners = lines_of.corners(p, [line[0] for line in lines], chosen, own)
+        if corners is None:
+            continue
+        price, room_up, room_down = 0, 1 << 62, 1 << 62
+        for c, way in corners:
+            up, down = int(task.cells.high[c] - task.values[c]), int(task.values[c] - task.cells.low[c])
+            room_up, room_down = min(room_up, up if way > 0 else down), min(room_down, down if way > 0 else up)
+            blocked = not (hidden[c] or task.nowhere[c]) and (not task.open[c] or not task.values[c])
+            price += (1 << 60) if blocked else 0 if hidden[c] or task.nowhere[c] else int(task.cost[c])
+        enough = room_up + room_down >= need and room_up >= task.levels[0][p] and room_down >= task.levels[1][p]
+        if enough and price < 1 << 60 and (best < 0 or price < best):
+            best, found = price, [c for c, _ in corners]
+    return found

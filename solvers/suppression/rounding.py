@@ -20,7 +20,8 @@ from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.programs.cpsat import run, state
 from solvers.suppression.intervals import cell_intervals
-from solvers.suppression.patterns import SuppressionTask, relations_of
+from solvers.suppression.patterns import SuppressionTask
+from solvers.suppression.table_lines import relations_of
 
 SEARCH = 120.0  # of deterministic time
 FURTHER = 3  # multiples of the base, beyond the two beside a count, that are tried

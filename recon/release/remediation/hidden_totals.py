@@ -29,8 +29,8 @@ from solvers.suppression.patterns import (
     cheapest_pattern,
     hypercube_pattern,
     incremental_pattern,
-    relations_of,
 )
+from solvers.suppression.table_lines import relations_of
 
 ROOM = 4  # a hidden total may be so many times that of everybody, and its level more
 SEARCHED = 3_000  # cells: of more, the pattern is made cell by cell
