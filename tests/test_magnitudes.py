@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from recon.cli.app import app
 from recon.readers.formats.tables.magnitudes import RespondentColumns, argus_files, table_of_argus, table_of_rows
-from recon.release.policies.magnitudes import SENSITIVITY
+from recon.release.policies.magnitudes import SENSITIVITY, TotalCell, _open_enough
 from recon.release.remediation.hidden_totals import checked_totals, hidden_already, pattern_of_totals, totals_task
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
@@ -565,3 +565,104 @@ def test_patterns_made_cell_by_cell_leave_nobody_inside_anything(seed):
         for p in np.flatnonzero(asked.task.sensitive & ~known).tolist():
             own = asked.task.insiders[p] and (asked.task.cells.boxes[p] & box) in (asked.task.cells.boxes[p], box)
             assert own or ends.low[p] < ends.high[p]
+
+
+def totals_of(columns, tables, **rule):
+    table = table_of_rows(columns, tables, RespondentColumns("sales", "firm"), (), 3, "rows")
+    return table, {key: SENSITIVITY[f"magnitudes.{key}"](value) for key, value in rule.items()}
+
+
+FOUR = {"a": list("xxyy"), "b": list("uvuv"), "firm": list("abcd"), "sales": ["5", "6", "7", "8"]}
+
+
+def with_totals(table, totals):
+    return replace(table, contributions=replace(table.contributions, totals=np.array(totals)))
+
+
+def test_two_totals_of_the_same_cells_are_refused():
+    """Twice the same code, twice everybody, and an attribute of one code that says the same as everybody."""
+    table, _ = totals_of(FOUR, [("a", "b")], p_percent=10)
+    for code in (("x", "u"), ("", "")):
+        k = table.codes.index(code)
+        other = table.codes.index(("x", "v"))
+        codes = tuple(code if i == other else c for i, c in enumerate(table.codes))
+        with pytest.raises(ReleaseError, match=r"is \d+, and another total of the same cells"):
+            totals_task(replace(table, codes=codes), {}, Limits())
+        assert k != other
+    one = FOUR | {"a": ["x"] * 4}
+    table, _ = totals_of(one, [("a", "b")], p_percent=10)
+    totals_task(table, {}, Limits())
+    off = table.totals.copy()
+    off[table.codes.index(("x", ""))] += 1
+    with pytest.raises(ReleaseError, match="another total of the same cells"):
+        totals_task(with_totals(table, off), {}, Limits())
+
+
+def test_margins_that_no_table_has_are_refused():
+    table, _ = totals_of(FOUR, [("a",), ("b",)], p_percent=10)
+    codes = [code for code in table.codes if code != ("", "")]
+    keep = [table.codes.index(code) for code in codes]
+    own = table.contributions.of(np.array(keep))
+    left = replace(table, codes=tuple(codes), contributions=own, own=None)
+    totals_task(left, {}, Limits())
+    totals = own.totals.copy()
+    totals[0] += 1
+    with pytest.raises(ReleaseError, match="no table agrees with all of them"):
+        totals_task(with_totals(left, totals), {}, Limits())
+
+
+def test_a_task_knows_insiders_only_where_it_is_asked():
+    table, rules = totals_of(FOUR, [("a", "b")], p_percent=10)
+    assert totals_task(table, rules, Limits()).task.insiders is None
+    asked = totals_task(table, rules, Limits(), inside=True)
+    assert [bool(asked.task.insiders[p]) for p in asked.places] == [all(code) for code in table.codes]
+    assert pattern_of_totals(asked, Limits()).how == "CP-SAT with attacks"
+    assert pattern_of_totals(asked, Limits(), "hypercube").how == "hypercubes"
+    assert pattern_of_totals(asked, Limits(), "incremental").how == "a flow for each sensitive cell"
+
+
+def test_who_works_out_what_is_named():
+    columns = {"a": list("xxxyyy"), "b": list("uvvuuv"), "firm": list("abcdef"), "sales": list("567894")}
+    table, rules = totals_of(columns, [("a", "b")], contributors=(2, 10))
+    asked = totals_task(table, rules, Limits(), inside=True)
+    hidden = np.zeros(len(asked.task.values), dtype=bool)
+    for code in (("x", "u"), ("x", "v"), ("y", "u"), ("y", "v")):
+        hidden[asked.places[table.codes.index(code)]] = True
+    found = checked_totals(asked, hidden, Limits())
+    assert dict(found.from_inside) == {
+        "a = x and b = u": "a = y and b = v", "a = y and b = v": "a = x and b = u"
+    }  # fmt: skip
+    assert not found.signed
+
+
+def cell(met, bounds, hidden=True, total=50):
+    return TotalCell("region = N", total, hidden, met, bounds)
+
+
+@pytest.mark.parametrize(
+    ("one", "level", "signed", "state"),
+    [
+        (cell((40, 60), (40, 60)), 10, False, "met"),
+        (cell((41, 60), (40, 60)), 10, False, "inconclusive"),
+        (cell((40, 59), (40, 60)), 10, False, "inconclusive"),
+        (cell((41, 60), (41, 60)), 10, False, "violated"),
+        (cell((40, 59), (40, 59)), 10, False, "violated"),
+        (cell((40, 60), (40, 60), hidden=False), 10, False, "violated"),
+        (cell((0, 110), (0, 110)), 60, False, "met"),
+        (cell((0, 110), (0, 110)), 60, True, "violated"),
+    ],
+)
+def test_a_sensitive_total_is_open_as_far_as_its_level(one, level, signed, state):
+    assert _open_enough(one, level, signed) == state
+
+
+def test_what_the_rules_found_is_said_in_numbers(folder, run):
+    def said(text, code):
+        (folder / "p.toml").write_text(f"[magnitudes]\n{text}")
+        checks = json.loads(run("magnitudes", "firms.csv", *ASKED, "--json", code=code).stdout)["assessment"]["checks"]
+        return [(c["found"], c["sentence"].partition("asks for ")[2].partition(" (set")[0]) for c in checks][-1]
+
+    assert said("p_percent = 10\n", 1)[0] == "1 (1 shown)"
+    assert said("p_percent = 0.001\n", 0)[0] == "none"
+    assert said("p_percent = 0.001\nfrom_inside = 0\n", 0) == ("none", "none")
+    assert said("p_percent = 0.001\nfrom_inside = 2\n", 0) == ("none", "at most 2")

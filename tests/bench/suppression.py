@@ -2,7 +2,7 @@
 
     python tests/bench/suppression.py [--quick | --lines BEGINNING ...] [--check]
 
-Jobs begin with audit, patterns, cell by cell. Tables: three of region and a further attribute (linked_tables.py), with
+Jobs begin with audit, patterns, cell by cell, totals. Tables: three of region and a further attribute (linked_tables.py), with
 groups of groups. Audited is the pattern of small counts and so many more that none is alone in a sum (baseline: the
 cells and their sums made); asked are 10,000 cells, every hidden cell exact, in 60 s of the processor. Patterns:
 the hypercube heuristic is the baseline; asked is a cost within 5 % of the least where CP-SAT proves one, and never an
@@ -88,6 +88,57 @@ def patterns(name: str, seed: int) -> list[Line]:
     ]  # fmt: skip
 
 
+def totals(name: str, records: int) -> list[Line]:
+    """Return the line of a pattern of a table of totals in two hierarchies, most cells of few respondents, from inside.
+
+    109 regions by 101 branches; the p % rule with 10 %. The baseline is reading the records.
+    """
+    import tempfile
+    from pathlib import Path
+
+    import numpy as np
+
+    from recon.readers.formats.tables.magnitudes import RespondentColumns, table_of_rows
+    from recon.release.policies.magnitudes import SENSITIVITY
+    from recon.release.remediation.hidden_totals import checked_totals, pattern_of_totals, totals_task
+    from solvers.foundation.limits import Limits
+
+    rng = np.random.default_rng(0)
+    group, place, branch = (rng.integers(0, n, records) for n in (12, 8, 10))
+    kind = np.minimum(8, rng.geometric(0.3, records) - 1)
+    sales = np.ceil(np.exp(rng.normal(4, 1.2, records))).astype(int)
+    columns = {
+        "region": [f"r{a}_{b}" for a, b in zip(group, place, strict=True)],
+        "branch": [f"b{a}_{b}" for a, b in zip(branch, kind, strict=True)], "sales": [str(x) for x in sales],
+    }  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        trees = []
+        for key, letter, many, each in (("region", "r", 12, 8), ("branch", "b", 10, 9)):
+            codes = [[f"{letter.upper()}{g}", *(f"@{letter}{g}_{k}" for k in range(each))] for g in range(many)]
+            path = Path(folder, f"{key}.hrc")
+            path.write_text("".join(f"{code}\n" for group in codes for code in group), encoding="utf-8")
+            trees.append(f"{key}={path}")
+        what = RespondentColumns("sales")
+        made = measured(
+            lambda: table_of_rows(columns, [("region", "branch")], what, tuple(trees), 3, "rows"), repeats=1
+        )
+    asked = totals_task(made.found, {"p": SENSITIVITY["magnitudes.p_percent"](10)}, Limits(), inside=True)
+    work = measured(lambda: pattern_of_totals(asked, Limits()), repeats=1)
+    audit_work = measured(lambda: checked_totals(asked, work.found.hidden, Limits()), repeats=1)
+    assert asked.task.insiders is not None
+    return [
+        Line(
+            f"totals, {name}", work, "records read", made,
+            same={
+                "attackable": len(work.found.attackable), "from inside": len(audit_work.found.from_inside),
+                "sensitive": int(asked.task.sensitive.sum()), "respondents who attack": int(asked.task.insiders.sum()),
+            },
+            less={"hidden": int(work.found.hidden.sum())},
+            said={"audit, CPU s": round(audit_work.seconds, 1)},
+        )
+    ]  # fmt: skip
+
+
 JOBS = {f"audit, {LARGE}, seed {seed}": Job(audit, (seed,), seed == 0) for seed in range(3)}
 JOBS |= {
     f"patterns, {name}, seed {seed}": Job(patterns, (name, seed), name == "736 cells" and seed == 0)
@@ -99,6 +150,8 @@ JOBS |= {
     for name in ("736 cells", "4,089 cells", LARGE)
     for seed in range(3 if name != LARGE else 1)
 }
+
+JOBS["totals, 11,009 cells"] = Job(totals, ("11,009 cells", 12_000), False)
 
 if __name__ == "__main__":
     main("suppression", JOBS)
