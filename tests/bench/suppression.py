@@ -3,10 +3,10 @@
     python tests/bench/suppression.py [--quick | --lines BEGINNING ...] [--check]
 
 Jobs begin with audit, patterns, cell by cell, totals. Tables: three of region and a further attribute
-(linked_tables.py), with groups of groups. Audited is the pattern of small counts and so many more that none is alone in a sum (baseline: the
-cells and their sums made); asked are 10,000 cells, every hidden cell exact, in 60 s of the processor. Patterns:
-the hypercube heuristic is the baseline; asked is a cost within 5 % of the least where CP-SAT proves one, and never an
-attackable sensitive cell. What a line says: harness.py.
+(linked_tables.py), with groups of groups. Audited is the pattern of small counts and so many more that none is alone
+in a sum (baseline: the cells and their sums made); asked are 10,000 cells, every hidden cell exact, in 60 s of the
+processor. Patterns: the hypercube heuristic is the baseline; asked is a cost within 5 % of the least where CP-SAT
+proves one, and never an attackable sensitive cell. What a line says: harness.py.
 """
 
 from __future__ import annotations
