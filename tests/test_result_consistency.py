@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import os
 import re
 import subprocess
@@ -15,7 +16,17 @@ import report_documents as documents
 from extras import run
 
 from recon.release.policies.facts import FIGURES
-from recon.report.results import LISTED, ORDERS, READ, SAME, _checked_document, _contradictions, as_read, filled
+from recon.report.results import (
+    LISTED,
+    ORDERS,
+    READ,
+    SAME,
+    _checked_document,
+    _contradictions,
+    _figures,
+    as_read,
+    filled,
+)
 from recon.report.stored_report import rendered
 from solvers.foundation.errors import ReleaseError
 
@@ -217,3 +228,15 @@ def test_every_format_says_that_figures_were_read(honest, tmp_path, capsys, form
     assert code == 1
     assert "Figures read, not recomputed: Audit of" in out
     assert as_read(as_read(honest)) == as_read(honest)
+
+
+@pytest.mark.parametrize(
+    ("ends", "bounds"),
+    [([0, 10**400], (0, math.inf)), ([-(10**400), None], (-math.inf, math.inf)), (10**400, (math.inf, math.inf))],
+)
+def test_numbers_that_no_float_holds_are_compared(ends, bounds):
+    """A range with such an end ended `recon report` with exit code 70."""
+    document = {"rows": 10, "a": ends}
+    for path in ("a", "a per row"):
+        assert [one[1:] for one in _figures(document, path)] == [bounds]
+    assert len(list(_figures(document | {"rows": 10**400}, "a per row"))) == 1

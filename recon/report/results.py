@@ -320,7 +320,7 @@ def _figures(document: Mapping[str, Any], path: str) -> Iterator[FigureBounds]:
     for place, value in _values(document, path):
         found = _figure_range(value)
         if found is not None:
-            share = float(rows) if per and rows else 1.0
+            share = float(_or_infinite(rows)) if per and rows else 1.0
             yield FigureBounds(place + per, found[0] / share, found[1] / share)
 
 
@@ -329,12 +329,18 @@ def _figure_range(value: Any) -> tuple[float, float] | None:
     if isinstance(value, Mapping):
         return _figure_range(value.get("rows"))
     if isinstance(value, int | float) and not isinstance(value, bool):
-        beyond = abs(value) > sys.float_info.max  # whole numbers that no float holds
-        return (math.inf if value > 0 else -math.inf,) * 2 if beyond else (value, value)
+        return (_or_infinite(value),) * 2
     if isinstance(value, list | tuple) and len(value) == 2 and any(one is not None for one in value):
         low, high = value
-        return -math.inf if low is None else low, math.inf if high is None else high
+        return -math.inf if low is None else _or_infinite(low), math.inf if high is None else _or_infinite(high)
     return None
+
+
+def _or_infinite(value: float) -> float:
+    """Return a number, or the infinite one that stands for a whole number that no float holds."""
+    if abs(value) <= sys.float_info.max:
+        return value
+    return math.inf if value > 0 else -math.inf
 
 
 def _values(document: Any, path: str) -> list[tuple[str, Any]]:

@@ -124,6 +124,7 @@ def propagate(
 
 SETTLED = 1e-3  # how near to 1 the unknown of a label comes at a point inside where it can be nothing else
 MOVED = 1e-5  # by how much a row must leave its label to count as one that may
+STATE_BYTES, STATE_WORK = 40, 2e-8  # of a statement and an unknown, while the program is written down
 LARGE = 200_000  # entries of a program that is solved only where it may pay
 PAYS = 0.4  # equations per unknown bit below which nothing was ever settled (0.5 is where all is, for two labels)
 ROUNDS = 30  # rows that turn out to be open are left out so often
@@ -168,6 +169,9 @@ def label_steps(problem: RowProblem, domains: Domains, limits: Limits) -> Iterat
     left, known = domains.labels(), _totals(problem)
     open_rows = np.flatnonzero(left.sum(axis=1) > 1)
     if not len(open_rows) or known is None or not left.any(axis=1).all() or limits.expired():
+        return
+    size = len(_statements(problem, known).tree) * (int(left[open_rows].sum()) - len(open_rows))
+    if not limits.fits(STATE_BYTES * size) or not limits.pay(STATE_WORK * size):
         return
     search = LabelSearch(problem, known, left, open_rows)
     if search.worthwhile():
