@@ -32,7 +32,8 @@ counts and sums against the rows; it writes tests/safety_regressions.json.
 columns (score_cases.py) and holds all sums against the rows; it writes tests/safety_scores.json.
 
 `--part statistics` fits random data sets over the readers of published statistics (statistic_cases.py), and holds all
-statements against the rows; it writes tests/safety_statistics.json.
+statements against the rows; it writes tests/safety_statistics.json. `--part survival` does the same over survival
+curves, survival trees and forests, and treelite's JSON; it writes tests/safety_survival.json.
 
 `--part areas` holds widths and radii of tiny areas against all pairs of data sets (area_cases.py): with all tables,
 one left out, and noise on some; it writes tests/safety_areas.json.
@@ -156,7 +157,8 @@ def published(job: tuple[int, tuple[str, ...]]) -> dict[str, Any]:
     import statistic_cases
 
     seed, begun = job[0], time.process_time()
-    kind, told = statistic_cases.tried(seed)
+    kinds = statistic_cases.SURVIVAL if job[1] == ("survival",) else statistic_cases.KINDS
+    kind, told = statistic_cases.tried(seed, kinds)
     return {"seed": seed, "kind": kind, "figures": {kind: 1}, "failures": told,
             "seconds": time.process_time() - begun}  # fmt: skip
 
@@ -261,6 +263,7 @@ PARTS: dict[str, tuple[Any, Any, tuple[str, ...], Path]] = {
         ("published statistics",),
         RESULT.with_name("safety_statistics.json"),
     ),
+    "survival": (published, areas_summary, ("survival",), RESULT.with_name("safety_survival.json")),
     "areas": (paired, areas_summary, ("tables of areas",), RESULT.with_name("safety_areas.json")),
 }
 

@@ -424,8 +424,6 @@ FIRST_BYTES: dict[str, tuple[tuple[bytes, ...], str]] = {
     "an old Office file (.xls, .doc)": ((b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",), "leaves.csv"),
     "a NumPy archive (.npz)": ((zipped("a.npy"),), TREE),
     "a NumPy array (.npy)": ((b"\x93NUMPY\x01\x00" + bytes(120),), TREE),
-    "an R workspace (.RData)": (
-        (gzip.compress(b"RDX3\nX\n" + bytes(50), mtime=0), b"RDA2\nA\n2\n"), "models/rpart-4.1.19/shop.rds"),
     "a Java object (Weka's .model, for instance)": ((b"\xac\xed\x00\x05sr",), "part.txt"),
     "an HDF5 file (Keras, pandas)": ((b"\x89HDF\r\n\x1a\n" + bytes(40),), TREE),
     "the data of a Spark ML tree (Parquet)": ((spark_nodes(),), "leaves.csv"),

@@ -185,3 +185,12 @@ def test_what_is_no_curve_is_refused_in_a_sentence(text, options, why, tmp_path)
         recon.load(str(tmp_path / "bad.csv"), **options)
     assert why in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_workspace_with_one_object_is_read_as_the_object():
+    """save(f, file="survfit.RData") of the same people without groups, written by R 4.2."""
+    frame = pd.read_csv(CORPUS / "survfit_rows.csv")
+    release = recon.load(str(CORPUS / "survfit.RData"), domain=recon.Domain.from_frame(frame[["time", "event"]]))
+    assert violations(release, frame[["time", "event"]]) == []
+    assert release.rows.low == release.rows.high == len(frame)
+    assert {one.level for one in recon.inspect(str(CORPUS / "survfit.RData")).findings} == {"high"}

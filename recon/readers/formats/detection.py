@@ -87,8 +87,6 @@ FOREIGN = (
             rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"),
     Foreign("a NumPy archive (.npz)", "arrays, no model", _MODEL, member=_ends_with(".npy")),
     Foreign("a NumPy array (.npy)", "numbers, no model", _MODEL, rb"\x93NUMPY"),
-    Foreign("an R workspace (.RData)", "any number of R objects",
-            "load() it, and saveRDS(model, 'model.rds') the one model: rpart objects are read", rb"RD[XA][23]\n"),
     Foreign("a Java object (Weka's .model, for instance)", "a model that only its library opens",
             "print the classifier (J48, PART) into a text file: that is read", rb"\xac\xed\x00\x05"),
     Foreign("an HDF5 file (Keras, pandas)", "weights or tables, no counts of rows per leaf",

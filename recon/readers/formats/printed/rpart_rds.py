@@ -138,7 +138,7 @@ def models_in(root: RObject) -> list[Model]:
             stack.append(Model(f"{model.path}${wanted}", inner, value))
         elif value.classes:
             found.append(replace(model, value=value))
-        elif value.kind in {"list", "environment"}:
+        elif value.kind in {"list", "environment", "pairlist"}:
             parts = [(k, name, below) for k, (name, below) in enumerate(value.parts) if name != "(enclosing)"]
             stack += [Model(_step(model.path, name, k), below) for k, name, below in reversed(parts)]
     return found

@@ -71,10 +71,14 @@ def is_rds(data: bytes) -> bool:
 
 
 _LONGEST_ENCODING = 40  # characters
+_LONGEST_NAME = 64  # characters of the only object of a workspace: longer ones may hold something else
 
 
 def read_rds(data: bytes, memory: int = 1 << 30) -> RObject:
-    """Return the object in an .rds file; raise `ReleaseError` where it is broken, too large or too deep."""
+    """Return the object in an .rds file, or the only one in an .RData file (of several the pairlist of all).
+
+    Raises `ReleaseError` where it is broken, too large or too deep.
+    """
     with budget_within(memory):
         return _unserialized(data, memory)
 
@@ -82,7 +86,8 @@ def read_rds(data: bytes, memory: int = 1 << 30) -> RObject:
 def _unserialized(data: bytes, memory: int) -> RObject:
     packed = compression(data)
     content = data if packed is None else decompress(data, packed, memory)
-    content = content[5:] if content[:5] in _SEVERAL else content
+    workspace = content[:5] in _SEVERAL
+    content = content[5:] if workspace else content
     source: _Binary = _Binary(content) if content[:1] == b"X" else _Text(content)
     try:
         version = source.integer()
@@ -97,7 +102,8 @@ def _unserialized(data: bytes, memory: int) -> RObject:
         found = _RdsReader(source).item(0)
         if source.rest():
             raise ReleaseError(f"{source.rest():,} bytes follow the R object: they would be a second, unread content")
-        return found
+        named = found.parts if workspace and found.kind == "pairlist" else []
+        return named[0][1] if len(named) == 1 and len(named[0][0]) <= _LONGEST_NAME else found
     except RecursionError:
         raise ReleaseError("the R object is nested too deeply") from None
     except ReleaseError:
