@@ -547,3 +547,19 @@ def test_behind_a_gap_texts_of_one_cell_are_no_lines():
     assert len(found.lines) == 2
     with pytest.raises(ReconError, match="line 6"):
         counted_table(text_sheet("area,sex,n\nA,f,5\nA,m,7\nC,f,1\nC,m,2\nB\n"))
+
+
+@pytest.mark.parametrize("cell", ["#DIV/0!", "seven", "see note"])
+def test_a_cell_that_is_no_count_does_not_take_its_column_out_of_a_pivot(cell):
+    text = f"region,f,m,total\nN,3,{cell},7\nS,5,6,11\n"
+    with pytest.raises(ReconError, match=r"of the column 'm' is neither a count nor a mark") as error:
+        counted_table(text_sheet(text))
+    assert error.value.place == "line 2"
+    with table_read_as(TableOptions.said(suppressed=[f"{cell}=0.."])):
+        found = counted_table(text_sheet(text))
+    assert [str(line.count) for line in found.lines] == ["3", "?", "7", "5", "6", "11"]
+
+
+def test_columns_of_notes_beside_counts_are_said_to_be_set_apart():
+    found = counted_table(text_sheet("region,f,m,total,remark\nN,3,4,7,as before\nS,5,6,11,\n"))
+    assert "'remark' is set apart: no counts" in found.understood

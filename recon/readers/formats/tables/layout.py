@@ -200,6 +200,7 @@ def _pivot_table(sheet: Sheet, body: TableBody, options: TableOptions, known: Di
             f"there are {shown}",
             place=place,
         )
+    apart = _columns_of_notes(sheet, body, values, known) if not options.count_columns else {}
     if len(rows) * len(values) > MAX_LINES:
         many = f"the table has {len(rows) * len(values):,} counts, more than {MAX_LINES:,}"
         raise TooLarge(f"{many}: {IN_PARTS}")
@@ -210,7 +211,6 @@ def _pivot_table(sheet: Sheet, body: TableBody, options: TableOptions, known: Di
     levels: list[HeaderRow] = []
     for row in head if names_row is None else head[:-1]:
         levels.append(header_row(row, values, stubs, levels))
-    apart: dict[str, str] = {}
     columns, levels, base = _measures(values, levels, apart, known)
     base = _base_in_title(sheet, body, columns, levels, known) if base is None else base
     levels = rows_with_names(levels)
@@ -326,13 +326,13 @@ def _of_one_time(levels: Sequence[HeaderRow], apart: dict[str, str], place: str)
 
 def _value_columns(body: TableBody, options: TableOptions) -> list[int]:
     """Return the columns of a pivot that hold counts: those named, else those that hold counts and nothing else."""
-    width = len(body.head[0].cells)
+    width, said = len(body.head[0].cells), {comparable(one.mark) for one in options.hidden}
     if options.count_columns:
         return [k for k in range(width) if any(row.cells[k] in options.count_columns for row in body.head)]
     out = []
     for k in range(1, width):
         cells = [row.cells[k] for row in body.rows if row.cells[k]]
-        if cells and all(map(count_like, cells)) and any(map(is_number, cells)):
+        if cells and all(count_like(c) or comparable(c) in said for c in cells) and any(map(is_number, cells)):
             out.append(k)
         elif out and cells and not any(is_number(c) for c in cells) and not all(map(count_like, cells)):
             continue  # notes behind the counts
@@ -352,6 +352,26 @@ def _value_columns(body: TableBody, options: TableOptions) -> list[int]:
         if k > out[0] or k + 1 in (*out, *hidden):
             hidden.append(k)
     return sorted([*out, *hidden])
+
+
+def _columns_of_notes(sheet: Sheet, body: TableBody, values: Sequence[int], known: Dialects) -> dict[str, str]:
+    """Return the columns beside the counts that hold no count; `ReleaseError` for a cell that bars one from being read.
+
+    A column that shows numbers, and is none of figures or notes by its name, holds counts.
+    """
+    apart: dict[str, str] = {}
+    for k in [k for k in range(values[0] + 1, len(body.head[0].cells)) if k not in values]:
+        name = " ".join(row.cells[k] for row in body.head if row.cells[k])
+        cells = [(row, row.cells[k]) for row in body.rows if row.cells[k]]
+        bad = next((row for row, cell in cells if not count_like(cell)), None)
+        named = any(known.figure(row.cells[k]) or known.like("apart", "notes", row.cells[k]) for row in body.head)
+        if bad is not None and not named and 2 * sum(is_number(cell) for _, cell in cells) >= len(cells):
+            told = f"'{bad.cells[k][:40]}' of the column '{name}' is neither a count nor a mark that hides one"
+            step = f"say what it stands for (--suppressed '{bad.cells[k][:40]}=0..' for any number)"
+            raise ReleaseError(f"{told}: {step}, or take the column out", place=sheet.place(bad.number, k))
+        if cells:
+            apart[name or "a column without a name"] = "no counts"
+    return apart
 
 
 def _measures(
