@@ -185,7 +185,8 @@ ROOMS = {  # room -> the tests that must notice what is changed in the guards of
     ),
     f"{FORMATS}.sklearn": (*PIPELINES, "test_scikit_learn.py", "test_boosted_sklearn.py", *FACED),
     f"{FORMATS}.statistics": (
-        "test_additive_models.py", "test_binning_tables.py", "test_naive_bayes.py", "test_itemsets.py", *FACED
+        "test_additive_models.py", "test_binning_tables.py", "test_naive_bayes.py", "test_itemsets.py",
+        "test_regressions.py", "test_generalised_models.py", "test_discriminants.py", *FACED
     ),
     f"{FORMATS}.tables": (
         "test_tables.py", "test_hierarchies.py", "test_status_tables.py", "test_magnitudes.py", "test_line_patterns.py",
@@ -202,7 +203,9 @@ ROOMS = {  # room -> the tests that must notice what is changed in the guards of
         "test_converting.py", "test_not_understood.py", "test_groups_by_leaf_values.py", "test_headline.py",
         "test_noisy_commands.py", "test_stored_report.py", "test_commands.py", "test_infer.py", "test_reading_limits.py"
     ),
-    "recon.release.policies": (*VERDICT, "test_magnitudes.py", "test_gate.py", "test_not_understood.py"),
+    "recon.release.policies": (
+        *VERDICT, "test_output_checks.py", "test_magnitudes.py", "test_gate.py", "test_not_understood.py"
+    ),
     "recon.release.registers": (
         "test_registers.py", "test_register_writers.py", "test_register_versions.py", "test_decision_log.py",
         "test_guards_releasing.py"

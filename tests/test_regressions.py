@@ -16,7 +16,7 @@ from regression_cases import failures, people, table
 import recon
 from recon.readers.formats.statistics.sums_of_products import PublishedInverse, enclosed_sums
 from recon.readers.frames.world import violations
-from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
 
 CORPUS = Path(__file__).parent / "corpus"
 
@@ -98,12 +98,12 @@ def test_robust_errors_leave_the_inverse_in_the_object():
     assert violations(release, frame) == []
 
 
-def test_sums_that_no_digits_of_a_fit_have_are_named(tmp_path):
+def test_sums_that_no_digits_of_a_fit_have_are_named(tmp_path, capsys):
     frame = people(4, rows=40, bits=3)
     good = table(frame, 8)
     assert loaded(tmp_path, good, frame).models
     weighted = table(frame, 8, weights=np.linspace(0.3, 2, 40))
-    with pytest.raises(ReleaseError, match=r"the digits of the covariances are of .* rows, not 40"):
+    with pytest.raises(ContradictionError, match=r"the digits of the covariances are of .* rows, not 40"):
         loaded(tmp_path, weighted, frame)
     robust = table(frame, 8, errors=[1.7, 0.2, 0.3, 0.4])
     with pytest.raises(ReleaseError, match=r"standard error 1\.7 of 'const' is not the root of its covariance"):
@@ -111,8 +111,11 @@ def test_sums_that_no_digits_of_a_fit_have_are_named(tmp_path):
     lines = good.splitlines()
     cells = lines[2].split(",")
     cells[1] = f"{float(cells[1]) + 0.003:.8g}"
-    with pytest.raises(ReleaseError, match=r"no number of rows of .* has these digits .* from the coefficients"):
+    with pytest.raises(ContradictionError, match=r"no number of rows of .* has these digits .* from the coefficients"):
         loaded(tmp_path, "\n".join([*lines[:2], ",".join(cells), *lines[3:]]), frame)
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    code, _, error = run(capsys, "count", str(tmp_path / "fit.csv"), "--domain", str(tmp_path / "rows.csv"))
+    assert (code, "has these digits" in error) == (5, True), error
 
 
 def test_what_is_not_published_is_said(tmp_path, capsys):

@@ -334,6 +334,8 @@ class ReadFile:
             return replace(self, content=content)
         except ReleaseError as error:
             raise error.at(file=self.path) from None
+        except ContradictionError as error:
+            raise ContradictionError(f"{self.path}: {error}", error.conflict) from None
 
     def published(self, declared: Domain | None, first: int = 0, several: bool | None = None) -> PublishedFile:
         """Return the models over the declared domain, else the file's own or a guessed one."""
@@ -351,6 +353,8 @@ class ReadFile:
             return PublishedFile(self.path, self.sha256, own, found, reading.to_rows(part), related)
         except ReleaseError as error:
             raise error.at(file=self.path) from None
+        except ContradictionError as error:
+            raise ContradictionError(f"{self.path}: {error}", error.conflict) from None
 
 
 def read_file(path: str, memory: int | None = None, limits: Limits | None = None) -> ReadFile:

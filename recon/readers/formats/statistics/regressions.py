@@ -41,7 +41,7 @@ from recon.readers.formats.statistics.sums_of_products import (
 )
 from recon.readers.stored.objects.arrays import resolve
 from recon.readers.stored.pickled.pickles import Thing
-from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
 from solvers.foundation.exact import short_number
 from solvers.statements.release import RowCount
 
@@ -279,11 +279,12 @@ def _whole_figure(
         low = max(low, Fraction(0))
         high = high if rows is None or rows.high is None else min(high, Fraction(rows.high))
     if low > high:
-        raise ReleaseError(
+        raise ContradictionError(
             f"no {'number of rows' if pair[0].bit and pair[1].bit else 'sum'} of {name} has these digits "
             f"({short_number(ends[0], 10)} to {short_number(ends[1], 10)} follow from the coefficients): a digit was "
             "changed, rows were weighted, or the covariances are of another fit; publish coefficients and covariances "
-            "of one fit"
+            "of one fit",
+            (f"the coefficients, at {name}",),
         )
     return _figure(pair, low, high, name)
 
@@ -372,10 +373,11 @@ def guessed(draft: CovarianceDraft) -> CovarianceDraft:
     rows = draft.rows or RowCount(max(1, low), max(1, high))
     if low > high or high < 1 or not rows.low <= high or not low <= (rows.high or low):
         ends = f"{short_number(sums[at][at][0], 10)} to {short_number(sums[at][at][1], 10)}"
-        raise ReleaseError(
+        raise ContradictionError(
             f"the digits of the covariances are of {ends} rows{'' if draft.rows is None else f', not {rows.low:,}'}: "
             "rows were weighted, errors are robust or clustered, or the variance is of another fit; publish "
-            "what one unweighted OLS prints, cov_type='nonrobust'"
+            "what one unweighted OLS prints, cov_type='nonrobust'",
+            ("the covariances, at the number of rows",),
         )
     for j, name in enumerate(draft.columns):
         least, most = max(sums[at][j][0], sums[j][j][0]), min(sums[at][j][1], sums[j][j][1], Fraction(high))

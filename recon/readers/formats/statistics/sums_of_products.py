@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.foundation.errors import ReleaseError
+from solvers.foundation.errors import ContradictionError, ReleaseError
 from solvers.foundation.exact import short_number
 
 BITS = 96  # of the numbers that are calculated with, after every column was given the size 1
@@ -147,8 +147,8 @@ def product_of(one: Ends, other: Ends) -> Ends:
 def settled_sums(inverse: PublishedInverse, structure: SumStructure) -> list[Ends]:
     """Return the ends of every sum of a structure, as multiples of its unit.
 
-    Raises `ReleaseError` naming the sum that no data set has. Cost: a least-squares problem of all sums for every one
-    that is open, `STEPS` times `PASSES` at most.
+    Raises `ContradictionError` naming the sum that no data set has. Cost: a least-squares problem of all sums for every
+    one that is open, `STEPS` times `PASSES` at most.
     """
     enclosed = enclosed_sums(inverse)
     low: list[Fraction | None] = [ends[0] for ends in structure.ends]
@@ -180,10 +180,11 @@ def _whole_ends(structure: SumStructure, k: int, ends: Ends) -> Ends:
     if low > high:
         number = "no number" if unit is None else "no whole number" if unit == 1 else f"no multiple of {unit}"
         between = f"{short_number(ends[0], 10)} to {short_number(ends[1], 10)}"
-        raise ReleaseError(
+        raise ContradictionError(
             f"{number} of {structure.names[k]} has these digits ({between} follow from them): a digit was changed, "
             "rows were weighted, or the errors are robust or clustered; publish what an unweighted OLS prints, "
-            "cov_type='nonrobust'"
+            "cov_type='nonrobust'",
+            (f"the covariances, at {structure.names[k]}",),
         )
     return low, high
 
