@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -196,3 +197,19 @@ def test_a_list_without_all_parts_says_nothing_of_sets_that_are_not_listed(tmp_p
     release = recon.load(written(tmp_path, text))
     assert [f.name for f in release.models[0].statements] == ["{a, b}", "{c, d}"]
     assert any("nothing is concluded" in note for note in release.reader_notes)
+
+
+def test_rules_stored_by_pandas_say_what_their_csv_says(tmp_path, capsys):
+    """`to_pickle` of mlxtend's tables (tests/corpus/encoders), and frames of other columns."""
+    folder = Path(__file__).parent / "corpus" / "encoders"
+    frame = pd.read_csv(folder / "items.csv")
+    release = recon.load(str(folder / "mlxtend_rules.pkl"), domain=recon.Domain.from_frame(frame, label="ill"))
+    assert violations(release, frame) == []
+    rules = pd.read_pickle(folder / "mlxtend_rules.pkl")
+    rules.to_csv(tmp_path / "rules.csv", index=False)
+    by_text = recon.load(str(tmp_path / "rules.csv"), domain=recon.Domain.from_frame(frame, label="ill"))
+    assert by_text.models[0].statements == release.models[0].statements
+    frame.to_pickle(tmp_path / "rows.pkl")
+    code, _, error = run(capsys, "count", str(tmp_path / "rows.pkl"))
+    assert code == 3
+    assert "a pandas.DataFrame is not read (pickle)" in error

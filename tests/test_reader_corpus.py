@@ -412,9 +412,10 @@ FIRST_BYTES: dict[str, tuple[tuple[bytes, ...], str]] = {
     "CatBoost's code of a model": (
         (b"###  Model data\nclass catboost_model(object):\n", b"#include <string>\nstruct CatboostModel {"),
         CBM),
-    "a scorecard, combiner or transformer of toad": (
-        ((CORPUS / "toad_combiner.pkl").read_bytes(), b"\x80\x04\x95\0\0\0\0\x8c\x0etoad.scorecard"),
-        "toad_bins.csv"),
+    "a combiner of toad": (((CORPUS / "toad_combiner.pkl").read_bytes(),), "toad_bins.csv"),
+    "a scorecard of toad as an object": ((b"\x80\x04\x95\0\0\0\0\x8c\x0etoad.scorecard",), "toad_bins.csv"),
+    "a summary of optbinning's variables": (
+        (b",name,dtype,status,selected,n_bins,iv\n0,age,numerical,OPTIMAL,True,6,0.39\n",), "optbinning_bins.csv"),
     "a scorecard of toad": (
         (b"name,value,score\nage,[-inf ~ 30),20\n", b'{"age": {"[-inf ~ 30)": 20.0}}'), "toad_bins.csv"),
     "an H2O MOJO": ((zipped("model.ini", "trees/t00_000.bin"),), "leaves_drawn.csv"),

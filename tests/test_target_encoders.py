@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pickle
+import re
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pandas as pd
@@ -15,6 +18,8 @@ import recon
 from recon.readers.formats.statistics.target_encoders import (
     _solutions,
     empirical_encoding,
+    evidence_encoding,
+    filled_encoding,
     sigmoid_encoding,
     smooth_encoding,
 )
@@ -62,7 +67,8 @@ def test_the_true_rows_are_never_excluded(seed, smooth, tmp_path):
 def test_every_pair_of_rows_and_events_is_found():
     """Against all pairs up to 60 rows: none that gives a code is left out, and none else is found."""
     n, k = np.array([(n, k) for n in range(1, 61) for k in range(n + 1)], dtype=float).T
-    for encoding in (empirical_encoding(0.3), smooth_encoding(5.0, 0.3), sigmoid_encoding(20, 10, 0.464)):
+    for encoding in (empirical_encoding(0.3), smooth_encoding(5.0, 0.3), sigmoid_encoding(20, 10, 0.464),
+                     evidence_encoding(1.0, 0.3, 200), filled_encoding(3 / 7)):  # fmt: skip
         with np.errstate(all="ignore"):
             codes = encoding.code(n, k)
         for at in range(0, len(n), 7):
@@ -129,3 +135,110 @@ def test_no_rows_are_refused_in_a_sentence(tmp_path):
     path = fitted(tmp_path, drawn(1), smooth=5.0, target_type="binary")
     with pytest.raises(recon.ReleaseError, match=r"codes are of one row or more, not of 0 \(--rows\)"):
         recon.load(path, rows=0)
+
+
+ENCODERS = CORPUS / "encoders"  # of category_encoders 2.11.2, toad 0.1.7 and mlxtend 0.25.0, over pandas 3.1.1
+ROWS = ("rows.csv", "toad_bins.csv")
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "columns"),
+    [("Count", 0, 2), ("CountTarget", 0, 2), ("LeaveOneOut", 0, 2), ("CatBoost", 0, 2), ("MEstimate", 0, 2),
+     ("WOE", 0, 1), ("toad_woe", 1, 3)],
+)  # fmt: skip
+def test_encoders_of_other_libraries_hold_the_counts_of_their_rows(name, rows, columns):
+    frame = pd.read_csv(ENCODERS / ROWS[rows])
+    domain = recon.Domain.from_frame(frame, label="ill")
+    release = recon.load(str(ENCODERS / f"{name}.pkl"), domain=domain, rows=len(frame))
+    assert violations(release, frame) == []
+    assert release.rows.low == release.rows.high == 40
+    assert len(release.models) == columns
+    assert len(release.models[0].origin.unused) == {"WOE": 1, "toad_woe": 1}.get(name, 0)
+    town = {"town": frame.town.tolist()[0]} | ({} if name == "Count" else {"ill": 1})
+    asked = recon.bound(release, town)
+    told = int(np.logical_and.reduce([frame[column] == value for column, value in town.items()]).sum())
+    assert asked.min == asked.max == told
+    wrong = frame.copy()
+    wrong.loc[wrong.town == frame.town[0], "town"] = next(t for t in frame.town if t != frame.town[0])
+    assert violations(release, wrong)
+
+
+def test_weights_of_evidence_need_the_right_number_of_rows_and_encoders_without_counts_are_named(capsys):
+    path = str(ENCODERS / "toad_woe.pkl")
+    assert "say how many there were (--rows)" in run(capsys, "count", path)[2]
+    for rows in ("39", "41"):
+        code, _, error = run(capsys, "count", path, "--rows", rows)
+        assert code == 3
+        assert f"no number of events has these weights of evidence over {rows} rows (--rows)" in error
+    assert "solved for up to 3,000 rows, not 3,001" in run(capsys, "count", path, "--rows", "3001")[2]
+    code, _, error = run(capsys, "count", str(ENCODERS / "OneHot.pkl"))
+    assert code == 3
+    assert "OneHotEncoder of category_encoders is not read (pickle): counts of rows are not worked out" in error
+    code, _, error = run(capsys, "count", str(ENCODERS / "Count.pkl"), "--rows", "41")
+    assert "the categories have 40 rows, not 41 (--rows)" in error
+
+
+class Encoder:
+    """Stands for an encoder of category_encoders."""
+
+
+def encoder(tmp_path, monkeypatch, name, **state):
+    """Return the path of a stored encoder of category_encoders with such attributes."""
+    module = ModuleType("category_encoders.made")
+    kind = type(name, (Encoder,), {"__module__": module.__name__})
+    setattr(module, name, kind)
+    monkeypatch.setitem(sys.modules, "category_encoders", ModuleType("category_encoders"))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    made = kind()
+    made.__dict__.update(state)
+    path = tmp_path / "encoder.pkl"
+    path.write_bytes(pickle.dumps(made))
+    return str(path)
+
+
+def sums(rows, events, categories="ab"):
+    """Return the rows and events of categories as category_encoders keeps them."""
+    return pd.DataFrame({"sum": events, "count": rows}, index=list(categories))
+
+
+COUNTS_THAT_ARE_NONE = {
+    "a mean of numbers": ({"x": sums([2, 3], [0.5, 1.0])}, r"mapping\['x'\]: 1.5, 0.5 of 'a' are not numbers of rows"),
+    "more events than rows": ({"x": sums([2, 3], [3, 1])}, r"-1, 3 of 'a' are not numbers of rows"),
+    "columns of other rows": (
+        {"x": sums([2, 3], [1, 1]), "y": sums([2, 4], [1, 1])},
+        "other rows than those of another",
+    ),
+    "a category twice": ({"x": sums([2, 3], [1, 1], "aa")}, "has a category twice"),
+    "other columns": ({"x": sums([2, 3], [1, 1]).rename(columns={"sum": "mean"})}, "no columns 'sum' and 'count'"),
+    "a list": ([1, 2], "has no counts of its columns"),
+    "no table": ({"x": {"a": 1}}, "is a pandas DataFrame of a version or with columns that are not known"),
+    "numbers of pyarrow": (
+        {"x": sums([2, 3], [1, 1]).astype("int64[pyarrow]")},
+        "a version or with columns that are not known",
+    ),
+    "texts": ({"x": sums([2, 3], ["1", "1"])}, "has sums or counts that are not numbers"),
+}
+
+
+@pytest.mark.parametrize("name", COUNTS_THAT_ARE_NONE)
+def test_what_is_no_count_of_an_encoder_is_refused_in_one_sentence(name, tmp_path, monkeypatch, capsys):
+    mapping, expected = COUNTS_THAT_ARE_NONE[name]
+    code, _, error = run(capsys, "count", encoder(tmp_path, monkeypatch, "LeaveOneOutEncoder", mapping=mapping))
+    assert code == 3
+    assert re.search(expected, error), error
+
+
+def test_categories_put_together_and_settings_that_no_encoder_takes_are_refused(tmp_path, monkeypatch, capsys):
+    counts = pd.Series([3, 2], index=["a", "rest"])
+    path = encoder(
+        tmp_path, monkeypatch, "CountEncoder", mapping={"x": counts}, _min_group_categories={"x": {"b": "rest"}}
+    )
+    assert "puts categories of few rows together (min_group_size)" in run(capsys, "count", path)[2]
+    for state, expected in (
+        ({"_sum": 3, "_count": 10, "m": -1.0}, "m: is -1, which no encoder takes"),
+        ({"_sum": 11, "_count": 10, "m": 1.0}, "_count: the target adds up to 11 over 10 rows"),
+        ({"_sum": 3, "_count": 10.5, "m": 1.0}, "_count: the target adds up to 3 over 10.5 rows"),
+        ({"_sum": 3, "_count": 10, "m": True}, "the encoder is not fitted"),
+    ):
+        path = encoder(tmp_path, monkeypatch, "MEstimateEncoder", mapping={}, **state)
+        assert expected in run(capsys, "count", path)[2]

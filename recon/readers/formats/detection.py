@@ -73,9 +73,12 @@ FOREIGN = (
             "drawn", "save the model: save_model('model.txt')", b",?tree_index,node_depth,node_index,"),
     Foreign("CatBoost's code of a model", "leaf values, no weights of leaves", "save_model('model.cbm')",
             rb"###  Model data\r?\nclass catboost_model|#include <string>[\s\S]{0,400}struct CatboostModel"),
-    Foreign("a scorecard, combiner or transformer of toad", *_TOAD, rb"\x80[\x02-\x05]", within=b"toad.scorecard"),
-    Foreign("a scorecard, combiner or transformer of toad", *_TOAD, rb"\x80[\x02-\x05]", within=b"toad.transform"),
+    Foreign("a scorecard of toad as an object", *_TOAD, rb"\x80[\x02-\x05]", within=b"toad.scorecard"),
+    Foreign("a combiner of toad", *_TOAD, rb"\x80[\x02-\x05]", within=b"toad.transform\x94\x8c\x08Combiner"),
     Foreign("a scorecard of toad", *_TOAD, rb"name,value,score\r?\n|\s*\{\s*\"[^\"]{1,200}\":\s*\{\s*\"\[-inf ~ "),
+    Foreign("a summary of optbinning's variables", "numbers of bins and information values, no counts of rows",
+            "save binning_process.get_binned_variable(NAME).binning_table.build() of the variables as CSV",
+            rb",?name,dtype,status,selected,n_bins"),
     Foreign("an H2O MOJO", "no counts of rows, but node weights where they were asked for",
             f"h2o.print_mojo('model.zip', format='json') shows them: write them {_LEAVES}",
             member=_ends_with("model.ini")),
@@ -429,8 +432,15 @@ def draft_of_object(root: Any, form: str) -> Draft:
 
         if transforms(root):
             return read_prepared(root, form)
+    if root.class_name == "DataFrame":
+        from recon.readers.formats.statistics.itemsets import read_itemset_frame
+
+        if (draft := read_itemset_frame(root, form)) is not None:
+            return draft
     if root.class_name in PIPELINES:
         return read_pipeline(root, form, draft_of_object)
+    if root.kind.startswith("category_encoders."):
+        return importlib.import_module(f"{READERS}.statistics.target_encoders").read(root, form)  # type: ignore[no-any-return]
     for kind, read in _readers():
         if root.class_name == kind:
             return read(root, form)

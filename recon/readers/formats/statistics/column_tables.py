@@ -32,11 +32,16 @@ DIGITS = 14  # of means, so that sums of deviations from them stay in 62 bits
 
 
 def category_tree(name: str, groups: Sequence[tuple[Test, tuple[int, ...]]]) -> Tree:
-    """Return a tree with a leaf of counts per class for each test, and one without rows for what passes none."""
+    """Return a tree with a leaf of counts per class for each test, and one without rows for what passes none.
+
+    One count alone is of all classes together.
+    """
     nodes: list[ModelNode] = []
     for test, counts in groups:
-        nodes += [ModelNode(Support(), ((name, test),), len(nodes) + 1, len(nodes) + 2), ModelNode(Support(counts))]
-    nodes.append(ModelNode(Support((0,) * len(groups[0][1])), name="others"))
+        leaf = Support(counts) if len(counts) > 1 else Support(count=counts[0])
+        nodes += [ModelNode(Support(), ((name, test),), len(nodes) + 1, len(nodes) + 2), ModelNode(leaf)]
+    others = (0,) * len(groups[0][1])
+    nodes.append(ModelNode(Support(others) if len(others) > 1 else Support(count=0), name="others"))
     return Tree(Nodes.of(nodes), name)
 
 

@@ -1,9 +1,9 @@
 """Frequent itemsets and association rules: supports are counts of rows, and what is not listed has fewer.
 
-Read are the tables that mlxtend (CSV, JSON), arules (`write`) and Spark (JSON lines, CSV) make, and SPMF's text. A list
-that has every part of each of its sets is that of all sets above a threshold: a set of which all parts are listed,
-itself not, counts fewer rows than every listed one (the negative border), as far as the longest set listed goes; longer
-ones may have been left out whatever they count.
+Read are the tables that mlxtend (CSV, JSON, pickle), arules (`write`) and Spark (JSON lines, CSV) make, and SPMF's
+text. A list that has every part of each of its sets is that of all sets above a threshold: a set of which all parts are
+listed, itself not, counts fewer rows than every listed one (the negative border), as far as the longest set listed
+goes; longer ones may have been left out whatever they count.
 
 Sources: Agrawal, Srikant, "Fast algorithms for mining association rules", VLDB 1994; Mannila, Toivonen, "Levelwise
 search and borders of theories in knowledge discovery", Data Mining and Knowledge Discovery 1, 1997.
@@ -40,6 +40,8 @@ from recon.readers.formats.statistics.shares import (
     rows_of,
     whole_cell,
 )
+from recon.readers.stored.objects.pandas_tables import frame_columns
+from recon.readers.stored.objects.raw import RawThing
 from solvers.foundation.errors import ReleaseError, TooLarge
 from solvers.foundation.exact import short_number
 from solvers.statements.release import RowCount
@@ -193,6 +195,29 @@ def read_itemset_json(text: str) -> Draft:
     """Return the counts of itemsets or rules as JSON lines (Spark), records or columns (pandas)."""
     parsed_json(text)
     return _draft_of(list(_json_lines(text)), "JSON")
+
+
+def read_itemset_frame(thing: RawThing, form: str) -> Draft | None:
+    """Return the counts of a stored DataFrame of itemsets or rules, None for one of other columns."""
+    try:
+        columns = frame_columns(thing)
+    except ReleaseError:
+        return None
+    names = [column_name(name) for name in columns]
+    if not is_itemset_json({name: {} for name in names}) or len(set(names)) != len(names):
+        return None
+    cells = [[_cell(one) for one in held] for held in columns.values()]
+    lines = [
+        TableCells(f"row {i}", dict(zip(names, row, strict=True))) for i, row in enumerate(zip(*cells, strict=True))
+    ]
+    return _draft_of(lines, form)
+
+
+def _cell(value: Any) -> Any:
+    """Return a cell of a stored table as those of a text: items as a list, numbers as they are written."""
+    if isinstance(value, frozenset | set | tuple):
+        return list(value)
+    return "" if value is None else repr(value) if isinstance(value, float) else value
 
 
 def _spmf_lines(text: str) -> Iterator[TableCells]:

@@ -1,22 +1,27 @@
-"""Target encoders of scikit-learn and category_encoders: rows and events of every category, solved from its code.
+"""Encoders of scikit-learn, category_encoders and toad: rows and events of categories, stored or solved from codes.
 
 A code is the share k / n of events among the n rows of a category, drawn towards the share of all: a function of n
 and k. With two classes both are whole numbers, and few pairs give a double to its last digits: scikit-learn's
 `TargetEncoder` with smooth=s codes (k + s p) / (n + s), with "auto" a weighted mean of k / n and p whose weight rests
-on n and the variance within the category; category_encoders weighs k / n by a sigmoid of n. For each n, k is the root
-of a linear or quadratic equation. Categories of one column have all rows together, and each column the same number of
-them: where one choice of pairs alone adds up, the counts are solved. What is solved gives the code again.
+on n and the variance within the category; category_encoders weighs k / n by a sigmoid of n, or smooths it
+(`MEstimateEncoder`); a weight of evidence is the logarithm of k / (n - k) against that of all rows. For each n, k is
+the root of a linear or quadratic equation. Categories of one column have all rows together, and each column the same
+number of them: where one choice of pairs alone adds up, the counts are solved. What is solved gives the code again.
+
+`CountEncoder`, `CountTargetEncoder`, `LeaveOneOutEncoder` and `CatBoostEncoder` keep the counts themselves. toad's
+`WOETransformer` stores neither the rows nor the events of all: with the rows (--rows), that number of events is taken
+for which every column adds up.
 
 Source: Micci-Barreca, "A preprocessing scheme for high-cardinality categorical attributes in classification and
 prediction problems", SIGKDD Explorations 3, 2001, eqs. 3 to 7; scikit-learn 1.3 to 1.9, _target_encoder_fast.pyx;
-category_encoders 2.6 to 2.11, target_encoder.py.
+category_encoders 2.6 to 2.11, the modules of the encoders; toad 0.1.7, transform.py and stats.py (`probability`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -30,15 +35,28 @@ from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.sklearn.trees.trees import class_values, feature_names
 from recon.readers.formats.statistics.column_tables import category_tree
 from recon.readers.stored.objects.arrays import resolve
+from recon.readers.stored.objects.pandas_tables import indexed_columns, series_of
 from recon.readers.stored.pickled.pickles import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import RowCount
 
-KINDS = ("TargetEncoder",)
+_SUMS = ("LeaveOneOutEncoder", "CatBoostEncoder")  # rows and events of every category, as they are
+KINDS = (
+    "TargetEncoder",
+    "MEstimateEncoder",
+    "WOEEncoder",
+    "CountEncoder",
+    "CountTargetEncoder",
+    *_SUMS,
+    "WOETransformer",
+)
+LIBRARY = "category_encoders."  # how the kinds of category_encoders begin
 LARGEST = 20_000  # rows for which codes are solved, where nobody says how many there are
 MAX_SUMS = 100_000  # sums of pairs of one column that are kept
+MAX_EVIDENCE = 3_000  # rows for which weights of evidence are solved that leave the events open
 FREE = 64  # pairs from which on a category is left to what the others leave
 NO_GAPS = "no value of an encoded column was missing, unless missing ones have a code of their own"
+ZERO_OR_ONE = "the target is 0 or 1 in every row: category_encoders does not store whether it was"
 MORE_ROWS = "the codes fit several numbers of rows: say how many there were (--rows)"
 Pair = tuple[int, int]
 Counts = NDArray[np.float64]
@@ -115,6 +133,36 @@ def sigmoid_encoding(least: float, smoothing: float, p: float) -> Encoding:
     )
 
 
+def evidence_encoding(regularization: float, p: float, rows: int) -> Encoding:
+    """Return category_encoders' weight of evidence for a share p of so many rows; a category of one row has 0."""
+    r, total = regularization, rows * p
+    odds = (total + 2 * r) / (rows - total + 2 * r)
+
+    def events(code: float, n: Counts) -> list[Counts]:
+        ratio = math.exp(min(code, 700.0)) * odds
+        return [(ratio * (n + r) - r) / (1 + ratio), np.zeros_like(n), n]
+
+    def code_of(n: Counts, k: Counts) -> Counts:
+        found: Counts = np.where(n == 1, 0.0, np.log((k + r) / (n - k + r) / odds))
+        return found
+
+    return Encoding(events, code_of)
+
+
+def filled_encoding(odds: float) -> Encoding:
+    """Return toad's weight of evidence for the odds of all rows: a class without rows counts as one."""
+
+    def events(code: float, n: Counts) -> list[Counts]:
+        ratio = math.exp(min(code, 700.0)) * odds
+        return [n * ratio / (1 + ratio), np.zeros_like(n), n]
+
+    def code_of(n: Counts, k: Counts) -> Counts:
+        found: Counts = np.log(np.maximum(k, 1) / np.maximum(n - k, 1) / odds)
+        return found
+
+    return Encoding(events, code_of)
+
+
 def _totals_of(column: Sequence[Sequence[Pair]], p: float, most: int) -> set[Pair] | None:
     """Return the rows and events of all that pairs of a column's categories add up to; None where they are too many."""
     sums: set[Pair] = {(0, 0)}
@@ -152,14 +200,17 @@ class EncodedDraft(Draft):
     columns: tuple[EncodedColumn, ...] = ()
     encoding: Encoding | None = None
     share: float = 0.0
-    solved: tuple[tuple[EncodedColumn, tuple[Pair, ...]], ...] = ()
+    solved: tuple[tuple[EncodedColumn, tuple[tuple[int, ...], ...]], ...] = ()  # rows by class, or of all, per category
 
     def of_rows(self, rows: int | None) -> EncodedDraft:
         """Return the draft with the counts that follow; `rows` None: their number follows from the codes, too.
 
         Raises `ReleaseError` where no counts of so many rows have the codes.
         """
-        assert self.encoding is not None
+        if self.solved and rows in {None, self.rows.low if self.rows else None}:
+            return self
+        if self.encoding is None:
+            raise ReleaseError(f"the categories have {self.rows.low if self.rows else 0:,} rows, not {rows:,} (--rows)")
         most = LARGEST if rows is None else rows
         if not most:
             raise ReleaseError("codes are of one row or more, not of 0 (--rows)")
@@ -187,7 +238,7 @@ class EncodedDraft(Draft):
         for one in self.columns:
             ways = _solutions(pairs[one.name], (n, k))
             if len(ways) == 1:
-                solved.append((one, ways[0]))
+                solved.append((one, tuple((a - b, b) for a, b in ways[0])))
             else:
                 unused.append(UnusedPublication(f"the codes of '{one.name}'", "several counts have them", labels=True))
         known = replace(
@@ -195,11 +246,11 @@ class EncodedDraft(Draft):
         )
         return replace(known, models=tuple(known.tree(one, found, True) for one, found in solved))
 
-    def tree(self, column: EncodedColumn, found: Sequence[Pair], missing: bool) -> AnyModel:
-        """Return the tree of a column: others and events of every category."""
+    def tree(self, column: EncodedColumn, found: Sequence[tuple[int, ...]], missing: bool) -> AnyModel:
+        """Return the tree of a column: the rows of every category by class, or of all classes."""
         groups = [
-            (IS_MISSING if value is None else equals(value), (n - k, k))
-            for value, (n, k) in zip(column.values, found, strict=True)
+            (IS_MISSING if value is None else equals(value), counts)
+            for value, counts in zip(column.values, found, strict=True)
             if value is not None or missing
         ]
         return category_tree(column.name, groups)
@@ -224,19 +275,100 @@ class EncodedDraft(Draft):
         return super(EncodedDraft, mine).bound(binder)
 
 
+@dataclass(frozen=True)
+class EvidenceDraft(EncodedDraft):
+    """Weights of evidence of columns, of which neither the rows nor the events are stored."""
+
+    def of_rows(self, rows: int | None) -> EncodedDraft:
+        """Return the draft with the counts that follow from a number of rows (None: nothing follows).
+
+        Raises `ReleaseError` where no number of events has the weights, `Unsupported` where several have them. Cost:
+        for every number of events, linear in the rows for the first codes that no pair has.
+        """
+        if rows is None:
+            return self
+        if rows > MAX_EVIDENCE:
+            raise Unsupported(f"weights of evidence are solved for up to {MAX_EVIDENCE:,} rows, not {rows:,}")
+        found = []
+        for events in range(1, rows):
+            current().check()
+            tried = replace(self, encoding=filled_encoding(events / (rows - events)), share=events / rows)
+            if all(_solutions(pairs, (rows, events)) for pairs in tried.column_pairs(rows)):
+                found.append(tried)
+        if len(found) != 1:
+            what = "no number of events has" if not found else "several numbers of events have"
+            raise ReleaseError(f"{what} these weights of evidence over {rows:,} rows (--rows)")
+        known = found[0]
+        return super(EvidenceDraft, known).of_rows(rows)
+
+    def column_pairs(self, rows: int) -> Iterator[list[list[Pair]]]:
+        """Yield the pairs of the codes of each column; none of a column of which a code has no pair."""
+        assert self.encoding is not None
+        for one in self.columns:
+            pairs = []
+            for code in one.codes:
+                pairs.append(self.encoding.pairs(code, rows))
+                if not pairs[-1]:
+                    break
+            yield pairs if pairs[-1] else [[]]
+
+
+def _of_toad(thing: Thing, form: str) -> Draft:
+    """Return what the weights of evidence of toad say once the number of rows is known."""
+    rules = thing.get("rules") or thing.get("_rules")
+    if not isinstance(rules, dict) or not rules:
+        raise ReleaseError("has no weights of evidence: the transformer is not fitted", place="_rules")
+    columns = []
+    for name, rule in rules.items():
+        place = f"_rules['{str(name)[:60]}']"
+        if not isinstance(rule, dict):
+            raise ReleaseError("has no values and weights", place=place)
+        values, codes = resolve(rule.get("value")), _numbers(rule.get("woe"), place)
+        listed = values.tolist() if isinstance(values, np.ndarray) and values.ndim == 1 else []
+        plain = tuple(None if isinstance(v, float) and math.isnan(v) else v for v in listed)
+        if len(plain) != len(codes) or not all(isinstance(v, str | int | float | type(None)) for v in plain):
+            raise ReleaseError("has not one weight of evidence for each of its values", place=place)
+        columns.append(EncodedColumn(str(name), plain, codes))
+    draft = _draft(f"toad WOETransformer ({form})", columns, (0, 1), True, (NO_GAPS,))
+    return EvidenceDraft(**{one.name: getattr(draft, one.name) for one in fields(draft)})
+
+
 def read(thing: Thing, form: str) -> Draft:
     """Return what the codes of an encoder say. Cost: linear in categories times rows.
 
     Raises `Unsupported` for targets that are not of two classes, `ReleaseError` naming what is broken.
     """
-    if thing.kind.startswith("category_encoders."):
-        columns, encoding, share, classes, named = _of_category_encoders(thing)
-        library = "category_encoders"
-    else:
+    if thing.class_name == "WOETransformer":
+        return _of_toad(thing, form)
+    if not thing.kind.startswith(LIBRARY):
         columns, encoding, share, classes, named = _of_sklearn(thing)
-        library = "scikit-learn"
+        draft = _draft(f"scikit-learn TargetEncoder ({form})", columns, classes, named, (NO_GAPS,))
+        return replace(draft, encoding=encoding, share=_inner(share)).of_rows(None)
+    about = f"category_encoders {thing.class_name} ({form})"
+    if thing.class_name in ("CountEncoder", "CountTargetEncoder", *_SUMS):
+        return _counted(thing, about)
+    if thing.class_name not in KINDS:
+        raise Unsupported(
+            f"{thing.class_name} of category_encoders is not read ({form}): counts of rows are not worked out of its "
+            "codes; `recon inspect` says what it stores"
+        )
+    columns, encoding, share, rows = _of_category_encoders(thing)
+    notes = (NO_GAPS,) if thing.class_name == "WOEEncoder" else (NO_GAPS, ZERO_OR_ONE)
+    draft = _draft(about, columns, (0, 1), True, notes)
+    return replace(draft, encoding=encoding, share=_inner(share)).of_rows(rows)
+
+
+def _inner(share: float) -> float:
+    """Return the share of events among all rows. Raises `Unsupported` where the target is not of two classes."""
     if not 0 < share < 1:
         raise Unsupported(f"the target's mean is {share:.10g}: codes are solved where the target is one of two classes")
+    return share
+
+
+def _draft(
+    about: str, columns: Sequence[EncodedColumn], classes: tuple[Value, ...], named: bool, notes: tuple[str, ...]
+) -> EncodedDraft:
+    """Return the draft of columns with codes, before anything is solved."""
     names = [one.name for one in columns]
     gaps = frozenset(one.name for one in columns if None in one.values)
     hints = {
@@ -244,21 +376,76 @@ def read(thing: Thing, form: str) -> Draft:
         for one in columns
         if sum(v is not None for v in one.values) > 1
     }
-    draft = EncodedDraft(
-        Provenance(f"{library} TargetEncoder ({form})", ("exact",), (NO_GAPS,)),
+    return EncodedDraft(
+        Provenance(about, ("exact",), notes),
         tuple(Feature(name, name) for name in names),
         (),
         classes,
-        free_label(names),
+        free_label(names) if classes else None,
         None,
         hints,
         named=named,
         gaps=gaps,
         columns=tuple(columns),
-        encoding=encoding,
-        share=share,
     )
-    return draft.of_rows(None)
+
+
+def _counted(thing: Thing, about: str) -> Draft:
+    """Return the rows, where they are kept by class, of every category of an encoder that keeps them.
+
+    Raises `ReleaseError` for what are no counts, `Unsupported` for categories that were put together.
+    """
+    name = "counts_" if thing.class_name == "CountTargetEncoder" else "mapping"
+    mapping, labels = thing.get(name), thing.get("_class_labels")
+    if not isinstance(mapping, dict) or not mapping:
+        raise ReleaseError("has no counts of its columns: the encoder is not fitted", place=name)
+    if thing.get("_min_group_categories"):
+        raise Unsupported("puts categories of few rows together (min_group_size), so that their counts are not known")
+    classes = {"CountEncoder": (), "CountTargetEncoder": _plain_classes(labels)}.get(thing.class_name, (0, 1))
+    solved: list[tuple[EncodedColumn, tuple[tuple[int, ...], ...]]] = []
+    for column, held in mapping.items():
+        place = f"{name}['{str(column)[:60]}']"
+        found = _held_counts(held, str(column), place, thing.class_name)
+        for value, counts in found.items():
+            if not all(isinstance(x, int | float) and x == math.floor(x) and x >= 0 for x in counts):
+                shown = ", ".join(f"{x:.10g}" if isinstance(x, int | float) else str(x)[:20] for x in counts)
+                raise ReleaseError(f"{shown} of {str(value)[:40]!r} are not numbers of rows", place=place)
+        whole = tuple(tuple(int(x) for x in counts) for counts in found.values())
+        if len({len(one) for one in whole} | {max(1, len(classes))}) > 1:
+            raise ReleaseError(f"has not one number of rows for each of {len(classes)} classes", place=place)
+        solved.append((EncodedColumn(str(column), tuple(found), ()), whole))
+    sizes = {tuple(map(sum, zip(*whole, strict=True))) for _, whole in solved}
+    if len(sizes) > 1:
+        raise ReleaseError("the categories of one column have other rows than those of another", place=name)
+    rows = sum(sizes.pop())
+    notes = (ZERO_OR_ONE,) if thing.class_name in _SUMS else ()
+    draft = _draft(about, [one for one, _ in solved], classes, True, notes)
+    known = replace(draft, solved=tuple(solved), rows=RowCount(rows, rows))
+    return replace(known, models=tuple(known.tree(one, whole, True) for one, whole in solved))
+
+
+def _plain_classes(labels: Any) -> tuple[Value, ...]:
+    """Return the classes of an encoder that counts rows by class."""
+    found = labels.tolist() if isinstance(labels, np.ndarray) else labels
+    if not isinstance(found, list | tuple) or not all(isinstance(one, str | int | float) for one in found):
+        return ()
+    return tuple(int(one) if isinstance(one, bool) else one for one in found)
+
+
+def _held_counts(held: Any, column: str, place: str, kind: str) -> dict[Any, tuple[Any, ...]]:
+    """Return the rows of every category of a column by class, or of all classes, as they are stored."""
+    if kind == "CountEncoder":
+        return {value: (n,) for value, n in series_of(held, column).items() if not math.isnan(n)}
+    table = indexed_columns(held, place)
+    if kind == "CountTargetEncoder":
+        return dict(
+            zip(next(iter(table.values())), zip(*(one.values() for one in table.values()), strict=True), strict=True)
+        )
+    if not {"sum", "count"} <= set(table):
+        raise ReleaseError("has no columns 'sum' and 'count'", place=place)
+    if any(not isinstance(x, int | float) for one in table.values() for x in one.values()):
+        raise ReleaseError("has sums or counts that are not numbers", place=place)
+    return {value: (n - table["sum"][value], table["sum"][value]) for value, n in table["count"].items()}
 
 
 Solved = tuple[list[EncodedColumn], Encoding, float, tuple[Value, ...], bool]
@@ -302,11 +489,32 @@ def _numbers(value: Any, place: str) -> tuple[float, ...]:
     return tuple(found.astype(np.float64).tolist())
 
 
-def _of_category_encoders(thing: Thing) -> Solved:
-    """Return the same of category_encoders' encoder; its events are 1, the other rows 0."""
-    share, least, smoothing = (thing.get(name) for name in ("_mean", "min_samples_leaf", "smoothing"))
-    if any(isinstance(x, bool) or not isinstance(x, (int, float)) for x in (share, least, smoothing)) or smoothing <= 0:
-        raise ReleaseError("has no mean of the target and no settings: the encoder is not fitted", place="_mean")
+def _settings(thing: Thing) -> tuple[Callable[[float, int | None], Encoding], float, int | None]:
+    """Return the encoding by the share of events and the rows, that share, and the rows (None: not stored)."""
+    wanted = {
+        "TargetEncoder": ("_mean", "min_samples_leaf", "smoothing"),
+        "MEstimateEncoder": ("_sum", "_count", "m"),
+        "WOEEncoder": ("_sum", "_count", "regularization"),
+    }[thing.class_name]
+    found = [thing.get(name) for name in wanted]
+    if any(isinstance(x, bool) or not isinstance(x, (int, float)) or not math.isfinite(x) for x in found):
+        raise ReleaseError("has no mean of the target and no settings: the encoder is not fitted", place=wanted[0])
+    first, second, third = map(float, found)
+    if third < 0 or (thing.class_name == "TargetEncoder" and third == 0):
+        raise ReleaseError(f"is {third:.10g}, which no encoder takes", place=wanted[2])
+    if thing.class_name == "TargetEncoder":
+        return lambda p, rows: sigmoid_encoding(second, third, p), first, None
+    if not (second >= 1 and second == math.floor(second) and 0 <= first <= second):
+        raise ReleaseError(f"the target adds up to {first:.10g} over {second:.10g} rows", place="_count")
+    rows = int(second)
+    if thing.class_name == "MEstimateEncoder":
+        return lambda p, rows: smooth_encoding(third, p), first / second, rows
+    return lambda p, rows: evidence_encoding(third, p, rows or 0), first / second, rows
+
+
+def _of_category_encoders(thing: Thing) -> tuple[list[EncodedColumn], Encoding, float, int | None]:
+    """Return columns, encoding, share of events and rows of category_encoders' encoders; events are 1, others 0."""
+    encoding, share, rows = _settings(thing)
     if thing.get("hierarchy") is not None:
         raise Unsupported("a TargetEncoder with a hierarchy of categories is not read")
     inner, mapping = thing.get("ordinal_encoder"), thing.get("mapping")
@@ -329,25 +537,4 @@ def _of_category_encoders(thing: Thing) -> Solved:
                 values.append(value)
                 mine.append(codes[number])
         columns.append(EncodedColumn(name, tuple(values), tuple(mine)))
-    p = float(share)
-    return columns, sigmoid_encoding(float(least), float(smoothing), p), p, (0, 1), True
-
-
-def series_of(thing: Any, name: str) -> dict[Any, float]:
-    """Return the numbers of a pandas Series by its index, texts and whole numbers; NaN is None.
-
-    Raises `ReleaseError` for what is no Series of numbers.
-    """
-    place = f"mapping['{name[:60]}']"
-    try:
-        inner = thing.get("_mgr").state[3]["0.14.1"]
-        data = resolve(inner["axes"][0].args[1]["data"])
-        values = np.asarray(resolve(inner["blocks"][0]["values"])).reshape(-1)
-    except (AttributeError, LookupError, TypeError) as error:
-        raise ReleaseError("is not pandas Series of codes, or of a version that is not known", place=place) from error
-    if not isinstance(data, np.ndarray) or data.shape != values.shape or values.dtype.kind not in "iuf":
-        raise ReleaseError("is not pandas Series of numbers", place=place)
-    keys = [None if isinstance(v, float) and math.isnan(v) else v for v in data.tolist()]
-    if not all(isinstance(v, (str, int, float, type(None))) for v in keys):
-        raise ReleaseError("has categories that are neither texts nor numbers", place=place)
-    return dict(zip(keys, values.astype(np.float64).tolist(), strict=True))
+    return columns, encoding(share, rows), share, rows

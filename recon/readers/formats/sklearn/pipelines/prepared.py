@@ -71,7 +71,7 @@ class PreparedDraft(Draft):
                 )
             )
         if not figures:
-            raise Unsupported(left[0].why if left else "the file has no figure of a column")
+            raise Unsupported(f"{left[0].what}: {left[0].why}" if left else "the file has no figure of a column")
         origin = replace(self.origin, columns=tuple(every), unused=(*self.origin.unused, *dict.fromkeys(left)))
         return (Table(tuple(figures), "columns", origin=origin),)
 
