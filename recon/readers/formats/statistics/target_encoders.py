@@ -346,7 +346,7 @@ def read(thing: Thing, form: str) -> Draft:
         return replace(draft, encoding=encoding, share=_inner(share)).of_rows(None)
     about = f"category_encoders {thing.class_name} ({form})"
     if thing.class_name in ("CountEncoder", "CountTargetEncoder", *_SUMS):
-        return _counted(thing, about)
+        return _counts_kept(thing, about)
     if thing.class_name not in KINDS:
         raise Unsupported(
             f"{thing.class_name} of category_encoders is not read ({form}): counts of rows are not worked out of its "
@@ -390,7 +390,7 @@ def _draft(
     )
 
 
-def _counted(thing: Thing, about: str) -> Draft:
+def _counts_kept(thing: Thing, about: str) -> Draft:
     """Return the rows, where they are kept by class, of every category of an encoder that keeps them.
 
     Raises `ReleaseError` for what are no counts, `Unsupported` for categories that were put together.

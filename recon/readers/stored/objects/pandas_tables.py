@@ -73,7 +73,7 @@ def _frame(thing: RawThing, place: str) -> tuple[dict[str, list[Any]], list[Any]
             ):
                 raise TypeError("blocks of other shapes")
             rows = cells.shape[1]
-            found |= dict(zip(where, (_plain(one) for one in cells), strict=True))
+            found |= dict(zip(where, (_plain_cells(one) for one in cells), strict=True))
         columns, keys = _index(names, len(found)), _index(index, rows)
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise ReleaseError(
@@ -138,10 +138,10 @@ def _index(index: Any, size: int) -> list[Any]:
         if len(found) != size:
             raise TypeError("an index of another length")
         return list(found)
-    return _plain(_cells(data["data"]))
+    return _plain_cells(_cells(data["data"]))
 
 
-def _plain(cells: np.ndarray[Any, Any]) -> list[Any]:
+def _plain_cells(cells: np.ndarray[Any, Any]) -> list[Any]:
     """Return cells as Python's objects, NaN as None."""
     return [None if isinstance(one, float) and math.isnan(one) else one for one in cells.tolist()]
 
