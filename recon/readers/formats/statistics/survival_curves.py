@@ -18,8 +18,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from encoders.domain.domain import Condition
 from encoders.domain.values import AnyAttribute, Continuous, Grid, Test, Value, equals, exact, is_number, plain_number
@@ -194,7 +196,7 @@ def _begin(step: CurveStep) -> tuple[float, float] | None:
     return step.figure if step.figure is not None and step.figure[0] <= start <= step.figure[1] else (-1.0, -1.0)
 
 
-def _figure(where: Condition, found: Sequence[int], name: str) -> PublishedFigure:
+def _figure(where: Condition, found: NDArray[np.int64], name: str) -> PublishedFigure:
     """Return how many rows meet a condition, by the numbers that are possible."""
     least, most = int(min(found)), int(max(found))
     return PublishedFigure(where, count=least, name=name) if least == most else PublishedFigure(
@@ -255,8 +257,10 @@ def _clipped_condition(condition: Condition, time: AnyAttribute) -> Condition | 
     """Return a condition without the ends that every time of a domain passes, None where none passes it."""
     if isinstance(time, Continuous) and not time.bounded:
         return condition
-    last = time.known[1] - (not isinstance(time, Continuous))
-    least, most = (exact(v) if is_number(v := time.value_at(p)) else None for p in (time.known[0], last))
+    known: Any = time.known  # positions of numbers, or of their values in a list
+    value_at: Callable[[Any], Value] = time.value_at
+    ends = [value_at(p) for p in (known[0], known[1] - (not isinstance(time, Continuous)))]
+    least, most = (exact(v) if is_number(v) else None for v in ends)
     if least is None or most is None:
         raise ReleaseError(f"'{TIME}' has values that are no numbers: give times as numbers")
     out: list[tuple[str, Test]] = []
