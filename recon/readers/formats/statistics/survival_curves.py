@@ -615,8 +615,5 @@ def _group(text: str, column: str, place: str) -> Condition:
     pairs = [part.partition("=") for part in text.split(", ")] if "=" in text else [(column, "=", text)]
     if any(not name.strip() or not mark for name, mark, _ in pairs):
         raise ReleaseError(f"'{text[:40]}' is not a group such as sex=1", place=place)
-    return tuple((name.strip(), equals(_value(value.strip()))) for name, _, value in pairs)
-
-
-def _value(text: str) -> Value:
-    return int(text) if re.fullmatch(r"-?\d{1,15}", text) else text
+    values = [int(v) if re.fullmatch(r"-?\d{1,15}", v.strip()) else v.strip() for _, _, v in pairs]
+    return tuple((name.strip(), equals(value)) for (name, _, _), value in zip(pairs, values, strict=True))
