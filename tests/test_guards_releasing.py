@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -18,17 +20,20 @@ from recon.release.auditing.auditing import noise_effect, stored_outright
 from recon.release.auditing.matching import compare
 from recon.release.auditing.persons.people import _person_names, certificates, why
 from recon.release.policies.assessing import assess
+from recon.release.policies.checks import _figure, of_versions
+from recon.release.policies.facts import FactTable, KnownFigure
 from recon.release.policies.policy import read_policy
-from recon.release.policies.rules import LONGEST, parse_policy
+from recon.release.policies.rules import LONGEST, RULES, parse_policy
 from recon.release.registers.adding import _nothing_before
 from recon.release.registers.decisions import LONGEST as LONGEST_TEXT
 from recon.release.registers.decisions import DecidedFile, add_decision
-from recon.release.registers.figures import RemainingUncertainty, smallest_group
+from recon.release.registers.figures import RemainingUncertainty, _log_ends, smallest_group
 from recon.release.registers.index import HEAD, INDEX, parse_index, related_data_sets
 from recon.release.registers.register import Register
-from recon.release.registers.versions import version_relation
+from recon.release.registers.versions import identified_words, version_relation
 from solvers.foundation.errors import PolicyError, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.statements.release import RowCount
 
 OLD = {"age": "old"}
 MODEL = Path(__file__).parent / "golden" / "models" / "rpart-4.1.19" / "people.txt"
@@ -69,6 +74,29 @@ def test_versions_that_could_not_be_compared_say_why():
     told = facts_of(removed_pinned=None, not_known={"removed_pinned": "the time was up"})
     (check,) = assess(told, policy_of(**{"versions.removed_pinned": 9})).checks
     assert (check.outcome, check.said.why) == ("inconclusive", "the time was up")
+
+
+def test_facts_without_a_figure_of_versions_say_how_to_compare_them():
+    said = of_versions(FactTable(), RULES["versions.removed_pinned"], 9)
+    assert (said.outcome, said.why) == (
+        "inconclusive", "no earlier version was compared (recon audit --register FOLDER --removed K)"
+    )  # fmt: skip
+
+
+def test_a_proved_group_is_listed_without_what_its_region_reaches():
+    place = {"name": "leaf", "where": "a = 0", "rows": [3, 3], "reached": 2}
+    found = FactTable().with_groups("smallest_group", [place])
+    assert found["smallest_group"] == KnownFigure(1, 3)
+    assert found.listed("smallest_group").each == [{"name": "leaf", "where": "a = 0", "rows": [3, 3]}]
+    known = FactTable(figures={"smallest_group": KnownFigure(5, 9)}).with_groups("smallest_group", [place])
+    assert known["smallest_group"] == KnownFigure(2, 3)
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(12_000.0, "12,000"), (12_000, "12,000"), (0.5, "0.5"), (12_000.25, "12,000.2")]
+)
+def test_whole_numbers_are_said_whole(number, text):
+    assert _figure(number) == text
 
 
 @pytest.mark.parametrize("path", ["", "-"])
@@ -147,6 +175,43 @@ def test_an_open_number_of_rows_leaves_the_smallest_group_open(tmp_path):
 def test_before_any_release_without_measures_nothing_is_known():
     found = _nothing_before(RemainingUncertainty("unknown", pinned=(0, 0)))
     assert (found.status, found.pinned, found.note) == ("unknown", (0, 0), "nothing was released before")
+
+
+def left(number, certain, possible, rows=(), exact=True):
+    """Return who left, as a comparison of versions has it."""
+    table = pd.DataFrame({"verdict": list(rows)})
+    return SimpleNamespace(number=number, certain=certain, possible=possible, rows=table, exact=exact)
+
+
+@pytest.mark.parametrize(
+    ("group", "said"),
+    [
+        (left(RowCount(3, 3), 0, 7), "does not identify the 3 people removed; 7 profiles are left."),
+        (left(RowCount(3, 3), 3, 3), "identifies the 3 people removed, with all their values."),
+        (left(RowCount(3, 3), 1, 4, ["certain", "possible"]),
+         "identifies 1 of the 3 people removed, with all their values; of the other 2 at most 3 profiles are left."),
+        (left(RowCount(1, 4), 1, 4, ["certain"], exact=False),
+         "identifies at least 1 of the 1 to 4 people removed, with all their values; "
+         "of the others at most 3 profiles are left."),
+        (left(RowCount(3, 3), 1, None), "identifies 1 of the 3 people removed, with all their values; "
+                                        "how many profiles are left has no bound."),
+    ],
+)  # fmt: skip
+def test_who_left_in_words(group, said):
+    assert identified_words("removed", group) == said
+
+
+def test_what_is_left_in_json_has_both_ends_or_nothing():
+    told = RemainingUncertainty("bounds", (1.0, 2.0), None, (0, 3)).to_json()
+    assert (told["log2_datasets"], told["bits_left_per_person"], told["pinned"]) == ([1.0, 2.0], None, [0, 3])
+
+
+@pytest.mark.parametrize(
+    ("bounds", "ends"), [((-1.0, 5.0), (0.0, 5.0)), ((2.0, math.inf), (2.0, None)), ((-2.0, -1.0), (0.0, 0.0))]
+)
+def test_the_number_of_data_sets_is_open_above_where_it_has_no_bound(bounds, ends):
+    found = SimpleNamespace(datasets=SimpleNamespace(bounds=bounds), rows=None)
+    assert _log_ends(found, None) == ends
 
 
 # ---------------------------------------------------------------- audits
