@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from policy_cases import facts_of, policy_of
+from test_policies import TOTALS, Contributions, TotalCell, TotalCells
 from test_registers import DAY, registered, tree, written
 
 import recon
@@ -36,6 +37,10 @@ from solvers.foundation.limits import Limits
 from solvers.statements.release import RowCount
 
 OLD = {"age": "old"}
+NOTHING_SENSITIVE = TotalCells(
+    (TotalCell("a = x", 90, False, (90, 90), (90, 90)),),
+    Contributions(np.array([90]), np.array([3]), np.array([[30, 30]]), np.array([1])), 0, (),
+)  # fmt: skip
 MODEL = Path(__file__).parent / "golden" / "models" / "rpart-4.1.19" / "people.txt"
 
 
@@ -109,6 +114,34 @@ def test_a_policy_is_short():
     assert parse_policy(b"#" * LONGEST, "p.toml") is not None
     with pytest.raises(PolicyError, match="no policy is longer than"):
         parse_policy(b"#" * (LONGEST + 1), "p.toml")
+
+
+def test_a_threshold_that_is_a_table_needs_its_source():
+    with pytest.raises(PolicyError, match=re.escape("smallest_group has no source; write smallest_group = 10 where")):
+        parse_policy(b"smallest_group = {value = 10}", "p.toml")
+
+
+@pytest.mark.parametrize(
+    ("cells", "threshold", "outcome", "found", "asked"),
+    [([], 0, "met", "none", "none"), ([("c", "firm")] * 2, 0, "violated", "2", "none"),
+     ([("c", "firm")] * 2, 2, "met", "2", "at most 2"), ([("c", "firm")] * 1_200, 7, "violated", "1,200", "at most 7")],
+)  # fmt: skip
+def test_cells_that_follow_from_inside_are_counted_in_words(cells, threshold, outcome, found, asked):
+    rule = RULES["magnitudes.from_inside"]
+    facts = FactTable(others={rule.fact: SimpleNamespace(from_inside=cells)})
+    said = rule.check(facts, rule, threshold)
+    assert (said.outcome, said.found, said.asked) == (outcome, found, asked)
+    assert said.places_in_all == (len(cells) if outcome == "violated" else 0)
+
+
+def test_sensitive_cells_are_counted_in_words():
+    found = {}
+    for name, totals in (("none", NOTHING_SENSITIVE), ("some", TOTALS)):
+        rule = RULES["magnitudes.p_percent"]
+        found[name] = rule.check(FactTable(others={rule.fact: totals}), rule, 10)
+    assert (found["none"].outcome, found["none"].found) == ("met", "none")
+    assert found["some"].outcome == "violated"
+    assert re.fullmatch(r"\d+ \((\d+ shown)?(, )?(\d+ too narrow)?\)", found["some"].found)
 
 
 # ---------------------------------------------------------------- registers
