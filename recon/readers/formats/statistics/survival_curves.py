@@ -259,8 +259,8 @@ def _clipped_condition(condition: Condition, time: AnyAttribute) -> Condition | 
         return condition
     known: Any = time.known  # positions of numbers, or of their values in a list
     value_at: Callable[[Any], Value] = time.value_at
-    ends = [value_at(p) for p in (known[0], known[1] - (not isinstance(time, Continuous)))]
-    least, most = (exact(v) if is_number(v) else None for v in ends)
+    outer = [value_at(p) for p in (known[0], known[1] - (not isinstance(time, Continuous)))]
+    least, most = (exact(v) if is_number(v) else None for v in outer)
     if least is None or most is None:
         raise ReleaseError(f"'{TIME}' has values that are no numbers: give times as numbers")
     out: list[tuple[str, Test]] = []
@@ -367,9 +367,9 @@ def _compared(
             unused |= {of[kind]: CHOSEN_TIMES for kind in ("survival", "hazard") if kind in of}
             out.append(replace(curve, steps=tuple(replace(step, survival=None, hazard=None) for step in curve.steps)))
     exact = [one.exact() for one in out]
-    curve, spread = (np.array([x for part in exact for x in part[k]]) for k in (0, 1))
+    shares, spread = (np.array([x for part in exact for x in part[k]]) for k in (0, 1))
     for name, found in shown.items():
-        if any(one.chosen for one in out) or not _follows(found, curve, spread):
+        if any(one.chosen for one in out) or not _follows(found, shares, spread):
             unused[name] = FOLLOW
     return out, unused
 
@@ -403,7 +403,7 @@ def read_survival_rds(value: RObject) -> Draft:
             "R curves of Cox models, late entries and several states are not read: give survfit(Surv(time, event) ~ 1)"
         )
     columns = [name for name in ("time", "n.risk", "n.event", "n.censor", "surv") if name in parts]
-    found = {name: vector(parts[name], name) for name in columns}
+    found: dict[str, list[object]] = {name: vector(parts[name], name) for name in columns}
     groups = [""] * len(found.get("time", []))
     if "strata" in parts:
         groups = _strata(parts["strata"], len(groups))
@@ -411,8 +411,8 @@ def read_survival_rds(value: RObject) -> Draft:
         raise ReleaseError("has not as many times, people at risk and events: the object is broken")
     lines = []
     for i, group in enumerate(groups):
-        cells = {name: repr(one[i]) if isinstance(one[i], float) else one[i] for name, one in found.items()}
-        lines.append(TableCells(f"{group or 'm'}, line {i + 1}", {**cells, **({"strata": group} if group else {})}))
+        cells: dict[str, Any] = {name: str(one[i]) for name, one in found.items()}
+        lines.append(TableCells(f"{group or 'm'}, line {i + 1}", cells | ({"strata": group} if group else {})))
     return _draft_of_lines(lines, None, "R survfit object (.rds)")
 
 
@@ -506,7 +506,7 @@ def _printed_lines(text: str) -> list[TableCells]:
 
 def _curve(lines: Sequence[TableCells], of: dict[str, str], errors: str | None, group: str, rows: int | None) -> Curve:
     """Return the curve of the lines of one group."""
-    counts = {
+    counts: dict[str, list[int]] = {
         kind: [whole_cell(line.cells[of[kind]], line.place) for line in lines]
         for kind in ("at risk", "events", "censored", "entrance")
         if kind in of
