@@ -145,7 +145,8 @@ def _freedom(release: EncodedRelease) -> Figure:
     ]
     if not told:
         return UnknownFigure(SUMS_ALONE) if unsaid else AbsentFigure("no regression is published")
-    return KnownFigure(0, min(told), SUMS_ALONE) if unsaid and min(told) else KnownFigure(min(told), min(told))
+    least = min(told)
+    return KnownFigure(0, least, SUMS_ALONE) if unsaid and least > 0 else KnownFigure(least, least)
 
 
 def _survival_step(release: EncodedRelease) -> Figure:
