@@ -62,7 +62,7 @@ def test_every_part_gives_findings(results):
     }
     for figure in found.figures:
         assert svg(figure).startswith("<?xml")
-    for accuracy in published.GRID["published"]:
+    for accuracy in published.THEIRS["published"]:
         assert sum(f"published {accuracy:.3f}" in text for text in found.sentences) >= 1
     assert any("0.5630" in text and "published 0.560" in text for text in found.sentences)
     assert found.sentences[-1] == published.DECLARED["NOT_RUN"]

@@ -29,6 +29,7 @@ from sklearn.tree import DecisionTreeClassifier
 import recon
 from recon.readers.frames.world import violations
 from recon.readers.loading.loading import load
+from solvers.foundation.errors import Unsupported
 
 STEPS = {
     "standard": StandardScaler, "min-max": MinMaxScaler, "max-abs": MaxAbsScaler, "robust": RobustScaler,
@@ -74,6 +75,19 @@ def test_transformers_never_exclude_the_true_rows(kind, seed, tmp_path):
     assert release.rows.low == release.rows.high == len(frame)
     assert violations(release, frame) == []
     assert len(release.models[0].statements) > 2
+
+
+def test_one_number_of_a_scaler_is_of_values(tmp_path):
+    """Where as many are missing of every column, the number stored is of those that are there (seed 60 found it)."""
+    frame = pd.DataFrame({"a": [0, 1, None, 1, 2], "b": [3, None, 4, 4, 4]}, dtype=float)
+    path, domain = stored(tmp_path, StandardScaler().fit(frame)), recon.Domain.from_frame(frame)
+    release = recon.load(path, domain=domain, rows=5)
+    assert release.rows.high == 5
+    assert violations(release, frame) == []
+    with pytest.raises(Unsupported, match="say how many rows there are"):
+        recon.load(path, domain=domain)
+    whole = StandardScaler().fit(frame.dropna())
+    assert recon.load(stored(tmp_path, whole), domain=recon.Domain.from_frame(frame.dropna())).rows.high == 3
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -176,7 +190,7 @@ def test_what_cannot_be_stated_is_named(tmp_path, capsys):
     frame = drawn(6, 30)
     weighted = StandardScaler().fit(frame, sample_weight=np.linspace(0.5, 1.8, 30))
     assert run(capsys, "count", stored(tmp_path, weighted))[0] == 3
-    mixed = make_pipeline(StandardScaler(), PCA(2)).fit(frame)
+    mixed = make_pipeline(PCA(2), StandardScaler()).fit(frame)
     assert run(capsys, "count", stored(tmp_path, mixed))[0] == 3
     drawn_rows = KBinsDiscretizer(3, strategy="quantile", subsample=20, random_state=0).fit(frame)
     sampled = recon.load(stored(tmp_path, drawn_rows), domain=recon.Domain.from_frame(frame), rows=30)

@@ -313,7 +313,7 @@ READERS = {
     "statistics.regressions": ("linear regressions",), "statistics.regression_tables": ("linear regressions",),
     "statistics.survival_curves": ("survival curves",),
     "statistics.acro_records": ("records of acro",),
-    "statistics.naive_bayes_rds": ("naive Bayes",), "statistics.target_encoders": ("target encoders",),
+     "statistics.target_encoders": ("target encoders",),
     "sklearn.pipelines.prepared": ("fitted preprocessing",),
     "statistics.model_card": ("model cards",),
     "statistics.additive_models": ("Explainable Boosting Machines",),

@@ -55,7 +55,7 @@ Floats = NDArray[np.float64]
 UNWEIGHTED = "the rows were fitted without weights"
 NEAR = 1e-9  # of a share of classes to a whole number of rows
 NOT_WHOLE = "only {} of {} components are kept: their covariance is not that of the columns"
-NO_COVARIANCE = "the file keeps directions that tell classes apart, and not the covariance (store_covariance=True does)"
+NO_COVARIANCE = "the file keeps directions that distinguish classes, no covariance (store_covariance=True stores it)"
 SHRUNK = "it was drawn towards another matrix (shrinkage, reg_param) by as much as the file does not say"
 
 

@@ -40,7 +40,8 @@ _NUMBER = r"[+-]?(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})(?:[eE][+-]?\d{1,3})?"
 _STATSMODELS = re.compile(r"\s*(?:([A-Z][\w -]{2,60}?) Regression Results|Results: ([\w -]{2,60}?))\s*$", re.MULTILINE)
 _R_CALL = re.compile(r"\s*Call:\s+(?:glm|lm|stats::glm|stats::lm)\(")
 _LINE = re.compile(
-    rf"\s*(\S.{{0,120}}?)\s+({_NUMBER})((?:\s+<?\s*(?:{_NUMBER}|nan|inf|NA|-inf))+)\s*(?:[*.]{{1,3}})?\s*"
+    rf"\s{{0,80}}(\S.{{0,120}}?)\s{{1,80}}({_NUMBER})((?:\s{{1,80}}(?:<\s{{0,9}})?(?:{_NUMBER}|nan|inf|NA|-inf)){{1,9}})"
+    r"\s{0,80}(?:[*.]{1,3}\s{0,80})?"
 )
 _DROPPED = re.compile(r"\s*(\S.{0,120}?)(?:\s+(?:NA|nan)){3,6}\s*")
 _PAIR = re.compile(
@@ -133,7 +134,7 @@ def _of_r(text: str) -> PrintedCoefficients:
         raise Unsupported("a weighted fit is not read: its sums are of rows by weight; fit it without weights")
     if re.search(r"\boffset\b", call):
         raise Unsupported("a fit with offsets is not read: what it predicts follows from more than its columns")
-    if re.search(r"~?\s*cbind\(", call):
+    if re.search(r"cbind\(", call):
         raise Unsupported("a binomial model of several trials per row is not read: of 0 and 1 it is")
     if "did not converge" in text:
         raise Unsupported("the fit did not converge: how far it was from the equations is not known")

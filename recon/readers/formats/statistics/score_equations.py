@@ -351,7 +351,7 @@ class ScoreDraft(Draft):
             return 0.0
         total = float(mean.sum())
         if "" not in self.terms:
-            raise Unsupported("a model of counts without a constant is read where its deviance stands beside it")
+            raise Unsupported("a model of counts without a constant is read where its deviance is given too")
         return 2 * total * max(1.0, math.log(total / max(float(mean.min()), 1e-300)))
 
     def bound(self, binder: Binder) -> tuple[AnyModel, ...]:

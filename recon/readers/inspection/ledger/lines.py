@@ -172,7 +172,8 @@ _RULE = rf"{_ONE}(?: && {_ONE}){{0,15}}"
 _COEFFICIENT = rf"\S[^\n]{{0,120}}?(?:\s{{1,30}}<?\s?(?:{NUMBER}|nan|-?inf|NA)){{4,7}}(?: [*.]{{1,3}})?\s*"
 _TOLD = (  # what stands in the head of a summary of statsmodels, and is used, or says how it was fitted
     r"(?:Dep\. Variable|Dependent Variable|Model|Method|Date|Time|[Cc]onverged|Covariance Type|No\. Observations|Scale"
-    rf"|Df Residuals|Df Model|Model Family|Link Function|No\. Iterations|Deviance):\s{{1,30}}{NAME}"
+    r"|Df Residuals|Df Model|Model Family|Link Function|No\. Iterations|Deviance):\s{1,30}"
+    r"(?:\S{1,64}|\S{1,14}(?: \S{1,14}){1,4})"
 )
 # Per kind of text, what a line of it is. A group `list` holds numbers that are as many in every line.
 LINES: dict[str, tuple[str, ...]] = {
@@ -232,7 +233,7 @@ LINES: dict[str, tuple[str, ...]] = {
     ),
     "regression as text (statsmodels)": (  # as of R
         r"\s{0,40}(?:[A-Z][\w -]{1,60} Regression Results|Results: [\w -]{1,60})\s*|[=-]{20,120}",
-        rf"{_TOLD}(?:\s{{1,60}}{_TOLD})?\s*",
+        rf"{_TOLD}(?:\s{{1,60}}{_TOLD})?\s{{0,60}}",
         rf"\s{{0,80}}(?:coef|Coef\.)\s{{1,20}}(?:std err|Std\.Err\.)\s[^\n]{{0,80}}|{_COEFFICIENT}",
     ),
     "scikit-learn, plot_tree": (rf"\s*\[?Text\({NUMBER}, {NUMBER}, ['\"](?:{_PLOTTED})['\"]\)[\],]",),

@@ -43,20 +43,33 @@ PRESENT = Test(low=0.5)  # a text has a word once or more
 
 @dataclass(frozen=True, eq=False)
 class PreparedDraft(Draft):
-    """Figures of columns, and of words of texts: `shares` of (texts + 1) or of texts (`added` 1 or 0) with a word."""
+    """Figures of columns, and of words of texts: `shares` of (texts + 1) or of texts (`added` 1 or 0) with a word.
+
+    `of_values`: the rows are those with a value, as a StandardScaler stores one number where as many are missing of
+    every column, and nobody said how many rows there are.
+    """
 
     stated: tuple[ColumnStatements, ...] = ()
     figures: tuple[PublishedFigure, ...] = ()
     shares: Mapping[str, tuple[Fraction, Fraction]] | None = None
     added: int = 0
+    of_values: bool = False
 
     def of_rows(self, rows: int) -> Draft:
         """Return the draft where somebody says how many rows there are."""
-        return self if self.rows is not None and self.rows.exact else replace(self, rows=RowCount(rows, rows))
+        if self.rows is not None and self.rows.exact and not (self.of_values and rows > self.rows.low):
+            return replace(self, of_values=False)
+        return replace(self, rows=RowCount(rows, rows), of_values=False)
 
     def bound(self, binder: Binder) -> tuple[AnyModel, ...]:
         """Return the table over a domain; what cannot be stated is named as unused."""
         names = [binder.features[one.name].attribute for one in self.features]
+        domain = binder.domain
+        if self.of_values and any(domain.all[domain.place[name]].missing for name in names):
+            raise Unsupported(
+                "n_samples_seen_ counts the rows with a value, and values may be missing: say how many rows there are "
+                "(--rows)"
+            )
         every = [one.named(names) for one in self.stated]
         figures, left = column_figures(every, binder.domain, self.rows)
         figures += [replace(one, condition=binder.translate(one.condition)) for one in (*self.figures, *self.counted())]
@@ -112,6 +125,7 @@ def read(thing: Thing, form: str) -> Draft:
         named=named,
         reader_notes=tuple(hints.reader_notes),
         stated=tuple(hints.stated),
+        of_values=rows is not None and rows.exact and _of_values(thing, hints),
     )
 
 
@@ -154,6 +168,13 @@ def _rows_of(hints: Hints) -> RowCount | None:
     if exact and least > min(exact):
         raise ReleaseError(f"{least:,} rows of a column, {min(exact):,} of all", place="n_samples_seen_")
     return RowCount(min(exact), min(exact)) if exact else RowCount(least, None) if least else None
+
+
+def _of_values(thing: Thing, hints: Hints) -> bool:
+    """Return whether the number of rows is said by scalers alone, which count values, and none were filled in."""
+    others = (one for one in hints.stated if one.owner.class_name != "StandardScaler")
+    said = any(one.figures.rows is not None or one.owner.get("n_samples_seen_") is not None for one in others)
+    return not said and not any("Imputer" in one.class_name for one in _steps(thing))
 
 
 def _of_texts(thing: Thing, form: str) -> Draft:
