@@ -78,7 +78,7 @@ def test_the_number_of_rows_is_asked_for_and_checked(tmp_path):
 @pytest.mark.parametrize(
     ("model", "why"),
     [
-        (LinearDiscriminantAnalysis(), "directions that tell classes apart"),
+        (LinearDiscriminantAnalysis(), "directions that distinguish classes"),
         (LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.3), "drawn towards another matrix"),
         (QuadraticDiscriminantAnalysis(reg_param=0.1), "drawn towards another matrix"),
         (PCA(1), "only 1 of 2 components are kept"),
