@@ -138,6 +138,7 @@ MIN_FORESEEN_EDGES = 1 << 18  # edges of one cell: from here on their time and m
 STEP_BYTES = 96  # of an edge while its layer is made
 STEP_WORK, OPEN_WORK = 2e-7, 8e-8  # of an edge, and per statement that is open there, measured
 AT_ONCE = 1 << 14  # edges along which long integers are multiplied between two looks at the clock
+REMEMBERED = 1 / 8  # of the memory: what is kept of final states asked about before
 SAMPLE = 64  # states whose numbers are looked at to tell how long they have become
 PHASE = "histograms were counted"
 
@@ -337,8 +338,14 @@ class EdgeProbabilities:
     _masses: dict[int, list[Floats]] = field(init=False, default_factory=dict, compare=False)
 
     def masses(self, final: int) -> list[Floats]:
-        """Return, layer by layer, the share of weight that passes every state on its way to a final state."""
+        """Return, layer by layer, the share of weight that passes every state on its way to a final state.
+
+        Those of several final states are remembered while they take a small part of the memory.
+        """
         if final not in self._masses:
+            held = 8 * (len(self._masses) + 1) * sum(layer.sources for layer in self.graph.layers)
+            if held > self.graph.clock.limits.room * REMEMBERED:
+                self._masses.clear()
             mass = np.zeros(len(self.graph.totals))
             mass[final] = 1.0
             out: list[Floats] = [mass]
