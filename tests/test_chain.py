@@ -15,6 +15,7 @@ import oracle_coupled
 import pytest
 from test_against_oracle import encoded
 
+from recon.queries.answers.counting import plain_reasons
 from recon.queries.answers.exact import as_frame
 from recon.readers.frames.selections import select_frame
 from solvers.cells.system import system_of
@@ -136,6 +137,28 @@ def test_selections_that_are_left_open_are_asked_of_the_next_engine(monkeypatch)
         possible = ~found.open & (found.low <= 0) & (found.high > 0)
         assert ((truth.low[possible] == 0) & (truth.high[possible] > 0)).all()
     assert settled > 5
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_what_cpsat_leaves_open_has_a_reason(monkeypatch, late):
+    """Where a world is known and profiles stay open, the answer says whether the whole time was up or that of each."""
+
+    def settles_nothing(prover, *_):
+        if late:
+            prover.limits.charge(1e9)
+
+    cases = [(got, some_profiles(got, i)) for i, got in enumerate(coupled(12)) if got.statements.rows.exact]
+    without_exact_engines(monkeypatch)
+    for name in ("_bound", "_near", "_attainable", "_exactly"):
+        monkeypatch.setattr(verdicts, name, settles_nothing)
+    seen = 0
+    for got, query in cases:
+        found = CpSatEngine().answer(got.statements, query, Limits(seconds=30))
+        if found.status != "unsat" and found.open.any():
+            assert found.trail == ((verdicts.TIME_UP if late else verdicts.STAGE_UP),)
+            assert plain_reasons(found.trail).startswith("the time was up" if late else "the solver did not settle")
+            seen += 1
+    assert seen >= 3
 
 
 def test_a_count_without_a_known_world_is_asked_of_others(monkeypatch):

@@ -125,6 +125,7 @@ class Nearby:
 MANY = 2_000  # free cells; from here on HiGHS finds a first world sooner than CP-SAT
 POOL = 12  # worlds found first; many verdicts are settled by two of them
 NO_WORLD = "no possible world was found in time, and none was excluded: what is said holds if there is one"
+TIME_UP, STAGE_UP = "the time was up", "the time of single profiles was up"  # that of the stage "profile"
 SPARE = (0, 1, 0, 0, 0, 0, 1, 0, 0, 0)  # rows that stay where there are some, for worlds near a known one, by pass
 MAX_COUNTED_PROFILES = (
     8  # profiles that CP-SAT is asked about the most and fewest rows of; of more, only whether there are any
@@ -304,7 +305,11 @@ def decide(prover: VerdictProver, query: Decide) -> DecideAnswer:
     prior = before_release(system, selections, query.convention, [rows.low]) if rows.exact else None
     partial = np.array([met.inside != met.cells for met in found], dtype=bool)
     fixed = (low == high) & ~(partial & (high > 0))
-    return DecideAnswer.of(low, high, prior, expected=np.where(fixed, low.astype(np.float64), np.nan), open=unsettled)
+    expected = np.where(fixed, low.astype(np.float64), np.nan)
+    answer = DecideAnswer.of(low, high, prior, expected=expected, open=unsettled)
+    if not unsettled.any():
+        return answer
+    return replace(answer, trail=(TIME_UP if prover.limits.left() <= 0.0 else STAGE_UP,))
 
 
 def _bound(prover: VerdictProver, verdicts: SelectionVerdicts) -> None:

@@ -158,6 +158,10 @@ MEANINGS: tuple[tuple[str, str], ...] = (
     (r"(the clock \(--time\) cut short: [^;]+)", "{}"),
     (r"the time was up|time ran out|out of time|found in time|settled in time", TIME),
     (
+        r"the time of single profiles was up",
+        "the solver did not settle single profiles in the time of each (recon plan)",
+    ),
+    (
         r"a component of ([\d,]+) cells and ([\d,]+) statements",
         "{} cells are tied together by {} statements, too many to count every combination",
     ),
