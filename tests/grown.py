@@ -3,11 +3,11 @@
     python tests/grown.py [--seed 1] [--number 5000] [--minutes 9] [--kinds KIND ...] [--out FILE] [--resume] [--light]
     python tests/grown.py --seed 1 --case 17        the seventeenth again, in a process of its own; its file is kept
 
-Each case is one honest file of tests/golden or examples (models of all libraries and forms, release files, published
-tables as CSV and xlsx), or one that stands beside them (domains, rows and profiles as CSV and Parquet, policies,
-registers, results with certificates, stored experiments), with one to three numbers made larger (counts, lengths,
-shapes, widths, thresholds; in JSON also lists and texts made longer), and one command that reads it, under `--time 5
---memory 512M`.
+Each case is one honest file of tests/golden, tests/corpus or examples (models of all libraries and forms, encoders,
+statistics, survival curves, release files, published tables as CSV and xlsx), or one that stands beside them (domains,
+rows and profiles as CSV and Parquet, policies, registers, results with certificates, stored experiments), with one to
+three numbers made larger (counts, lengths, shapes, widths, thresholds; in JSON also lists and texts made longer), and
+one command that reads it, under `--time 5 --memory 512M`.
 No command takes more than 600 MB or 10 seconds of the processor, none ends with exit code 70 or by a signal.
 
 Cases run some dozens in one process, which is forked from one that has loaded what most commands load: a twentieth of a
@@ -75,7 +75,9 @@ MODELS = {
     "pickle": ("models/**/*.pkl", "**/*.joblib", "boosted/**/*.pkl"),
     "UBJSON": ("**/*.ubj",),
     "binary": ("**/*.cbm", "**/*.rds", "models/**/*.skops"),
+    "corpus": ("../corpus/**/*.*",),
 }
+MANNERS = {".pkl": "pickle", ".joblib": "pickle", ".rds": "binary", ".RData": "binary", ".json": "JSON"}  # of a corpus
 # `@` is the file whose numbers are grown, OUT a file to write, DATA rows that fit the model, FOLDER the grown file's.
 READING = ("inspect @", "inspect @ --json", "plan @", "plan @ --domain DATA", "convert @ --out OUT.json",
            "convert @ --domain DATA --out OUT.json", "domain @ --suggest", "inspect @ --strip OUT")  # fmt: skip
@@ -250,14 +252,21 @@ def made(folder: Path, kinds: Collection[str] = KINDS) -> dict[str, list[Case]]:
 def of_model(kind: str, path: Path, folder: Path) -> list[Case]:
     """Return the cases of one model file, of those commands that can read it."""
     data, text = rows_of().get(path), path.read_bytes()
-    if data is None and kind != "release":
+    if kind == "corpus":
+        data = max(sorted(path.parent.glob("*.csv")), key=lambda one: alike(one.name, path.name))
+    elif data is None and kind != "release":
         data = ROWS
-    if data is not None and (kind in {"UBJSON", "JSON"} or path not in rows_of()):
+    if kind != "corpus" and data is not None and (kind in {"UBJSON", "JSON"} or path not in rows_of()):
         data = numbered(data, folder)
     words = tuple(w for w in (*READING, *READING, *ASKING) if data is not None or "DATA" not in w)
     words += ON_RELEASES if kind == "release" else ()
     words += ON_NOISY if kind == "release" and b'"noise"' in text else ()
     return [Case(kind, path, *c) for c in commands(path, words, DATA=data or ROWS)]
+
+
+def alike(name: str, other: str) -> int:
+    """Return how many characters two names begin with in common."""
+    return next((k for k, (one, two) in enumerate(zip(name, other, strict=False)) if one != two), 0)
 
 
 def commands(path: Path, words: tuple[str, ...], **beside: object) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
@@ -451,7 +460,8 @@ def drawn(case: int, seed: int, cases: dict[str, list[Case]], light: bool = Fals
     one = dice.choice(cases[kind])
     while dice.random() > min(seldom.get(word, 1.0) for word in one.words):
         one = dice.choice(cases[kind])
-    return kind, one, grown(kind, one.source.read_bytes(), dice)
+    manner = MANNERS.get(one.source.suffix, "text") if kind == "corpus" else kind
+    return kind, one, grown(manner, one.source.read_bytes(), dice)
 
 
 def put(one: Case, data: bytes, own: Path) -> list[str]:

@@ -12,6 +12,7 @@ import gzip
 import json
 import random
 import re
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -678,6 +679,19 @@ def test_results_without_certificates(results, capsys):
     tree = str(Path(TWO).with_name("compas_tree.json"))
     code, out, _ = check(made(capsys, "audit", tree), files=(tree,))  # claims nothing that a certificate proves
     assert (code, out.startswith("nothing to verify: "), "verified against" in out) == (0, True, False)
+
+
+@pytest.mark.parametrize(("name", "certificates"), [("tree_classes", 0), ("unique", 1)])
+def test_an_audit_with_remedies_is_verified_against_its_own_release_alone(name, certificates, tmp_path, capsys):
+    for one in (name, "tree_plain"):
+        shutil.copy(Path(__file__).with_name("golden") / f"{one}.json", tmp_path)
+    model, result = str(tmp_path / f"{name}.json"), str(tmp_path / "result.out")
+    Path(result).write_text(json.dumps(made(capsys, "audit", model, "--remedies")), encoding="utf-8")
+    for files in ((), (model,)):  # named by itself, or given
+        code, out, _ = run(capsys, "verify", result, *files)
+        assert (code, out.count("certified ("), "recon certify" in out) == (0, certificates, not certificates)
+    code, out, _ = run(capsys, "verify", result, str(tmp_path / "tree_plain.json"))
+    assert (code, "about another release" in out) == (1, True)
 
 
 @pytest.mark.parametrize(

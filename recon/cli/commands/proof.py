@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from solvers.foundation.limits import Limits
 
 SHOWN = 20  # claims printed one by one
+NOTHING = "nothing to verify: there is no certificate in the result, so that nothing is certified"
 MAX_SHOWN = 1_000  # characters of a claim, a place or a refusal
 
 ResultFile = Annotated[
@@ -134,7 +135,7 @@ def _lines(found: Verification, given: bool) -> list[str]:
         number = f"{len(found.verified):,} of {len(found.checked):,}"
         out.append(f"{number} certificates verified against {found.release}{chosen}")
     else:
-        out.append("nothing to verify: there is no certificate in the result, so that nothing is certified")
+        out.append(f"{NOTHING}; recon certify FILE --profiles PEOPLE --json writes certificates of verdicts")
     out.append(f"SHA-256 of the release: {found.sha256}")
     out += [f"not certified, no certificate proves it: {_short_line(text)}" for text in found.bare[:SHOWN]]
     if len(found.bare) > SHOWN:

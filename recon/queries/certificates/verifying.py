@@ -22,7 +22,7 @@ from encoders.models.related import RelatedDataSets
 from recon.io.files.named_files import MAX_FILES, named_file, read_regular
 from recon.io.files.opening import read_whole
 from recon.queries.answers.compared import split_answers
-from recon.queries.certificates.agreement import VerifiedClaim, agreement, contradicted
+from recon.queries.certificates.agreement import VerifiedClaim, agreement, contradicted, is_audit
 from recon.queries.certificates.aligning import ORDER, check_aligned
 from recon.queries.certificates.certificate_format import (
     SHARING,
@@ -267,8 +267,9 @@ def _verify_one(
     assumed += [text for at in sorted(levels or {Fraction(1)}) for text in readings.at(at)[0].assumptions]
     about = release.file, release.sha256, tuple(agreed.unchecked)
     return Verification(
-        tuple(checked), tuple(agreed.unproved), tuple(dict.fromkeys(assumed)), tuple(agreed.wrong), *about
-    )
+        tuple(checked), tuple(agreed.unproved), tuple(dict.fromkeys(assumed)),
+        (*_of_another(data, release), *agreed.wrong), *about,
+    )  # fmt: skip
 
 
 def _in_floats(level: Fraction) -> float:
@@ -382,10 +383,10 @@ def _refusal(found: Json, readings: Readings, boxes: Boxes | None) -> tuple[str,
 def named_files(data: Any, result: str, folders: Sequence[str]) -> list[str]:
     """Return the release files that a result names, inside the folders; `ReleaseError` where one is not there."""
     first = next((c for _, c in certificates_in(data)), None)
-    if first is None:
+    if first is None and not is_audit(data):
         message = "holds no certificate: give what certify, reconstruct, audit or count --json wrote"
         raise ReleaseError(message, file=result)
-    names = first.get("release_files")
+    names = _audited_files(data) if first is None else first.get("release_files")
     if not isinstance(names, list) or not 0 < len(names) <= MAX_FILES:
         raise ReleaseError("it names no release file: recon verify RESULT FILE...", file=result)
     try:
@@ -393,6 +394,21 @@ def named_files(data: Any, result: str, folders: Sequence[str]) -> list[str]:
     except CertificateError as error:
         message = f"the release cannot be opened: {error}; give the release's files: recon verify RESULT FILE..."
         raise ReleaseError(message, file=result) from None
+
+
+def _audited_files(data: Any) -> list[Any]:
+    """Return the files that an audit was of, as it names them, [] where it does not."""
+    about = data.get("audited")
+    files = about.get("files") if isinstance(about, dict) else None
+    return [one.get("file") for one in files if isinstance(one, dict)] if isinstance(files, list) else []
+
+
+def _of_another(data: Any, release: EncodedRelease) -> list[str]:
+    """Return in one line that an audit is about another release, [] where it is not or does not say."""
+    said = data.get("release_sha256") if is_audit(data) else None
+    if not said or not release.sha256 or said == release.sha256:
+        return []
+    return [f"release_sha256: the audit is about another release (SHA-256 {quoted(said)})"]
 
 
 def relations_in(data: Any, result: str) -> RelatedDataSets | None:
