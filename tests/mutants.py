@@ -186,8 +186,9 @@ ROOMS = {  # room -> the tests that must notice what is changed in the guards of
     f"{FORMATS}.sklearn": (*PIPELINES, "test_scikit_learn.py", "test_boosted_sklearn.py", *FACED),
     f"{FORMATS}.statistics": (
         "test_additive_models.py", "test_binning_tables.py", "test_naive_bayes.py", "test_itemsets.py",
-        "test_regressions.py", "test_generalised_models.py", "test_discriminants.py", *FACED
+        "test_survival_curves.py", "test_target_encoders.py", *FACED
     ),
+    f"{FORMATS}.regressions": ("test_regressions.py", "test_generalised_models.py", "test_discriminants.py", *FACED),
     f"{FORMATS}.tables": (
         "test_tables.py", "test_hierarchies.py", "test_status_tables.py", "test_magnitudes.py", "test_line_patterns.py",
         "test_published_tables.py", "test_linked_cells.py", "test_suppression_patterns.py"

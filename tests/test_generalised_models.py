@@ -17,7 +17,7 @@ from score_cases import people as fitted_people
 from sklearn.linear_model import LogisticRegression
 
 import recon
-from recon.readers.formats.statistics.score_equations import SumBox
+from recon.readers.formats.regressions.score_equations import SumBox
 from recon.readers.frames.world import violations
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
 

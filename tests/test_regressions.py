@@ -14,7 +14,7 @@ from extras import batches, run
 from regression_cases import failures, people, table
 
 import recon
-from recon.readers.formats.statistics.sums_of_products import PublishedInverse, enclosed_sums
+from recon.readers.formats.regressions.sums_of_products import PublishedInverse, enclosed_sums
 from recon.readers.frames.world import violations
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
 

@@ -175,9 +175,9 @@ OBJECTS = (
     "statistics.additive_models",
     "statistics.naive_bayes",
     "statistics.target_encoders",
-    "statistics.generalised_models",
-    "statistics.regressions",
-    "statistics.discriminants",
+    "regressions.generalised_models",
+    "regressions.least_squares",
+    "regressions.discriminants",
     "sklearn.pipelines.prepared",
 )
 # Readers of text: module, looks_like(head), read(text); the first that recognises the head reads it, and inspection
@@ -196,9 +196,9 @@ TEXTS = (
     ("printed.corels_text", "looks_like_corels_text", "read_corels_text"),
     ("statistics.itemsets", "looks_like_itemsets", "read_itemsets"),
     ("statistics.binning_tables", "looks_like_binning_table", "read_binning_table"),
-    ("statistics.printed_coefficients", "looks_like_printed_regression", "read_printed_regression"),
+    ("regressions.printed_coefficients", "looks_like_printed_regression", "read_printed_regression"),
     ("statistics.survival_curves", "looks_like_survival", "read_survival"),
-    ("statistics.regression_tables", "looks_like_regression_table", "read_regression_table"),
+    ("regressions.regression_tables", "looks_like_regression_table", "read_regression_table"),
     ("printed.count_table", "looks_like_count_table", "read_count_table"),
 )
 
@@ -323,10 +323,10 @@ def _binary_draft(data: bytes, memory: int) -> Draft | bytes:
     from recon.readers.formats.boosters.catboost_file import looks_like_cbm
     from recon.readers.formats.boosters.xgboost.model import looks_like_xgboost_ubj, read_xgboost_ubj
     from recon.readers.formats.printed.rpart_rds import read_rpart_rds
-    from recon.readers.formats.statistics.discriminants import discriminant_object, read_discriminant_rds
-    from recon.readers.formats.statistics.generalised_models import glm_object, read_glm_rds
+    from recon.readers.formats.regressions.discriminants import discriminant_object, read_discriminant_rds
+    from recon.readers.formats.regressions.generalised_models import glm_object, read_glm_rds
+    from recon.readers.formats.regressions.regression_tables import read_regression_rds, regression_object
     from recon.readers.formats.statistics.naive_bayes import bayes_object, read_bayes_rds
-    from recon.readers.formats.statistics.regression_tables import read_regression_rds, regression_object
     from recon.readers.formats.statistics.survival_curves import curve_object, read_survival_rds
     from recon.readers.stored.binary.rds import is_rds, read_rds
 

@@ -2,13 +2,12 @@
 
 __all__ = [
     "acro_records",
+    "additive_models",
     "column_figures",
-    "discriminants",
-    "generalised_models",
+    "column_tables",
     "itemsets",
     "model_card",
     "naive_bayes",
-    "regression_tables",
     "risk_sets",
     "shares",
     "survival_curves",

@@ -27,6 +27,8 @@ DOUBLE = Fraction(1, 1 << 50)  # a quotient and a product in double precision, r
 FEWEST = 6  # different shares of which all have a common factor by chance once in 64 times at most
 MANY = 10  # the squared number of rows is so much smaller than what the digits tell apart
 _DECIMAL = re.compile(r"\+?(\d*)(?:\.(\d*))?(?:[eE][+-]?\d{1,3})?")
+# Columns of standard errors, in lower case.
+ERRORS = {"std. error", "std error", "std err", "std.err.", "std. err.", "stderr", "bse", "se", "standard error"}
 
 
 def precision_of(texts: Iterable[str]) -> tuple[int, int]:

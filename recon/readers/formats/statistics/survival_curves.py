@@ -30,9 +30,8 @@ from recon.io.files.table_options import text_sheet
 from recon.readers.formats.drafts.binding import Binder, Feature
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.printed.rpart_rds import attribute, models_in, named_parts, vector
-from recon.readers.formats.statistics.regression_tables import ERRORS
 from recon.readers.formats.statistics.risk_sets import CurveStep, Floats, Pairs, possible_pairs
-from recon.readers.formats.statistics.shares import TableCells, column_name, csv_cells, intervals, whole_cell
+from recon.readers.formats.statistics.shares import ERRORS, TableCells, column_name, csv_cells, intervals, whole_cell
 from recon.readers.stored.binary.rds import RObject
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import RowCount

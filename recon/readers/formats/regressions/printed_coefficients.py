@@ -19,7 +19,7 @@ from fractions import Fraction
 from encoders.models.models import Provenance
 from recon.readers.formats.drafts.binding import Feature, free_label
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.statistics.score_equations import (
+from recon.readers.formats.regressions.score_equations import (
     CONVERGED,
     COUNTS,
     SHARES,
@@ -28,7 +28,7 @@ from recon.readers.formats.statistics.score_equations import (
     mean_function,
     with_constant,
 )
-from recon.readers.formats.statistics.sums_of_products import Ends
+from recon.readers.formats.regressions.sums_of_products import Ends
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 PRINTED = "regression as text"

@@ -33,6 +33,7 @@ from encoders.models.models import AnyModel, Provenance, PublishedFigure, Table,
 from recon.readers.formats.drafts.binding import Binder, Feature, free_label
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.printed.rpart_rds import NOTHING, attribute, matrix, models_in, named_parts, vector
+from recon.readers.formats.regressions.least_squares import attribute_column
 from recon.readers.formats.sklearn.trees.trees import class_values, feature_names
 from recon.readers.formats.statistics.column_figures import MeansDraft
 from recon.readers.formats.statistics.column_tables import (
@@ -43,7 +44,6 @@ from recon.readers.formats.statistics.column_tables import (
     class_rows,
     texts_or_numbers,
 )
-from recon.readers.formats.statistics.regressions import attribute_column
 from recon.readers.stored.binary.rds import RObject
 from recon.readers.stored.objects.arrays import resolve
 from recon.readers.stored.pickled.pickles import Thing

@@ -29,9 +29,7 @@ from encoders.models.models import AnyModel, Provenance, PublishedFigure, Table,
 from encoders.parts.statistics import MAX_VALUES
 from recon.readers.formats.drafts.binding import Binder, Feature, free_label
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.rules.plain_values import texts
-from recon.readers.formats.statistics.additive_models import span_of
-from recon.readers.formats.statistics.sums_of_products import (
+from recon.readers.formats.regressions.sums_of_products import (
     Ends,
     PublishedInverse,
     SumStructure,
@@ -39,6 +37,8 @@ from recon.readers.formats.statistics.sums_of_products import (
     product_of,
     settled_sums,
 )
+from recon.readers.formats.rules.plain_values import texts
+from recon.readers.formats.statistics.additive_models import span_of
 from recon.readers.stored.objects.arrays import resolve
 from recon.readers.stored.pickled.pickles import Thing
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported

@@ -32,13 +32,13 @@ from encoders.models.linear_figures import LinearFigure, LinearTerm
 from encoders.models.models import AnyModel, PublishedFigure, Table, UnusedPublication
 from recon.readers.formats.drafts.binding import Binder, Feature
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.statistics.regressions import (
+from recon.readers.formats.regressions.least_squares import (
     CONSTANTS,
     DesignColumn,
     attribute_column,
     response_column,
 )
-from recon.readers.formats.statistics.sums_of_products import Ends, product_of
+from recon.readers.formats.regressions.sums_of_products import Ends, product_of
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
 from solvers.foundation.exact import short_number
 from solvers.statements.release import RowCount

@@ -24,9 +24,8 @@ from encoders.models.models import Provenance
 from recon.readers.formats.drafts.binding import Feature, free_label
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.printed.rpart_rds import NOTHING, attribute, matrix, models_in, named_parts, vector
-from recon.readers.formats.sklearn.trees.trees import class_values, feature_names
-from recon.readers.formats.statistics.printed_coefficients import EPSILON, SEPARATED, SEPARATING, STEPS
-from recon.readers.formats.statistics.score_equations import (
+from recon.readers.formats.regressions.printed_coefficients import EPSILON, SEPARATED, SEPARATING, STEPS
+from recon.readers.formats.regressions.score_equations import (
     CONVERGED,
     COUNTS,
     SHARES,
@@ -36,7 +35,8 @@ from recon.readers.formats.statistics.score_equations import (
     mean_function,
     with_constant,
 )
-from recon.readers.formats.statistics.sums_of_products import Ends
+from recon.readers.formats.regressions.sums_of_products import Ends
+from recon.readers.formats.sklearn.trees.trees import class_values, feature_names
 from recon.readers.stored.binary.rds import RObject
 from recon.readers.stored.objects.arrays import resolve
 from recon.readers.stored.pickled.pickles import Thing

@@ -23,8 +23,7 @@ from recon.io.files.table_options import text_sheet
 from recon.readers.formats.drafts.binding import Feature, free_label
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.printed.rpart_rds import NOTHING, attribute, matrix, models_in, named_parts, vector
-from recon.readers.formats.statistics.printed_coefficients import OF_TITLE, PrintedCoefficients
-from recon.readers.formats.statistics.regressions import (
+from recon.readers.formats.regressions.least_squares import (
     DOUBLES,
     ROUNDING,
     UNWEIGHTED,
@@ -35,8 +34,10 @@ from recon.readers.formats.statistics.regressions import (
     weight_errors,
     without_constant,
 )
-from recon.readers.formats.statistics.score_equations import ScoreDraft
-from recon.readers.formats.statistics.sums_of_products import Ends
+from recon.readers.formats.regressions.printed_coefficients import OF_TITLE, PrintedCoefficients
+from recon.readers.formats.regressions.score_equations import ScoreDraft
+from recon.readers.formats.regressions.sums_of_products import Ends
+from recon.readers.formats.statistics.shares import ERRORS
 from recon.readers.stored.binary.rds import RObject
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.exact import short_number
@@ -57,7 +58,6 @@ PARTS = {  # what a line of two cells says, by its name
 }  # fmt: skip
 ESTIMATES = {"estimate", "coef", "coef.", "coefficient", "coefficients", "params", "beta"}
 BARE = {"x", "0", "value"}  # what coefficients alone are called by write.csv(coef(m)) and m.params.to_csv()
-ERRORS = {"std. error", "std error", "std err", "std.err.", "std. err.", "stderr", "bse", "se", "standard error"}
 LONGEST, FARTHEST = 40, 300  # characters of a printed number, its exponent
 MISSING = {"nan", "na", "inf", "-inf", "+inf", "infinity", "-infinity", "null", "none"}
 NOT_ESTIMATED = "is no estimate: the column is a combination of others, or the fit failed; leave it out and fit again"
