@@ -131,6 +131,10 @@ def test_what_is_not_published_is_said(tmp_path, capsys):
     (tmp_path / "fit.csv").write_text(alone)
     code, _, error = run(capsys, "count", str(tmp_path / "fit.csv"))
     assert (code, "coefficients with standard errors alone" in error) == (3, True)
+    for alone in (",coef\nconst,1.25\nage,0.5\n", '"","x"\n"(Intercept)",1.25\n"age",0.5\n'):
+        (tmp_path / "fit.csv").write_text(alone)
+        code, _, error = run(capsys, "count", str(tmp_path / "fit.csv"))
+        assert (code, "coefficients alone give no sum" in error, "family,binomial" in error) == (3, True, True), error
     for name, why in (("wls", "OLS is read, not WLS"), ("singular", "the covariance is singular")):
         with pytest.raises(Unsupported, match=why):
             recon.load(CORPUS / f"statsmodels_{name}.pkl")

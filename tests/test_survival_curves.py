@@ -111,6 +111,16 @@ def test_the_true_rows_are_never_excluded(seed, tmp_path):
     return None
 
 
+def test_figures_that_are_empty_are_said_to_be_open(tmp_path):
+    curve = WHAS[["time", "survival"]].round(6)
+    assert "survival" in curve
+    curve.iloc[[3, 9], 1] = np.nan
+    (tmp_path / "curve.csv").write_text(curve.to_csv(index=False, na_rep="nan"))
+    release = recon.load(str(tmp_path / "curve.csv"), rows=PEOPLE)
+    (note,) = (one for one in release.models[0].origin.notes if "were not published" in one)
+    assert "empty or nan (2)" in note
+
+
 @pytest.mark.parametrize(("digits", "known"), [(7, 158), (6, 158), (5, 142), (4, 15), (3, 0)])
 def test_six_digits_of_a_curve_give_deaths_and_people_at_risk(digits, known, tmp_path):
     WHAS[["time", "survival"]].round(digits).to_csv(tmp_path / "curve.csv", index=False)

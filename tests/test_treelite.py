@@ -83,6 +83,8 @@ BAD = (
     (lambda c: c["trees"][0]["nodes"][0].update(threshold=None), "has the threshold None"),
     (lambda c: c.update(trees=[]), "has no trees"),
     (lambda c: c.update(num_feature=0), "has 0 features"),
+    (lambda c: c.pop("num_feature"), "has None features"),
+    (lambda c: [c.pop("trees"), c.pop("threshold_type")], 'has its keys ("leaf_output_type", "num_feature", "task_'),
 )
 
 

@@ -224,6 +224,11 @@ def _is_additive(content: Any) -> bool:
     return _has("ebm")(content) and _has("features", "terms")(content["ebm"])
 
 
+def _is_treelite(content: Any) -> bool:
+    """Return whether content is treelite's, of any version, or what is left of it."""
+    return _has("trees")(content) and sum(key in content for key in TREELITE_KEYS) > 1
+
+
 def _is_node_list(content: Any) -> bool:
     return isinstance(content, list) and bool(content) and _has("nodeid")(content[0])
 
@@ -238,6 +243,14 @@ ADDITIVE = "Explainable Boosting Machine as JSON"
 CATBOOST = "CatBoost model as JSON"
 CARD = "model card"
 TREELITE = "treelite's JSON"
+TREELITE_KEYS = (
+    "num_feature",
+    "task_type",
+    "threshold_type",
+    "leaf_output_type",
+    "average_tree_output",
+    "postprocessor",
+)
 # JSON: the first that recognises the content reads it, and inspection says what it gives away (`json_models`).
 JSONS = (
     JsonFormat("XGBoost dump", _is_node_list, "boosters.xgboost.model", "read_xgboost_dump"),
@@ -249,7 +262,7 @@ JSONS = (
     JsonFormat(
         CARD, _has_any("recon_card", "model-index", "quantitative_analysis"), "statistics.model_card", "read_card"
     ),
-    JsonFormat(TREELITE, _has("threshold_type", "leaf_output_type", "trees"), "boosters.treelite", "read_treelite"),
+    JsonFormat(TREELITE, _is_treelite, "boosters.treelite", "read_treelite"),
     JsonFormat(ACRO, _is_acro, "statistics.acro_records", "read_acro"),
     JsonFormat("rpart", _has("frame"), "printed.rpart_text", "read_rpart_json"),
 )

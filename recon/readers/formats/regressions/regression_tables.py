@@ -24,6 +24,7 @@ from recon.readers.formats.drafts.binding import Feature, free_label
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.printed.rpart_rds import NOTHING, attribute, matrix, models_in, named_parts, vector
 from recon.readers.formats.regressions.least_squares import (
+    CONSTANTS,
     DOUBLES,
     ROUNDING,
     UNWEIGHTED,
@@ -75,7 +76,7 @@ _NUMBER = re.compile(r"[+-]?(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?")
 
 
 def looks_like_regression_table(head: str) -> bool:
-    """Return whether a text begins as a table of coefficients with errors, or as the covariances of some."""
+    """Return whether a text begins as a table of coefficients, or as the covariances of some."""
     lines = [cells for line in head.splitlines()[:12] if any(cells := _cells(line))]
     if _FAMILY_LINE.search(head):
         return True
@@ -85,7 +86,9 @@ def looks_like_regression_table(head: str) -> bool:
         return False
     lower = [cell.lower().replace("_", " ") for cell in lines[0]]
     estimated = bool(set(lower) & ESTIMATES)
-    if estimated and set(lower) & ERRORS:
+    if estimated and (set(lower) & ERRORS or len(lower) == 2):
+        return True
+    if len(lower) == 2 and lower[1] in BARE and lines[1][0].lower() in CONSTANTS:
         return True
     names = [line[0] for line in lines[1:]]
     square = lines[0][lines[0].index(names[0]) :] if names[0] in lines[0] else []
@@ -213,9 +216,10 @@ def read_regression_table(text: str) -> Draft:
         raise Unsupported("a weighted regression is not read: its sums are of rows by weight; fit it without weights")
     if not found.covariances:
         raise Unsupported(
-            "coefficients with standard errors alone give no sum of two columns: print the covariances below them "
-            "(cov_params().to_csv(), write.csv(vcov(m))); with everybody's columns they give the sums of the response: "
-            "name the family in a line below them (family,gaussian) and give --known-columns"
+            f"coefficients {'with standard errors ' if found.errors else ''}alone give no sum of two columns: print "
+            "the covariances below them (cov_params().to_csv(), write.csv(vcov(m))); with everybody's columns they "
+            "give the sums of the response: name the family in a line below them (family,gaussian, family,binomial or "
+            "family,poisson) and give --known-columns"
         )
     names = list(found.weights) or list(found.covariances)
     for name in names:

@@ -62,6 +62,7 @@ UNTIED = "observation began at time 0 for everybody, and all people weigh the sa
 FOLLOW = "it follows from the deaths and the people at risk, and is not compared with them"
 ERRORS_OF = "the digits do not say if they are of the curve or of its logarithm"
 CHOSEN_TIMES = "it is no product over the listed times: they were chosen, or a figure was changed"
+EMPTY = "figures of the curve that are empty or nan ({number}) were not published: whatever they are is possible"
 CHOSEN = 6  # times in equal steps that are no accident
 SLACK = 1e-11  # relative: what sums of logarithms in double precision move a curve
 Ends = tuple[float, float] | None
@@ -345,7 +346,10 @@ def _draft_of_lines(lines: Sequence[TableCells], rows: int | None, form: str) ->
         curves, other = _compared(curves, lines, of, other, errors)
     elif errors is not None and not all(curve.errors for curve in curves):
         other[errors] = FOLLOW
-    return _draft_of(curves, other, form)
+    blank = sum(
+        str(line.cells[of[kind]]).strip() in NONE for kind in ("survival", "hazard") if kind in of for line in lines
+    )
+    return _draft_of(curves, other, form, (EMPTY.format(number=blank),) if blank else ())
 
 
 def _compared(
@@ -427,7 +431,7 @@ def _strata(part: RObject, lines: int) -> list[str]:
     return [name for name, number in zip(names, numbers, strict=True) for _ in range(number)]
 
 
-def _draft_of(curves: Sequence[Curve], other: dict[str, str], form: str) -> Draft:
+def _draft_of(curves: Sequence[Curve], other: dict[str, str], form: str, notes: tuple[str, ...]) -> Draft:
     """Return the draft of curves; `other`: columns that were not looked at."""
     life = any(curve.ends for curve in curves)
     loose = all(c.counted and all(s.figure is None for s in c.steps) for c in curves)
@@ -437,7 +441,7 @@ def _draft_of(curves: Sequence[Curve], other: dict[str, str], form: str) -> Draf
         Provenance(
             f"{LIFE if life else CURVE} ({form})",
             ("exact",),
-            (UNTIED, *(() if life or loose else (LISTED,))),
+            (UNTIED, *(() if life or loose else (LISTED,)), *notes),
             unused=tuple(
                 UnusedPublication(f"the column '{name[:60]}'", why, about="rows") for name, why in other.items()
             ),
