@@ -435,8 +435,6 @@ def _draft_of(curves: Sequence[Curve], other: dict[str, str], form: str, notes: 
     """Return the draft of curves; `other`: columns that were not looked at."""
     life = any(curve.ends for curve in curves)
     loose = all(c.counted and all(s.figure is None for s in c.steps) for c in curves)
-    features = [TIME, EVENT, *dict.fromkeys(name for curve in curves for name, _ in curve.where)]
-    hints = _hints(curves)
     draft = CurveDraft(
         Provenance(
             f"{LIFE if life else CURVE} ({form})",
@@ -446,8 +444,8 @@ def _draft_of(curves: Sequence[Curve], other: dict[str, str], form: str, notes: 
                 UnusedPublication(f"the column '{name[:60]}'", why, about="rows") for name, why in other.items()
             ),
         ),
-        tuple(Feature(name, name) for name in features),
-        hints=hints,
+        tuple(Feature(a, a) for a in (TIME, EVENT, *dict.fromkeys(name for one in curves for name, _ in one.where))),
+        hints=_hints(curves),
         groups=True,
         label="label",
         curves=tuple(curves),
