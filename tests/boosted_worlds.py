@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from solvers.foundation.limits import Limits
+from solvers.kernel.cells import NumberedStatements
 from solvers.kernel.claims import Form, LeafValues, Refined, RegionProof
-from solvers.kernel.facts import NumberedStatements
 from solvers.kernel.leaf_values.replay import LeafValueReplay
 from solvers.statements.boxes import Attribute, Box, Boxes, RowSpace
 from solvers.statements.gradients.boosted import Boosted, BoostedTree, Gradients

@@ -27,7 +27,7 @@ from typing import Any
 import recon
 from solvers.foundation.errors import ReconError
 from solvers.foundation.limits import Limits
-from solvers.kernel.facts import NumberedStatements
+from solvers.kernel.cells import NumberedStatements
 
 HERE = Path(__file__).parent
 STORED = HERE / "damaged.json.gz"

@@ -17,9 +17,8 @@ from test_row_problem import held, parts_of
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import CountRevision, Hall, Labelled, Revised, ValueRemoval
 from solvers.kernel.removals import RemainingDomains
-from solvers.positions.assignments.domains import Domains
+from solvers.positions.assignments.domains import Domains, DomainState, ProblemTables, pack_bits
 from solvers.positions.assignments.propagation.engine import Propagation, Vectorised, fastest, propagate
-from solvers.positions.assignments.propagation.tables import DomainState, ProblemTables, pack_bits
 from solvers.positions.assignments.propagation.vectorised import Assignment, _tightened
 from solvers.positions.assignments.world import _row_problem, assigned
 from solvers.statements.meetings import Meetings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -50,7 +51,7 @@ def test_what_compiled_loops_are_made_of_is_there():
     beside = Path(compiled.__file__).parent
     every = [*loops.SOURCES, *(beside / name for name in compiled.SOURCES)]
     assert [path for path in every if not path.exists()] == []  # else a change of it would not be seen
-    assert {"tables.py", "counts.py", "loops.py"} <= {path.name for path in loops.SOURCES}
+    assert {"domains.py", "counts.py", "loops.py"} <= {path.name for path in loops.SOURCES}
 
 
 def test_values_of_a_large_problem_are_tried_with_the_loops_that_it_was_propagated_with(monkeypatch):
@@ -80,6 +81,19 @@ def test_what_is_kept_is_found_by_others_with_the_same_sources_alone(tmp_path, m
     assert ready_to_call([made(7)], Limits(seconds=5))
     assert not made(8).before()
     assert made(7)(4) == 5
+
+
+@pytest.mark.parametrize("rest", [b"cno.longer_there\nProblemTables\n.", b"\x80\x05", b""])
+def test_what_an_earlier_version_kept_is_thrown_away(rest, tmp_path, monkeypatch):
+    extra("numba")
+    monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path))
+    assert made(7)(1) == 2
+    (index,) = tmp_path.rglob("*.nbi")
+    version = pickle.dumps(made(7).dispatcher._cache._cache_file._version)
+    index.write_bytes(version + rest)
+    assert not made(7).before()
+    assert made(7)(1) == 2
+    assert made(7).before()
 
 
 def test_without_a_folder_it_is_compiled_all_the_same(monkeypatch):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import recon
-from solvers.kernel.facts import NumberedStatements
+from solvers.kernel.cells import NumberedStatements
 from solvers.statements.boxes import Attribute, Box, Boxes, Region, RowSpace
 from solvers.statements.release import ANY_LABEL, Choice, Loose, Partition, Release, RowCount, Statement
 

@@ -19,8 +19,7 @@ from solvers.engines.groups.classes import known_classes, known_mixed_world, pin
 from solvers.engines.groups.published import items_of
 from solvers.engines.groups.smallest import smallest_group
 from solvers.foundation.limits import Limits
-from solvers.kernel.cells import statement_sums
-from solvers.kernel.facts import NumberedStatements
+from solvers.kernel.cells import NumberedStatements, statement_sums
 from solvers.statements.release import UNBOUNDED
 
 PER_BATCH = 40

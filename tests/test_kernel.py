@@ -50,7 +50,7 @@ from solvers.foundation.errors import CertificateError, NotVerified
 from solvers.foundation.limits import Limits
 from solvers.kernel import cells as cells_module
 from solvers.kernel import rup as rup_module
-from solvers.kernel.cells import cells_at, live_cells, start_of, statement_sums
+from solvers.kernel.cells import NumberedStatements, cells_at, live_cells, start_of, statement_sums
 from solvers.kernel.checker import CellReplay, Verifier, _check_drat, goal_of, negated
 from solvers.kernel.claims import (
     AtLeast,
@@ -66,7 +66,6 @@ from solvers.kernel.claims import (
     Sum,
     Witness,
 )
-from solvers.kernel.facts import NumberedStatements
 from solvers.kernel.proof_format import proof_from, proof_json, quoted
 from solvers.kernel.rup import check as check_clauses
 from solvers.statements.boxes import Attribute, Box, Boxes, Region, RowSpace

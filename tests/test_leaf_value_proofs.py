@@ -27,6 +27,7 @@ from recon.readers.loading.settled import strengthened_release
 from solvers.engines.chain import _with_block
 from solvers.foundation.errors import CertificateError, NotVerified
 from solvers.foundation.limits import Limits
+from solvers.kernel.cells import NumberedStatements
 from solvers.kernel.checker import Verifier
 from solvers.kernel.claims import (
     AtLeast,
@@ -40,7 +41,6 @@ from solvers.kernel.claims import (
     RegionProof,
     Witness,
 )
-from solvers.kernel.facts import NumberedStatements
 from solvers.kernel.leaf_values.replay import LeafValueReplay, _limbs, _products, replayed
 from solvers.kernel.proof_format import proof_from, proof_json
 from solvers.proofs.certificates.certifier import _root_proofs

@@ -16,8 +16,8 @@ from encoders.encode.encoder import EncodedRelease
 from recon.readers.frames.world import TrueRows
 from solvers.foundation.errors import TooLarge
 from solvers.foundation.limits import Limits
+from solvers.kernel.cells import NumberedStatements
 from solvers.kernel.claims import Form, LeafValues, Refined, RegionProof
-from solvers.kernel.facts import NumberedStatements
 from solvers.kernel.leaf_values.replay import replayed
 from solvers.leaf_values import cells, combining, peeling, settling
 from solvers.leaf_values.combining import IntegerStatements, centred_on, implied

@@ -28,7 +28,7 @@ import recon
 from recon.readers.frames.world import violations
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.kernel.facts import NumberedStatements
+from solvers.kernel.cells import NumberedStatements
 from solvers.statements.gradients.linear_sums import with_stated_sums
 from solvers.statements.noise.laws import NoiseLaw, per_statement
 

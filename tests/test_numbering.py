@@ -10,8 +10,7 @@ import weights
 from solvers.cells.system import _build, refine
 from solvers.foundation.errors import CertificateError
 from solvers.foundation.limits import Limits
-from solvers.kernel.cells import live_cells, statement_sums
-from solvers.kernel.facts import NumberedStatements
+from solvers.kernel.cells import NumberedStatements, live_cells, statement_sums
 from solvers.proofs.export.integer_program import IntegerProgram
 from solvers.statements.boxes import Attribute, Box, Boxes, Region, RowSpace
 from solvers.statements.noise.laws import NoiseLaw

@@ -20,7 +20,7 @@ import removal_forgeries
 
 from solvers.foundation.errors import CertificateError, NotVerified
 from solvers.foundation.limits import Limits
-from solvers.kernel.cells import check_world, live_cells
+from solvers.kernel.cells import NumberedStatements, check_world, live_cells
 from solvers.kernel.checker import CellReplay, Verifier
 from solvers.kernel.claims import (
     AlignmentReplays,
@@ -33,7 +33,6 @@ from solvers.kernel.claims import (
     Sum,
     Witness,
 )
-from solvers.kernel.facts import NumberedStatements
 from solvers.kernel.located import replayed
 from solvers.kernel.proof_format import proof_from, proof_json
 from solvers.kernel.removals import RemainingDomains

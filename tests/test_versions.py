@@ -20,7 +20,7 @@ from versions_oracle import compare, expected, make
 import recon
 from recon.queries.questions.line_proofs import line_proofs
 from solvers.foundation.limits import Limits
-from solvers.kernel.facts import NumberedStatements
+from solvers.kernel.cells import NumberedStatements
 
 NAMES = ["smoker", "old", "site"]
 

@@ -9,7 +9,6 @@ __all__ = [
     "cells",
     "checker",
     "claims",
-    "facts",
     "leaf_values",
     "located",
     "proof_format",

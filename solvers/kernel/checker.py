@@ -20,7 +20,17 @@ from solvers.cells.cutting import WordLayout, Words, split_pieces
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import CertificateError, Inconclusive, NotVerified, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.kernel.cells import SAFE, Dataset, Live, cells_at, check_witness, check_world, live_cells, subtract
+from solvers.kernel.cells import (
+    SAFE,
+    Dataset,
+    Live,
+    NumberedStatements,
+    cells_at,
+    check_witness,
+    check_world,
+    live_cells,
+    subtract,
+)
 from solvers.kernel.claims import (
     AlignmentReplays,
     AnyClaim,
@@ -44,7 +54,6 @@ from solvers.kernel.claims import (
     Sum,
     Witness,
 )
-from solvers.kernel.facts import NumberedStatements
 from solvers.kernel.leaf_values import replay
 from solvers.kernel.located import LocatedValues, replayed
 from solvers.kernel.proof_format import printable

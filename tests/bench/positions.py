@@ -132,9 +132,8 @@ def widths(problem: Any, places: Any, true: Any) -> tuple[float, float]:
 def warm() -> None:
     """Load the compiled loops, and what propagation imports."""
     from solvers.foundation.limits import Limits
-    from solvers.positions.assignments.domains import Domains
+    from solvers.positions.assignments.domains import Domains, DomainState, ProblemTables
     from solvers.positions.assignments.propagation.engine import WORK, fastest
-    from solvers.positions.assignments.propagation.tables import DomainState, ProblemTables
     from solvers.positions.assignments.world import assigned
 
     problem = assigned(read("breast_cancer", 40, 5).statements, Limits()).problem
@@ -186,9 +185,8 @@ def plain(job: str, name: str, n: int, trees: int) -> list[Line]:
     import numpy as np
 
     from solvers.foundation.limits import Limits
-    from solvers.positions.assignments.domains import Domains
+    from solvers.positions.assignments.domains import Domains, DomainState, ProblemTables
     from solvers.positions.assignments.propagation.engine import Propagation, Vectorised, fastest, propagate
-    from solvers.positions.assignments.propagation.tables import DomainState, ProblemTables
     from solvers.statements.row_problem import problem_of
 
     problem = problem_of(read(name, n, trees).statements)

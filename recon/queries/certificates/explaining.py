@@ -10,6 +10,7 @@ from recon.queries.certificates.certificate_format import claim_text, level_of
 from recon.queries.certificates.verifying import certificates_in, open_certificate
 from recon.readers.frames.describe import condition_text
 from solvers.foundation.limits import Limits
+from solvers.kernel.cells import NumberedStatements
 from solvers.kernel.claims import (
     AlignmentReplays,
     AnyProof,
@@ -29,7 +30,6 @@ from solvers.kernel.claims import (
     Sum,
     Witness,
 )
-from solvers.kernel.facts import NumberedStatements
 from solvers.kernel.leaf_values.replay import replayed
 from solvers.kernel.proof_format import proof_from
 from solvers.statements.boxes import Box

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from recon.readers.formats.sklearn.trees.settings import labels_from_weights
 from recon.readers.inspection.documents.documents import document_findings
-from recon.readers.inspection.documents.leftovers import odd_findings
+from recon.readers.inspection.documents.leftovers import DEEPEST, blob_findings, is_rule_list, odd_findings
 from recon.readers.inspection.findings.findings import (
     GRAVE,
     SMALL,
@@ -32,7 +32,6 @@ from recon.readers.inspection.findings.findings import (
 )
 from recon.readers.inspection.findings.rules import LeakRule, rules_of
 from recon.readers.inspection.ledger.entries import NUMBER, FileLedger, base_of, class_key
-from recon.readers.inspection.objects.blobs import DEEPEST, blob_findings, is_rule_list
 from recon.readers.inspection.objects.entries import LONGEST_NAME, Said, object_entries
 from recon.readers.inspection.objects.generic import examples, lone_tree_rows, rows_known, table_finding
 from recon.readers.inspection.objects.traversal import (

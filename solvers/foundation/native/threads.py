@@ -16,6 +16,7 @@ from __future__ import annotations
 import atexit
 import importlib.util
 import math
+import pickle
 import threading
 import time
 import zlib
@@ -67,14 +68,20 @@ class KeptFunction:
     def before(self) -> bool:
         """Return whether it was compiled in this process, or lies on disk, made of the sources as they are.
 
-        For whatever types: no release makes others than those before it.
+        For whatever types: no release makes others than those before it. What cannot be read (damaged, or it names
+        modules that an earlier version of recon had) is thrown away: numba would fail at it in every command.
         """
         if self.made or self.dispatcher.signatures:
             return True
         try:  # numba offers no other way to look without compiling
             cache = self.dispatcher._cache
             wanted = cache._index_key((), self.dispatcher.targetctx.codegen())[1:]
-            return any(key[1:] == wanted for key in cache._cache_file._load_index())
+            try:
+                kept = cache._cache_file._load_index()
+            except (AttributeError, EOFError, ImportError, IndexError, pickle.UnpicklingError, TypeError, ValueError):
+                cache.flush()
+                return False
+            return any(key[1:] == wanted for key in kept)
         except (AttributeError, OSError, RuntimeError, TypeError, ValueError):
             return False
 

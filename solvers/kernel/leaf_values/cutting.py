@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from solvers.cells.cutting import Covering, Index, WordLayout, Words, pack_rows, split_pieces
 from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.errors import CertificateError
-from solvers.kernel.cells import subtract
-from solvers.kernel.facts import NumberedStatements
+from solvers.kernel.cells import NumberedStatements, subtract
 from solvers.statements.boxes import Box
 from solvers.statements.release import Partition
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from solvers.foundation.array_types import Bits, Floats, Ints
 from solvers.foundation.errors import CertificateError, NotVerified
 from solvers.foundation.limits import Limits
+from solvers.kernel.cells import NumberedStatements
 from solvers.kernel.claims import Form, LeafValues, Refined
-from solvers.kernel.facts import NumberedStatements
 from solvers.kernel.leaf_values.blocks import cells_blocks
 from solvers.kernel.leaf_values.coefficients import FigureCoefficients, SourceWeights, Whole, column
 from solvers.kernel.leaf_values.cutting import Cutter

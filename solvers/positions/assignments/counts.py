@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from solvers.foundation.array_types import Ints
-from solvers.positions.assignments.propagation.tables import EXACT, MOST_SUMS, DomainState, ProblemTables
+from solvers.positions.assignments.domains import EXACT, MOST_SUMS, DomainState, ProblemTables
 from solvers.statements.meetings import Words
 
 F = TypeVar("F", bound=Callable[..., Any])

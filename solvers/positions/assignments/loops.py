@@ -30,7 +30,7 @@ from solvers.positions.assignments.counts import (
     roomy,
     tightened,
 )
-from solvers.positions.assignments.propagation.tables import CHECKED, DomainState, ProblemTables
+from solvers.positions.assignments.domains import CHECKED, DomainState, ProblemTables
 from solvers.statements.meetings import Words
 
 
@@ -500,7 +500,7 @@ def _narrow(tables: ProblemTables, state: DomainState, budget: int) -> tuple[Int
             return steps[:length], ENDED
 
 
-SOURCES = (*Path(__file__).parent.glob("*.py"), Path(__file__).parent / "propagation" / "tables.py")
+SOURCES = tuple(Path(__file__).parent.glob("*.py"))
 
 
 class Compiled:

@@ -21,9 +21,8 @@ import numpy as np
 from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.errors import CertificateError, ContradictionError, Inconclusive, NotVerified, TooLarge
 from solvers.foundation.limits import Limits, ended
-from solvers.kernel.cells import statement_sums
+from solvers.kernel.cells import NumberedStatements, statement_sums
 from solvers.kernel.claims import Removal
-from solvers.kernel.facts import NumberedStatements
 from solvers.positions.assignments.domains import Domains, Places
 from solvers.positions.assignments.propagation.engine import Propagation
 from solvers.statements.boxes import Boxes, spans

@@ -34,8 +34,7 @@ import numpy as np
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import CertificateError, EngineError, Inconclusive, TooLarge
 from solvers.foundation.limits import Limits
-from solvers.kernel.cells import statement_sums
-from solvers.kernel.facts import NumberedStatements
+from solvers.kernel.cells import NumberedStatements, statement_sums
 from solvers.programs.local_search.compiled import EFFORT, LoopFunctions, searched, work_of_move, zeros
 from solvers.programs.local_search.loops import Climb, LeafWorths, LoopState
 from solvers.programs.local_search.problem import SearchProblem, SearchTables, as_int_array, problem_of

@@ -21,7 +21,7 @@ import numpy as np
 from solvers.cells.cutting import AnyCut, PartitionCut, WordLayout, labels_of, padded
 from solvers.foundation.errors import CertificateError, EngineError, Inconclusive, Unsupported
 from solvers.foundation.limits import STAGES, STEPS, Limits
-from solvers.kernel.cells import cuts_of, live_cells, start_of
+from solvers.kernel.cells import NumberedStatements, cuts_of, live_cells, start_of
 from solvers.kernel.checker import Verifier, negated, pieces_outside, possible_rows
 from solvers.kernel.claims import (
     AnyClaim,
@@ -44,7 +44,6 @@ from solvers.kernel.claims import (
     RowLocation,
     Sum,
 )
-from solvers.kernel.facts import NumberedStatements
 from solvers.kernel.leaf_values.blocks import say_more
 from solvers.positions.assignments.world import Remembered, assigned
 from solvers.proofs.certificates.leaf_steps import Steps, StepWalk, TracedReplay

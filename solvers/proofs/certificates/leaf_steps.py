@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from solvers.cells.cutting import padded
 from solvers.foundation.array_types import Bits, Floats, Ints
 from solvers.foundation.limits import Limits
+from solvers.kernel.cells import NumberedStatements
 from solvers.kernel.claims import AnyClaim, AtLeast, AtMost, Form, Refined
-from solvers.kernel.facts import NumberedStatements
 from solvers.kernel.leaf_values.coefficients import SourceWeights
 from solvers.kernel.leaf_values.cutting import LeafCells
 from solvers.kernel.leaf_values.replay import UNITS, LeafValueReplay, ProvedSum

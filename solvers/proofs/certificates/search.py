@@ -21,10 +21,9 @@ from numpy.typing import NDArray
 from solvers.cells.linear_system import Propagated, SparseStatements, propagate
 from solvers.foundation.array_types import Ints
 from solvers.foundation.limits import Limits
-from solvers.kernel.cells import Live
+from solvers.kernel.cells import Live, NumberedStatements
 from solvers.kernel.checker import CellReplay, Goal, goal_of
 from solvers.kernel.claims import BoundStep, Cases, CaseSplit, OverCells, OverRows, ProofStep, Sum
-from solvers.kernel.facts import NumberedStatements
 from solvers.programs.linear_program import SumSearch
 
 Bound = tuple[int, bool]  # a cell, and whether its upper bound is meant

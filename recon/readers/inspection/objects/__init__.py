@@ -1,3 +1,3 @@
 """Findings in stored objects."""
 
-__all__ = ["blobs", "entries", "generic", "r_objects", "traversal"]
+__all__ = ["entries", "generic", "r_objects", "traversal"]

@@ -1,3 +1,3 @@
 """What follows for rows distinguished: rows revised, values counted, flows, values tried, until nothing changes."""
 
-__all__ = ["engine", "tables"]
+__all__ = ["engine"]

@@ -33,8 +33,7 @@ from solvers.foundation.exact import EXACT, magnitude
 from solvers.foundation.limits import Limits, ended
 from solvers.foundation.native.threads import installed
 from solvers.kernel.claims import CountRevision, Labelled, Removal, Revised, ValueRemoval
-from solvers.positions.assignments.domains import Domains
-from solvers.positions.assignments.propagation.tables import DomainState, ProblemTables, pack_bits
+from solvers.positions.assignments.domains import Domains, DomainState, ProblemTables, pack_bits
 from solvers.positions.assignments.propagation.vectorised import values_left
 from solvers.programs.dual_bounds import integer_duals, rounded_duals
 from solvers.programs.linear_program import LinearProgram, ProgramSolution, by_column

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from solvers.foundation.array_types import Bits, Ints
 from solvers.kernel.claims import Hall, Removal
-from solvers.positions.assignments.propagation.tables import EXACT, MOST_SUMS, DomainState, ProblemTables, pack_bits
+from solvers.positions.assignments.domains import EXACT, MOST_SUMS, DomainState, ProblemTables, pack_bits
 from solvers.statements.meetings import WORD, Words
 
 
