@@ -112,6 +112,16 @@ def test_no_command_writes_over_what_it_reads(tmp_path, capsys, monkeypatch):
     assert run(capsys, *cases[0])[0] == 0
 
 
+def test_a_dash_is_standard_output(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_text("region,sex,count\nA,f,5\nA,m,7\nB,f,3\n", encoding="utf-8")
+    code, out, err = run(capsys, "convert", "t.csv", "--out", "-")
+    assert (code, json.loads(out)["recon"], os.listdir()) == (0, 1, ["t.csv"]), err
+    code, out, err = run(capsys, "remedy", "t.csv", "--policy", "preset:minimum-cell-10", "--out", "-")
+    assert (code, out, os.listdir()) == (2, "", ["t.csv"])
+    assert "name a file" in err
+
+
 def test_every_option_that_names_an_output_is_known():
     """A new option that writes somewhere has to be guarded as well."""
     groups = [typer.main.get_command(one).commands for one in (app, learn_app)]

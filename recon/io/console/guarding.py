@@ -330,6 +330,8 @@ def _guarded_command(run: Callable[..., None], app: GuardedTyper) -> Callable[..
         said = {name: given.pop(name) for name in TABLE if name in given} if released else {}
         show = said.pop("show_table", False)
         try:
+            if run.__name__ in SAY_THEMSELVES - {"export"} and given.get("out") == "-":
+                raise typer.BadParameter(f"--out -: {run.__name__} says on standard output what it wrote: name a file")
             refuse_overwriting(given)
             before = {path: _stamp(path) for path in _announced(run.__name__, given)}
             try:

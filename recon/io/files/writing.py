@@ -49,12 +49,15 @@ def writing(path: str, *, private: bool = False, binary: bool = False, like: str
     """Yield a file to write; it takes the place of `path` when the block ends without an error, else nothing changes.
 
     The temporary file stands in the same folder, so that the last step is one rename. `private`: readable and
-    writable by the owner alone (reconstructed or drawn rows). `like`: a file whose permissions a copy gets. What is
-    no regular file (a device, a pipe such as /dev/stdout) is written as it is. Raises `ReleaseError` naming the path
-    where it cannot be written.
+    writable by the owner alone (reconstructed or drawn rows). `like`: a file whose permissions a copy gets. "-" is
+    standard output; what is no regular file (a device, a pipe) is written as it is. Raises `ReleaseError` naming the
+    path where it cannot be written.
     """
     if not path:
         raise ReleaseError(NAMELESS)
+    if path == "-":
+        yield sys.stdout.buffer if binary else sys.stdout
+        return
     target = os.path.realpath(path)
     mode: dict[str, Any] = {"mode": "wb"} if binary else {"mode": "w", "encoding": "utf-8", "newline": ""}
     part = None

@@ -22,7 +22,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 import numpy as np
 
@@ -45,10 +45,13 @@ from solvers.statements.questions.query import (
     Count,
     Decide,
     LeaveOneOut,
+    Query,
     Selections,
     ShareQuery,
 )
 from solvers.statements.release import UNBOUNDED, Release
+
+A = TypeVar("A", bound=Answer)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -292,31 +295,36 @@ def leave_one_out(
     release: EncodedRelease, query: LeaveOneOut, limits: Limits | None, after: DecideAnswer | None = None
 ) -> LeaveOneOutAnswer:
     """Return the shares without the person's own row, NaN where the limits leave no answer; `after`: see `decide`."""
+    nothing = np.full(len(query.inner), np.nan)
     if unused := release.statements.unstated:  # which datasets are worlds is not known, nor how they share out
-        return LeaveOneOutAnswer("bounds", trail=unused, share=np.full(len(query.inner), np.nan))
-    try:
-        if why := _given_up(release, limits, after):
-            raise why
-        return ask(release.statements, query, LeaveOneOutAnswer, limits)
-    except EmptyConfidenceSet:
-        raise
-    except Inconclusive as error:
-        return LeaveOneOutAnswer("bounds", trail=(str(error),), share=np.full(len(query.inner), np.nan))
+        return LeaveOneOutAnswer("bounds", trail=unused, share=nothing)
+    found = _answer_or_why(release, query, LeaveOneOutAnswer, limits, after)
+    return LeaveOneOutAnswer("bounds", trail=(found,), share=nothing) if isinstance(found, str) else found
 
 
 def share(
     release: EncodedRelease, query: ShareQuery, limits: Limits | None, after: DecideAnswer | None = None
 ) -> ShareAnswer:
     """Return the bounds on shares, 0 to 1 where the limits leave no answer; `after`: see `decide`."""
+    found = _answer_or_why(release, query, ShareAnswer, limits, after)
+    if not isinstance(found, str):
+        return found
+    nothing = np.zeros(len(query.outer))
+    return ShareAnswer("bounds", trail=(found,), lower=nothing, upper=nothing + 1.0)
+
+
+def _answer_or_why(
+    release: EncodedRelease, query: Query, kind: type[A], limits: Limits | None, after: DecideAnswer | None
+) -> A | str:
+    """Return the answer to a query after another was decided, or why the limits leave none."""
     try:
         if why := _given_up(release, limits, after):
             raise why
-        return ask(release.statements, query, ShareAnswer, limits)
+        return ask(release.statements, query, kind, limits)
     except EmptyConfidenceSet:
         raise
     except Inconclusive as error:
-        nothing = np.zeros(len(query.outer))
-        return ShareAnswer("bounds", trail=(str(error),), lower=nothing, upper=nothing + 1.0)
+        return str(error)
 
 
 def why_open(found: Answer) -> list[str]:

@@ -10,6 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 APOSTROPHES = str.maketrans("’‘ʼ", "'''")
+NOTE = re.compile(r"(?<=\S)\s*(?:\[notes? ?\d+(?:[,;] ?\d+)*\]|\(\d\)|[¹²³⁴⁵⁶⁷⁸⁹]+)$", re.IGNORECASE)  # behind a label
 
 
 def comparable(text: str) -> str:
@@ -39,15 +40,17 @@ class Dialects:
 
     def counts(self, name: str) -> bool:
         """Return whether a column of this name is one of counts."""
+        name = NOTE.sub("", name)
         return self.listed("count", "names", name) or bool(self.like("count", "pattern", name))
 
     def total(self, label: str) -> bool:
         """Return whether a label stands for all values."""
+        label = NOTE.sub("", label)
         return not label or self.listed("totals", "words", label) or bool(self.like("totals", "pattern", label))
 
     def figure(self, name: str) -> bool:
         """Return whether a column of this name holds figures that are no counts."""
-        return bool(self.like("figures", "pattern", name))
+        return bool(self.like("figures", "pattern", NOTE.sub("", name)))
 
 
 @cache

@@ -15,12 +15,7 @@ from recon.io.files.table_options import IN_PARTS, MAX_LINES, Sheet, SheetRow, T
 from recon.io.files.tables import NUMBERED, counts_rows
 from recon.readers.formats.tables.bodies import YEAR, RawLine, RawTable, TableBody, body_of, cells_of
 from recon.readers.formats.tables.cells import count_like, is_number
-from recon.readers.formats.tables.column_roles import (
-    counted_units,
-    scale_of_units,
-    without_codes,
-    without_times,
-)
+from recon.readers.formats.tables.column_roles import ColumnRoles, of_years
 from recon.readers.formats.tables.dialects import Dialects, comparable, dialects
 from recon.readers.formats.tables.sections import (
     HeaderRow,
@@ -36,6 +31,8 @@ from recon.readers.formats.tables.sections import (
 from solvers.foundation.errors import ReleaseError, TooLarge
 
 NAMES_SHOWN = 9
+NOTES = re.compile(r"(?<=\S)\s*\[notes? ?\d+(?:[,;] ?(?:note )?\d+)*\]$", re.IGNORECASE)
+DATE = rf"{YEAR}(?:-\d\d(?:-\d\d)?)?|\d{{1,2}}[./]\d{{1,2}}[./]{YEAR}"
 UNNAMED = "column"  # what the attribute over the columns of a pivot is called where nothing names it
 
 
@@ -47,6 +44,7 @@ def raw_table(sheet: Sheet, options: TableOptions) -> RawTable:
     if not body.rows:
         raise ReleaseError("the table has no lines")
     known = dialects()
+    body, options = _without_notes(body), replace(options, count_columns=tuple(map(_plain, options.count_columns)))
     sheet, body, notes = indented_columns(sheet, body, known, _shown_number)
     margins = [cell for row in body.head for cell in row.cells if "margin of error" in comparable(cell)]
     if margins and not options.count_columns:
@@ -57,6 +55,19 @@ def raw_table(sheet: Sheet, options: TableOptions) -> RawTable:
     found.title, found.below = body.title, body.below
     found.notes += (*notes, *sheet.notes)
     return found
+
+
+def _plain(cell: str) -> str:
+    """Return a name or a label without the "[note 1]" behind it; behind a count it stays a sign of that."""
+    return re.sub(NOTES, "", cell) if cell[-1:] == "]" and not cell[0].isdigit() else cell
+
+
+def _without_notes(body: TableBody) -> TableBody:
+    """Return a table whose names and labels are without the numbers of notes."""
+    head, rows = (
+        [replace(row, cells=tuple(map(_plain, row.cells))) for row in part] for part in (body.head, body.rows)
+    )
+    return replace(body, head=head, rows=rows, title=list(map(_plain, body.title)))
 
 
 def _count_columns(sheet: Sheet, body: TableBody, options: TableOptions, known: Dialects) -> list[int]:
@@ -98,7 +109,7 @@ def _count_columns(sheet: Sheet, body: TableBody, options: TableOptions, known: 
     shares = sum(bool(known.like("figures", "percent", name)) for name in names)
     if len(found) == 1 and shares > 1 and known.like("figures", "base", names[found[0]]):
         return []
-    if len(found) == 1 and (sexes > 1 or (known.total(names[found[0]]) and _numeric_columns(body) > 1)):
+    if len(found) == 1 and (sexes > 1 or (known.total(names[found[0]]) and _numeric_columns(body, known) > 1)):
         return []
     return found
 
@@ -107,9 +118,10 @@ def _has_counts(body: TableBody, k: int) -> bool:
     return any(count_like(row.cells[k]) for row in body.rows)
 
 
-def _numeric_columns(body: TableBody) -> int:
+def _numeric_columns(body: TableBody, known: Dialects) -> int:
     return sum(
         any(is_number(row.cells[k]) for row in body.rows)
+        and not of_years(body.head[-1].cells[k], [row.cells[k] for row in body.rows if row.cells[k]], known)
         and all(not row.cells[k] or count_like(row.cells[k]) for row in body.rows)
         for k in range(1, len(body.head[-1].cells))
     )
@@ -129,23 +141,15 @@ def _long_table(sheet: Sheet, body: TableBody, columns: list[int], options: Tabl
     if double is not None:
         raise ReleaseError(f"the column '{double}' stands twice" if double else "a column has no name", place=place)
     counts = [line[at] for line in cells]
-    kept = counted_units(body, sheet, names, left, cells, known, apart)
-    scale = scale_of_units(names, left, cells, known)
-    statuses = [k for k in left if known.like("apart", "status", names[k]) and _told_apart(cells, left, k)]
-    for i, line in enumerate(cells):
-        for k in statuses:
-            code = comparable(line[k])
-            if not counts[i] and code and code not in known.words["apart"]["shown"]:
-                counts[i] = line[k] if code in known.marks else "x"
-    for k in statuses:
-        apart[names[k]] = "it says why a count is not shown"
-    left = [k for k in left if k not in statuses]
-    marks = [k for k in left if known.like("apart", "notes", names[k]) and _told_apart(cells, left, k)]
-    for k in marks:
-        apart[names[k]] = "notes on the lines"
-    left = [k for k in left if k not in marks]
-    left = without_times(body, sheet, names, left, cells, known, apart)
-    left = without_codes(names, left, cells, known, apart, options)
+    roles = ColumnRoles(sheet, body, names, cells, left, known, apart)
+    roles.take_named()
+    roles.take_units()
+    scale = roles.scale()
+    roles.take_statuses(counts)
+    roles.take_notes()
+    roles.take_times()
+    roles.take_codes(options)
+    left = roles.left
     figures = {}
     for k in [
         k for k in left if known.figure(names[k]) or comparable(names[k]) in known.words["count"]["denominators"]
@@ -154,21 +158,16 @@ def _long_table(sheet: Sheet, body: TableBody, columns: list[int], options: Tabl
         if (
             len(left) > 1
             and all(is_number(n) or comparable(n) in known.marks or n.lower() == "unreliable" for n in numbers)
-            and _told_apart(cells, left, k)
+            and roles.told_apart(k)
         ):
-            figures[names[k]] = [line[k] for i, line in enumerate(cells) if i in kept]
-            left = [j for j in left if j != k]
+            figures[names[k]] = [line[k] for i, line in enumerate(cells) if i in roles.kept]
+            left.remove(k)
     if not left:
         raise ReleaseError("has a column of counts alone: no attribute says of whom", place=place)
     notes: list[str] = []
     keys = _repeated(sheet, [[line[k] for k in left] for line in cells], body.rows, notes, free=True)
-    lines = [RawLine(tuple(keys[i]), counts[i], sheet.place(body.rows[i].number, at)) for i in sorted(kept)]
+    lines = [RawLine(tuple(keys[i]), counts[i], sheet.place(body.rows[i].number, at)) for i in sorted(roles.kept)]
     return RawTable([names[k] for k in left], lines, "long", names[at], apart, figures, notes=notes, scale=scale)
-
-
-def _told_apart(cells: list[list[str]], left: list[int], k: int) -> bool:
-    """Return whether the columns tell all lines apart without column k: an attribute of people does not."""
-    return len({tuple(line[j] for j in left if j != k) for line in cells}) == len(cells)
 
 
 def combined_first_column(sheet: Sheet) -> Sheet:
@@ -207,6 +206,7 @@ def _pivot_table(sheet: Sheet, body: TableBody, options: TableOptions, known: Di
     stubs = [k for k in range(width) if k < values[0]]
     if not stubs:
         raise ReleaseError("has columns of counts alone: no column says of whom a line is", place=place)
+    _refuse_hidden_attribute(body, stubs, values, known, place)
     names_row = head[-1] if len(head) > 1 and not any(head[-1].cells[k] for k in values) else None
     levels: list[HeaderRow] = []
     for row in head if names_row is None else head[:-1]:
@@ -215,6 +215,9 @@ def _pivot_table(sheet: Sheet, body: TableBody, options: TableOptions, known: Di
     base = _base_in_title(sheet, body, columns, levels, known) if base is None else base
     levels = rows_with_names(levels)
     stub_names = _stub_names(names_row or head[-1], stubs, levels)
+    if dated := next((n for n in stub_names if re.fullmatch(DATE, n)), ""):
+        apart[dated] = "a date in the header"
+        stub_names[stub_names.index(dated)] = ""
     sections = section_columns(rows, stubs[0], values, known.total, _shown_number) if len(stubs) == 1 else None
     if sections is not None:
         rows = list(sections.rows)
@@ -225,12 +228,15 @@ def _pivot_table(sheet: Sheet, body: TableBody, options: TableOptions, known: Di
     stub_cells = [[row.cells[k] for k in stubs] for row in rows]
     stub_cells = _repeated(sheet, stub_cells, rows, notes) if sections is None else sections.beside(stub_cells, notes)
     levels = _of_one_time(levels, apart, place)
+    alone = len(columns) == len(levels) == 1 and levels[0]
+    count_name = alone.labels[0] if alone and (alone.name == UNNAMED or known.counts(alone.labels[0])) else ""
+    levels = [] if count_name else levels
     lines = _pivot_lines(sheet, rows, head[-1], columns, levels, stub_cells, base)
     names = [*stub_names, *(level.name for level in levels)]
     if (double := next((n for k, n in enumerate(names) if n in names[:k]), None)) is not None:
         raise ReleaseError(f"two attributes are called '{double}'", place=place)
     names, lines = _stub_roles(sheet, body, names, lines, len(stub_names), known, apart, options)
-    return RawTable(names, lines, "pivot", "", apart, notes=notes)
+    return RawTable(names, lines, "long" if count_name else "pivot", count_name, apart, notes=notes)
 
 
 def _with_names(
@@ -287,7 +293,7 @@ def _pivot_lines(
             where = (
                 sheet.place(row.number, k)
                 if sheet.name
-                else f"line {row.number}, column '{head.cells[k] or levels[-1].labels[c]}'"
+                else f"line {row.number}, column '{head.cells[k] or (levels[-1].labels[c] if levels else '')}'"
             )
             labels = (*stub_cells[i], *(level.labels[c] for level in levels))
             lines.append(RawLine(labels, row.cells[k], where, "" if base is None else row.cells[base]))
@@ -329,9 +335,15 @@ def _value_columns(body: TableBody, options: TableOptions) -> list[int]:
     width, said = len(body.head[0].cells), {comparable(one.mark) for one in options.hidden}
     if options.count_columns:
         return [k for k in range(width) if any(row.cells[k] in options.count_columns for row in body.head)]
-    out = []
+    out, known = [], dialects()
     for k in range(1, width):
         cells = [row.cells[k] for row in body.rows if row.cells[k]]
+        name = body.head[-1].cells[k]
+        # Codes, before any count, and years are numbers of the lines.
+        if len(body.head) == 1 and (
+            (not out and re.search(r"\bcodes?$", comparable(name))) or of_years(name, cells, known)
+        ):
+            continue
         if cells and all(count_like(c) or comparable(c) in said for c in cells) and any(map(is_number, cells)):
             out.append(k)
         elif out and cells and not any(is_number(c) for c in cells) and not all(map(count_like, cells)):
@@ -340,7 +352,7 @@ def _value_columns(body: TableBody, options: TableOptions) -> list[int]:
     hidden = []  # columns in which every count is hidden; before the first of the counts they may be labels
     for k in [k for k in range(1, width) if out and k not in out]:
         marks = {comparable(row.cells[k]) for row in body.rows if row.cells[k]}
-        signs = marks <= dialects().marks.keys() and (
+        signs = marks <= known.marks.keys() and (
             len(marks) == 1 or marks <= numbers or not any(map(str.isalpha, marks))
         )
         if marks and (signs or (k > out[0] and all(not row.cells[k] or count_like(row.cells[k]) for row in body.rows))):
@@ -372,6 +384,23 @@ def _columns_of_notes(sheet: Sheet, body: TableBody, values: Sequence[int], know
         if cells:
             apart[name or "a column without a name"] = "no counts"
     return apart
+
+
+def _refuse_hidden_attribute(
+    body: TableBody, stubs: list[int], values: Sequence[int], known: Dialects, place: str
+) -> None:
+    """Refuse a column behind the first count that alone tells lines apart: it is no note, but an attribute."""
+    every = [tuple(row.cells[k] for k in stubs) for row in body.rows]
+    if len(set(every)) == len(every):
+        return
+    for k in (k for k in range(values[0], len(body.head[0].cells)) if k not in values):
+        name = body.head[-1].cells[k]
+        if not known.figure(name) and len(
+            {(*key, row.cells[k]) for key, row in zip(every, body.rows, strict=True)}
+        ) == len(every):
+            raise ReleaseError(
+                f"the column '{name}' tells lines apart and stands behind counts: move it before them", place=place
+            )
 
 
 def _measures(
@@ -530,18 +559,19 @@ def _stub_roles(
 ) -> tuple[list[str], list[RawLine]]:
     """Return attributes and lines without columns before the counts that count rows, or are codes, times, units."""
     cells = [list(line.cells) for line in lines]
-    left = list(range(len(names)))
+    roles = ColumnRoles(sheet, body, names, cells, list(range(stubs)), known, apart)
     if stubs > 1 and counts_rows(body.head[-1].cells[0], [row.cells[0] for row in body.rows]):
         apart["the first column"] = "it counts the rows (written by pandas or R)"
-        left.remove(0)
-    marks = [k for k in left if k < stubs and known.like("apart", "notes", names[k])]
+        roles.left.remove(0)
+    marks = [k for k in roles.left if known.like("apart", "notes", names[k])]
     apart |= dict.fromkeys((names[k] for k in marks), "notes on the lines")
-    left = [k for k in left if k not in marks]
-    few = [k for k in left if k < stubs]
-    kept = counted_units(body, sheet, names, few, cells, known, apart) if len(few) > 1 else set(range(len(cells)))
-    few = without_times(body, sheet, names, few, cells, known, apart) if len(few) > 1 else few
-    few = without_codes(names, few, cells, known, apart, options)
-    left = [k for k in left if k >= stubs or k in few]
+    roles.left = [k for k in roles.left if k not in marks]
+    if len(roles.left) > 1:
+        roles.take_named()
+        roles.take_units()
+        roles.take_times()
+    roles.take_codes(options)
+    left = [*roles.left, *range(stubs, len(names))]
     return [names[k] for k in left], [
-        replace(line, cells=tuple(line.cells[k] for k in left)) for i, line in enumerate(lines) if i in kept
+        replace(line, cells=tuple(line.cells[k] for k in left)) for i, line in enumerate(lines) if i in roles.kept
     ]
