@@ -44,7 +44,10 @@ def raw_table(sheet: Sheet, options: TableOptions) -> RawTable:
     if not body.rows:
         raise ReleaseError("the table has no lines")
     known = dialects()
-    body, options = _without_notes(body), replace(options, count_columns=tuple(map(_plain, options.count_columns)))
+    body, options = (
+        _body_without_notes(body),
+        replace(options, count_columns=tuple(map(_without_note, options.count_columns))),
+    )
     sheet, body, notes = indented_columns(sheet, body, known, _shown_number)
     margins = [cell for row in body.head for cell in row.cells if "margin of error" in comparable(cell)]
     if margins and not options.count_columns:
@@ -57,17 +60,17 @@ def raw_table(sheet: Sheet, options: TableOptions) -> RawTable:
     return found
 
 
-def _plain(cell: str) -> str:
+def _without_note(cell: str) -> str:
     """Return a name or a label without the "[note 1]" behind it; behind a count it stays a sign of that."""
     return re.sub(NOTES, "", cell) if cell[-1:] == "]" and not cell[0].isdigit() else cell
 
 
-def _without_notes(body: TableBody) -> TableBody:
+def _body_without_notes(body: TableBody) -> TableBody:
     """Return a table whose names and labels are without the numbers of notes."""
     head, rows = (
-        [replace(row, cells=tuple(map(_plain, row.cells))) for row in part] for part in (body.head, body.rows)
+        [replace(row, cells=tuple(map(_without_note, row.cells))) for row in part] for part in (body.head, body.rows)
     )
-    return replace(body, head=head, rows=rows, title=list(map(_plain, body.title)))
+    return replace(body, head=head, rows=rows, title=list(map(_without_note, body.title)))
 
 
 def _count_columns(sheet: Sheet, body: TableBody, options: TableOptions, known: Dialects) -> list[int]:
