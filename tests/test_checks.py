@@ -145,14 +145,14 @@ STORED = [
     ("medium", None, ("met", "nothing", MEDIUM, *NOTHING)),
     ("none", [], ("met", "nothing", NONE, *NOTHING)),
     ("medium", [finding("medium"), finding("info")], ("met", "2 findings, none more serious", MEDIUM, *NOTHING)),
-    ("none", [finding("info")], ("violated", "1 finding, the most serious info: info data", NONE, ["X_"], 1, "", "")),
+    ("none", [finding("info")], ("violated", "1 item, rated info", NONE, ["X_"], 1, "", "")),
     ("medium", [finding("critical", worked_out=True)], ("met", "nothing", MEDIUM, *NOTHING)),
     ("medium", [finding("high", "a"), finding("critical", "b"), finding("info", "c"), finding("unknown", "d")],
-     ("violated", "2 findings, the most serious critical: critical data", MEDIUM, ["b", "a"], 2, "", "")),
+     ("violated", "2 items, the most serious rated critical", MEDIUM, ["b", "a"], 2, "", "")),
     ("none", [finding("high", "a"), finding("unknown", "d")],
-     ("violated", "2 findings, the most serious high: high data", NONE, ["a", "d"], 2, "", "")),
+     ("violated", "2 items, the most serious rated high", NONE, ["a", "d"], 2, "", "")),
     ("none", [finding("unknown", "d")],
-     ("violated", "1 finding, the most serious unknown: unknown data", NONE, ["d"], 1, "", "")),
+     ("violated", "1 item, rated unknown", NONE, ["d"], 1, "", "")),
     ("medium", [finding("unknown", "d"), finding("info", "e")],
      ("inconclusive", "1 finding not understood", MEDIUM, ["d"], 1,
       "it is not known what unknown data holds, training rows may be in it", "")),
@@ -310,10 +310,10 @@ SENTENCES = [
        "late."])),
     (({"stored": "medium"}, {"stored": [finding("high", "m.X_"), finding("high", "m.y_")]}),
      ("do not release", "The release violates the one threshold of the policy ours (stored training data): beside the "
-      "model, the file stores 2 findings, the most serious high: high data (m.X_; 1 more), the policy "
+      "model, the file stores 2 items, the most serious rated high (m.X_; 1 more), the policy "
           "asks for "
       "nothing more serious than medium.",
-      ["Beside the model, the file stores 2 findings, the most serious high: high data (m.X_: high data; 1 "
+      ["Beside the model, the file stores 2 items, the most serious rated high (m.X_: high data; 1 "
        "more), the policy "
        "asks for nothing more serious than medium (set in p.toml)."])),
 ]  # fmt: skip

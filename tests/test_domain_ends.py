@@ -267,6 +267,21 @@ def test_the_label_under_another_name(tree_file, tmp_path, capsys):
     assert (code, [line["certain"] for line in json.loads(out)]) == (0, [False, True])
 
 
+def test_a_label_that_no_table_has_is_refused(tree_file, tmp_path, capsys):
+    data, bare = tmp_path / "d.csv", tmp_path / "b.csv"
+    data.write_text("age,city,ill\n20,A,1\n20,A,1\n40,A,0\n40,B,0\n40,B,0\n40,B,1\n")
+    bare.write_text("age\n20\n")
+    both = ("--domain", str(data), "--profiles", str(bare))
+    assert run(capsys, "certify", tree_file, *both, "--label", "ill")[0] == 0
+    for command in (
+        ("certify", tree_file, *both),
+        ("audit", tree_file, *both[:2]),
+        ("difference", tree_file, tree_file, *both[:2]),
+    ):
+        code, out, err = run(capsys, *command, "--label", "il")
+        assert (code, out, "'--label': " in err, "has no column 'il'" in err) == (2, "", True, True)
+
+
 def test_names_that_differ_in_signs_are_matched_where_it_is_clear(tmp_path, capsys):
     assert alike(["mean radius", "x"], ["mean_radius", "y"]) == {"mean radius": "mean_radius"}
     assert alike(["mean radius", "mean-radius"], ["mean_radius"]) == {}

@@ -192,6 +192,19 @@ def test_boosted_models_are_never_merged(audited):
     assert any("cannot be merged" in one["remedy"] for one in failed)
 
 
+def test_small_cells_of_tables_are_hidden_not_merged(folder, monkeypatch, capsys):
+    """The command is the one that works: it writes a table that meets the policy."""
+    monkeypatch.chdir(folder)
+    Path("t.csv").write_text("sex,age,n\nf,young,31\nf,old,4\nm,young,28\nm,old,49\n", encoding="utf-8")
+    code, out, _ = run(capsys, "audit", "t.csv", "--policy", "preset:minimum-cell-10")
+    (line,) = [line.strip() for line in out.splitlines() if line.strip().startswith("recon remedy")]
+    assert (code, line) == (1, "recon remedy t.csv --policy preset:minimum-cell-10 --out better.csv")
+    assert "Hide the cells that are too small" in out
+    assert "Train again" not in out
+    assert run(capsys, *shlex.split(line)[1:])[0] == 0
+    assert "4" not in Path("better.csv").read_text(encoding="utf-8").replace("49", "")
+
+
 def test_what_recon_remedy_does_not_take_is_not_sent_there(audited):
     document = audited["violated"] | {"remedies": None}
     assert [one for one in _every_step(document) if one.command.startswith("recon remedy")]

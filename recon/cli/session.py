@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from recon.io.console.guarding import command_line, options_of
 from recon.io.console.options import (
     AdversaryFile,
     CommonOptions,
@@ -28,9 +29,12 @@ from recon.io.console.options import (
 from recon.io.console.output import ended_at_once, of_status
 
 if TYPE_CHECKING:
+    from encoders.domain.domain import Domain
     from encoders.encode.encoder import EncodedRelease
     from encoders.models.related import RelatedDataSets
     from solvers.foundation.limits import Limits
+
+SHOWN = 4  # columns of a table that a refusal names
 
 
 def open_files(
@@ -62,6 +66,7 @@ def open_files(
     beside = known if not independent and rows is None else None
     release = load(*files, domain=declared, confidence=confidence, memory=memory, limits=limits, known_columns=beside,
                    label=label, from_forest=from_forest, rows=rows, related=related, table=table_options())  # fmt: skip
+    _check_label(label, release.domain, declared)
     gc.freeze()  # it stays until the program ends: the collector need not walk its millions of objects again and again
     if not independent and rows is None:
         return release
@@ -77,6 +82,40 @@ def open_files(
     from recon.readers.loading.known_positions import with_known_columns
 
     return with_known_columns(again, known, label)
+
+
+TABLES = ("--domain", "--known", "--known-columns", "--profiles", "--data", "--truth", "--population")
+
+
+def declared_domain(path: str | None, label: str | None, limits: Limits | None = None) -> Domain | None:
+    """Return the domain of `--domain`, None without one; a label that no table of the command has is refused."""
+    from recon.readers.loading.loading import read_domain
+
+    if path is None:
+        return None
+    found = read_domain(path, label, lenient=True, limits=limits)
+    _check_label(label, found)
+    return found
+
+
+def _check_label(label: str | None, *domains: Domain | None) -> None:
+    """Refuse, as wrong usage, a label that no table of the command has: it would be ignored."""
+    from recon.readers.frames.selections import read_table
+    from recon.readers.loading.loading import is_table
+
+    typed = command_line() or ""
+    given = options_of(typed)
+    tables = [path for path in map(given.get, TABLES) if isinstance(path, str) and is_table(path)]
+    own = [one.label.name for one in domains if one is not None and one.label is not None]
+    if label is None or label in own or not tables or "--adversary" in given or "--sensitive" in typed:
+        return
+    columns = [[str(name) for name in read_table(path).columns] for path in tables]
+    if not any(label in names for names in columns):
+        others = "" if len(tables) == 1 else f", nor has another of the {len(tables)} tables"
+        more = "its columns are" if len(columns[0]) <= SHOWN else f"the last of its {len(columns[0])} columns are"
+        listed = ", ".join(map(repr, columns[0][-SHOWN:]))
+        said = f"{tables[0]} has no column '{label}'{others}: {more} {listed}"
+        raise typer.BadParameter(said, param_hint="'--label'")
 
 
 def open_release(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recon.cli.session import finish
+from recon.cli.session import declared_domain, finish
 from recon.io.console.options import (
     CommonOptions,
     DomainFile,
@@ -43,10 +43,9 @@ def difference(
     """Say who left between two versions of a model, who came, and what both reveal of those who stayed."""
     from recon.queries.versions.difference import difference as run
     from recon.readers.frames.selections import read_table
-    from recon.readers.loading.loading import read_domain
 
     with asked.working() as limits:
-        declared = None if domain is None else read_domain(domain, label, lenient=True, limits=limits)
+        declared = declared_domain(domain, label, limits)
         people = None if profiles is None else read_table(profiles, limits)
         found = run(before, after, removed, added, people, declared, limits, certificates=certificates)
         document = _json_of(found, limits, certificates) if asked.json else None
@@ -68,7 +67,9 @@ def _candidates(group: RowsOfType) -> list[str]:
     names = [name for name in group.rows.columns if name not in VERDICT]
     out = []
     if not len(group.rows) or len(group.rows) > SHOWN:
-        alike = group.attributes[group.attributes["min_count"] > 0] if len(group.attributes) else group.attributes
+        alike = group.attributes
+        if len(alike):
+            alike = alike[(alike["min_count"] > 0) & (alike["values"] != "any")]
         for name, words, low in zip(*(alike[key] for key in KNOWN), strict=True) if len(alike) else ():
             out.append(f"  at least {low:,} who {group.word}: {words if name in words else f'{name}: {words}'}")
     for _, line in group.rows.head(SHOWN).iterrows():

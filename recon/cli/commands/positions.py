@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recon.cli.session import ReleaseOptions, finish
+from recon.cli.session import ReleaseOptions, declared_domain, finish
 from recon.io.console.options import (
     BUDGET,
     Certificates,
@@ -135,9 +135,8 @@ def _two_versions(
 ) -> AlignedRows | Difference:
     """Return what two versions say of every row."""
     from recon.queries.versions.positions import aligned_rows
-    from recon.readers.loading.loading import read_domain
 
-    declared = None if asked.domain is None else read_domain(asked.domain, asked.label, lenient=True)
+    declared = declared_domain(asked.domain, asked.label)
     before, after = asked.files
     return aligned_rows(before, after, removed, added, declared, limits)
 

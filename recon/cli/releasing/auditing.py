@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from recon.cli.output.printing import ended, ending, policy_of, with_other_answers, with_tables
-from recon.cli.session import ReleaseOptions, open_release, registered_domain
+from recon.cli.session import ReleaseOptions, declared_domain, open_release, registered_domain
 from recon.io.console.guarding import command_line
 from recon.io.console.options import (
     BUDGET,
@@ -28,9 +28,6 @@ from recon.io.console.options import (
 )
 from recon.io.console.output import print_lines, write_text
 from recon.io.files.opening import files_opened_once
-
-if TYPE_CHECKING:
-    from encoders.domain.domain import Domain
 
 Profiles = Annotated[
     str | None, typer.Option("--profiles", help="People to ask about, one per line: are they in the data?")
@@ -103,17 +100,10 @@ def audit(
                      show_rows=show_rows, register=register, removed=removed, added=added,
                      learner=asked.learner, adversary=asked.adversary,
                      domain_rows=table_like(release, table, label),
-                     domain=_declared(domain, label) if register else None, command=command_line())  # fmt: skip
+                     domain=declared_domain(domain, label) if register else None, command=command_line())  # fmt: skip
     with ending(ended(report, bool(out))):
         write_text(report.written_as(form, digits), out, private=True)
         if not asked.json and out is None:
             print_lines(limits_line(limits), file=sys.stderr)
         if report.findings.empty is not None and (asked.json or out):
             print_lines(f"recon: {report.findings.empty.found}", file=sys.stderr)
-
-
-def _declared(domain: str | None, label: str | None) -> Domain | None:
-    """Return the domain that was given."""
-    from recon.readers.loading.loading import read_domain
-
-    return None if domain is None else read_domain(domain, label, lenient=True)

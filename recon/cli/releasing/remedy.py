@@ -318,6 +318,10 @@ def _lines_of(file: str, written: str | None, result: Result) -> list[str]:
         f"  {words:<{width}}  {_ends_text(old[key])} before, {_ends_text(new[key])} after"
         for key, words in keys.items()
     ]
+    if left == 1:
+        lines.append(
+            "  one leaf or rule is left: everybody gets the same answer; train again with larger groups instead"
+        )
     if judged is not None and before is not None and after is not None:
         lines.append(f"  {'accuracy':<{width}}  {before:.4f} before, {after:.4f} after ({judged:,} rows)")
     elif why:

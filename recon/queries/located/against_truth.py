@@ -73,7 +73,7 @@ def _true_table(release: EncodedRelease, truth: pd.DataFrame, rows: int) -> pd.D
         raise ReleaseError(f"has {len(truth):,} rows, the release has {rows:,} positions", file=file or "the truth")
     truth = named_like(truth, release.domain)[0]
     if absent := [a.name for a in release.domain.all if not speaks_of(release, truth, a.name)]:
-        raise ReleaseError(f"the truth says nothing about the attribute '{absent[0]}'", file=file)
+        raise ReleaseError(f"has no column for the attribute '{absent[0]}'", file=file)
     return whole_rows(truth, release.domain)
 
 

@@ -43,7 +43,7 @@ MAX_BITS = 1 << 25  # distinct rows times boxes looked at together
 def demand_attributes(release: EncodedRelease, truth: pd.DataFrame) -> None:
     """Raise `ReleaseError` where the true rows say nothing about some attribute."""
     if missing := [a.name for a in release.domain.all if not speaks_of(release, truth, a.name)]:
-        message = f"the truth says nothing about the attribute '{missing[0]}'"
+        message = f"has no column for the attribute '{missing[0]}'"
         raise ReleaseError(message, file=truth.attrs.get("file", ""))
 
 

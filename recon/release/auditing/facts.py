@@ -28,6 +28,7 @@ from recon.release.auditing.auditing import group_disclosure
 from recon.release.auditing.evidence import OPENS, implied, with_evidence
 from recon.release.auditing.findings import AuditFindings, GroupDisclosure
 from recon.release.auditing.together import JointDisclosure, with_together
+from recon.release.policies.assessing import CELLS
 from recon.release.policies.facts import (
     FIGURES,
     LISTED,
@@ -477,6 +478,8 @@ def no_merging(release: EncodedRelease) -> str:
     """Return why groups of the release cannot be merged (`recon remedy`), "" where they may be."""
     if any(model.scores for model in release.models):
         return "the leaf values of boosted models say more than their counts"
+    if not release.noisy and all(model.kind == "table" for model in release.models):
+        return CELLS
     if release.noisy:
         return "the noise of merged counts adds up"
     if len(release.models) != 1:

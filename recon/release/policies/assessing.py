@@ -33,6 +33,8 @@ MERGING = "recon remedy"
 RETRAIN = (
     "Train again with larger groups, or fewer of them, and audit the result: groups cannot be merged, because {why}."
 )
+CELLS = "cells of tables are hidden"  # why groups of a table are not merged
+HIDING = "Hide the cells that are too small, and as few others as protect them, or publish wider categories."
 HELPS = {
     "limits": f"{NO_PASS}: audit again with more time or memory (--time, --memory).",
     "domain": f"{NO_PASS}: audit again with a domain (--domain).",
@@ -273,4 +275,6 @@ def _remedy_sentence(rule: PolicyRule, outcome: Outcome, said: RuleResult, facts
     if said.outcome == "inconclusive":
         return HELPS[said.help]
     why = facts.others.get("no_merging")
+    if why == CELLS and MERGING in rule.remedy:
+        return HIDING
     return RETRAIN.format(why=quote(why, 200)) if why and MERGING in rule.remedy else rule.remedy

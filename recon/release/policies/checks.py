@@ -306,7 +306,8 @@ def stored_rule(facts: FactTable, rule: PolicyRule, allowed: str) -> RuleResult:
     open_ones = [one for one in findings if one["level"] not in FOUND]
     if grave or (allowed == "none" and open_ones):
         bad = grave + (open_ones if allowed == "none" else [])
-        found = f"{number_with_unit(len(bad), 'finding')}, the most serious {bad[0]['level']}: {quote(bad[0]['what'])}"
+        rated = "rated" if len(bad) == 1 else "the most serious rated"
+        found = f"{number_with_unit(len(bad), 'item')}, {rated} {bad[0]['level']}"
         removable = all(one.get("removable") for one in [*bad, *open_ones])
         return RuleResult("violated", found, asked, _worst(list(map(_place_of, bad))), len(bad), removable=removable)
     if allowed == "critical":

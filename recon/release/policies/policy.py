@@ -198,12 +198,12 @@ def _text_of(path: str) -> bytes:
     try:
         return read_whole(path)
     except ReleaseError as error:
-        other = (
-            ""
-            if os.path.lexists(path)
-            else "; `recon policy --list` lists presets, `recon policy --init` writes a file"
-        )
-        raise PolicyError(f"{quote(path)}: {error.message}{other}") from None
+        if os.path.lexists(path):
+            raise PolicyError(f"{quote(path)}: {error.message}") from None
+        step = "`recon policy --list` lists presets, `recon policy --init` writes a file"
+        if path in preset_names():
+            step = f"the preset of that name is {PREFIX}{path}"
+        raise PolicyError(f"{quote(path)}: {error.message}; {step}") from None
 
 
 DEFAULT = "minimum-cell-10"  # the most usual rule, by statistics offices and trusted research environments

@@ -321,7 +321,7 @@ def _extended(
     def at(m: int) -> tuple[EncodedRelease, Figures, Meets]:
         if m not in tried:
             limits.report(f"{m:,} further merges are measured")
-            limits.check("merges of all trees were measured together")
+            limits.check("merges of all trees were measured together (--time gives more)")
             now = _after_merges(groups, places, order[:m])
             found = change(now) if any(now) else release
             facts = figures_of(found, limits.stage("figures of a merge"), demands)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from recon.io.console.guarding import Options, options_of, stripped_name, suggestion
-from recon.release.policies.assessing import least_loss
+from recon.release.policies.assessing import CELLS, least_loss
 from recon.release.policies.rules import RULES
 from recon.report.charts.svg import remedy_bars
 from recon.report.page.blocks import (
@@ -251,7 +251,8 @@ def _strip(document: Document) -> Iterator[AdviceStep]:
         yield AdviceStep(f"Take out what the file stores outright ({what}).", command)
         return
     remedy = sentence_of(worst.get("remedy") or "release a model that does not keep rows", 160)
-    yield AdviceStep(f"The file stores rows outright ({what}): {remedy}.", _typed(document, "inspect", [file]))
+    says = "stores rows outright" if worst["level"] == "critical" else "says something about single rows"
+    yield AdviceStep(f"The file {says} ({what}): {remedy}.", _typed(document, "inspect", [file]))
 
 
 def _stripped(file: str) -> Options:
@@ -319,7 +320,9 @@ def remedy_of(check: Document) -> str:
 def _mended(document: Document, assessment: Document, of_groups: bool) -> Iterator[AdviceStep]:
     """Yield the remedy that meets the policy, that none does, or how to find one."""
     policy, tried = _by_policy(document, assessment), (document.get("remedies") or [])[1:]
-    merging = ""
+    merging = hiding = ""
+    if of_groups and _hideable(document):
+        hiding = _typed(document, "remedy", _files(document), {**policy, "--out": f"better{_table_suffix(document)}"})
     if of_groups and _mergeable(document):
         merging = _typed(document, "remedy", _files(document), {**policy, "--out": f"better{_suffix(document)}"})
     best = least_loss(tried)
@@ -342,6 +345,8 @@ def _mended(document: Document, assessment: Document, of_groups: bool) -> Iterat
             f"None of the {len(tried):,} remedies that were tried meets the policy: do not release this model. Train "
             "it again with larger groups, and audit that."
         )
+    if hiding:
+        yield AdviceStep("Hide as few cells as the policy needs; the result is audited.", hiding)
     if merging:
         yield AdviceStep("Look for the fewest merges of groups that meet the policy; the result is audited.", merging)
     if not tried:
@@ -355,6 +360,18 @@ def _mergeable(document: Document) -> bool:
     given = options_of(str((document.get("made") or {}).get("command") or ""))
     may_be = kinds <= MERGED and not document["facts"].get("no_merging")
     return len(audited) == 1 and may_be and not any(name in given for name in CHANGING)
+
+
+def _hideable(document: Document) -> bool:
+    """Return whether `recon remedy` hides cells of what was audited: one file of tables of counts."""
+    audited = document["audited"]["files"]
+    tables = document["facts"].get("no_merging") == CELLS
+    return tables and len(audited) == 1
+
+
+def _table_suffix(document: Document) -> str:
+    """Return the suffix that a table with hidden cells has."""
+    return ".csv" if document["file"].lower().endswith(".csv") else ".json"
 
 
 def _more_limits(document: Document) -> Options:

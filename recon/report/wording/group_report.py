@@ -96,7 +96,7 @@ def _aligned(table: list[list[str]]) -> list[str]:
     """Return the lines of a table with columns below each other; long texts push theirs to the right."""
     width = [max(len(line[j]) for line in table if j < len(line)) for j in range(max(map(len, table)))]
     places = [min(one, WIDE) + 2 for one in width]
-    return ["".join(f"{text + ',':<{places[j]}}" for j, text in enumerate(line[:-1])) + line[-1] for line in table]
+    return ["".join(f"{text + ', ':<{places[j]}}" for j, text in enumerate(line[:-1])) + line[-1] for line in table]
 
 
 def _known_row(line: dict[Hashable, Any], of_region: pd.DataFrame) -> str:

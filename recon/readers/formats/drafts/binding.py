@@ -343,7 +343,8 @@ def _check_class(value: Value, classes: Sequence[Value], label: AnyAttribute) ->
                 f"{error.message}; the model numbers its classes: give a domain whose label has the values 0, 1, ..."
             )
             raise ReleaseError(message) from None
-        raise
+        step = "if the domain's label is another column, say which (--label)"
+        raise ReleaseError(f"the model's class {error.message}; {step}") from None
 
 
 def comparison(draft: DraftFacts, feature: Feature) -> Callable[[Value | None], Value]:

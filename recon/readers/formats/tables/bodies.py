@@ -171,7 +171,11 @@ def _squared(sheet: Sheet, rows: list[SheetRow], width: int) -> list[SheetRow]:
             ends -= 1
         short = not sheet.name and len(row.cells) < wide and (k >= HEAD_ROWS or any(map(is_number, cells[1:])))
         if ends > wide or (k and short):
-            raise ReleaseError(f"has {len(row.cells)} cells, the header {len(names)}", place=sheet.place(row.number))
+            raise ReleaseError(
+                f"has {len(row.cells)} cell{'s' * (len(row.cells) != 1)}, the header {len(names)}: this "
+                "is not a table, or a text with a separator in it is not in quotes",
+                place=sheet.place(row.number),
+            )
         out.append(replace(row, cells=(*cells[:ends], *[""] * (wide - ends))))
     empty = [k for k in range(wide) if not any(row.cells[k] for row in out)]
     return (

@@ -196,12 +196,7 @@ def _pivot_table(sheet: Sheet, body: TableBody, options: TableOptions, known: Di
     width, place = len(head[0].cells), sheet.place(head[-1].number)
     values = _value_columns(body, options)
     if not values:
-        shown = ", ".join(f"'{c}'" for c in head[-1].cells[:NAMES_SHOWN] if c)
-        raise ReleaseError(
-            f"is of no format that is read: no column of counts (count, n, freq, ...), which a table of counts has: "
-            f"there are {shown}",
-            place=place,
-        )
+        raise _no_counts(body, [], place)
     apart = _columns_of_notes(sheet, body, values, known) if not options.count_columns else {}
     if len(rows) * len(values) > MAX_LINES:
         many = f"the table has {len(rows) * len(values):,} counts, more than {MAX_LINES:,}"
@@ -509,15 +504,19 @@ def _refuse_raw_data(
         or any(known.counts(label) for label in labels)
     )
     if not said:
-        shown = " ".join(f"--count-column '{body.head[-1].cells[k]}'" for k in columns[:3])
-        step = f"where numbers of people stand under the values of an attribute, name the columns ({shown})"
-        if not shown:
-            step = f"there are {', '.join(repr(cell) for cell in body.head[-1].cells[:NAMES_SHOWN] if cell)}"
-        raise ReleaseError(
-            "is of no format that is read: no column of counts (count, n, freq, ...), which a table of counts has; "
-            f"{step}",
-            place=place,
-        )
+        raise _no_counts(body, columns, place)
+
+
+def _no_counts(body: TableBody, columns: list[int], place: str) -> ReleaseError:
+    """Return why a table without counts is refused; `columns`: those of numbers that may be counts after all."""
+    shown = ", ".join(repr(cell) for cell in body.head[-1].cells[:NAMES_SHOWN] if cell)
+    named = " ".join(f"--count-column '{body.head[-1].cells[k]}'" for k in columns[:3])
+    counts = f"; if its numbers are numbers of people, name the columns ({named})" if named else ""
+    return ReleaseError(
+        "is of no format that is read: it has no column of counts (count, n, freq, ...), which a table of counts has, "
+        f"but {shown}; if its lines are people, it is no release but data: recon audit MODEL --domain DATA.csv{counts}",
+        place=place,
+    )
 
 
 def _repeated(
