@@ -28,7 +28,14 @@ from solvers.foundation.errors import ReconError
 HERE = Path(__file__).parent
 CORPUS, GOLDEN = HERE / "corpus", HERE / "golden"
 PAGE = (HERE.parent / "docs" / "readers.md").read_text(encoding="utf-8")
-IRIS = ("part.txt", "partykit.txt", "rtree.txt", "c50_rules.txt", "plot_tree.txt")  # printed of Fisher's 150 flowers
+IRIS = (
+    "part.txt",
+    "partykit.txt",
+    "rtree.txt",
+    "c50_rules.txt",
+    "plot_tree.txt",
+    "orange.txt",
+)  # printed of Fisher's 150 flowers
 
 
 def stored(name: str, *changes: tuple[str, str]) -> bytes:
@@ -168,6 +175,12 @@ CASES = (
     Case("R rpart", "readers/rpart_knitr.txt", "R rpart, printed text", "exact", 3821),
     Case("R's package tree", "rtree.txt", "R tree, printed text", "exact", 150),
     Case("R's package tree", "rtree_reprex.txt", "R tree, printed text", "exact", 150),
+    Case("Orange", "orange.txt", "Orange, printed tree", "exact", 150),
+    Case("Orange", "orange_titanic.txt", "Orange, printed tree", "exact", 2201),
+    Case("Orange", "orange_titanic.txt", refused="1 row stops here (missing values)",
+         changes=(("[  4. 141.]", "[  3. 141.]"),), instead=lambda: stored("orange_titanic.txt")),
+    Case("Orange", "orange.txt", refused="no numbers of rows per class",
+         changes=(("[50.  0.  0.]", "[14.956 9.276 1.5]"),), instead=lambda: stored("leaves.csv")),
     Case("R partykit", "partykit.txt", PARTY, "size", 150),
     Case("R partykit", "partykit_mean.txt", PARTY, "size", 192),
     Case("R partykit", "partykit_weighted.txt", refused="counts weights, no rows: fit it without weights",
@@ -302,7 +315,7 @@ READERS = {
     "rules.dl85": ("pydl8.5",), "rules.streed": ("pydl8.5",), "boosters.pickled": (LGB, XGB, "CatBoost"),
     "pmml.document": ("PMML trees", RULES, SEVERAL, OTHERS), "printed.streed_text": ("pydl8.5",),
     "printed.graphviz_dot": (DRAWN,), "printed.export_text": (DRAWN,), "printed.rpart_rds": ("R rpart", RDS),
-    "printed.rpart_text": ("R rpart", "R's package tree"),
+    "printed.rpart_text": ("R rpart", "R's package tree"), "printed.orange_text": ("Orange",),
     "printed.weka_text": (WEKA, C50, "R partykit"), "printed.corels_text": ("CORELS",),
     "printed.count_table": ("tables of counts",), "boosters.lightgbm.model": (LGB, SEVERAL_GOES),
     "statistics.itemsets": ("frequent itemsets",),
@@ -336,6 +349,7 @@ ASSUMED = {
     "PMML rule sets": "test_readers_cases:test_counts_of_overlapping_rules_do_not_add_up_to_rows",
     "PMML, averages": "test_readers_cases:test_an_average_of_trees_is_a_forest",
     "Weka J48": "test_reader_corpus:test_a_class_that_no_leaf_predicts_may_have_the_rows_of_others",
+    "Orange": "test_text_readers:test_branches_of_a_tree_that_orange_printed",
     "imbalanced-learn": "test_readers_cases:test_made_up_rows_are_no_training_rows",
 }
 

@@ -23,9 +23,11 @@ from recon.readers.formats.printed.corels_text import looks_like_corels_text, re
 from recon.readers.formats.printed.count_table import looks_like_count_table, read_count_table
 from recon.readers.formats.printed.export_text import looks_like_export_text, read_export_text
 from recon.readers.formats.printed.graphviz_dot import looks_like_dot, read_dot
+from recon.readers.formats.printed.orange_text import looks_like_orange, read_orange
 from recon.readers.formats.printed.rpart_text import looks_like_rpart, read_rpart, read_rpart_json
 from recon.readers.formats.release.reading import strict_json
 from recon.readers.frames.world import violations
+from recon.readers.inspection.ledger.lines import odd_spelling
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import RowCount
 
@@ -33,6 +35,7 @@ GOLDEN = Path(__file__).parent / "golden" / "models"
 INDEX = json.loads((GOLDEN / "index.json").read_text(encoding="utf-8"))
 
 TABLE = "sex,age,count\nF,10,3\nF,20,<10\nM,10,*\nM,total,12\n,,40\n"
+ORANGE = (GOLDEN.parents[1] / "corpus" / "orange_titanic.txt").read_text(encoding="utf-8")
 CPP = "OPTIMAL RULE LIST\nif ({a,b}) then ({y:Yes})\nelse if ({c}) then ({y:No})\nelse ({y:Yes})\n"
 
 
@@ -45,6 +48,8 @@ def read(text, file):
         return read_rpart(text)
     if folder == "corels":
         return read_corels_text(text)
+    if folder == "orange":
+        return read_orange(text)
     return read_dot(text) if file.endswith(".dot") else read_export_text(text)
 
 
@@ -569,7 +574,7 @@ def altered(value, rng):
 def fuzz(times, seed):
     """Read mutated files; only refusals may come out, quickly, and what is read must fit a guessed domain or refuse."""
     rng = random.Random(seed)
-    files = [*FUZZED.items(), ("table", TABLE), ("corels-cpp", CPP)]
+    files = [*FUZZED.items(), ("table", TABLE), ("corels-cpp", CPP), ("orange-titanic", ORANGE)]
     read_ones = 0
     for _ in range(times):
         file, text = rng.choice(files)
@@ -600,11 +605,48 @@ def test_fuzz_long():
 
 
 def test_the_heads_are_told_apart():
-    looks = [looks_like_dot, looks_like_export_text, looks_like_rpart, looks_like_corels_text, looks_like_count_table]
-    for file, text in {**FUZZED, "table": TABLE, "corels-cpp": CPP}.items():
+    looks = [
+        looks_like_dot, looks_like_export_text, looks_like_rpart, looks_like_corels_text, looks_like_count_table,
+        looks_like_orange,
+    ]  # fmt: skip
+    for file, text in {**FUZZED, "table": TABLE, "corels-cpp": CPP, "orange-titanic": ORANGE}.items():
         if not file.endswith(".json"):
             assert sum(look(text[:4096]) for look in looks) == 1, file
     assert not any(look("") or look("hello\nworld") for look in looks)
+
+
+def test_branches_of_a_tree_that_orange_printed():
+    text = (
+        "             [4. 2.] chest pain a b\n             [1. 0.] chest pain b\n             [3. 9.] chest pain c, d\n"
+        "             [3. 1.]     max HR ≤ 150\n             [0. 8.]     max HR > 150\n"
+    )
+    draft = read_orange(text)
+    assert {f.name for f in draft.features} == {"chest pain", "max HR"}
+    assert draft.hints["chest pain"].values == ("a b", "b", "c, d")  # of three branches each is one value
+    assert draft.rows == RowCount(19, 19)
+    domain = Domain(
+        (Categorical("chest pain", ("a b", "b", "c, d")), Grid.between("max HR", 100, 200, 1)),
+        Categorical("label", ("no", "yes")),
+    )
+    models, _ = bound(draft, domain)
+    assert sorted(supports(models)) == [[0, 8], [1, 0], [3, 1], [4, 2]]
+    two = read_orange(" [1. 5.] thal a or c\n [2. 2.] thal b\n")
+    assert two.hints["thal"].values == ("a", "c", "b")
+    for old, new, why in (
+        ("[0. 8.]", "[0. 7.]", "1 row stops here"), ("[0. 8.]", "[0. 9.]", "has 9 rows of a class, its branches 10"),
+        ("[0. 8.]", "[0.5 8.]", "no numbers of rows per class"), ("max HR > 150", "max HR > 15", "are no split"),
+        ("             [0. 8.]     max HR > 150\n", "", "has one branch only"), ("chest pain b", "pain b", "test no"),
+        ("chest pain b", "chest pain c, d", "do not part"), ("[1. 0.]", "[1. 0. 0.]", "another number of classes"),
+        ("    max HR ≤", "        max HR ≤", "at no place"), ("[1. 0.]", "1, 0", "is no branch of a tree"),
+    ):  # fmt: skip
+        with pytest.raises((ReleaseError, Unsupported), match=why):
+            read_orange(text.replace(old, new))
+
+
+def test_spaces_that_orange_does_not_write_are_seen():
+    assert odd_spelling(ORANGE.encode()) == 0
+    for old, new in (("[  4. 141.]", "[4.         141.]"), ("sex male", "sex       male")):
+        assert odd_spelling((ORANGE.replace(old, new) * 20).encode()) > 64
 
 
 def test_passes_is_what_the_binder_uses():

@@ -190,6 +190,7 @@ TEXTS = (
     ("printed.graphviz_dot", "looks_like_dot", "read_dot"),
     ("printed.export_text", "looks_like_export_text", "read_export_text"),
     ("printed.rpart_text", "looks_like_rpart", "read_rpart"),
+    ("printed.orange_text", "looks_like_orange", "read_orange"),
     ("printed.weka_text", "looks_like_rules", "read_rules"),
     ("printed.weka_text", "looks_like_weka", "read_weka"),
     ("boosters.lightgbm.model", "looks_like_lightgbm_text", "read_lightgbm_text"),
@@ -201,6 +202,9 @@ TEXTS = (
     ("regressions.regression_tables", "looks_like_regression_table", "read_regression_table"),
     ("printed.count_table", "looks_like_count_table", "read_count_table"),
 )
+
+
+PRINTED_LISTS = re.compile(r"\[(?:Text\(|[ \d.e+-]{3,400}\] +\S)")  # texts that begin as JSON does and are none
 
 
 class JsonFormat(NamedTuple):
@@ -317,7 +321,7 @@ def _draft_of_bytes(data: bytes, memory: int) -> Draft | None:
         data = content
     text = uncommented(_as_text(data))
     head = head_of(text)
-    if head.startswith(("{", "[")) and not head.startswith("[Text("):
+    if head.startswith(("{", "[")) and PRINTED_LISTS.match(head) is None:
         return _draft_of_json(text)
     if (reader := text_reader(head)) is not None:
         module, read = reader

@@ -351,7 +351,7 @@ def _sentences() -> frozenset[str]:
     from recon.readers.formats.boosters.shared import OTHER_TRAININGS
     from recon.readers.formats.boosters.xgboost import model as xgboost
     from recon.readers.formats.drafts.drafts import EACH, FIRST, ONLY, OTHERS
-    from recon.readers.formats.printed import printed_trees
+    from recon.readers.formats.printed import orange_text, printed_trees
     from recon.readers.formats.printed.corels_text import MAJORITY
     from recon.readers.formats.printed.rpart_text import LEVELS, SIZES
     from recon.readers.formats.rules.corels_saved import CAPTURES
@@ -377,7 +377,8 @@ def _sentences() -> frozenset[str]:
         *(lightgbm.NOT_THE_LAST, lightgbm.SAME_ROWS, xgboost.SAME_ROWS, catboost.SAME_ROWS),
         *(f"{begin}{why}" for begin in ("", FIRST, f"{OTHERS}: ") for why in OTHER_TRAININGS),
     )
-    return frozenset([*trees, *boosted, LEVELS, SIZES, MAJORITY, CAPTURES, BESIDE])
+    orange = (orange_text.ORDER, orange_text.DIGITS, orange_text.LEVELS)
+    return frozenset([*trees, *boosted, *orange, LEVELS, SIZES, MAJORITY, CAPTURES, BESIDE])
 
 
 def _names_of(domain: Any) -> Iterator[str]:

@@ -34,6 +34,7 @@ _TAG = re.compile(rb"<(/?)([^<>]*?)(/?)>(\s*)")
 _USUAL = re.compile(rb" {0,2}| ?(?:\r?\n){1,3}(?: {0,400}|\t{0,100})")
 _INSIDE = re.compile(rb"\s+")
 _STRICT = ("LightGBM", "XGBoost", "tree as text")
+_ALIGNED = re.compile(rb"(?m)^( {0,19})\[([\d. ]{2,400})\] ((?:    ){0,40})")
 _BARS = re.compile(rb"\|([ \t]+)(?=\|)")
 _SPACES = re.compile(
     rb"(?<=[^\s|])(?:[ \t]{2,}|\t)(?=\S)|(?<![ \t])[ \t]+(?=\r?\n|\Z)|(?<=\n)(?: +\t|\t+ )[ \t]*(?=\S)"
@@ -48,12 +49,28 @@ def odd_spelling(data: bytes, kind: str = "") -> int:
     first = _FIRST.search(data)
     if first is None or b"\0" in data[:4_096] or kind.startswith(("table", "regression as text")):
         return 0
-    head = first.group()
+    bare = _aligned(data) if first.group() == b"[" else data
+    head = first.group() if bare == data else b""
     spaces = _json_spaces if head in {b"{", b"["} else _xml_spaces if head == b"<" else None
     numbers = [size for size in _digits_beyond(data) if size]
-    odd = _line_spaces(data, kind.startswith(_STRICT)) if spaces is None else spaces(data)
+    odd = _line_spaces(bare, kind.startswith(_STRICT)) if spaces is None else spaces(data)
     odd += sum(numbers)
     return odd if odd > MAX_SPELLING_BYTES or max(numbers, default=0) > MAX_NUMBER_BYTES else 0
+
+
+def _aligned(data: bytes) -> bytes:
+    """Return the lines of a tree that Orange printed without the numbers and spaces in front, where they are aligned.
+
+    NumPy writes numbers as wide as the widest, Orange all of them at the end of 20 characters.
+    """
+
+    def kept(found: re.Match[bytes]) -> bytes:
+        numbers = found[2].split()
+        width = max(map(len, numbers), default=0)
+        form = b"[%s]" % b" ".join(one.rjust(width) for one in numbers)
+        return b"-" if found[0] == b"%s " % form.rjust(20) + found[3] else found[0]
+
+    return _ALIGNED.sub(kept, data)
 
 
 def _digits_beyond(data: bytes) -> Iterator[int]:
@@ -223,6 +240,7 @@ LINES: dict[str, tuple[str, ...]] = {
         rf"Number of (?:inner|terminal) nodes:\s*{_COUNT}",
         rf"(?:\|   )+\[{_COUNT}\] {_TEST}(?:: {NAME} \(n = {_COUNT}, err = {NUMBER}%\))?",
     ),
+    "Orange, printed tree": (rf" {{0,19}}\[[\d. ]{{2,400}}\](?:    )* {NAME}(?: [≤>] {NUMBER})?",),
     "regression as text (R)": (  # residuals, and what only says how well it fits, are not understood
         r"Call:|(?:stats::)?g?lm\([^\n]{0,300}|    [^\n]{0,200}\)|Coefficients:(?: \([^\n]{0,80}\))?|---",
         r"\s*Estimate Std\. Error [tz] value Pr\(>\|[tz]\|\)\s*|Signif\. codes: [^\n]{0,80}",
@@ -262,6 +280,7 @@ _ROWS = {
     "C5.0, printed tree": rf"\({NUMBER}(?:/{NUMBER})?\)|Read {_COUNT} cases|\({_COUNT} cases\)",
     "C5.0, printed rules": rf"\({NUMBER}(?:/{NUMBER})?, lift|Read {_COUNT} cases|\({_COUNT} cases\)",
     "R partykit, printed tree": rf"n = {_COUNT}|err = {NUMBER}%",
+    "Orange, printed tree": r"\[[\d. ]{2,400}\]",
     "regression as text (R)": rf"(?<=\s){NUMBER}(?=\s|$)",
     "regression as text (statsmodels)": rf"(?<=\s){NUMBER}(?=\s|$)",
     "scikit-learn, plot_tree": rf"samples = {NUMBER}%?|value = \[[^\[\]]*\]",
