@@ -117,13 +117,13 @@ def _branches_of(text: str) -> OrangeBranch:
         path.append(branch)
     first = path[0].below
     root = replace(path[0], counts=tuple(map(sum, zip(*(one.counts for one in first), strict=True))))
-    for one in _every(root):
+    for one in _all_branches(root):
         if one.below:
             _check_sums(one)
     return root
 
 
-def _every(root: OrangeBranch) -> Iterator[OrangeBranch]:
+def _all_branches(root: OrangeBranch) -> Iterator[OrangeBranch]:
     """Yield a branch and all below it."""
     todo = [root]
     while todo:
