@@ -13,7 +13,7 @@ from pathlib import Path
 import openpyxl
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import recon
@@ -563,3 +563,49 @@ def test_a_cell_that_is_no_count_does_not_take_its_column_out_of_a_pivot(cell):
 def test_columns_of_notes_beside_counts_are_said_to_be_set_apart():
     found = counted_table(text_sheet("region,f,m,total,remark\nN,3,4,7,as before\nS,5,6,11,\n"))
     assert "'remark' is set apart: no counts" in found.understood
+
+
+CODES = {
+    "ones": (1, 2, 3),
+    "zeros": (0, 1),
+    "years": (1950, 1957, 1964),
+    "words": ("ra", "rb", "rc"),
+    "bits": (False, True),
+}
+
+
+@st.composite
+def frames_of_codes(draw):
+    """Draw a frame of two to five columns of few values, and how many of them stand in the lines of its cross table."""
+    kinds = draw(st.lists(st.sampled_from(sorted(CODES)), min_size=2, max_size=5))
+    lines = draw(st.integers(max(1, len(kinds) - 2), min(3, len(kinds) - 1)))
+    size = draw(st.integers(6, 80))
+    source = draw(st.randoms(use_true_random=False))
+    names = ("sex", "region", "smoker", "tenure", "school")
+    frame = {n: source.choices(CODES[kind], k=size) for n, kind in zip(names, kinds, strict=False)}
+    made = pd.DataFrame(frame)
+    assume(made.nunique().min() > 1)
+    return made, lines
+
+
+@settings(max_examples=60)
+@given(frames_of_codes())
+def test_a_cross_table_of_any_frame_is_read_as_what_it_counts(tmp_path_factory, drawn):
+    frame, lines = drawn
+    names = list(frame)
+    path = tmp_path_factory.mktemp("cross") / "cross.csv"
+    every = [frame[n] for n in names]
+    pd.crosstab(every[:lines], every[lines:], margins=True).to_csv(path)
+    table = counted_table(text_sheet(path.read_text(encoding="utf-8")))
+    expected = frame.astype(str).value_counts().to_dict()
+    found = {line.cells: line.count.low for line in table.lines if line.count.low}
+    assert {cells: count for cells, count in found.items() if not {"", "All"} & set(cells)} == expected
+
+
+@pytest.mark.parametrize("cells", [((64, 57), (74, 62)), ((5, 3), (3, 5))])
+def test_counts_under_the_labels_beside_them_are_no_covariances(tmp_path, cells):
+    """A cross table of two attributes of the same values is square, with its labels on both sides."""
+    (a, b), (c, d) = cells
+    path = tmp_path / "square.csv"
+    path.write_text(f"sex,no,yes,All\nno,{a},{c},{a + c}\nyes,{b},{d},{b + d}\nAll,{a + b},{c + d},{a + b + c + d}\n")
+    assert recon.load(path).statements.rows.low == a + b + c + d

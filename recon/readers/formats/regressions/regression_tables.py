@@ -93,6 +93,8 @@ def looks_like_regression_table(head: str) -> bool:
     names = [line[0] for line in lines[1:]]
     square = lines[0][lines[0].index(names[0]) :] if names[0] in lines[0] else []
     shown = min(len(square), len(names))
+    if all(cell.isdigit() for line in lines[1:] for cell in line[1:]):
+        return estimated  # counts under and beside the same labels
     return (estimated or shown > 1) and shown > 0 and square[:shown] == names[:shown]
 
 

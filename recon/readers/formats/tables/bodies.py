@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from recon.io.files.table_options import Sheet, SheetRow, TableOptions
@@ -192,7 +193,7 @@ def _head_rows(rows: list[SheetRow], options: TableOptions) -> int:
     heads = 1
     if any(_names_counts(cell, options) for cell in rows[0].cells) and all(rows[0].cells):
         return 1
-    alone = [k for k, row in enumerate(rows) if k and row.cells[0] and not any(row.cells[1:])]
+    alone = [k for k, row in enumerate(rows) if k and _names_alone(row.cells)]
     while heads < min(HEAD_ROWS, len(rows) - 1):
         row = rows[heads]
         given = row.cells[1:]
@@ -213,6 +214,13 @@ def _head_rows(rows: list[SheetRow], options: TableOptions) -> int:
             continue
         break
     return heads
+
+
+def _names_alone(cells: Sequence[str]) -> bool:
+    """Return whether a row has the names of its first columns and nothing else, or the first cell alone."""
+    given = [cell for cell in cells if cell]
+    names = len(given) == 1 or (0 < 2 * len(given) <= len(cells) and not any(map(is_number, given)))
+    return names and list(cells[: len(given)]) == given
 
 
 def _names_counts(cell: str, options: TableOptions) -> bool:

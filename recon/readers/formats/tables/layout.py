@@ -34,6 +34,7 @@ NAMES_SHOWN = 9
 NOTES = re.compile(r"(?<=\S)\s*\[notes? ?\d+(?:[,;] ?(?:note )?\d+)*\]$", re.IGNORECASE)
 DATE = rf"{YEAR}(?:-\d\d(?:-\d\d)?)?|\d{{1,2}}[./]\d{{1,2}}[./]{YEAR}"
 UNNAMED = "column"  # what the attribute over the columns of a pivot is called where nothing names it
+MOST_FREE = 1.5  # combinations of labels and codes, of those that a cross table has: of counts hardly any is there
 
 
 def raw_table(sheet: Sheet, options: TableOptions) -> RawTable:
@@ -361,7 +362,34 @@ def _value_columns(body: TableBody, options: TableOptions) -> list[int]:
     for k in reversed(blank):  # beside counts: a value of which all are hidden
         if k > out[0] or k + 1 in (*out, *hidden):
             hidden.append(k)
-    return sorted([*out, *hidden])
+    values = sorted([*out, *hidden])
+    first = _first_of_counts(body, values) if values else 0
+    return [k for k in values if k >= first]
+
+
+def _first_of_counts(body: TableBody, values: Sequence[int]) -> int:
+    """Return the first column of counts: numbers before it are codes, where labels occur once only with them.
+
+    A cross table of several attributes in its lines has all of them before the counts, and most of their combinations;
+    a last column of totals says which columns it adds up.
+    """
+    shown = [[_shown_number(row.cells[k]) for k in values] for row in body.rows]
+    labels = [row.cells[values[-1]] for row in body.head]
+    if any(label and dialects().total(label) for label in labels):
+        for c in range(len(values) - 1):
+            if all(None not in line[c:] and sum(line[c:-1]) == line[-1] for line in shown):
+                return values[c]
+    lines = [row.cells[: values[0]] for row in body.rows]
+    for k in range(values[0], values[-1]):
+        if len(set(lines)) == len(lines):
+            return k
+        codes = [row.cells[k] for row in body.rows]
+        longer = [(*line, code) for line, code in zip(lines, codes, strict=True)]
+        possible = len(set(lines)) * len(set(filter(None, codes)))
+        if possible > MOST_FREE * len(set(longer)):
+            break
+        lines = longer
+    return values[0]
 
 
 def _columns_of_notes(sheet: Sheet, body: TableBody, values: Sequence[int], known: Dialects) -> dict[str, str]:

@@ -182,8 +182,8 @@ def header_row(row: SheetRow, values: list[int], stubs: list[int], above: Sequen
         beside = not c or all(level.labels[c] == level.labels[c - 1] for level in above)
         last = row.cells[k] or (last if beside else "")
         labels.append(last)
-    name = row.cells[stubs[-1]] if len(stubs) else ""
-    return HeaderRow(name, labels)
+    names = [row.cells[k] for k in stubs if row.cells[k]]  # pandas writes that of a level over the first column
+    return HeaderRow(names[0] if len(names) == 1 else row.cells[stubs[-1]] if stubs else "", labels)
 
 
 def rows_with_names(levels: list[HeaderRow]) -> list[HeaderRow]:
