@@ -42,13 +42,21 @@ def places(column: pd.Series, feature: dict[str, Any], level: int) -> np.ndarray
     return np.array([0 if pd.isna(v) else 1 + sum(end <= v for end in ends) for v in column])
 
 
+def _pairs(text: str) -> tuple[tuple[int, int], ...]:
+    """Return pairs written as a column and those it is paired with, by number to the base of 30."""
+    return tuple((int(one[0], 30), int(other, 30)) for one in text.split() for other in one[1:])
+
+
 # The 90 pairs that interpret 0.7.8 chose by default (ExplainableBoostingClassifier(n_jobs=1)) for the rows 0, 11, ...,
-# 539 of scikit-learn's breast cancer data: a column and those it is paired with, by number to the base of 30.
-OF_INTERPRET = (
+# 539 of scikit-learn's breast cancer data, and with outer_bags=1 for `data.sample(50, random_state=1)`.
+PAIRED = _pairs(
     "068fgjqs 167dor 28fgijqs 3fgjqs 467gr 5hkms 69klmn 7ls 8ckmn 9fgr aejr cejknor delr eh fkmn gin "
     "hopr ir jkmn kloqrst lmnor moqrst noqrs"
 )
-PAIRED = tuple((int(one[0], 30), int(other, 30)) for one in OF_INTERPRET.split() for other in one[1:])
+PAIRED_OF_ALL = _pairs(
+    "04678bloqrs 1kn 267opqrst 367loqrs 4ckn 5kmn 6dkn 79adkmn 8kmn 9ackmnr ast bkn dpqrs ekn fkn gkn "
+    "hkn ikn jkn klopqrst ln moqrs nopqrst rt"
+)
 
 
 def model(frame: pd.DataFrame, pairs: int | tuple[tuple[int, int], ...], seed: int, bins: int = 64) -> dict[str, Any]:

@@ -271,6 +271,21 @@ def test_fifty_people_are_certified_where_the_values_are_listed(tmp_path):
 
 
 @pytest.mark.slow
+def test_fifty_people_are_certified_with_all_columns_where_pairs_cover_them(tmp_path):
+    """With the pairs of one outer bag, which leave no column out, each row of 30 columns is certain."""
+    from sklearn.datasets import load_breast_cancer
+
+    frame = load_breast_cancer(as_frame=True).data.sample(50, random_state=1).reset_index(drop=True)
+    assert {i for pair in additive_files.PAIRED_OF_ALL for i in pair} == set(range(30))
+    found = additive_files.model(frame, pairs=additive_files.PAIRED_OF_ALL, seed=0)
+    listed = tuple(Categorical(name, tuple(sorted(set(frame[name].tolist())))) for name in frame)
+    release = recon.load(written(tmp_path, found), domain=recon.Domain(listed, None))
+    proved = recon.certify(release, frame)
+    assert set(proved.verdict) == {"certain"}
+    assert proved.certificate.notna().all()
+
+
+@pytest.mark.slow
 def test_a_data_set_of_a_hundred_people_is_found(tmp_path):
     frame, found = few_people(100)
     listed = tuple(Categorical(name, tuple(sorted(set(frame[name].tolist())))) for name in frame)

@@ -21,6 +21,7 @@ from recon.readers.frames.world import violations
 from recon.readers.loading.loading import bind_draft
 from recon.readers.stored.binary.rds import RObject
 from solvers.foundation.errors import ReconError
+from solvers.foundation.limits import Limits
 
 KINDS = {
     "categories": CategoricalNB, "bits": BernoulliNB, "sums": MultinomialNB, "complements": ComplementNB,
@@ -232,3 +233,16 @@ def e1071_object(frame, laplace):
         "tables": RObject("list", list(tables.values()), {"names": texts(*tables)}), "levels": texts(*classes),
     }  # fmt: skip
     return RObject("list", list(parts.values()), {"names": texts(*parts), "class": texts("naiveBayes")})
+
+
+@pytest.mark.slow
+def test_profiles_beside_sums_of_many_data_sets_are_decided_by_little_work(tmp_path):
+    """CP-SAT tried to list the histograms, and the clock ended that: with other work beside all stayed unknown."""
+    rng = np.random.default_rng(7)
+    people = {"age": rng.integers(20, 40, 40), "smoker": rng.integers(0, 2, 40), "rooms": rng.integers(1, 5, 40)}
+    frame = pd.DataFrame(people).assign(y=np.r_[0, 1, rng.integers(0, 2, 38)])
+    model = MultinomialNB().fit(frame.drop(columns="y"), frame.y)
+    release = recon.load(stored(tmp_path, model), domain=recon.Domain.from_frame(frame, label="y"))
+    limits = Limits(60.0)
+    assert set(recon.certify(release, frame.head(5), limits=limits).verdict) == {"possible"}
+    assert limits.meter.used < 20

@@ -94,6 +94,7 @@ STAGES = {
     "linear program of feasibility": BudgetStage("whether there is a world: the linear program", cap=5.0),
     "search for feasibility": BudgetStage("whether there is a world: CP-SAT", cap=5.0),
     "listed histograms": BudgetStage("CP-SAT lists all histograms", share=0.4, cap=30.0),
+    "listed histograms, of many": BudgetStage("the same, where by the statements there are many", share=0.05, cap=0.5),
     "first world: decide": BudgetStage("CP-SAT: a first world for verdicts", share=0.5),
     "first world: most-likely": BudgetStage("CP-SAT: a first world before the heaviest", share=0.75),
     "first world: extreme": BudgetStage("CP-SAT: a first world before an extreme", share=0.75),

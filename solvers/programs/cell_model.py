@@ -7,6 +7,7 @@ All histograms of a system as branches without any freedom, where CP-SAT can lis
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -86,6 +87,7 @@ class CellModel(CellVariables):
 
 
 MAX_LISTED = 2_000
+HOPELESS = 1e6 * MAX_LISTED  # histograms on average over all that the statements could say: one is hardly listed whole
 MAX_FREE = 400  # free cells; with more, histograms are listed only for releases with alternatives
 MAX_ROWS = 60  # rows; below, sums of values are listed row by row
 
@@ -93,11 +95,12 @@ MAX_ROWS = 60  # rows; below, sums of values are listed row by row
 def listed_histograms(system: CellSystem, limits: Limits) -> tuple[HistogramBranch, ...] | str:
     """Return one branch per histogram, () where there is none, or why they are too many to list.
 
-    Raises `Inconclusive` when its share of the time is up.
+    Raises `Inconclusive` when its share of the time is up, which is little where many are expected.
     """
     if not system.choices and len(system.free) > MAX_FREE:
         return f"{len(system.free):,} free cells are too many to list histograms"
-    own = limits.stage("listed histograms")
+    many = _expected_logarithm(system) > math.log(HOPELESS)
+    own = limits.stage("listed histograms, of many" if many else "listed histograms")
     found: dict[bytes, Ints] = {}
     try:
         for z in _histograms(system, own):
@@ -107,6 +110,26 @@ def listed_histograms(system: CellSystem, limits: Limits) -> tuple[HistogramBran
     except Unsupported as error:
         return str(error)
     return tuple(HistogramBranch.single(system, z) for z in found.values())
+
+
+def _expected_logarithm(system: CellSystem) -> float:
+    """Return the logarithm of the mean number of histograms over all that the statements could say of as many rows.
+
+    That many stand under each of the values that a statement's sum can take (pigeonhole), whichever was published; 0
+    where alternatives or an open number of rows leave no such mean, and for counts alone, which list fast.
+    """
+    rows, cells = system.release.rows, len(system.free)
+    if system.choices or not rows.exact or not cells or bool((system.linear.coef == 1).all()):
+        return 0.0
+    open_rows = rows.low - int(system.bounds.lower.sum())
+    room = (system.bounds.upper - system.bounds.lower)[system.linear.col]
+    ends = [np.zeros(len(system.linear), dtype=np.int64), np.zeros(len(system.linear), dtype=np.int64)]
+    for end, better in zip(ends, (np.minimum, np.maximum), strict=True):
+        better.at(end, system.linear.row, system.linear.coef * np.minimum(room, 1))
+    values = (ends[1] - ends[0]) * float(open_rows) + 1
+    said = np.clip((system.linear.high - system.linear.low).astype(float) + 1, 1, values)
+    every = math.lgamma(open_rows + cells) - math.lgamma(open_rows + 1) - math.lgamma(cells)
+    return every - float(np.log(values / said).sum())
 
 
 def _histograms(system: CellSystem, limits: Limits) -> Iterator[Ints]:

@@ -430,7 +430,7 @@ def _follows(name: str, lines: Sequence[TableCells], sets: Sequence[tuple[Items,
     """Return whether all cells of a column are the measure of that name, as the supports of a rule's sides give it."""
     if name == "length":
         return all(str(line.cells[name]) == str(sum(map(len, found))) for line, found in zip(lines, sets, strict=True))
-    shares = {items: float(sum(share) / 2) for items, _, share, _ in groups if share is not None}
+    shares = {frozenset(): 1.0} | {items: float(sum(share) / 2) for items, _, share, _ in groups if share is not None}
     measure = MEASURES.get(name)
     if measure is None or len(sets[0]) == 1:
         return False
