@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import os
@@ -21,11 +22,12 @@ import typer
 import recon
 import recon.cli.app
 from encoders.kinds import tree as encoder
-from recon.io.files.opening import ReadingBudget, _read_stream, budget_within, current, drawing, read_whole
+from recon.io.files.opening import WORK, ReadingBudget, _read_stream, budget_within, current, drawing, read_whole
 from recon.queries.certificates.issuing import all_of_it
 from recon.readers.formats.release.reading import strict_json
 from recon.readers.frames.selections import raw_indices, read_table
-from recon.readers.loading.loading import read_domain
+from recon.readers.inspection.inspecting import inspect
+from recon.readers.loading.loading import load, read_domain
 from recon.release.auditing.matching import group_rows
 from solvers.foundation.errors import Inconclusive, ReleaseError, TooLarge
 from solvers.foundation.limits import Limits
@@ -279,6 +281,27 @@ def test_budgets_add_up():
                 part.entries(51, each=10)
     with pytest.raises(Inconclusive):
         ReadingBudget(1_000, Limits(seconds=0.0, started=Limits().started - 60)).entries(5_000, each=0)
+
+
+def test_reading_and_questions_draw_on_one_account(tmp_path):
+    """What reading took is neither there for a question, nor is its work; with the release it is given back."""
+    path = GOLDEN.parents[1] / "examples" / "releases" / "compas_forest.json"
+    limits = Limits(seconds=60.0, memory=1 << 24)
+    with drawing(limits) as whole:
+        release = load(path)
+        held = limits.meter.held
+        assert 1 << 21 < held == whole.limit - whole.left < 1 << 24
+        assert limits.room == limits.memory - held
+        assert limits.work_left() <= 60.0 - WORK * held
+        inspect(path, limits=limits)
+        assert limits.meter.held == held  # what an inspection read is gone
+        limits.meter.held += limits.room
+        with pytest.raises(ReleaseError, match="memory allowed"):  # an engine holds the rest
+            load(path)
+        limits.meter.held -= (1 << 24) - held
+        del release
+        gc.collect()
+        assert limits.meter.held == 0
 
 
 JSON = [

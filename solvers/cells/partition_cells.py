@@ -246,7 +246,11 @@ def _box_sizes(release: Release, block: Partition) -> list[int]:
     if domain.label is None:
         return [regions[j] for j in block.region.tolist()]
     total, sizes = domain.labels, domain.attributes[domain.label].sizes
-    return [
-        regions[j] if label == ANY_LABEL else regions[j] * sizes[label] // total
-        for j, label in zip(block.region.tolist(), block.label.tolist(), strict=True)
-    ]
+    shares: dict[tuple[int, int], int] = {}  # long numbers, the same of labels of one size: held once
+    found = []
+    for j, label in zip(block.region.tolist(), block.label.tolist(), strict=True):
+        size = total if label == ANY_LABEL else sizes[label]
+        if (j, size) not in shares:
+            shares[j, size] = regions[j] * size // total
+        found.append(shares[j, size])
+    return found

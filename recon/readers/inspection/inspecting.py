@@ -144,7 +144,7 @@ def inspect(path: str | os.PathLike[str], memory: int = 1 << 30, limits: Limits 
     >>> found.rows, [finding.level for finding in found.findings]
     (None, ['high'])
     """
-    with budget_within(memory if limits is None else min(memory, limits.memory), limits):
+    with budget_within(memory if limits is None else min(memory, limits.memory), limits) as budget, budget.lent():
         file, data = read_file(path)
         return with_mlflow_folder(file, inspect_bytes(data, file, memory))
 

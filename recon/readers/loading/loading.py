@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import CONFIDENCE, EncodedRelease, confidence_level
 from encoders.encode.encoder import encode as encode_models
-from encoders.models.models import AnyModel, Provenance
+from encoders.models.models import AnyModel, Provenance, Tree
 from encoders.models.related import RelatedDataSets
 from recon.io.files.opening import MEMORY, budget_within, current, file_and_number
 from recon.io.files.table_options import WORKBOOKS, TableOptions, table_options, table_read_as
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 BY_NAME = (
     "files were joined by the names of attributes and label: what is called differently counts as different (--domain)"
 )
+NODE = 500  # bytes of a node and of what is encoded of it: conditions, cells, counts
 
 
 @collector_paused()
@@ -92,19 +94,43 @@ def load(
     said = table or TableOptions()
     if table is table_options() and said.sheet is not None:  # of a command, whose other tables may be spreadsheets
         said = replace(said, sheet=None)
-    with budget_within(memory, limits), table_read_as(table):
+    with budget_within(memory, limits) as budget, table_read_as(table):
+        before = budget.own
         if known_columns is None:
-            return _loaded(paths, domain, confidence, from_forest, rows, related, said)
-        from recon.readers.loading.known_positions import known_table, widened, with_known_columns  # with pandas
+            release = _loaded(paths, domain, confidence, from_forest, rows, related, said)
+        else:
+            release = _loaded_beside(known_columns, label, paths, domain, confidence, from_forest, rows, related, said)
+        for tree in islice(_trees(release.models), 1):  # what is large lasts as long as the first tree
+            budget.keep(tree.nodes, before - budget.own)
+        return release
 
-        known = known_table(known_columns)
-        release = _loaded(paths, domain, confidence, from_forest, rows, related, said, (known, label))
-        wider = widened(release, known, label)
-        if wider is not release.domain:
-            if "-" in paths:
-                raise ReleaseError("standard input (-) can be read once: save the model, or declare a domain")
-            release = _loaded(paths, wider, confidence, from_forest, rows, known=(known, label))
-        return with_known_columns(release, known, label)
+
+def _loaded_beside(
+    known_columns: Table, label: str | None, paths: tuple[str | os.PathLike[str], ...], domain: Domain | str | None,
+    confidence: float | Fraction, from_forest: bool, rows: int | None, related: RelatedDataSets | None,
+    said: TableOptions,
+) -> EncodedRelease:  # fmt: skip
+    """Return the release of files beside what is known of everybody; see `load`."""
+    from recon.readers.loading.known_positions import known_table, widened, with_known_columns  # with pandas
+
+    known = known_table(known_columns)
+    release = _loaded(paths, domain, confidence, from_forest, rows, related, said, (known, label))
+    wider = widened(release, known, label)
+    if wider is not release.domain:
+        if "-" in paths:
+            raise ReleaseError("standard input (-) can be read once: save the model, or declare a domain")
+        release = _loaded(paths, wider, confidence, from_forest, rows, known=(known, label))
+    return with_known_columns(release, known, label)
+
+
+def _trees(models: Iterable[AnyModel]) -> Iterator[Tree]:
+    """Yield the trees of models."""
+    return (tree for model in models for tree in model.members())
+
+
+def _take_nodes(models: Iterable[AnyModel]) -> None:
+    """Take the bytes that the nodes of models need, encoded."""
+    current().bytes(NODE * sum(len(tree.nodes) for tree in _trees(models)), "what its models publish")
 
 
 def _loaded(
@@ -135,6 +161,7 @@ def _loaded(
     refuse_unheeded([found], said)
     part, notes = found.published(declared), found.reader_notes
     del found  # what was parsed of a large file is larger than its models
+    _take_nodes(part.models)
     try:
         release = encode_models(part.domain, part.models, part.rows, part.file, confidence, part.related)
     except ReleaseError as error:
@@ -180,6 +207,8 @@ def _load_several(
         parts[0] = replace(parts[0], domain=replace(parts[0].domain, notes=(*parts[0].domain.notes, BY_NAME)))
     if declared is not None:  # what was matched by names stands in the parts' notes
         declared = replace(declared, notes=tuple(dict.fromkeys(n for part in parts for n in part.domain.notes)))
+    for part in parts:
+        _take_nodes(part.models)
     release = join(parts, declared, confidence_level(confidence), related)
     return replace(release, reader_notes=tuple(dict.fromkeys(s for one in read for s in one.reader_notes)))
 

@@ -14,6 +14,7 @@ for associative searching", Communications of the ACM 18, 1975.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -383,7 +384,8 @@ def _tables(
 ) -> SearchTables:
     """Return the lists as tables; statements about one label get its rows, or a literal on the label where free."""
     ends = [0, *np.cumsum(classes).tolist()]
-    begin, of, least, most, among, first, end = [0], [], [], [], [], [], []
+    begin, of, least, most, among, first, end = (array("q") for _ in range(7))  # an eighth of what lists hold
+    begin.append(0)
     searched = draft.walks.attributes
     for box, only in limits.paced(zip(draft.boxes, draft.label, strict=True), PHASE):
         literals = dict(box or {})
@@ -415,4 +417,6 @@ def _tables(
 
 def as_int_array(numbers: Sequence[int]) -> Any:
     """Return numbers as an array that the loops read."""
+    if isinstance(numbers, array) and numbers:  # its bytes, not copied
+        return np.frombuffer(numbers, dtype=np.int64)
     return np.array(numbers, dtype=np.int64)
