@@ -134,15 +134,10 @@ def _take_nodes(models: Iterable[AnyModel]) -> None:
 
 
 def _loaded(
-    paths: tuple[str | os.PathLike[str], ...],
-    domain: Domain | str | None,
-    confidence: float | Fraction,
-    from_forest: bool = False,
-    rows: int | None = None,
-    related: RelatedDataSets | None = None,
-    said: TableOptions | None = None,
-    known: tuple[Any, str | None] | None = None,
-) -> EncodedRelease:
+    paths: tuple[str | os.PathLike[str], ...], domain: Domain | str | None, confidence: float | Fraction,
+    from_forest: bool = False, rows: int | None = None, related: RelatedDataSets | None = None,
+    said: TableOptions | None = None, known: tuple[Any, str | None] | None = None,
+) -> EncodedRelease:  # fmt: skip
     if not paths:
         raise ReleaseError("no file was given")
     if odd := [type(path).__name__ for path in paths if not isinstance(path, (str, os.PathLike))]:
