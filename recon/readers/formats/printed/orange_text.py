@@ -30,7 +30,7 @@ from solvers.foundation.errors import ReleaseError, Unsupported
 
 FORMAT = "Orange, printed tree"
 ORDER = (
-    "classes stand in the order of their names, numbers by size: so does Orange where it read them from a table, not"
+    "classes are in the order of their names, numbers by size: so does Orange where it read them from a table, not"
     " where somebody listed the values"
 )
 DIGITS = "thresholds are written with all their digits: Orange prints as many as it keeps for the values of a column"

@@ -425,7 +425,7 @@ def _refuse_hidden_attribute(
             {(*key, row.cells[k]) for key, row in zip(every, body.rows, strict=True)}
         ) == len(every):
             raise ReleaseError(
-                f"the column '{name}' tells lines apart and stands behind counts: move it before them", place=place
+                f"the column '{name}' distinguishes lines but is behind counts: move it before them", place=place
             )
 
 
