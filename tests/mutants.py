@@ -170,7 +170,7 @@ ROOMS = {  # room -> the tests that must notice what is changed in the guards of
     f"{FORMATS}.printed": (
         "test_text_readers.py", "test_rpart_rds.py", "test_tree_solvers.py", "test_attaching.py", "test_ledger.py",
         "test_optimal_rule.py", "test_inspect.py", "test_suppression_patterns.py", "test_bands.py",
-        "test_line_patterns.py", *FACED
+        "test_line_patterns.py", "test_console_tables.py", *FACED
     ),
     f"{FORMATS}.release": (
         "test_converting.py", "test_boosting_release_file.py", "test_bad_input.py", "test_kinds.py", "test_missing.py",

@@ -25,6 +25,7 @@ from encoders.parts.statistics import numeric
 from recon.io.files.table_options import Sheet, table_options, table_read_as, text_sheet
 from recon.readers.formats.drafts.binding import Binder, Feature
 from recon.readers.formats.drafts.drafts import Draft
+from recon.readers.formats.printed.console_tables import has_rules, looks_printed, printed_sheet
 from recon.readers.formats.tables.cells import CountCell, count_like, is_number, number_form
 from recon.readers.formats.tables.counted import CountedTable, TableLine, counted_table
 from recon.readers.formats.tables.dialects import dialects
@@ -35,6 +36,7 @@ from solvers.foundation.limits import collector_paused
 from solvers.statements.release import RowCount
 
 FORMAT = "table of counts"
+HEAD = 4096  # letters that tell a printed table
 ANYTHING = frozenset({"", "total", "all", "any", "sum", "*"})
 INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,14})")
 DECIMAL = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?")
@@ -46,6 +48,11 @@ ALL_CELLS = "the table has a line for every combination of its values, so all ro
 
 
 def looks_like_count_table(head: str) -> bool:
+    """Return whether a text has a table of counts, parted by a sign or printed in columns of blanks."""
+    return _parted(head) or has_rules(head) or looks_printed(head)
+
+
+def _parted(head: str) -> bool:
     """Return whether lines of a text have as many cells as the one before, and some hold a number or a hidden one."""
     rows = text_sheet(head.rpartition("\n")[0] or head).rows
     wide = [b for a, b in pairwise(rows) if 1 < len(a.cells) in {len(b.cells), len(b.cells) - 1}]
@@ -57,7 +64,9 @@ def read_count_table(text: str) -> Draft:
     options = table_options()
     with collector_paused():
         if options.metadata is None:
-            return draft_of_sheet(text_sheet(text))
+            head = text[:HEAD]
+            printed = has_rules(head) or (not _parted(head) and looks_printed(head))
+            return draft_of_sheet(printed_sheet(text) if printed else text_sheet(text))
         sheet, known = argus_sheet(text, options)
         with table_read_as(known):
             draft = draft_of_sheet(sheet)

@@ -183,7 +183,9 @@ def _shown_count(text: str, found: re.Match[str], place: str, form: NumberForm, 
     if found["sign"] in {"-", "\u2212"} and number:
         raise ReleaseError(f"the count '{text[:40]}' is negative: {NOISY}", place=place)
     if number.denominator != 1:
-        raise ReleaseError(f"the count '{text[:40]}' is not a whole number: {NOISY}", place=place)
+        raise ReleaseError(
+            f"the count '{text[:40]}' is not a whole number: shares and means are no counts, and {NOISY}", place=place
+        )
     count = int(number)
     if count > MAX_ROWS:
         raise ReleaseError(f"the count {text} is more than 2^53", place=place)
