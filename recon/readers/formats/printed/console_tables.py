@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 from recon.io.files.table_options import Sheet, SheetRow
@@ -54,8 +54,10 @@ def looks_printed(head: str) -> bool:
     lines[:1] = [lines[0].rjust(len(lines[1]))] if len(lines) > 1 else lines  # the head was stripped
     for above, below in pairwise(lines):
         words = list(re.finditer(r"\S+", below))
-        counts = {word.end() for word in words if count_like(word[0])}
-        if len(words) > 1 and counts and counts <= set(_ends(above)) and max(counts) == len(below) == len(above):
+        counts = list(takewhile(lambda word: count_like(word[0]), reversed(words)))
+        label = below[: counts[-1].start()] if counts else ""
+        ended = {word.end() for word in counts} <= set(_ends(above)) and len(below) == len(above)
+        if counts and ended and len(words) > 1 and not re.search(r"[()<>=:]", label):
             return True
     return False
 
