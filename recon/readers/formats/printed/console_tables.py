@@ -32,14 +32,14 @@ PAGE = re.compile(r", , (.+)")
 Columns = list[int]  # where each ends
 
 
-class _Line(NamedTuple):
+class _ConsoleLine(NamedTuple):
     """A line of the text: its number, from 1, and what stands in it."""
 
     number: int
     text: str
 
 
-class _Table(NamedTuple):
+class _ConsoleTable(NamedTuple):
     """Names of attributes, and lines of their values, the count and the number of the line."""
 
     names: tuple[str, ...]
@@ -56,7 +56,7 @@ def looks_printed(head: str) -> bool:
         words = list(re.finditer(r"\S+", below))
         counts = list(takewhile(lambda word: count_like(word[0]), reversed(words)))
         label = below[: counts[-1].start()] if counts else ""
-        ended = {word.end() for word in counts} <= set(_ends(above)) and len(below) == len(above)
+        ended = {word.end() for word in counts} <= set(_word_ends(above)) and len(below) == len(above)
         if counts and ended and len(words) > 1 and not re.search(r"[()<>=:]", label):
             return True
     return False
@@ -76,7 +76,7 @@ def printed_sheet(text: str) -> Sheet:
     for known, what, step in REFUSED:
         if re.search(known, text, re.MULTILINE):
             raise ReleaseError(f"is {what}, which is not read: write the counts as CSV ({step})")
-    lines = [_Line(i, line.rstrip()) for i, line in enumerate(text.splitlines(), 1)]
+    lines = [_ConsoleLine(i, line.rstrip()) for i, line in enumerate(text.splitlines(), 1)]
     while lines and (PROMPT.match(lines[0].text) or (not lines[0].text and len(lines) > 1 and not lines[1].text)):
         del lines[0]
     while lines and (not lines[-1].text or PROMPT.match(lines[-1].text)):
@@ -84,11 +84,11 @@ def printed_sheet(text: str) -> Sheet:
     rules = [i for i, line in enumerate(lines) if RULE.fullmatch(line.text)]
     if rules:
         bar = next((line.text.find("|") for line in lines if "|" in line.text), -1)
-        head = [_Line(n, _unruled(t)) for n, t in lines[: rules[0]] if t]
-        data = [_Line(n, _unruled(t)) for n, t in lines[rules[0] :] if t and not RULE.fullmatch(t)]
+        head = [_ConsoleLine(n, _unruled(t)) for n, t in lines[: rules[0]] if t]
+        data = [_ConsoleLine(n, _unruled(t)) for n, t in lines[rules[0] :] if t and not RULE.fullmatch(t)]
         found = _of_stata(head, data, bar)
     else:
-        readers: tuple[Callable[[list[_Line]], _Table | list[SheetRow] | None], ...]
+        readers: tuple[Callable[[list[_ConsoleLine]], _ConsoleTable | list[SheetRow] | None], ...]
         readers = (_one_way, _pages, _flat, _crossed, _frame)
         found = next((rows for read in readers if (rows := read(lines))), None)
     rows = tuple(found if isinstance(found, list) else _melted(found)) if found else ()
@@ -106,35 +106,35 @@ def _unruled(line: str) -> str:
     return line.replace("|", " ").rstrip()
 
 
-def _ends(line: str) -> Columns:
+def _word_ends(line: str) -> Columns:
     return [word.end() for word in re.finditer(r"\S+", line)]
 
 
-def _columns(head: str, data: Sequence[_Line], after: int = 0) -> Columns:
+def _columns(head: str, data: Sequence[_ConsoleLine], after: int = 0) -> Columns:
     """Return where columns end behind a place: at words of the header where some cell ends and none goes on."""
-    found = [e for e in _ends(head) if e > after and any(line.text[e - 1 : e].strip() for line in data)]
+    found = [e for e in _word_ends(head) if e > after and any(line.text[e - 1 : e].strip() for line in data)]
     found = [e for e in found if not any(line.text[e : e + 1].strip() for line in data)]
     whole = bool(found) and max(len(head), *(len(line.text) for line in data)) <= found[-1]
     return found if whole else []
 
 
-def _cut(line: str, start: int, ends: Columns) -> list[str]:
+def _cells_ending(line: str, start: int, ends: Columns) -> list[str]:
     """Return the texts that end at places, the first from a place on, without blanks and quotes around them."""
     return [line[a:b].strip(' "') for a, b in pairwise([start, *ends])]
 
 
-def _stub_width(data: Sequence[_Line], first: int) -> int:
+def _stub_width(data: Sequence[_ConsoleLine], first: int) -> int:
     """Return how wide the labels before the first column of counts are, which ends at a place."""
     before = [line.text[:first] for line in data]
     labels = [re.sub(r"\S+$", "", text) if len(text) == first and text[-1] != " " else text for text in before]
     return max(len(label.rstrip()) for label in labels)
 
 
-def _counted(cells: Sequence[str]) -> bool:
+def _are_counts(cells: Sequence[str]) -> bool:
     return all(not cell or count_like(cell) for cell in cells) and any(cells)
 
 
-def _melted(table: _Table) -> Iterator[SheetRow]:
+def _melted(table: _ConsoleTable) -> Iterator[SheetRow]:
     """Yield the rows of a long table: its names, and a row for every count."""
     names: list[str] = []
     for k, name in enumerate(table.names):
@@ -145,21 +145,21 @@ def _melted(table: _Table) -> Iterator[SheetRow]:
         yield SheetRow(number, (*labels, count or "NA"))
 
 
-def _one_way(lines: list[_Line]) -> _Table | None:
+def _one_way(lines: list[_ConsoleLine]) -> _ConsoleTable | None:
     """Return R's table in one way: its name or a blank line, then labels and counts below them, as often as needed."""
     if len(lines) < 3 or len(lines) % 2 == 0 or lines[0].text.startswith(" "):
         return None
     out = []
     for labels, counts in zip(lines[1::2], lines[2::2], strict=True):
-        ends = _ends(counts.text)
-        told = _cut(labels.text, 0, ends)
-        if not _counted(counts.text.split()) or len(labels.text) != len(counts.text) or not all(told):
+        ends = _word_ends(counts.text)
+        told = _cells_ending(labels.text, 0, ends)
+        if not _are_counts(counts.text.split()) or len(labels.text) != len(counts.text) or not all(told):
             return None
         out += [((label,), count, counts.number) for label, count in zip(told, counts.text.split(), strict=True)]
-    return _Table((lines[0].text,), out)
+    return _ConsoleTable((lines[0].text,), out)
 
 
-def _pages(lines: list[_Line]) -> _Table | None:
+def _pages(lines: list[_ConsoleLine]) -> _ConsoleTable | None:
     """Return R's table in three ways or more: tables in two ways below ", , NAME = VALUE, ..."."""
     starts = [i for i, line in enumerate(lines) if PAGE.match(line.text)]
     if not starts or starts[0]:
@@ -176,19 +176,23 @@ def _pages(lines: list[_Line]) -> _Table | None:
             return None
         names = (*found.names, *(name.strip() for name, _, _ in said))
         out += [((*labels, *(value for _, _, value in said)), count, n) for labels, count, n in found.lines]
-    return _Table(names, out)
+    return _ConsoleTable(names, out)
 
 
-def _crossed(lines: list[_Line]) -> _Table | None:
+def _crossed(lines: list[_ConsoleLine]) -> _ConsoleTable | None:
     """Return a table in two ways: R's, or pandas' with the names of its columns and of its index in two lines."""
     if len(lines) < 3:
         return None
     again = [i for i, line in enumerate(lines) if line.text == lines[0].text]
     parts = [found for a, b in pairwise([*again, len(lines)]) if (found := _crossed_part(lines[a:b]))]
-    return _Table(parts[0].names, [line for part in parts for line in part.lines]) if len(parts) == len(again) else None
+    return (
+        _ConsoleTable(parts[0].names, [line for part in parts for line in part.lines])
+        if len(parts) == len(again)
+        else None
+    )
 
 
-def _crossed_part(lines: list[_Line]) -> _Table | None:
+def _crossed_part(lines: list[_ConsoleLine]) -> _ConsoleTable | None:
     over, head, data = lines[0].text, lines[1].text, lines[2:]
     if not data:
         return None
@@ -207,20 +211,22 @@ def _crossed_part(lines: list[_Line]) -> _Table | None:
     return _cells(head[:start].strip(), over.strip(), head, data, start, ends)
 
 
-def _cells(name: str, over: str, head: str, data: Sequence[_Line], start: int, ends: Columns) -> _Table | None:
+def _cells(
+    name: str, over: str, head: str, data: Sequence[_ConsoleLine], start: int, ends: Columns
+) -> _ConsoleTable | None:
     """Return the counts of a table in two ways: a name for its lines and one for its columns."""
     if not ends or start >= ends[0]:
         return None
-    labels, out = _cut(head, start, ends), []
+    labels, out = _cells_ending(head, start, ends), []
     for line in data:
-        stub, cells = line.text[:start].strip(), _cut(line.text, start, ends)
-        if not stub or not _counted(cells):
+        stub, cells = line.text[:start].strip(), _cells_ending(line.text, start, ends)
+        if not stub or not _are_counts(cells):
             return None
         out += [((stub, label), cell, line.number) for label, cell in zip(labels, cells, strict=True)]
-    return _Table((name, over), out) if all(labels) and len(set(labels)) == len(labels) else None
+    return _ConsoleTable((name, over), out) if all(labels) and len(set(labels)) == len(labels) else None
 
 
-def _flat(lines: list[_Line]) -> _Table | None:
+def _flat(lines: list[_ConsoleLine]) -> _ConsoleTable | None:
     """Return R's flat table: a line with a name and labels for each attribute over it, one with the others' names."""
     over = next((i for i, line in enumerate(lines[:9]) if line.text and not line.text.startswith(" ")), 0)
     place = len(lines[0].text) - len(lines[0].text.lstrip()) if lines else 0
@@ -238,25 +244,25 @@ def _flat(lines: list[_Line]) -> _Table | None:
             return None
         names.append(first[0].strip('"'))
         labels = [first[1].strip('"')]
-        for label in _cut(line.text, ends[0], ends[1:]):
+        for label in _cells_ending(line.text, ends[0], ends[1:]):
             labels.append(label or labels[-1])
         levels.append(labels)
     blank = [k for k in range(place) if not any(line.text[k : k + 1].strip() for line in data)]
     starts = [0, *(m.start() for m in re.finditer(r"(?<= )\S+", stubs) if m.start() - 1 in blank)]
     out, last = [], [""] * len(starts)
     for line in data:
-        given = _cut(line.text[:place], 0, [*starts[1:], place])
+        given = _cells_ending(line.text[:place], 0, [*starts[1:], place])
         at = next((k for k, label in enumerate(given) if label), 0)  # blanks before it repeat what is above
         filled = [*last[:at], *given[at:]]
-        cells = _cut(line.text, place, ends)
-        if not all(filled) or not _counted(cells):
+        cells = _cells_ending(line.text, place, ends)
+        if not all(filled) or not _are_counts(cells):
             return None
         out += [((*filled, *(level[k] for level in levels)), cell, line.number) for k, cell in enumerate(cells)]
         last = filled
-    return _Table((*_cut(stubs, 0, [*starts[1:], place]), *names), out)
+    return _ConsoleTable((*_cells_ending(stubs, 0, [*starts[1:], place]), *names), out)
 
 
-def _frame(lines: list[_Line]) -> list[SheetRow] | None:
+def _frame(lines: list[_ConsoleLine]) -> list[SheetRow] | None:
     """Return the rows of a frame or a matrix as R and pandas print it: a line of names, all cells below their ends."""
     if len(lines) < 3 or not all(line.text for line in lines):
         return None
@@ -267,7 +273,9 @@ def _frame(lines: list[_Line]) -> list[SheetRow] | None:
     first = [line.text[: ends[0]] for line in data]
     numbered = [re.fullmatch(r"\s*(\d+)\s+(\S.*)", text) for text in first]
     told = [n[2] for n in numbered if n]
-    if [n[1] for n in numbered if n] in [[str(k + i) for k in range(len(data))] for i in (0, 1)] and not _counted(told):
+    if [n[1] for n in numbered if n] in [[str(k + i) for k in range(len(data))] for i in (0, 1)] and not _are_counts(
+        told
+    ):
         cells = [[label] for label in told]  # behind the numbers of rows
     elif all(len(text.split()) > 1 and count_like(text.split()[-1]) for text in first):
         start = _stub_width(data, ends[0])
@@ -278,15 +286,15 @@ def _frame(lines: list[_Line]) -> list[SheetRow] | None:
     return _rows(lines, [head[: ends[0]].strip()], cells, ends)
 
 
-def _rows(lines: list[_Line], names: list[str], first: list[list[str]], ends: Columns) -> list[SheetRow] | None:
+def _rows(lines: list[_ConsoleLine], names: list[str], first: list[list[str]], ends: Columns) -> list[SheetRow] | None:
     """Return rows with the first cells given, and the others cut."""
-    cut = [_cut(line.text, ends[0], ends[1:]) for line in lines]
+    cut = [_cells_ending(line.text, ends[0], ends[1:]) for line in lines]
     found = [[*before, *others] for before, others in zip([names, *first], cut, strict=True)]
     counted = any(all(count_like(row[k]) for row in found[1:]) for k in range(1, len(found[0])))
     return [SheetRow(line.number, tuple(cells)) for line, cells in zip(lines, found, strict=True)] if counted else None
 
 
-def _of_stata(head: list[_Line], data: list[_Line], bar: int) -> _Table | list[SheetRow] | None:
+def _of_stata(head: list[_ConsoleLine], data: list[_ConsoleLine], bar: int) -> _ConsoleTable | list[SheetRow] | None:
     """Return Stata's table in one way or two, the bars taken out; `bar`: where the first stood."""
     if bar < 1 or not 1 <= len(head) <= 2 or not data:
         return None
