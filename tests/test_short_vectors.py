@@ -49,8 +49,11 @@ def test_every_solution_is_found(seed, monkeypatch):
     slack = np.where(np.arange(len(matrix)) < pairs, 0, rng.integers(0, 40, len(matrix)) * (seed % 2))
     part = component(matrix, sums - slack, sums + slack, room)
     asked = short.ShortForms.of(part)
-    with suppress(Unsupported):  # no vector of the basis is one
-        check(part, asked)
+    short_ones = asked.shortened()
+    assert len(short_ones.forms) <= len(asked.forms)
+    for one in (asked, short_ones):
+        with suppress(Unsupported):  # no vector of the basis is one
+            check(part, one)
 
 
 def check(part, asked):
@@ -93,6 +96,23 @@ def test_labels_of_known_rows_follow_from_means_and_variances(measured):
     assert found.label.tolist() == rows.ill.tolist()
     assert found.attrs["status"] == "exact"
     assert any("their values are" in note or "known: they are among" in note for note in release.domain.notes)
+
+
+def test_equations_that_follow_from_others_are_left_out_and_contradictions_found():
+    extra("flint")
+    rng = np.random.default_rng(5)
+    weights = rng.integers(-(1 << 40), 1 << 40, (2, 40))
+    weights = np.vstack([weights, weights.sum(axis=0), 3 * weights[0] - weights[1]])
+    sums = weights @ (labels := rng.integers(0, 2, 40))
+    found = short.solutions(component(weights, sums, sums, np.ones(40, dtype=int)), Limits())
+    assert [one.tolist() for one in found.found] == [labels.tolist()]
+    assert found.all
+    asked = short.ShortForms.of(component(weights, sums, sums, np.ones(40, dtype=int)))
+    assert (len(asked.forms), len(asked.shortened().forms)) == (44, 42)
+    sums = sums + np.array([0, 0, 1, 0])
+    found = short.solutions(component(weights, sums, sums, np.ones(40, dtype=int)), Limits())
+    assert found.all
+    assert not found.found
 
 
 def test_statements_that_contradict_each_other_have_no_solution():

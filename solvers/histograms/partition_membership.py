@@ -300,10 +300,12 @@ def _mask_overlaps(
 ) -> tuple[NDArray[np.float64], Bits, Bits, Bits]:
     """Return the tables (see `MaskOverlaps`) of value sets against masks; `codes[0]` is the full attribute."""
     parts, total = len(codes[0]), max(1, sum(codes[0]))
-    allowed = np.array([[m >> p & 1 for m in masks] for p in range(parts)], dtype=np.float64)
-    kept = np.array([[z / total for z in code] for code in codes])
-    some = np.array([[z > 0 for z in code] for code in codes], dtype=np.float64)
-    lost = np.array([[z < f for z, f in zip(code, codes[0], strict=True)] for code in codes], dtype=np.float64)
+    size = -(-parts // 8)
+    packed = np.frombuffer(b"".join(m.to_bytes(size, "little") for m in masks), dtype=np.uint8).reshape(-1, size)
+    allowed = np.unpackbits(packed, axis=1, count=parts, bitorder="little").T.astype(np.float64)
+    sizes = np.array(codes, dtype=np.int64 if total < 1 << 53 else object)
+    kept = (sizes / total).astype(np.float64)
+    some, lost = (sizes > 0).astype(np.float64), (sizes < sizes[:1]).astype(np.float64)
     whole = kept[:1] @ allowed
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(whole > 0, (kept @ allowed) / whole, 0.0)

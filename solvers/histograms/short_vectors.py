@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -108,6 +108,38 @@ class ShortForms:
         sizes = np.abs(np.diag(np.linalg.qr(scaled.T, mode="r"))) if len(scaled) else np.zeros(0)
         return float(np.log2(np.maximum(sizes, 1.0)).sum())
 
+    def shortened(self) -> ShortForms:
+        """Return the same with equations of shorter coefficients, none of which follows from others; forms less those.
+
+        Sums of squares and of values of one column say much of the same, and columns of each other.
+        """
+        import flint
+
+        n = self.columns
+        exact = np.flatnonzero(self.low == self.high)
+        exact, wide = exact[exact >= n], np.flatnonzero(self.low < self.high)
+        wide = wide[wide >= n]
+        if not len(exact):
+            return self
+        short, change = flint.fmpz_mat(self.forms[exact].tolist()).lll(True, DELTA)
+        equations, ends = _whole_numbers(short), _whole_numbers(change) @ self.low[exact]
+        some = (equations != 0).any(axis=1)
+        if (ends[~some] != 0).any():
+            return replace(self, high=self.low - 1)
+        equations, ends, rest = equations[some], ends[some], self.forms[wide]
+        near, *_ = np.linalg.lstsq(equations.T.astype(np.float64), rest.T.astype(np.float64))
+        times = np.array([[int(v) for v in row] for row in np.rint(near.T)], dtype=object).reshape(len(rest), len(ends))
+        shift = times @ ends
+        forms, low, high = _distinct(rest - times @ equations, self.low[wide] - shift, self.high[wide] - shift)
+        kept = _telling(forms, low, high, self.high[:n])
+        every = np.concatenate([ends, low[kept]]), np.concatenate([ends, high[kept]])
+        return replace(
+            self,
+            forms=np.vstack([self.forms[:n], equations, forms[kept]]),
+            low=np.concatenate([self.low[:n], every[0]]),
+            high=np.concatenate([self.high[:n], every[1]]),
+        )
+
     def cells(self, y: Numbers) -> Ints | None:
         """Return the rows of the component's cells, 0 being the least; None where these columns are no solution."""
         found = self.base + self.own @ y
@@ -187,29 +219,30 @@ def reduced_basis(asked: ShortForms, limits: Limits) -> ReducedBasis:
 def reduced(payload: list[list[str]]) -> list[list[str]]:
     """Return the coordinates of a reduced basis of the rows of a matrix, whole numbers as hexadecimal text.
 
-    The first columns, as many as rows, are a triangular matrix. The others are added digit by digit.
+    The first columns, as many as rows, are zero off the diagonal but for the last row, so that they give coordinates.
+    The others are added digit by digit.
     """
     import flint
 
-    whole = flint.fmpz_mat([[int(v, 16) for v in row] for row in payload])
-    m = whole.nrows()
-    rows = whole.tolist()
-    tail = flint.fmpz_mat([row[m:] for row in rows])
-    digits = [max(1, *(int(v).bit_length() for v in column)) for column in zip(*tail.tolist(), strict=True)]
-    basis = flint.fmpz_mat([[int(i == j) for j in range(m)] for i in range(m)])
-    left = max(digits, default=0)
+    whole = np.array([[int(v, 16) for v in row] for row in payload], dtype=object)
+    m = len(whole)
+    diagonal, last = whole[range(m), range(m)], whole[-1, : m - 1]
+    tail = flint.fmpz_mat(whole[:, m:].tolist())
+    digits = [max(1, *(int(v).bit_length() for v in column)) for column in whole[:, m:].T]
+    basis, left = np.eye(m, dtype=int).astype(object), max(digits, default=0)
     while True:
         left = max(0, left - STEP)
-        seen = (basis * tail).tolist()
-        front = (basis * flint.fmpz_mat([row[:m] for row in rows])).tolist()
+        seen = (flint.fmpz_mat(basis.tolist()) * tail).tolist()
+        front = np.hstack([basis[:, :-1] * diagonal[:-1] + basis[:, -1:] * last, basis[:, -1:] * diagonal[-1]])
         some: Any = [
             [*a, *(int(v) >> min(left, most) for v, most in zip(b, digits, strict=True))]
-            for a, b in zip(front, seen, strict=True)
+            for a, b in zip(front.tolist(), seen, strict=True)
         ]
-        _, change = flint.fmpz_mat(some).lll(True, ROUGH if left else DELTA)
-        basis = change * basis
+        found = _whole_numbers(flint.fmpz_mat(some).lll(False, ROUGH if left else DELTA))[:, :m]
+        times = found[:, -1:] // diagonal[-1]
+        basis = np.hstack([(found[:, :-1] - times * last) // diagonal[:-1], times])
         if not left:
-            return [[format(int(v), "x") for v in row] for row in basis.tolist()]
+            return [[format(int(v), "x") for v in row] for row in basis]
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,6 +316,9 @@ def solutions(part: Component, limits: Limits) -> Solutions:
         return Solutions((), True)
     if asked.bits < BITS * asked.columns:
         raise Unsupported(f"statements say {asked.bits:,.0f} binary digits of {asked.columns:,} numbers: too few")
+    asked = asked.shortened()
+    if any(asked.low > asked.high):
+        return Solutions((), True)
     basis = _beginning_with_a_solution(asked, reduced_basis(asked, limits))
     search = SolutionSearch(asked, basis, limits)
     whole = search.all_found()
@@ -389,8 +425,10 @@ def _narrower(reach: Numbers, basis: ReducedBasis) -> Numbers:
     With B D = 1 + E for the entries B, x_i = Σ v_k D_ki - Σ x_l E_li: doubles choose D, whole numbers give E.
     """
     import flint
+    from scipy.linalg import solve_triangular
 
-    inverse = np.linalg.pinv(basis.entries.astype(np.float64))
+    q, r = np.linalg.qr(basis.entries.astype(np.float64).T)
+    inverse = solve_triangular(r, q.T).T
     powers = (DIGITS - np.ceil(np.log2(np.abs(inverse).max(axis=0)))).astype(np.int64)
     rounded = np.array([[int(v) for v in row] for row in np.rint(np.ldexp(inverse, powers))], dtype=object)
     product = flint.fmpz_mat([[int(v) for v in row] for row in basis.entries]) * flint.fmpz_mat(rounded.tolist())

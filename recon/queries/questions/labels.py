@@ -133,7 +133,9 @@ def _label_counts(
             high[left, i] = np.minimum(high[left, i], found.high - have[left, i])
             exact = exact and (found.status == "exact" or not found.open.any())
             lines += why_open(found)
-        low, high = _consistent_bounds(low, high, rest)
+            low, high = _consistent_bounds(low, high, rest)
+            if (low == high).all():
+                break
     exact = exact or bool((low == high).all())
     return LabelCounts(low, high, rest, exact, () if exact else tuple(dict.fromkeys(lines)))
 
