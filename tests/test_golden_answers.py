@@ -6,7 +6,9 @@ Where a change is meant: `python tests/golden_answers.py` shows all differences,
 from __future__ import annotations
 
 import json
+import time
 
+import fast_clock
 import golden_answers as net
 import pytest
 
@@ -82,3 +84,26 @@ def test_a_fingerprint_changes_with_a_count(tmp_path):
     release.pop("rows", None)
     other.write_text(json.dumps(release), encoding="utf-8")
     assert net.fingerprint(other) != same
+
+
+@pytest.mark.slow
+def test_a_clock_ten_times_as_fast_changes_what_says_so_alone():
+    """Of a tenth of the files that every command is asked of; `python tests/fast_clock.py` asks all."""
+    cases = [case for case in net.cases() if len(case[2]) > 5 and case[1] is not None]
+    found = list(fast_clock.asked_twice(cases[3::16]))
+    assert len(found) > 80
+    assert [f"{one.name}: {one.wrong}" for one in found if one.wrong] == []
+
+
+def test_a_clock_that_ends_an_answer_unsaid_is_seen(monkeypatch):
+    """The clock's second reading is ten times the first: what depends on it and does not say so is wrong."""
+    begun = time.monotonic()
+
+    def run(words, most):
+        sum(range(9**7))  # some hundredths of a second
+        return 0, str(time.monotonic() - begun > 0.5), ""
+
+    monkeypatch.setattr(net, "run", run)
+    path = net.ROOT / "tests" / "golden" / "unique.json"
+    (one,) = fast_clock.asked_twice([("unique", path, [("count", ["count", "IN"])])])
+    assert (one.cut, one.wrong.startswith("0 -> 0: 'False")) == (False, True)

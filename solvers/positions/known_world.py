@@ -45,6 +45,8 @@ from solvers.statements.regions.row_space import Space
 from solvers.statements.release import UNPUBLISHED, Release, RowWorld
 from solvers.statements.row_problem import RowProblem
 
+TOGETHER = 1 << 20  # values of rows that are looked at at once
+VALUE_WORK = 2e-8  # seconds of work of one of them in one attribute
 WIDE = 1 << 62  # numbers of values below it are whole in 64 bits
 SLACK = 1e-9  # bits that rounding adds to an upper bound: products of d numbers and sums of m are off by (d + m) 2^-52
 
@@ -91,19 +93,27 @@ def bits_left(state: Assigned, limits: Limits) -> Floats:
     for t in range(problem.trees):
         if limits.expired():
             break
-        row, at = np.nonzero(state.domains.of_tree(t))
-        if not len(row):
-            continue
-        value = at + int(problem.first[t])
-        logs = _shared_bits(problem, places, lengths, row, value)
-        first = np.flatnonzero(np.diff(row, prepend=-1))
-        top = np.maximum.reduceat(logs, first)
-        shift = np.where(np.isfinite(top), top, 0.0)
-        scaled = np.exp2(logs - np.repeat(shift, np.diff(np.append(first, len(row)))))
-        with np.errstate(divide="ignore"):
-            whole = np.log2(np.add.reduceat(scaled, first)) + shift
-        found[row[first]] = np.minimum(found[row[first]], whole)
+        for rows in _chunks(problem.rows, len(problem.values(t))):
+            row, at = np.nonzero(state.domains.of_tree(t, rows))
+            if not len(row):
+                continue
+            limits.charge(VALUE_WORK * len(row) * len(attributes))
+            logs = _shared_bits(problem, places, lengths, row + rows[0], at + int(problem.first[t]))
+            first = np.flatnonzero(np.diff(row, prepend=-1))
+            top = np.maximum.reduceat(logs, first)
+            shift = np.where(np.isfinite(top), top, 0.0)
+            scaled = np.exp2(logs - np.repeat(shift, np.diff(np.append(first, len(row)))))
+            with np.errstate(divide="ignore"):
+                whole = np.log2(np.add.reduceat(scaled, first)) + shift
+            seen = row[first] + rows[0]
+            found[seen] = np.minimum(found[seen], whole)
     return found + SLACK
+
+
+def _chunks(rows: int, each: int) -> Iterator[Ints]:
+    """Yield the numbers of all rows, so many at once that with `each` values they stay few."""
+    step = max(1, TOGETHER // max(1, each))
+    return (np.arange(first, min(first + step, rows)) for first in range(0, rows, step))
 
 
 def _shared_bits(problem: RowProblem, places: Places, lengths: list[Lengths], row: Ints, value: Ints) -> Floats:

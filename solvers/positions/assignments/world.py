@@ -103,7 +103,9 @@ def assigned(release: Release, limits: Limits, tries: bool = True) -> Assigned |
     if known.propagation is None and room(release) > limits.room:
         return None
     if (known.assigned is None or not known.assigned.complete) and (problem := _row_problem(release)) is not None:
-        found = known.propagation = known.propagation or Propagation(problem)
+        if (found := known.propagation) is None:
+            found = known.propagation = Propagation(problem)
+            limits.keep(found, room(release))
         before = len(found.steps)
         found.run(limits, tries)
         if known.assigned is None or found.complete or len(found.steps) > before:
