@@ -14,7 +14,11 @@ import pytest
 from extras import batches
 from score_cases import as_csv, design_of, failures, fitted
 from score_cases import people as fitted_people
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, QuantileTransformer, StandardScaler
 
 import recon
 from recon.readers.formats.regressions.score_equations import SumBox
@@ -78,6 +82,85 @@ def test_sums_of_the_defaults_are_exact(tmp_path):
     ends = [(s.linear.low, s.linear.high) for s in release.models[0].statements if s.linear is not None]
     assert [math.ceil(a) for a, _ in ends] == [math.floor(b) for _, b in ends]
     assert [math.ceil(a) for a, _ in ends] == [*(frame.T @ labels).tolist(), int(labels.sum())]
+
+
+def mixed_people(seed, rows):
+    """Return columns of numbers and of words, and labels."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(18, 80, rows),
+            "smoker": rng.integers(0, 2, rows),
+            "region": rng.choice(["east", "north", "south"], rows),
+            "visits": rng.integers(1, 4, rows),
+        }
+    )
+    labels = (rng.random(rows) < 1 / (1 + np.exp(3 - frame.age / 15 - frame.smoker))).astype(int)
+    labels[:2] = [0, 1]
+    return frame, pd.Series(labels, name="label")
+
+
+def steps_before(kind):
+    """Return the columns that a pipeline takes, and its steps before the model."""
+    words = ColumnTransformer(
+        [("numbers", StandardScaler(), ["age", "smoker"]), ("words", OneHotEncoder(), ["region", "visits"])]
+    )
+    return {
+        "scaled": (["age", "smoker", "visits"], [StandardScaler()]),
+        "between": (["age", "visits"], [SimpleImputer(), MinMaxScaler((-1, 1)), StandardScaler()]),
+        "words": (["age", "smoker", "region", "visits"], [words]),
+    }[kind]
+
+
+@pytest.mark.parametrize("kind", ["scaled", "between", "words"])
+@pytest.mark.parametrize("seed", batches(2, 60))
+def test_behind_steps_the_sums_are_of_the_raw_columns(kind, seed, tmp_path):
+    """The equations of scaled and coded columns say every sum over the raw ones; the truth is never excluded."""
+    frame, labels = mixed_people(seed, 30 + seed % 40)
+    columns, steps = steps_before(kind)
+    frame = frame[columns]
+    model = make_pipeline(*steps, LogisticRegression(C=(1.0, 10.0)[seed % 2], tol=1e-8, max_iter=5_000))
+    release = recon.load(stored(tmp_path, model.fit(frame, labels)), known_columns=frame)
+    assert violations(release, frame.assign(label=labels)) == []
+    sums = [s.linear for s in release.models[0].statements if s.linear is not None]
+    every = [(math.ceil(one.low), math.floor(one.high)) for one in sums]
+    assert all(low == high for low, high in every), every
+    assert (int(frame.age @ labels),) * 2 in every
+
+
+def test_behind_steps_without_names_the_table_gives_them(tmp_path):
+    frame, labels = mixed_people(3, 40)
+    frame = frame[["age", "visits"]]
+    model = make_pipeline(StandardScaler(), LogisticRegression(tol=1e-8)).fit(frame.to_numpy(), labels)
+    release = recon.load(stored(tmp_path, model), known_columns=frame)
+    assert violations(release, frame.assign(label=labels)) == []
+    with pytest.raises(ReleaseError, match="2 columns without names, the table has 1"):
+        recon.load(stored(tmp_path, model), known_columns=frame[["age"]])
+
+
+def test_without_known_columns_the_steps_are_read_and_the_model_is_named(tmp_path):
+    frame, labels = mixed_people(4, 40)
+    frame = frame[["age", "visits"]]
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(frame, labels)
+    release = recon.load(stored(tmp_path, model), domain=recon.Domain.from_frame(frame.assign(label=labels), "label"))
+    assert violations(release, frame.assign(label=labels)) == []
+    [unused] = [one for one in release.models[0].origin.unused if "LogisticRegression" in one.what]
+    assert "--known-columns" in unused.why
+
+
+@pytest.mark.parametrize(
+    ("steps", "settings", "why"),
+    [
+        ([QuantileTransformer(n_quantiles=10)], {}, "neither a multiple of it nor whether it has one value"),
+        ([StandardScaler()], {"fit_intercept": False}, "without a constant, of columns that a step shifts"),
+    ],
+)
+def test_steps_that_give_no_sum_of_raw_columns_are_refused(steps, settings, why, tmp_path):
+    frame, labels = mixed_people(5, 40)
+    frame = frame[["age", "visits"]]
+    path = stored(tmp_path, make_pipeline(*steps, LogisticRegression(**settings)).fit(frame, labels))
+    with pytest.raises(Unsupported, match=why):
+        recon.load(path, known_columns=frame)
 
 
 def test_statsmodels_stores_its_gradient():

@@ -176,7 +176,7 @@ def confidential(facts: Mapping[str, Any], found: AuditFindings | None) -> str |
         reasons.append("it describes people whose every value is known")
     smallest = facts.get("smallest_group")
     if smallest is not None and smallest[0] == 1:
-        reasons.append("it describes groups of one person")
+        reasons.append(f"it {'describes' if smallest[1] == 1 else 'may describe'} groups of one person")
     if any(one["level"] in {"critical", "high"} for one in facts.get("stored") or ()):
         reasons.append("it says where single training rows are stored in the file")
     if found is not None and (found.profiles is not None or found.persons is not None):

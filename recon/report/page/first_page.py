@@ -122,7 +122,7 @@ def _standing_out(document: Document) -> list[str]:
     if pinned is not None and pinned[0] > 0:
         lines.append(f"{_sentence_case(ends_of(pinned))} of the people in the data are fully known.")
     if group is not None and group[1] is not None and 0 < group[1] < 10:
-        lines.append(f"A group of {people(group)} was published.")
+        lines.append(f"A group of {people(group)} can be singled out.")
     if disclosed is not None and disclosed.get("rows") and disclosed["rows"][0] > 0:
         lines.append(f"For {people(disclosed['rows'])} the class is known: everybody in their group has the same.")
     return lines

@@ -446,6 +446,10 @@ class Draft(DraftFacts):
         """Return the draft beside a table of everybody's columns, for what follows from them; `label`: its label."""
         return self
 
+    def left_out(self) -> str:
+        """Return why nothing of the model can be stated, and what would help; "" where something can."""
+        return ""
+
     def bound(self, binder: Binder) -> tuple[AnyModel, ...]:
         """Return the models over the binder's domain, counts in the order of its label's values.
 

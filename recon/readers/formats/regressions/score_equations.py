@@ -215,6 +215,16 @@ class SumBox:
         least, most = found.min(axis=0).tolist(), found.max(axis=0).tolist()
         return [(u * (z + a), u * (z + b)) for u, z, a, b in zip(unit, near, least, most, strict=True)]
 
+    def turned(self, times: Sequence[Fraction], plus: Sequence[Fraction], constant: int, off: Floats) -> SumBox:
+        """Return the sums of columns x where these are of `times` x + `plus`, up to `off` more.
+
+        `constant`: the place of the sum of y; any where nothing is added.
+        """
+        form = np.diag([1 / float(a) for a in times])
+        form[:, constant] -= [float(b / a) for a, b in zip(times, plus, strict=True)]
+        middle = tuple((m - b * self.middle[constant]) / a for m, a, b in zip(self.middle, times, plus, strict=True))
+        return SumBox(middle, form @ self.slopes, self.half, np.abs(form) @ self.rest * (1 + SAFE) + off)
+
 
 def _whole_points(form: Floats, target: Floats, reach: Sequence[tuple[int, int]]) -> NDArray[np.int64] | None:
     """Return all whole z in reach with every |form z - target| at most 1, None where they are too many."""
@@ -243,6 +253,43 @@ def _whole_points(form: Floats, target: Floats, reach: Sequence[tuple[int, int]]
 
     whole = go(size - 1, most)
     return np.array(done).reshape(-1, size) if whole else None
+
+
+@dataclass(frozen=True, eq=False)
+class MadeColumn:
+    """A column that a pipeline makes of a table: `times` `term` + `plus`, in doubles `numbers`."""
+
+    term: DesignTerm
+    numbers: Floats
+    times: Fraction = Fraction(1)
+    plus: Fraction = Fraction(0)
+
+    @classmethod
+    def of(cls, name: str, table: pd.DataFrame, make: Callable[[Any], Any], linear: Ends | None) -> MadeColumn:
+        """Return what is made of a column, by `linear` (times, plus), else of whether it has one of its values.
+
+        Raises `Unsupported` naming a column of which neither holds.
+        """
+        if name not in table:
+            raise ReleaseError(f"the table of known rows has no column '{name}', which the model has")
+        found = pd.to_numeric(table[name], errors="coerce")
+        cells = found.tolist() if found.notna().all() else table[name].tolist()
+        made = {cell: make(cell) for cell in dict.fromkeys(cells)}
+        if not all(isinstance(x, (int, float)) and math.isfinite(x) for x in made.values()):
+            raise ReleaseError(f"the table of known rows has values of '{name}' of which the model is given no number")
+        numbers = np.array([made[cell] for cell in cells], dtype=np.float64)
+        if linear is not None:
+            return cls(DesignTerm(((name, None),)), numbers, *linear)
+        levels = sorted(set(map(float, made.values())))
+        alone = [[cell for cell, x in made.items() if x == level] for level in levels]
+        if len(levels) > 2 or not any(len(some) == 1 for some in alone):
+            raise Unsupported(
+                f"what the pipeline makes of '{name[:60]}' is neither a multiple of it nor whether it has one value"
+            )
+        one = max(k for k, some in enumerate(alone) if len(some) == 1)
+        other = levels[1 - one] if len(levels) == 2 else 0.0
+        term = DesignTerm(((name, _cell_text(alone[one][0])),))
+        return cls(term, numbers, Fraction(levels[one]) - Fraction(other), Fraction(other))
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,7 +337,31 @@ class ScoreDraft(Draft):
                 raise ReleaseError(f"the table of known rows has no column '{name}', which the model has")
         found = [term for term in terms if term is not None]
         design = np.column_stack([term.numbers(table) for term in found])
-        sums = self._sums(design)
+        return self._with_sums(table, names, found, design, self._sums(design))
+
+    def of_made(self, table: pd.DataFrame, columns: Sequence[MadeColumn]) -> ScoreDraft:
+        """Return the draft with the sums over a table's own columns, where a pipeline makes the model's of these.
+
+        Raises `Unsupported` where a column is shifted and the model has no constant.
+        """
+        constant = self.terms.index("") if "" in self.terms else None
+        every = [*columns, *([] if constant is None else [MadeColumn(DesignTerm(()), np.ones(len(table)))])]
+        if constant is None and any(one.plus for one in every):
+            raise Unsupported("a model without a constant, of columns that a step shifts, is not read")
+        if any(not one.times for one in every):
+            raise Unsupported("a step makes the same number of all values of a column")
+        times, plus = [one.times for one in every], [one.plus for one in every]
+        design = np.column_stack([one.numbers for one in every])
+        slack = [(np.abs(one.numbers).max() + abs(float(one.plus))) / abs(float(one.times)) for one in every]
+        sums = self._sums(design).turned(times, plus, constant or 0, ROUNDING * len(table) * np.array(slack))
+        found = [one.term for one in every]
+        names = ["" if not one.factors else "".join(f"{n}[{v}]" if v else n for n, v in one.factors) for one in found]
+        return self._with_sums(table, names, found, design, sums)
+
+    def _with_sums(
+        self, table: pd.DataFrame, names: list[str], found: list[DesignTerm], design: Floats, sums: SumBox
+    ) -> ScoreDraft:
+        """Return the draft of a table's columns with sums over them."""
         used = list(dict.fromkeys(name for term in found for name, _ in term.factors))
         hints = {name: one for name in used if (one := _column_values(name, table[name])) is not None}
         classes, top = self.classes, MAX_COUNT
@@ -308,6 +379,10 @@ class ScoreDraft(Draft):
             found=tuple(found),
             sums=sums,
         )
+
+    def left_out(self) -> str:
+        """Return that everybody's columns are needed, where they are not known."""
+        return NO_COLUMNS if self.sums is None else ""
 
     def _sums(self, design: Floats) -> SumBox:
         """Return Σ y x of every column."""
@@ -356,8 +431,8 @@ class ScoreDraft(Draft):
 
     def bound(self, binder: Binder) -> tuple[AnyModel, ...]:
         """Return the table over a domain; `Unsupported` where nobody's columns are known."""
-        if self.sums is None:
-            raise Unsupported(NO_COLUMNS)
+        if (why := self.left_out()) or self.sums is None:
+            raise Unsupported(why)
         figures, left = list[PublishedFigure](), list[UnusedPublication]()
         if self.rows is not None:
             figures.append(PublishedFigure((), count=self.rows.low, name="all rows"))

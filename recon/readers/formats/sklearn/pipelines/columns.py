@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -279,6 +280,21 @@ class StepColumn:
         for step in self.maps:
             found = step(found)
         return math.nan if found is None else found
+
+    @property
+    def linear(self) -> tuple[Fraction, Fraction] | None:
+        """Return a and b where the model is given a x + b for every number x; None where that is not so."""
+        times, plus = Fraction(1), Fraction(0)
+        for step in self.maps:
+            if isinstance(step, Imputed):
+                continue
+            if not isinstance(step, ScaledMap) or step.clip is not None:
+                return None
+            plus -= Fraction(step.subtract or 0)
+            factor = Fraction(1 if step.multiply is None else step.multiply)
+            factor /= Fraction(1 if step.divide is None else step.divide)
+            times, plus = times * factor, plus * factor + Fraction(step.add or 0)
+        return (times, plus) if times else None
 
     def feature(self, name: str, attribute: str, single: bool) -> Feature:
         """Return the column as a feature of a model; `single`: it compares 32-bit floats."""

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from encoders.domain.values import AnyAttribute, Test, Value
-from encoders.models.models import AnyModel, UnusedPublication
+from encoders.models.models import AnyModel, Provenance, UnusedPublication
 from encoders.models.related import DataSet, RelatedDataSets
 from recon.readers.formats.drafts.binding import Binder, Feature
 from recon.readers.formats.drafts.drafts import CLASSES, SUBSET, Draft
@@ -372,6 +372,7 @@ class PipelineDraft(Draft):
     raw: tuple[str, ...] = ()
     raw_named: bool = True
     stated: tuple[ColumnStatements, ...] = ()
+    kinds: tuple[str, ...] = ()
 
     def tests(self) -> Iterator[tuple[str, Test]]:
         """Yield the tests of the model."""
@@ -381,17 +382,54 @@ class PipelineDraft(Draft):
         """Return the features of the model of which some training rows had no value."""
         return () if self.inner is None else self.inner.missing()
 
+    def of_known(self, table: Any, label: str) -> Draft:
+        """Return the draft beside everybody's columns, where the model says something of them alone."""
+        if self.inner is None or not self.inner.left_out():
+            return self
+        from recon.readers.formats.regressions.score_equations import MadeColumn, ScoreDraft
+
+        assert isinstance(self.inner, ScoreDraft)
+        own = [str(c) for c in table.columns if str(c) != label]
+        if not self.raw_named and len(own) != len(self.raw):
+            raise ReleaseError(f"the pipeline has {len(self.raw)} columns without names, the table has {len(own)}")
+        raw = self.raw if self.raw_named else tuple(own)
+        made = [MadeColumn.of(raw[c.source], table, c.make, c.linear) for c in self.columns]
+        inner = self.inner.of_made(table, made)
+        return replace(
+            self, inner=inner, columns=(), raw=raw, raw_named=True, features=inner.features, rows=inner.rows,
+            hints={**self.hints, **inner.hints},
+        )  # fmt: skip
+
     def bound(self, binder: Binder) -> tuple[AnyModel, ...]:
-        """Return the models over the binder's domain."""
+        """Return the models over the binder's domain; of a model that says nothing yet the figures of the columns."""
         if self.inner is None:
             return ()
         names = self.raw if self.raw_named else (binder.domain.in_order or self.raw)
+        if why := self.inner.left_out():
+            return self._columns_alone(binder, names, why)
         figures, table, left = figures_beside(self.stated, names, binder.domain, self.hints, self.rows)
         notes = (*self.origin.notes, *([BESIDE] if figures and table is None else []))
         origin = replace(self.origin, columns=figures, notes=notes, unused=(*self.origin.unused, *left))
         inner = replace(self.inner, origin=origin)
+        if not self.columns:  # the model speaks of the raw columns
+            return (*inner.bound(binder), *([] if table is None else [table]))
         own = PipelineBinder.of(self, self.columns, self.raw, self.raw_named, binder.domain)
         return (*(straight(model, binder.domain) for model in inner.bound(own)), *([] if table is None else [table]))
+
+    def _columns_alone(self, binder: Binder, names: Sequence[str], why: str) -> tuple[AnyModel, ...]:
+        """Return the figures of the columns as a table, the model among what is not used; `Unsupported` without any."""
+        from recon.readers.formats.sklearn.pipelines.prepared import PreparedDraft, counts_values, rows_of_figures
+
+        if not self.stated:
+            raise Unsupported(why)
+        model = UnusedPublication(f"the {self.origin.format.split()[1]}", why, labels=True, about="columns")
+        rows = rows_of_figures(self.stated) if self.rows is None else self.rows
+        named = [Feature(name, name) for name in names]
+        table = PreparedDraft(
+            Provenance(self.origin.format, ("exact",), self.origin.notes, unused=(model,)), tuple(named), rows=rows,
+            stated=self.stated, of_values=counts_values(self.stated, self.kinds),
+        )  # fmt: skip
+        return table.bound(binder)
 
 
 def _compose_column(columns: Sequence[StepColumn], later: StepColumn) -> StepColumn:
@@ -451,6 +489,7 @@ def _behind(draft: Draft, opened: FollowedPipeline) -> Draft:
         raw=opened.raw,
         raw_named=opened.named,
         stated=stated,
+        kinds=opened.kinds,
     )
 
 

@@ -115,7 +115,7 @@ def read(thing: Thing, form: str) -> Draft:
     for i, name in enumerate(raw):
         attribute = hints.attribute(i, name)
         found[name] = Continuous(name, missing=hints.gaps.get(i, False)) if attribute is None else attribute
-    rows = _rows_of(hints)
+    rows, kinds = rows_of_figures(hints.stated), [one.class_name for one in _steps(thing)]
     notes = (WEIGHTED,) if rows is not None else ()
     return PreparedDraft(
         Provenance(f"scikit-learn {_kind(thing)} ({form})", ("exact",), notes),
@@ -125,7 +125,7 @@ def read(thing: Thing, form: str) -> Draft:
         named=named,
         reader_notes=tuple(hints.reader_notes),
         stated=tuple(hints.stated),
-        of_values=rows is not None and rows.exact and _of_values(thing, hints),
+        of_values=rows is not None and rows.exact and counts_values(hints.stated, kinds),
     )
 
 
@@ -149,10 +149,10 @@ def _kind(thing: Thing) -> str:
     return " and ".join(kinds)
 
 
-def _rows_of(hints: Hints) -> RowCount | None:
+def rows_of_figures(stated: Sequence[ColumnStatements]) -> RowCount | None:
     """Return the number of rows that scalers and quantiles say; None where none does."""
     exact, least = set[int](), 0
-    for one in hints.stated:
+    for one in stated:
         figures, seen = one.figures, one.owner.get("n_samples_seen_")
         if one.owner.class_name == "StandardScaler":
             if figures.rows is not None:
@@ -170,11 +170,11 @@ def _rows_of(hints: Hints) -> RowCount | None:
     return RowCount(min(exact), min(exact)) if exact else RowCount(least, None) if least else None
 
 
-def _of_values(thing: Thing, hints: Hints) -> bool:
+def counts_values(stated: Sequence[ColumnStatements], kinds: Sequence[str]) -> bool:
     """Return whether the number of rows is said by scalers alone, which count values, and none were filled in."""
-    others = (one for one in hints.stated if one.owner.class_name != "StandardScaler")
+    others = (one for one in stated if one.owner.class_name != "StandardScaler")
     said = any(one.figures.rows is not None or one.owner.get("n_samples_seen_") is not None for one in others)
-    return not said and not any("Imputer" in one.class_name for one in _steps(thing))
+    return not said and not any("Imputer" in kind for kind in kinds)
 
 
 def _of_texts(thing: Thing, form: str) -> Draft:
