@@ -40,7 +40,7 @@ import math
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -386,6 +386,9 @@ EACH = "every class that the model names has a training row, and no other class 
 ONLY = "no class has a training row that the model does not name (classes_)"
 
 
+MadeOf = tuple[str, Callable[[Any], Any], tuple[Fraction, Fraction] | None]  # a column of a table, what is made of it
+
+
 @dataclass(frozen=True)
 class Draft(DraftFacts):
     """What a file says, and the models it makes over a domain; readers with more to say are subclasses.
@@ -445,6 +448,10 @@ class Draft(DraftFacts):
     def of_known(self, table: Any, label: str) -> Draft:
         """Return the draft beside a table of everybody's columns, for what follows from them; `label`: its label."""
         return self
+
+    def of_made(self, table: Any, columns: Sequence[MadeOf]) -> Draft:
+        """Return the draft beside a table of everybody's columns, of which a pipeline makes those of the model."""
+        raise Unsupported("of the model nothing is read beside known columns behind a pipeline")
 
     def left_out(self) -> str:
         """Return why nothing of the model can be stated, and what would help; "" where something can."""

@@ -31,7 +31,7 @@ from encoders.domain.values import Categorical, equals, plain_number
 from encoders.models.linear_figures import LinearFigure, LinearTerm
 from encoders.models.models import AnyModel, PublishedFigure, Table, UnusedPublication
 from recon.readers.formats.drafts.binding import Binder, Feature
-from recon.readers.formats.drafts.drafts import Draft
+from recon.readers.formats.drafts.drafts import Draft, MadeOf
 from recon.readers.formats.regressions.least_squares import (
     CONSTANTS,
     DesignColumn,
@@ -339,13 +339,14 @@ class ScoreDraft(Draft):
         design = np.column_stack([term.numbers(table) for term in found])
         return self._with_sums(table, names, found, design, self._sums(design))
 
-    def of_made(self, table: pd.DataFrame, columns: Sequence[MadeColumn]) -> ScoreDraft:
+    def of_made(self, table: pd.DataFrame, columns: Sequence[MadeOf]) -> ScoreDraft:
         """Return the draft with the sums over a table's own columns, where a pipeline makes the model's of these.
 
         Raises `Unsupported` where a column is shifted and the model has no constant.
         """
         constant = self.terms.index("") if "" in self.terms else None
-        every = [*columns, *([] if constant is None else [MadeColumn(DesignTerm(()), np.ones(len(table)))])]
+        made = [MadeColumn.of(name, table, make, linear) for name, make, linear in columns]
+        every = [*made, *([] if constant is None else [MadeColumn(DesignTerm(()), np.ones(len(table)))])]
         if constant is None and any(one.plus for one in every):
             raise Unsupported("a model without a constant, of columns that a step shifts, is not read")
         if any(not one.times for one in every):

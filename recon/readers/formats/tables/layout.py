@@ -377,7 +377,7 @@ def _first_of_counts(body: TableBody, values: Sequence[int]) -> int:
     labels = [row.cells[values[-1]] for row in body.head]
     if any(label and dialects().total(label) for label in labels):
         for c in range(len(values) - 1):
-            if all(None not in line[c:] and sum(line[c:-1]) == line[-1] for line in shown):
+            if all(None not in line[c:] and sum(x or 0 for x in line[c:-1]) == line[-1] for line in shown):
                 return values[c]
     lines = [row.cells[: values[0]] for row in body.rows]
     for k in range(values[0], values[-1]):

@@ -32,9 +32,18 @@ from recon.readers.formats.sklearn.pipelines.binding import (
     straight,
 )
 from recon.readers.formats.sklearn.pipelines.columns import StepColumn
-from recon.readers.formats.sklearn.pipelines.steps import DEEPEST, columns_after, steps_of, word
+from recon.readers.formats.sklearn.pipelines.prepared import PreparedDraft, counts_values, rows_of_figures
+from recon.readers.formats.sklearn.pipelines.steps import (
+    DEEPEST,
+    PIPELINES,
+    SEEN,
+    columns_after,
+    raw_names,
+    steps_of,
+    word,
+)
 from recon.readers.formats.sklearn.trees.draft import TreesDraft
-from recon.readers.formats.sklearn.trees.trees import class_values, feature_names
+from recon.readers.formats.sklearn.trees.trees import class_values
 from recon.readers.stored.pickled.pickles import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import RowCount
@@ -120,10 +129,7 @@ Inner = Callable[[Any, str], Draft]
 SEARCHES = ("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV")
 THRESHOLDS = ("TunedThresholdClassifierCV", "FixedThresholdClassifier")
 SEVERAL = ("VotingClassifier", "VotingRegressor", "StackingClassifier", "StackingRegressor")
-PIPELINES = ("Pipeline", "PMMLPipeline")  # sklearn2pmml's adds what it writes beside the model
 KINDS = (*PIPELINES, *SEARCHES, *THRESHOLDS, "CalibratedClassifierCV", "FrozenEstimator", *SEVERAL)
-SEEN = ("feature_names_in_", "n_features_in_", "n_features_")  # say how many columns there were
-PER_COLUMN = ("scale_", "mean_", "center_", "data_min_", "statistics_")
 NUMBERING = ("_label_encoder", "le_", "init_")
 MAX_MODELS = 1_000
 COUNTED = ("tree_", "_predictors", "estimators_")
@@ -338,31 +344,6 @@ def _alone(thing: Thing) -> Thing | None:
     return final if idle and isinstance(final, Thing) and not known else None
 
 
-def raw_names(steps: Sequence[Any]) -> tuple[list[str], bool]:
-    """Return the names of the raw columns, and whether the file has them: the first step that knows says it."""
-    for first in steps:
-        step = first
-        for _ in range(DEEPEST):
-            if not isinstance(step, Thing) or step.class_name not in {*PIPELINES, "FeatureUnion"}:
-                break
-            parts = steps_of(step, "steps" if step.class_name in PIPELINES else "transformer_list", 2, "Pipeline")
-            step = next((part for _, part in parts if isinstance(part, Thing)), None)
-        if isinstance(step, Thing) and any(map(step.has, SEEN)):
-            return feature_names(step)
-        if isinstance(step, Thing) and (number := _array_length(step)):
-            return [f"x{i}" for i in range(number)], False
-    raise ReleaseError(
-        "no step of the pipeline says how many columns it was fitted on: a scikit-learn before 0.24 wrote it, or it is "
-        "not fitted. Store the last step alone: the model is read with the columns that the steps before it make"
-    )
-
-
-def _array_length(step: Thing) -> int:
-    """Return how many columns a scaler or imputer of a scikit-learn before 0.24 has figures of, 0 where unknown."""
-    arrays = [a for name in PER_COLUMN if isinstance(a := step.get(name), np.ndarray) and a.ndim == 1]
-    return len(arrays[0]) if arrays else 0
-
-
 @dataclass(frozen=True, eq=False)
 class PipelineDraft(Draft):
     """A model behind a pipeline: `inner` speaks of the pipeline's `columns`, this draft of the `raw` attributes."""
@@ -386,15 +367,11 @@ class PipelineDraft(Draft):
         """Return the draft beside everybody's columns, where the model says something of them alone."""
         if self.inner is None or not self.inner.left_out():
             return self
-        from recon.readers.formats.regressions.score_equations import MadeColumn, ScoreDraft
-
-        assert isinstance(self.inner, ScoreDraft)
         own = [str(c) for c in table.columns if str(c) != label]
         if not self.raw_named and len(own) != len(self.raw):
             raise ReleaseError(f"the pipeline has {len(self.raw)} columns without names, the table has {len(own)}")
         raw = self.raw if self.raw_named else tuple(own)
-        made = [MadeColumn.of(raw[c.source], table, c.make, c.linear) for c in self.columns]
-        inner = self.inner.of_made(table, made)
+        inner = self.inner.of_made(table, [(raw[c.source], c.make, c.linear) for c in self.columns])
         return replace(
             self, inner=inner, columns=(), raw=raw, raw_named=True, features=inner.features, rows=inner.rows,
             hints={**self.hints, **inner.hints},
@@ -418,8 +395,6 @@ class PipelineDraft(Draft):
 
     def _columns_alone(self, binder: Binder, names: Sequence[str], why: str) -> tuple[AnyModel, ...]:
         """Return the figures of the columns as a table, the model among what is not used; `Unsupported` without any."""
-        from recon.readers.formats.sklearn.pipelines.prepared import PreparedDraft, counts_values, rows_of_figures
-
         if not self.stated:
             raise Unsupported(why)
         model = UnusedPublication(f"the {self.origin.format.split()[1]}", why, labels=True, about="columns")

@@ -23,8 +23,7 @@ from recon.readers.formats.drafts.binding import Binder, Feature
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.sklearn.pipelines.binding import ColumnStatements, Hints
 from recon.readers.formats.sklearn.pipelines.columns import StepColumn
-from recon.readers.formats.sklearn.pipelines.pipeline import raw_names
-from recon.readers.formats.sklearn.pipelines.steps import columns_after, steps_of
+from recon.readers.formats.sklearn.pipelines.steps import columns_after, raw_names, steps_of
 from recon.readers.formats.statistics.column_figures import WEIGHTED, column_figures
 from recon.readers.formats.statistics.shares import count_of, rows_of
 from recon.readers.stored.objects.arrays import resolve

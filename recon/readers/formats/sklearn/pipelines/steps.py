@@ -29,6 +29,7 @@ from recon.readers.formats.sklearn.pipelines.columns import (
     StepColumn,
 )
 from recon.readers.formats.sklearn.pipelines.encoders import one_hot, ordinal_codes, plain_category
+from recon.readers.formats.sklearn.trees.trees import feature_names
 from recon.readers.stored.objects.raw import Name
 from recon.readers.stored.pickled.pickles import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
@@ -37,6 +38,9 @@ Columns = list[StepColumn]
 MAX_COLUMNS = 200_000
 MAX_WORK = 3_000_000  # columns through all steps: a file can name one step many times
 DEEPEST = 20
+PIPELINES = ("Pipeline", "PMMLPipeline")  # sklearn2pmml's adds what it writes beside the model
+SEEN = ("feature_names_in_", "n_features_in_", "n_features_")  # say how many columns there were
+PER_COLUMN = ("scale_", "mean_", "center_", "data_min_", "statistics_")
 UNPUSHED = (1, 1)  # the version from which KBinsDiscretizer takes values as they are (scikit-learn #22526)
 ADVICE = "fit the model on the columns that come out of it, or leave it out"
 WHY_NOT = {
@@ -531,3 +535,28 @@ PARTS: dict[str, Callable[[Thing, Columns, Hints, str, int], Columns]] = {
     "FeatureUnion": _union,
     "ColumnTransformer": _parted,
 }
+
+
+def raw_names(steps: Sequence[Any]) -> tuple[list[str], bool]:
+    """Return the names of the raw columns, and whether the file has them: the first step that knows says it."""
+    for first in steps:
+        step = first
+        for _ in range(DEEPEST):
+            if not isinstance(step, Thing) or step.class_name not in {*PIPELINES, "FeatureUnion"}:
+                break
+            parts = steps_of(step, "steps" if step.class_name in PIPELINES else "transformer_list", 2, "Pipeline")
+            step = next((part for _, part in parts if isinstance(part, Thing)), None)
+        if isinstance(step, Thing) and any(map(step.has, SEEN)):
+            return feature_names(step)
+        if isinstance(step, Thing) and (number := _array_length(step)):
+            return [f"x{i}" for i in range(number)], False
+    raise ReleaseError(
+        "no step of the pipeline says how many columns it was fitted on: a scikit-learn before 0.24 wrote it, or it is "
+        "not fitted. Store the last step alone: the model is read with the columns that the steps before it make"
+    )
+
+
+def _array_length(step: Thing) -> int:
+    """Return how many columns a scaler or imputer of a scikit-learn before 0.24 has figures of, 0 where unknown."""
+    arrays = [a for name in PER_COLUMN if isinstance(a := step.get(name), np.ndarray) and a.ndim == 1]
+    return len(arrays[0]) if arrays else 0
