@@ -386,7 +386,7 @@ class Report(Displayed, AuditReport):
         return out | _exposure_json(found)
 
     def sections(self) -> Sections:
-        """Return the report's sections as titles and lines; who left between two versions of the data stands first."""
+        """Return the report's sections as titles and lines; who left between two versions comes first."""
         beside = self.context.versions
         opening = [] if beside is None else [("What the earlier version adds: who left, who came", beside.sentences)]
         beside_it = self.context.adversary

@@ -162,8 +162,9 @@ def attack_membership(
 ) -> MembershipAttack:
     """Return what membership attacks guess about rows, and what the release proves about the same rows.
 
-    `data`: the training rows; `others`: rows of the same population that were not trained on (or both in `data`, told
-    apart by the 0/1 column `member`). The black box is the released model as it was read: nothing of a file is run.
+    `data`: the training rows; `others`: rows of the same population that were not trained on (or both in `data`,
+    distinguished by the 0/1 column `member`). The black box is the released model as it was read; no file
+    is run.
     Half of the others, by `seed`, are the attacker's shadow rows, the other half and the members are asked about, at
     most `limit` of each side; `folds` > 1: each fold of both sides is asked about once, and figures are means over
     folds. `attacks`: of "mia", "label-only", "aloa"; `shadow`: of "random", "statistical", "noise". `confidence`: of

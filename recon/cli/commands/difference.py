@@ -71,7 +71,9 @@ def _candidates(group: RowsOfType) -> list[str]:
         if len(alike):
             alike = alike[(alike["min_count"] > 0) & (alike["values"] != "any")]
         for name, words, low in zip(*(alike[key] for key in KNOWN), strict=True) if len(alike) else ():
-            out.append(f"  at least {low:,} who {group.word}: {words if name in words else f'{name}: {words}'}")
+            out.append(
+                f"  at least {low:,} of those who {group.word}: {words if name in words else f'{name}: {words}'}"
+            )
     for _, line in group.rows.head(SHOWN).iterrows():
         row = ", ".join(f"{name} = {line[name]}" for name in names)
         if line["verdict"] == "certain":

@@ -116,7 +116,7 @@ def _register_lines(found: Register, states: list[str]) -> list[str]:
     rows = "" if found.index.rows is None else f"; {found.index.rows:,} rows"
     wrong = sum(state != AS_REGISTERED for state in states)
     number = "1 release" if len(table) == 2 else f"{len(table) - 1} releases"
-    lines = [f"Register {quote(title)}: {number}, {known} known outside{shared}{rows}", "", *lines]
+    lines = [f"Register {quote(title)}: {number}, {known} published{shared}{rows}", "", *lines]
     if wrong:
         lines += [
             "",

@@ -40,7 +40,7 @@ class HiddenRange:
 
 @dataclass(frozen=True)
 class TableOptions:
-    """What is said of a table.
+    """What a person says about a table of counts.
 
     `count_columns`: the columns of counts. `hidden`: what marks hide. `totals`: "shown" (they add up what is shown),
     "all", or "" (not said). `total_labels`: labels that stand for all values; "none": no others do. `rounding`: to

@@ -417,6 +417,7 @@ def count(
 ) -> CountAnswer | TablesAnswer:
     """Return how many worlds there are: `.value`, `.factors`, `.log2`, `.bounds` (log2), `.status`.
 
+    `convention`: "assigned" (the default of one tree or rule list), "ordered" (of all others) or "multiset".
     `adversary`: worlds are those left for somebody who knows more (a file or `Adversary`). For tables of areas: what is
     proved about every area, data sets in both conventions (`recon.queries.tables.answering`). Raises `Unsupported` (no
     engine accepts) and `Inconclusive` (the number of rows is unbounded).

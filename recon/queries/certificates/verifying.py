@@ -199,7 +199,7 @@ def verify(
     known: Table | None = None,
     adversary: Knows | None = None,
 ) -> Verification:
-    """Return what became of every certificate in a result (`data`: the JSON as it was read) about a release.
+    """Return whether each certificate in a result about a release holds (`data`: the JSON as it was read).
 
     Raises nothing for a certificate that does not hold: its `error` says why. Files that certificates name are
     opened in `folder` and `certificates`, nowhere else. `known`: the table of `recon.positions`; `adversary`:

@@ -79,7 +79,7 @@ class Posterior(Displayed):
 
     @property
     def bits_removed_per_row(self) -> float | None:
-        """Return them per row expected."""
+        """Return the bits removed per expected row."""
         return self.bits_removed / self.expected_rows if self.expected_rows else None
 
     @property

@@ -289,8 +289,8 @@ def certify(
     `box_rows` (how many rows are proved to be in it at least). What the limits leave open is "unknown", between 0 rows
     and all; `Inconclusive` is not raised, but for `EmptyConfidenceSet`. `label`: the profiles' name for the domain's
     label; names that differ in signs only are matched. `of`: of related data sets, of which rows the profiles are asked
-    ("removed", "added", "kept" or the name of a data set). `adversary`: the same for somebody who knows more stands
-    beside it, in columns that end in `_adversary` and `_difference` (docs/adversary.md).
+    ("removed", "added", "kept" or the name of a data set). `adversary`: the same for somebody who knows more is in
+    further columns, whose names end in `_adversary` and `_difference` (docs/adversary.md).
     Cost: linear in distinct profiles times attributes; certificates about 1 ms per profile of a deep forest.
     For tables of areas: verdict, min_count and max_count (`recon.queries.tables.answering.certified`), no certificates.
 

@@ -205,25 +205,25 @@ class Difference(Displayed):
         """Return what was found, in words."""
         out = [line for group in (self.removed, self.added) for line in _lines_of(group)]
         known = [
-            f"from {self.names[i]} alone {self.alone[key]['identified']:,} of its own"
+            f"{self.names[i]} alone: {self.alone[key]['identified']:,} of its rows"
             for i, key in enumerate((BEFORE, AFTER))
         ]
         least = "" if self.kept.exact else "at least "
         out.append(
-            f"Both models give all values of {least}{self.kept.certain:,} of the {number_words(self.kept.number)} in "
-            f"both versions ({', '.join(known)})."
+            f"Both models together fully reveal {least}{self.kept.certain:,} of the {number_words(self.kept.number)} "
+            f"in both versions ({'; '.join(known)})."
         )
         first, second = self.bits["before"], self.bits["both"]
         if first is not None and second is not None:
             out.append(
-                f"When it is known how the versions are related, {self.names[0]} leaves {first:,.1f} bits about all of "
-                f"them, both models leave {second:,.1f}."
+                f"Given how the versions are related, {self.names[0]} leaves {first:,.1f} bits about all rows, and "
+                f"both models together leave {second:,.1f}."
             )
         first, second = self.bits["kept_before"], self.bits["kept_both"]
         if first is not None and second is not None:
             out.append(
-                f"About the people who stayed both leave {second:,.1f} bits once it is known who left, the earlier "
-                f"alone {first:,.1f}."
+                f"Given who left, both models together leave {second:,.1f} bits about those who stayed, and the "
+                f"earlier one alone {first:,.1f}."
             )
         if self.removed.number != RowCount(0, 0) != self.added.number:
             out.append(

@@ -112,7 +112,7 @@ class Adversary(Displayed):
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Adversary:
-        """Return what a file says (`"recon_adversary": 1`); the tables that it names stand beside it.
+        """Return what a file says (`"recon_adversary": 1`); the tables that it names are in its folder.
 
         Raises `ReleaseError` naming file and place for what is no such file.
         """

@@ -267,7 +267,7 @@ class OptimalRuleListClassifier(RuleListClassifier):
         return self
 
     def ties(self, X: Any, y: ArrayLike, *, limits: Limits | None = None) -> tuple[TiedLists, ...]:  # noqa: N803
-        """Return of the lists as good as the fitted one, by length, how many there are and their Dist_G; `tied_lists`.
+        """Return how many lists are as good as the fitted one, by length, and their Dist_G; see `tied_lists`.
 
         The list is fitted to the same rows. Raises `Unsupported` for wider rules and a price per rule, `Inconclusive`
         where a length is not proved or the ties are too many to be distinguished in time.
