@@ -213,3 +213,43 @@ def test_rules_stored_by_pandas_say_what_their_csv_says(tmp_path, capsys):
     code, _, error = run(capsys, "count", str(tmp_path / "rows.pkl"))
     assert code == 3
     assert "a pandas.DataFrame is not read (pickle)" in error
+
+
+ENCODERS = Path(__file__).parent / "corpus" / "encoders"  # printed by arules 1.7.13, of Spark 4.3 by pandas 3.1
+
+
+@pytest.mark.parametrize(
+    ("file", "sets", "used"),
+    [("arules_sets.txt", 34, True), ("arules_rules.txt", 15, True), ("spark_sets.csv", 34, False),
+     ("spark_sets.pkl", 34, False)],
+)  # fmt: skip
+def test_what_arules_prints_and_spark_gives_to_pandas_holds_the_counts_of_its_rows(file, sets, used):
+    frame = pd.read_csv(ENCODERS / "items.csv")
+    domain = recon.Domain.from_frame(frame, label="ill")
+    release = recon.load(str(ENCODERS / file), domain=domain, rows=None if used else len(frame))
+    assert violations(release, frame) == []
+    assert release.rows.low == release.rows.high == 40
+    counted = {f.name: f.count for f in release.models[0].statements if f.count is not None}
+    assert len(counted) == sets
+    assert counted["{smoker, town_Bonn}"] == int((frame.smoker & frame.town_Bonn).sum())
+    assert release.models[0].origin.unused == ()  # measures below the width of the print too
+
+
+def test_items_that_numpy_prints_without_commas_are_not_put_together(tmp_path):
+    text = "items,freq\n[1 2],3\n\"['a, b' \\\"c' 'd\\\"\n 'e']\",2\n".replace('\\"', '""')
+    names = [f.name for f in recon.load(written(tmp_path, text)).models[0].statements]
+    assert names == ["{1, 2}", "{a, b, c' 'd, e}"]
+
+
+def test_a_printed_line_with_other_cells_and_shares_of_few_digits_are_named(tmp_path, capsys):
+    text = (ENCODERS / "arules_rules.txt").read_text(encoding="utf-8").replace("0.4250000  1.000    1.000000", "1", 1)
+    code, _, error = run(capsys, "count", written(tmp_path, text))
+    assert code == 3
+    assert "line 2" in error
+    frame = pd.DataFrame(
+        {"support": [k / 40 for k in (4, 5, 9, 11, 17, 23)], "itemsets": [f"{{'{c}'}}" for c in "abcdef"]}
+    )
+    code, _, error = run(capsys, "count", written(tmp_path, frame.to_csv(index=False)))
+    assert "give --rows (unless its shares were rounded, 40 or a multiple)" in error
+    code, _, error = run(capsys, "count", written(tmp_path, frame.assign(support=frame.support / 3).round(3).to_csv()))
+    assert error.strip().endswith("give --rows")

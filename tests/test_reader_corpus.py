@@ -406,6 +406,13 @@ def spark_nodes() -> bytes:
     return out.getvalue()
 
 
+def parquet_of(*names: str) -> bytes:
+    """Return Parquet with such columns."""
+    out = io.BytesIO()
+    pd.DataFrame({name: [1, 2] for name in names}).to_parquet(out)
+    return out.getvalue()
+
+
 def parquet() -> bytes:
     """Return rows of people as Parquet."""
     out = io.BytesIO()
@@ -432,6 +439,10 @@ FIRST_BYTES: dict[str, tuple[tuple[bytes, ...], str]] = {
         (b",name,dtype,status,selected,n_bins,iv\n0,age,numerical,OPTIMAL,True,6,0.39\n",), "optbinning_bins.csv"),
     "a scorecard of toad": (
         (b"name,value,score\nage,[-inf ~ 30),20\n", b'{"age": {"[-inf ~ 30)": 20.0}}'), "toad_bins.csv"),
+    "a table of a score's bins by toad (KS_bucket)": (
+        (b",min,max,bads,goods,total,bad_rate,good_rate,odds\n0,20,23,4,6,10,0.4,0.6,0.7\n",), "toad_bins.csv"),
+    "a table of toad's quality": ((b",iv,gini,entropy,unique\nage,5.4,0.2,0.6,522.0\n",), "toad_bins.csv"),
+    "a printed naiveBayes of e1071": ((b"\nNaive Bayes Classifier for Discrete Predictors\n\n",), "bayes_e1071.rds"),
     "an H2O MOJO": ((zipped("model.ini", "trees/t00_000.bin"),), "leaves_drawn.csv"),
     "a KNIME workflow": ((zipped("flow/workflow.knime"),), "models/pmml-written/knime_sets.pmml"),
     "a PyTorch file": ((zipped("archive/data.pkl", content=pickle.dumps({"w": [1.0]})),), NOTHING),
@@ -441,6 +452,9 @@ FIRST_BYTES: dict[str, tuple[tuple[bytes, ...], str]] = {
     "a Java object (Weka's .model, for instance)": ((b"\xac\xed\x00\x05sr",), "part.txt"),
     "an HDF5 file (Keras, pandas)": ((b"\x89HDF\r\n\x1a\n" + bytes(40),), TREE),
     "the data of a Spark ML tree (Parquet)": ((spark_nodes(),), "leaves.csv"),
+    "a table of itemsets by Spark (Parquet)": ((parquet_of("items", "freq"),), "encoders/spark_sets.jsonl"),
+    "a table of association rules by Spark (Parquet)": (
+        (parquet_of("antecedent", "consequent", "support"),), "encoders/spark_sets.jsonl"),
     "a Parquet file": ((parquet(),), ROWS_AS_DOMAIN),
     "an Arrow or Feather file": ((b"ARROW1\x00\x00",), ROWS_AS_DOMAIN),
     "a treelite checkpoint": ((bytes.fromhex("0400000008000000010000000303030000000000"),), "treelite_forest.json"),

@@ -242,3 +242,24 @@ def test_categories_put_together_and_settings_that_no_encoder_takes_are_refused(
     ):
         path = encoder(tmp_path, monkeypatch, "MEstimateEncoder", mapping={}, **state)
         assert expected in run(capsys, "count", path)[2]
+
+
+def test_weights_of_evidence_as_json_say_what_the_object_says(tmp_path, capsys):
+    frame = pd.read_csv(ENCODERS / "toad_bins.csv")
+    domain = recon.Domain.from_frame(frame, label="ill")
+    by_text, by_object = (
+        recon.load(str(ENCODERS / name), domain=domain, rows=40) for name in ("toad_woe.json", "toad_woe.pkl")
+    )
+    assert [m.name for m in by_text.models] == [m.name for m in by_object.models]
+    held = [[t.values.tolist() for m in one.models for t in m.count_tables()] for one in (by_text, by_object)]
+    assert held[0] == held[1]
+    assert violations(by_text, frame) == []
+    assert not any(one.level == "unknown" for one in recon.inspect(str(ENCODERS / "toad_woe.json")).findings)
+    bins = tmp_path / "combiner.json"
+    bins.write_text('{"town": [["Bonn"], ["Ulm", "Kiel"]], "age": [29, 31.5]}', encoding="utf-8")
+    assert (
+        "the ends of bins by column, as toad's combiner exports them: count the rows"
+        in run(capsys, "count", str(bins))[2]
+    )
+    bins.write_text('{"town": [3, 1]}', encoding="utf-8")
+    assert 'the key "recon" is missing' in run(capsys, "count", str(bins))[2]

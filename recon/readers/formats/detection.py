@@ -63,6 +63,9 @@ _TOAD = (
     "count the rows of each class in every bin (columns "
     "variable, bin, good, bad) with pandas.crosstab over combiner.transform(data, labels=True), and save that as CSV",
 )
+_JSON_LINES = (
+    "write it as JSON in one part, frame.coalesce(1).write.json('FOLDER'), and give the part file: that is read"
+)
 _MODEL = "save the model itself (pickle, joblib, skops)"
 FOREIGN = (
     Foreign(*_BINARY, b"binf|bs64"),
@@ -76,6 +79,14 @@ FOREIGN = (
     Foreign("a scorecard of toad as an object", *_TOAD, rb"\x80[\x02-\x05]", within=b"toad.scorecard"),
     Foreign("a combiner of toad", *_TOAD, rb"\x80[\x02-\x05]", within=b"toad.transform\x94\x8c\x08Combiner"),
     Foreign("a scorecard of toad", *_TOAD, rb"name,value,score\r?\n|\s*\{\s*\"[^\"]{1,200}\":\s*\{\s*\"\[-inf ~ "),
+    Foreign("a table of a score's bins by toad (KS_bucket)", "goods and bads by bin, from its least score on",
+            "save goods and bads as a CSV with the columns variable, bin ('[LOW ~ HIGH)', HIGH the next bin's min; of "
+            "the last '[LOW ~ inf)'), good and bad: that is read", rb",?min,max,bads,goods,total,bad_rate"),
+    Foreign("a table of toad's quality", "information values of variables, no counts of rows", _TOAD[1],
+            rb",?(?:feature,)?iv,gini,entropy,unique"),
+    Foreign("a printed naiveBayes of e1071", "shares with seven digits",
+            "saveRDS(model, 'bayes.rds'), whose shares have all digits, is read",
+            rb"\s*Naive Bayes Classifier for Discrete Predictors"),
     Foreign("a summary of optbinning's variables", "numbers of bins and information values, no counts of rows",
             "save binning_process.get_binned_variable(NAME).binning_table.build() of the variables as CSV",
             rb",?name,dtype,status,selected,n_bins"),
@@ -96,6 +107,10 @@ FOREIGN = (
             "save a table as CSV, a tree model as pickle", rb"\x89HDF\r\n\x1a\n"),
     Foreign("the data of a Spark ML tree (Parquet)", "impurityStats: rows per class and node, weighted if they were",
             f"write impurityStats of its leaves {_LEAVES}", b"PAR1", within=b"impurityStats"),
+    Foreign("a table of itemsets by Spark (Parquet)", "how many rows have each set", _JSON_LINES, b"PAR1",
+            within=b'"freq"'),
+    Foreign("a table of association rules by Spark (Parquet)", "supports of rules", _JSON_LINES, b"PAR1",
+            within=b'"antecedent"'),
     Foreign("a Parquet file", "a table of rows", "give it as --domain or --profiles, not as a release", b"PAR1"),
     Foreign("an Arrow or Feather file", "a table of rows", "save it as CSV or Parquet, for --domain", b"ARROW1"),
     Foreign("a treelite checkpoint", "node statistics only where the original had them",
@@ -231,6 +246,16 @@ def _is_additive(content: Any) -> bool:
 def _is_treelite(content: Any) -> bool:
     """Return whether content is treelite's, of any version, or what is left of it."""
     return _has("trees")(content) and sum(key in content for key in TREELITE_KEYS) > 1
+
+
+def _is_combiner(found: dict[str, Any]) -> bool:
+    """Return whether every column has a list of rising numbers, or of lists of categories."""
+    lists = list(found.values())
+    if not lists or not all(isinstance(one, list) and one for one in lists):
+        return False
+    numbers = [one for one in lists if not isinstance(one[0], list)]
+    rising = (all(isinstance(x, float | int) for x in one) and one == sorted(set(one)) for one in numbers)
+    return all(isinstance(x, list) for one in lists if one not in numbers for x in one) and all(rising)
 
 
 def _is_node_list(content: Any) -> bool:
@@ -406,6 +431,7 @@ def _draft_of_json(text: str) -> Draft | None:
         return None
     from recon.readers.formats.release.reading import strict_json
     from recon.readers.formats.statistics.itemsets import is_itemset_json, looks_like_itemset_json, read_itemset_json
+    from recon.readers.formats.statistics.target_encoders import is_evidence_json, read_evidence_json
 
     if looks_like_itemset_json(head):
         return read_itemset_json(text.lstrip("\ufeff"))
@@ -413,8 +439,12 @@ def _draft_of_json(text: str) -> Draft | None:
     if (form := json_format(found)) is not None:
         draft: Draft = getattr(importlib.import_module(f"{READERS}.{form.module}"), form.read)(found)
         return draft
+    if isinstance(found, dict) and is_itemset_json(found):
+        return read_itemset_json(text.lstrip("\ufeff"))
     if isinstance(found, dict):
-        return read_itemset_json(text.lstrip("\ufeff")) if is_itemset_json(found) else None
+        if _is_combiner(found):
+            raise Unsupported(f"is JSON of the ends of bins by column, as toad's combiner exports them: {_TOAD[1]}")
+        return read_evidence_json(found) if is_evidence_json(found) else None
     raise ReleaseError(
         "is JSON of no format that is read: neither a release file nor a known model (see docs/readers.md)"
     )

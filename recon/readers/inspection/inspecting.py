@@ -202,13 +202,14 @@ def _inspect_document(data: bytes, file: str, memory: int) -> Inspection:
 def _as_read(content: bytes, memory: int) -> tuple[str, int | None, list[Finding]]:
     """Return what the reader of a file says that the inspection does not know; `Unsupported` where there is none."""
     from recon.readers.formats.detection import CARD, read_draft
+    from recon.readers.formats.statistics.target_encoders import EVIDENCE
 
     why = ""
     try:
         draft = read_draft(content, memory)
         if draft is not None:
             odd = [not_understood("", len(content), draft.origin.format)]  # what its reader leaves out is not known
-            if draft.origin.format.startswith(TABLES) or draft.origin.format == CARD:
+            if draft.origin.format.startswith(TABLES) or draft.origin.format in (CARD, EVIDENCE):
                 odd = []  # read whole: what is not used are unused figures
             if is_printed(draft.origin.format):
                 odd = text_leftovers(draft.origin.format, content.decode("utf-8", "replace"))

@@ -1,9 +1,9 @@
 """Frequent itemsets and association rules: supports are counts of rows, and what is not listed has fewer.
 
-Read are the tables that mlxtend (CSV, JSON, pickle), arules (`write`) and Spark (JSON lines, CSV) make, and SPMF's
-text. A list that has every part of each of its sets is that of all sets above a threshold: a set of which all parts are
-listed, itself not, counts fewer rows than every listed one (the negative border), as far as the longest set listed
-goes; longer ones may have been left out whatever they count.
+Read are the tables that mlxtend (CSV, JSON, pickle), arules (`write`, `inspect`) and Spark (JSON lines, pandas) make,
+and SPMF's text. A list that has every part of each of its sets is that of all sets above a threshold: a set of which
+all parts are listed, itself not, counts fewer rows than every listed one (the negative border), as far as the longest
+set listed goes; longer ones may have been left out whatever they count.
 
 Sources: Agrawal, Srikant, "Fast algorithms for mining association rules", VLDB 1994; Mannila, Toivonen, "Levelwise
 search and borders of theories in knowledge discovery", Data Mining and Knowledge Discovery 1, 1997.
@@ -20,6 +20,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
+
+import numpy as np
 
 from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Categorical, equals
@@ -40,6 +42,7 @@ from recon.readers.formats.statistics.shares import (
     rows_of,
     whole_cell,
 )
+from recon.readers.stored.objects.arrays import resolve
 from recon.readers.stored.objects.pandas_tables import frame_columns
 from recon.readers.stored.objects.raw import RawThing
 from solvers.foundation.errors import ReleaseError, TooLarge
@@ -119,7 +122,7 @@ class ItemsetDraft(Draft):
     def bound(self, binder: Binder) -> tuple[AnyModel, ...]:
         """Return the table over a domain; items called NAME=VALUE are found among its attributes' values."""
         if not self.models:
-            raise ReleaseError(MORE_ROWS)
+            raise ReleaseError(MORE_ROWS + _if_exact(self.listed))
         places = _values_of(self, binder.domain)
         rest = Binder(replace(self, features=tuple(f for f in self.features if f.name not in places)), binder.domain)
         table, out = self.models[0], []
@@ -132,6 +135,14 @@ class ItemsetDraft(Draft):
             elif figure.count:  # of items of one attribute that exclude each other, none of them is listed
                 raise ReleaseError(f"{figure.name} counts {figure.count:,} rows, but the domain has no such row")
         return (replace(table, statements=tuple(out), origin=self.origin),)
+
+
+def _if_exact(listed: Iterable[tuple[Items, int | None, Interval | None, str]]) -> str:
+    """Return of how many rows shares of few digits are, unless they were rounded: those have every last digit."""
+    shares = [share for _, _, share, _ in listed if share is not None]
+    rows = math.lcm(*((sum(share, Fraction(0)) / 2).denominator for share in shares))
+    steps = max((round(1 / (high - low)) for low, high in shares), default=0)  # of the last digit within 1
+    return f" (unless its shares were rounded, {rows:,} or a multiple)" if 4 * rows <= steps else ""
 
 
 def _condition(items: Items) -> Condition:
@@ -159,7 +170,7 @@ def _values_of(draft: Draft, domain: Domain) -> dict[str, tuple[str, Any]]:
 def looks_like_itemsets(head: str) -> bool:
     """Return whether a text starts as SPMF's, or with a header of sets of items and their supports."""
     first, _, rest = head.lstrip("\ufeff \r\n").partition("\n")
-    if "#SUP:" in first:
+    if "#SUP:" in first or _is_printed(first, rest):
         return True
     names = [column_name(cell) for row in text_sheet(first).rows for cell in row.cells]
     wanted = {SETS[name] for name in names if name in SETS}
@@ -186,8 +197,11 @@ def read_itemsets(text: str) -> Draft:
     Raises `ReleaseError` naming the line for what is no set or support, and for supports that contradict each other.
     """
     text = text.lstrip("\ufeff")
-    if "#SUP:" in text.lstrip().partition("\n")[0]:
+    first, _, rest = text.lstrip().partition("\n")
+    if "#SUP:" in first:
         return _draft_of(list(_spmf_lines(text)), "SPMF")
+    if _is_printed(first, rest):
+        return _draft_of(_printed_lines(text), "printed by arules")
     return _draft_of(csv_cells(text), "CSV")
 
 
@@ -217,6 +231,8 @@ def _cell(value: Any) -> Any:
     """Return a cell of a stored table as those of a text: items as a list, numbers as they are written."""
     if isinstance(value, frozenset | set | tuple):
         return list(value)
+    if isinstance(found := resolve(value), np.ndarray):  # Spark's arrays in pandas
+        return found.tolist()
     return "" if value is None else repr(value) if isinstance(value, float) else value
 
 
@@ -239,6 +255,31 @@ def _spmf_lines(text: str) -> Iterator[TableCells]:
             )
         names = ("antecedents", "consequents") if len(parts) == 2 else ("itemsets",)
         yield TableCells(f"line {i}", cells | dict(zip(names, parts, strict=True)))
+
+
+def _is_printed(first: str, rest: str) -> bool:
+    """Return whether lines begin as `inspect` of arules prints sets or rules."""
+    return first.split()[:1] in (["items"], ["lhs"]) and rest.lstrip().startswith("[1]")
+
+
+def _printed_lines(text: str) -> list[TableCells]:
+    """Return the lines that `inspect` of arules printed; what did not fit its width stands in a table below."""
+    out: dict[str, TableCells] = {}
+    header: list[str] = []
+    for i, raw in enumerate(text.splitlines(), 1):
+        number, _, rest = raw.strip().partition("]")
+        if not number.startswith("["):
+            header = [column_name(name) for name in raw.split()] or header
+            continue
+        kinds, names = [n for n in header if n in SETS], [n for n in header if n not in SETS]
+        cells = rest.rsplit(None, len(names)) if names else [rest]
+        sets = re.split(r"(?<=\})\s+=>\s+(?=\{)", cells.pop(0).strip()) if kinds else []
+        if len(cells) != len(names) or len(sets) != len(kinds):
+            raise ReleaseError(f"has other cells than the header: {', '.join(header)[:80]}", place=f"line {i}")
+        known = out[number].cells if number in out else {}
+        out[number] = TableCells(f"line {i}", {**known, **dict(zip(kinds, sets, strict=True)),
+                                               **dict(zip(names, cells, strict=True))})  # fmt: skip
+    return list(out.values())
 
 
 def _json_lines(text: str) -> Iterator[TableCells]:
@@ -284,12 +325,18 @@ def _items(cell: Any, place: str) -> Items:
     return frozenset(texts)
 
 
+_QUOTED = re.compile(r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")(?=\s+['\"])")
+
+
 def _items_of_text(text: str, place: str) -> list[Any]:
     """Return the items of a set in words."""
     plain = re.sub(r"np\.\w{1,12}\(([^()]{0,200})\)", r"\1", text)
     plain = re.sub(r"^(?:frozenset|set)\((.*)\)$", r"\1", plain, flags=re.DOTALL)
     if len(text) > MAX_CELL or plain[:1] + plain[-1:] not in ("{}", "[]", "()"):
         raise ReleaseError(f"'{text[:40]}' is not a set of items", place=place)
+    if re.fullmatch(r"\[[\d\s.+-]*\]", plain):  # numbers of numpy, which prints no commas
+        return plain[1:-1].split()
+    plain = _QUOTED.sub(r"\g<0>,", plain)  # texts of numpy, which Python would put together
     try:
         found = ast.literal_eval(plain)
         if isinstance(found, (set, list, tuple)):
@@ -394,11 +441,15 @@ def _draft_of(lines: Sequence[TableCells], how: str) -> Draft:
     return replace(whole_draft, origin=replace(whole_draft.origin, notes=(*notes, *whole_draft.origin.notes)))
 
 
+FULL = 15  # significant digits of a double that nothing was rounded of
+
+
 def _column(lines: Sequence[TableCells], name: str) -> list[Interval]:
-    """Return the figures of a column; all columns of measures show how many digits were written."""
+    """Return the figures of a column; where a column of measures shows all digits of doubles, all have them."""
     names = [n for n in lines[0].cells if n == "support" or n in MEASURES]
     precision = precision_of(str(line.cells[n]).strip() for n in names for line in lines)
-    return intervals([(str(line.cells[name]).strip(), f"{line.place}, {name}") for line in lines], precision)
+    figures = [(str(line.cells[name]).strip(), f"{line.place}, {name}") for line in lines]
+    return intervals(figures, precision if precision[1] >= FULL else None)
 
 
 def _sides(

@@ -9,8 +9,8 @@ the root of a linear or quadratic equation. Categories of one column have all ro
 number of them: where one choice of pairs alone adds up, the counts are solved. What is solved gives the code again.
 
 `CountEncoder`, `CountTargetEncoder`, `LeaveOneOutEncoder` and `CatBoostEncoder` keep the counts themselves. toad's
-`WOETransformer` stores neither the rows nor the events of all: with the rows (--rows), that number of events is taken
-for which every column adds up.
+`WOETransformer` (also its `export()` as JSON) stores neither the rows nor the events of all: with the rows (--rows),
+that number of events is taken for which every column adds up.
 
 Source: Micci-Barreca, "A preprocessing scheme for high-cardinality categorical attributes in classification and
 prediction problems", SIGKDD Explorations 3, 2001, eqs. 3 to 7; scikit-learn 1.3 to 1.9, _target_encoder_fast.pyx;
@@ -20,7 +20,7 @@ category_encoders 2.6 to 2.11, the modules of the encoders; toad 0.1.7, transfor
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -33,7 +33,7 @@ from recon.io.files.opening import current
 from recon.readers.formats.drafts.binding import IS_MISSING, Binder, Feature, free_label
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.sklearn.trees.trees import class_values, feature_names
-from recon.readers.formats.statistics.column_tables import category_tree
+from recon.readers.formats.statistics.column_tables import category_tree, texts_or_numbers
 from recon.readers.stored.objects.arrays import resolve
 from recon.readers.stored.objects.pandas_tables import indexed_columns, series_of
 from recon.readers.stored.pickled.pickles import Thing
@@ -55,6 +55,7 @@ LARGEST = 20_000  # rows for which codes are solved, where nobody says how many 
 MAX_SUMS = 100_000  # sums of pairs of one column that are kept
 MAX_EVIDENCE = 3_000  # rows for which weights of evidence are solved that leave the events open
 FREE = 64  # pairs from which on a category is left to what the others leave
+EVIDENCE = "toad WOETransformer (JSON)"
 NO_GAPS = "no value of an encoded column was missing, unless missing ones have a code of their own"
 ZERO_OR_ONE = "the target is 0 or 1 in every row: category_encoders does not store whether it was"
 MORE_ROWS = "the codes fit several numbers of rows: say how many there were (--rows)"
@@ -329,8 +330,31 @@ def _of_toad(thing: Thing, form: str) -> Draft:
         if len(plain) != len(codes) or not all(isinstance(v, str | int | float | type(None)) for v in plain):
             raise ReleaseError("has not one weight of evidence for each of its values", place=place)
         columns.append(EncodedColumn(str(name), plain, codes))
+    return _evidence(columns, form)
+
+
+def _evidence(columns: Sequence[EncodedColumn], form: str) -> Draft:
+    """Return the draft of weights of evidence by column and value."""
     draft = _draft(f"toad WOETransformer ({form})", columns, (0, 1), True, (NO_GAPS,))
     return EvidenceDraft(**{one.name: getattr(draft, one.name) for one in fields(draft)})
+
+
+def is_evidence_json(found: Mapping[str, Any]) -> bool:
+    """Return whether parsed JSON has weights of several values for each column: in none all above 0, or all below."""
+    weights = [list(one.values()) if isinstance(one, dict) else [] for one in found.values()]
+    numbers = all(isinstance(x, float | int) and not isinstance(x, bool) for one in weights for x in one)
+    return bool(weights) and numbers and all(len(one) > 1 and min(one) <= 0 <= max(one) for one in weights)
+
+
+def read_evidence_json(found: Mapping[str, Mapping[str, float]]) -> Draft:
+    """Return what `WOETransformer.export()` of toad says, whose values are texts in JSON."""
+    columns = []
+    for name, weights in found.items():
+        known = texts_or_numbers([value for value in weights if value.lower() != "nan"])
+        given = iter(known)
+        values = tuple(None if value.lower() == "nan" else next(given) for value in weights)
+        columns.append(EncodedColumn(name, values, tuple(map(float, weights.values()))))
+    return _evidence(columns, "JSON")
 
 
 def read(thing: Thing, form: str) -> Draft:

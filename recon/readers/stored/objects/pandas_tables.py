@@ -109,7 +109,8 @@ def _texts(array: RawThing) -> np.ndarray[Any, Any]:
     kind, size, _, first, buffers, *_ = array.args[0]
     if kind.args != ("large_string",) or first != 0 or not 0 <= size <= MAX_CELLS:
         raise TypeError("no texts of pyarrow")
-    known, ends, data = (None if one is None else bytes(one.args[0].args[0]) for one in buffers)
+    inner = [None if one is None else one.args[0] for one in buffers]
+    known, ends, data = (None if x is None else bytes(x.args[0] if isinstance(x, RawThing) else x) for x in inner)
     if ends is None or len(ends) < 8 * (size + 1):
         raise TypeError("texts without ends")
     at = np.frombuffer(ends, "<i8", size + 1).tolist()
