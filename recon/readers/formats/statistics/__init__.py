@@ -11,4 +11,5 @@ __all__ = [
     "risk_sets",
     "shares",
     "survival_curves",
+    "target_encoders",
 ]
