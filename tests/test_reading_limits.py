@@ -283,6 +283,19 @@ def test_budgets_add_up():
         ReadingBudget(1_000, Limits(seconds=0.0, started=Limits().started - 60)).entries(5_000, each=0)
 
 
+def test_a_count_of_400_digits_is_refused_for_what_it_is(tmp_path):
+    """It was no mark that hides a count, and no value that libraries do not write."""
+    table, tree = tmp_path / "table.csv", tmp_path / "tree.json"
+    table.write_text(f"a,count\n0,1{'0' * 400}\n1,3\n", encoding="utf-8")
+    with pytest.raises(ReleaseError, match="the count has 401 digits"):
+        load(table)
+    nodes = [TREE["models"][0]["nodes"][0], {"count": 10**400}, {"count": 4}]
+    tree.write_text(json.dumps(TREE | {"models": [{"kind": "tree", "nodes": nodes}]}), encoding="utf-8")
+    with pytest.raises(ReleaseError, match="more than 300 digits"):
+        load(tree)
+    assert inspect(tree).findings[0].level == "high"
+
+
 def test_reading_and_questions_draw_on_one_account(tmp_path):
     """What reading took is neither there for a question, nor is its work; with the release it is given back."""
     path = GOLDEN.parents[1] / "examples" / "releases" / "compas_forest.json"

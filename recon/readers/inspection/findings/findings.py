@@ -333,7 +333,8 @@ def least_positive(values: Iterable[Any] | np.ndarray[Any, Any]) -> int | None:
         above = values[(values > 1e-9) & np.isfinite(values)]
         return max(1, round(float(above.min()))) if above.size else None
     values = values.reshape(-1).tolist() if isinstance(values, np.ndarray) else values
-    found = [float(v) for v in values if isinstance(v, (int, float, np.number)) and float(v) > 1e-9]
+    plain = (v.item() if isinstance(v, np.number) else v for v in values)
+    found = [v for v in plain if isinstance(v, (int, float)) and 1e-9 < v < math.inf]
     return max(1, round(min(found))) if found else None
 
 
