@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
+import signal
 import stat
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,12 +18,14 @@ from policy_cases import facts_of, policy_of
 
 from recon.cli.output.printing import ended, ending
 from recon.cli.output.printing import policy_of as policy_read
+from recon.cli.releasing import auditing
 from recon.cli.releasing.policy import _gate_json, _gated, _write_results
 from recon.cli.session import finish
 from recon.io.console.output import (
     GRAVITY,
     OF_STATUS,
     gravest,
+    interrupts_of_a_command,
     json_text,
     of_error,
     of_status,
@@ -30,6 +34,7 @@ from recon.io.console.output import (
     print_error,
     print_lines,
     records,
+    working,
     write_table,
     write_text,
 )
@@ -43,6 +48,8 @@ from solvers.foundation.errors import (
     Unsupported,
 )
 from solvers.foundation.limits import Limits
+
+GOLDEN = Path(__file__).with_name("golden")
 
 
 @pytest.mark.parametrize(
@@ -270,3 +277,34 @@ def test_a_gate_ends_with_the_gravest_and_writes_over_nothing_that_it_reads(name
     for taken in (files[0], tmp_path / "p.toml"):
         for option in ("--junit", "--sarif"):
             assert run(capsys, "gate", *files, "--policy", tmp_path / "p.toml", option, taken)[0] == 2
+
+
+def test_ctrl_c_while_an_answer_is_written_does_not_lose_it(monkeypatch, capsys):
+    """What was worked out is written, then Ctrl-C does what it did before; the second ends the command."""
+    before, written = signal.getsignal(signal.SIGINT), auditing.write_text
+
+    def interrupted(times):
+        def write(*given, **options):
+            for _ in range(times):
+                signal.raise_signal(signal.SIGINT)
+            written(*given, **options)
+
+        monkeypatch.setattr(auditing, "write_text", write)
+        return run(capsys, "audit", str(GOLDEN / "tree_plain.json"))
+
+    code, out, _ = interrupted(1)
+    assert (code, out.startswith("Audit of "), "Traceback" in out) == (0, True, False)
+    code, out, err = interrupted(2)
+    assert (code, out, err.splitlines()[-1]) == (4, "", "recon: stopped before there was an answer")
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_ctrl_c_between_two_files_of_a_command_ends_it():
+    before = signal.getsignal(signal.SIGINT)
+    with interrupts_of_a_command():
+        with working(None, "1G", 1_000, quiet=True) as limits:
+            assert not limits.stop.is_set()
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt), working(None, "1G", 1_000, quiet=True):
+            pass
+    assert signal.getsignal(signal.SIGINT) is before

@@ -20,6 +20,7 @@ import os
 import select
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
@@ -245,13 +246,48 @@ def parse_memory(text: str) -> int:
 WHOLE: ContextVar[Limits | None] = ContextVar("whole", default=None)  # of a command that does others: one clock
 
 
+_IN_COMMAND: ContextVar[bool] = ContextVar("in command", default=False)
+
+
+class _FirstInterrupt:
+    """What the first Ctrl-C does: stop the work; the second ends the program. `late`: it came when that was done."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.done = self.late = False
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        if self.limits.stop.is_set():
+            raise KeyboardInterrupt
+        self.limits.stop.set()
+        self.late = self.done
+
+    def end(self) -> None:
+        """Say that the work is done: what is left is to write the answer."""
+        self.done = True
+
+
+@contextlib.contextmanager
+def interrupts_of_a_command() -> Iterator[None]:
+    """Let one Ctrl-C end neither what `working` did in the block nor what is written of it; put back what it did."""
+    main = threading.current_thread() is threading.main_thread()
+    before, token = signal.getsignal(signal.SIGINT), _IN_COMMAND.set(main)
+    try:
+        yield
+    finally:
+        _IN_COMMAND.reset(token)
+        if main:
+            signal.signal(signal.SIGINT, before)
+
+
 @contextlib.contextmanager
 def working(
     seconds: float | None, memory: str, max_cells: int, quiet: bool = False, log_json: bool = False
 ) -> Iterator[Limits]:
     """Yield limits that show progress on a terminal (or as JSON lines) and stop at the first Ctrl-C.
 
-    After the first Ctrl-C the engines return their best bounds; a second one ends the program.
+    After the first Ctrl-C the engines return their best bounds; a second one ends the program. In a command
+    (`interrupts_of_a_command`) that lasts until its answer is written.
     """
     from recon.io.files.opening import drawing
     from solvers.foundation.limits import Limits
@@ -271,13 +307,13 @@ def working(
         if seconds is not None and (whole := WHOLE.get()) is not None:  # its part of the work alone
             limits = replace(limits, seconds=whole.seconds, started=whole.started, end=whole.end)
 
-        def interrupted(number: int, frame: FrameType | None) -> None:
-            if limits.stop.is_set():
-                raise KeyboardInterrupt
-            limits.stop.set()
-
-        before = signal.signal(signal.SIGINT, interrupted)
-        stack.callback(signal.signal, signal.SIGINT, before)
+        heard, before = _FirstInterrupt(limits), signal.getsignal(signal.SIGINT)
+        if isinstance(before, _FirstInterrupt) and before.late:  # between two files of a command
+            raise KeyboardInterrupt
+        signal.signal(signal.SIGINT, heard)
+        if not _IN_COMMAND.get():
+            stack.callback(signal.signal, signal.SIGINT, before)
+        stack.callback(heard.end)
         stack.enter_context(drawing(limits, rings=True))
         stack.enter_context(outer_bounds(limits))
         yield limits
