@@ -95,3 +95,19 @@ def test_three_levels_and_what_is_left_out():
     assert [None if t is None else t.values for t in tests] == [None, ("c", "d"), ("e",), None]
     assert attribute.values == ("c", "d", "e")
     assert hierarchies_of(["other=x.hrc"], ["c"], {"c": ["a"]}, frozenset()) == ({}, []), "about another table"
+
+
+def test_parents_that_are_codes_of_the_column_make_a_tree_whatever_their_column_is_called(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text("district,count\nLeeds,12\nYork,*\nYorkshire,36\nBath,7\ntotal,43\n")
+    (tmp_path / "in.csv").write_text("district,region\nLeeds,Yorkshire\nYork,Yorkshire\nBath,South West\n")
+    found = recon.bound(recon.load("t.csv", table=options("district=in.csv")), {"district": "York"})
+    assert (found.min, found.max) == (24, 24)
+    (tmp_path / "in.csv").write_text("district,region\nLeeds,Yorkshire\nYorkshire,Leeds\n")
+    with pytest.raises(ReleaseError, match=r"has a loop: 'Leeds' in 'Yorkshire' in 'Leeds'"):
+        recon.load("t.csv", table=options("district=in.csv"))
+    with pytest.raises(recon.ContradictionError):
+        recon.bound(recon.load("t.csv"), {"district": "York"})
+    told = CliRunner().invoke(app, ["audit", "t.csv", "--show-table"]).output
+    assert "line 6: the total 43 is less than the sum of its parts, 55" in told
+    assert "--hierarchy" in told

@@ -674,6 +674,12 @@ def test_a_total_above_its_parts_says_that_the_table_leaves_a_value_out():
     assert any("'ill' has a further value 'other': the values listed are 2 rows short" in n for n in draft.reader_notes)
 
 
+def test_a_partial_table_beside_its_total_has_a_further_value_and_no_total_of_its_own():
+    draft = read_count_table("region,sex,count\nA,f,12\nA,m,7\ntotal,f,30\ntotal,m,25\n")
+    assert draft.hints["region"].values == ("A", "other")
+    assert draft.rows == RowCount(55, 55)
+
+
 def test_two_rows_that_a_total_implies_are_a_small_group(tmp_path, run):
     path = tmp_path / "implied.csv"
     path.write_text(IMPLIED + "total,total,70\n", encoding="utf-8")

@@ -104,7 +104,9 @@ def draft_of_sheet(sheet: Sheet) -> Draft:
     if not hints:
         raise ReleaseError("no line of the table is about an attribute's value")
     parts = {name: finest(hint, [t for t in columns[name] if t is not None]) for name, hint in hints.items()}
+    listed = hints
     hints, further = _with_further_values(figures, hints, {n: some for n, some in parts.items() if n not in trees})
+    parts = {n: (tests, whole and hints[n] is listed[n]) for n, (tests, whole) in parts.items()}
     rows, complete = _rows_of(figures, parts)
     means, told = _means_of(table, [figure.condition for figure in figures])
     beside |= told

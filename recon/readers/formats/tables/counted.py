@@ -361,12 +361,14 @@ def _rounded_lines(
             notes.append(
                 f"all counts are multiples of {common}: read as exact (--rounding {common} where they were rounded)"
             )
-        if off and any(a < b for _, (a, b) in off):
-            total, (a, b) = next((t, s) for t, s in off if s[0] < s[1])
-            notes.append(
-                f"{lines[total.line].place}: the total {a:,} is less than the sum of its parts, {b:,}: --rounding N "
-                "reads cells that were rounded or adjusted by less than N"
-            )
+        for total in totals if not options.hierarchies else ():
+            count = lines[total.line].count
+            parts_sum = sum(lines[i].count.low for i in total.parts if not lines[i].count.mark)
+            if count.exact and count.low < parts_sum:
+                over = f"the total {count.low:,} is less than the sum of its parts, {parts_sum:,}"
+                step = "--rounding N reads cells that were rounded or adjusted by less than N, --hierarchy groups of labels"
+                notes.append(f"{lines[total.line].place}: {over}: {step}")
+                break
         return lines
     if base > 1:
         how = f"rounded {'to the nearest' if nearest else 'up or down'} to multiples of {base}"

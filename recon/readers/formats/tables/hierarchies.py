@@ -116,12 +116,18 @@ def hierarchies_of(
             raise ReleaseError("is no hierarchy: columns of a code and of what it lies in are needed", file=source)
         if all(row[0].strip("@") == "" and row[0] for row in rows[1:]):
             trees[name] = CategoryTree.of(name, source, _levels([row[0][2:] + row[1] for row in rows[2:]], source))
-        elif rows[0][1].lower() in PARENT:
+        elif rows[0][1].lower() in PARENT or (rows[0][1] not in names and _stand_together(rows, columns[name])):
             trees[name] = CategoryTree.of(name, source, _pairs(rows, source, name))
         else:
             found = {child: parent for child, parent in _pairs(rows, source, name).items() if parent is not None}
             parents.append(ParentColumn(name, rows[0][1], found))
     return trees, parents
+
+
+def _stand_together(rows: Sequence[Sequence[str]], cells: Sequence[str]) -> bool:
+    """Return whether parents are codes of the column too, in the table or in the file itself."""
+    parents = {row[1] for row in rows[1:] if len(row) > 1 and row[1]}
+    return not parents.isdisjoint({*cells, *(row[0] for row in rows[1:])})
 
 
 def read_text_file(path: str) -> str:

@@ -115,11 +115,20 @@ def _count_columns(sheet: Sheet, body: TableBody, options: TableOptions, known: 
         return []
     if len(found) == 1 and (sexes > 1 or (known.total(names[found[0]]) and _numeric_columns(body, known) > 1)):
         return []
+    if len(found) == 1 and any(
+        k not in found and name and known.total(name) and _all_counts(body, k) for k, name in enumerate(names)
+    ):
+        return []
     return found
 
 
 def _has_counts(body: TableBody, k: int) -> bool:
     return any(count_like(row.cells[k]) for row in body.rows)
+
+
+def _all_counts(body: TableBody, k: int) -> bool:
+    cells = [row.cells[k] for row in body.rows if row.cells[k]]
+    return any(map(is_number, cells)) and all(map(count_like, cells))
 
 
 def _numeric_columns(body: TableBody, known: Dialects) -> int:
