@@ -366,7 +366,7 @@ def _rounded_lines(
             parts_sum = sum(lines[i].count.low for i in total.parts if not lines[i].count.mark)
             if count.exact and count.low < parts_sum:
                 over = f"the total {count.low:,} is less than the sum of its parts, {parts_sum:,}"
-                step = "--rounding N reads cells that were rounded or adjusted by less than N, --hierarchy groups of labels"
+                step = "--rounding N reads cells that were rounded or adjusted by less than N, --hierarchy groups"
                 notes.append(f"{lines[total.line].place}: {over}: {step}")
                 break
         return lines
