@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import recon
+from recon.readers.formats.tables.magnitudes import table_of_argus
 from recon.readers.formats.tables.status_tables import metadata_of
 from solvers.foundation.errors import ReleaseError
 
@@ -104,3 +105,74 @@ def test_what_sdctable_suppressed_is_hidden(tmp_path):
     (tmp_path / "u.csv").write_text("region,persons,sdcStatus\nA,3,u\n")
     with pytest.raises(ReleaseError, match="a column of counts called freq is needed"):
         recon.load(tmp_path / "u.csv")
+
+
+REAL = """   <SEPARATOR> ";"
+Size "99"
+    <RECODEABLE>
+    <TOTCODE> "Total"
+Region "9"
+    <RECODEABLE>
+    <TOTCODE> "Total"
+    <DISTANCE> 2 4
+    <CODELIST> "REGION.CDL"
+    <HIERARCHICAL>
+    <HIERCODELIST> "C:\\region.hrc"
+    <HIERLEADSTRING> "@"
+Var2
+    <NUMERIC>
+    <DECIMALS> 2
+FreqVar
+    <FREQUENCY>
+Var2_Cost
+    <NUMERIC> <COSTVAR>
+Top1
+    <MAXSCORE>
+StatusVar
+    <STATUS>
+Upper
+    <NUMERIC> <UPPERPL>
+"""
+
+
+def real_lines():
+    """Return lines as tau-ARGUS writes them: codes in quotes, decimal commas, empty cells of codes that are missing."""
+    cells = {("s", "N1"): (4, "U"), ("s", "N2"): (6, "S"), ("s", "South"): (7, "P"), ("s", "9"): (2, "S"),
+             ("t", "N1"): (3, "S"), ("t", "N2"): (8, "S"), ("t", "South"): (5, "S"), ("t", "9"): (0, "E")}  # fmt: skip
+    above = {"N1": ("N1", "North", "Total"), "N2": ("N2", "North", "Total")}
+    sums, status = {}, {}
+    for (size, region), (count, one) in cells.items():
+        for a in (size, "Total"):
+            for b in above.get(region, (region, "Total")):
+                sums[a, b] = sums.get((a, b), 0) + count
+                status[a, b] = one if (a, b) == (size, region) else "S"
+    return "".join(
+        f'"{a}";"{b}";{10 * n},{"50" if n else "00"};{n};1,00;{6 * n},{"25" if n else "00"};{status[a, b]};0,01\n'
+        for (a, b), n in sums.items()
+    )
+
+
+def test_what_tau_argus_itself_writes(tmp_path):
+    """Several tags in a line, codes of missing ones in no hierarchy, decimal commas, empty and protected cells."""
+    (tmp_path / "region.hrc").write_text(HRC)
+    (tmp_path / "t.rda").write_text(REAL)
+    (tmp_path / "t.tab").write_text(real_lines())
+    release = recon.load(tmp_path / "t.tab", table=options(tmp_path))
+    assert [(a.name, a.values) for a in release.domain.all] == [
+        ("Size", ("s", "t")), ("Region", ("N1", "N2", "South", "9")),
+    ]  # fmt: skip
+    shown = {s.name: (s.count, s.suppressed) for s in release.models[0].statements}
+    assert [name for name, (_, gone) in shown.items() if gone] == ["line 1"]  # U alone; P and E are published
+    for where, count in (({"Size": "s", "Region": "N1"}, 4), ({"Region": "9"}, 2), ({"Size": "t", "Region": "9"}, 0)):
+        found = recon.bound(release, where)
+        assert (found.min, found.max) == (count, count)
+    table = table_of_argus(str(tmp_path / "t.tab"), str(tmp_path / "t.rda"), None, ())
+    assert (table.value, table.decimals, int(table.contributions.totals[0])) == ("Var2", 2, 4050)
+    assert table.hidden.tolist() == [gone is not None for _, gone in shown.values()]
+
+
+def test_a_table_that_sdctable_writes_for_tau_argus_has_its_counts_as_a_number(folder):
+    (folder / "t.rda").write_text(RDA.replace("turnover\n  <NUMERIC>", "turnover\n  <COST>").replace(
+        "n\n  <FREQUENCY>", "freq\n  <NUMERIC>").replace('<UNSAFE> "U"', '<UNSAFE> "U"\n  <PROTECT> “M”'))  # fmt: skip
+    found = recon.bound(recon.load(folder / "t.tab", table=options(folder)), {"region": "N1", "sex": "F"})
+    assert (found.min, found.max) == (6, 6)  # M is protected, and so published

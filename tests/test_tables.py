@@ -118,6 +118,14 @@ def test_what_is_not_understood_is_refused_with_its_place(text):
     assert text[:4] in str(error.value)
 
 
+def test_powers_of_ten_of_r_are_numbers_and_those_of_a_spreadsheet_are_not():
+    found = counted_table(text_sheet("region,n\nA,1e+05\nB,1.5e+05\nC,17\n"))
+    assert [str(line.count) for line in found.lines] == ["100000", "150000", "17"]
+    for text in ("1E+05", "1.25e+01", "0e+05", "1e-05"):
+        with pytest.raises(ReconError, match="line 2"):
+            counted_table(text_sheet(f"region,n\nA,{text}\nB,17\n"))
+
+
 def test_a_hidden_range_is_said_of_all_marks_or_one():
     text = "region,sex,count\nA,f,x\nA,m,*\nB,f,9\nB,m,-\n"
     with table_read_as(TableOptions.said(suppressed=["1..4", "x=1..9", "-=0"])):

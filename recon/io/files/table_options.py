@@ -46,7 +46,8 @@ class TableOptions:
     "all", or "" (not said). `total_labels`: labels that stand for all values; "none": no others do. `rounding`: to
     multiples of this number (1: not at all; None: not said), `nearest` to the nearest. `sheet`: the sheet's name.
     `hierarchies`: "district=districts.hrc", "district=region" (see `recon.readers.formats.tables.hierarchies`).
-    `metadata`: the .rda file of a table file of τ-ARGUS.
+    `metadata`: the .rda file of a table file of τ-ARGUS; `missing_codes`: what it says of codes that lie in no other,
+    each behind its column.
 
     >>> import recon
     >>> said = recon.TableOptions.said(suppressed=["1..4"], rounding=5)
@@ -63,6 +64,7 @@ class TableOptions:
     sheet: str | None = None
     hierarchies: tuple[str, ...] = ()
     metadata: str | None = None
+    missing_codes: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def said(

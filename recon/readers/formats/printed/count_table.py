@@ -86,7 +86,8 @@ def draft_of_sheet(sheet: Sheet) -> Draft:
     }
     columns, hints, notes = dict[str, list[Test | None]](), dict[str, AnyAttribute](), list[str]()
     texts = {name: [line.cells[k] for line in lines] for k, name in enumerate(names)}
-    trees, parents_of = hierarchies_of(table_options().hierarchies, names, texts, ANYTHING)
+    options = table_options()
+    trees, parents_of = hierarchies_of(options.hierarchies, names, texts, ANYTHING, options.missing_codes)
     for name, cells in texts.items():
         if name in trees:
             columns[name], hints[name] = trees[name].column(cells, ANYTHING)

@@ -16,7 +16,8 @@ from recon.readers.formats.tables.dialects import comparable, dialects
 from solvers.foundation.errors import ReleaseError
 
 BLANKS = " \u00a0\u202f\u2009'\u2019"
-_NUMBER = rf"\d{{1,3}}(?:[,.{BLANKS}]\d{{3}}){{1,6}}|\d{{1,17}}"
+_POWER = r"[1-9](?:\.\d{1,14})?e\+\d\d"  # of R, which writes 100000 so; with a capital E digits may be lost (Excel)
+_NUMBER = rf"\d{{1,3}}(?:[,.{BLANKS}]\d{{3}}){{1,6}}|{_POWER}|\d{{1,17}}"
 _NOTE = r"\[note \d+\]|\(\d\)|[¹²³⁴⁵]+"
 _SHOWN = re.compile(
     rf"(?P<sign>[-+\u2212]?)(?P<number>{_NUMBER})(?P<decimals>[.,]\d{{1,12}})?\s?(?P<flag>\D{{0,4}}|{_NOTE})"
@@ -96,6 +97,8 @@ class NumberForm:
 
     def exact(self, text: str) -> Fraction:
         """Return a number as it is written, without sign and flag. Raises `ValueError` where it is none."""
+        if "e+" in text:
+            return Fraction(text)
         for mark in (*BLANKS, *([self.thousands] if self.thousands else [])):
             text = text.replace(mark, "")
         return Fraction(text.replace(self.decimal, "."))
@@ -116,7 +119,7 @@ def number_form(cells: Sequence[tuple[str, str]]) -> NumberForm:
         if found is None:
             continue
         number, rest = found["number"], found["decimals"] or ""
-        marks = [c for c in number if c in ",."]
+        marks = [c for c in number if c in ",."] if "e+" not in number else []
         if (rest and len(rest) != 4) or (rest and marks):
             decimals.setdefault(rest[0], (text, place))
         if marks:

@@ -90,12 +90,16 @@ class ParentColumn:
 
 
 def hierarchies_of(
-    options: Sequence[str], names: Sequence[str], columns: Mapping[str, Sequence[str]], free: frozenset[str]
+    options: Sequence[str],
+    names: Sequence[str],
+    columns: Mapping[str, Sequence[str]],
+    free: frozenset[str],
+    missing: Sequence[tuple[str, str]] = (),
 ) -> tuple[dict[str, CategoryTree], list[ParentColumn]]:
     """Return the trees of columns, and the columns of parents, that options "COLUMN=FILE" or "COLUMN=COLUMN" name.
 
-    Those about columns that a table has not are left out: they are about another table. Raises `ReleaseError` for
-    what is no hierarchy, naming file, line and code.
+    Those about columns that a table has not are left out: they are about another table. `missing`: codes of columns
+    that lie in no other, where they occur. Raises `ReleaseError` for what is no hierarchy, naming file, line and code.
     """
     trees: dict[str, CategoryTree] = {}
     parents: list[ParentColumn] = []
@@ -121,6 +125,9 @@ def hierarchies_of(
         else:
             found = {child: parent for child, parent in _pairs(rows, source, name).items() if parent is not None}
             parents.append(ParentColumn(name, rows[0][1], found))
+    for name, code in missing:
+        if name in trees and code in columns[name] and code not in trees[name].parents:
+            trees[name] = CategoryTree.of(name, trees[name].file, {**trees[name].parents, code: None})
     return trees, parents
 
 

@@ -47,7 +47,7 @@ FREE = ""  # the code of everybody
 MOST_DECIMALS = 6
 MOST_CELLS = 400_000
 LARGEST = 1 << 50  # of a value in units: sums of them are exact
-_NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,9})?")
+_NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,30})?(?:e\+\d\d)?")
 REQUESTS = {"": 0, "0": 0, "no": 0, "false": 0, "n": 0, "1": 1, "yes": 1, "true": 1, "y": 1, "2": 2}
 
 
@@ -317,15 +317,16 @@ def table_of_argus(file: str, metadata: str, value: str | None, hierarchies: Seq
         double = next(i for i, code in enumerate(codes) if code in codes[:i])
         raise ReleaseError("the cell stands twice", file=file, place=f"line {lines[double][0]}")
     trees = _trees((*hierarchies, *hierarchies_in(said, os.path.dirname(metadata))), names,
-                   {n: [code[k] for code in codes] for k, n in enumerate(names)}, metadata)  # fmt: skip
+                   {n: [code[k] for code in codes] for k, n in enumerate(names)}, metadata, said.missing())  # fmt: skip
     for k, name in enumerate(names):
         strange = (code[k] for code in codes if name in trees and code[k] not in {FREE, *trees[name].parents})
         if (one := next(strange, None)) is not None:
             raise ReleaseError(f"'{one[:60]}' of '{name}' is not in the hierarchy {trees[name].file}", file=file)
     numbers = [wanted, *largest]
-    texts = [(cells[at[n]], f"line {number}") for number, cells in lines for n in numbers]
+    comma = said.separator != ","  # numbers may have a decimal comma then
+    texts = [(_with_point(cells[at[n]], comma), f"line {number}") for number, cells in lines for n in numbers]
     decimals, units = _in_units(texts, wanted, file)
-    whole = [(cells[at[counts[0]]], f"line {number}") for number, cells in lines]
+    whole = [(_with_point(cells[at[counts[0]]], comma), f"line {number}") for number, cells in lines]
     none, contributors = _in_units(whole, counts[0], file)
     if none:
         raise ReleaseError(f"'{counts[0]}' holds numbers that are not whole", file=file)
@@ -334,7 +335,7 @@ def table_of_argus(file: str, metadata: str, value: str | None, hierarchies: Seq
     if not falls.all():
         why = "the largest contributions do not fall, or are more than the total"
         raise ReleaseError(why, file=file, place=f"line {lines[int(np.argmin(falls))][0]}")
-    gone = [bool(status) and cells[at[status[0]]] not in said.safe for _, cells in lines]
+    gone = [said.hidden(cells, cells[at[wanted]]) for _, cells in lines]
     found = Contributions(each[:, 0], np.array(contributors, dtype=np.int64), each[:, 1:], None, 10**decimals)
     return MagnitudeTable(wanted, tuple(names), tuple(codes), found, decimals, trees,
                           np.array(gone) if status else None)  # fmt: skip
@@ -405,15 +406,24 @@ def sdc_problems(table: MagnitudeTable, hidden: Bits, levels: Ints) -> list[SdcP
     return out
 
 
+def _with_point(text: str, comma: bool) -> str:
+    """Return a number with a decimal point."""
+    return text.replace(",", ".") if comma else text
+
+
 def _trees(
-    hierarchies: Sequence[str], names: Sequence[str], columns: Mapping[str, Sequence[str]], file: str
+    hierarchies: Sequence[str],
+    names: Sequence[str],
+    columns: Mapping[str, Sequence[str]],
+    file: str,
+    missing: Sequence[tuple[str, str]] = (),
 ) -> dict[str, CategoryTree]:
     """Return the hierarchies of columns; `ReleaseError` for one of a column that there is not, or of two columns."""
     for one in hierarchies:
         if one.partition("=")[0] not in names:
             shown = ", ".join(f"'{name}'" for name in names)
             raise ReleaseError(f"--hierarchy {one} has no effect: the table is by {shown}", file=file)
-    trees, parents = hierarchies_of(hierarchies, names, columns, frozenset({FREE}))
+    trees, parents = hierarchies_of(hierarchies, names, columns, frozenset({FREE}), missing)
     if parents:
         raise ReleaseError(f"the hierarchy of '{parents[0].name}' is needed as .hrc or as code and parent", file=file)
     return trees

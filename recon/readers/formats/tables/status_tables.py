@@ -33,8 +33,10 @@ _R_HEAD = (
     "}",
     "problems <- list()",
 )
-_TAG = re.compile(r"<([A-Za-z]+)>\s*(.*)")
-_OTHER = frozenset({"COST", "LOWERPL", "UPPERPL", "WEIGHT", "SHADOW", "HOLDING", "REQUEST"})
+_TAG = re.compile(r"<([A-Za-z]+)>\s*([^<]*)")
+EMPTY = "E"  # the status of a cell of nobody, which is published as such
+QUOTES = '"“”'
+_OTHER = frozenset({"COST", "COSTVAR", "LOWERPL", "UPPERPL", "WEIGHT", "SHADOW", "HOLDING", "REQUEST"})
 SENSITIVE, SECONDARY, SHOWN = "u", "x", "s"  # of sdcTable
 RESERVED = frozenset({"id", "freq", "Freq", "sdcStatus"})  # by sdcTable
 SEPARATORS = (",", ";", "|", "\t")
@@ -45,26 +47,42 @@ class TableVariable:
     """A variable of a table file: what it is, its total code and hierarchy.
 
     `kind`: "code", "count", "value" (a total of contributions), "largest" (one of the largest of these), "status" or
-    "other".
+    "other". `missing`: codes that stand for missing ones, and lie in no other.
     """
 
     name: str
     kind: str = "other"
     total: str = TOTAL
     hierarchy: str | None = None
+    missing: tuple[str, ...] = ()
 
 
 @dataclass
 class TableMetadata:
-    """What an .rda file says of a table file: its separator, its variables in order, and which status is safe."""
+    """What an .rda file says of a table file: its separator, its variables in order, and which status is published.
+
+    That is safe, or protected from being suppressed.
+    """
 
     separator: str = ","
     variables: list[TableVariable] = field(default_factory=list)
-    safe: frozenset[str] = frozenset({"S"})
+    safe: str = "S"
+    protected: str = "P"
 
     def names(self, kind: str) -> list[str]:
         """Return the names of the variables of a kind."""
         return [one.name for one in self.variables if one.kind == kind]
+
+    def missing(self) -> list[tuple[str, str]]:
+        """Return the codes of missing ones, each with its variable."""
+        return [(one.name, code) for one in self.variables if one.kind == "code" for code in one.missing]
+
+    def hidden(self, cells: Sequence[str], number: str) -> bool:
+        """Return whether the status in a line's cells says that its number is not published."""
+        at = next((k for k, one in enumerate(self.variables) if one.kind == "status"), None)
+        if at is None or cells[at] in {self.safe, self.protected}:
+            return False
+        return not (cells[at] == EMPTY and re.fullmatch(r"0+(?:[.,]0+)?", number))
 
 
 def metadata_of(text: str, file: str, values: bool = False) -> TableMetadata:
@@ -77,24 +95,29 @@ def metadata_of(text: str, file: str, values: bool = False) -> TableMetadata:
         plain = line.strip()
         if not plain:
             continue
-        found = _TAG.fullmatch(plain)
-        if found is None:
-            out.variables.append(TableVariable(plain.split()[0]))
-            continue
-        tag, value = found[1].upper(), found[2].strip().strip('"')
-        if tag == "SEPARATOR":
-            out.separator = {"TAB": "\t", "\\t": "\t"}.get(value, value) or ","
-        elif tag == "SAFE":
-            out.safe = frozenset({value})
-        elif tag in {"UNSAFE", "PROTECT", "DECIMALS", "CODELIST", "HIERARCHICAL"}:
-            continue
-        elif not out.variables:
-            raise ReleaseError(f"<{tag}> stands before any variable", file=file, place=f"line {number}")
-        elif tag == "HIERLEVELS":
-            why = "<HIERLEVELS> is not read: give the hierarchy as a file (<HIERCODELIST>)"
-            raise ReleaseError(why, file=file, place=f"line {number}")
-        else:
-            _tagged(out.variables[-1], tag, value)
+        tags = _TAG.findall(plain)
+        if not plain.startswith("<"):
+            name, *codes = plain.split()
+            out.variables.append(TableVariable(name, missing=tuple(code.strip(QUOTES) for code in codes)))
+        for tag, value in ((tag.upper(), value.strip().strip(QUOTES)) for tag, value in tags):
+            if tag == "SEPARATOR":
+                out.separator = {"TAB": "\t", "\\t": "\t"}.get(value, value) or ","
+            elif tag == "SAFE":
+                out.safe = value
+            elif tag == "PROTECT":
+                out.protected = value
+            elif tag in {"UNSAFE", "DECIMALS", "CODELIST", "HIERARCHICAL"}:
+                continue
+            elif not out.variables:
+                raise ReleaseError(f"<{tag}> stands before any variable", file=file, place=f"line {number}")
+            elif tag == "HIERLEVELS":
+                why = "<HIERLEVELS> is not read: give the hierarchy as a file (<HIERCODELIST>)"
+                raise ReleaseError(why, file=file, place=f"line {number}")
+            else:
+                _tagged(out.variables[-1], tag, value)
+    if not values and not out.names("count"):  # sdcTable writes a table of counts so
+        for one in out.variables:
+            one.kind = "count" if one.kind == "value" and one.name.lower() == "freq" else one.kind
     if values and not out.names("value"):
         raise ReleaseError("names no table of totals: a <NUMERIC> variable is needed", file=file)
     if not out.names("code") or (len(out.names("count")) != 1 and not values):
@@ -138,12 +161,11 @@ def table_lines(metadata: TableMetadata, text: str, file: str) -> Iterator[list[
     """Yield the header and the lines of a table with its codes and counts: totals by name, unsafe cells as a mark."""
     at = {one.name: k for k, one in enumerate(metadata.variables)}
     codes = [one for one in metadata.variables if one.kind == "code"]
-    (count,), status = metadata.names("count"), metadata.names("status")
+    (count,) = metadata.names("count")
     yield [*(one.name for one in codes), "count"]
     for _, cells in cells_of_lines(metadata, text, file):
-        safe = not status or cells[at[status[0]]] in metadata.safe
         labels = ["total" if cells[at[one.name]] == one.total else cells[at[one.name]] for one in codes]
-        yield [*labels, cells[at[count]] if safe else "*"]
+        yield [*labels, "*" if metadata.hidden(cells, cells[at[count]]) else cells[at[count]]]
 
 
 def hierarchies_in(metadata: TableMetadata, folder: str) -> Sequence[str]:
@@ -158,7 +180,8 @@ def argus_sheet(text: str, options: TableOptions) -> tuple[Sheet, TableOptions]:
     metadata = metadata_of(read_text_file(file), file)
     rows = tuple(SheetRow(k, tuple(cells)) for k, cells in enumerate(table_lines(metadata, text, ""), start=0))
     known = (*options.hierarchies, *hierarchies_in(metadata, os.path.dirname(file)))
-    return Sheet(rows), replace(options, hierarchies=known, count_columns=("count",))
+    missing = tuple(metadata.missing())
+    return Sheet(rows), replace(options, hierarchies=known, count_columns=("count",), missing_codes=missing)
 
 
 def without_unsafe(sheet: Sheet) -> Sheet:
