@@ -385,9 +385,11 @@ def _first_of_counts(body: TableBody, values: Sequence[int]) -> int:
     shown = [[_shown_number(row.cells[k]) for k in values] for row in body.rows]
     labels = [row.cells[values[-1]] for row in body.head]
     if any(label and dialects().total(label) for label in labels):
-        for c in range(len(values) - 1):
+        for c, k in enumerate(values[:-1]):
             if all(None not in line[c:] and sum(x or 0 for x in line[c:-1]) == line[-1] for line in shown):
-                return values[c]
+                return k
+            if any(row.cells[k] and line[c] is None for row, line in zip(body.rows, shown, strict=True)):
+                break  # a mark stands for a count, not for a code
     lines = [row.cells[: values[0]] for row in body.rows]
     for k in range(values[0], values[-1]):
         if len(set(lines)) == len(lines):
