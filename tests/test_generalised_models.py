@@ -271,7 +271,7 @@ CSV = "term,coef,std err\n(Intercept),0.5,0.1\na0,0.25,0.1\n"
         (CSV + "family,gamma\n", "of the family gamma is not read"),
         (CSV + "model,MNLogit\n", "of the family mnlogit is not read"),
         (CSV + "family,binomial\nweights,w\n", "a weighted regression is not read"),
-        (CSV, r"name the family in a line below them \(family,gaussian\)"),
+        (CSV, r"name the family in a line below them \(family,gaussian"),
         (
             CSV.replace("coef,std err", "std err,coef,z").replace("0.1\n", "0.1,5\n"),
             r"tests of z are not of least squares",
