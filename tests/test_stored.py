@@ -21,9 +21,11 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from extras import extra
 
+from recon.readers.formats.rules.plain_values import texts
 from recon.readers.stored.objects.arrays import resolve
 from recon.readers.stored.objects.raw import Name
 from recon.readers.stored.pickled.pickles import Thing
@@ -213,6 +215,14 @@ def test_plain_values_at_every_protocol():
             type(a) is type(b) for a, b in zip(got["text"] + got["sets"], values["text"] + values["sets"], strict=True)
         )
         assert [type(a) for a in got["numpy"]] == [int, float, str, bytes, bool, complex]
+
+
+@pytest.mark.parametrize("kind", ["str", "object"])
+def test_names_in_an_index_of_pandas_at_every_protocol(kind):
+    """From pandas 3 on names are pyarrow's texts where it is there: the file has their bytes, or what makes them."""
+    names = pd.Index(["age", "größe", "sex"], dtype=kind)
+    for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+        assert texts(open_stored(pickle.dumps(names, protocol=protocol)).root) == list(names), protocol
 
 
 def test_things_that_stay_things():

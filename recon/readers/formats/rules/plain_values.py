@@ -147,13 +147,13 @@ def short_text(value: Any) -> str:
 def texts(value: Any) -> list[str] | None:
     """Return names out of a list, an array or a pandas Index; None where there are none."""
     if isinstance(value, Thing):  # pandas: _new_Index(Index, {"data": array, "name": ...})
-        from recon.readers.stored.objects.arrays import resolve
+        from recon.readers.stored.objects.pandas_tables import stored_cells
 
         inner = value.args[1] if len(value.args) == 2 else None
-        data = inner.get("data") if isinstance(inner, dict) else None
-        if isinstance(data, Thing) and data.class_name == "StringArray" and isinstance(data.state, tuple):
-            data = data.state[-1]  # pandas 3: (its type, the texts)
-        value = resolve(data)
+        try:
+            value = stored_cells(inner.get("data") if isinstance(inner, dict) else None)
+        except (AttributeError, LookupError, TypeError, ValueError):
+            return None
     if isinstance(value, np.ndarray) and value.ndim == 1:
         value = value.tolist()
     if not isinstance(value, (list, tuple)) or not value or not all(isinstance(v, str) for v in value):

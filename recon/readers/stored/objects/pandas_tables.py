@@ -61,7 +61,7 @@ def _frame(thing: RawThing, place: str) -> tuple[dict[str, list[Any]], list[Any]
         rows = -1
         for block in blocks:
             values, placement, _ = block.args
-            cells = _cells(values)
+            cells = stored_cells(values)
             where = _places(placement)
             if cells.ndim == 1 and len(where) == 1:
                 cells = cells[None]
@@ -92,8 +92,11 @@ def _manager(thing: Any) -> RawThing:
     return found
 
 
-def _cells(value: Any) -> np.ndarray[Any, Any]:
-    """Return the array of a block or an index; of texts in an array of their own that."""
+def stored_cells(value: Any) -> np.ndarray[Any, Any]:
+    """Return the array of a block or an index, of texts in an array of their own too.
+
+    Raises `AttributeError`, `LookupError`, `TypeError` or `ValueError` for what is no array.
+    """
     if isinstance(value, RawThing) and value.class_name == "StringArray":
         value = next(one for one in value.state if isinstance(one, RawThing) and one.class_name == "ndarray")
     if isinstance(value, RawThing) and value.class_name == "ArrowStringArray":
@@ -109,8 +112,7 @@ def _texts(array: RawThing) -> np.ndarray[Any, Any]:
     kind, size, _, first, buffers, *_ = array.args[0]
     if kind.args != ("large_string",) or first != 0 or not 0 <= size <= MAX_CELLS:
         raise TypeError("no texts of pyarrow")
-    inner = [None if one is None else one.args[0] for one in buffers]
-    known, ends, data = (None if x is None else bytes(x.args[0] if isinstance(x, RawThing) else x) for x in inner)
+    known, ends, data = (None if one is None else _bytes_of(one.args[0]) for one in buffers)
     if ends is None or len(ends) < 8 * (size + 1):
         raise TypeError("texts without ends")
     at = np.frombuffer(ends, "<i8", size + 1).tolist()
@@ -123,12 +125,20 @@ def _texts(array: RawThing) -> np.ndarray[Any, Any]:
     return out
 
 
+def _bytes_of(made: Any) -> bytes:
+    """Return bytes that stand in a file, or what makes them: in old protocols a text of their codes."""
+    inner = made
+    for _ in range(2):  # bytearray(encode(text, "latin1"))
+        inner = inner.args[0] if isinstance(inner, RawThing) else inner
+    return inner.encode("latin-1") if isinstance(inner, str) else bytes(inner)
+
+
 def _places(placement: Any) -> list[int]:
     """Return which columns a block holds."""
     if isinstance(placement, RawThing) and placement.class_name == "slice":
         first, last, step = placement.args
         return list(range(first, min(last, MAX_CELLS), step))
-    return [int(one) for one in _cells(placement).tolist()]
+    return [int(one) for one in stored_cells(placement).tolist()]
 
 
 def _index(index: Any, size: int) -> list[Any]:
@@ -139,7 +149,7 @@ def _index(index: Any, size: int) -> list[Any]:
         if len(found) != size:
             raise TypeError("an index of another length")
         return list(found)
-    return _plain_cells(_cells(data["data"]))
+    return _plain_cells(stored_cells(data["data"]))
 
 
 def _plain_cells(cells: np.ndarray[Any, Any]) -> list[Any]:
