@@ -348,6 +348,11 @@ def _mended(document: Document, assessment: Document, of_groups: bool) -> Iterat
     if hiding:
         yield AdviceStep("Hide as few cells as the policy needs; the result is audited.", hiding)
     if merging:
+        if _of_trees(document):
+            yield AdviceStep(
+                "Train again with fewer trees and larger leaves, and audit that: to merge the small leaves of a forest "
+                "takes long, and leaves little of it."
+            )
         yield AdviceStep("Look for the fewest merges of groups that meet the policy; the result is audited.", merging)
     if not tried:
         yield AdviceStep("See what would help.", _again(document, {**policy, "--remedies": None}))
@@ -360,6 +365,11 @@ def _mergeable(document: Document) -> bool:
     given = options_of(str((document.get("made") or {}).get("command") or ""))
     may_be = kinds <= MERGED and not document["facts"].get("no_merging")
     return len(audited) == 1 and may_be and not any(name in given for name in CHANGING)
+
+
+def _of_trees(document: Document) -> bool:
+    """Return whether a forest was audited."""
+    return any("forest" in str(one.get("kind")).split(", ") for one in document["audited"]["files"])
 
 
 def _hideable(document: Document) -> bool:

@@ -343,7 +343,8 @@ def _value_columns(body: TableBody, options: TableOptions) -> list[int]:
     width, said = len(body.head[0].cells), {comparable(one.mark) for one in options.hidden}
     if options.count_columns:
         return [k for k in range(width) if any(row.cells[k] in options.count_columns for row in body.head)]
-    out, known = [], dialects()
+    out: list[int] = []
+    known = dialects()
     for k in range(1, width):
         cells = [row.cells[k] for row in body.rows if row.cells[k]]
         name = body.head[-1].cells[k]
