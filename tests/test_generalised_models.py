@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from boosted_cases import compas14
 from extras import batches
 from score_cases import as_csv, design_of, failures, fitted
 from score_cases import people as fitted_people
@@ -161,6 +162,20 @@ def test_steps_that_give_no_sum_of_raw_columns_are_refused(steps, settings, why,
     path = stored(tmp_path, make_pipeline(*steps, LogisticRegression(**settings)).fit(frame, labels))
     with pytest.raises(Unsupported, match=why):
         recon.load(path, known_columns=frame)
+
+
+def test_the_defaults_of_60_people_of_compas_leave_31016_data_sets(tmp_path, data):
+    """All 15 sums are exact; the number is that of all ways to give these people labels with the sums."""
+    data("compas14.csv.gz")
+    frame, domain = compas14()
+    people_of = frame.sample(60, random_state=1)
+    columns, labels = people_of.drop(columns=domain.label.name), people_of[domain.label.name]
+    release = recon.load(stored(tmp_path, LogisticRegression().fit(columns, labels)), known_columns=columns)
+    ends = [(s.linear.low, s.linear.high) for s in release.models[0].statements if s.linear is not None]
+    assert [math.ceil(a) for a, _ in ends] == [math.floor(b) for _, b in ends]
+    assert [math.ceil(a) for a, _ in ends] == [*(columns.T @ labels).tolist(), int(labels.sum())]
+    assert recon.count(release, "multiset").value == 31_016
+    assert recon.labels(release).how.value_counts().to_dict() == {"open": 53, "certain": 7}
 
 
 def test_statsmodels_stores_its_gradient():

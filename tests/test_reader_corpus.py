@@ -250,6 +250,8 @@ CASES = (
     Case("linear regressions", "statsmodels_wls.pkl", refused="OLS is read, not WLS",
          instead=lambda: stored("statsmodels_ols.pkl")),
     Case("treelite", "treelite_forest.json", "treelite's JSON", "distinct", 40),
+    Case("YDF", "ydf_tree.zip", "YDF model (zip of its folder)", "exact", 60),
+    Case("YDF", "ydf_forest.zip", "YDF model (zip of its folder)", "bag", 60),
     Case("scikit-survival", "survival_tree.joblib", "scikit-survival SurvivalTree (joblib, xz)", "size", 500),
     Case("scikit-survival", "survival_forest.joblib", "scikit-survival RandomSurvivalForest (joblib, xz)", "distinct",
          60),
@@ -308,7 +310,7 @@ def test_every_row_of_the_table_has_a_file_and_every_file_a_row():
 # Rows of the table by the reader behind them: modules of recon.readers.formats that detection calls.
 READERS = {
     "sklearn.trees.trees": (TREES,), "sklearn.trees.forests": (FORESTS, "quantile_forest"),
-    "boosters.treelite": ("treelite",), "sklearn.boosting.boosting": (BOOSTS,),
+    "boosters.treelite": ("treelite",), "boosters.yggdrasil": ("YDF",), "sklearn.boosting.boosting": (BOOSTS,),
     "sklearn.trees.survival": ("scikit-survival",),
     "sklearn.pipelines.pipeline": (PIPES, "imbalanced-learn"), "rules.imodels_lists": ("imodels",),
     "rules.imodels_figs": ("imodels",), "rules.imodels_trees": ("imodels",), "rules.corels_saved": ("CORELS",),
@@ -462,8 +464,8 @@ FIRST_BYTES: dict[str, tuple[tuple[bytes, ...], str]] = {
     "a Core ML model": ((bytes.fromhex("0801128f300a0f0a09666561747572655f301a021200"),), CBM),
     "Spark ML metadata": (
         (b'{"class":"org.apache.spark.ml.classification.DecisionTreeClassificationModel"}',), "leaves.csv"),
-    "a model of YDF or TensorFlow Decision Forests": (
-        (bytes.fromhex("4253010000000000550000000a270802"), b"\x0a\x0dRANDOM_FOREST\x10\x01"), "leaves_drawn.csv"),
+    "a file of a model of YDF or TensorFlow Decision Forests": (
+        (bytes.fromhex("4253010000000000550000000a270802"), b"\x0a\x0dRANDOM_FOREST\x10\x01"), "ydf_tree.zip"),
     "a PDF": ((b"%PDF-1.7\n",), "leaves.csv"),
     "a picture": ((b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff\xe0", b"GIF89a"), DRAWING),
     "an SPSS data file": ((b"$FL2@(#) SPSS",), ROWS_AS_DOMAIN),

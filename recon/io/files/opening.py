@@ -387,8 +387,8 @@ def _model_file(folder: str) -> str:
     about = os.path.join(folder, "MLmodel")
     if not os.path.lexists(about):
         raise ReleaseError(
-            "is a folder without MLmodel: give a file (of Spark's folder its part file), or the folder that MLflow "
-            "wrote",
+            "is a folder without MLmodel: give a file (of Spark's folder its part file, of YDF's a zip of it), or the "
+            "folder that MLflow wrote",
             file=folder,
         )
     if os.path.islink(about):  # what it says is quoted: it must be the folder's own

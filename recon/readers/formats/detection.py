@@ -123,9 +123,9 @@ FOREIGN = (
     Foreign("Spark ML metadata", "statistics of nodes are beside it, in Parquet",
             f"write impurityStats of the leaves {_LEAVES}, or PMML by jpmml-sparkml",
             within=b'"class":"org.apache.spark.ml'),
-    Foreign("a model of YDF or TensorFlow Decision Forests", "distributions of labels in its node files, of drawn rows "
-            "or without those held out", f"write num_examples times probability of the leaves in model.get_tree(0) "
-            f"{_LEAVES}", rb"BS[\0-\x09]\0|\x0a[\x04-\x20](?:RANDOM_FOREST|GRADIENT_BOOSTED_TREES|ISOLATION_FOREST)"),
+    Foreign("a file of a model of YDF or TensorFlow Decision Forests", "rows of every class, or its columns",
+            "zip the folder that model.save() wrote, and give the archive",
+            rb"BS[\0-\x09]\0|\x0a[\x04-\x20](?:RANDOM_FOREST|GRADIENT_BOOSTED_TREES|ISOLATION_FOREST)"),
     Foreign("a PDF", "text and pictures", "type the counts into a CSV table (leaf, label, count)", b"%PDF-"),
     Foreign("a picture", "what it shows", "export_text or export_graphviz of the model is read",
             rb"\x89PNG\r\n|\xff\xd8\xff|GIF8"),
@@ -364,6 +364,7 @@ def _binary_draft(data: bytes, memory: int) -> Draft | bytes:
     """Return what a stored object or a binary format publishes, else the content: unpacked where it was packed."""
     from recon.readers.formats.boosters.catboost_file import looks_like_cbm
     from recon.readers.formats.boosters.xgboost.model import looks_like_xgboost_ubj, read_xgboost_ubj
+    from recon.readers.formats.boosters.yggdrasil import looks_like_yggdrasil, read_yggdrasil
     from recon.readers.formats.printed.rpart_rds import read_rpart_rds
     from recon.readers.formats.regressions.discriminants import discriminant_object, read_discriminant_rds
     from recon.readers.formats.regressions.generalised_models import glm_object, read_glm_rds
@@ -372,6 +373,8 @@ def _binary_draft(data: bytes, memory: int) -> Draft | bytes:
     from recon.readers.formats.statistics.survival_curves import curve_object, read_survival_rds
     from recon.readers.stored.binary.rds import is_rds, read_rds
 
+    if looks_like_yggdrasil(data):
+        return read_yggdrasil(data)
     stored = open_stored(data, memory)
     if stored is not None:
         return draft_of_object(stored.root, stored.format)

@@ -117,9 +117,9 @@ def _parse_slowly(data: bytes, file: str) -> ReleasePart:
         message = "is what an adversary knows, not a release: give it with --adversary, beside the released files"
         raise ReleaseError(message, file=file)
     if "recon" not in found or found["recon"] is True:
-        keys = ", ".join(f'"{key[:20]}"' for key in [*found][:3]) or "none"
-        why = f'the key "recon" is missing (it must be 1), and no model that is read has its keys ({keys})'
-        raise ReleaseError(f"is not a release file: {why}", file=file)
+        keys = ", ".join(f'"{key[:20]}"' for key in [*found][:3])
+        other = f", and no model that is read has its keys ({keys})" if keys and "domain" not in found else ""
+        raise ReleaseError(f'is not a release file: the key "recon" is missing (it must be 1){other}', file=file)
     part: ReleasePart = converted(found, ReleasePart, file)
     return part
 
