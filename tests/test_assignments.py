@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import random
 
@@ -17,9 +18,11 @@ from test_row_problem import held, parts_of
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import CountRevision, Hall, Labelled, Revised, ValueRemoval
 from solvers.kernel.removals import RemainingDomains
+from solvers.positions.assignments import loops as loops_module
+from solvers.positions.assignments.counts import tightened
 from solvers.positions.assignments.domains import Domains, DomainState, ProblemTables, pack_bits
-from solvers.positions.assignments.propagation.engine import Propagation, Vectorised, fastest, propagate
-from solvers.positions.assignments.propagation.vectorised import Assignment, _tightened
+from solvers.positions.assignments.loops import RowLoops, fastest
+from solvers.positions.assignments.propagation import Propagation, propagate
 from solvers.positions.assignments.world import _row_problem, assigned
 from solvers.statements.meetings import Meetings
 from solvers.statements.release import ANY_LABEL
@@ -255,7 +258,7 @@ def test_the_truth_is_left_and_all_loops_end_alike(batch):
     seen = set()
     for _ in range(6):
         _, problem, true = forest_problem(rng, rng.choice([5, 9, 14]), rng.choice([3, 6, 9]), rng.random() < 0.8)
-        found = Propagation(problem, Vectorised())
+        found = Propagation(problem, RowLoops())
         found.run(Limits())
         assert found.complete
         assert not found.contradicted
@@ -283,7 +286,7 @@ def fixpoint(problem, loops):
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", range(4))
-def test_compiled_loops_end_where_those_in_numpy_do(batch):
+def test_compiled_loops_end_where_the_same_loops_in_python_do(batch):
     compiled, rng = compiled_loops(), random.Random(f"compiled {batch}")
     for _ in range(8):
         _, problem, _ = forest_problem(rng, rng.choice([5, 14, 40]), rng.choice([3, 9, 20]), rng.random() < 0.8)
@@ -291,7 +294,7 @@ def test_compiled_loops_end_where_those_in_numpy_do(batch):
             weight = problem.weight.copy()
             weight[rng.randrange(len(weight))] += 1
             problem = dataclasses.replace(problem, weight=weight)
-        ends, words, steps = zip(*(fixpoint(problem, loops) for loops in (Vectorised(), compiled)), strict=True)
+        ends, words, steps = zip(*(fixpoint(problem, loops) for loops in (RowLoops(), compiled)), strict=True)
         assert ends[0] == ends[1]
         assert not ends[0] or (words[0] == words[1]).all()
         for some in steps:
@@ -312,7 +315,7 @@ def test_compiled_loops_and_labels_of_a_real_forest(tmp_path):
     release = recon.load(tmp_path / "forest.joblib").statements
     problem = problem_of(release)
     ends = []
-    for loops in (Vectorised(), compiled_loops()):
+    for loops in (RowLoops(), compiled_loops()):
         found = Propagation(problem, loops)
         found.run(Limits())
         kernel = RemainingDomains(Meetings(problem), Limits())
@@ -339,7 +342,8 @@ def brute_numbers(times, q, p, weight, low, high):
 
 @pytest.mark.slow
 def test_numbers_of_rows_are_bounded():
-    rng, compiled = random.Random("numbers"), numbers_compiled()
+    extra("numba")
+    rng, compiled = random.Random("numbers"), loops_module._compiled_functions()["tightened"]
     for _ in range(60):
         _, problem, _ = forest_problem(rng, 6, 1)
         tables = ProblemTables.of(problem, Limits())
@@ -353,26 +357,18 @@ def test_numbers_of_rows_are_bounded():
         q = [rng.randint(0, 2) for _ in range(most)]
         p = [a + rng.randint(0, 9) for a in q]
         wanted = brute_numbers(range(1, most + 1), q, p, weight, low, high)
-        found = _tightened(tables, np.array([v]), np.array([q]), np.array([p]))
-        ends = np.array(q), np.array(p)
-        assert compiled(tables, v, np.array(q), np.array(p), *ends) != bool(found[2][0])
+        ends, others = ((np.array(q), np.array(p)) for _ in range(2))
+        found = tightened(tables, v, np.array(q), np.array(p), *ends)
+        assert compiled(tables, v, np.array(q), np.array(p), *others) == found
         if wanted is None:
-            assert weight > 24 or found[2][0]
+            assert weight > 24 or not found
             continue
-        assert not found[2][0]
-        assert (ends[0] == found[0][0]).all()
-        assert (ends[1] == found[1][0]).all()
+        assert found
+        assert np.array_equal(ends, others)
         for m, (least, greatest) in enumerate(wanted):
-            assert found[0][0, m] <= least
-            assert greatest <= found[1][0, m]
-            assert weight > 24 or (found[0][0, m], found[1][0, m]) == (least, greatest)
-
-
-def numbers_compiled():
-    extra("numba")
-    from solvers.positions.assignments.counts import tightened as compiled
-
-    return compiled
+            assert ends[0][m] <= least
+            assert greatest <= ends[1][m]
+            assert weight > 24 or (ends[0][m], ends[1][m]) == (least, greatest)
 
 
 def assignments_of(held_bits, low, high):
@@ -383,32 +379,26 @@ def assignments_of(held_bits, low, high):
             yield way
 
 
-def filtered_in_numpy(bits, low, high):
-    one = Assignment(bits.copy(), low, high, np.full(len(bits), -1))
-    if (clash := one.complete()) is not None:
-        return None, [clash]
-    sets = one.closed_sets()
-    for full, values in sets:
-        members = np.isin(np.arange(len(low)), values)
-        apart = (one.held & members).any(axis=1) & (one.held & ~members).any(axis=1)
-        one.held[apart] &= ~members if full else members
-    return one.held, sets
-
-
-def filtered_compiled(bits, low, high):
-    extra("numba")
-    from solvers.positions.assignments.loops import _filtered
-
+def filtered_as_written(bits, low, high, filtered=None):
     words, count = pack_bits(bits), len(low)
     members, full = np.zeros((count + 1, words.shape[1]), dtype=np.uint64), np.zeros(count + 1, dtype=bool)
-    found, clash = _filtered(words, np.full(len(bits), -1), low, high, members, full)
+    filtered = filtered or loops_module._filtered
+    found, clash = filtered(words, np.full(len(bits), -1), low, high, members, full)
     sets = np.unpackbits(members[:found].view(np.uint8), axis=1, bitorder="little")
     left = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")[:, :count].astype(bool)
     return None if clash else left, [(bool(side), np.flatnonzero(row)) for side, row in zip(full, sets, strict=False)]
 
 
+compiled_functions = functools.cache(loops_module._compiled_functions)
+
+
+def filtered_compiled(bits, low, high):
+    extra("numba")
+    return filtered_as_written(bits, low, high, compiled_functions()["_filtered"])
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("filtered", [filtered_in_numpy, filtered_compiled])
+@pytest.mark.parametrize("filtered", [filtered_as_written, filtered_compiled])
 def test_flows_leave_what_some_assignment_uses(filtered):
     rng = np.random.default_rng(3)
     clashes = removed = 0
@@ -505,12 +495,12 @@ def test_places_are_what_the_values_left_cover():
 def test_small_problems_do_not_load_numba():
     _, problem, _ = forest_problem(random.Random("small"), 5, 3)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("solvers.positions.assignments.propagation.engine.fastest", lambda _: pytest.fail("loaded"))
+        patch.setattr("solvers.positions.assignments.propagation.fastest", lambda _: pytest.fail("loaded"))
         found = Propagation(problem)
         found.run(Limits())
     assert found.complete
 
 
-def test_without_numba_the_loops_in_numpy_are_taken(monkeypatch):
+def test_without_numba_the_loops_run_as_they_are_written(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert isinstance(fastest(Limits()), Vectorised)
+    assert not fastest(Limits()).kept

@@ -20,7 +20,7 @@ import recon
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.foundation.native.threads import KeptFunction, cached_compiled, fingerprint, ready_to_call
-from solvers.positions.assignments.propagation.engine import Vectorised, fastest
+from solvers.positions.assignments.loops import RowLoops, fastest
 from solvers.statements.row_problem import problem_of
 
 
@@ -55,11 +55,11 @@ def test_what_compiled_loops_are_made_of_is_there():
 
 
 def test_values_of_a_large_problem_are_tried_with_the_loops_that_it_was_propagated_with(monkeypatch):
-    from solvers.positions.assignments.propagation import engine
+    from solvers.positions.assignments import propagation as engine
 
     seen = []
     monkeypatch.setattr(engine, "SMALL", 0)
-    monkeypatch.setattr(engine, "fastest", lambda limits: seen.append("fastest") or Vectorised())
+    monkeypatch.setattr(engine, "fastest", lambda limits: seen.append("fastest") or RowLoops())
     rows = pd.DataFrame({"x": [0, 1, 2, 3] * 4, "y": [0, 1, 1, 0] * 4})
     forest = RandomForestClassifier(3, random_state=0).fit(rows[["x"]], rows["y"])
     release = recon.encode(forest, recon.Domain.from_frame(rows, "y"))
@@ -112,8 +112,8 @@ def test_without_a_folder_it_is_compiled_all_the_same(monkeypatch):
 def test_propagation_does_not_compile_where_the_time_is_short(monkeypatch):
     extra("numba")
     monkeypatch.setattr("solvers.foundation.native.threads.KeptFunction.before", lambda _: False)
-    assert isinstance(fastest(Limits(seconds=5)), Vectorised)
-    assert not isinstance(fastest(Limits(seconds=60)), Vectorised)
+    assert not fastest(Limits(seconds=5)).kept
+    assert fastest(Limits(seconds=60)).kept
 
 
 class Slow:

@@ -13,7 +13,7 @@ from extras import encoded
 
 from solvers.foundation.limits import Limits
 from solvers.positions.assignments.domains import Domains
-from solvers.positions.assignments.propagation.engine import _leaves_no_exception, _statements, _totals, label_steps
+from solvers.positions.assignments.propagation import _leaves_no_exception, _statements, _totals, label_steps
 from solvers.statements.row_problem import RowProblem, problem_of
 
 LIMITS = Limits()  # none: what comes out must not depend on the clock

@@ -5,8 +5,8 @@
 Jobs begin with bags, plain, slots, changed, midpoints, world, far, commands, compiling. Forests are fitted with
 random_state=0 on n rows drawn with seed 0 (all rows: as they stand), stored by joblib and read with `recon.load`, so
 that the bags are those rebuilt from the seeds. The true leaf of every row is asserted to be left. "plain": the compiled
-loops beside those in numpy, and the same left. Needs scikit-learn, numba and, for COMPAS and Adult, the data folder
-(RECON_DATA). What a line says: harness.py.
+loops beside the same as they are written, and the same left. Needs scikit-learn, numba and, for COMPAS and Adult, the
+data folder (RECON_DATA). What a line says: harness.py.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from records import Spent
 
 MEMORY = 2 << 30
 SECONDS = 60.0
-PLAIN_SECONDS = 300.0  # the limit of the loops in numpy
+PLAIN_SECONDS = 300.0  # the limit of the loops as they are written
 VERDICTS = 20.0  # the limit of verdicts
 FIT = "fit of the forest"
 
@@ -133,7 +133,8 @@ def warm() -> None:
     """Load the compiled loops, and what propagation imports."""
     from solvers.foundation.limits import Limits
     from solvers.positions.assignments.domains import Domains, DomainState, ProblemTables
-    from solvers.positions.assignments.propagation.engine import WORK, fastest
+    from solvers.positions.assignments.loops import fastest
+    from solvers.positions.assignments.propagation import WORK
     from solvers.positions.assignments.world import assigned
 
     problem = assigned(read("breast_cancer", 40, 5).statements, Limits()).problem
@@ -181,12 +182,13 @@ def bags(job: str, name: str, n: int, trees: int, limit: float = SECONDS * 5) ->
 
 
 def plain(job: str, name: str, n: int, trees: int) -> list[Line]:
-    """Work out the same with compiled loops and in numpy, and compare."""
+    """Work out the same with compiled loops and with the same in Python, and compare."""
     import numpy as np
 
     from solvers.foundation.limits import Limits
     from solvers.positions.assignments.domains import Domains, DomainState, ProblemTables
-    from solvers.positions.assignments.propagation.engine import Propagation, Vectorised, fastest, propagate
+    from solvers.positions.assignments.loops import RowLoops, fastest
+    from solvers.positions.assignments.propagation import Propagation, propagate
     from solvers.statements.row_problem import problem_of
 
     problem = problem_of(read(name, n, trees).statements)
@@ -206,7 +208,7 @@ def plain(job: str, name: str, n: int, trees: int) -> list[Line]:
         found.run(Limits(seconds=PLAIN_SECONDS, memory=MEMORY))
         return found
 
-    loops, slow = fastest(Limits()), Vectorised()
+    loops, slow = fastest(Limits()), RowLoops()
     first, other = (measured(functools.partial(settled, each), made, repeats=1) for each in (loops, slow))
     assert np.array_equal(first.found, other.found)
     every, plainly = (measured(functools.partial(whole, each), repeats=1) for each in (loops, slow))
@@ -214,10 +216,10 @@ def plain(job: str, name: str, n: int, trees: int) -> list[Line]:
         round(100 * float((x.found.domains.sizes() == 1).sum() / (problem.times > 0).sum()), 2)
         for x in (every, plainly)
     ]
-    said = {"leaves % in numpy": share[1], "numpy": "complete" if plainly.found.complete else "stopped"}
+    said = {"leaves % in Python": share[1], "in Python": "complete" if plainly.found.complete else "stopped"}
     return [
-        Line(f"{job}: until nothing changes", first, "the same in numpy", other),
-        Line(f"{job}: with trials", every, "the same in numpy", plainly, more={"leaves %": share[0]}, said=said),
+        Line(f"{job}: until nothing changes", first, "the same in Python", other),
+        Line(f"{job}: with trials", every, "the same in Python", plainly, more={"leaves %": share[0]}, said=said),
     ]
 
 

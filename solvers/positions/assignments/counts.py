@@ -1,6 +1,4 @@
-"""Numbers of rows in values bounded, compiled: what `propagation.vectorised.count` and `counting` do.
-
-Compiled by numba; and single bits of words.
+"""Numbers of rows in values bounded, and single bits of words: functions that run as they are written, or compiled.
 
 Numbers of mixed sign would become floats: words and shifts are uint64 throughout.
 """
@@ -8,17 +6,16 @@ Numbers of mixed sign would become floats: words and shifts are uint64 throughou
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
-from numba import njit
 
 from solvers.foundation.array_types import Ints
 from solvers.positions.assignments.domains import EXACT, MOST_SUMS, DomainState, ProblemTables
 from solvers.statements.meetings import Words
 
 F = TypeVar("F", bound=Callable[..., Any])
-OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+COMPILABLE: dict[str, Callable[..., Any]] = {}  # by their names, which mean the compiled ones where they are compiled
 ONE, NONE, SHIFT = np.uint64(1), np.uint64(0), np.uint64(58)
 DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
 LOWEST = np.zeros(64, dtype=np.int64)  # the number of the lowest bit, by the upper six bits of its product
@@ -26,18 +23,24 @@ for _bit in range(64):
     LOWEST[(0x03F79D71B4CB0A89 << _bit & (1 << 64) - 1) >> 58] = _bit
 
 
-def compiled(function: F) -> F:
-    """Return a function compiled as part of what calls it."""
-    return cast(F, njit(**OPTIONS)(function))
+def compilable(function: F) -> F:
+    """Return a function as it is, noted as one that is compiled as part of what calls it."""
+    COMPILABLE[function.__name__] = function
+    return function
 
 
-@compiled
 def lowest(x: np.uint64) -> int:
     """Return the number of the lowest set bit."""
+    bits = int(x)
+    return (bits & -bits).bit_length() - 1
+
+
+def lowest_compiled(x: np.uint64) -> int:
+    """Return the same by what compiles to a few instructions."""
     return LOWEST[((x & (~x + ONE)) * DE_BRUIJN) >> SHIFT]  # type: ignore[no-any-return]
 
 
-@compiled
+@compilable
 def has_any(row: Words, first: int, end: int) -> bool:
     """Return whether some of these words has a bit."""
     for w in range(first, end):  # noqa: SIM110 - a generator is not compiled
@@ -46,7 +49,7 @@ def has_any(row: Words, first: int, end: int) -> bool:
     return False
 
 
-@compiled
+@compilable
 def _by_all_ways(tables: ProblemTables, v: int, q: Ints, p: Ints, low: Ints, high: Ints) -> bool:
     """Store the least and greatest n_m over all ways to make a value's weight; return whether there is one."""
     most, columns = len(q), tables.ways.shape[1]
@@ -72,7 +75,7 @@ def _by_all_ways(tables: ProblemTables, v: int, q: Ints, p: Ints, low: Ints, hig
     return found
 
 
-@compiled
+@compilable
 def _by_sum(weights: Ints, below: int, above: int, low: Ints, high: Ints) -> int:
     """Tighten bounds on n by Σ weights n in [below, above]; return -1: no solution, 0: nothing changed, 1: changed."""
     least = greatest = 0
@@ -108,9 +111,14 @@ def _by_sum(weights: Ints, below: int, above: int, low: Ints, high: Ints) -> int
     return changed
 
 
-@compiled
+@compilable
 def tightened(tables: ProblemTables, v: int, q: Ints, p: Ints, low: Ints, high: Ints) -> bool:
-    """Store bounds on n_m for a value; return whether there is a solution. See `counting.tightened`."""
+    """Store bounds on n_m for a value between q and p, the rows of multiplicity m that surely and possibly lie in it.
+
+    With w, low and high of the value: Σ n_m in [low, high] and Σ (m - c) n_m in [w - c high, w - c low] for every c
+    from 0 to the greatest multiplicity (`MOST_SUMS` at most), to the fixpoint; for w <= `EXACT` from all solutions.
+    Returns whether there is one.
+    """
     w, most = tables.weight[v], len(q)
     if w <= EXACT:
         return _by_all_ways(tables, v, q, p, low, high)
@@ -134,7 +142,7 @@ def tightened(tables: ProblemTables, v: int, q: Ints, p: Ints, low: Ints, high: 
     return True
 
 
-@compiled
+@compilable
 def occupied(tables: ProblemTables, state: DomainState, t: int, q: Ints, p: Ints, single: Ints) -> None:
     """Store the rows that surely and possibly lie in every value (values, multiplicities), and rows of one value."""
     q[:], p[:] = 0, 0
@@ -156,7 +164,7 @@ def occupied(tables: ProblemTables, state: DomainState, t: int, q: Ints, p: Ints
             q[last, m] += 1
 
 
-@compiled
+@compilable
 def _fix_multiplicity(
     tables: ProblemTables, state: DomainState, t: int, v: int, m: int, keep: bool, single: Ints
 ) -> bool:
@@ -176,9 +184,12 @@ def _fix_multiplicity(
     return True
 
 
-@compiled
+@compilable
 def count_tree(tables: ProblemTables, state: DomainState, t: int) -> tuple[Ints, bool]:
-    """Bound the numbers of rows in every value of a tree; see `vectorised.count`."""
+    """Bound the numbers of rows in every value of a tree, and remove and fix rows, to the fixpoint.
+
+    Returns the values whose bounds removed something, in order, and whether the last of them is contradicted.
+    """
     values, most = tables.value[t + 1] - tables.value[t], tables.most[t]
     q, p = np.empty((values, most), dtype=np.int64), np.empty((values, most), dtype=np.int64)
     low, high = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
@@ -206,7 +217,7 @@ def count_tree(tables: ProblemTables, state: DomainState, t: int) -> tuple[Ints,
     return found[:count], False
 
 
-@compiled
+@compilable
 def roomy(found: Ints, count: int) -> Ints:
     """Return an array with the same numbers and room behind the first `count`."""
     return np.concatenate((found, found)) if count >= len(found) else found

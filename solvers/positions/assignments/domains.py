@@ -272,3 +272,11 @@ class DomainState(NamedTuple):
         return DomainState(
             self.words.copy(), self.changed.copy(), self.counts.copy(), self.flows.copy(), self.match.copy()
         )
+
+
+def values_left(tables: ProblemTables, row: Words, t: int) -> Ints:
+    """Return the values that a row has left in a tree."""
+    words = row[int(tables.word[t]) : int(tables.word[t + 1])]
+    bits = np.unpackbits(words.view(np.uint8), bitorder="little")
+    found: Ints = np.flatnonzero(bits) + tables.value[t]
+    return found

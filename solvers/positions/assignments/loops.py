@@ -1,31 +1,38 @@
-"""The compiled loops as propagation calls them.
+"""The inner loops of propagation: rows revised, counts bounded, rows assigned to values as a flow.
 
-Rows revised and counts bounded in turn, compiled: what `propagation.vectorised.narrow` does.
+One source: it runs as it is written, on small problems and where numba is not installed, or compiled by numba (extra
+`fast`), a hundred times as fast.
 
-Rows revised against the trees that changed, compiled: what `propagation.vectorised.revise` does, on packed words.
+Rows of one multiplicity in one tree each take one value, value v takes `low[v]` to `high[v]` of them. The residual
+graph is kept over values alone: v leads to u where some row in v has u left. A row's value u is impossible where u does
+not lead back to the row's value (the sink, which takes up what values have to spare, included).
 
-Rows to values as a flow, compiled: what `propagation.vectorised.flow` does, on packed words.
+Source: Régin, "Generalized arc consistency for global cardinality constraint", AAAI 1996.
 """
 
 from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from types import FunctionType
+from typing import Any
 
 import numpy as np
 
 from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.limits import Limits
-from solvers.foundation.native.threads import cached_compiled, fingerprint, ready_to_call
+from solvers.foundation.native.threads import cached_compiled, fingerprint, installed, ready_to_call
 from solvers.kernel.claims import CountRevision, Hall, Removal, Revised
+from solvers.positions.assignments import counts
 from solvers.positions.assignments.counts import (
+    COMPILABLE,
     NONE,
     ONE,
-    OPTIONS,
-    compiled,
+    compilable,
     count_tree,
     has_any,
     lowest,
+    lowest_compiled,
     occupied,
     roomy,
     tightened,
@@ -34,13 +41,13 @@ from solvers.positions.assignments.domains import CHECKED, DomainState, ProblemT
 from solvers.statements.meetings import Words
 
 
-@compiled
+@compilable
 def _has(words: Words, v: int) -> bool:
     """Return whether bit v is set."""
     return words[v // 64] >> np.uint64(v % 64) & ONE != NONE  # type: ignore[no-any-return]
 
 
-@compiled
+@compilable
 def _roomiest(held: Words, r: int, taken: Ints, low: Ints, high: Ints) -> int:
     """Return a value of row r that needs a row, else one that has room for it, -1 for none."""
     found = -1
@@ -56,7 +63,7 @@ def _roomiest(held: Words, r: int, taken: Ints, low: Ints, high: Ints) -> int:
     return found
 
 
-@compiled
+@compilable
 def _place(held: Words, r: int, match: Ints, taken: Ints, high: Ints, came: Ints, queue: Ints) -> int:
     """Give row r a value, others moving on; return 0, or the length of the set in `queue` that is all full."""
     came[:] = -1
@@ -96,7 +103,7 @@ def _place(held: Words, r: int, match: Ints, taken: Ints, high: Ints, came: Ints
     return end
 
 
-@compiled
+@compilable
 def _fill(held: Words, v: int, match: Ints, taken: Ints, low: Ints, came: Ints, queue: Ints) -> int:
     """Move rows so that v has one more; return 0, or the length of the set in `queue` that needs all its rows."""
     came[:] = -1
@@ -122,7 +129,7 @@ def _fill(held: Words, v: int, match: Ints, taken: Ints, low: Ints, came: Ints, 
     return end
 
 
-@compiled
+@compilable
 def _components(graph: Words) -> Ints:
     """Return the strongly connected component of every node; `graph` (nodes, words): where each leads.
 
@@ -167,7 +174,7 @@ def _components(graph: Words) -> Ints:
     return part
 
 
-@compiled
+@compilable
 def _residual(held: Words, match: Ints, taken: Ints, low: Ints, high: Ints) -> Words:
     """Return where every value leads in the residual graph, packed; the last node is the sink."""
     count = len(low)
@@ -183,7 +190,7 @@ def _residual(held: Words, match: Ints, taken: Ints, low: Ints, high: Ints) -> W
     return graph
 
 
-@compiled
+@compilable
 def _led_to(graph: Words, v: int, queue: Ints) -> Words:
     """Return the nodes that v leads to, itself included, packed."""
     reached = np.zeros(graph.shape[1], dtype=np.uint64)
@@ -202,7 +209,7 @@ def _led_to(graph: Words, v: int, queue: Ints) -> Words:
     return reached
 
 
-@compiled
+@compilable
 def _remove(held: Words, members: Words, full: bool) -> bool:
     """Remove what a set of values rules out (`solvers.kernel.claims.Hall`); return whether that was anything."""
     some = False
@@ -218,7 +225,7 @@ def _remove(held: Words, members: Words, full: bool) -> bool:
     return some
 
 
-@compiled
+@compilable
 def _crossed(held: Words, match: Ints, part: Ints) -> Bits:
     """Return which components have a value that some row of another component has left."""
     out = np.zeros(len(part), dtype=np.bool_)
@@ -233,7 +240,7 @@ def _crossed(held: Words, match: Ints, part: Ints) -> Bits:
     return out
 
 
-@compiled
+@compilable
 def _assign(held: Words, match: Ints, taken: Ints, low: Ints, high: Ints, queue: Ints) -> tuple[int, bool]:
     """Make an assignment complete; return 0, or the length of the set in `queue` that contradicts, and its side."""
     came = np.empty(len(low), dtype=np.int64)
@@ -259,7 +266,7 @@ def _assign(held: Words, match: Ints, taken: Ints, low: Ints, high: Ints, queue:
     return 0, True
 
 
-@compiled
+@compilable
 def _filtered(held: Words, match: Ints, low: Ints, high: Ints, members: Words, full: Bits) -> tuple[int, bool]:
     """Filter the values of rows of one multiplicity; sets that removed something are stored in `members` and `full`.
 
@@ -296,9 +303,9 @@ def _filtered(held: Words, match: Ints, low: Ints, high: Ints, members: Words, f
     return found, False
 
 
-@compiled
+@compilable
 def _flow_tree(tables: ProblemTables, state: DomainState, t: int) -> tuple[Ints, Bits, Words, bool]:
-    """Filter a tree's values; return multiplicity, side and values (packed) of the sets; see `flows.flow`."""
+    """Filter a tree's values; return multiplicity, side and values (packed) of the sets."""
     values, most = tables.value[t + 1] - tables.value[t], tables.most[t]
     first, end = tables.word[t], tables.word[t + 1]
     n = tables.times.shape[1]
@@ -333,7 +340,7 @@ def _flow_tree(tables: ProblemTables, state: DomainState, t: int) -> tuple[Ints,
     return times, full, members, False
 
 
-@compiled
+@compilable
 def _store(state: DomainState, t: int, rows: Ints, held: Words, match: Ints, first: int) -> None:
     """Store what rows have left in a tree, and note what changed."""
     for r in range(len(rows)):
@@ -344,7 +351,7 @@ def _store(state: DomainState, t: int, rows: Ints, held: Words, match: Ints, fir
                 state.changed[rows[r], t] = state.counts[t] = state.flows[t] = True
 
 
-@compiled
+@compilable
 def _met_by(tables: ProblemTables, row: Words, s: int, met: Words) -> bool:
     """Store in `met` what the values left in tree s meet; return whether that misses something of the row."""
     met[:] = NONE
@@ -367,7 +374,7 @@ def _met_by(tables: ProblemTables, row: Words, s: int, met: Words) -> bool:
     return True
 
 
-@compiled
+@compilable
 def _miss_common_parts(tables: ProblemTables, row: Words, pending: Bits) -> bool:
     """Remove the values that miss, in some attribute, the parts that all trees leave; note the trees that lost."""
     width = tables.parts.shape[1]
@@ -403,7 +410,7 @@ def _miss_common_parts(tables: ProblemTables, row: Words, pending: Bits) -> bool
     return lost
 
 
-@compiled
+@compilable
 def _revised_row(tables: ProblemTables, state: DomainState, i: int, met: Words) -> bool:
     """Revise a row to its fixpoint; return whether every tree that saw it has a value left."""
     if len(tables.meet) == 0:
@@ -437,9 +444,9 @@ def _revised_row(tables: ProblemTables, state: DomainState, i: int, met: Words) 
                     return False
 
 
-@compiled
+@compilable
 def _revise_rows(tables: ProblemTables, state: DomainState, rows: Ints) -> tuple[Ints, bool]:
-    """Revise rows; see `vectorised.revise`."""
+    """Revise rows; return those that lost values, and whether the last of them has none left in some tree."""
     found, count = np.empty(len(rows), dtype=np.int64), 0
     met, before = np.empty(state.words.shape[1], dtype=np.uint64), np.empty(state.words.shape[1], dtype=np.uint64)
     for i in rows:
@@ -459,9 +466,12 @@ def _revise_rows(tables: ProblemTables, state: DomainState, rows: Ints) -> tuple
 DONE, CONTRADICTED, ENDED = 0, 1, 2
 
 
-@compiled
+@compilable
 def _narrow(tables: ProblemTables, state: DomainState, budget: int) -> tuple[Ints, int]:
-    """Return the steps (a row i as i, a value v as -1 - v) and how it ended; see `vectorised.narrow`."""
+    """Revise rows and bound counts until nothing changes, or `budget` rows and trees were looked at.
+
+    Returns the steps (a row i as i, a value v as -1 - v) and how it ended.
+    """
     steps, length = np.empty(64, dtype=np.int64), 0
     n, trees = state.changed.shape
     unit = max(1, min(tables.meet.shape[0], CHECKED * trees) * tables.meet.shape[1])  # as `ProblemTables.look`
@@ -503,11 +513,19 @@ def _narrow(tables: ProblemTables, state: DomainState, budget: int) -> tuple[Int
 SOURCES = tuple(Path(__file__).parent.glob("*.py"))
 
 
-class Compiled:
-    """The inner loops compiled, see `propagation.engine.Loops`."""
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
-    def __init__(self) -> None:
-        sources = fingerprint(SOURCES)
+
+class RowLoops:
+    """The inner loops as they are written, or compiled."""
+
+    def __init__(self, compiled: bool = False) -> None:
+        self.kept: tuple[Any, ...] = ()
+        self._narrowed: Any = _narrow
+        self._filtered: Any = _flow_tree
+        if not compiled:
+            return
+        sources, names = fingerprint(SOURCES), _compiled_functions()
 
         def narrowed(tables: ProblemTables, state: DomainState, budget: int) -> tuple[Ints, int]:
             return _narrow(tables, state, budget) if sources else (np.empty(0, dtype=np.int64), ENDED)
@@ -515,20 +533,25 @@ class Compiled:
         def filtered(tables: ProblemTables, state: DomainState, t: int) -> tuple[Ints, Bits, Words, bool]:
             return _flow_tree(tables, state, t if sources else -1)
 
-        self._narrowed, self._filtered = cached_compiled(narrowed, **OPTIONS), cached_compiled(filtered, **OPTIONS)
+        self.kept = tuple(cached_compiled(_with_names(each, names), **OPTIONS) for each in (narrowed, filtered))
+        self._narrowed, self._filtered = self.kept
 
     def ready(self, limits: Limits) -> bool:
         """Return whether they can be called: compiled before, or time enough to do it now."""
-        return ready_to_call((self._narrowed, self._filtered), limits)
+        return ready_to_call(self.kept, limits)
 
     def narrow(self, tables: ProblemTables, state: DomainState, budget: int) -> tuple[list[Removal], bool | None]:
-        """Revise rows and bound counts, see `propagation.engine.Loops`."""
+        """Revise rows and bound counts until nothing changes or `budget` rows and trees were looked at.
+
+        Returns the steps in order, and whether every row has a value left in every tree that saw it, None where the
+        budget ended before that was settled. The last step is the one that showed that there is none.
+        """
         found, end = self._narrowed(tables, state, budget)
         steps: list[Removal] = [Revised(x) if x >= 0 else CountRevision(-1 - x) for x in found.tolist()]
         return steps, None if end == ENDED else end == DONE
 
     def flow(self, tables: ProblemTables, state: DomainState, t: int) -> tuple[list[Removal], bool]:
-        """Filter the flows of a tree, see `propagation.engine.Loops`."""
+        """Filter a tree's values by flows; return the sets that removed something, and whether the last contradicts."""
         times, full, members, contradicted = self._filtered(tables, state, t)
         steps: list[Removal] = []
         for m, side, words in zip(times.tolist(), full.tolist(), members, strict=True):
@@ -537,7 +560,33 @@ class Compiled:
         return steps, contradicted
 
 
+def _compiled_functions() -> dict[str, Any]:
+    """Return the names of the loops' code with the compiled functions that they mean: the same code, compiled."""
+    from numba import njit
+
+    names = {**vars(counts), **globals()}
+    names |= {name: njit(**OPTIONS)(_with_names(one, names)) for name, one in COMPILABLE.items()}
+    names["lowest"] = njit(**OPTIONS)(lowest_compiled)
+    return names
+
+
+def _with_names(function: Any, names: dict[str, Any]) -> FunctionType:
+    """Return a function whose names mean these things."""
+    return FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
+
+
 @cache
-def compiled_loops() -> Compiled:
+def compiled_loops() -> RowLoops:
     """Return the compiled loops, read from disk once in a process."""
-    return Compiled()
+    return RowLoops(compiled=True)
+
+
+def fastest(limits: Limits) -> RowLoops:
+    """Return the compiled loops where numba is installed (extra `fast`), else those as they are written.
+
+    These also where the others were never compiled and the time is short.
+    """
+    if not installed():
+        return RowLoops()
+    made = compiled_loops()
+    return made if made.ready(limits) else RowLoops()

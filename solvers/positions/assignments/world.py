@@ -24,7 +24,7 @@ from solvers.foundation.limits import Limits, ended
 from solvers.kernel.cells import NumberedStatements, statement_sums
 from solvers.kernel.claims import Removal
 from solvers.positions.assignments.domains import Domains, Places
-from solvers.positions.assignments.propagation.engine import Propagation
+from solvers.positions.assignments.propagation import Propagation
 from solvers.statements.boxes import Boxes, spans
 from solvers.statements.meetings import WORD
 from solvers.statements.release import ANY_LABEL, UNPUBLISHED, BagCounts, Choice, Release, TreeBags

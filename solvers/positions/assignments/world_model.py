@@ -28,7 +28,8 @@ from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.errors import TooLarge
 from solvers.foundation.limits import Limits
 from solvers.positions.assignments.domains import Domains, DomainState, Places, ProblemTables
-from solvers.positions.assignments.propagation.engine import PER_WORD, WORK, fastest
+from solvers.positions.assignments.loops import fastest
+from solvers.positions.assignments.propagation import PER_WORD, WORK
 from solvers.programs.cpsat import FOUND, refuse, run, state
 from solvers.statements.boxes import Box, spans
 from solvers.statements.meetings import WORD, Meetings, Words

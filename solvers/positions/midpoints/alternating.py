@@ -9,7 +9,7 @@ import numpy as np
 from solvers.foundation.array_types import Ints
 from solvers.foundation.limits import Limits
 from solvers.positions.assignments.domains import Domains
-from solvers.positions.assignments.propagation.engine import Propagation
+from solvers.positions.assignments.propagation import Propagation
 from solvers.positions.midpoints.locating import LocatedRows, locate
 from solvers.positions.midpoints.splits import Floats, TreeSplits
 from solvers.statements.row_problem import RowProblem

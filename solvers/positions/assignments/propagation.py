@@ -23,7 +23,6 @@ import math
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -31,10 +30,9 @@ from solvers.foundation.array_types import Bits, Floats, Ints
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.exact import EXACT, magnitude
 from solvers.foundation.limits import Limits, ended
-from solvers.foundation.native.threads import installed
-from solvers.kernel.claims import CountRevision, Labelled, Removal, Revised, ValueRemoval
-from solvers.positions.assignments.domains import Domains, DomainState, ProblemTables, pack_bits
-from solvers.positions.assignments.propagation.vectorised import values_left
+from solvers.kernel.claims import Labelled, Removal, ValueRemoval
+from solvers.positions.assignments.domains import Domains, DomainState, ProblemTables, pack_bits, values_left
+from solvers.positions.assignments.loops import RowLoops, fastest
 from solvers.programs.dual_bounds import integer_duals, rounded_duals
 from solvers.programs.linear_program import LinearProgram, ProgramSolution, by_column
 from solvers.statements.meetings import Meetings
@@ -45,52 +43,8 @@ WORK = 1 << 27  # words that may be looked at between two looks at the clock
 PER_WORD = 5e-9  # of work
 
 
-class Loops(Protocol):
-    """The inner loops: in numpy (`vectorised`, `flows`) or compiled (`solvers.positions.assignments`)."""
-
-    def narrow(self, tables: ProblemTables, state: DomainState, budget: int) -> tuple[list[Removal], bool | None]:
-        """Revise rows and bound counts until nothing changes or `budget` rows and trees were looked at.
-
-        Returns the steps in order, and whether every row has a value left in every tree that saw it, None where the
-        budget ended before that was settled. The last step is the one that showed that there is none.
-        """
-
-    def flow(self, tables: ProblemTables, state: DomainState, t: int) -> tuple[list[Removal], bool]:
-        """Filter a tree's values by flows; return the sets that removed something, and whether the last contradicts."""
-
-
-class Vectorised:
-    """The inner loops in numpy."""
-
-    def narrow(self, tables: ProblemTables, state: DomainState, budget: int) -> tuple[list[Removal], bool | None]:
-        """Revise rows and bound counts, see `vectorised.narrow`."""
-        from solvers.positions.assignments.propagation.vectorised import narrow
-
-        found, settled = narrow(tables, state, budget)
-        return [Revised(x) if of_row else CountRevision(x) for of_row, x in found], settled
-
-    def flow(self, tables: ProblemTables, state: DomainState, t: int) -> tuple[list[Removal], bool]:
-        """Filter the flows of a tree, see `flows.flow`."""
-        from solvers.positions.assignments.propagation.vectorised import flow
-
-        return flow(tables, state, t)
-
-
-def fastest(limits: Limits) -> Loops:
-    """Return the compiled loops where numba is installed (extra `fast`), else those in numpy.
-
-    These also where the others were never compiled and the time is short.
-    """
-    if not installed():
-        return Vectorised()
-    from solvers.positions.assignments.loops import compiled_loops
-
-    made = compiled_loops()
-    return made if made.ready(limits) else Vectorised()
-
-
 def propagate(
-    loops: Loops, tables: ProblemTables, state: DomainState, steps: list[Removal], limits: Limits
+    loops: RowLoops, tables: ProblemTables, state: DomainState, steps: list[Removal], limits: Limits
 ) -> bool | None:
     """Remove what follows until nothing changes; the steps are added to `steps` in order.
 
@@ -397,7 +351,7 @@ WINDOW, YIELD = 2_000, 0.01  # trials looked back at, and the part of the values
 class Prober:
     """Tries values on a state at its fixpoint, and goes on from there where something is removed."""
 
-    loops: Loops
+    loops: RowLoops
     tables: ProblemTables
     state: DomainState
     steps: list[Removal]
@@ -472,7 +426,7 @@ class Propagation:
     `contradicted`: there is no world. `complete`: nothing more is tried. `note`: why it is not complete.
     """
 
-    def __init__(self, problem: RowProblem, loops: Loops | None = None) -> None:
+    def __init__(self, problem: RowProblem, loops: RowLoops | None = None) -> None:
         self.problem = problem
         self.domains = Domains(problem)
         self.steps: list[Removal] = []
@@ -542,9 +496,9 @@ class Propagation:
         """Return whether the problem itself is much work."""
         return self.problem.rows * len(self.problem.tree) >= SMALL
 
-    def _loops(self, much: bool, limits: Limits) -> Loops:
+    def _loops(self, much: bool, limits: Limits) -> RowLoops:
         """Return the loops for much work, or for less than it takes to load compiled ones."""
-        return self._given or (fastest(limits) if much else Vectorised())
+        return self._given or (fastest(limits) if much else RowLoops())
 
     def _label_steps(self, limits: Limits) -> list[Labelled]:
         """Return proofs of labels; none where fewer were open, or more time was left, when none was found."""
