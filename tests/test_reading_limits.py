@@ -303,7 +303,7 @@ def test_reading_and_questions_draw_on_one_account(tmp_path):
     with drawing(limits) as whole:
         release = load(path)
         held = limits.meter.held
-        assert 1 << 21 < held == whole.limit - whole.left < 1 << 24
+        assert 1 << 20 < held == whole.limit - whole.left < 1 << 24
         assert limits.room == limits.memory - held
         assert limits.work_left() <= 60.0 - WORK * held
         inspect(path, limits=limits)

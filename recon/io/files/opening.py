@@ -84,8 +84,9 @@ class ReadingBudget:
         elif self.limits is not None:
             self.limits.meter.held += size
 
-    def keep(self, made: object, size: int) -> None:
-        """Give so many bytes back when something that was made of them is gone; it must have weak references."""
+    def keep(self, made: object, size: int, taken: int) -> None:
+        """Give back what was taken beyond so many bytes, and these when what was made of them is gone."""
+        self._hold(size - taken)
         weakref.finalize(made, self._hold, -size).atexit = False
 
     def entries(self, count: int, what: str = "the file", each: int = ENTRY) -> None:

@@ -10,7 +10,6 @@ import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from encoders.domain.domain import Domain
@@ -100,8 +99,9 @@ def load(
             release = _loaded(paths, domain, confidence, from_forest, rows, related, said)
         else:
             release = _loaded_beside(known_columns, label, paths, domain, confidence, from_forest, rows, related, said)
-        for tree in islice(_trees(release.models), 1):  # what is large lasts as long as the first tree
-            budget.keep(tree.nodes, before - budget.own)
+        taken, trees = before - budget.own, [tree.nodes for tree in _trees(release.models)]
+        if trees:  # what is large lasts as long as the first tree
+            budget.keep(trees[0], taken if known_columns is not None else NODE * sum(map(len, trees)), taken)
         return release
 
 
