@@ -21,11 +21,11 @@ from recon.cli.output.printing import policy_of as policy_read
 from recon.cli.releasing import auditing
 from recon.cli.releasing.policy import _gate_json, _gated, _write_results
 from recon.cli.session import finish
+from recon.io.console.interrupts import interrupts_of_a_command
 from recon.io.console.output import (
     GRAVITY,
     OF_STATUS,
     gravest,
-    interrupts_of_a_command,
     json_text,
     of_error,
     of_status,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from recon.io.console.guarding import command_line, options_of
+from recon.io.console.interrupts import ended_at_once
 from recon.io.console.options import (
     AdversaryFile,
     CommonOptions,
@@ -26,7 +27,7 @@ from recon.io.console.options import (
     RowsOf,
     Seed,
 )
-from recon.io.console.output import ended_at_once, of_status
+from recon.io.console.output import of_status
 
 if TYPE_CHECKING:
     from encoders.domain.domain import Domain

@@ -24,7 +24,8 @@ from typing import Annotated, Any, TypeVar
 import typer
 from typer.core import TyperCommand
 
-from recon.io.console.output import interrupts_of_a_command, print_lines
+from recon.io.console.interrupts import interrupts_of_a_command
+from recon.io.console.output import print_lines
 from recon.io.files.table_options import TableOptions, table_read_as
 from recon.io.files.tables import RAW
 from solvers.foundation.errors import ReleaseError
@@ -325,6 +326,7 @@ def _guarded_command(run: Callable[..., None], app: GuardedTyper) -> Callable[..
     released = [name for name in RELEASES if name in signature.parameters] if app.show_tables is not None else []
 
     @functools.wraps(run)
+    @interrupts_of_a_command()
     def guarded(**given: Any) -> None:
         kept = RAW.set(bool(given.pop("raw", False)))
         said = {name: given.pop(name) for name in TABLE if name in given} if released else {}
@@ -335,7 +337,7 @@ def _guarded_command(run: Callable[..., None], app: GuardedTyper) -> Callable[..
             refuse_overwriting(given)
             before = {path: _stamp(path) for path in _announced(run.__name__, given)}
             try:
-                with table_read_as(_table_options(said)), interrupts_of_a_command():
+                with table_read_as(_table_options(said)):
                     _refuse_sheet(said.get("sheet"), given)
                     if show and app.show_tables is not None:
                         files = [given[name] for name in (*released, "after") if given.get(name)]

@@ -18,17 +18,15 @@ import json
 import math
 import os
 import select
-import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
-from types import FrameType
 from typing import TYPE_CHECKING, Any, TextIO
 
+from recon.io.console.interrupts import FirstInterrupt
 from recon.io.files.tables import write_csv
 from recon.io.files.writing import writing
 from solvers.foundation.displayed import json_shown, shown_lines
@@ -246,48 +244,14 @@ def parse_memory(text: str) -> int:
 WHOLE: ContextVar[Limits | None] = ContextVar("whole", default=None)  # of a command that does others: one clock
 
 
-_IN_COMMAND: ContextVar[bool] = ContextVar("in command", default=False)
-
-
-class _FirstInterrupt:
-    """What the first Ctrl-C does: stop the work; the second ends the program. `late`: it came when that was done."""
-
-    def __init__(self, limits: Limits) -> None:
-        self.limits = limits
-        self.done = self.late = False
-
-    def __call__(self, number: int, frame: FrameType | None) -> None:
-        if self.limits.stop.is_set():
-            raise KeyboardInterrupt
-        self.limits.stop.set()
-        self.late = self.done
-
-    def end(self) -> None:
-        """Say that the work is done: what is left is to write the answer."""
-        self.done = True
-
-
-@contextlib.contextmanager
-def interrupts_of_a_command() -> Iterator[None]:
-    """Let one Ctrl-C end neither what `working` did in the block nor what is written of it; put back what it did."""
-    main = threading.current_thread() is threading.main_thread()
-    before, token = signal.getsignal(signal.SIGINT), _IN_COMMAND.set(main)
-    try:
-        yield
-    finally:
-        _IN_COMMAND.reset(token)
-        if main:
-            signal.signal(signal.SIGINT, before)
-
-
 @contextlib.contextmanager
 def working(
     seconds: float | None, memory: str, max_cells: int, quiet: bool = False, log_json: bool = False
 ) -> Iterator[Limits]:
     """Yield limits that show progress on a terminal (or as JSON lines) and stop at the first Ctrl-C.
 
-    After the first Ctrl-C the engines return their best bounds; a second one ends the program. In a command
-    (`interrupts_of_a_command`) that lasts until its answer is written.
+    After the first Ctrl-C the engines return their best bounds; a second one ends the program. See
+    `recon.io.console.interrupts`.
     """
     from recon.io.files.opening import drawing
     from solvers.foundation.limits import Limits
@@ -307,13 +271,7 @@ def working(
         if seconds is not None and (whole := WHOLE.get()) is not None:  # its part of the work alone
             limits = replace(limits, seconds=whole.seconds, started=whole.started, end=whole.end)
 
-        heard, before = _FirstInterrupt(limits), signal.getsignal(signal.SIGINT)
-        if isinstance(before, _FirstInterrupt) and before.late:  # between two files of a command
-            raise KeyboardInterrupt
-        signal.signal(signal.SIGINT, heard)
-        if not _IN_COMMAND.get():
-            stack.callback(signal.signal, signal.SIGINT, before)
-        stack.callback(heard.end)
+        stack.enter_context(FirstInterrupt(limits.stop).heard())
         stack.enter_context(drawing(limits, rings=True))
         stack.enter_context(outer_bounds(limits))
         yield limits
@@ -335,16 +293,6 @@ class Phase:
 
         used, text = f"{time.monotonic() - self.begun:.0f}", escape(shown_lines([self.text]))
         return f"{text}  {used} s" if self.seconds is None else f"{text}  {used} of {self.seconds:g} s"
-
-
-@contextlib.contextmanager
-def ended_at_once() -> Iterator[None]:
-    """Let Ctrl-C end the program at once while there is nothing to keep: no bounds are known yet."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _json_lines(text: str, begun: float, seconds: float | None) -> None:
