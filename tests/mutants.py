@@ -63,7 +63,7 @@ class Target:
 
 
 KERNEL = ("test_refusals.py", "test_kernel.py")
-REMOVALS = ("test_refusals.py", "test_removals.py")
+REMOVALS = (*KERNEL, "test_removals.py")
 PROOFS = (
     *KERNEL,
     "test_removals.py",

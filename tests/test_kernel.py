@@ -49,6 +49,7 @@ from solvers.cells.cutting import (
 from solvers.foundation.errors import CertificateError, NotVerified
 from solvers.foundation.limits import Limits
 from solvers.kernel import cells as cells_module
+from solvers.kernel import checker
 from solvers.kernel import rup as rup_module
 from solvers.kernel.cells import NumberedStatements, cells_at, live_cells, start_of, statement_sums
 from solvers.kernel.checker import CellReplay, Verifier, _check_drat, goal_of, negated
@@ -58,15 +59,18 @@ from solvers.kernel.claims import (
     BoundStep,
     CaseSplit,
     Drat,
+    LeafValues,
     NoWorld,
     OverCells,
     Possible,
     ProofStep,
+    Refined,
     RegionProof,
     Sum,
     Witness,
 )
-from solvers.kernel.proof_format import proof_from, proof_json, quoted
+from solvers.kernel.proof_format import MAX_MODELS, proof_from, proof_json, quoted
+from solvers.kernel.removals import NothingLeftError, RemainingDomains
 from solvers.kernel.rup import check as check_clauses
 from solvers.statements.boxes import Attribute, Box, Boxes, Region, RowSpace
 from solvers.statements.observations import ROWS, StatementIndex
@@ -906,3 +910,124 @@ def test_clauses_are_those_of_sorted_rows_and_have_the_time_that_is_left(monkeyp
     wanted = lower(negated(RELEASE, (0, 1), claim), Limits(), raw=False, sorted_rows=True).clauses
     assert [list(map(tuple, clauses)) for clauses, _, _ in seen] == [list(map(tuple, wanted))] * 2
     assert tuple(limits for _, _, limits in seen) == given
+
+
+class FakeReplay:
+    """What is left of leaf values: a release with three boosted models, and whether the leaf values say all."""
+
+    def __init__(self, fixed):
+        self.says_all = fixed
+
+    def release(self):
+        return replace(RELEASE, boosted=("first", "second", "third"))
+
+    def fixed(self):
+        return self.says_all
+
+
+REGIONS = RegionProof((0,))
+
+
+def leaf_values(model=0, steps=(), last=REGIONS):
+    return LeafValues(model, tuple(steps), last)
+
+
+def test_leaf_values_are_replayed_for_every_model_and_steps_once(monkeypatch):
+    """Claims that share a model and steps share the replay; another model with the same steps has its own."""
+    asked = []
+
+    def replayed(_, proof, __):
+        asked.append((proof.model, proof.steps))
+        return asked[-1]
+
+    monkeypatch.setattr(checker.replay, "replayed", replayed)
+    judge = Verifier(RELEASE)
+    for proof in (leaf_values(0), leaf_values(0, last=RegionProof((1,))), leaf_values(1), leaf_values(1, [Refined(2)])):
+        assert judge.replayed(proof) == (proof.model, proof.steps)
+    assert asked == [(0, ()), (1, ()), (1, (Refined(2),))]
+
+
+@pytest.mark.parametrize(
+    ("worlds", "says_all", "nested", "left"),
+    [
+        (True, True, False, ("first", "third")),
+        (True, False, False, ("first", "second", "third")),
+        (False, True, False, ("first", "second", "third")),
+        (True, True, True, ("first", "second", "third")),  # proofs inside name models by their number
+    ],
+)
+def test_models_are_left_out_where_leaf_values_say_all_of_worlds(monkeypatch, worlds, says_all, nested, left):
+    monkeypatch.setattr(checker.replay, "replayed", lambda *_: FakeReplay(says_all))
+    judge = Verifier(RELEASE)
+    proof = leaf_values(1, last=leaf_values(2) if nested else REGIONS)
+    found = judge.beyond(proof, worlds)
+    assert found.facts.release.boosted == left
+    assert judge.beyond(proof, worlds) is found
+    assert judge.beyond(proof, not worlds) is not found
+
+
+MALFORMED = (
+    ({"kind": "removals", "steps": [], "more": 1}, r"proof has \["),
+    ({"kind": "alignment", "replays": [], "more": 1}, r"proof has \["),
+    ({"kind": "removals", "steps": ["revised"]}, r"proof\.steps\[0\] is not a step"),
+    ({"kind": "removals", "steps": [[]]}, r"proof\.steps\[0\] is not a step"),
+    ({"kind": "removals", "steps": [{}]}, r"proof\.steps\[0\] is not a step"),
+    ({"kind": "removals", "steps": [[["revised"], 1]]}, r"proof\.steps\[0\] is not a step"),
+    ({"kind": "removals", "steps": [["revised", "1"]]}, r"proof\.steps\[0\]\[1\] is"),
+    ({"kind": "removals", "steps": [["assumed", "a", 1, []]]}, r"proof\.steps\[0\]\[1\] is"),
+    ({"kind": "removals", "steps": [["assumed", 1, "a", []]]}, r"proof\.steps\[0\]\[2\] is"),
+    ({"kind": "removals", "steps": [["filled", "a", 1, []]]}, r"proof\.steps\[0\]\[1\] is"),
+    ({"kind": "removals", "steps": [["needed", 1, "a", []]]}, r"proof\.steps\[0\]\[2\] is"),
+    ({"kind": "removals", "steps": [["labelled", [1], [1], "a", []]]}, r"proof\.steps\[0\]\[3\] is"),
+    ({"kind": "removals", "steps": [["labelled", [1], [1], 1, [[0, 0, 1, 0]]]]}, "is no weight"),
+    ({"kind": "removals", "steps": [["labelled", [1], [1], 1, ["0010"]]]}, "is no weight"),
+    ({"kind": "removals", "steps": [["labelled", [1], [1], 1, [[0, 0, True]]]]}, "is no weight"),
+    ({"kind": "leaf_values", "model": "a", "steps": [], "last": {"kind": "removals", "steps": []}}, r"proof\.model is"),
+    ({"kind": "leaf_values", "model": 0, "steps": ["refined"], "last": {}}, r"proof\.steps\[0\] is not a step"),
+    ({"kind": "leaf_values", "model": 0, "steps": [[]], "last": {}}, r"proof\.steps\[0\] is not a step"),
+    ({"kind": "leaf_values", "model": 0, "steps": [[["refined"], 1]], "last": {}}, r"proof\.steps\[0\] is not a step"),
+    ({"kind": "leaf_values", "model": 0, "steps": [["refined", "a"]], "last": {}}, r"proof\.steps\[0\]\[1\] is"),
+)
+
+
+@pytest.mark.parametrize(("data", "why"), MALFORMED)
+def test_malformed_proofs_are_refused_by_place(data, why):
+    with pytest.raises(CertificateError, match=why):
+        proof_from(data)
+
+
+@pytest.mark.parametrize("levels", [0, 1])
+def test_boosted_models_one_after_the_other_have_an_end(levels):
+    """As many as the format allows are read, one more is not."""
+    data = {"kind": "removals", "steps": []}
+    for _ in range(MAX_MODELS + levels):
+        data = {"kind": "leaf_values", "model": 0, "steps": [], "last": data}
+    if levels:
+        with pytest.raises(CertificateError, match="more than 20 boosted models"):
+            proof_from(data)
+    else:
+        assert isinstance(proof_from(data), LeafValues)
+
+
+class SpanOfTwoWords:
+    """Meetings of which every tree has two words of values."""
+
+    def span(self, t):
+        return slice(2 * t, 2 * t + 2)
+
+
+def remaining(words):
+    out = RemainingDomains.__new__(RemainingDomains)
+    out.meetings, out.words = SpanOfTwoWords(), np.array(words, dtype=np.uint64)
+    out.stale = np.zeros((len(words), len(words[0]) // 2), dtype=bool)
+    return out
+
+
+def test_values_beyond_one_word_are_left_and_taken_away():
+    """A row of a tree with more than 64 values may have all it is left in one word."""
+    left = remaining([[3, 3, 7, 7], [1, 0, 7, 7], [0, 4, 7, 7], [1, 0, 7, 7]])
+    left.keep(np.array([0, 1, 2]), 0, np.array([3, 4], dtype=np.uint64))
+    assert left.words.tolist() == [[3, 0, 7, 7], [1, 0, 7, 7], [0, 4, 7, 7], [1, 0, 7, 7]]
+    assert left.stale.tolist() == [[True, False], [False, False], [False, False], [False, False]]
+    with pytest.raises(NothingLeftError):
+        left.keep(np.array([1, 2]), 0, np.array([1, 0], dtype=np.uint64))
