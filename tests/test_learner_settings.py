@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 import pickle
-from dataclasses import fields, replace
+from dataclasses import MISSING, fields, replace
 
+import msgspec
 import numpy as np
 import pandas as pd
 import pytest
@@ -34,8 +35,10 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Test
 from encoders.encode.encoder import encode
 from encoders.models.learner_facts import Learner
+from encoders.models.ledger import PrivacyStep
 from encoders.models.models import Forest, Provenance, Rule, RuleList, Tree, kinds_of
 from encoders.models.nodes import ModelNode, Nodes, Support
+from encoders.models.related import DataSet
 from recon.io.console.learner_option import AMOUNTS, SWITCHES, WHOLE_SETTINGS, WORDS, asked_of
 from recon.io.console.options import _known_learner
 from recon.learner_rule.chosen_model import (
@@ -55,13 +58,21 @@ from recon.learner_rule.chosen_model import (
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
 from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
 from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
-from recon.readers.formats.release.schema import learner_json
+from recon.readers.formats.release.schema import (
+    DataSetPart,
+    DomainPart,
+    GradientsPart,
+    LearnerPart,
+    LedgerEntryPart,
+    learner_json,
+)
 from recon.readers.formats.release.writing import dump, release_json
 from recon.readers.loading.loading import models_of
 from recon.report.wording.headline import provenance_json, provenance_lines
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
 from solvers.greedy.gains import ChosenTree
 from solvers.greedy.rule_lists import ListLevel
+from solvers.statements.gradients.boosted import Gradients
 
 OFF = {"source": "the file", "version": "1.9.1"}
 
@@ -738,3 +749,22 @@ def test_lists_as_their_learner_chose_them():
     )
     with pytest.raises(Unsupported, match="tests 2 columns"):
         chosen_list(release, wide, learner_of(release, "auto"))
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "own"),
+    [
+        (LearnerPart, Learner, {"source"}), (GradientsPart, Gradients, set()), (LedgerEntryPart, PrivacyStep, set()),
+        (DataSetPart, DataSet, set()), (DomainPart, Domain, set()),
+    ],
+    ids=lambda one: getattr(one, "__name__", ""),
+)  # fmt: skip
+def test_a_part_of_the_release_file_has_the_fields_of_the_value_that_it_becomes(part, value, own):
+    """docs/architecture.md, "Files and values": `own` is what no file says."""
+    said = {one.name: one.default for one in msgspec.structs.fields(part)}
+    held = {one.name: one.default for one in fields(value) if one.init}
+    assert set(held) - set(said) == own
+    assert set(said) <= set(held)
+    if part in {LearnerPart, GradientsPart}:  # written where they are not at the value's default
+        shared = {name: said[name] for name in said if held[name] is not MISSING}
+        assert shared == {name: held[name] for name in shared}
