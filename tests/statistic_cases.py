@@ -37,6 +37,13 @@ KINDS: dict[str, Check] = {
     "target encoders": lambda seed, folder: test_target_encoders.test_the_true_rows_are_never_excluded(
         seed, ("auto", 5.0, 0.0)[seed // len(KINDS) % 3], folder
     ),
+    "encoders of other libraries": lambda seed, folder: (
+        test_target_encoders.test_encoders_of_other_libraries_never_exclude_the_true_rows(
+            test_target_encoders.LIBRARY_KINDS[seed // len(KINDS) % len(test_target_encoders.LIBRARY_KINDS)],
+            seed,
+            folder,
+        )
+    ),
     "preparation": lambda seed, folder: test_prepared.test_transformers_never_exclude_the_true_rows(
         list(test_prepared.STEPS)[seed // len(KINDS) % len(test_prepared.STEPS)], seed, folder
     ),

@@ -133,9 +133,10 @@ def _expected_logarithm(system: CellSystem) -> float:
 
 
 def _histograms(system: CellSystem, limits: Limits) -> Iterator[Ints]:
-    """Yield every histogram; row by row for few rows under sums of values, else over cells."""
-    summed = any(system.linear.coef != 1)
-    if summed and system.release.rows.exact and system.release.rows.low <= MAX_ROWS:
+    """Yield every histogram; under sums of values row by row where rows have fewer values than there are cells."""
+    rows = system.release.rows
+    values = rows.low * len(system.release.domain.attributes)
+    if rows.exact and rows.low <= MAX_ROWS and values < len(system.free) and any(system.linear.coef != 1):
         from solvers.programs.row_model import RowModel
 
         for rows in RowModel(system.release, limits).every():

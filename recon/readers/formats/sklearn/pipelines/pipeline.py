@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from encoders.domain.values import AnyAttribute, Test, Value
+from encoders.domain.values import AnyAttribute, Continuous, Test, Value
 from encoders.models.models import AnyModel, Provenance, UnusedPublication
 from encoders.models.related import DataSet, RelatedDataSets
 from recon.readers.formats.drafts.binding import Binder, Feature
@@ -443,6 +443,10 @@ def _behind(draft: Draft, opened: FollowedPipeline) -> Draft:
     if isinstance(inner, TreesDraft) and not any(c.lets_gaps_through for c in columns):
         inner = replace(inner, misplaced=False)  # the trees never met a missing value
     features = tuple(c.feature(n, opened.raw[c.source], draft.single) for n, c in zip(names, columns, strict=True))
+    raw = [opened.raw[c.source] for c in columns]
+    summed = (
+        n for f, n in zip(draft.features, raw, strict=True) if isinstance(draft.hints.get(f.attribute), Continuous)
+    )
     form = (
         f"{draft.origin.format}, behind {', '.join(opened.kinds)} in a Pipeline"
         if opened.kinds
@@ -452,7 +456,7 @@ def _behind(draft: Draft, opened: FollowedPipeline) -> Draft:
     carried |= {
         "origin": replace(draft.origin, format=form, notes=tuple(dict.fromkeys((*notes, *opened.notes)))),
         "features": features,
-        "hints": opened.hints,
+        "hints": {name: Continuous(name) for name in summed} | opened.hints,
         "others": (),
         "named": True,
         "reader_notes": tuple(dict.fromkeys((*remarks, *opened.reader_notes))),
