@@ -12,10 +12,13 @@ from extras import batches
 from score_cases import moment_failures
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import recon
 from recon.readers.frames.world import violations
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
+from solvers.foundation.limits import Limits
 
 CORPUS = Path(__file__).parent / "corpus"
 ROWS = pd.read_csv(CORPUS / "glm_rows.csv")
@@ -110,3 +113,24 @@ def test_what_is_no_sum_of_rows_is_refused(tmp_path):
     changed.mean_ = np.array([np.inf, 0.5])
     with pytest.raises(ReleaseError, match="mean_: holds inf"):
         recon.load(stored(tmp_path, changed), domain=domain)
+
+
+def test_components_behind_a_scaler_do_not_contradict_a_domain_that_nobody_declared(tmp_path):
+    """Its columns were taken as 0 or 1, for nothing compares them, and the sums then had no world (exit code 5)."""
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"a": rng.integers(0, 2, 30), "b": rng.integers(0, 4, 30), "c": rng.integers(0, 3, 30)})
+    path = stored(tmp_path, make_pipeline(StandardScaler(), PCA()).fit(rows))
+    release = recon.load(path)
+    assert [type(one).__name__ for one in release.domain.all] == ["Continuous"] * 3
+    assert recon.count(release).value is None
+    declared = recon.load(path, domain=recon.Domain.from_frame(rows))
+    assert violations(declared, rows) == []
+
+
+@pytest.mark.slow
+def test_profiles_beside_sums_of_products_over_few_cells_are_decided(tmp_path):
+    """Their histograms were listed row by row, of 24 cells and 30 rows, until the time was up."""
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"a": rng.integers(0, 2, 30), "b": rng.integers(0, 4, 30), "c": rng.integers(0, 3, 30)})
+    release = recon.load(stored(tmp_path, PCA().fit(rows)), domain=recon.Domain.from_frame(rows))
+    assert set(recon.certify(release, rows.head(3), limits=Limits(600.0)).verdict) == {"possible"}
