@@ -188,7 +188,8 @@ ROOMS = {  # room -> the tests that must notice what is changed in the guards of
     ),
     f"{FORMATS}.regressions": ("test_regressions.py", "test_generalised_models.py", "test_discriminants.py", *FACED),
     f"{FORMATS}.tables": (
-        "test_tables.py", "test_hierarchies.py", "test_status_tables.py", "test_magnitudes.py", "test_line_patterns.py",
+        "test_table_guards.py", "test_tables.py", "test_hierarchies.py", "test_status_tables.py", "test_magnitudes.py",
+        "test_line_patterns.py",
         "test_published_tables.py", "test_linked_cells.py", "test_suppression_patterns.py"
     ),
     f"{FORMATS}.detection": (*FACED, "test_text_readers.py", "test_bad_input.py", "test_boosters.py"),

@@ -355,8 +355,6 @@ def _value_columns(body: TableBody, options: TableOptions) -> list[int]:
             continue
         if cells and all(count_like(c) or comparable(c) in said for c in cells) and any(map(is_number, cells)):
             out.append(k)
-        elif out and cells and not any(is_number(c) for c in cells) and not all(map(count_like, cells)):
-            continue  # notes behind the counts
     numbers = {comparable(row.cells[k]) for row in body.rows for k in out}
     hidden = []  # columns in which every count is hidden; before the first of the counts they may be labels
     for k in [k for k in range(1, width) if out and k not in out]:

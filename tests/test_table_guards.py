@@ -1,0 +1,218 @@
+"""Guards of readers of tables: each table here is read wrongly, or not refused, if its guard is left out."""
+
+from __future__ import annotations
+
+import pytest
+
+from recon.io.files.table_options import Sheet, TableOptions, table_read_as, text_sheet
+from recon.readers.formats.tables import hierarchies, magnitudes
+from recon.readers.formats.tables.counted import counted_table
+from recon.readers.formats.tables.hierarchies import CategoryTree
+from recon.readers.formats.tables.magnitudes import (
+    RespondentColumns,
+    earlier_totals,
+    lines_of_earlier,
+    table_of_argus,
+    table_of_rows,
+)
+from recon.readers.formats.tables.status_tables import (
+    SdcProblem,
+    WrittenVariable,
+    metadata_of,
+    sdc_files,
+    table_files,
+)
+from solvers.foundation.errors import ReconError
+
+REFUSED = {
+    "beyond 2^53": ("region,n\nA,99999999999999999\n", {}, "more than 2^53"),
+    "a range beyond 2^53": ("region,n\nA,<99999999999999999\n", {}, "more than 2^53"),
+    "below none": ("region,n\nA,<0\nB,3\n", {}, "'<0' is impossible"),
+    "from more to less": ("region,n\nA,9-3\nB,3\n", {}, "'9-3' is not an interval"),
+    "no such column": ("region,n\nA,3\n", {"count_column": ["m"]}, "there is no column 'm'"),
+    "two columns of counts": ("region,cases,cases (n)\nA,3,4\n", {}, "may all be counts: name the one"),
+    "a column twice": ("region,region,n\nA,B,3\n", {}, "the column 'region' stands twice"),
+    "counts alone": ("n,2021\n3,4\n", {"count_column": ["n", "2021"]}, "columns of counts alone"),
+    "a part too few": ("sex,age,geo\\time\t2020\nF,x,A\t5\nM,y\t6\n", {}, "has not 3 parts"),
+    "one name twice": ("sex\\sex,a,b,Total\nx,1,2,3\ny,3,4,7\nTotal,4,6,10\n", {}, "two attributes are called 'sex'"),
+    "two years": ("Persons by region and year\nregion,2020,2021\nA,3,4\nB,5,6\n", {}, "several times"),
+    "no lines": ("region,n\n", {}, "no lines"),
+    "three numbers of whom": ("region,kind,f,m\nA,x,3,4\n,y,3,5\nB,x,6,7\n", {}, "the first cell is empty"),
+    "money": ("region,unit,n\nA,EUR,3\nB,EUR,4\n", {}, "no line counts people"),
+    "two manners": ("region;n\nA;1.234\nB;2,345\n", {}, "manner of two languages"),
+    "a sum of all others": (
+        "sex,region,n\nf,A,10\nf,B,20\nf,X,30\nm,A,5\nm,B,*\nm,X,5\n", {}, "'X' is the sum of the other values",
+    ),
+}  # fmt: skip
+READ = {
+    "at least twelve": ("region,n\nA,12+\nB,3\n", {}, ["12..", "3"]),
+    "a unit of people": ("region,unit,n\nA,north,3\nA,south,4\n", {}, ["3", "4"]),
+    "before and after": ("period,n\nbefore,3\nafter,4\n", {}, ["3", "4"]),
+    "a code alone": ("vector,n\nv1,3\nv2,4\n", {}, ["3", "4"]),
+    "a hidden part is no difference": (
+        "region,f,m,Total\nA,10,x,25\nB,5,15,20\n", {}, ["10", "?", "25", "5", "15", "20"],
+    ),
+    "a share of a base that is hidden": (
+        "region,n,Yes %,No %\nA,*,40,60\nB,50,20,80\n", {}, ["?", "?", "10", "40", "?", "50"],
+    ),
+}  # fmt: skip
+
+
+def told(text, options):
+    with table_read_as(TableOptions.said(**options)):
+        return [str(line.count) for line in counted_table(text_sheet(text)).lines]
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_no_table_says_is_refused(name):
+    text, options, why = REFUSED[name]
+    with pytest.raises(ReconError) as error:
+        told(text, options)
+    assert why in str(error.value)
+
+
+@pytest.mark.parametrize("name", READ)
+def test_what_a_table_leaves_open_is_left_open(name):
+    text, options, counts = READ[name]
+    assert told(text, options) == counts
+
+
+def test_a_sheet_without_rows_is_no_table():
+    with pytest.raises(ReconError, match="no lines"):
+        counted_table(Sheet(()))
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "lowest"),
+    [("h.hrc", "A\n\n@A1\n@A2\nB\n", ("A1", "A2", "B")), ("h.csv", "code,parent\nA1,A\nA2,A\nB\n", ("A1", "A2", "B"))],
+)
+def test_blank_lines_and_short_ones_of_a_hierarchy_say_nothing(tmp_path, form, text, lowest):
+    (tmp_path / form).write_text(text)
+    trees, _ = hierarchies.hierarchies_of([f"c={tmp_path / form}"], ["c"], {"c": ["A"]}, frozenset())
+    assert trees["c"].column(["A"], frozenset())[1].values == lowest
+
+
+def test_a_file_of_a_hierarchy_may_not_be_of_any_size(tmp_path, monkeypatch):
+    monkeypatch.setattr(hierarchies, "LONGEST", 3)
+    (tmp_path / "h.hrc").write_text("A\nB\n")
+    with pytest.raises(ReconError, match="has 4 bytes"):
+        hierarchies.read_text_file(str(tmp_path / "h.hrc"))
+
+
+RDA = '<SEPARATOR> ";"\na\n  <RECODEABLE>\nb\n  <RECODEABLE>\nv\n  <NUMERIC>\nn\n  <FREQUENCY>\nm\n  <MAXSCORE>\n'
+TAB = "Total;Total;10;3;5\nx;Total;6;2;5\ny;Total;4;1;4\n"
+ARGUS = {
+    "two values": (RDA + "w\n  <NUMERIC>\n", TAB.replace("\n", ";1\n"), None, "has 2 values (v, w): name one"),
+    "no such value": (RDA, TAB, "w", "has no value 'w': there are v"),
+    "no counts": (RDA.replace("<FREQUENCY>", "<COST>"), TAB, None, "has no <FREQUENCY>"),
+    "no totals": (RDA.replace("<NUMERIC>", "<COST>"), TAB, None, "names no table of totals"),
+    "a cell twice": (RDA, TAB + "y;Total;4;1;4\n", None, "line 4: the cell stands twice"),
+    "half a contributor": (RDA, TAB.replace("6;2;5", "6;2.5;5"), None, "'n' holds numbers that are not whole"),
+    "more than the total": (RDA, TAB.replace("6;2;5", "6;2;7"), None, "line 2: the largest contributions do not fall"),
+    "a cell too few": (RDA, TAB + "z;Total;4\n", None, "line 4: has 3 cells, the metadata 5 variables"),
+    "no number": (RDA, TAB.replace("6;2;5", "6;2;x"), None, "line 2: 'x' is no number of 'v'"),
+    "seven decimals": (RDA, TAB.replace("6;2;5", "6.1234567;2;5"), None, "more than 6 decimals"),
+}  # fmt: skip
+
+
+def argus(folder, rda, tab, value=None, *hierarchy):
+    (folder / "t.rda").write_text(rda)
+    (folder / "t.tab").write_text(tab)
+    return table_of_argus(str(folder / "t.tab"), str(folder / "t.rda"), value, hierarchy)
+
+
+@pytest.mark.parametrize("name", ARGUS)
+def test_what_is_no_table_of_totals_is_refused(tmp_path, name):
+    rda, tab, value, why = ARGUS[name]
+    with pytest.raises(ReconError) as error:
+        argus(tmp_path, rda, tab, value)
+    assert why in str(error.value)
+
+
+def test_codes_and_parents_of_a_table_of_totals(tmp_path):
+    assert argus(tmp_path, RDA, f"{TAB}\n\n").hidden is None  # blank lines are none
+    gone = argus(
+        tmp_path, RDA + "s\n  <STATUS>\n", TAB.replace(";5\nx", ";5;S\nx").replace(";5\ny", ";5;U\ny")[:-1] + ";S\n"
+    )
+    assert gone.hidden.tolist() == [False, True, False]
+    assert gone.of(gone.hidden.nonzero()[0], ["a"]).hidden.tolist() == [True]
+    (tmp_path / "h.hrc").write_text("x\n")
+    with pytest.raises(ReconError, match=r"'y' of 'a' is not in the hierarchy"):
+        argus(tmp_path, RDA, TAB, None, f"a={tmp_path / 'h.hrc'}")
+    (tmp_path / "h.csv").write_text("a,group\nx,g\ny,g\n")
+    with pytest.raises(ReconError, match=r"is needed as \.hrc or as code and parent"):
+        argus(tmp_path, RDA, TAB, None, f"a={tmp_path / 'h.csv'}")
+
+
+ROWS = {"a": ["x", "x", "y"], "b": ["p", "q", "p"], "v": ["5", "1", "4"], "w": ["1", "2", "3"]}
+
+
+def test_rows_beyond_what_is_added_up_exactly_are_refused(monkeypatch):
+    with pytest.raises(ReconError, match=r"may add up to more than 2\^50"):
+        table_of_rows({**ROWS, "v": [str(1 << 49), "1", "4"]}, [("a",)], RespondentColumns("v", weight="w"), (), 3, "f")
+    monkeypatch.setattr(magnitudes, "MOST_CELLS", 2)
+    with pytest.raises(ReconError, match="more than 2 cells"):
+        table_of_rows(ROWS, [("a", "b")], RespondentColumns("v"), (), 3, "f")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("a\nx\n", "is no table of totals"), ("v\n3\n", "is no table of totals"), ("a,v\nx\n", "line 2: has 1 cells"),
+     ("a,z,v\nx,q,6\n", "a column 'z'"), ("a,v\nz,6\n", "nobody is in a = z")],
+)  # fmt: skip
+def test_what_is_out_must_be_a_table_of_the_same_respondents(text, why):
+    table = table_of_rows(ROWS, [("a",)], RespondentColumns("v"), (), 3, "f")
+    with pytest.raises(ReconError) as error:
+        lines_of_earlier(table, [earlier_totals(text, "v", "o.csv")])
+    assert why in str(error.value)
+
+
+def test_a_cell_that_is_out_and_hidden_or_of_nobody_says_nothing():
+    table = table_of_rows(ROWS, [("a",)], RespondentColumns("v"), (), 3, "f")
+    shown, gone = lines_of_earlier(table, [earlier_totals("a,v\nz,0\nx,*\ny,4\n", "v", "o.csv")])
+    at = [codes[0] for codes in table.codes]
+    assert [at[k] for k in shown.nonzero()[0]] == ["y"]
+    assert [at[k] for k in gone.nonzero()[0]] == ["x"]
+
+
+def test_files_that_would_say_something_else_are_not_written():
+    one, two = WrittenVariable("a b", (), ["x"]), WrittenVariable("a_b", (), ["y"])
+    with pytest.raises(ReconError, match="would be called 'a_b'"):
+        table_files([one, two], [], "t")
+    for cell in (",;|\t", 'say "x"', "two\nlines"):
+        with pytest.raises(ReconError, match="cannot be written to a"):
+            table_files([WrittenVariable("a", (), [cell])], [], "t")
+    problem = SdcProblem(("freq",), ("T",), [["T", "x", "y"]], ["5", "2", "3"], {}, ["s"] * 3, {})
+    with pytest.raises(ReconError, match="keeps the name 'freq'"):
+        sdc_files([problem], "t")
+    missing = SdcProblem(("a",), ("T",), [["T", "x", "y"]], ["6", "2", "3"], {}, ["s"] * 3, {})
+    with pytest.raises(ReconError, match="do not add up to everybody's"):
+        sdc_files([missing], "t")
+    tree = CategoryTree.of("a", "h", {"x": None, "x1": "x", "x2": "x"})
+    whole = SdcProblem(("a",), ("T",), [["T", "x", "x1", "x2"]], ["5", "5", "2", "3"], {}, ["s"] * 4, {"a": tree})
+    assert ".R" in sdc_files([whole], "t")
+
+
+def test_metadata_have_blank_lines():
+    assert [one.name for one in metadata_of(RDA.replace("\n", "\n\n"), "f", values=True).variables] == list("abvnm")
+
+
+SECTIONS = {
+    "a heading twice": ("Kind,f,m\nMales,,\nA,3,4\nMales,,\nA,5,6\n", "stands alone"),
+    "a heading of nothing": ("Kind,f,m\nMales,,\nA,3,4\nFemales,,\n", "stands alone"),
+    "sums that are hidden": ("Kind,f,m\nSex,,\nA,*,14\nB,10,10\nAge,,\nC,*,12\nD,10,12\n", "stands alone"),
+}
+
+
+@pytest.mark.parametrize("name", SECTIONS)
+def test_lines_without_counts_are_headings_only_where_sums_or_labels_show_it(name):
+    text, why = SECTIONS[name]
+    with pytest.raises(ReconError, match=why):
+        counted_table(text_sheet(text))
+
+
+def test_an_indented_line_below_one_of_nobody_shows_nothing():
+    rows = "Kind,n\nAll,0\n  A,0\n  B,0\nRest,7\n  C,7\n"
+    assert told(rows, {})[:1] == ["0"]
+    with pytest.raises(ReconError, match="is indented below"):
+        told("Kind,n\nAll,x\n  A,3\n  B,4\nRest,7\n", {})
