@@ -27,6 +27,12 @@ from solvers.foundation.errors import ReconError
 REFUSED = {
     "beyond 2^53": ("region,n\nA,99999999999999999\n", {}, "more than 2^53"),
     "a range beyond 2^53": ("region,n\nA,<99999999999999999\n", {}, "more than 2^53"),
+    "a range that ends beyond 2^53": ("region,n\nA,3-99999999999999999\n", {}, "more than 2^53"),
+    "rounded to nothing said": ("Counts are rounded\nregion,n\nA,7\nB,12\n", {}, "give --rounding N"),
+    "adjusted, and no multiples": (
+        "Counts were randomly adjusted to base 5\nregion,n\nA,7\nB,12\n", {}, "give --rounding N",
+    ),
+    "a sum of all others twice": ("sex,region,n\nf,A,1\nf,B,2\nf,X,3\nm,A,1\nm,B,1\nm,X,2\n", {}, "'X' is the sum"),
     "below none": ("region,n\nA,<0\nB,3\n", {}, "'<0' is impossible"),
     "from more to less": ("region,n\nA,9-3\nB,3\n", {}, "'9-3' is not an interval"),
     "no such column": ("region,n\nA,3\n", {"count_column": ["m"]}, "there is no column 'm'"),
@@ -45,6 +51,21 @@ REFUSED = {
     ),
 }  # fmt: skip
 READ = {
+    "2^53": ("region,n\nA,9007199254740992\nB,<=9007199254740992\n", {}, ["9007199254740992", "0..9007199254740992"]),
+    "one number as a range": ("region,n\nA,5-5\nB,>0\nC,<1\n", {}, ["5", "1..", "0"]),
+    "a note behind a count, and nobody below 0": ("region,n\nA,12 [note 1]\nB,-0\n", {}, ["12", "0"]),
+    "a number that hides": ("region,n\nA,99\nB,x\n", {"suppressed": ["99=1..4", "x=0"]}, ["1..4", "0"]),
+    "a sum by chance": ("region,n\nA,1\nB,2\nX,3\n", {}, ["1", "2", "3"]),
+    "adjusted to multiples": (
+        "Counts were randomly adjusted to base 5\nregion,n\nA,5\nB,10\nC,15\n", {}, ["1..9", "6..14", "11..19"],
+    ),
+    "a sample that somebody knows is none": (
+        "Estimates are based on a sample\nregion,n\nA,5\nB,7\n", {"rounding": "1"}, ["5", "7"],
+    ),
+    "a hidden total keeps its rule": (
+        "region,f,m,Total\nA,x,1,1\nB,2,3,5\nTotal,x,4,6\n", {"suppressed": ["1..4"], "totals": "shown"},
+        ["1..4", "1", "1..", "2", "3", "5", "1..4", "4", "6.."],
+    ),
     "at least twelve": ("region,n\nA,12+\nB,3\n", {}, ["12..", "3"]),
     "a unit of people": ("region,unit,n\nA,north,3\nA,south,4\n", {}, ["3", "4"]),
     "before and after": ("period,n\nbefore,3\nafter,4\n", {}, ["3", "4"]),

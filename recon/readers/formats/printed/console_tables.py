@@ -43,7 +43,7 @@ class _ConsoleTable(NamedTuple):
     """Names of attributes, and lines of their values, the count and the number of the line."""
 
     names: tuple[str, ...]
-    lines: list[tuple[tuple[str, ...], str, int]]
+    lines: Sequence[tuple[tuple[str, ...], str, int]]
 
 
 def looks_printed(head: str) -> bool:
@@ -90,7 +90,7 @@ def printed_sheet(text: str) -> Sheet:
     else:
         readers: tuple[Callable[[list[_ConsoleLine]], _ConsoleTable | list[SheetRow] | None], ...]
         readers = (_one_way, _pages, _flat, _crossed, _frame)
-        found = next((rows for read in readers if (rows := read(lines))), None)
+        found = next((table for read in readers if (table := read(lines))), None)
     rows = tuple(found if isinstance(found, list) else _melted(found)) if found else ()
     labels = [cell for i, row in enumerate(rows) for cell in (row.cells[:-1] if i else row.cells)]
     if not rows or any(re.search(r"(?:^|\s)(?:\.{2,3}|…)$", label) for label in labels):  # lines left out
