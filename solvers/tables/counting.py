@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MAX_STATES, MAX_VISITED = 1_000_000, 40_000_000  # at a time, in all
 MAX_BEGUN = 4_000_000  # states before equal ones are merged: some 200 MB
+FEW_CHOICES = 8  # of a count: states are copied for each of them
 WORD, MAX_WAYS = 62, 2.0**61  # bits of a word of states; ways that are added in 64 bits
 FEW, MAX_BEGINNINGS = 12, 6  # counts; columns that orders begin with
 
@@ -110,19 +111,23 @@ def number(matrix: sp.csr_matrix, left: Ints, low: Ints, high: Ints, states: int
         room = np.full(len(ways), int(high[j] - low[j]))
         for r in mine:
             room = np.minimum(room, fields.of(r, words))
-        closing = [r for r in mine if last[r] == t]
+        steps = [sum(1 << fields.place[r][1] for r in mine if fields.place[r][0] == k) for k in range(len(words))]
+        closing, most = [r for r in mine if last[r] == t], int(room.max(initial=0))
         if closing:  # all that is left of a statement is this count's
             taken = fields.of(closing[0], words)
             owner = np.flatnonzero(taken <= room)
-            taken = taken[owner]
+            words, ways = [w[owner] - taken[owner] * step for w, step in zip(words, steps, strict=True)], ways[owner]
         elif float(room.sum(dtype=float)) + len(room) > MAX_BEGUN:
             return None
-        else:
+        elif most > FEW_CHOICES:
             owner, taken = _choices(room)
-        words, ways = [w[owner] for w in words], ways[owner]
-        for r in mine:
-            word, shift, _ = fields.place[r]
-            words[word] -= taken << shift
+            words, ways = [w[owner] - taken * step for w, step in zip(words, steps, strict=True)], ways[owner]
+        else:  # whole arrays are copied faster than states one by one
+            some = [(z, np.flatnonzero(room >= z)) for z in range(1, most + 1)]
+            words = [
+                np.concatenate([w, *(w[on] - z * step for z, on in some)]) for w, step in zip(words, steps, strict=True)
+            ]
+            ways = np.concatenate([ways, *(ways[on] for _, on in some)])
         done = np.flatnonzero(last == t).tolist()
         fits = np.ones(len(ways), bool)
         for r in done:
