@@ -63,6 +63,42 @@ def test_the_true_labels_are_never_excluded(seed, tmp_path):
         assert violations(release, frame.assign(label=1 - labels)) or 2 * labels.sum() == len(labels)
 
 
+@pytest.mark.parametrize("seed", batches(3, 60))
+def test_several_classes_have_an_equation_each_and_the_truth_is_never_excluded(seed, tmp_path):
+    """Bits: every sum of every class is exact; numbers with decimals: an interval that has it."""
+    frame, _ = people(seed, 30 + seed % 60, 2 + seed % 7, bits=seed % 3 != 1)
+    rng = np.random.default_rng(seed)
+    labels = pd.Series(rng.choice([2, 5, 9, 11][: 3 + seed % 2], len(frame)), name="label")
+    labels[:4] = [2, 5, 9, 11 if seed % 2 else 2]
+    solver = ("lbfgs", "newton-cg", "newton-cholesky")[seed % 3]
+    model = LogisticRegression(C=(0.3, 1.0, 5.0)[seed % 3], solver=solver, fit_intercept=seed % 5 != 0, max_iter=1000)
+    release = recon.load(stored(tmp_path, model.fit(frame, labels)), known_columns=frame)
+    assert violations(release, frame.assign(label=labels)) == []
+    assert (
+        violations(release, frame.assign(label=labels.replace({2: 5, 5: 2})))
+        or (labels == 2).sum() == (labels == 5).sum()
+    )
+    ends = [(s.linear.low, s.linear.high) for s in release.models[0].statements if s.linear is not None]
+    assert len(ends) == len(model.classes_) * (frame.shape[1] + model.fit_intercept)
+    if seed % 3 != 1:
+        assert all(math.ceil(a) == math.floor(b) for a, b in ends)
+        found = [math.ceil(a) for a, _ in ends]
+        wanted = [
+            v
+            for c in model.classes_
+            for v in [*(frame.T @ (labels == c)), *[(labels == c).sum()] * model.fit_intercept]
+        ]
+        assert found == wanted
+
+
+def test_fits_by_class_are_refused(tmp_path):
+    frame, labels = people(0, 40, 3, bits=True)
+    model = LogisticRegression().fit(frame, labels + (frame.a0 & frame.a1))
+    model.n_iter_ = np.array([5, 5, 5])
+    with pytest.raises(Unsupported, match="a fit by itself for every class"):
+        recon.load(stored(tmp_path, model), known_columns=frame)
+
+
 def test_as_many_data_sets_as_there_are_by_brute_force(tmp_path):
     frame, labels = people(1, 14, 3, bits=True)
     model = LogisticRegression().fit(frame, labels)

@@ -309,15 +309,18 @@ class _TreeReader:
             rows.append(self._rows(node, condition, i))
             inner = 3 in condition
             at, end = self._test(condition, i) if inner else (-1, -2.0)
-            left.append(-1), right.append(-1), feature.append(at), threshold.append(end)
+            for column, value in ((left, -1), (right, -1), (feature, at)):
+                column.append(value)
+            threshold.append(end)
             if inner:
                 open_branches += [(i, right), (i, left)]
         counts = np.array(rows, dtype=np.int64)
         size, n = counts.sum(axis=1), len(rows)
+        below, above, tested = (np.array(one, dtype=np.int64) for one in (left, right, feature))
+        none, values = np.zeros(n), counts.astype(np.float64)
         arrays = TreeArrays(
-            *(np.array(one, dtype=np.int64) for one in (left, right, feature)), np.array(threshold),
-            np.zeros(n, dtype=bool), np.zeros(n), size, size.astype(np.float64), counts.astype(np.float64),
-        )  # fmt: skip
+            below, above, tested, np.array(threshold), none.astype(bool), none, size, size.astype(np.float64), values
+        )
         arrays.check(len(self.used), "nodes")
         inside = ~arrays.leaf
         if (counts[inside] != counts[arrays.left[inside]] + counts[arrays.right[inside]]).any():

@@ -14,24 +14,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from encoders.domain.values import Value
-from encoders.models.models import Provenance
-from recon.readers.formats.drafts.binding import Feature, free_label
+from encoders.models.models import AnyModel, Provenance, Table
+from recon.readers.formats.drafts.binding import Binder, Feature, free_label
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.printed.rpart_rds import NOTHING, attribute, matrix, models_in, named_parts, vector
 from recon.readers.formats.regressions.printed_coefficients import EPSILON, SEPARATED, SEPARATING, STEPS
 from recon.readers.formats.regressions.score_equations import (
     CONVERGED,
     COUNTS,
+    ROUNDING,
     SHARES,
     STOPPED,
     UNWEIGHTED,
+    Floats,
+    MadeOf,
     ScoreDraft,
+    SumBox,
     mean_function,
     with_constant,
 )
@@ -79,9 +85,9 @@ def _of_sklearn(thing: Thing, form: str) -> Draft:
     coef, constant, steps = resolve(thing.get("coef_")), resolve(thing.get("intercept_")), resolve(thing.get("n_iter_"))
     solver, penalty = thing.get("solver"), thing.get("penalty")
     strength, tolerance, most = thing.get("C"), thing.get("tol"), thing.get("max_iter")
-    if len(classes) != 2 or not isinstance(coef, np.ndarray) or coef.shape != (1, len(names)):
-        message = f"a LogisticRegression of {len(classes)} classes is not read ({form})"
-        raise Unsupported(f"{message}, two are: `recon inspect` says what the file holds")
+    fits = len(classes) if len(classes) > 2 else 1
+    if len(classes) < 2 or not isinstance(coef, np.ndarray) or coef.shape != (fits, len(names)):
+        raise ReleaseError(f"has no coefficients of {len(classes)} classes and {len(names)} columns", place="coef_")
     if solver not in SOLVERS:
         raise Unsupported(f"the solver {str(solver)[:20]} stops at no known gradient: {', '.join(SOLVERS)} are read")
     if penalty not in {"l2", "deprecated", None, "none"} or (penalty == "deprecated" and thing.get("l1_ratio")):
@@ -93,23 +99,80 @@ def _of_sklearn(thing: Thing, form: str) -> Draft:
     if not isinstance(steps, np.ndarray) or not steps.size or int(steps.max()) >= most:
         raise Unsupported(f"the solver took all of its {most} steps (n_iter_): how far its gradient was is not known")
     free = penalty in {None, "none"} or (penalty == "deprecated" and math.isinf(strength))
+    if fits > 1 and steps.size != 1:
+        raise Unsupported("a fit by itself for every class (multi_class='ovr') is not read: multinomial ones are")
     fitted = bool(thing.get("fit_intercept", True))
-    weights = [*coef[0].tolist(), *([float(np.ravel(constant)[0])] if fitted else [])]
-    if not np.isfinite(weights).all():
+    ones = np.ravel(constant).astype(np.float64) if fitted else np.zeros(fits)
+    if ones.shape != (fits,) or not (np.isfinite(coef).all() and np.isfinite(ones).all()):
         raise ReleaseError("has a coefficient that is no number", place="coef_")
-    penalised = [0.0 if free else -w / strength for w in coef[0].tolist()] + [0.0] * fitted
-    return ScoreDraft(
+    each = [[*row, *([one] if fitted else [])] for row, one in zip(coef.tolist(), ones.tolist(), strict=True)]
+    penalised = [[0.0 if free else -w / strength for w in row] + [0.0] * fitted for row in coef.tolist()]
+    draft = ScoreDraft(
         Provenance(f"scikit-learn LogisticRegression ({form})", ("size",), (UNWEIGHTED, STOPPED)),
         tuple(Feature(name, name) for name in names),
         classes=classes,
         label=free_label(names),
         named=named,
         terms=(*names, *([""] if fitted else [])),
-        weights=exactly(weights),
-        ends=tuple(penalised),
+        weights=exactly(each[0]),
+        ends=tuple(penalised[0]),
         off=FURTHER * tolerance,
         beside=FURTHER * tolerance / strength,
     )
+    if fits == 1:
+        return draft
+    return MultinomialDraft(**{one.name: getattr(draft, one.name) for one in fields(draft)},
+                            each=tuple(map(tuple, each)), given=tuple(map(tuple, penalised)))  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class MultinomialDraft(ScoreDraft):
+    """A fit of several classes: coefficients of each, and what Σ (μ - y) x of each is; `members`: its drafts by class.
+
+    μ is the share exp(η_k) / Σ exp(η) of class k, so that an equation per class and column holds.
+    """
+
+    each: tuple[tuple[float, ...], ...] = ()
+    given: tuple[tuple[float, ...], ...] = ()
+    members: tuple[ScoreDraft, ...] = ()
+
+    def of_known(self, table: pd.DataFrame, label: str) -> ScoreDraft:
+        """Return the draft with the sums of every class; raises as for two classes."""
+        return self._of_members([super(MultinomialDraft, one).of_known(table, label) for one in self._by_class()])
+
+    def of_made(self, table: pd.DataFrame, columns: Sequence[MadeOf]) -> ScoreDraft:
+        """Return the same where a pipeline makes the columns."""
+        return self._of_members([super(MultinomialDraft, one).of_made(table, columns) for one in self._by_class()])
+
+    def _by_class(self) -> list[MultinomialDraft]:
+        return [replace(self, position=k) for k in range(len(self.each))]
+
+    @staticmethod
+    def _of_members(members: list[ScoreDraft]) -> ScoreDraft:
+        return replace(members[0], members=tuple(members))  # type: ignore[call-arg]
+
+    def _sums(self, design: Floats) -> SumBox:
+        """Return Σ y x of every column for the class at `position`; coefficients have all their digits."""
+        weights, rows, sizes = np.array(self.each), len(design), np.abs(design)
+        eta = design @ weights.T
+        shares = np.exp(eta - eta.max(axis=1, keepdims=True))
+        mean = (shares / shares.sum(axis=1, keepdims=True))[:, self.position]
+        given = self.given[self.position]
+        sums = [math.fsum((mean * column).tolist()) - end for column, end in zip(design.T, given, strict=True)]
+        by_row = 2 + 2 * (sizes @ np.abs(weights).T).max(axis=1)
+        rest = rows * self.off + self.beside + ROUNDING * (rows + 8) * (sizes.T @ by_row + np.abs(np.array(given)))
+        if not np.isfinite(rest).all():
+            raise ReleaseError("the coefficients predict numbers beyond doubles for these columns")
+        none = np.zeros(len(given))
+        return SumBox(tuple(map(Fraction, sums)), np.eye(len(given)), none, rest)
+
+    def bound(self, binder: Binder) -> tuple[AnyModel, ...]:
+        """Return the table of all classes; `Unsupported` where nobody's columns are known."""
+        if not self.members:
+            return super().bound(binder)
+        tables = [table for one in self.members for table in ScoreDraft.bound(one, binder) if isinstance(table, Table)]
+        figures = dict.fromkeys(one for table in tables for one in table.statements)
+        return (replace(tables[0], statements=tuple(figures)),)
 
 
 def _of_statsmodels(thing: Thing, form: str) -> Draft:

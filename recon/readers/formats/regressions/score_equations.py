@@ -299,6 +299,7 @@ class ScoreDraft(Draft):
     Σ (μ - y) x of term j is `ends[j]`, up to `off` per row and `beside`. `step`: how far the last step of Newton's
     method moved every coefficient; `epsilon`: by which share the deviance changed in it (0: `off` says it all;
     infinite: it did not end), with `deviance` at the end (None: not published). `count`: rows, where the file says it.
+    `position`: of shares, the class whose they are.
     """
 
     terms: tuple[str, ...] = ()
@@ -313,6 +314,7 @@ class ScoreDraft(Draft):
     count: int | None = None
     found: tuple[DesignTerm, ...] = ()
     sums: SumBox | None = None
+    position: int = 1
 
     def of_known(self, table: pd.DataFrame, label: str) -> ScoreDraft:
         """Return the draft with the sums that follow from everybody's columns.
@@ -482,16 +484,16 @@ class ScoreDraft(Draft):
     def _said(self, name: str) -> str:
         """Return what the sum of a column is called."""
         if self.mean is SHARES and self.classes is not None:
-            return f"{name or 'rows'} in class {self.classes[1]}"
+            return f"{name or 'rows'} in class {self.classes[self.position]}"
         return f"sum of {f'{name} and ' if name else ''}{self.label[:60]}"
 
     def _response(self, binder: Binder) -> DesignColumn:
-        """Return the response over the domain: whether a row is of the second class, or a number."""
+        """Return the response over the domain: whether a row is of the class at `position`, or a number."""
         label = binder.domain.label
         if self.mean is SHARES:
             assert label is not None
             assert binder.order is not None
-            return DesignColumn(((label.name, equals(label.value_at(binder.order.index(1)))),))
+            return DesignColumn(((label.name, equals(label.value_at(binder.order.index(self.position)))),))
         return response_column(self.label, binder)
 
 
