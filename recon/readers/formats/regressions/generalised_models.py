@@ -24,7 +24,7 @@ import pandas as pd
 from encoders.domain.values import Value
 from encoders.models.models import AnyModel, Provenance, Table
 from recon.readers.formats.drafts.binding import Binder, Feature, free_label
-from recon.readers.formats.drafts.drafts import Draft
+from recon.readers.formats.drafts.drafts import Draft, MadeOf
 from recon.readers.formats.printed.rpart_rds import NOTHING, attribute, matrix, models_in, named_parts, vector
 from recon.readers.formats.regressions.printed_coefficients import EPSILON, SEPARATED, SEPARATING, STEPS
 from recon.readers.formats.regressions.score_equations import (
@@ -35,7 +35,6 @@ from recon.readers.formats.regressions.score_equations import (
     STOPPED,
     UNWEIGHTED,
     Floats,
-    MadeOf,
     ScoreDraft,
     SumBox,
     mean_function,
