@@ -123,3 +123,17 @@ def test_random_tables_are_read_as_they_were_printed(program):
             continue
         assert sheet.rows[0].cells == (*names, "count"), text
         assert {row.cells[:2]: int(row.cells[2]) for row in sheet.rows[1:]} == right, text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ", , a = x\n\nprose\n", "       sex\nregion f m\n",
+        "     sex\nreg  f m\n  A  1 q\n", "     sex\nreg  f f\n  A  1 2\n",
+        "sex  f  m\nreg\n  A  1  2\nB    3  4\n", "      s f m\nr     \na     1 q\n", "      s\nr     \na     1 2\n",
+        "a   n\n\nx   3\ny   4\n", "a   b\nx   q\ny   r\n", "     n\n-----+--\n   x | 3\n",
+    ],
+)  # fmt: skip
+def test_what_is_no_table_in_columns_is_never_guessed(text):
+    with pytest.raises(ReconError):
+        counted_table(printed_sheet(text))

@@ -279,6 +279,8 @@ def _frame(lines: list[_ConsoleLine]) -> list[SheetRow] | None:
         cells = [[label] for label in told]  # behind the numbers of rows
     elif all(len(text.split()) > 1 and count_like(text.split()[-1]) for text in first):
         start = _stub_width(data, ends[0])
+        if re.match(r"\S\S", head[max(0, start - 1) :]):  # a word of the header would be cut
+            return None
         cells = [[text[:start].strip(), text[start:].strip()] for text in first]
         return _rows(lines, [head[:start].strip(), head[start : ends[0]].strip()], cells, ends)
     else:
