@@ -164,7 +164,7 @@ FACED = (
 )  # readers by what users see
 FORMATS, AUDITS = "recon.readers.formats", (*VERDICT, "test_audit_facts.py", "test_reports.py", "test_review.py")
 ROOMS = {  # room -> the tests that must notice what is changed in the guards of its modules
-    f"{FORMATS}.boosters": (*BOOSTED, *FACED),
+    f"{FORMATS}.boosters": ("test_yggdrasil.py", *BOOSTED, *FACED),
     f"{FORMATS}.drafts": (*FACED, *PIPELINES, "test_suggestions.py", "test_text_readers.py"),
     f"{FORMATS}.pmml": ("test_pmml.py", *FACED),
     f"{FORMATS}.printed": (
