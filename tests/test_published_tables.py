@@ -333,5 +333,8 @@ def test_the_page_says_how_many_fits_of_known_truth_were_tried():
     stored = json.loads((tests / "safety_statistics.json").read_text(encoding="utf-8"))
     page = (tests.parent / "docs" / "published-models.md").read_text(encoding="utf-8")
     assert f"--part statistics --seed {stored['seed']} --number {stored['number']}" in page
-    assert set(stored["figures"].values()) == {300}
-    assert stored["cases_wrong"] == 0
+    assert set(stored["figures"].values()) == {100}
+    scores = json.loads((tests / "safety_scores.json").read_text(encoding="utf-8"))
+    exact, sums = scores["figures"]["exact"], scores["figures"]["sums"]
+    assert f"{scores['number']:,} random fits in 3 to 12 digits {exact:,} of {sums:,} sums" in " ".join(page.split())
+    assert stored["cases_wrong"] == scores["cases_wrong"] == 0

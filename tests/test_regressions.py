@@ -56,6 +56,7 @@ def test_every_pair_of_columns_is_counted_exactly_from_so_many_digits(digits, tm
     release = recon.load(tmp_path / "fit.csv", domain=domain)
     figures = release.models[0].statements
     assert len(figures) == 83
+    assert len(frame) - len(kept.columns) == 7_193  # residual degrees of freedom: a coefficient per column, a constant
     assert all(one.count is not None for one in figures)
     assert violations(release, frame) == []
     least = min(one.count for one in figures)

@@ -61,7 +61,7 @@ def test_the_true_rows_are_never_excluded(seed, smooth, tmp_path):
         assert release.rows.low == release.rows.high == len(frame)
         assert violations(release, frame) == []
         wrong = frame.copy()
-        wrong.loc[0, ["a", "b"]] = "p" if frame.a[0] != "p" else "q", (frame.b[0] + 1) % 4
+        wrong.loc[0, ["a", "b"]] = [next(v for v in frame[name] if v != frame[name][0]) for name in "ab"]
         assert violations(release, wrong)
 
 

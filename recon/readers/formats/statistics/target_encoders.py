@@ -54,6 +54,7 @@ LIBRARY = "category_encoders."  # how the kinds of category_encoders begin
 LARGEST = 20_000  # rows for which codes are solved, where nobody says how many there are
 MAX_SUMS = 100_000  # sums of pairs of one column that are kept
 MAX_EVIDENCE = 3_000  # rows for which weights of evidence are solved that leave the events open
+LIGHT = 1e-13  # weights of k / n below which a double does not hold it
 FREE = 64  # pairs from which on a category is left to what the others leave
 EVIDENCE = "toad WOETransformer (JSON)"
 NO_GAPS = "no value of an encoded column was missing, unless missing ones have a code of their own"
@@ -128,10 +129,12 @@ def sigmoid_encoding(least: float, smoothing: float, p: float) -> Encoding:
         found: Counts = 1 / (1 + np.exp(-(n - least) / smoothing))
         return found
 
-    return Encoding(
-        lambda code, n: [n * (code - p * (1 - weight(n))) / weight(n)],
-        lambda n, k: p * (1 - weight(n)) + k / n * weight(n),
-    )
+    def events(code: float, n: Counts) -> list[Counts]:
+        root, light = n * (code - p * (1 - weight(n))) / weight(n), weight(n) < LIGHT
+        most = int(n[light].max(initial=-1.0))  # of so few rows that the code does not tell their events
+        return [root, *(np.where(light, float(k), root) for k in range(min(most, FREE) + 1))]
+
+    return Encoding(events, lambda n, k: p * (1 - weight(n)) + k / n * weight(n))
 
 
 def evidence_encoding(regularization: float, p: float, rows: int) -> Encoding:
