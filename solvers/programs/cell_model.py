@@ -139,8 +139,8 @@ def _histograms(system: CellSystem, limits: Limits) -> Iterator[Ints]:
     if rows.exact and rows.low <= MAX_ROWS and values < len(system.free) and any(system.linear.coef != 1):
         from solvers.programs.row_model import RowModel
 
-        for rows in RowModel(system.release, limits).every():
-            yield histogram_of(system, rows)
+        for found in RowModel(system.release, limits).every():
+            yield histogram_of(system, found)
     else:
         yield from CellModel(system, limits).every(limits)
 

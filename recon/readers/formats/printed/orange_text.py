@@ -69,7 +69,8 @@ def read_orange(text: str) -> PrintedDraft:
     while todo:
         branch, parent, side = todo.pop()
         if parent >= 0:
-            nodes[parent] = replace(nodes[parent], **{side: len(nodes)})
+            node, here = nodes[parent], len(nodes)
+            nodes[parent] = replace(node, then=here) if side == "then" else replace(node, otherwise=here)
         if not branch.below:
             facts = tuple((k, (n, n)) for k, n in enumerate(branch.counts))
             nodes.append(PrintedBranch(LeafCounts((sum(branch.counts),) * 2, facts)))
