@@ -321,6 +321,7 @@ def test_a_model_of_an_unnamed_array_takes_the_columns_in_order(tmp_path, capsys
     data[["age", "kind=a"]].assign(y=y).to_csv(tmp_path / "few.csv", index=False)
     code, _, err = run(capsys, "count", bare, "--domain", str(tmp_path / "few.csv"))
     assert (code, "this one has 2" in err) == (3, True)
+    assert "no names of the model's 4 features" in err  # an array, or statsmodels' remove_data: the file does not say
 
 
 # ---------------------------------------------------------------- rows are always printed

@@ -302,8 +302,8 @@ def _named_features(draft: DraftFacts, domain: Domain) -> list[Feature]:
     names = domain.in_order
     if names is None or not (len(names) == len(draft.features) or (draft.more and len(names) > len(draft.features))):
         raise ReleaseError(
-            f"the model was fitted on {len(draft.features)} unnamed features: give a domain of as many columns in "
-            f"that order{has(names)}, or fit it on a DataFrame, so that they have names"
+            f"the file has no names of the model's {len(draft.features)} features: give a domain of as many columns in "
+            f"the same order{has(names)}, or fit the model on a DataFrame and save it with the names of the columns"
         )
     moved = [f.attribute for k, f in enumerate(draft.features) if draft.more and f.attribute in {*names} - {names[k]}]
     if moved:  # names, or numbers: the file does not say

@@ -200,7 +200,7 @@ class PipelineBinder(Binder):
             if names is None or len(names) != len(raw):
                 raise ReleaseError(
                     f"the pipeline was fitted on {len(raw)} unnamed columns: give a domain of as many columns in "
-                    f"that order{has(names)}, or fit it on a DataFrame, so that its columns have names"
+                    f"the same order{has(names)}, or fit the pipeline on a DataFrame, whose columns have names"
                 )
             own = [
                 c.feature(f.name, names[c.source], draft.single) for c, f in zip(columns, draft.features, strict=True)
