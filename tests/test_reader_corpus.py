@@ -102,7 +102,7 @@ WEKA, C50, PIPES, DRAWN = "Weka J48 and PART", "C5.0", "pipelines, searches", "s
 TREES, FORESTS, BOOSTS = "scikit-learn, stored trees", "scikit-learn, stored forests", "scikit-learn, stored boosting"
 SEVERAL, OTHERS, RULES = "PMML, several models", "PMML, other models", "PMML rule sets"
 LGB, XGB, RDS, PART = "LightGBM: model text", "XGBoost: `save_model`", "other R objects", "Weka PART, printed rules"
-SK, GOES, SEVERAL_GOES = "models/sklearn-1.9.1", "readers/continued", "boosters trained in several goes"
+SK, GOES, SEVERAL_GOES = "models/sklearn-1.9.1", "readers/continued", "boosters trained in several runs"
 
 
 def method(name: str) -> tuple[tuple[str, str], ...]:
