@@ -136,7 +136,7 @@ def test_audit_json_text_markdown_and_truth(rules, tmp_path, capsys):
     assert "default rule, class 0: 2 rows released, 3 in the truth" in out
     truth.write_text("age\n30\n")
     code, _, err = run(capsys, "audit", rules, "--truth", str(truth))
-    assert (code, "says nothing about the attribute 'smoker'" in err, str(truth) in err) == (3, True, True)
+    assert (code, "has no column for the attribute 'smoker'" in err, str(truth) in err) == (3, True, True)
     truth.write_text("age,smoker,city,y\n30,1,A,0\n")
     people = tmp_path / "people.csv"
     people.write_text("age,smoker,city,y\n17,1,A,0\n")

@@ -318,7 +318,7 @@ def test_people_who_are_alike_are_counted():
             r"not the rows that the model was learned from: tree, leaf",
         ),
         (PEOPLE.iloc[:5], {}, "the release is of 6 rows, the truth has 5"),
-        (PEOPLE.drop(columns="sex"), {}, "nothing about the attribute 'sex'"),
+        (PEOPLE.drop(columns="sex"), {}, "has no column for the attribute 'sex'"),
         (PEOPLE.assign(age=[41, None, 35, 44, 39, 33]), {}, "row 2, column 'age': the cell is empty"),
         (PEOPLE.assign(sex=["m", "m", "x", "m", "f", "m"]), {}, "row 3, column 'sex': 'x' is not a value"),
         (PEOPLE, {"protected": "race"}, "no column 'race'.*'age', 'sex', 'ill'"),

@@ -16,6 +16,7 @@ from extras import batches
 from score_cases import as_csv, design_of, failures, fitted
 from score_cases import people as fitted_people
 from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import StackingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -212,6 +213,16 @@ def test_the_defaults_of_60_people_of_compas_leave_31016_data_sets(tmp_path, dat
     assert [math.ceil(a) for a, _ in ends] == [*(columns.T @ labels).tolist(), int(labels.sum())]
     assert recon.count(release, "multiset").value == 31_016
     assert recon.labels(release).how.value_counts().to_dict() == {"open": 53, "certain": 7}
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_several_fits_in_one_file_are_not_read(known, tmp_path):
+    """The last model of a stack is of other columns, those of a calibration of other rows: nothing is stated."""
+    frame, labels = people(6, 40, 1, bits=True)
+    model = StackingClassifier([("one", LogisticRegression())], final_estimator=LogisticRegression())
+    path = stored(tmp_path, model.fit(frame.to_numpy(), labels))
+    with pytest.raises(Unsupported, match="several fits in one file" if known else "give --known-columns"):
+        recon.load(path, known_columns=frame if known else None)
 
 
 def test_statsmodels_stores_its_gradient():

@@ -64,7 +64,6 @@ def test_a_tree_is_gated_and_mended(tmp_path):
     ("words", "package"),
     [
         (("difference", "examples/versions/march.joblib", "examples/versions/april.joblib"), "ortools"),
-        (("positions", "examples/releases/diabetes_forest.joblib"), "scipy"),
         (("plan", "examples/releases/compas_forest.json"), "scipy"),
         (("audit", "examples/releases/compas_forest.json", "--policy", "preset:minimum-cell-10"), "ortools"),
     ],
@@ -74,6 +73,11 @@ def test_what_needs_a_solver_says_how_to_install_it(words, package):
     assert found.returncode == 3
     assert f"{package} is not installed: pip install '.[solvers]' in the folder of recon's source" in found.stderr
     assert "internal error" not in found.stderr
+
+
+def test_positions_of_known_bags_need_no_solver():
+    found = without_solvers("positions", "examples/releases/diabetes_forest.joblib")
+    assert found.returncode == 0, found.stderr
 
 
 def test_bounds_name_the_missing_package():

@@ -150,7 +150,7 @@ def test_forests_that_are_not_read_say_why():
         recon.encode(ensemble.ExtraTreesClassifier(n_estimators=3).fit(x.rename(columns={"age": "shoe"}), y), domain)
     with pytest.raises(recon.Unsupported, match="KNeighborsClassifier"):
         recon.encode(ensemble.BaggingClassifier(extra("sklearn.neighbors").KNeighborsClassifier()).fit(x, y), domain)
-    with pytest.raises(recon.Unsupported, match=r"LogisticRegression.*recon inspect"):
+    with pytest.raises(recon.Unsupported, match=r"--known-columns.*recon inspect"):
         recon.encode(extra("sklearn.linear_model").LogisticRegression(max_iter=2000).fit(x, y), domain)
     with pytest.raises(recon.ReleaseError, match="fitted"):
         recon.encode(ensemble.RandomForestClassifier(bootstrap=False), domain)

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from encoders.domain.values import Value
-from encoders.models.models import AnyModel, Provenance, Table
+from encoders.models.models import Provenance, Table
 from recon.readers.formats.drafts.binding import Binder, Feature, free_label
 from recon.readers.formats.drafts.drafts import Draft, MadeOf
 from recon.readers.formats.printed.rpart_rds import NOTHING, attribute, matrix, models_in, named_parts, vector
@@ -165,11 +165,11 @@ class MultinomialDraft(ScoreDraft):
         none = np.zeros(len(given))
         return SumBox(tuple(map(Fraction, sums)), np.eye(len(given)), none, rest)
 
-    def bound(self, binder: Binder) -> tuple[AnyModel, ...]:
+    def bound(self, binder: Binder) -> tuple[Table, ...]:
         """Return the table of all classes; `Unsupported` where nobody's columns are known."""
         if not self.members:
             return super().bound(binder)
-        tables = [table for one in self.members for table in ScoreDraft.bound(one, binder) if isinstance(table, Table)]
+        tables = [table for one in self.members for table in ScoreDraft.bound(one, binder)]
         figures = dict.fromkeys(one for table in tables for one in table.statements)
         return (replace(tables[0], statements=tuple(figures)),)
 

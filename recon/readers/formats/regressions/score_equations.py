@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from encoders.domain.values import Categorical, equals, plain_number
 from encoders.models.linear_figures import LinearFigure, LinearTerm
-from encoders.models.models import AnyModel, PublishedFigure, Table, UnusedPublication
+from encoders.models.models import PublishedFigure, Table, UnusedPublication
 from recon.readers.formats.drafts.binding import Binder, Feature
 from recon.readers.formats.drafts.drafts import Draft, MadeOf
 from recon.readers.formats.regressions.least_squares import (
@@ -432,7 +432,7 @@ class ScoreDraft(Draft):
             raise Unsupported("a model of counts without a constant is read where its deviance is given too")
         return 2 * total * max(1.0, math.log(total / max(float(mean.min()), 1e-300)))
 
-    def bound(self, binder: Binder) -> tuple[AnyModel, ...]:
+    def bound(self, binder: Binder) -> tuple[Table, ...]:
         """Return the table over a domain; `Unsupported` where nobody's columns are known."""
         if (why := self.left_out()) or self.sums is None:
             raise Unsupported(why)

@@ -24,7 +24,6 @@ from recon.readers.formats.drafts.drafts import CLASSES, SUBSET, Draft
 from recon.readers.formats.sklearn.pipelines.binding import (
     JOINED_VALUES,
     ColumnStatements,
-    Hints,
     PipelineBinder,
     either,
     figures_beside,
@@ -32,13 +31,17 @@ from recon.readers.formats.sklearn.pipelines.binding import (
     straight,
 )
 from recon.readers.formats.sklearn.pipelines.columns import StepColumn
-from recon.readers.formats.sklearn.pipelines.prepared import PreparedDraft, counts_values, rows_of_figures
+from recon.readers.formats.sklearn.pipelines.prepared import (
+    FollowedPipeline,
+    PreparedDraft,
+    counts_values,
+    open_pipeline,
+    rows_of_figures,
+)
 from recon.readers.formats.sklearn.pipelines.steps import (
     DEEPEST,
     PIPELINES,
     SEEN,
-    columns_after,
-    raw_names,
     steps_of,
     word,
 )
@@ -145,7 +148,6 @@ UNSTATED = UnusedPublication(
     "coarser domain (--domain)",
     about="columns",
 )
-FLOATS = "the columns were given to the pipeline as 64-bit numbers"
 
 
 def read(thing: Thing, form: str, inner: Inner) -> Draft:
@@ -160,7 +162,7 @@ def read(thing: Thing, form: str, inner: Inner) -> Draft:
         if (lone := _alone(thing)) is not None:
             draft = inner(lone, form)
             return _renamed(draft, f"{draft.origin.format}, in a Pipeline")
-        opened = _open_pipeline(thing)
+        opened = open_pipeline(thing)
         return _behind(inner(opened.final, form), opened)
     if thing.class_name == "CalibratedClassifierCV" and (members := _calibrated_folds(thing)):
         _refuse_other_splits(thing)
@@ -231,7 +233,7 @@ def stated_parts(root: Any) -> Iterator[tuple[Thing, str]]:
         if isinstance(one, Thing) and one.class_name in KINDS:
             todo += _inner_models(one)
             if one.class_name in PIPELINES:
-                yield from ((s.owner, name) for s in _open_pipeline(one).stated for name in s.attributes)
+                yield from ((s.owner, name) for s in open_pipeline(one).stated for name in s.attributes)
             elif one.class_name in SEVERAL:
                 yield from _labelled(one)
     yield from (pair for one, held in counted_parts(root) if held for pair in _labelled(one))
@@ -284,53 +286,6 @@ def _calibrated(thing: Thing) -> Any:
         )
     one = members[0]
     return one.get("estimator", one.get("base_estimator")) if isinstance(one, Thing) else None
-
-
-@dataclass(frozen=True)
-class FollowedPipeline:
-    """A pipeline followed to its end: the model there, the columns it sees, the raw columns' names and values."""
-
-    final: Thing
-    columns: tuple[StepColumn, ...]
-    raw: tuple[str, ...]
-    named: bool
-    hints: dict[str, AnyAttribute]
-    reader_notes: tuple[str, ...]
-    notes: tuple[str, ...]
-    kinds: tuple[str, ...]
-    stated: tuple[ColumnStatements, ...] = ()
-
-
-def _open_pipeline(thing: Thing) -> FollowedPipeline:
-    """Return the final model of a pipeline and the columns it was fitted on.
-
-    Raises `Unsupported` naming a step that is not read, `ReleaseError` for steps that do not fit each other.
-    """
-    steps = steps_of(thing, "steps", 2, "Pipeline")
-    final = steps[-1][1]
-    if not isinstance(final, Thing):
-        raise Unsupported("the pipeline ends without a model: store one that ends in a tree or a forest")
-    raw, named = raw_names([step for _, step in steps])
-    columns, hints = [StepColumn(name, i) for i, name in enumerate(raw)], Hints()
-    for name, step in steps[:-1]:
-        columns = columns_after(step, columns, hints, name[:60])
-    if not columns:
-        raise ReleaseError("the steps of the pipeline leave no column to the model")
-    found = {i: hints.attribute(i, name) for i, name in enumerate(raw)}
-    return FollowedPipeline(
-        final,
-        tuple(
-            StepColumn(name, c.source, c.maps)
-            for name, c in zip(numbered([c.name for c in columns]), columns, strict=True)
-        ),
-        tuple(raw),
-        named,
-        {raw[i]: attribute for i, attribute in found.items() if attribute is not None},
-        tuple(hints.reader_notes),
-        (FLOATS,) if hints.floats else (),
-        tuple(step.class_name for _, step in steps[:-1] if isinstance(step, Thing)),
-        tuple(hints.stated),
-    )
 
 
 def _alone(thing: Thing) -> Thing | None:
@@ -498,6 +453,12 @@ class SeveralDraft(Draft):
     def agreed(self) -> bool:
         """Return whether all parts have the same raw features."""
         return all(p.features == self.parts[0].features and not isinstance(p, PipelineDraft) for p in self.parts)
+
+    def of_known(self, table: Any, label: str) -> Draft:
+        """Return the draft; `Unsupported` where its parts would need everybody's columns: they may be of few rows."""
+        if any(part.left_out() for part in self.parts):
+            raise Unsupported("several fits in one file are not read beside known columns: give one in a file alone")
+        return self
 
     def tests(self) -> Iterator[tuple[str, Test]]:
         """Yield the tests of all parts."""

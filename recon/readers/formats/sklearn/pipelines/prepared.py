@@ -21,7 +21,7 @@ from encoders.domain.values import AnyAttribute, Categorical, Continuous, Test
 from encoders.models.models import AnyModel, Provenance, PublishedFigure, Table, UnusedPublication
 from recon.readers.formats.drafts.binding import Binder, Feature
 from recon.readers.formats.drafts.drafts import Draft
-from recon.readers.formats.sklearn.pipelines.binding import ColumnStatements, Hints
+from recon.readers.formats.sklearn.pipelines.binding import ColumnStatements, Hints, numbered
 from recon.readers.formats.sklearn.pipelines.columns import StepColumn
 from recon.readers.formats.sklearn.pipelines.steps import columns_after, raw_names, steps_of
 from recon.readers.formats.statistics.column_figures import WEIGHTED, column_figures
@@ -37,6 +37,7 @@ STATED = (
 )  # fmt: skip
 TEXTS = ("CountVectorizer", "TfidfVectorizer")
 KINDS = (*STATED, *TEXTS)
+FLOATS = "the columns were given to the pipeline as 64-bit numbers"
 PRESENT = Test(low=0.5)  # a text has a word once or more
 
 
@@ -98,6 +99,53 @@ class PreparedDraft(Draft):
             )
             for word, share in self.shares.items()
         ]
+
+
+@dataclass(frozen=True)
+class FollowedPipeline:
+    """A pipeline followed to its end: the model there, the columns it sees, the raw columns' names and values."""
+
+    final: Thing
+    columns: tuple[StepColumn, ...]
+    raw: tuple[str, ...]
+    named: bool
+    hints: dict[str, AnyAttribute]
+    reader_notes: tuple[str, ...]
+    notes: tuple[str, ...]
+    kinds: tuple[str, ...]
+    stated: tuple[ColumnStatements, ...] = ()
+
+
+def open_pipeline(thing: Thing) -> FollowedPipeline:
+    """Return the final model of a pipeline and the columns it was fitted on.
+
+    Raises `Unsupported` naming a step that is not read, `ReleaseError` for steps that do not fit each other.
+    """
+    steps = steps_of(thing, "steps", 2, "Pipeline")
+    final = steps[-1][1]
+    if not isinstance(final, Thing):
+        raise Unsupported("the pipeline ends without a model: store one that ends in a tree or a forest")
+    raw, named = raw_names([step for _, step in steps])
+    columns, hints = [StepColumn(name, i) for i, name in enumerate(raw)], Hints()
+    for name, step in steps[:-1]:
+        columns = columns_after(step, columns, hints, name[:60])
+    if not columns:
+        raise ReleaseError("the steps of the pipeline leave no column to the model")
+    found = {i: hints.attribute(i, name) for i, name in enumerate(raw)}
+    return FollowedPipeline(
+        final,
+        tuple(
+            StepColumn(name, c.source, c.maps)
+            for name, c in zip(numbered([c.name for c in columns]), columns, strict=True)
+        ),
+        tuple(raw),
+        named,
+        {raw[i]: attribute for i, attribute in found.items() if attribute is not None},
+        tuple(hints.reader_notes),
+        (FLOATS,) if hints.floats else (),
+        tuple(step.class_name for _, step in steps[:-1] if isinstance(step, Thing)),
+        tuple(hints.stated),
+    )
 
 
 def read(thing: Thing, form: str) -> Draft:
