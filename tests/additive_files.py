@@ -48,7 +48,8 @@ def _pairs(text: str) -> tuple[tuple[int, int], ...]:
 
 
 # The 90 pairs that interpret 0.7.8 chose by default (ExplainableBoostingClassifier(n_jobs=1)) for the rows 0, 11, ...,
-# 539 of scikit-learn's breast cancer data, and with outer_bags=1 for `data.sample(50, random_state=1)`.
+# 539 of scikit-learn's breast cancer data, and with outer_bags=1 for `data.sample(50, random_state=1)` and, of 100,
+# `data.sample(100, random_state=1)`: there pairs of the last 14 columns alone.
 PAIRED = _pairs(
     "068fgjqs 167dor 28fgijqs 3fgjqs 467gr 5hkms 69klmn 7ls 8ckmn 9fgr aejr cejknor delr eh fkmn gin "
     "hopr ir jkmn kloqrst lmnor moqrst noqrs"
@@ -57,6 +58,7 @@ PAIRED_OF_ALL = _pairs(
     "04678bloqrs 1kn 267opqrst 367loqrs 4ckn 5kmn 6dkn 79adkmn 8kmn 9ackmnr ast bkn dpqrs ekn fkn gkn "
     "hkn ikn jkn klopqrst ln moqrs nopqrst rt"
 )
+PAIRED_OF_A_HUNDRED = tuple(combinations(range(16, 30), 2))[1:]
 
 
 def model(frame: pd.DataFrame, pairs: int | tuple[tuple[int, int], ...], seed: int, bins: int = 64) -> dict[str, Any]:

@@ -270,6 +270,21 @@ def test_fifty_people_are_certified_where_the_values_are_listed(tmp_path):
     assert additive_files.model(other, pairs=additive_files.PAIRED, seed=0) == found
 
 
+def test_the_page_says_how_many_columns_interpret_left_out():
+    """Its numbers are those of tests/bench/own_pairs.py, whose draws are those of the pairs below."""
+    tests = Path(__file__).parent
+    lines = json.loads((tests / "bench" / "results" / "own_pairs.json").read_text(encoding="utf-8"))["lines"]
+    left = {name: lines[name]["same"]["columns in no pair"] for name in ("defaults", "one bag", "one bag, 20 rounds")}
+    assert {len(one) for one in left.values()} == {8}
+    every, bag, rounds = (f"{min(one)} to {max(one)}" for one in left.values())
+    page = " ".join((tests.parent / "docs" / "published-models.md").read_text(encoding="utf-8").split())
+    assert f"leave {every} columns in no pair, `outer_bags=1` {bag}, and 20 rounds beside it {rounds}" in page
+    unpaired = [
+        30 - len({i for pair in some for i in pair}) for some in (additive_files.PAIRED, additive_files.PAIRED_OF_ALL)
+    ]
+    assert unpaired == [left["defaults"][2], left["one bag"][6]]
+
+
 @pytest.mark.slow
 def test_fifty_people_are_certified_with_all_columns_where_pairs_cover_them(tmp_path):
     """With the pairs of one outer bag, which leave no column out, each row of 30 columns is certain."""

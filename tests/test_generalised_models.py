@@ -286,8 +286,8 @@ def test_what_libraries_store_and_print_gives_every_sum_exactly(file):
     assert all((w, w) in ends for w in [*wanted, int(((rows.sex == "M") * rows[response]).sum())])
 
 
-def test_logit_of_200_rows_in_eight_digits_gives_every_sum_and_bounds_on_labels(tmp_path):
-    """X'y of ten numbers with two decimals, from the coefficients alone; labels by `recon labels`."""
+def test_logit_of_200_rows_in_eight_digits_gives_every_sum(tmp_path):
+    """X'y of ten numbers with two decimals, from the coefficients alone."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(0, 1, (200, 10)).round(2), columns=[f"a{k}" for k in range(10)])
     frame["y"] = (rng.random(200) < 1 / (1 + np.exp(-frame.to_numpy() @ rng.normal(0, 0.5, 10)))).astype(int)

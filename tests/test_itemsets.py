@@ -235,6 +235,26 @@ def test_what_arules_prints_and_spark_gives_to_pandas_holds_the_counts_of_its_ro
     assert release.models[0].origin.unused == ()  # measures below the width of the print too
 
 
+def test_rules_of_spmf_leave_one_data_set(tmp_path, capsys):
+    """Written by SPMF 2.59: confidences count the left sides, lifts the rows and the right sides."""
+    frame = pd.read_csv(ENCODERS / "items.csv")
+    domain = recon.Domain.from_frame(frame, label="ill")
+    text = (ENCODERS / "spmf_rules.txt").read_text(encoding="utf-8")
+    release = recon.load(str(ENCODERS / "spmf_rules.txt"), domain=domain)
+    assert violations(release, frame) == []
+    assert release.rows.low == release.rows.high == 40
+    assert release.models[0].origin.unused == ()
+    assert recon.count(release, "multiset").value == 1
+    without = "\n".join(line.partition(" #LIFT")[0] for line in text.splitlines())
+    assert not recon.load(written(tmp_path, without), domain=domain).rows.exact  # confidences say nothing of all rows
+    release = recon.load(written(tmp_path, without), domain=domain, rows=40)
+    assert (violations(release, frame), release.models[0].origin.unused) == ([], ())
+    with_wrong = text.replace("#CONF: 0.6 ", "#CONF: 0.61 ", 1)
+    code, _, error = run(capsys, "count", written(tmp_path, with_wrong))
+    assert code == 3
+    assert "line 1, confidence: no whole number of rows has this figure" in error
+
+
 def test_items_that_numpy_prints_without_commas_are_not_put_together(tmp_path):
     text = "items,freq\n[1 2],3\n\"['a, b' \\\"c' 'd\\\"\n 'e']\",2\n".replace('\\"', '""')
     names = [f.name for f in recon.load(written(tmp_path, text)).models[0].statements]

@@ -98,6 +98,22 @@ def test_labels_of_known_rows_follow_from_means_and_variances(measured):
     assert any("their values are" in note or "known: they are among" in note for note in release.domain.notes)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("people", [100, 200])
+def test_labels_of_people_with_thirty_measurements_are_certain(people, tmp_path):
+    extra("flint")
+    from sklearn.datasets import load_breast_cancer
+
+    columns, labels = load_breast_cancer(return_X_y=True, as_frame=True)
+    at = np.random.default_rng(0).permutation(len(columns))[:people]
+    columns, labels = columns.iloc[at].reset_index(drop=True), labels.iloc[at].tolist()
+    path = tmp_path / "model.pkl"
+    path.write_bytes(pickle.dumps(GaussianNB().fit(columns, labels)))
+    found = recon.labels(recon.load(path, known_columns=columns))
+    assert found.how.eq("certain").all()
+    assert found.label.tolist() == labels
+
+
 def test_equations_that_follow_from_others_are_left_out_and_contradictions_found():
     extra("flint")
     rng = np.random.default_rng(5)

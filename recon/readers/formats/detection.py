@@ -297,6 +297,9 @@ JSONS = (
 )
 
 
+TABLES = "tables of bins and counts are read as CSV (to_csv; of several: pandas.concat(tables.values()).to_csv)"
+
+
 def json_format(content: Any) -> JsonFormat | None:
     """Return the first format that parsed JSON looks like, None for none."""
     return next((one for one in JSONS if one.looks(content)), None)
@@ -475,6 +478,9 @@ def draft_of_object(root: Any, form: str) -> Draft:
             from recon.readers.formats.rules.corels_saved import read_saved
 
             return read_saved(root, form)
+        held = list(root.values()) if isinstance(root, dict) else []
+        if held and all(isinstance(one, Thing) and one.class_name == "DataFrame" for one in held):
+            raise Unsupported(f"holds tables by name ({form}): {TABLES}")
         raise Unsupported(f"holds a {shown}, not a model ({form}): store the model itself")
     if root.class_name == "Pipeline":
         from recon.readers.formats.sklearn.pipelines.prepared import read as read_prepared
@@ -487,6 +493,7 @@ def draft_of_object(root: Any, form: str) -> Draft:
 
         if (draft := read_itemset_frame(root, form)) is not None:
             return draft
+        raise Unsupported(f"a {root.kind} is not read ({form}): {TABLES}")
     if root.class_name in PIPELINES:
         return read_pipeline(root, form, draft_of_object)
     if root.kind.startswith("category_encoders."):

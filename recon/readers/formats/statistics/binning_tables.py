@@ -53,7 +53,7 @@ NAMES = {  # what a column says, by its name
     "variable": "variable", "bin": "bin", "count": "rows", "event": "events", "bad": "events", "non-event": "others",
     "good": "others", "event rate": "rate", "badprob": "rate", "count (%)": "share", "count distr": "share",
     "woe": "woe", "iv": "iv", "bin iv": "iv", "js": "js", "total iv": "total",
-    "bin id": "", "breaks": "", "is special values": "", "": "", "unnamed: 0": "",
+    "bin id": "", "breaks": "", "is special values": "", "": "", "unnamed: 0": "", "unnamed: 1": "",
 }  # fmt: skip
 LABEL = "the label's value 1 is the event (bad), 0 the other (non-event, good)"
 NEAR = 1e-6  # how near figures that were computed in floats are, in parts of themselves
@@ -202,8 +202,9 @@ def _classes(domain: Domain) -> tuple[Value, ...] | None:
 def looks_like_binning_table(head: str) -> bool:
     """Return whether a text starts with a header of bins and figures of their events."""
     first = head.lstrip("\ufeff \r\n").partition("\n")[0]
-    what = {NAMES.get(column_name(cell)) for cell in first.split(delimiter_of(first))}
-    return "bin" in what and bool({"events", "rate", "woe"} & what)
+    names = {column_name(cell) for cell in first.split(delimiter_of(first))}
+    what = {NAMES.get(name) for name in names}
+    return "bin" in what and (bool({"events", "rate", "woe"} & what) or ("variable" in what and "points" in names))
 
 
 def read_binning_table(text: str) -> Draft:
@@ -221,6 +222,8 @@ def read_binning_table(text: str) -> Draft:
             raise ReleaseError(f"the columns '{names[what]}' and '{name}' say the same", place="line 1")
         if what:
             names[what] = name
+    if "points" in lines[0].cells and {"events", "rate", "woe"}.isdisjoint(names):
+        raise Unsupported("is a scorecard of points alone: no counts of rows, rates or weights of evidence of its bins")
     unused = [UnusedPublication(f"the column '{n}'", "figures beside counts of bins", about="columns")
               for n in lines[0].cells if n not in NAMES]  # fmt: skip
     totals = [one for one in lines if _is_total(one, names)]

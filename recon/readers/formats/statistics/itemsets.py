@@ -464,7 +464,9 @@ def _sides(
         for line, found, share in zip(lines, sets, given.get(name, ()), strict=name in given):
             if found[side - 1]:
                 out.append((found[side - 1], None, share, f"{line.place}, {name}"))
-    if shares is None or "confidence" not in given:
+    if shares is None:
+        return out + _counted_sides(lines, sets, given)
+    if "confidence" not in given:
         return out
     for i, (line, (left, right)) in enumerate(zip(lines, sets, strict=True)):
         (low, high), (least, most) = shares[i], given["confidence"][i]
@@ -477,19 +479,59 @@ def _sides(
     return out
 
 
+def _counted_sides(
+    lines: Sequence[TableCells], sets: Sequence[tuple[Items, ...]], given: Mapping[str, list[Interval]]
+) -> list[tuple[Items, int | None, Interval | None, str]]:
+    """Return what rules with counts and no shares say (SPMF).
+
+    A confidence counts the left side, a lift all rows where both sides are counted, and then the right side; nothing
+    where several numbers are so near. Raises `ReleaseError` where no number has the figure.
+    """
+    counted = next((name for name in COUNTS if name in lines[0].cells), None)
+    if counted is None:
+        return []
+    both = [whole_cell(line.cells[counted], line.place) for line in lines]
+    known = {left | right: n for n, (left, right) in zip(both, sets, strict=True)}
+    out: list[tuple[Items, int | None, Interval | None, str]] = []
+
+    def found(items: Items, low: Fraction, high: Fraction, place: str) -> None:
+        least, most = math.ceil(low), math.floor(high)
+        if least > most:
+            raise ReleaseError("no whole number of rows has this figure", place=place)
+        if least == most:
+            out.append((items, least, None, place))
+            known.setdefault(items, least)
+
+    for line, (left, _), n, (low, high) in zip(lines, sets, both, given.get("confidence", ()), strict=False):
+        if left and low > 0:
+            found(left, n / high, n / low, f"{line.place}, confidence")
+    lifts = [one for one in zip(lines, sets, both, given.get("lift", ()), strict=False) if one[2] and one[3][0] > 0]
+    for line, (left, right), n, (low, high) in lifts:
+        if left in known and right in known:
+            times = Fraction(known[left] * known[right], n)
+            found(frozenset(), low * times, high * times, f"{line.place}, lift")
+    for line, (left, right), n, (low, high) in lifts if frozenset() in known else ():
+        if left in known and known[left] and right:
+            times = Fraction(n * known[frozenset()], known[left])
+            found(right, times / high, times / low, f"{line.place}, lift")
+    return out
+
+
 def _follows(name: str, lines: Sequence[TableCells], sets: Sequence[tuple[Items, ...]], groups: Any) -> bool:
     """Return whether all cells of a column are the measure of that name, as the supports of a rule's sides give it."""
     if name == "length":
         return all(str(line.cells[name]) == str(sum(map(len, found))) for line, found in zip(lines, sets, strict=True))
-    shares = {frozenset(): 1.0} | {items: float(sum(share) / 2) for items, _, share, _ in groups if share is not None}
+    rows = next((number for items, number, *_ in groups if not items and number), 1)
+    shares = {items: number / rows for items, number, share, _ in groups if share is None}
+    shares |= {frozenset(): 1.0} | {items: float(sum(share) / 2) for items, _, share, _ in groups if share is not None}
     measure = MEASURES.get(name)
     if measure is None or len(sets[0]) == 1:
         return False
     for line, (left, right) in zip(lines, sets, strict=True):
         try:
-            value = measure(shares[left | right], shares[left], shares[right])
+            value = measure(*(shares.get(items, math.nan) for items in (left | right, left, right)))
             cell = float(line.cells[name])
-        except (KeyError, ValueError, TypeError, ZeroDivisionError):
+        except (ValueError, TypeError, ZeroDivisionError):
             return False
         if not (value == cell or abs(value - cell) <= NEAR * max(1e-3, abs(value))):
             return False

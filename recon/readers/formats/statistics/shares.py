@@ -125,12 +125,13 @@ def column_name(cell: str) -> str:
 
 
 def csv_cells(text: str) -> list[TableCells]:
-    """Return the lines of a table; R leaves the name of the column of its row names out."""
+    """Return the lines of a table; R leaves the name of its row names out, pandas those of indices."""
     sheet = text_sheet(text)
     names = [column_name(cell) for cell in sheet.rows[0].cells] if sheet.rows else []
     lines = sheet.rows[1:]
     if lines and len(lines[0].cells) == len(names) + 1:
         names = ["", *names]
+    names = [name or ("" if "" not in names[:i] else f"unnamed: {i}") for i, name in enumerate(names)]
     for line in lines:
         if len(line.cells) != len(names):
             raise ReleaseError(f"has {len(line.cells)} cells, the header {len(names)}", place=sheet.place(line.number))
