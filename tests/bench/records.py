@@ -25,7 +25,7 @@ ORDER = [
 ]  # of words, worst first  # fmt: skip
 PACKAGES = [
     "numpy", "scipy", "pandas", "scikit-learn", "joblib", "ortools", "highspy", "oxidd", "python-sat", "msgspec",
-    "numba", "python-flint", "pystreed", "lightgbm", "xgboost", "catboost",
+    "numba", "python-flint", "pystreed", "lightgbm", "xgboost", "catboost", "interpret-core",
 ]  # fmt: skip
 KINDS = ("more", "less", "same", "said")
 Facts = dict[str, Any]
