@@ -278,7 +278,8 @@ def test_the_page_says_how_many_columns_interpret_left_out():
     assert {len(one) for one in left.values()} == {8}
     every, bag, rounds = (f"{min(one)} to {max(one)}" for one in left.values())
     page = " ".join((tests.parent / "docs" / "published-models.md").read_text(encoding="utf-8").split())
-    assert f"leave {every} columns in no pair, `outer_bags=1` {bag}, and 20 rounds beside it {rounds}" in page
+    said = f"leave {every} columns in no pair, `outer_bags=1` leaves {bag}, and 20 rounds beside it leave {rounds}"
+    assert said in page
     unpaired = [
         30 - len({i for pair in some for i in pair}) for some in (additive_files.PAIRED, additive_files.PAIRED_OF_ALL)
     ]

@@ -336,5 +336,5 @@ def test_the_page_says_how_many_fits_of_known_truth_were_tried():
     assert set(stored["figures"].values()) == {100}
     scores = json.loads((tests / "safety_scores.json").read_text(encoding="utf-8"))
     exact, sums = scores["figures"]["exact"], scores["figures"]["sums"]
-    assert f"{scores['number']:,} random fits in 3 to 12 digits {exact:,} of {sums:,} sums" in " ".join(page.split())
+    assert f"{scores['number']:,} random fits with 3 to 12 digits, {exact:,} of {sums:,} sums" in " ".join(page.split())
     assert stored["cases_wrong"] == scores["cases_wrong"] == 0
