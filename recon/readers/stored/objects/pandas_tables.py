@@ -98,7 +98,8 @@ def stored_cells(value: Any) -> np.ndarray[Any, Any]:
     Raises `AttributeError`, `LookupError`, `TypeError` or `ValueError` for what is no array.
     """
     if isinstance(value, RawThing) and value.class_name == "StringArray":
-        value = next(one for one in value.state if isinstance(one, RawThing) and one.class_name == "ndarray")
+        arrays = (one for one in value.state if isinstance(one, RawThing) and one.class_name == "ndarray")
+        value = next(arrays, None)
     if isinstance(value, RawThing) and value.class_name == "ArrowStringArray":
         return _texts(value.fields()["_pa_array"])
     found = resolve(value)
