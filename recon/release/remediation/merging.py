@@ -478,7 +478,13 @@ def _mergeable(release: EncodedRelease) -> AnyModel:
             "leaves with noisy counts are not merged: their noise would add up; merge the exact counts, then add noise"
         )
     first, *rest = release.models
-    if first.unit == "node" and rest and all(m.origin is not None and m.origin == first.origin for m in rest):
+    of_one_file = bool(rest) and all(m.origin is not None and m.origin == first.origin for m in rest)
+    if of_one_file and first.unit == "node" and any(isinstance(m, Tree) for m in rest):
+        raise Unsupported(
+            f"partitions by {1 + sum(isinstance(m, Tree) for m in rest)} variables in one file are not merged: publish "
+            "coarser bins, which recon audit judges, or the points alone, without counts"
+        )
+    if of_one_file and first.unit == "node":
         raise Unsupported(
             "a regression tree whose leaves say totals of the target is not merged: give a domain without the target "
             "(--domain), over which its leaves say how many rows they have"
