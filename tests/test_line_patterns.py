@@ -13,6 +13,8 @@ from re import _parser
 
 import pytest
 
+from recon.readers.formats.tables.dialects import dialects
+
 ROOT = Path(__file__).parents[1]
 WAYS = ("match", "search", "fullmatch", "finditer", "findall", "sub", "split", "subn")
 OF_PANDAS = {"contains": "search", "match": "match", "fullmatch": "fullmatch", "count": "findall", "extract": "search",
@@ -51,6 +53,10 @@ MADE = {
     "recon.readers.formats.tables.layout": lambda m: [
         (m.dialects().words["said"]["by"], "search"), (r"(?:\(number\)|%)$|^%\s+(?:of\s+)?", "sub"),
     ],
+    "recon.readers.formats.tables.column_roles": lambda m: [
+        *((one["column"], "fullmatch") for one in dialects().words["named"]), (m.YEAR, "fullmatch"),
+    ],
+    "recon.readers.formats.printed.console_tables": lambda m: [("(?m)" + one[0], "search") for one in m.REFUSED],
     "recon.readers.formats.tables.sections": lambda m: [
         *((one, "fullmatch") for one in (m.YEAR, m.YEAR_NAMES, m.SEX_NAMES)),
     ],

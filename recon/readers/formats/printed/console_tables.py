@@ -22,9 +22,9 @@ FROM_STATA = "contract VARIABLES, freq(n), then export delimited using counts.cs
 FROM_SAS = "TABLES ... / OUT=counts, then PROC EXPORT DATA=counts OUTFILE='counts.csv' DBMS=CSV"
 # What is known and not read: words that tell it, who prints it, what to do instead.
 REFUSED = (
-    (r"The FREQ Procedure|^\s*Frequency\s*\|", "a listing of SAS's PROC FREQ", FROM_SAS),
-    (r"^\s*\+-+\+\s*\n\s*\| Key\s", "a table of Stata's tabulate with several figures in a cell", FROM_STATA),
-    (r"^\s*# A tibble:", "a tibble as R prints it", FROM_R),
+    (r"The FREQ Procedure|^[ \t]*Frequency[ \t]*\|", "a listing of SAS's PROC FREQ", FROM_SAS),
+    (r"^[ \t]*\+-+\+[ \t]*\n[ \t]*\| Key\s", "a table of Stata's tabulate with several figures in a cell", FROM_STATA),
+    (r"^[ \t]*# A tibble:", "a tibble as R prints it", FROM_R),
 )
 PROMPT = re.compile(r"[>.+] \S")  # of R and Stata, before what was typed
 RULE = re.compile(r"[ |]*-{3,}[-+| ]*")
