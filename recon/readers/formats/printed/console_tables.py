@@ -27,7 +27,7 @@ REFUSED = (
     (r"^[ \t]*# A tibble:", "a tibble as R prints it", FROM_R),
 )
 PROMPT = re.compile(r"[>.+] \S")  # of R and Stata, before what was typed
-RULE = re.compile(r"[ |]*-{3,}[-+| ]*")
+RULE = re.compile(r"[ |]*---[-+| ]*")
 PAGE = re.compile(r", , (.+)")
 Columns = list[int]  # where each ends
 

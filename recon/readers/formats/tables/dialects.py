@@ -10,7 +10,9 @@ from importlib.resources import files
 from typing import Any
 
 APOSTROPHES = str.maketrans("’‘ʼ", "'''")
-NOTE = re.compile(r"(?<=\S)\s*(?:\[notes? ?\d+(?:[,;] ?\d+)*\]|\(\d\)|[¹²³⁴⁵⁶⁷⁸⁹]+)$", re.IGNORECASE)  # behind a label
+NOTE = re.compile(  # behind a label
+    r"(?<=\S)\s{0,3}(?:\[notes? ?\d{1,3}(?:[,;] ?\d{1,3}){0,9}\]|\(\d\)|[¹²³⁴⁵⁶⁷⁸⁹]{1,4})$", re.IGNORECASE
+)
 
 
 def comparable(text: str) -> str:
