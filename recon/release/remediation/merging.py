@@ -479,9 +479,10 @@ def _mergeable(release: EncodedRelease) -> AnyModel:
         )
     first, *rest = release.models
     of_one_file = bool(rest) and all(m.origin is not None and m.origin == first.origin for m in rest)
-    if of_one_file and first.unit == "node" and any(isinstance(m, Tree) for m in rest):
+    partitions = sum(m.unit == "node" for m in release.models)
+    if of_one_file and first.unit == "node" and partitions > 1:
         raise Unsupported(
-            f"partitions by {1 + sum(isinstance(m, Tree) for m in rest)} variables in one file are not merged: publish "
+            f"partitions by {partitions} variables in one file are not merged: publish "
             "coarser bins, which recon audit judges, or the points alone, without counts"
         )
     if of_one_file and first.unit == "node":
