@@ -101,14 +101,15 @@ def declared_domain(path: str | None, label: str | None, limits: Limits | None =
 
 def _check_label(label: str | None, *domains: Domain | None) -> None:
     """Refuse, as wrong usage, a label that no table of the command has: it would be ignored."""
+    if label is None or label in [one.label.name for one in domains if one is not None and one.label is not None]:
+        return
     from recon.readers.frames.selections import read_table
     from recon.readers.loading.loading import is_table
 
     typed = command_line() or ""
     given = options_of(typed)
     tables = [path for path in map(given.get, TABLES) if isinstance(path, str) and is_table(path)]
-    own = [one.label.name for one in domains if one is not None and one.label is not None]
-    if label is None or label in own or not tables or "--adversary" in given or "--sensitive" in typed:
+    if not tables or "--adversary" in given or "--sensitive" in typed:
         return
     columns = [[str(name) for name in read_table(path).columns] for path in tables]
     if not any(label in names for names in columns):

@@ -381,9 +381,9 @@ def _first_of_counts(body: TableBody, values: Sequence[int]) -> int:
     A cross table of several attributes in its lines has all of them before the counts, and most of their combinations;
     a last column of totals says which columns it adds up.
     """
-    shown = [[_shown_number(row.cells[k]) for k in values] for row in body.rows]
     labels = [row.cells[values[-1]] for row in body.head]
     if any(label and dialects().total(label) for label in labels):
+        shown = [[_shown_number(row.cells[k]) for k in values] for row in body.rows]
         for c, k in enumerate(values[:-1]):
             if all(None not in line[c:] and sum(x or 0 for x in line[c:-1]) == line[-1] for line in shown):
                 return k
