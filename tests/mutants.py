@@ -115,7 +115,7 @@ TARGETS = (
     Target("solvers.programs.concave.local_search", DUALS, ("_outwards", "_summit")),
     Target("solvers.programs.cpsat", DUALS, ("rounded_bound",)),
     Target("solvers.programs.quickxplain", DUALS, ("_without_idle", "conflict_of")),
-    Target("solvers.statements.questions.engine", ("test_guards_answers.py",)),
+    Target("solvers.statements.questions.answers", ("test_guards_answers.py",)),
     Target("solvers.statements.noise.tails", ("test_noise.py",)),
     Target(
         "solvers.programs.interval.lagrangian_dual",

@@ -25,7 +25,7 @@ import recon
 from recon.queries.certificates.issuing import contradiction_certificate, world_certificate
 from recon.queries.certificates.verifying import verify
 from recon.readers.frames.world import parts_of
-from solvers.engines import assignments, chain
+from solvers.engines import chain, rows
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError
 from solvers.statements.row_problem import _cross_tables, anchored
 
@@ -157,10 +157,10 @@ def check_partitions(release: dict, got: recon.EncodedRelease, worlds: list[tupl
 
 def check_told_apart(rng: random.Random, release: dict, worlds: list[dict]) -> None:
     """Check what rows distinguished by a table alone prove, where one does: bounds, a data set, the only one."""
-    got, only = encoded(release), [("assignments", "assignments.AssignmentsEngine")]
+    got, only = encoded(release), [("assignments", "rows.AssignmentsEngine")]
     with (
         mock.patch.object(chain, "ENGINES", only),
-        mock.patch.object(assignments, "_has_few_cells", return_value=False),
+        mock.patch.object(rows, "_has_few_cells", return_value=False),
     ):
         if not anchored(got.statements):
             return

@@ -12,8 +12,8 @@ from extras import encoded
 from test_bags import random_forest, sequences
 
 import recon
-from solvers.engines.assignments import AssignmentsEngine
 from solvers.engines.chain import _plan, answer, ask, engines, refusal
+from solvers.engines.rows import AssignmentsEngine
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.positions.assignments.domains import Places

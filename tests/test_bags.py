@@ -29,8 +29,7 @@ from recon.report.wording.group_report import exposure_lines
 from solvers.engines.chain import engines
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.statements.questions.answers import CountAnswer
-from solvers.statements.questions.engine import relaxed_answer
+from solvers.statements.questions.answers import CountAnswer, relaxed_answer
 from solvers.statements.questions.query import Count, Decide
 from solvers.statements.release import RowCount
 

@@ -42,9 +42,9 @@ from solvers.cells.clauses.lowering import lower
 from solvers.cells.components import Component, known_presolve
 from solvers.cells.system import _refined, system_of
 from solvers.engines.chain import answer
+from solvers.foundation import native
 from solvers.foundation.errors import Inconclusive, TooLarge
 from solvers.foundation.limits import CUT, GRACE, STAGES, Limits
-from solvers.foundation.native import processes, threads
 from solvers.histograms import decision_diagram as layers
 from solvers.histograms.decision_diagram import EliminationWindow, elimination_order, layers_of
 from solvers.kernel.rup import check
@@ -420,18 +420,18 @@ def loaded(release: dict) -> recon.EncodedRelease:
 
 
 def test_a_solver_that_outstays_its_time_is_left(monkeypatch):
-    monkeypatch.setattr(threads, "LATE", 0.1)
+    monkeypatch.setattr(native, "SOLVER_LATE", 0.1)
     stopped = threading.Event()
     with pytest.raises(Inconclusive, match="the time was up while a solver was at work"):
-        threads.run_in_thread(lambda: stopped.wait(3600), threading.Event(), None, 0.1)
-    assert threads.left_behind()
+        native.run_in_thread(lambda: stopped.wait(3600), threading.Event(), None, 0.1)
+    assert native.left_behind()
     stopped.set()
-    assert threads.run_in_thread(lambda: 3, threading.Event(), None, 60.0) == 3
+    assert native.run_in_thread(lambda: 3, threading.Event(), None, 60.0) == 3
 
 
 def test_a_solver_that_takes_too_much_of_the_processor_is_ended(monkeypatch):
     """By its own thread's seconds, which a busy machine does not lengthen; waiting takes none."""
-    monkeypatch.setattr(threads, "LATE", 5.0)
+    monkeypatch.setattr(native, "SOLVER_LATE", 5.0)
     ended = threading.Event()
 
     def busy():
@@ -439,9 +439,9 @@ def test_a_solver_that_takes_too_much_of_the_processor_is_ended(monkeypatch):
             pass
         return "interrupted"
 
-    assert threads.run_in_thread(busy, threading.Event(), ended.set, math.inf, 0.05) == "interrupted"
+    assert native.run_in_thread(busy, threading.Event(), ended.set, math.inf, 0.05) == "interrupted"
     waiting = threading.Event()
-    assert threads.run_in_thread(lambda: waiting.wait(0.3), threading.Event(), waiting.set, math.inf, 0.05) is False
+    assert native.run_in_thread(lambda: waiting.wait(0.3), threading.Event(), waiting.set, math.inf, 0.05) is False
     assert Limits().processor_seconds() == Limits().solver_seconds() == math.inf
     assert Limits().at_most(2.0).processor_seconds() == 30.0
     assert Limits().at_most(2.0).solver_seconds() == math.inf  # no clock is looked at where none was asked for
@@ -528,8 +528,7 @@ def test_the_page_lists_the_stages():
 CLOCKS = {  # module that looks at a clock -> what for; whatever is proved is bounded by work
     "solvers/foundation/limits.py": "--time: the one clock that ends stages",
     "solvers/cells/clauses/sat.py": "--time of a SAT solver in a process of its own",
-    "solvers/foundation/native/outer_bounds.py": "--time of the whole process",
-    "solvers/foundation/native/threads.py": "--time of native solvers; the processor's seconds of their thread",
+    "solvers/foundation/native.py": "--time of the whole process and of native solvers; their thread's own seconds",
     "solvers/foundation/parallel/opening.py": "waiting for processes of a cluster",
     "solvers/foundation/parallel/pieces.py": "whether a second process is worth its start",
     "solvers/foundation/parallel/work.py": "waiting for pieces that were told to stop",
@@ -736,7 +735,7 @@ def test_clauses_and_processes_are_counted():
     assert steps > 0
     limits = Limits().at_most(1.0)
     with pytest.raises(Inconclusive, match="more work than there was"):
-        processes.run("test_budgets:taking_all", None, limits)
+        native.run("test_budgets:taking_all", None, limits)
     assert limits.work_left() == 0.0
 
 

@@ -22,7 +22,7 @@ from solvers.cells.system import system_of
 from solvers.engines import ENGINES, chain
 from solvers.engines.bounds import IntervalEngine
 from solvers.engines.histograms import CpSatEngine, HistogramEngine
-from solvers.engines.searches import LocalSearchEngine, RowsEngine, SatEngine
+from solvers.engines.rows import LocalSearchEngine, RowsEngine, SatEngine
 from solvers.foundation.errors import ContradictionError, EngineError, Inconclusive, ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.programs import cell_model as enumeration

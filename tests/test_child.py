@@ -16,7 +16,7 @@ import pytest
 
 from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.foundation.native.processes import run
+from solvers.foundation.native import run
 
 ROOT = Path(__file__).parents[1]
 MB = 1 << 20
@@ -153,7 +153,7 @@ def nothing_is_left(monkeypatch):
             super().__init__(*arguments, **options)
             started.append(self)
 
-    monkeypatch.setattr("solvers.foundation.native.processes.subprocess.Popen", Watched)
+    monkeypatch.setattr("solvers.foundation.native.subprocess.Popen", Watched)
     yield
     assert all(process.returncode is not None for process in started)
     assert ended(lambda: threading.active_count() <= before)
@@ -192,7 +192,7 @@ def test_elsewhere_and_without_a_path(tmp_path):
     (tmp_path / "json.py").write_text("raise SystemExit('shadowed')")
     code = (
         f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
-        "from solvers.foundation.native.processes import run\nfrom solvers.foundation.limits import Limits\n"
+        "from solvers.foundation.native import run\nfrom solvers.foundation.limits import Limits\n"
         "import os; os.chdir(sys.argv[1]); print(run('solvers.foundation.exact:product', [[2, 10]], Limits()))"
     )
     for environment in ({}, {"PYTHONPATH": str(tmp_path / "nowhere")}):
@@ -312,7 +312,7 @@ def test_an_interrupted_parent_takes_its_child_along(tmp_path, how):
     code = (
         f"import signal, sys; sys.path[:0] = {[str(ROOT), str(ROOT / 'tests')]!r}\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run in the background\n"
-        "from solvers.foundation.native.processes import run\nfrom solvers.foundation.limits import Limits\n"
+        "from solvers.foundation.native import run\nfrom solvers.foundation.limits import Limits\n"
         f"run('test_child:loop', {str(marker)!r}, Limits(seconds=600))"
     )
     with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True) as parent:

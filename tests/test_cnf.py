@@ -19,8 +19,8 @@ from test_engines import met
 
 import recon
 from solvers.cells.clauses import gates as totals
-from solvers.cells.clauses.gates import FALSE, TRUE, Clauses
-from solvers.cells.clauses.lowering import clauses_needed, lower
+from solvers.cells.clauses.gates import FALSE, TRUE, Clauses, clauses_needed
+from solvers.cells.clauses.lowering import lower
 from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.statements.boxes import Attribute, Box, Region, RowSpace

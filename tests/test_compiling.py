@@ -19,7 +19,7 @@ from sklearn.ensemble import RandomForestClassifier
 import recon
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
-from solvers.foundation.native.threads import KeptFunction, cached_compiled, fingerprint, ready_to_call
+from solvers.foundation.native import KeptFunction, cached_compiled, fingerprint, ready_to_call
 from solvers.positions.assignments.loops import RowLoops, fastest
 from solvers.statements.row_problem import problem_of
 
@@ -111,7 +111,7 @@ def test_without_a_folder_it_is_compiled_all_the_same(monkeypatch):
 
 def test_propagation_does_not_compile_where_the_time_is_short(monkeypatch):
     extra("numba")
-    monkeypatch.setattr("solvers.foundation.native.threads.KeptFunction.before", lambda _: False)
+    monkeypatch.setattr("solvers.foundation.native.KeptFunction.before", lambda _: False)
     assert not fastest(Limits(seconds=5)).kept
     assert fastest(Limits(seconds=60)).kept
 
@@ -148,7 +148,7 @@ def test_compiling_counts_neither_as_work_nor_by_the_clock():
 
 def test_compiling_ends_at_ctrl_c(monkeypatch):
     extra("numba")
-    monkeypatch.setattr("solvers.foundation.native.threads.PATIENCE", 0.1)
+    monkeypatch.setattr("solvers.foundation.native.SOLVER_PATIENCE", 0.1)
     slow, limits = Slow(), Limits()
     function = KeptFunction(slow)
     assert ready_to_call([function], limits)

@@ -18,19 +18,20 @@ import oracle_coupled
 import pytest
 from extras import encoded, extra
 
-from solvers.cells.clauses import model_counters as counters
-from solvers.cells.clauses.model_counters import (
+from solvers.engines import counters
+from solvers.engines import estimates as asking
+from solvers.engines.chain import answer, engines
+from solvers.engines.counters import (
+    ApproxMCEngine,
+    D4Engine,
     Formula,
+    GanakEngine,
     ModelCounter,
     _lowered_of,
     _row_bits,
     _worlds_before,
     log2_above,
 )
-from solvers.engines import counters as approxmc
-from solvers.engines import estimates as asking
-from solvers.engines.chain import answer, engines
-from solvers.engines.counters import ApproxMCEngine, D4Engine, GanakEngine
 from solvers.engines.estimates import estimates
 from solvers.foundation.errors import ContradictionError, EngineError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import STAGES, Limits
@@ -429,16 +430,16 @@ def test_a_wrong_approxmc_is_refused_by_name(monkeypatch):
     """Versions 4.3 and 4.4 return wrong counts, and pyganak brings 4.4.0 along."""
     extra("pyapproxmc")
     assert ApproxMCEngine.missing() is None
-    approxmc._wrong_version.cache_clear()
-    monkeypatch.setattr(approxmc, "run", lambda *a, **k: "4.4.0")
+    counters._wrong_version.cache_clear()
+    monkeypatch.setattr(counters, "run", lambda *a, **k: "4.4.0")
     try:
         assert "pyapproxmc 4.4.0 may count wrongly, only 4.1.24" in ApproxMCEngine.missing()
         assert "pip install" in ApproxMCEngine.missing()
-        monkeypatch.setattr(approxmc, "version_of_approxmc", lambda _: "4.3.4")
+        monkeypatch.setattr(counters, "version_of_approxmc", lambda _: "4.3.4")
         with pytest.raises(Unsupported, match=r"4\.3\.4"):
-            approxmc.counts_of_approxmc({"formulas": []})
+            counters.counts_of_approxmc({"formulas": []})
     finally:
-        approxmc._wrong_version.cache_clear()
+        counters._wrong_version.cache_clear()
 
 
 @pytest.mark.parametrize("order", [("pyganak", "pyapproxmc"), ("pyapproxmc", "pyganak")], ids="-".join)

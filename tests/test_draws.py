@@ -13,7 +13,7 @@ from test_local_search import grown, numbered
 
 import recon
 from recon.readers.frames.world import wrap
-from solvers.engines.searches import DRAWN_NOTE, DrawsEngine
+from solvers.engines.rows import DRAWN_NOTE, DrawsEngine
 from solvers.foundation.errors import Inconclusive, TooLarge
 from solvers.foundation.limits import Limits
 from solvers.programs.local_search import compiled

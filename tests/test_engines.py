@@ -31,15 +31,15 @@ from weights import weight
 import solvers.engines
 from recon.queries.answers.exact import select_with
 from recon.readers.frames.selections import select_frame
-from solvers.cells.clauses.model_counters import ModelCounter
 from solvers.cells.system import system_of
 from solvers.engines import chain
 from solvers.engines.chain import strengthened
+from solvers.engines.counters import ModelCounter
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.programs import cell_model as enumeration
 from solvers.statements.questions import answers, query
-from solvers.statements.questions.engine import relaxed_answer
+from solvers.statements.questions.answers import relaxed_answer
 from solvers.statements.release import Choice, Partition
 
 FOLDER = Path(__file__).parent / "golden"
@@ -700,7 +700,7 @@ def check_extreme_world(one, found, greatest):
 
 @cache
 def engine_of(module):
-    return solvers.engines.load_engine(dict(solvers.engines.ENGINES)[module])
+    return solvers.engines.chain.load_engine(dict(solvers.engines.ENGINES)[module])
 
 
 def present(module):

@@ -25,8 +25,8 @@ from solvers.statements.questions.answers import (
     PerCellAnswer,
     ShareAnswer,
     WorldsAnswer,
+    relaxed_answer,
 )
-from solvers.statements.questions.engine import relaxed_answer
 from solvers.statements.questions.query import Count, Extreme, PerCell
 from solvers.statements.release import Release, RowCount
 

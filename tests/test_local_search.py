@@ -15,10 +15,10 @@ from extras import encoded, extra
 import recon
 from recon.readers.frames.world import wrap
 from solvers.engines import chain
-from solvers.engines.searches import LocalSearchEngine
+from solvers.engines.rows import LocalSearchEngine
+from solvers.foundation import native
 from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.foundation.native import threads as compiling
 from solvers.programs.local_search import compiled, loops
 from solvers.programs.local_search import compiled as annealing
 from solvers.programs.local_search.finding import _broken_statement, known_rows
@@ -307,7 +307,7 @@ def test_what_the_loops_keep_is_what_they_would_count_anew():
 
 
 def test_without_numba_or_time_the_loops_stay_as_they_are(monkeypatch):
-    monkeypatch.setattr("solvers.foundation.native.threads.KeptFunction.before", lambda _: False)
+    monkeypatch.setattr("solvers.foundation.native.KeptFunction.before", lambda _: False)
     assert compiled._loops_for(Limits(seconds=5)) is compiled.PLAIN
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert compiled._loops_for(Limits()) is compiled.PLAIN
@@ -315,8 +315,8 @@ def test_without_numba_or_time_the_loops_stay_as_they_are(monkeypatch):
 
 @pytest.mark.parametrize(("seconds", "there"), [(None, True), (60, True), (30, True), (5, False)])
 def test_loops_never_compiled_are_where_time_is_there(monkeypatch, seconds, there):
-    monkeypatch.setattr("solvers.foundation.native.threads.KeptFunction.before", lambda _: False)
-    assert compiling.ready_to_call([compiling.KeptFunction(region_at)], Limits(seconds=seconds)) is there
+    monkeypatch.setattr("solvers.foundation.native.KeptFunction.before", lambda _: False)
+    assert native.ready_to_call([native.KeptFunction(region_at)], Limits(seconds=seconds)) is there
 
 
 # ---------------------------------------------------------------- regions as walks

@@ -31,8 +31,8 @@ BEGUN = """
 import sys, time
 from recon.io.console.output import print_error, working
 from solvers.foundation.errors import Inconclusive
-from solvers.foundation.native import outer_bounds
-outer_bounds.LATE = 0.2
+from solvers.foundation import native
+native.LATE = 0.2
 def resident():
     return int(open("/proc/self/statm").read().split()[1]) >> 8
 before = resident()

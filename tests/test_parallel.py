@@ -17,8 +17,7 @@ import pytest
 from solvers.foundation import errors
 from solvers.foundation.limits import Limits
 from solvers.foundation.parallel import pieces
-from solvers.foundation.parallel.opening import kept_open
-from solvers.foundation.parallel.pieces import completed, completed_with
+from solvers.foundation.parallel.pieces import completed, completed_with, kept_open
 
 ERRORS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.ReconError)]
 TWO = {"workers": 2}

@@ -22,10 +22,10 @@ from recon.readers.frames.world import World as PublicWorld
 from solvers.cells.clauses.lowering import Lowered, lower
 from solvers.cells.clauses.sat import LiteralQuestion, broken_statement, satisfy, solve_questions
 from solvers.engines.chain import answer
-from solvers.engines.searches import MAX_CLAUSES, SatEngine
+from solvers.engines.rows import MAX_CLAUSES, SatEngine
+from solvers.foundation import native
 from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.foundation.native import processes
 from solvers.kernel.rup import check
 from solvers.programs.columns.master import decide_apart
 from solvers.statements.boxes import Attribute, Box, Boxes, Region, RowSpace
@@ -260,7 +260,7 @@ def small():
 
 def test_what_the_clock_left_open_is_told(monkeypatch):
     reply = {"models": [], "answers": [None], "steps": 0, "late": True}
-    monkeypatch.setattr(processes, "run", lambda *_, **__: reply)
+    monkeypatch.setattr(native, "run", lambda *_, **__: reply)
     limits = Limits(seconds=60.0).stage("world by SAT")
     assert solve_questions(small()[1], [LiteralQuestion()], limits).answers == (None,)
     assert limits.cut_short() == ("the clock (--time) cut short: world by SAT",)
@@ -270,7 +270,7 @@ def test_a_world_that_breaks_a_statement_is_not_believed(monkeypatch):
     release, lowered = small()
     first = [b.variable for b in lowered.bits if b.part == 0]
     reply = {"model": first, "models": [first], "answers": [True], "steps": 0, "late": False}
-    monkeypatch.setattr(processes, "run", lambda *_, **__: reply)
+    monkeypatch.setattr(native, "run", lambda *_, **__: reply)
     with pytest.raises(EngineError, match="breaks a statement: s"):
         satisfy(lowered, Limits())
     with pytest.raises(EngineError, match="breaks a statement: s"):
@@ -285,7 +285,7 @@ def test_a_solver_that_crashes_leaves_the_question_to_others(monkeypatch):
     def crash(*_, **__):
         raise EngineError("ended by signal SIGSEGV")
 
-    monkeypatch.setattr(processes, "run", crash)
+    monkeypatch.setattr(native, "run", crash)
     assert satisfy(lowered, Limits()).status == "unknown"
     for query in (Count("ordered"), MostLikely()):
         with pytest.raises(Inconclusive, match="SIGSEGV"):

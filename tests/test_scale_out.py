@@ -20,8 +20,7 @@ from recon.experiments import experiment as experiments
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.foundation.parallel import opening as clusters
-from solvers.foundation.parallel.opening import kept_open
-from solvers.foundation.parallel.pieces import completed, completed_with
+from solvers.foundation.parallel.pieces import completed, completed_with, kept_open
 
 ROOT = Path(__file__).parents[1]
 WORKER = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--memory-limit", "0", "--host", "127.0.0.1"]

@@ -421,7 +421,7 @@ def test_below_is_uniform_beyond_64_bits() -> None:
 def test_a_diagram_has_room_for_its_thread():
     """A command limits the addresses of its process; a manager whose thread finds none would end the process."""
     code = (
-        "import resource\nfrom solvers.foundation.native.outer_bounds import _statm\nfrom "
+        "import resource\nfrom solvers.foundation.native import _statm\nfrom "
         "solvers.statements.regions.diagram import Diagram\n"
         "hard = resource.getrlimit(resource.RLIMIT_AS)[1]\n"
         "resource.setrlimit(resource.RLIMIT_AS, (_statm()[0] + (1 << 29), hard))\n"

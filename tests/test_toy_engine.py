@@ -16,8 +16,7 @@ from test_engines import GOLDEN, case, consistent
 
 from solvers.engines import chain
 from solvers.foundation.limits import Limits
-from solvers.statements.questions.answers import CountAnswer
-from solvers.statements.questions.engine import Engine, unanswered
+from solvers.statements.questions.answers import CountAnswer, Engine, unanswered
 from solvers.statements.questions.query import Count, Decide
 
 RELEASE = {

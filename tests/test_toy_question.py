@@ -20,8 +20,7 @@ from solvers.engines.histograms import HistogramEngine
 from solvers.foundation.errors import ReconError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms import answering
-from solvers.statements.questions.answers import Answer, PerCellAnswer
-from solvers.statements.questions.engine import relaxed_answer
+from solvers.statements.questions.answers import Answer, PerCellAnswer, relaxed_answer
 from solvers.statements.questions.query import QUERIES, PerCell, Query
 
 TREES = "examples/releases/two_trees.json"

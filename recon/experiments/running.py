@@ -40,7 +40,7 @@ from recon.io.files.tables import unpack_frame, write_csv
 from recon.io.files.writing import writing
 from solvers.foundation.errors import EngineError, ReconError, ReleaseError, TooLarge, Unsupported, installing
 from solvers.foundation.limits import Limits
-from solvers.foundation.native.processes import run as run_alone
+from solvers.foundation.native import run as run_alone
 from solvers.foundation.parallel.pieces import completed
 
 MANIFEST = b"recon"

@@ -19,7 +19,7 @@ from recon.report.document.metadata import Context, build_metadata, limits_json
 from recon.report.report import Report
 from solvers.foundation.errors import ContradictionError, ReleaseError
 from solvers.foundation.limits import Limits
-from solvers.foundation.parallel.opening import kept_open
+from solvers.foundation.parallel.pieces import kept_open
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -25,7 +25,7 @@ from recon.io.files.opening import read_whole
 from recon.io.files.writing import writing
 from solvers.foundation.displayed import quote
 from solvers.foundation.errors import ReleaseError
-from solvers.foundation.native.processes import started_of
+from solvers.foundation.native import started_of
 
 Role = Literal["released", "domain", "data", "earlier", "beside"]
 ROLES: dict[Role, str] = {

@@ -23,7 +23,7 @@ from recon.io.files.writing import writing
 from recon.report.results import filled
 from recon.report.stored_report import rendered
 from recon.serve.jobs import AuditJob, Step, Workspace
-from solvers.foundation.native.processes import memory_of_group, started_of
+from solvers.foundation.native import memory_of_group, started_of
 
 AT_ONCE = 2  # jobs that run; more wait
 WAITING = 100  # jobs that may wait

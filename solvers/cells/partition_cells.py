@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.cells.system import Space
 from solvers.foundation.limits import Limits
 from solvers.statements.boxes import Attribute, Box
-from solvers.statements.regions.row_space import Space
 from solvers.statements.release import ANY_LABEL, Partition, Release
 
 if TYPE_CHECKING:

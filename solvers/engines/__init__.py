@@ -17,12 +17,6 @@ cells; last the model counters of other people, whose figures nobody proved.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from solvers.statements.questions.engine import Engine
-
 COUNTERS = (  # names, with module and class
     ("d4", "counters.D4Engine"),
     ("ganak", "counters.GanakEngine"),
@@ -32,22 +26,15 @@ ENGINES = (
     ("closed_form", "closed_form.ClosedFormEngine"),
     ("leaf_values", "leaf_values.LeafValuesEngine"),
     ("likeliest", "histograms.LikeliestEngine"),
-    ("assignments", "assignments.AssignmentsEngine"),
-    ("draws", "searches.DrawsEngine"),
+    ("assignments", "rows.AssignmentsEngine"),
+    ("draws", "rows.DrawsEngine"),
     ("histogram", "histograms.HistogramEngine"),
     ("cpsat", "histograms.CpSatEngine"),
     ("interval", "bounds.IntervalEngine"),
     ("lp", "bounds.LinearProgramEngine"),
     ("columns", "bounds.ColumnsEngine"),
-    ("local_search", "searches.LocalSearchEngine"),
-    ("sat", "searches.SatEngine"),
-    ("rows", "searches.RowsEngine"),
+    ("local_search", "rows.LocalSearchEngine"),
+    ("sat", "rows.SatEngine"),
+    ("rows", "rows.RowsEngine"),
     *COUNTERS,
 )
-
-
-def load_engine(entry: str) -> Engine:
-    """Return an engine of the list by its module and class, the module imported on the way."""
-    module, _, name = entry.partition(".")
-    engine: Engine = getattr(importlib.import_module(f"{__name__}.{module}"), name)()
-    return engine

@@ -29,15 +29,18 @@ from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.programs.columns.master import decide_without_cells
 from solvers.statements.questions.answers import (
+    FEW_CELLS,
     Answer,
     BoxMultipliers,
     CountAnswer,
     DecideAnswer,
+    Engine,
     ExtremeAnswer,
     Side,
+    no_coupling,
     refuted,
+    unanswered,
 )
-from solvers.statements.questions.engine import FEW_CELLS, Engine, no_coupling, unanswered
 from solvers.statements.questions.query import Convention, Count, Decide, Extreme, Query, Selections
 from solvers.statements.release import Release
 

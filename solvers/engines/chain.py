@@ -7,6 +7,7 @@ Releases of boosted models with what their leaf values prove as further blocks: 
 
 from __future__ import annotations
 
+import importlib
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from solvers.engines import ENGINES, load_engine
+from solvers.engines import ENGINES
 from solvers.foundation.errors import (
     ContradictionError,
     EngineError,
@@ -30,14 +31,15 @@ from solvers.statements.questions.answers import (
     Answer,
     CountAnswer,
     DecideAnswer,
+    Engine,
     StrengthenedAnswer,
     combine_answers,
     combined,
     left_open,
     left_to_others,
+    relaxed_answer,
     unnamed,
 )
-from solvers.statements.questions.engine import Engine, relaxed_answer
 from solvers.statements.questions.query import Decide, LeafLabelCounts, Query
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, AddedBlocks, Block, Partition, Release
 
@@ -98,7 +100,7 @@ def answer(release: Release, query: Query, limits: Limits | None = None) -> Answ
     engine that gave the first; refusals, engines that gave up within the limits and those that added something, or
     failed behind an answer, stay in `Answer.trail`. Raises `Unsupported` with every reason when all refuse,
     `Inconclusive` when some of them met a limit, `EngineError` where one fails before there is an answer. Of a loosened
-    release the answer is what that of the engines proves (`solvers.statements.questions.engine`). Where bags are
+    release the answer is what that of the engines proves (`solvers.statements.questions.answers`). Where bags are
     known, engines that use them whole get a part of the time ("bags"); what they do not settle the others are asked as
     ever, and what these prove is joined.
     """
@@ -389,3 +391,10 @@ def _with_block(release: Release, model: int, proved: StrengthenedAnswer) -> Rel
     blocks = cells_blocks(release, boxes, proved.low, proved.high, (proved.total_low, proved.total_high))
     settled = AddedBlocks(release, model, proved.steps, proved.surplus, proved.worst, "; ".join(proved.trail))
     return replace(release, blocks=(*release.blocks, *blocks), settled=settled)
+
+
+def load_engine(entry: str) -> Engine:
+    """Return an engine of the list by its module and class, the module imported on the way."""
+    module, _, name = entry.partition(".")
+    engine: Engine = getattr(importlib.import_module(f"solvers.engines.{module}"), name)()
+    return engine

@@ -48,12 +48,14 @@ from solvers.statements.questions.answers import (
     Answer,
     CountAnswer,
     DecideAnswer,
+    Engine,
     ShareAnswer,
     WorldsAnswer,
     each_once,
+    no_coupling,
     refuted,
+    unanswered,
 )
-from solvers.statements.questions.engine import Engine, no_coupling, unanswered
 from solvers.statements.questions.query import (
     Convention,
     Count,

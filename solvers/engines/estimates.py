@@ -6,8 +6,9 @@ import time
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from solvers.cells.clauses.model_counters import ModelCounter, log2_above
-from solvers.engines import COUNTERS, load_engine
+from solvers.engines import COUNTERS
+from solvers.engines.chain import load_engine
+from solvers.engines.counters import ModelCounter, log2_above
 from solvers.foundation.errors import ReconError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.statements.questions.answers import HASHED

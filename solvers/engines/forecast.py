@@ -15,7 +15,7 @@ from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.decision_diagram import elimination_order, width
 from solvers.statements.observations import StatementIndex
-from solvers.statements.questions.engine import COARSE, FEW_CELLS, Engine
+from solvers.statements.questions.answers import COARSE, FEW_CELLS, Engine
 from solvers.statements.questions.query import Query
 from solvers.statements.release import Release
 

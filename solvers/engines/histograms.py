@@ -28,8 +28,16 @@ from solvers.foundation.limits import Limits
 from solvers.histograms.answering import answer_from, attain, joint
 from solvers.histograms.branches import HistogramBranch, WeightedHistograms, branches_of
 from solvers.histograms.short_vectors import short_worlds
-from solvers.statements.questions.answers import Answer, PerCellAnswer, WorldsAnswer, refuted
-from solvers.statements.questions.engine import COARSE, Engine, no_coupling, unanswered
+from solvers.statements.questions.answers import (
+    COARSE,
+    Answer,
+    Engine,
+    PerCellAnswer,
+    WorldsAnswer,
+    no_coupling,
+    refuted,
+    unanswered,
+)
 from solvers.statements.questions.query import (
     Attain,
     Count,

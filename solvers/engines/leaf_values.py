@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from solvers.foundation.limits import Limits
-from solvers.statements.questions.answers import Answer
-from solvers.statements.questions.engine import Engine, not_searched, unanswered
+from solvers.statements.questions.answers import Answer, Engine, not_searched, unanswered
 from solvers.statements.questions.query import LeafLabelCounts, MostLikely, Query, Targets
 from solvers.statements.release import Release
 

@@ -31,8 +31,8 @@ from solvers.statements.questions.answers import (
     PerCellAnswer,
     WorldsAnswer,
     refuted,
+    unanswered,
 )
-from solvers.statements.questions.engine import unanswered
 from solvers.statements.questions.query import (
     Attain,
     Convention,

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from solvers.cells.cutting import pack_rows
 from solvers.cells.partition_cells import PartitionCells
+from solvers.cells.system import Space
 from solvers.foundation.array_types import Bits
 from solvers.foundation.exact import log_absent_multiset
 from solvers.foundation.limits import Limits
 from solvers.statements.boxes import Box
 from solvers.statements.questions.answers import DecideAnswer, LeaveOneOutAnswer, settled_share
 from solvers.statements.questions.query import Decide, LeaveOneOut, Selections
-from solvers.statements.regions.row_space import Space
 from solvers.statements.release import ANY_LABEL
 
 CHUNK = 8_192

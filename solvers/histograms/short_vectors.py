@@ -32,7 +32,7 @@ from solvers.cells.system import CellSystem
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported, installing
 from solvers.foundation.limits import Limits
-from solvers.foundation.native.processes import run
+from solvers.foundation.native import run
 from solvers.histograms.branches import HistogramBranch
 
 Numbers = NDArray[Any]  # Python's whole numbers

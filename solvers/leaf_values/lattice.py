@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, installing
 from solvers.foundation.limits import Limits
-from solvers.foundation.native.processes import run
+from solvers.foundation.native import run
 from solvers.leaf_values.combining import TINY, UNIT, IntegerStatements
 
 Floats = NDArray[np.float64]

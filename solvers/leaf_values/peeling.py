@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from solvers.foundation.array_types import Ints
 from solvers.foundation.limits import Limits
-from solvers.foundation.native.threads import one_thread
+from solvers.foundation.native import one_thread
 from solvers.leaf_values.cells import TURN, AssumptionError, Batch, CellLevel, add_facts, behind, compact, flat
 from solvers.leaf_values.combining import (
     CHUNK,

@@ -31,6 +31,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.cells.system import Space
 from solvers.cells.worlds import RandomSource, draw_box, index_type
 from solvers.foundation.array_types import Bits, Floats, Ints
 from solvers.foundation.errors import EngineError, Inconclusive
@@ -41,7 +42,6 @@ from solvers.positions.assignments.world import Assigned
 from solvers.statements.boxes import Attribute, Box
 from solvers.statements.questions.answers import CountAnswer
 from solvers.statements.questions.query import Convention
-from solvers.statements.regions.row_space import Space
 from solvers.statements.release import UNPUBLISHED, Release, RowWorld
 from solvers.statements.row_problem import RowProblem
 
@@ -534,7 +534,7 @@ def count_placed(state: Assigned, convention: Convention, limits: Limits) -> Cou
     if found.contradicted:
         return CountAnswer("unsat", convention=convention, conflict=(found.reason,))
     relative = problem.release.domain.relative
-    lower = -math.inf if relative else 0.0  # a true release has a world, see `solvers.statements.questions.engine`
+    lower = -math.inf if relative else 0.0  # a true release has a world, see `solvers.statements.questions.answers`
     if found.parts and problem.exhaustive:
         try:
             rows = boxed(problem, values_in(problem, next(iter(found.parts.values()))), limits)

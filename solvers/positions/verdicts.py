@@ -17,6 +17,7 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.cells.system import Space
 from solvers.foundation.array_types import Bits, Floats, Ints
 from solvers.foundation.exact import log_absent_multiset
 from solvers.foundation.limits import Limits
@@ -27,7 +28,6 @@ from solvers.positions.known_world import DeterminedRows, known_world, numbers_o
 from solvers.statements.boxes import Box
 from solvers.statements.questions.answers import DecideAnswer, ShareAnswer, settled_share
 from solvers.statements.questions.query import Decide, Selections, ShareQuery
-from solvers.statements.regions.row_space import Space
 from solvers.statements.release import ANY_LABEL, Release
 
 NEARLY = float(np.nextafter(1.0, 0.0))  # a share below 1 that rounding made 1

@@ -16,6 +16,7 @@ from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import share_of_counts
 from solvers.programs.verdicts import POOL, VerdictProver, decide
 from solvers.statements.questions.answers import (
+    COARSE,
     Answer,
     DecideAnswer,
     ExtremeAnswer,
@@ -23,8 +24,8 @@ from solvers.statements.questions.answers import (
     ShareAnswer,
     WorldsAnswer,
     each_once,
+    unanswered,
 )
-from solvers.statements.questions.engine import COARSE, unanswered
 from solvers.statements.questions.query import (
     Decide,
     Enumerate,

@@ -21,7 +21,7 @@ from solvers.foundation.displayed import quote
 from solvers.foundation.errors import Inconclusive, ReconError, Unsupported
 from solvers.foundation.exact import OPEN, exact_dot
 from solvers.foundation.limits import Limits
-from solvers.foundation.native.threads import run_in_thread
+from solvers.foundation.native import run_in_thread
 
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model

@@ -50,7 +50,7 @@ from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.exact import MAX_SUM
 from solvers.foundation.limits import Limits
-from solvers.foundation.native.threads import run_in_thread
+from solvers.foundation.native import run_in_thread
 from solvers.histograms.branches import branches_of
 from solvers.kernel.claims import Sum
 from solvers.programs.dual_bounds import rounded_duals, safe_bound

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.cutting import Covering, WordLayout, Words, meeting, minus, pack_rows, split_pieces
-from solvers.cells.system import CellSystem, assemble, propagated, refine
+from solvers.cells.system import CellSystem, Space, assemble, propagated, refine
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.exact import MAX_SUM
@@ -36,7 +36,6 @@ from solvers.programs.dual_bounds import combined
 from solvers.programs.linear_program import Feasibility, verdict
 from solvers.statements.boxes import Box, Boxes
 from solvers.statements.observations import StatementIndex
-from solvers.statements.regions.row_space import Space
 from solvers.statements.release import (
     ANY_LABEL,
     NO_COUNT,

@@ -369,7 +369,7 @@ def show_verdicts(
 
 def leave_at_once(code: object) -> None:
     """End the program now where Ctrl-C left a solver at work in a thread; else let Python end it."""
-    natively = sys.modules.get("solvers.foundation.native.threads")
+    natively = sys.modules.get("solvers.foundation.native")
     if natively is None or not natively.left_behind():
         return
     sys.stdout.flush()

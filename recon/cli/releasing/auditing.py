@@ -70,7 +70,7 @@ def audit(
     from recon.report.audit import audit as run
     from recon.report.document.metadata import limits_line
     from recon.report.stored_report import open_report
-    from solvers.foundation.parallel.opening import kept_open
+    from solvers.foundation.parallel.pieces import kept_open
 
     if protected is not None and data is None:
         raise typer.BadParameter("--protected is a column of the training rows: give them with --data")

@@ -255,7 +255,7 @@ def working(
     """
     from recon.io.files.opening import drawing
     from solvers.foundation.limits import Limits
-    from solvers.foundation.native.outer_bounds import outer_bounds
+    from solvers.foundation.native import outer_bounds
 
     shown: Callable[[str], None] | None = None
     with contextlib.ExitStack() as stack:

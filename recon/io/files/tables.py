@@ -143,7 +143,7 @@ def read_parquet(path: str) -> pd.DataFrame:
     """Return a Parquet file as a frame. Raises `ImportError` without pyarrow, `ReleaseError` where it is too large.
 
     Pages may unpack to anything, and the numbers in the file need not be true: so only a process that may take so much
-    memory and no more (`solvers.foundation.native.processes`) opens it. It reads batch by batch, writes what it read
+    memory and no more (`solvers.foundation.native`) opens it. It reads batch by batch, writes what it read
     as plain columns (Arrow's stream format), and says what the whole table takes; this process reads these columns
     alone.
     """
@@ -159,7 +159,7 @@ def parquet_frames(path: str) -> Iterator[pd.DataFrame]:
 def _parquet_frames(path: str, whole: bool) -> Iterator[pd.DataFrame]:
     import pyarrow.ipc  # missing, it is named before a process is started
 
-    from solvers.foundation.native.processes import run
+    from solvers.foundation.native import run
 
     budget = current()
     with open_regular(path) as (_, size):

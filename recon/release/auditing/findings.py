@@ -25,8 +25,7 @@ from recon.readers.loading.settled import PicklableRelease, as_released
 from recon.release.auditing.together import JointDisclosure
 from solvers.foundation.errors import ContradictionError, EmptyConfidenceSet, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.foundation.parallel.opening import running
-from solvers.foundation.parallel.pieces import STARTING, completed_with
+from solvers.foundation.parallel.pieces import STARTING, completed_with, running
 
 if TYPE_CHECKING:
     import pandas as pd

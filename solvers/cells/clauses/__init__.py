@@ -1,3 +1,3 @@
 """A release as clauses over bits of rows, for SAT solvers, model counters and proof checkers."""
 
-__all__ = ["gates", "lowering", "model_counters", "sat"]
+__all__ = ["gates", "lowering", "sat"]

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 
 from solvers.foundation.errors import Inconclusive, TooLarge
 from solvers.foundation.limits import Limits
+from solvers.statements.release import Release, Summand
 
 TRUE = 1  # variable 1 is true by a clause of its own
 FALSE = -TRUE
@@ -241,3 +242,51 @@ def multiple_bounds(low: int, high: int, unit: int) -> tuple[int, int]:
     if unit < 0:
         low, high, unit = -high, -low, -unit
     return -(-low // unit), high // unit
+
+
+STEP_CLAUSES, ADDER_CLAUSES = 4, 14  # per variable of a count in unary, per added bit
+
+
+def _numbers(one: Summand) -> tuple[int, ...]:
+    """Return what rows add by a summand of at most one factor, per part of its attribute; without one, of all."""
+    return one.factors[0][1] if one.factors else (one.times,)
+
+
+def _encoded_attributes(release: Release, raw: bool) -> tuple[int, ...]:
+    """Return the attributes that need bits: all with raw values, else those that something names."""
+    return tuple(range(len(release.domain.attributes))) if raw else tuple(sorted(release.mentioned()))
+
+
+def clauses_needed(release: Release, raw: bool) -> float:
+    """Return about how many clauses the rows take, an open number of rows by its largest; infinite if unbounded."""
+    if release.rows.high is None:
+        return float("inf")
+    n, per_row, counts = release.rows.high, 0.0, 0.0
+    for k in _encoded_attributes(release, raw):
+        sizes = release.domain.attributes[k].sizes
+        width = (max(sizes) - 1).bit_length() if raw and sizes else 0
+        per_row += len(sizes) * (5 + width)
+    for block in release.partitions.values():
+        per_row += len(block.boxes) * (5 if block.first_match else 2) + len(block.boxes.attribute) + 3 * len(block)
+        for low, high in zip(block.low.tolist(), block.high.tolist(), strict=True):
+            counts += _count_clauses(n, low, high)
+    for listed in (*release.loose.values(), *release.choices.values()):
+        for s in listed.members:
+            if s.region is not None:
+                per_row += sum(2 + len(b.literals) for b in s.boxes)
+                counts += _count_clauses(n, s.low, s.high)
+                continue
+            for numbers in (_numbers(one) for summand in s.summands for one in summand.of_one_factor()):
+                counts += n * (max(map(abs, numbers)) * 2).bit_length() * (ADDER_CLAUSES + len(numbers) / 4)
+    return n * per_row + counts
+
+
+def _count_clauses(n: int, low: int, high: int) -> float:
+    """Return about how many clauses a count between two bounds takes."""
+    if high <= 0 or low > n:
+        return n
+    clauses = 0.0
+    for minimum in ([low] if low > 0 else []) + ([high + 1] if high < n else []):
+        steps = unary_steps(n, minimum)
+        clauses = max(clauses, STEP_CLAUSES * steps if steps <= MAX_UNARY else 2 * n * ADDER_CLAUSES)
+    return clauses

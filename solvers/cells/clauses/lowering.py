@@ -23,12 +23,13 @@ from numpy.typing import NDArray
 from solvers.cells.clauses.gates import (
     CLAUSE_BYTES,
     FALSE,
-    MAX_UNARY,
     TRUE,
     Clauses,
+    _encoded_attributes,
+    _numbers,
+    clauses_needed,
     multiple_bounds,
     size_error,
-    unary_steps,
 )
 from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
 from solvers.foundation.exact import EXACT
@@ -37,7 +38,6 @@ from solvers.statements.boxes import Attribute, Box, Region
 from solvers.statements.release import ANY_LABEL, Block, Choice, Loose, Partition, Release, Statement, Summand
 
 PRESENT = NO_PART = -1
-STEP_CLAUSES, ADDER_CLAUSES = 4, 14  # per variable of a count in unary, per added bit
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,54 +373,9 @@ class Lowering:
                     yield -region, 1 << j
 
 
-def _numbers(one: Summand) -> tuple[int, ...]:
-    """Return what rows add by a summand of at most one factor, per part of its attribute; without one, of all."""
-    return one.factors[0][1] if one.factors else (one.times,)
-
-
-def _encoded_attributes(release: Release, raw: bool) -> tuple[int, ...]:
-    """Return the attributes that need bits: all with raw values, else those that something names."""
-    return tuple(range(len(release.domain.attributes))) if raw else tuple(sorted(release.mentioned()))
-
-
 def _parts(attribute: Attribute) -> list[int]:
     """Return the parts that hold a value."""
     return [p for p, size in enumerate(attribute.sizes) if size]
-
-
-def clauses_needed(release: Release, raw: bool) -> float:
-    """Return about how many clauses the rows take, an open number of rows by its largest; infinite if unbounded."""
-    if release.rows.high is None:
-        return float("inf")
-    n, per_row, counts = release.rows.high, 0.0, 0.0
-    for k in _encoded_attributes(release, raw):
-        sizes = release.domain.attributes[k].sizes
-        width = (max(sizes) - 1).bit_length() if raw and sizes else 0
-        per_row += len(sizes) * (5 + width)
-    for block in release.partitions.values():
-        per_row += len(block.boxes) * (5 if block.first_match else 2) + len(block.boxes.attribute) + 3 * len(block)
-        for low, high in zip(block.low.tolist(), block.high.tolist(), strict=True):
-            counts += _count_clauses(n, low, high)
-    for listed in (*release.loose.values(), *release.choices.values()):
-        for s in listed.members:
-            if s.region is not None:
-                per_row += sum(2 + len(b.literals) for b in s.boxes)
-                counts += _count_clauses(n, s.low, s.high)
-                continue
-            for numbers in (_numbers(one) for summand in s.summands for one in summand.of_one_factor()):
-                counts += n * (max(map(abs, numbers)) * 2).bit_length() * (ADDER_CLAUSES + len(numbers) / 4)
-    return n * per_row + counts
-
-
-def _count_clauses(n: int, low: int, high: int) -> float:
-    """Return about how many clauses a count between two bounds takes."""
-    if high <= 0 or low > n:
-        return n
-    clauses = 0.0
-    for minimum in ([low] if low > 0 else []) + ([high + 1] if high < n else []):
-        steps = unary_steps(n, minimum)
-        clauses = max(clauses, STEP_CLAUSES * steps if steps <= MAX_UNARY else 2 * n * ADDER_CLAUSES)
-    return clauses
 
 
 __all__ = ["Bit", "Lowered", "Lowering", "clauses_needed", "lower", "state_clauses"]

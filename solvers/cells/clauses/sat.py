@@ -25,10 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.clauses.lowering import Lowered
+from solvers.foundation import native
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import EngineError, Inconclusive
 from solvers.foundation.limits import FAR, Limits
-from solvers.foundation.native import processes
 from solvers.statements.boxes import Box, Region
 from solvers.statements.release import ANY_LABEL, Choice, Loose, Partition, Release, Statement
 
@@ -70,7 +70,7 @@ def satisfy(lowered: Lowered, limits: Limits, proof: bool = False) -> SatResult:
 def _run_apart(function: str, payload: dict[str, Any], limits: Limits, work: float | None = None) -> Any:
     """Return what a function of this module returns in a process of its own; a crash leaves the question open."""
     try:
-        return processes.run(f"solvers.cells.clauses.sat:{function}", payload, limits, work=work)
+        return native.run(f"solvers.cells.clauses.sat:{function}", payload, limits, work=work)
     except EngineError as error:
         raise Inconclusive(f"the SAT solver failed: {error}") from error
 

@@ -20,13 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.partition_cells import PartitionCells, cells_of
+from solvers.cells.system import Space
 from solvers.foundation.exact import Factor, log2_multisets, log2_sum, log2_worlds
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import PriorMembership, Rows, known_rows
 from solvers.statements.boxes import Box, RowSpace
 from solvers.statements.questions.answers import CountAnswer, DecideAnswer
 from solvers.statements.questions.query import Convention, Selections
-from solvers.statements.regions.row_space import Space
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Release
 
 if TYPE_CHECKING:

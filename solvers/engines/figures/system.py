@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from solvers.cells.cutting import WordLayout, Words
 from solvers.cells.partition_cells import MAX_DIAGRAM_WORK, MAX_PROJECTIONS, PartitionCells, cells_of
-from solvers.cells.system import CellSystem, system_of
+from solvers.cells.system import CellSystem, Space, system_of
 from solvers.engines.figures.partition import MAX_STEPS_OF_DIST, dist_of_mixture
 from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.errors import ContradictionError
@@ -38,7 +38,6 @@ from solvers.statements.gradients.boosted import Boosted
 from solvers.statements.observations import StatementIndex
 from solvers.statements.questions.answers import DecideAnswer, settled_share
 from solvers.statements.questions.query import Selections
-from solvers.statements.regions.row_space import Space
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Partition, Release
 
 if TYPE_CHECKING:

@@ -1,3 +1,3 @@
 """Independent pieces of work on local processes or a Dask cluster, behind one interface."""
 
-__all__ = ["opening", "pieces"]
+__all__ = ["pieces"]

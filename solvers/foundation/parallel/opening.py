@@ -32,7 +32,6 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import ContextVar
 from multiprocessing.connection import Connection, Pipe, wait
 from typing import Any, ClassVar
 from uuid import uuid4
@@ -329,7 +328,7 @@ class Process:
         with there:
             self.running = subprocess.Popen(
                 [sys.executable, "-P", "-c", START,
-                 str(there.fileno())],  # -P: see `solvers.foundation.native.processes`
+                 str(there.fileno())],  # -P: see `solvers.foundation.native`
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=(there.fileno(),),
                 env={**os.environ, **dict.fromkeys(THREADS, "1")}, start_new_session=True,
             )  # fmt: skip
@@ -456,51 +455,3 @@ def serve(connection: Connection) -> None:
     threading.Thread(target=listen, daemon=True).start()
     while True:
         connection.send_bytes(done(*jobs.get(), shared))
-
-
-_OPEN: ContextVar[list[tuple[object, Pool]] | None] = ContextVar("pools", default=None)
-
-
-@contextlib.contextmanager
-def kept_open() -> Iterator[None]:
-    """Keep the processes that the block uses, and what was sent to them, until its end; none is started for nothing."""
-    if _OPEN.get() is not None:  # whoever began keeps them
-        yield
-        return
-    pools: list[tuple[object, Pool]] = []
-    before = _OPEN.set(pools)
-    try:
-        yield
-    finally:
-        _OPEN.reset(before)
-        for _, one in pools:
-            one.close()
-
-
-@contextlib.contextmanager
-def pool(limits: Limits) -> Iterator[Pool]:
-    """Yield the pool that the limits ask for: the one kept open, else one for the block."""
-    asked, kept = (limits.workers, limits.cluster), _OPEN.get()
-    for key, one in kept or ():
-        if key == asked:
-            yield one
-            return
-    made = _made_for(limits)
-    if kept is not None:
-        kept.append((asked, made))
-        yield made
-        return
-    try:
-        yield made
-    finally:
-        made.close()
-
-
-def running(limits: Limits) -> bool:
-    """Return whether the pool that the limits ask for is open already, so that its use costs nothing more."""
-    return any(key == (limits.workers, limits.cluster) for key, _ in _OPEN.get() or ())
-
-
-def _made_for(limits: Limits) -> Pool:
-    """Return a new pool; `Unsupported` where a cluster cannot be reached."""
-    return Cluster(limits.cluster) if limits.cluster else Processes(limits.workers)

@@ -30,7 +30,7 @@ import numpy as np
 
 from solvers.cells.cutting import WordLayout
 from solvers.cells.linear_system import SparseStatements, propagate
-from solvers.cells.system import CellSystem, system_of
+from solvers.cells.system import CellSystem, Space, system_of
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import (
     ContradictionError,
@@ -57,7 +57,6 @@ from solvers.statements.observations import (
     widened,
     within_noise,
 )
-from solvers.statements.regions.row_space import Space
 from solvers.statements.release import UNBOUNDED, Release, RowCount
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ import numpy as np
 
 from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.limits import Limits
-from solvers.foundation.native.threads import cached_compiled, fingerprint, installed, ready_to_call
+from solvers.foundation.native import cached_compiled, fingerprint, installed, ready_to_call
 from solvers.kernel.claims import CountRevision, Hall, Removal, Revised
 from solvers.positions.assignments import counts
 from solvers.positions.assignments.counts import (

@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.partition_cells import cells_of
+from solvers.cells.system import Space
 from solvers.cells.worlds import RandomSource, draw_box
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive, Unsupported
@@ -41,7 +42,6 @@ from solvers.programs.linear_program import LinearProgram
 from solvers.statements.boxes import Box
 from solvers.statements.questions.answers import CountAnswer, DecideAnswer
 from solvers.statements.questions.query import Convention, Decide
-from solvers.statements.regions.row_space import Space
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Block, Partition, Release, RowWorld
 from solvers.statements.row_problem import exact_partitions
 

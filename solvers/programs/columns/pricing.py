@@ -30,7 +30,7 @@ from solvers.cells.cutting import WordLayout
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.foundation.native.threads import one_thread
+from solvers.foundation.native import one_thread
 from solvers.programs.cpsat import refuse, rounded_bound, run
 from solvers.programs.row_model import RowLiterals
 from solvers.statements.boxes import Box, Boxes

@@ -42,7 +42,7 @@ from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.exact import DOUBLE
 from solvers.foundation.limits import Limits
-from solvers.foundation.native.threads import one_thread
+from solvers.foundation.native import one_thread
 from solvers.statements.questions.query import Convention
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """The loops as machine code where numba is installed, and as they are written where it is not.
 
 Both give the same numbers: the loops use whole numbers of 64 bits alone, and no random generator but their own.
-Compiling takes seconds, once, and is left out where the time is short; see `solvers.foundation.native.threads`.
+Compiling takes seconds, once, and is left out where the time is short; see `solvers.foundation.native`.
 
 Local search from a start to a world: temperatures, restarts, and a look at the clock between chunks of moves.
 
@@ -23,7 +23,7 @@ import numpy as np
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
-from solvers.foundation.native.threads import cached_compiled, fingerprint, installed, ready_to_call
+from solvers.foundation.native import cached_compiled, fingerprint, installed, ready_to_call
 from solvers.programs.local_search import loops
 from solvers.programs.local_search import loops as likely_loops
 from solvers.programs.local_search.loops import KEPT, LoopState

@@ -362,7 +362,8 @@ class Certifier:
 
     def by_clauses(self, claim: OverRows) -> Drat | None:
         """Return a refutation of the claim's opposite in clauses, None where none was found."""
-        from solvers.cells.clauses.lowering import clauses_needed, lower
+        from solvers.cells.clauses.gates import clauses_needed
+        from solvers.cells.clauses.lowering import lower
         from solvers.cells.clauses.sat import satisfy
 
         opposite = negated(self.release, self.blocks, claim)

@@ -22,17 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.clauses.gates import CLAUSE_BYTES, TRUE, size_error
-from solvers.cells.clauses.lowering import (
-    ADDER_CLAUSES,
-    NO_PART,
-    PRESENT,
-    Bit,
-    Lowered,
-    Lowering,
-    clauses_needed,
-    state_clauses,
-)
+from solvers.cells.clauses.gates import ADDER_CLAUSES, CLAUSE_BYTES, TRUE, clauses_needed, size_error
+from solvers.cells.clauses.lowering import NO_PART, PRESENT, Bit, Lowered, Lowering, state_clauses
 from solvers.foundation.errors import EngineError, Unsupported
 from solvers.foundation.exact import multinomial_factors, product
 from solvers.foundation.limits import Limits

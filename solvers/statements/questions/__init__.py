@@ -1,3 +1,3 @@
 """Questions and answers as data, and what an engine is."""
 
-__all__ = ["answers", "engine", "query"]
+__all__ = ["answers", "query"]

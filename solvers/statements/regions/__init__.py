@@ -1,3 +1,3 @@
 """Exact sizes of regions: a box minus boxes, by products, diagrams, inclusion and exclusion."""
 
-__all__ = ["captures", "row_space"]
+__all__ = ["captures"]

@@ -24,7 +24,7 @@ from oxidd.bcdd import BCDDFunction, BCDDManager
 from oxidd.util import DDMemoryError
 
 from solvers.foundation.limits import Limits
-from solvers.foundation.native.outer_bounds import make_room
+from solvers.foundation.native import make_room
 from solvers.statements.regions.first_match import Cut, FirstMatch, Task, Weights, runs, shrink, weight
 
 Function = BCDDFunction

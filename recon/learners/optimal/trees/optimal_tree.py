@@ -57,7 +57,7 @@ from recon.learners.rule_lists.estimator import (
 )
 from solvers.foundation.errors import EngineError, Inconclusive, ReleaseError, Unsupported, installing
 from solvers.foundation.limits import Limits
-from solvers.foundation.native.processes import run
+from solvers.foundation.native import run
 
 if TYPE_CHECKING:
     from encoders.domain.domain import Domain
@@ -88,7 +88,7 @@ def solve_tree(
     """Return what `streed` or `dl85` makes of rows of bits with class codes, within the time of `limits`.
 
     Raises `Unsupported` where the package is not installed, `TooLarge` and `EngineError` as
-    `solvers.foundation.native.processes`.
+    `solvers.foundation.native`.
     """
     package, how = PACKAGES[solver]
     if importlib.util.find_spec(package) is None:
