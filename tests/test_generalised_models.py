@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from boosted_cases import compas14
-from extras import batches
+from extras import batches, extra
 from score_cases import as_csv, design_of, failures, fitted
 from score_cases import people as fitted_people
 from sklearn.compose import ColumnTransformer
@@ -23,9 +23,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, QuantileTransformer, StandardScaler
 
 import recon
+from recon.readers.formats.detection import read_draft
 from recon.readers.formats.regressions.score_equations import SumBox
 from recon.readers.frames.world import violations
-from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
+from solvers.foundation.errors import ContradictionError, ReconError, ReleaseError, Unsupported
 
 CORPUS = Path(__file__).parent / "corpus"
 READ = {  # files of one table of rows: the response, and the columns that the fit has
@@ -234,6 +235,66 @@ def test_statsmodels_stores_its_gradient():
     assert max(float(b - a) for a, b in ends) < 1e-5
     with pytest.raises(ReleaseError, match="60"):
         recon.load(CORPUS / "statsmodels_logit.pkl", known_columns=columns.head(50))
+
+
+@pytest.mark.parametrize("seed", batches(2, 60))
+@pytest.mark.filterwarnings("ignore")
+def test_every_class_of_mnlogit_has_its_sums_and_the_truth_is_never_excluded(seed, tmp_path):
+    """With and without its data, classes that are numbers or words, columns with decimals: all sums are exact."""
+    model_of = extra("statsmodels.discrete.discrete_model").MNLogit
+    frame, _ = people(seed, 30 + seed % 60, 1 + seed % 5, bits=seed % 3 != 0)
+    rng = np.random.default_rng(seed)
+    names = ([2, 5, 9, 11], ["mild", "no", "severe", "x"], [0.5, 1.5, 2, 3])[seed % 3][: 3 + seed % 2]
+    labels = pd.Series(rng.choice(names, len(frame)), name="ill")
+    labels[: len(names)] = names
+    settings = {"method": ("newton", "bfgs", "lbfgs")[seed % 3], "maxiter": 1000, "disp": 0}
+    fit = model_of(labels, frame.assign(const=1.0) if seed % 5 else frame).fit(**settings)
+    if seed % 2:
+        fit.remove_data()
+    release = recon.load(stored(tmp_path, fit), known_columns=frame)
+    assert violations(release, frame.assign(ill=labels)) == []
+    ends = [(s.linear.low, s.linear.high) for s in release.models[0].statements if s.linear is not None]
+    columns = frame.assign(const=1.0) if seed % 5 else frame
+    wanted = [float(v) for name in names for v in columns.T @ (labels == name)]
+    assert [float(low) for low, _ in ends] == pytest.approx(wanted)
+    assert all(low == high for low, high in ends)
+
+
+def changed_mnlogit(path, change):
+    """Return the object of a stored fit of several classes with a part changed."""
+    fit = pickle.loads(path.read_bytes())
+    change(fit._results)
+    return fit
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda fit: fit.model._ynames_map.pop(2), "has no names of its 3 classes"),
+        (lambda fit: fit.model._ynames_map.update({2: "mild"}), "has no names of its 3 classes"),
+        (lambda fit: fit.mle_retvals.pop("score"), "fit by the default method, newton"),
+        (lambda fit: fit.mle_retvals.update(score=np.zeros(5)), "how far the solver was from the equations"),
+        (lambda fit: setattr(fit, "params", fit.params[:, 0]), "has no coefficients"),
+        (lambda fit: setattr(fit.model, "offset", np.ones(60)), "offsets or exposures"),
+    ],
+)
+def test_what_mnlogit_does_not_hold_is_named(change, why, tmp_path):
+    extra("statsmodels.discrete.discrete_model")
+    rows = pd.read_csv(CORPUS / "mnlogit_rows.csv")
+    path = stored(tmp_path, changed_mnlogit(CORPUS / "statsmodels_mnlogit.pkl", change))
+    with pytest.raises(ReconError, match=why):
+        recon.load(path, known_columns=rows[["age", "sex", "smoker"]])
+
+
+def test_the_first_class_is_off_by_what_all_others_are_together(tmp_path):
+    """Gradients of .0004 and .0003 by row, of 60 rows: .042 in the equation of the first class, which has none."""
+    extra("statsmodels.discrete.discrete_model")
+    rows = pd.read_csv(CORPUS / "mnlogit_rows.csv")
+    gradient = np.array([0, 0.0004, 0, 0, 0, -0.0003, 0, 0])
+    fit = changed_mnlogit(CORPUS / "statsmodels_mnlogit.pkl", lambda fit: fit.mle_retvals.update(score=gradient))
+    draft = read_draft(pickle.dumps(fit), 1 << 30).of_known(rows[["age", "sex", "smoker"]], "severity")
+    low, high = draft.members[0].sums.ends()[1]
+    assert 0.042 < float(high - low) / 2 < 0.0421
 
 
 @pytest.mark.parametrize(

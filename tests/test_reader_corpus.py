@@ -240,6 +240,7 @@ CASES = (
          "scikit-learn RandomForestQuantileRegressor (joblib, zlib)", "distinct", 40),
     Case("generalised linear models", "statsmodels_logit.pkl", refused="give --known-columns"),
     Case("generalised linear models", "glm_summary.rds", refused="give --known-columns"),
+    Case("generalised linear models", "statsmodels_mnlogit.pkl", refused="give --known-columns"),
     Case("discriminant analyses", "qda.rds", "R MASS qda object (.rds)", "exact", 60),
     Case("printed regressions", "glm_r.txt", refused="give --known-columns"),
     Case("linear regressions", "statsmodels_ols.pkl", "statsmodels OLS (pickle)", "size", 60),

@@ -1,9 +1,9 @@
 """Generalised linear models of scikit-learn, statsmodels and R: what their fits say once everybody's columns are known.
 
 scikit-learn's lbfgs and Newton solvers stop where no gradient is above `tol`, of the mean loss from 1.2 on.
-statsmodels stores the gradient itself (`mle_retvals`), or the coefficients after every step (`fit_history` of `GLM`),
-both also after `remove_data`. R's `glm` stops where the deviance changes by less than `epsilon` of itself; the object
-and its summary hold coefficients with 16 digits.
+statsmodels stores the gradient itself (`mle_retvals`; of `MNLogit` that of every class but the first), or the
+coefficients after every step (`fit_history` of `GLM`), both also after `remove_data`. R's `glm` stops where the
+deviance changes by less than `epsilon` of itself; the object and its summary hold coefficients with 16 digits.
 
 Source: scikit-learn, sklearn/linear_model/_logistic.py, 1.2 to 1.9; statsmodels 0.13 to 0.15,
 discrete/discrete_model.py and genmod/generalized_linear_model.py (`_fit_irls`); R 4.2, src/library/stats/R/glm.R
@@ -13,6 +13,7 @@ discrete/discrete_model.py and genmod/generalized_linear_model.py (`_fit_irls`);
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
@@ -21,7 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from encoders.domain.values import Value
+from encoders.domain.values import Value, plain_number
 from encoders.models.models import Provenance, Table
 from recon.readers.formats.drafts.binding import Binder, Feature, free_label
 from recon.readers.formats.drafts.drafts import Draft, MadeOf
@@ -55,13 +56,17 @@ KINDS = (
     "PoissonResults",
     "GLMResultsWrapper",
     "GLMResults",
+    "MultinomialResultsWrapper",
+    "MultinomialResults",
 )
 SOLVERS = ("lbfgs", "newton-cg", "newton-cholesky")
 FURTHER = 4  # times the tolerance that a gradient may be above 0: lbfgs looks at the largest entry, after its last step
 BESIDE = 1e-6  # of every equation, where the stored gradient was rounded
 WEIGHED = "a weighted fit is not read: its sums are of rows by weight; fit it without weights"
 SHIFTED = "a fit with offsets or exposures is not read: what it predicts follows from more than its columns"
-FAMILIES = {"Logit": ("binomial", "logit"), "Poisson": ("poisson", "log")}
+FAMILIES = {"Logit": ("binomial", "logit"), "Poisson": ("poisson", "log"), "MNLogit": ("binomial", "logit")}
+GRADIENTS = ("score", "gopt")  # what Newton's method, and BFGS and L-BFGS, call the gradient of the mean at the end
+PLAIN_NUMBER = re.compile(r"-?\d{1,15}(\.\d{1,15})?", re.ASCII)
 
 
 def exactly(weights: Sequence[float]) -> tuple[Ends, ...]:
@@ -120,8 +125,7 @@ def _of_sklearn(thing: Thing, form: str) -> Draft:
     )
     if fits == 1:
         return draft
-    return MultinomialDraft(**{one.name: getattr(draft, one.name) for one in fields(draft)},
-                            each=tuple(map(tuple, each)), given=tuple(map(tuple, penalised)))  # fmt: skip
+    return MultinomialDraft.of(draft, each, penalised)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +138,14 @@ class MultinomialDraft(ScoreDraft):
     each: tuple[tuple[float, ...], ...] = ()
     given: tuple[tuple[float, ...], ...] = ()
     members: tuple[ScoreDraft, ...] = ()
+
+    @classmethod
+    def of(
+        cls, draft: ScoreDraft, each: Sequence[Sequence[float]], given: Sequence[Sequence[float]]
+    ) -> MultinomialDraft:
+        """Return a fit of several classes that shares everything else with a draft."""
+        shared = {one.name: getattr(draft, one.name) for one in fields(draft)}
+        return cls(**shared, each=tuple(map(tuple, each)), given=tuple(map(tuple, given)))
 
     def of_known(self, table: pd.DataFrame, label: str) -> ScoreDraft:
         """Return the draft with the sums of every class; raises as for two classes."""
@@ -175,28 +187,32 @@ class MultinomialDraft(ScoreDraft):
 
 
 def _of_statsmodels(thing: Thing, form: str) -> Draft:
-    """Return the fit of statsmodels: Logit, Poisson or GLM, with or without its data."""
+    """Return the fit of statsmodels: Logit, MNLogit, Poisson or GLM, with or without its data."""
     found = thing.get("_results", thing)
     model = found.get("model") if isinstance(found, Thing) else None
     name = getattr(model, "class_name", "this")
     if not isinstance(model, Thing) or name not in {*FAMILIES, "GLM"}:
-        raise Unsupported(f"of statsmodels' models of classes and counts Logit, Poisson and GLM are read, not {name}")
-    weights, rows = resolve(found.get("params")), found.get("nobs")
-    if not isinstance(weights, np.ndarray) or weights.ndim != 1 or not np.isfinite(weights).all() or not weights.size:
+        raise Unsupported(
+            f"of statsmodels' models of classes and counts {', '.join(FAMILIES)} and GLM are read, not {name}"
+        )
+    weights, rows, several = resolve(found.get("params")), found.get("nobs"), name == "MNLogit"
+    if (
+        not isinstance(weights, np.ndarray)
+        or weights.ndim != 1 + several
+        or not np.isfinite(weights).all()
+        or not weights.size
+    ):
         raise ReleaseError("has no coefficients", place="params")
     if not isinstance(rows, (int, float)) or rows != int(rows):
         raise Unsupported("numbers of rows that are not whole are not read")
-    told, family = found.get("mle_retvals"), FAMILIES.get(name, ("", ""))
+    family = FAMILIES.get(name, ("", ""))
     step, off = tuple[float, ...](), 0.0
     if name == "GLM":
         family = _glm_family(model)
         step = _last_step(found.get("fit_history"), weights)
     else:
         _refuse_shifted(model.get("offset"), model.get("exposure"))
-        gradient = resolve(told.get("score")) if isinstance(told, dict) else None
-        if not isinstance(gradient, np.ndarray) or gradient.shape != weights.shape or not np.isfinite(gradient).all():
-            raise Unsupported("how far the solver was from the equations is not stored (mle_retvals)")
-        off = float(np.abs(gradient).max())
+        off = _furthest_gradient(found.get("mle_retvals"), weights)
     data = model.get("data")
     get = data.get if isinstance(data, Thing) else lambda *_: None
     place, names, own = get("const_idx"), _names_of(get, "xnames"), _names_of(get, "ynames")
@@ -204,20 +220,46 @@ def _of_statsmodels(thing: Thing, form: str) -> Draft:
     shown = names if named and names is not None else [f"x{j}" for j in range(len(weights))]
     terms = tuple("" if j == place else str(one) for j, one in enumerate(shown))
     mean = mean_function(*family)
-    return ScoreDraft(
+    draft = ScoreDraft(
         Provenance(f"statsmodels {name} ({form})", ("size",), (UNWEIGHTED,)),
         tuple(Feature(one, one) for one in terms if one),
-        classes=(0, 1) if mean in {SHARES, COUNTS} else None,
+        classes=_class_names(model, 1 + weights.shape[1]) if several else (0, 1) if mean in {SHARES, COUNTS} else None,
         label=free_label(terms, own[0] if own else "label"),
         named=named,
         terms=terms,
-        weights=exactly(weights.tolist()),
+        weights=exactly(weights[:, 0].tolist() if several else weights.tolist()),
         mean=mean,
         off=off,
         beside=0.0 if step else BESIDE,
         step=step,
         count=int(rows),
     )
+    if not several:
+        return draft
+    each = np.column_stack([np.zeros(len(weights)), weights]).T  # the first class is what the others are held against
+    return MultinomialDraft.of(draft, each.tolist(), np.zeros(each.shape).tolist())
+
+
+def _furthest_gradient(told: Any, weights: Floats) -> float:
+    """Return how far an equation was from its end, by row: of a class, and of the first, all others' together."""
+    found = (resolve(told.get(one)) for one in GRADIENTS) if isinstance(told, dict) else ()
+    gradient = next((one for one in found if isinstance(one, np.ndarray)), None)
+    if gradient is None or gradient.size != weights.size or not np.isfinite(gradient).all():
+        raise Unsupported(
+            "how far the solver was from the equations is not stored (mle_retvals): fit by the default method, newton"
+        )
+    return float(np.abs(gradient).reshape(weights.shape, order="F").reshape(len(weights), -1).sum(axis=1).max())
+
+
+def _class_names(model: Thing, size: int) -> tuple[Value, ...]:
+    """Return the classes of a fit of several, which statsmodels keeps as texts."""
+    found = model.get("_ynames_map")
+    names = [found.get(k) for k in range(size)] if isinstance(found, dict) and len(found) == size else []
+    if not names or not all(isinstance(one, str) for one in names) or len(set(names)) < size or size < 2:
+        raise ReleaseError(f"has no names of its {size} classes", place="model._ynames_map")
+    numbers = [plain_number(Fraction(one)) if PLAIN_NUMBER.fullmatch(one) else None for one in names]
+    same = all(str(number) == one.removesuffix(".0") for number, one in zip(numbers, names, strict=True))
+    return tuple(number for number in numbers if number is not None) if same else tuple(names)
 
 
 def _names_of(get: Any, key: str) -> list[str] | None:
