@@ -9,7 +9,7 @@ Of whole rooms (readers, kinds, what decides about a release) the guards are cha
 None or "unknown", their conditions, then every other comparison. What became of each is kept in `build/mutants.json`
 (`--resume` goes on with those that were not run), the sums per module in `tests/mutants.json` (`--write`).
 
-    python tests/mutants.py [--only PATTERN] [--again | --resume] [--minutes 60] [--share 1/4] [--list] [--write]
+    python tests/mutants.py [--only PATTERN] [--again | --resume] [--minutes 60] [--share 1/4] [--list] [--write] [-k TESTS]
 
 Source: DeMillo, Lipton, Sayward, "Hints on test data selection", Computer 11, 1978; King, Offutt, "A Fortran language
 system for mutation-based software testing", Software: Practice and Experience 21, 1991 (the operators).
@@ -559,7 +559,7 @@ class Runs:
         modules = {m.target.module: path_of(m.target.module) for m in self.chosen.values() if m.target.tests == tests}
         for module in modules:
             importlib.import_module(module)
-        digest = hashlib.sha256(repr(sorted(modules)).encode())
+        digest = hashlib.sha256(repr((sorted(modules), [item.nodeid for item in mine])).encode())
         for path in (*modules.values(), *sorted({item.path for item in mine}), Path(__file__)):
             digest.update(path.read_bytes())
         self.out.parent.mkdir(exist_ok=True)
@@ -646,6 +646,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--share", default="1/1", help="i/n: every n-th mutant, from the i-th on")
     parser.add_argument("--rank", type=int, default=2, help="0: what refuses alone, 1: its conditions, 2: comparisons")
+    parser.add_argument("-k", dest="tests", default="", help="ask these tests alone, as pytest names them")
     parser.add_argument("--list", action="store_true", help="print the mutants and run none")
     parser.add_argument("--write", action="store_true", help=f"add --out to {RESULTS.name} and run none")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "mutants.json")
@@ -669,10 +670,11 @@ def main() -> int:
     if given.list:
         print(*names, sep="\n")
         return 0
-    return run_mutants({name: every[name] for name in names}, found, given.minutes, given.out.resolve())
+    chosen = {name: every[name] for name in names}
+    return run_mutants(chosen, found, given.minutes, given.out.resolve(), given.tests)
 
 
-def run_mutants(chosen: dict[str, Mutant], found: dict[str, str], minutes: float, out: Path) -> int:
+def run_mutants(chosen: dict[str, Mutant], found: dict[str, str], minutes: float, out: Path, asked: str = "") -> int:
     """Run mutants, print what survives and how many of each module; return 1 where something is open or left."""
     os.chdir(ROOT)
     sys.path.insert(0, str(ROOT))
@@ -681,6 +683,7 @@ def run_mutants(chosen: dict[str, Mutant], found: dict[str, str], minutes: float
     runs, begun = Runs(chosen, found, minutes, out), time.monotonic()
     tests = sorted({f"tests/{name}" for m in chosen.values() for name in m.target.tests})
     flags = ["-m", "not long", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--assert=plain", "--no-header"]
+    flags += ["-k", asked] if asked else []
     pytest.main([*flags, *tests], plugins=[runs])
     for module, one in sums({name: chosen[name] for name in runs.run}, found).items():
         print(f"{module}: {one['run']} mutants, {one['killed']} killed, {one['explained']} explained, "

@@ -54,6 +54,10 @@ def test_what_must_be_accepted(name):
     assert proof_json(proof_from(proof)) == proof
 
 
+def test_as_many_assumptions_as_the_format_allows_are_read():
+    assert proof_json(proof_from(removal_forgeries.deep(20))) == removal_forgeries.deep(20)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_the_bounds_of_a_value_are_those_of_all_ways(seed):
     rng = random.Random(seed)
