@@ -6,6 +6,7 @@ import dataclasses
 import json
 import math
 import re
+from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,9 +15,17 @@ import pandas as pd
 import pytest
 from policy_cases import facts_of, policy_of
 from test_policies import TOTALS, Contributions, TotalCell, TotalCells
-from test_registers import DAY, registered, tree, written
+from test_registers import DAY, DOMAIN, registered, tree, written
 
 import recon
+from encoders.domain.domain import Domain
+from encoders.domain.values import Categorical, Continuous, Test
+from encoders.encode.encoder import encode
+from encoders.encode.known import with_known_rows
+from encoders.kinds.known_rows import NOT_PUBLISHED
+from encoders.models.models import Tree
+from encoders.models.nodes import ModelNode, Support
+from recon.readers.loading.known_positions import known_rows
 from recon.release.auditing.auditing import noise_effect, stored_outright
 from recon.release.auditing.matching import compare
 from recon.release.auditing.persons.people import _person_names, certificates, why
@@ -25,16 +34,19 @@ from recon.release.policies.checks import _figure, of_versions
 from recon.release.policies.facts import FactTable, KnownFigure
 from recon.release.policies.policy import read_policy
 from recon.release.policies.rules import LONGEST, RULES, parse_policy
-from recon.release.registers.adding import _nothing_before
+from recon.release.registers import differences as differences_of_releases
+from recon.release.registers.adding import _nothing_before, adds, joined_release
 from recon.release.registers.decisions import LONGEST as LONGEST_TEXT
 from recon.release.registers.decisions import DecidedFile, add_decision
-from recon.release.registers.figures import RemainingUncertainty, _log_ends, smallest_group
+from recon.release.registers.differences import RegisteredGroups
+from recon.release.registers.figures import RemainingUncertainty, _log_ends, left_by, smallest_group
 from recon.release.registers.index import HEAD, INDEX, parse_index, related_data_sets
 from recon.release.registers.register import Register
-from recon.release.registers.versions import identified_words, version_relation
+from recon.release.registers.versions import comparison, identified_words, version_relation
+from solvers.engines.figures.system import SystemFigures
 from solvers.foundation.errors import PolicyError, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.statements.release import RowCount
+from solvers.statements.release import Partition, RowCount
 
 OLD = {"age": "old"}
 NOTHING_SENSITIVE = TotalCells(
@@ -245,6 +257,99 @@ def test_what_is_left_in_json_has_both_ends_or_nothing():
 def test_the_number_of_data_sets_is_open_above_where_it_has_no_bound(bounds, ends):
     found = SimpleNamespace(datasets=SimpleNamespace(bounds=bounds), rows=None)
     assert _log_ends(found, None) == ends
+
+
+def test_a_data_set_that_is_alone_is_in_no_pair(tmp_path, april):
+    registered(tmp_path / "r", april)
+    index = tmp_path / "r" / INDEX
+    index.write_text(index.read_text().rstrip() + '\ndataset = "april"\n')
+    new, register = recon.load(april), Register.read(str(tmp_path / "r"))
+    relation = version_relation(new, register, None, None)
+    assert (relation.dataset, relation.pair) == ("april", None)
+    assert comparison(new, register, relation, Limits()) is None
+
+
+def versions_of_people(folder):
+    """Return a register of march, and of april, which five of its six people are left in; both are known outside."""
+    march, april = (written(folder, f"{name}.json", [tree(OLD, [n, 4])]) for name, n in (("march", 2), ("april", 1)))
+    one, none = RowCount(1, 1), RowCount(0, 0)
+    register = registered(folder / "r", march)
+    related = {"dataset": "april", "origin": "march", "removed": one, "added": none}
+    return march, april, register.add(april, "release", date=DAY, **related)
+
+
+def test_what_is_held_of_two_versions_is_the_later_one(tmp_path):
+    march, april, register = versions_of_people(tmp_path)
+    for path, held in ((march, False), (april, True)):
+        new = recon.load(path)
+        found = comparison(new, register, version_relation(new, register, None, None), Limits())
+        assert found.found.possible == 2
+        assert (found.held is not None) == held
+
+
+def test_standard_input_is_compared_with_no_other_version(tmp_path):
+    _, april, register = versions_of_people(tmp_path)
+    new = dataclasses.replace(recon.load(april), files=("-",))
+    relation, domain = version_relation(new, register, None, None), written(tmp_path, "domain.json", [])
+    found = comparison(new, register, relation, Limits(), str(domain))
+    assert (found.found, found.contradicts) == (None, False)
+    assert found.why == "a release is compared with earlier ones from its file: save it, and give that"
+
+
+def test_a_data_set_that_nothing_was_released_of_is_left_out(tmp_path):
+    march, _, register = versions_of_people(tmp_path)
+    index = tmp_path / "r" / INDEX
+    lone = f'[[release]]\nfile = "may.json"\nsha256 = "{"0" * 64}"\ndate = {DAY}\ndecision = "do not release"\n'
+    index.write_text(f'{index.read_text()}\n{lone}dataset = "may"\nfrom = "april"\nremoved = 0\nadded = 0\n')
+    new, register = recon.load(march), Register.read(str(tmp_path / "r"))
+    found = comparison(new, register, version_relation(new, register, None, None), Limits())
+    assert (found.names, found.found.possible) == (("march", "april"), 2)
+
+
+def test_numbers_of_data_sets_over_a_continuous_attribute_have_no_logarithm():
+    """Their sizes are volumes."""
+    domain = Domain((Continuous("bmi", Fraction(10), Fraction(60)),), Categorical("y", (0, 1)))
+    nodes = ModelNode(Support(), (("bmi", Test(high=22.5)),), 1, 2), *(ModelNode(Support((4, n))) for n in (0, 2))
+    found = left_by(encode(domain, [Tree(nodes)]), Limits())
+    assert (found.status, found.log2_datasets, found.bits_left_per_person) == ("exact", None, None)
+    assert found.smallest_group == (4, 4)
+
+
+@pytest.fixture
+def nested(tmp_path):
+    """Return 6 people who are not young beside 5 old ones by class: 1 of the 6 is neither, a smoker or not."""
+    domain = {**DOMAIN, "label": {"name": "ill", "values": [0, 1]}}
+    counts = [{"where": {"age": {"in": ["middle", "old"]}}, "count": 6},
+              {"where": {"age": "middle", "smoker": 1}, "at_least": 0, "at_most": 5}]  # fmt: skip
+    first = written(tmp_path, "first.json", [{"kind": "table", "statements": counts}], rows=20, domain=domain)
+    nodes = [{"if": OLD, "then": 1, "else": 2}, {"counts": [2, 3]}, {"count": 15}]
+    second = written(tmp_path, "second.json", [{"kind": "tree", "nodes": nodes}], rows=20, domain=domain)
+    return registered(tmp_path / "r", first), recon.load(second)
+
+
+def test_the_classes_of_a_group_are_taken_away_once(nested):
+    register, new = nested
+    (found,) = adds(new, register, Limits()).differences.groups
+    assert (found.rows, "not (" in found.where) == ((1, 1), True)
+
+
+def test_too_many_cells_are_not_looked_through(nested, monkeypatch):
+    register, new = nested
+    monkeypatch.setattr(differences_of_releases, "WORK", 1)
+    found = adds(new, register, Limits()).differences
+    assert (found.groups, found.in_all) == ((), None)
+    assert found.note == "differences were not looked for: too many statements and cells"
+
+
+def test_what_an_adversary_knows_is_no_published_group(nested):
+    register, new = nested
+    rows = known_rows(new.domain, pd.DataFrame({"smoker": [1] * 5 + [0] * 15}))
+    whole = joined_release(with_known_rows(new, rows), register, Limits())
+    system = SystemFigures.of(whole.statements, Limits())
+    kinds = {block.kind for block in whole.statements.blocks if isinstance(block, Partition)}
+    found = RegisteredGroups.of(whole, whole.statements, system, 1, Limits())
+    assert kinds & set(NOT_PUBLISHED)
+    assert not {getattr(whole.statements.blocks[g.block], "kind", "") for g in found.groups} & set(NOT_PUBLISHED)
 
 
 # ---------------------------------------------------------------- audits
