@@ -9,7 +9,7 @@ Of whole rooms (readers, kinds, what decides about a release) the guards are cha
 None or "unknown", their conditions, then every other comparison. What became of each is kept in `build/mutants.json`
 (`--resume` goes on with those that were not run), the sums per module in `tests/mutants.json` (`--write`).
 
-    python tests/mutants.py [--only PATTERN] [--again | --resume] [--minutes 60] [--share 1/4] [--list] [--write] [-k TESTS]
+    python tests/mutants.py [--only PATTERN] [--again | --resume] [--minutes 60] [--share 1/4] [-k TESTS] [--list]
 
 Source: DeMillo, Lipton, Sayward, "Hints on test data selection", Computer 11, 1978; King, Offutt, "A Fortran language
 system for mutation-based software testing", Software: Practice and Experience 21, 1991 (the operators).
