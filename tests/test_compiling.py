@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -132,17 +133,29 @@ class Slow:
         self.done.wait(60)
 
 
-def test_compiling_counts_neither_as_work_nor_by_the_clock():
+class SlowAndDone(Slow):
+    """Takes 400 seconds by a clock of its own."""
+
+    def __init__(self, clock):
+        super().__init__()
+        self.clock = clock
+
+    def compile(self, types):
+        self.clock.now += 400.0
+
+
+def test_compiling_counts_neither_as_work_nor_by_the_clock(monkeypatch):
     extra("numba")
-    slow, limits = Slow(), Limits(seconds=30.0, started=time.monotonic() - 29.8)
-    function = KeptFunction(slow)
+    clock = SimpleNamespace(now=1000.0)
+    monkeypatch.setattr("solvers.foundation.limits.time", SimpleNamespace(monotonic=lambda: clock.now))
+    limits = Limits(seconds=30.0, started=clock.now - 29.75)
+    function = KeptFunction(SlowAndDone(clock))
     assert ready_to_call([function], limits)
-    threading.Timer(0.4, slow.done.set).start()
     assert function(1) == 2
-    assert limits.meter.paused >= 0.4
+    assert limits.meter.paused == 400.0
     assert limits.meter.used == 0.0
     assert not limits.late()
-    time.sleep(0.3)
+    clock.now += 0.25
     assert limits.late()
 
 
