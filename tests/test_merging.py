@@ -6,6 +6,7 @@ import itertools
 import math
 import random
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -330,6 +331,58 @@ def test_a_forest_meets_rules_about_everybody_greedily(seed: int) -> None:
     assert again.entropy_bits / 8 >= 1.5
     assert found.exact is (found.merges == 0)
     assert ("greedy" in found.how) is (found.merges > 0)
+
+
+@pytest.mark.parametrize("by_hand", [True, False])
+def test_a_search_that_is_ended_says_what_it_knows(by_hand: bool) -> None:
+    """Six further merges of two trees: 0, 1, 2, 4, then 3 are measured; what is known is said, or is the result."""
+    policy = {"mean_bits_left": 1.5}
+    release = next(r for r in map(_two_trees, range(200)) if _measured(r, policy)[:5] == [0, 1, 2, 4, 3])
+    whole = merge_leaves(release, policy)
+    for ended, known in ((0, "while 0"), (1, "with 0"), (2, "with 1 further"), (4, "with 2 further")):
+        with pytest.raises(Inconclusive, match=known) as refused:
+            merge_leaves(release, policy, _ended_at(ended, by_hand))
+        assert ("not seen to be met" in str(refused.value)) is (ended > 0)
+        assert str(refused.value).startswith("stopped" if by_hand else "the time was up")
+    if by_hand:
+        with pytest.raises(Inconclusive, match="with 2 further merges .* not seen to be met, with 4 it is"):
+            merge_leaves(release, policy, _ended_at(3, by_hand))
+        return
+    found = merge_leaves(release, policy, _ended_at(3, by_hand))
+    assert "the time was up" in found.how
+    assert "with 2 further merges" in found.how
+    assert "fewer than 4 may do" in found.how
+    assert not found.exact
+    assert found.merges >= whole.merges
+    assert combined_outcome(outcomes(found.after, demands_of(policy))) == "met"
+
+
+def _two_trees(seed: int) -> EncodedRelease:
+    rng = random.Random(seed)
+    rows = some_rows(rng, 8)
+    return encode(DOMAIN, [Forest(tuple(replace(grown(rng, rows, 3), name=f"tree {i}") for i in range(2)))])
+
+
+def _measured(release: EncodedRelease, policy: dict[str, float]) -> list[int]:
+    """Return the numbers of further merges that are measured, in order."""
+    seen: list[str] = []
+    with suppress(NoMerging):
+        merge_leaves(release, policy, Limits(progress=seen.append))
+    return [int(text.split()[0]) for text in seen if "further merges" in text]
+
+
+def _ended_at(merges: int, by_hand: bool) -> Limits:
+    """Return limits that end when so many further merges are to be measured: by Ctrl-C, or as the work is used up."""
+
+    def hear(text: str) -> None:
+        if text.startswith(f"{merges} further"):
+            if by_hand:
+                limits.stop.set()
+            else:
+                limits.meter.used = math.inf
+
+    limits = Limits(seconds=1e6, progress=hear)
+    return limits
 
 
 @given(seed=st.integers(0, 10**6))

@@ -313,7 +313,8 @@ def _extended(
 ) -> Merging:  # fmt: skip
     """Return the release with the fewest further merges, in the greedy order, after which it meets the demands.
 
-    Raises `NoMerging` where all merges together do not help, `Inconclusive` where that is open.
+    Where the time ends the search, the fewest that were seen to meet them. Raises `NoMerging` where all merges together
+    do not help, `Inconclusive` where that is open: it says how many further merges are too few, and how many meet them.
     """
     tried: dict[int, tuple[EncodedRelease, Figures, Meets]] = {}
     order = list(_further(groups, places, demands, limits))
@@ -321,26 +322,36 @@ def _extended(
     def at(m: int) -> tuple[EncodedRelease, Figures, Meets]:
         if m not in tried:
             limits.report(f"{m:,} further merges are measured")
-            limits.check("merges of all trees were measured together (--time gives more)")
+            limits.check(f"{m:,} of {len(order):,} further merges were measured")
             now = _after_merges(groups, places, order[:m])
             found = change(now) if any(now) else release
             facts = figures_of(found, limits.stage("figures of a merge"), demands)
             tried[m] = (found, facts, combined_outcome(outcomes(facts, demands)))
         return tried[m]
 
-    low, high = -1, 0  # low: not met, high: met
-    while at(high)[2] != "met":
-        if high == len(order):
-            raise _not_met(at(high)[1], demands)
-        low, high = high, min(len(order), 2 * high or 1)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if at(middle)[2] == "met" else (middle, high)
+    low, high, cut = -1, 0, ""  # low: not met, high: met
+    try:
+        while at(high)[2] != "met":
+            if high == len(order):
+                raise _not_met(at(high)[1], demands)
+            low, high = high, min(len(order), 2 * high or 1)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if at(middle)[2] == "met" else (middle, high)
+    except Inconclusive as ended:
+        if low < 0 or (high in tried and tried[high][2] != "met"):
+            raise
+        known = f"with {low:,} further merges the policy was not seen to be met"
+        if high not in tried:
+            raise Inconclusive(f"{ended}; {known}") from None
+        if limits.stop.is_set():
+            raise Inconclusive(f"{ended}; {known}, with {high:,} it is, by their figures") from None
+        cut = f"; {ended}: {known}, so that fewer than {high:,} may do"
     final = _after_merges(groups, places, order[:high])
     merges = sum(sum(g.leaves[v] - 1 for v in own) for g, own in zip(groups, final, strict=True))
     found, facts, _ = at(high)
     exact = not merges or (high == 0 and how[0] == EACH_TREE)
-    return Merging(found, merges, exact, how[0 if high == 0 else 1], final, before, facts)
+    return Merging(found, merges, exact, how[0 if high == 0 else 1] + cut, final, before, facts)
 
 
 def _not_met(facts: Figures, demands: Demands) -> NoMerging | Inconclusive:
