@@ -345,7 +345,7 @@ def test_a_search_that_is_ended_says_what_it_knows(by_hand: bool) -> None:
         assert ("not seen to be met" in str(refused.value)) is (ended > 0)
         assert str(refused.value).startswith("stopped" if by_hand else "the time was up")
     if by_hand:
-        with pytest.raises(Inconclusive, match="with 2 further merges .* not seen to be met, with 4 it is"):
+        with pytest.raises(Inconclusive, match=r"with 2 further merges .* not seen to be met, with 4 it is"):
             merge_leaves(release, policy, _ended_at(3, by_hand))
         return
     found = merge_leaves(release, policy, _ended_at(3, by_hand))
