@@ -69,7 +69,7 @@ class TableEncoder(Encoder[Table]):
         for i, (figure, box) in enumerate(zip(model.statements, boxes, strict=True)):
             name, source = name_of(model, i), source_of(model, i)
             if figure.linear is not None:
-                loose += linear_statements(figure.linear, cut, resolved, rows, source)
+                loose += linear_statements(figure.linear, cut, resolved, rows, source, numbers)
                 continue
             if figure.statistic is None:
                 loose += _count_statements(figure, Region(box), source)

@@ -172,13 +172,15 @@ def _rounded_terms(every: Weighted, step: Fraction, up: bool, source: str) -> We
 
 
 def linear_statements(
-    figure: LinearFigure, cut: CutDomain, resolved: Resolutions, rows: RowCount, source: str
-) -> list[Statement]:
+    figure: LinearFigure, cut: CutDomain, resolved: Resolutions, rows: RowCount, source: str,
+    numbers: dict[str, PartNumbers] | None = None,
+) -> list[Statement]:  # fmt: skip
     """Return the statements of a linear figure: one, or where parts are coarse or numbers long, one per bound.
 
+    `numbers`: those of names that figures before it had, over the same domain; what it needs beside is added.
     Raises `ReleaseError` where sums may exceed 2^62, `Unsupported` for products that are not encoded.
     """
-    numbers: dict[str, PartNumbers] = {}
+    numbers = {} if numbers is None else numbers
     products = [p for term in figure.terms for p in _products(term, cut, resolved, numbers, source)]
     coarse = any(p.coarse for p in products)
     ends = [_added_up([p.end(up, source) for p in products]) for up in ((False, True) if coarse else (True,))]
