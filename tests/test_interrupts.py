@@ -71,7 +71,8 @@ def interrupted(words: tuple[str, ...], folder: Path, moment: float) -> tuple[fl
             sent = seconds
         assert seconds < (sent or seconds) + 10.0, "nobody hears it"
         time.sleep(0.005)
-    return seconds, process.returncode, process.stderr.read()
+    with process:
+        return seconds, process.returncode, process.stderr.read()
 
 
 @pytest.mark.long
