@@ -1,5 +1,6 @@
 """The command line, `recon` or `python -m recon`; Ctrl-C while it is being loaded or left gets a sentence too."""
 
+import os
 import signal
 import sys
 
@@ -7,7 +8,11 @@ from recon.io.console.interrupts import stopped
 
 
 def main() -> None:
-    """Load the command line and run it."""
+    """Load the command line and run it; linear algebra uses one thread, unless `OPENBLAS_NUM_THREADS` says otherwise.
+
+    Matrices here are small: a second thread only costs, most of all where other work shares the cores.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, stopped)
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import doctest
 import functools
+import os
 import graphlib
 import importlib
 import inspect
@@ -44,6 +45,20 @@ def test_help_loads_nothing_heavy():
     )
     out = in_a_fresh_interpreter(code)  # the time (0.4 s) is printed by tests/bench
     assert not set(ast.literal_eval(out.splitlines()[-1])) & HEAVY
+
+
+@pytest.mark.parametrize(("given", "used"), [({}, "1"), ({"OPENBLAS_NUM_THREADS": "2"}, "2")])
+def test_linear_algebra_of_a_command_uses_one_thread_or_as_many_as_were_asked_for(given, used, monkeypatch):
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    code = (
+        "import os, sys; sys.argv = ['recon', 'schema', '--help']\nfrom recon.__main__ import main\n"
+        "try: main()\nexcept SystemExit: pass\nimport threadpoolctl, numpy\n"
+        "print({one['num_threads'] for one in threadpoolctl.threadpool_info() if one['internal_api'] == 'openblas'})"
+    )
+    found = ast.literal_eval(in_a_fresh_interpreter(code).splitlines()[-1])
+    assert found == {int(used)} or os.cpu_count() == 1
 
 
 def test_public_names_are_there():
