@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import doctest
 import functools
-import os
 import graphlib
 import importlib
 import inspect
 import json
+import os
 import re
 import runpy
 import subprocess
