@@ -256,6 +256,8 @@ CASES = (
     Case("scikit-survival", "survival_tree.joblib", "scikit-survival SurvivalTree (joblib, xz)", "size", 500),
     Case("scikit-survival", "survival_forest.joblib", "scikit-survival RandomSurvivalForest (joblib, xz)", "distinct",
          60),
+    Case("ranger", "ranger_survival.rds", "R ranger object (.rds)", "size", 60),
+    Case("ranger", "ranger_bag.rds", "R ranger object (.rds)", "distinct", 60),
     Case("survival curves", "survfit.rds", "table of counts: survival curve (R survfit object (.rds))", "exact", 228),
     Case("survival curves", "survfit.txt", "table of counts: survival curve (R summary of survfit)", "exact", 228),
     Case("survival curves", "survival_whas500.csv", "table of counts: survival curve (CSV)", "exact", 500),

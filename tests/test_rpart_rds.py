@@ -280,6 +280,7 @@ def test_what_is_no_single_tree_is_refused(reading):
     refused = [
         (listed(a=tree, b=listed(c=golden("shop.rds"))), r"2 rpart models \(m\$a, m\$b\$c\)"),
         (forest, "y, votes and oob.times outright"),
+        (listed("rfsrc", "grow", "surv", yvar=texts("no")), r"hold the training rows outright \(m\$xvar, m\$yvar"),
         (listed("train", finalModel=forest), "y, votes and oob.times outright"),
         (listed("train", finalModel=listed("ranger")), "class 'ranger' in one of class 'train'"),
         (train, r"caret changed the columns before the fit \(m\$preProcess\)"),

@@ -366,6 +366,7 @@ def _draft_of_bytes(data: bytes, memory: int) -> Draft | None:
 def _binary_draft(data: bytes, memory: int) -> Draft | bytes:
     """Return what a stored object or a binary format publishes, else the content: unpacked where it was packed."""
     from recon.readers.formats.boosters.catboost_file import looks_like_cbm
+    from recon.readers.formats.boosters.ranger import ranger_object, read_ranger_rds
     from recon.readers.formats.boosters.xgboost.model import looks_like_xgboost_ubj, read_xgboost_ubj
     from recon.readers.formats.boosters.yggdrasil import looks_like_yggdrasil, read_yggdrasil
     from recon.readers.formats.printed.rpart_rds import read_rpart_rds
@@ -391,6 +392,8 @@ def _binary_draft(data: bytes, memory: int) -> Draft | bytes:
             return read_survival_rds(curve)
         if (classes := discriminant_object(root)) is not None:
             return read_discriminant_rds(classes)
+        if (forest := ranger_object(root)) is not None:
+            return read_ranger_rds(forest)
         linear = regression_object(root)
         return read_rpart_rds(data, memory, root) if linear is None else read_regression_rds(linear)
     data = gunzip(data, memory)

@@ -32,6 +32,10 @@ FOREST = (
     "randomForest objects are not read, their trees hold no counts; but the object stores y, votes and oob.times"
     " outright, the label and the votes of every training row: `recon inspect` shows them"
 )
+SURVIVAL_FOREST = (
+    "randomForestSRC objects are not read: they hold the training rows outright (m$xvar, m$yvar, and once more in "
+    "m$forest), so that nothing is left to work out; `recon inspect` shows them; a forest of ranger is read"
+)
 PRINTED = {  # what R prints of other objects, where that is read
     "tree": "print(m)",
     "constparty": "print(m)",
@@ -109,6 +113,8 @@ def _the_tree(root: RObject) -> Model:
         raise Unsupported(f"the .rds file holds {len(trees)} rpart models ({some}): saveRDS one of them")
     if any("randomForest" in m.value.classes for m in models):
         raise Unsupported(FOREST)
+    if any("rfsrc" in m.value.classes for m in models):
+        raise Unsupported(SURVIVAL_FOREST)
     if not models:
         raise Unsupported(f"the .rds file holds no model but R's type '{root.kind}': saveRDS the model itself")
     first = models[0]

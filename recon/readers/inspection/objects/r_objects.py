@@ -1,7 +1,7 @@
 """What R objects in .rds and .RData files give away: labels, leaves, data frames, and what formulas drag along.
 
 Which parts of which class hold rows: the documentation of rpart (rpart.object), stats (lm, glm), randomForest, caret,
-e1071, ranger, gbm and party. Paths are R expressions for the object `m` that readRDS gives.
+e1071, ranger, randomForestSRC, gbm and party. Paths are R expressions for the object `m` that readRDS gives.
 """
 
 from __future__ import annotations
@@ -60,6 +60,16 @@ PARTS: dict[str, dict[str, tuple[Level, str]]] = {
     "ranger": {
         "predictions": _FITTED, "inbag.counts": ("high", "how often each row is in each tree's bag"),
         "terminal.class.counts": ("high", "the shares of the classes among the rows of every leaf of every tree"),
+        "chf": _FITTED, "survival": _FITTED,
+        "unique.death.times": ("high", "the different times at which training rows left"),
+    },
+    "rfsrc": {
+        "xvar": _ROWS, "yvar": _LABELS, "predicted": _FITTED, "predicted.oob": _FITTED, "survival": _FITTED,
+        "survival.oob": _FITTED, "chf": _FITTED, "chf.oob": _FITTED, "class": _FITTED, "class.oob": _FITTED,
+        "membership": ("high", "the leaf of every training row in every tree"), "proximity": _FITTED,
+        "inbag": ("high", "how often each row is in each tree's bag"), "distance": _FITTED,
+        "time.interest": ("high", "the times at which training rows had the event"),
+        "forest": ("critical", "the trees, and the training rows and labels once more (xvar, yvar)"),
     },
     "gbm": {"data": _ROWS, "fit": _FITTED, "valid.error": ("info", "the error after every tree")},
     "knn3": {"learn": _ROWS}, "kknn": {"data": _ROWS}, "party": {"data": _ROWS, "fitted": _FITTED},

@@ -10,6 +10,7 @@ Source: scikit-survival 0.28, tree/tree.py (`_fit`) and tree/_criterion.pyx.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
@@ -24,7 +25,7 @@ from recon.readers.formats.drafts.binding import Binder, Feature
 from recon.readers.formats.drafts.drafts import Draft, bind
 from recon.readers.formats.sklearn.trees import forests, trees
 from recon.readers.formats.sklearn.trees.draft import TreesDraft
-from recon.readers.formats.statistics.risk_sets import CurveStep
+from recon.readers.formats.statistics.risk_sets import CurveStep, possible_pairs
 from recon.readers.formats.statistics.survival_curves import EVENT, TIME, Curve, placed_figures
 from recon.readers.stored.objects.raw import Name
 from recon.readers.stored.pickled.pickles import Thing
@@ -39,8 +40,12 @@ REGRESSORS = {  # what reads the nodes
 KINDS = tuple(REGRESSORS)
 MAX_PROVED = 10_000  # events in leaves of bootstrapped trees that are stated
 NEAR = 1e-11  # what double precision may have moved a curve, and less than a person moves a hazard
+ROUNDS = 3  # of looking how many rows a leaf has at most
+MAX_SOLVED = 100_000_000  # events in leaves times rows, where leaves do not say how many rows they have
 CURVES = "the curves of its nodes"
-Times = tuple[tuple[Value, bool], ...]
+BEGUN = "observation began at the same time for everybody"
+NAMED_ALIKE = f"a column of the data is called '{TIME}' or '{EVENT}', as what they are about is"
+Times = tuple[tuple[Value, bool | None], ...]
 LOW_MEMORY = "the tree was fitted with low_memory: it has a risk in every node, and no curve"
 
 
@@ -49,28 +54,23 @@ class SurvivalDraft(TreesDraft):
     """Trees of sizes, and what the curves of nodes and the list of training times say of times and events.
 
     `curves`: by tree and node (None: no event in it), of one tree all nodes, of several their leaves and a root;
-    `times` of all rows, and at which of them somebody had the event.
+    `times` of all rows, and at which of them somebody had the event (None: not known).
     """
 
     curves: tuple[tuple[int, int, Curve | None], ...] = ()
     times: Times = ()
 
     def bound(self, binder: Binder) -> tuple[AnyModel, ...]:
-        """Return the trees, a table of the times, and one of the curves of the leaves."""
+        """Return the trees, where their nodes have sizes, and a table of the times and of the curves of the leaves."""
         stated = list(self._of_times())
-        paths = [trees.node_conditions(t, [f.name for f in self.features]) for t in self.trees]
+        paths = [trees.node_conditions(t, [f.name for f in self.features], self.sets) for t in self.trees]
         misplaced = self.misplaced and any(a.missing for a in binder.domain.attributes)
+        most = {} if misplaced else self._largest_nodes()
         for number, node, curve in () if misplaced else self.curves:
-            path = paths[number][node]
-            if self.resampled and curve is not None:
-                stated += [
-                    PublishedFigure((*path, (TIME, equals(t)), (EVENT, equals(1))), low=1, name=f"event at {t}")
-                    for t in curve.times
-                ]
-            elif not self.resampled:
-                stated += _of_node(path, node, curve)
+            stated += self._of_node(paths[number][node], node, curve, most.get((number, node)))
         table = Table(placed_figures(stated, binder), "times and events", origin=self.origin)
-        return (*super().bound(binder), replace(bind(table, binder), origin=self.origin))
+        counted = all((one.counts.size >= 0).all() for one in self.trees)
+        return (*(super().bound(binder) if counted else ()), replace(bind(table, binder), origin=self.origin))
 
     def _of_times(self) -> Iterator[PublishedFigure]:
         """Yield who leaves when, of all rows: somebody at every time that is listed, nobody at another."""
@@ -81,17 +81,58 @@ class SurvivalDraft(TreesDraft):
             yield PublishedFigure(((TIME, gap),), count=0, name=f"nobody leaves, time {gap}")
             yield PublishedFigure(here, low=1, name=f"somebody leaves at {time}")
             had = (*here, (EVENT, equals(1)))
-            yield PublishedFigure(had, low=1) if event else PublishedFigure(had, count=0, name=f"no event at {time}")
+            if event is not None:
+                yield (
+                    PublishedFigure(had, low=1) if event else PublishedFigure(had, count=0, name=f"no event at {time}")
+                )
             before = time
         if before is not None:
             yield PublishedFigure(((TIME, Test(low=before, low_open=True)),), count=0, name=f"nobody after {before}")
 
+    @property
+    def solved(self) -> bool:
+        """Return whether the pairs behind the curves are looked for: of rows that were drawn once, few enough."""
+        work = sum(len(one.times) for _, _, one in self.curves if one is not None and one.rows is None)
+        return (
+            not (self.resampled and self.replaced) and work * (0 if self.rows is None else self.rows.low) <= MAX_SOLVED
+        )
 
-def _of_node(path: Condition, node: int, curve: Curve | None) -> list[PublishedFigure]:
-    """Return what the curve of a node says of its rows."""
-    if curve is None:
-        return [PublishedFigure((*path, (EVENT, equals(1))), count=0, name=f"no event in node {node}")]
-    return replace(curve, where=path).figures(None)[0]
+    def _largest_nodes(self) -> dict[tuple[int, int], int]:
+        """Return how many rows leaves that do not say it have at most: what the others of their tree leave."""
+        rows = 0 if self.rows is None else self.rows.low
+        open_leaves = [(number, node, one) for number, node, one in self.curves if one is None or one.rows is None]
+        most = dict.fromkeys(((number, node) for number, node, _ in open_leaves), rows)
+        for _ in range(ROUNDS if self.solved else 0):
+            least = {
+                (number, node): 1
+                if one is None
+                else int(possible_pairs(one.steps, most[number, node], False)[0][1].min())
+                for number, node, one in open_leaves
+            }
+            every = Counter[int]()
+            for (number, _), size in least.items():
+                every[number] += size
+            found = {at: min(most[at], rows - every[at[0]] + size) for at, size in least.items()}
+            if found == most:
+                break
+            most = found
+        return most
+
+    def _of_node(self, path: Condition, node: int, curve: Curve | None, most: int | None) -> list[PublishedFigure]:
+        """Return what the curve of a node of at most so many rows says; of some of them, drawn once, least numbers."""
+        if curve is None:
+            none = PublishedFigure((*path, (EVENT, equals(1))), count=0, name=f"no event in node {node}")
+            return [] if self.resampled else [none]
+        if not self.solved:
+            return [
+                PublishedFigure((*path, (TIME, equals(t)), (EVENT, equals(1))), low=1, name=f"event at {t}")
+                for t in curve.times
+            ]
+        found = replace(curve, where=path).figures(most)[0]
+        if not self.resampled:
+            return found
+        least = [(one, one.low if one.count is None else one.count) for one in found]
+        return [PublishedFigure(one.condition, low=low, name=one.name) for one, low in least if low]
 
 
 def read(thing: Thing, form: str) -> Draft:
@@ -114,9 +155,12 @@ def read(thing: Thing, form: str) -> Draft:
         else:
             at = np.flatnonzero(counted.arrays.leaf | (len(draft.trees) == 1)).tolist()
             at += [0] if not number and not draft.resampled and 0 not in at else []
-            curves += [(number, k, _node_curve(values[k], times, int(counted.arrays.rows[k]), k)) for k in at]
+            sizes = counted.arrays.rows
+            curves += [
+                (number, k, node_curve(*values[k].T, times, int(sizes[k]), f"tree_, node {k}", sized=True)) for k in at
+            ]
     if {TIME, EVENT} & set(names):
-        curves, times, why = [], (), f"a column of the data is called '{TIME}' or '{EVENT}', as what they are about is"
+        curves, times, why = [], (), NAMED_ALIKE
     events = sum(len(curve.times) for _, _, curve in curves if curve is not None)
     if draft.resampled and curves:
         why = "they are of drawn rows: that each event was somebody's in its leaf is stated, and no more"
@@ -125,7 +169,7 @@ def read(thing: Thing, form: str) -> Draft:
     origin = replace(
         draft.origin,
         format=f"scikit-survival {thing.class_name} ({form})",
-        notes=(*draft.origin.notes, "observation began at the same time for everybody"),
+        notes=(*draft.origin.notes, BEGUN),
         unused=unused,
         learner=None,
     )
@@ -165,21 +209,28 @@ def _as_regressor(thing: Thing) -> Thing:
     return Thing(name, thing.how, (), {}, state)
 
 
-def _node_curve(values: NDArray[np.float64], times: Times, rows: int, node: int) -> Curve | None:
-    """Return the curve of a node of so many rows, (times, 2) hazard and survival; None where nobody had the event."""
-    hazard, survival = values[:, 0], values[:, 1]
-    if not np.isfinite(values).all() or (np.diff(hazard, prepend=0.0) < -NEAR).any() or (survival < -NEAR).any():
-        raise ReleaseError(f"has hazards of node {node} that fall, or are no numbers", place="tree_")
+def node_curve(
+    hazard: NDArray[np.float64], survival: NDArray[np.float64] | None, times: Times, rows: int, place: str,
+    sized: bool = False,
+) -> Curve | None:  # fmt: skip
+    """Return the curve of a node of at most so many rows (`sized`: of so many); None where nobody had the event.
+
+    Raises `ReleaseError` naming the place for hazards that fall, and events at a time at which nobody had one.
+    """
+    wrong = survival is not None and (not np.isfinite(survival).all() or (survival < -NEAR).any())
+    if wrong or not np.isfinite(hazard).all() or (np.diff(hazard, prepend=0.0) < -NEAR).any():
+        raise ReleaseError("has hazards that fall, or are no numbers", place=place)
     at = np.flatnonzero(np.diff(hazard, prepend=0.0) > 1 / (2 * max(rows, 1) ** 2)).tolist()
-    wrong = next((k for k in at if not times[k][1]), None)
-    if wrong is not None:
-        raise ReleaseError(f"has an event in node {node} at {times[wrong][0]}, where nobody had one", place="tree_")
+    other = next((k for k in at if times[k][1] is False), None)
+    if other is not None:
+        raise ReleaseError(f"has an event at {times[other][0]}, where nobody had one", place=place)
     steps = tuple(
         CurveStep(
-            f"tree_, node {node}, time {times[k][0]}",
-            (float(survival[k]) - NEAR, float(survival[k]) + NEAR),
+            f"{place}, time {times[k][0]}",
+            None if survival is None else (float(survival[k]) - NEAR, float(survival[k]) + NEAR),
             (float(hazard[k]) * (1 - NEAR) - NEAR, float(hazard[k]) * (1 + NEAR) + NEAR),
         )
         for k in at
     )
-    return Curve((), tuple(times[k][0] for k in at), steps, f" of node {node}", rows=rows) if at else None
+    name = f" of {place.rpartition(', ')[2]}"
+    return Curve((), tuple(times[k][0] for k in at), steps, name, rows=rows if sized else None) if at else None

@@ -7,7 +7,7 @@ values (`recon.readers.formats.drafts.binding`). What a node counts is recovered
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -30,7 +30,7 @@ from recon.readers.formats.sklearn.trees.arrays import (
     row_counts,
     weighting_of,
 )
-from recon.readers.formats.sklearn.trees.draft import CountedTree, TreesDraft, missing_seen
+from recon.readers.formats.sklearn.trees.draft import CategorySplit, CountedTree, TreesDraft, missing_seen
 from recon.readers.formats.sklearn.trees.settings import tree_settings
 from recon.readers.stored.pickled.pickles import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
@@ -291,8 +291,10 @@ class RegressionDraft(TreesDraft):
         return (*trees, Table(tuple(figures), "totals of the label", origin=self.origin))
 
 
-def node_conditions(tree: CountedTree, names: Sequence[str]) -> dict[int, tuple[tuple[str, Test], ...]]:
-    """Return every node with the tests on its path."""
+def node_conditions(
+    tree: CountedTree, names: Sequence[str], sets: Mapping[int, Sequence[CategorySplit]] | None = None
+) -> dict[int, tuple[tuple[str, Test], ...]]:
+    """Return every node with the tests on its path; `sets` as of `TreesDraft`."""
     arrays, out = tree.arrays, {}
     stack: list[tuple[int, tuple[tuple[str, Test], ...]]] = [(0, ())]
     while stack:
@@ -302,8 +304,12 @@ def node_conditions(tree: CountedTree, names: Sequence[str]) -> dict[int, tuple[
             continue
         name, at = names[tree.feature[node]], float(arrays.threshold[node])
         missing = bool(arrays.missing_left[node])
-        stack.append((int(arrays.right[node]), (*path, (name, Test(low=at, low_open=True, missing=not missing)))))
-        stack.append((int(arrays.left[node]), (*path, (name, Test(high=at, missing=missing)))))
+        sides = Test(high=at, missing=missing), Test(low=at, low_open=True, missing=not missing)
+        if sets and (pairs := sets.get(int(tree.feature[node]))):
+            left, right = pairs[int(at)]
+            sides = Test(values=left), Test(values=right)
+        stack.append((int(arrays.right[node]), (*path, (name, sides[1]))))
+        stack.append((int(arrays.left[node]), (*path, (name, sides[0]))))
     return out
 
 
