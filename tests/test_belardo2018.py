@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recon.experiments import belardo2018 as fits
-from recon.experiments.belardo2018 import _findings
 from recon.experiments.experiment import Point, experiment
 from solvers.foundation.limits import Limits
 
@@ -131,7 +130,7 @@ def invented():
 @pytest.fixture(scope="module")
 def found(invented):
     """Return what is found in all of them."""
-    return _findings(invented)
+    return fits.EXPERIMENT.findings(invented)
 
 
 def test_what_has_not_mixed_is_hollow_and_named(found):
@@ -165,7 +164,7 @@ def test_sentences_follow_from_the_results(found):
 @pytest.mark.parametrize("most", [1, 2])
 def test_findings_of_incomplete_results(invented, laws, most):
     some = invented[invented["law"].isin(laws) & (invented["seed"] < most)]
-    found = _findings(some)
+    found = fits.EXPERIMENT.findings(some)
     assert len(found.tables[0].frame) == some.groupby(["law", "epsilon", "steps"], dropna=False).ngroups
     assert not any(" nan" in sentence for sentence in found.sentences)
 
@@ -183,7 +182,9 @@ def test_chains_are_followed_by_the_law_that_lists_are_drawn_from(frame):
     free = named | {"law": "base_measure", "epsilon": 1e-6}
     flat = pd.DataFrame(EXPERIMENT.run(Point("mushroom", free), frame, Limits()))
     assert flat["per_row"].mean() > found["per_row"].mean()
-    drawn = _findings(pd.concat([one.assign(dataset="mushroom", **how) for one, how in ((found, named), (flat, free))]))
+    drawn = fits.EXPERIMENT.findings(
+        pd.concat([one.assign(dataset="mushroom", **how) for one, how in ((found, named), (flat, free))])
+    )
     assert [figure.name for figure in drawn.figures] == ["traces", "convergence", "run-time"]
     assert {figure.name for figure in drawn.figures} < set(EXPERIMENT.figures)
     assert drawn.sentences[0].startswith("Chains, mushroom, 200 rows, plain: ")

@@ -11,10 +11,9 @@ import pandas as pd
 import pytest
 
 from recon.experiments.beyond.experiment import EXPERIMENT, QUESTIONS
-from recon.experiments.beyond.groups import domain_of
 from recon.experiments.drawing import svg
 from recon.experiments.experiment import Point
-from recon.experiments.splits import TrainTestSplit
+from recon.experiments.splits import TrainTestSplit, domain_of
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
 from recon.learners.optimal.trees.optimal_tree import optimal_trees, trees_by_leaves
 from solvers.foundation.limits import Limits
@@ -42,7 +41,7 @@ def bits(n, columns, seed):
 
 def asked(question, some, **named):
     point = Point("adult24", {"question": question, "seed": 0, "support": 0.05, "cap_seconds": 30.0, **named})
-    return QUESTIONS[question](point, some, Limits(seconds=60))
+    return QUESTIONS[question][0](point, some, Limits(seconds=60))
 
 
 def every_tree(x, y, depth, least, at=0):
@@ -170,7 +169,7 @@ def test_true_attributes_count_rows_that_can_exist():
         assert line["before_attributes"] == pytest.approx(5)  # two of seven columns say the opposite of another
         assert line["log2_worlds_bits"] == pytest.approx(300 * (7 - line["removed_bits"]))
         assert line["removed_attributes"] <= line["removed_bits"] + 1e-9  # here a test takes a bit at most
-    assert [a.name for a in domain_of(some, "attributes").attributes] == ["a", "b", "c", "gender", "age"]
+    assert [a.name for a in domain_of(some.whole, "attributes").attributes] == ["a", "b", "c", "gender", "age"]
 
 
 def test_greedy_lists_are_beginnings_of_the_longest():

@@ -10,8 +10,7 @@ from recon.attacks.correlation.model_less import bin_of, decided, exact_accuracy
 from recon.experiments import correlation as attacked
 from recon.experiments import correlation as basics
 from recon.experiments import correlation as published
-from recon.experiments import correlation as tables
-from recon.experiments.correlation import PARTS, findings
+from recon.experiments.correlation import PARTS
 from recon.experiments.experiment import NAMES, Point, experiment
 from recon.experiments.running import reproduce, svg
 from solvers.foundation.errors import Inconclusive
@@ -45,9 +44,14 @@ def results():
     return pd.DataFrame(lines)
 
 
+def table_of(results, name):
+    """Return a table of the findings."""
+    return next(table.frame for table in EXPERIMENT.findings(results).tables if table.name == name)
+
+
 @pytest.mark.slow
 def test_every_part_gives_findings(results):
-    found = findings(results)
+    found = EXPERIMENT.findings(results)
     assert {one["part"] for one in SMALL} == set(PARTS)
     names = {table.name for table in found.tables}
     more = {"model-less", "model-less-by-variables", "linear-intervals", "marginals", "trainers"}
@@ -73,7 +77,7 @@ def test_every_part_gives_findings(results):
 @pytest.mark.parametrize("left", sorted(PARTS))
 def test_findings_of_one_part_alone_and_of_all_others(results, left):
     for some in (results[results["part"] == left], results[results["part"] != left]):
-        found = findings(some.reset_index(drop=True))
+        found = EXPERIMENT.findings(some.reset_index(drop=True))
         assert found.tables
         assert all(len(table.frame) for table in found.tables)
 
@@ -81,7 +85,7 @@ def test_findings_of_one_part_alone_and_of_all_others(results, left):
 @pytest.mark.slow
 def test_the_table_of_cells_is_the_means_by_hand(results):
     rows = results[(results["part"] == "grid") & (results["access"] == "weights") & (results["meta"] == "regression")]
-    table = tables.grid_table(results).set_index(["kind", "access", "meta"])
+    table = table_of(results, "grid").set_index(["kind", "access", "meta"])
     for kind, count in (("logistic", 3), ("network", 2)):
         some = rows.loc[rows["kind"] == kind, "accuracy"].to_numpy()
         line = table.loc[(kind, "weights", "regression")]
@@ -95,7 +99,7 @@ def test_the_table_of_cells_is_the_means_by_hand(results):
 @pytest.mark.slow
 def test_the_table_by_variables_is_the_means_by_hand(results):
     rows = results[(results["part"] == "targets") & (results["n"] == 6) & (results["access"] == "predictions")]
-    (line,) = [one for one in tables.variables_table(results).to_dict("records")
+    (line,) = [one for one in table_of(results, "by-variables").to_dict("records")
                if one["n"] == 6 and one["access"] == "predictions"]  # fmt: skip
     right = (rows["model_based"] == rows["truth"]).to_numpy(dtype=float).reshape(3, 10)
     assert line["targets"] == 3
@@ -143,7 +147,7 @@ def test_the_course_by_constraints_is_exact(results):
 
 @pytest.mark.slow
 def test_exact_weights_hold_the_truth_and_narrow_the_interval(results):
-    table = tables.linear_table(results).set_index("n")
+    table = table_of(results, "linear-intervals").set_index("n")
     assert (table["held"] == 1).all()
     assert table.loc[3, "width"] < 1e-3 < table.loc[4, "width"] < table.loc[4, "width_without"]
     assert table.loc[3, "right"] == 1
@@ -151,7 +155,7 @@ def test_exact_weights_hold_the_truth_and_narrow_the_interval(results):
 
 @pytest.mark.slow
 def test_marginals_are_met(results):
-    table = tables.marginals_table(results)
+    table = table_of(results, "marginals")
     assert set(table["marginal"]) == set(basics.MARGINALS)
     assert (table["measured"] - table["wanted"]).abs().max() < 0.06
     normal = table[table["marginal"] == "standard normal"]
@@ -160,7 +164,7 @@ def test_marginals_are_met(results):
 
 @pytest.mark.slow
 def test_trainers_are_compared_on_the_same_cells(results):
-    table = tables.trainers_table(results)
+    table = table_of(results, "trainers")
     rows = results[results["part"] == "trainers"]
     assert table["trainer"].tolist() == list(dict.fromkeys(rows["trainer"]))
     assert len(table) == 3

@@ -181,11 +181,11 @@ def test_only_keys_that_the_engine_knows_are_declared(name):
     """A key that is misspelt would be left out in silence."""
     parts = tomllib.loads((PAPERS / f"{name}.toml").read_text(encoding="utf-8"))
     assert set(parts) <= {"sentences", "experiment", "values", "points", "published", "aggregates", "tables", "figures"}
-    assert set(parts["experiment"]) <= {"about", "source", "version", "needs"}
+    assert set(parts["experiment"]) <= {"about", "source", "version", "needs", "by", "frames"}
     for spec in parts.get("aggregates", {}).values():
         assert set(spec) <= {"by", "values", "sort"}
     for spec in parts.get("tables", {}).values():
-        assert {"about"} <= set(spec) <= {"about", "frame", "always"}
+        assert {"about"} <= set(spec) <= {"about", "frame", "always", "where", "sort", "columns", "names"}
     for spec in parts["figures"].values():
         assert set(spec) <= FIGURE
         assert spec.get("like", "") in {"", *parts["figures"]}

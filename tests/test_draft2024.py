@@ -14,12 +14,10 @@ import pytest
 from extras import extra
 
 from recon.experiments import draft2024 as exact
-from recon.experiments import draft2024 as findings
 from recon.experiments import draft2024 as forests
 from recon.experiments import draft2024 as published
 from recon.experiments import draft2024 as rows
 from recon.experiments import draftdp2025 as noisy
-from recon.experiments import draftdp2025 as noisy_findings
 from recon.experiments import draftdp2025 as private
 from recon.experiments.drawing import Panel, PanelFigure, PlotLine, svg
 from recon.experiments.experiment import Point
@@ -52,7 +50,7 @@ def test_the_error_is_that_of_the_best_of_all_matchings(seed):
     assert rows.error(truth, guess) == pytest.approx(best)
     assert rows.error(truth, truth[::-1]) == 0
     equal = max(sum((truth[i] == guess[k]).all() for i, k in enumerate(order)) for order in permutations(range(5)))
-    assert rows.largest_match(truth, guess) == equal / 5
+    assert rows.distances(truth, guess)["rows_right"] == equal / 5
 
 
 def test_guesses_without_the_release_keep_to_the_domain():
@@ -147,7 +145,7 @@ def test_the_forests_are_those_of_the_authors(data):
     assert len(pairs) == 2
     assert pairs["same_forest"].all()
     assert (results["error"] < results["error_uniform"]).all()
-    made = findings.findings(results)
+    made = forests.EXPERIMENT.findings(results)
     assert any("of 2 forests of several trees whose errors the authors published" in one for one in made.sentences)
     (mean,) = made.tables[0].frame.to_dict("records")
     assert mean["error"] == pytest.approx(results["error"].mean())
@@ -160,7 +158,7 @@ def test_findings_of_what_is_there_so_far(tiny):
     nothing = {**line, "error": None, "rows_right": None, "unique": None, "certain": None, "log2_low": None,
                "log2_high": None, "count": "unknown", "bags": "unknown", "why": "the time was up"}  # fmt: skip
     for lines in ([nothing], [line, nothing], [{**line, "depth": 3, "trees": 100, "rows": 100}]):
-        made = findings.findings(pd.DataFrame(lines))
+        made = forests.EXPERIMENT.findings(pd.DataFrame(lines))
         assert made.tables[0].frame["forests"].sum() == len(lines)
         assert sum("no data set within" in one for one in made.sentences) == sum(one["error"] is None for one in lines)
 
@@ -179,12 +177,12 @@ def test_open_columns_taken_for_0_give_a_world(tiny):
     (found,) = forests.run(point, tiny, Limits())
     assert found["error"] == rows.error(some.truth, guess)
     alone = pd.DataFrame([{"dataset": "compas14", **point.parameters, **found}])
-    assert findings.findings(alone).sentences == []
+    assert forests.EXPERIMENT.findings(alone).sentences == []
     (even,) = forests.run(forest("none", trees=1, n=6), tiny, Limits())
     both = [{"dataset": "compas14", **forest(bags, trees=1, n=6).parameters, **one}
             for bags, one in (("zeros", found), ("none", even))]  # fmt: skip
     both = pd.DataFrame(both).assign(rows=100)
-    (said,) = (one for one in findings.findings(both).sentences if "open columns are 0" in one)
+    (said,) = (one for one in forests.EXPERIMENT.findings(both).sentences if "open columns are 0" in one)
     assert f"an error of {found['error']:.4f}, ours, drawn evenly, of {even['error']:.4f}" in said
 
 
@@ -247,7 +245,7 @@ def test_noisy_points_run_and_are_drawn(tiny):
     nothing = {key: value for key, value in lines[0].items() if key not in {"log_likelihood", "gap"}}
     nothing |= {"error": None, "rows_right": None, "proved": None, "why": "the time was up"}
     for some in (lines, lines[:1], [nothing], [nothing, lines[1]]):
-        made = noisy_findings.findings(pd.DataFrame(some))
+        made = noisy.EXPERIMENT.findings(pd.DataFrame(some))
         assert made.tables[0].frame["forests"].sum() == len(some)
         assert made.sentences
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from recon.experiments.ferry2024 import EXPERIMENT, PUBLISHED, _findings, run
+from recon.experiments.ferry2024 import EXPERIMENT, PUBLISHED, run
 from recon.experiments.running import _joined_rows, load, reproduce
 from recon.experiments.splits import train_test_sample
 from solvers.foundation.limits import Limits
@@ -132,7 +132,7 @@ def test_a_time_cap_leaves_a_bound_and_no_claim(compas):
     deep = found[found["limit"] == 10].iloc[0]
     assert not deep["certified"]
     assert deep["bound"] < deep["errors"]
-    drawn = _findings(_joined_rows([]) if found.empty else stored([(short, found)]))
+    drawn = EXPERIMENT.findings(_joined_rows([]) if found.empty else stored([(short, found)]))
     lines = [line for f in drawn.figures for p in f.panels for line in p.lines if line.hollow]
     assert any(any(line.hollow) for line in lines)
     assert any("not proved" in s or "hollow" in s for s in [*drawn.sentences, *(f.about for f in drawn.figures)])
@@ -178,7 +178,7 @@ def test_one_point_is_drawn_and_the_rest_named_as_left(compas, tmp_path, monkeyp
 def test_ties_alone_are_drawn_without_a_figure():
     tied = {"learner": "ties", "support": 0.01, "seed": 0, "depth": 5, "minimal": True, "limit": 5, "certified": True}
     line = {"dataset": "compas27", "errors": 1815, "trees": "6784", "least_dist_g": 0.82, "most_dist_g": 0.84} | tied
-    drawn = _findings(pd.DataFrame([line]))
+    drawn = EXPERIMENT.findings(pd.DataFrame([line]))
     assert not drawn.figures
     assert {table.name for table in drawn.tables} == {"published", "compared", "unequal", "means"}
 

@@ -16,20 +16,19 @@ from recon.attacks.attacking.records import population, splits
 from recon.attacks.explainers.lore import lores
 from recon.attacks.explainers.trepan import trepan
 from recon.experiments.experiment import Point, experiment
-from recon.experiments.joint.experiment import ATTACKERS, SKETCHED, _run, _verdicts, findings
+from recon.experiments.fits import released, worlds_left
+from recon.experiments.joint.experiment import ATTACKERS, EXPERIMENT, SKETCHED, _verdicts
 from recon.experiments.joint.releases import (
     LEARNERS,
-    _left_by,
     _rules_of,
     as_condition,
     counted_surrogate,
-    domain_of,
     forest_of,
-    leaves,
     published,
     shuffled_rows,
 )
 from recon.experiments.running import _parquet_scalar
+from recon.experiments.splits import domain_of
 from recon.queries.black_box import ReleasedModel
 from recon.queries.inputs import RecordColumns, Records, predicted
 from recon.readers.frames.world import violations
@@ -54,7 +53,7 @@ def at(question, **named):
 
 def rows_at(point, frame, **more):
     """Return a point's rows as they are stored and put together."""
-    lines = _run(Point(point.dataset, {**point.parameters, **more}), frame, Limits())
+    lines = EXPERIMENT.run(Point(point.dataset, {**point.parameters, **more}), frame, Limits())
     return [{"dataset": point.dataset, **point.parameters, **more} | {k: _parquet_scalar(v) for k, v in one.items()}
             for one in lines]  # fmt: skip
 
@@ -77,7 +76,7 @@ def reached(model, row):
 def test_what_is_published_counts_the_training_rows(frame, name):
     inside, _ = shuffled_rows(frame, 150, 150, 0)
     of = published(name, inside, FAST, Limits())
-    release = of.over(domain_of(frame, "bits"))
+    release = released(of.model, domain_of(frame))
     assert violations(release, inside) == []
     model = release.models[0]
     found = {}
@@ -86,8 +85,7 @@ def test_what_is_published_counts_the_training_rows(frame, name):
     held = enumerate(model.rules) if isinstance(model, RuleList) else enumerate(model.nodes)
     stated = {i: list((one.support).counts) for i, one in held if one.support.counts is not None}
     assert {i: counts for i, counts in stated.items() if any(counts) and i in found} == found
-    assert leaves(model) >= 2
-    assert (of.rules is not None) == name.endswith("rule list")
+    assert model.groups() >= 2
 
 
 def test_members_and_others_are_different_rows(frame):
@@ -102,9 +100,8 @@ def test_members_and_others_are_different_rows(frame):
 @pytest.mark.parametrize("counts", ["bits", "attributes"])
 def test_verdicts_are_those_by_hand(frame, name, counts):
     inside, others = shuffled_rows(frame.drop(columns=["agent", "c"]), 60, 200, 1)
-    release = published(name, inside, {**FAST, "support": 1}, Limits()).over(
-        domain_of(frame.drop(columns=["agent", "c"]), counts)
-    )
+    model = published(name, inside, {**FAST, "support": 1}, Limits()).model
+    release = released(model, domain_of(frame.drop(columns=["agent", "c"]), counts))
     found = population(release, inside, others)
     asked = splits(found, 1, 200, np.random.default_rng(0))[0].asked
     said = _verdicts(release, found, asked, Limits())
@@ -131,7 +128,8 @@ def test_verdicts_are_those_by_hand(frame, name, counts):
 def test_a_wrong_release_gives_wrong_verdicts_and_they_are_counted(frame):
     """The check that certificates never err can fail: a release of other rows makes it."""
     inside, others = shuffled_rows(frame, 60, 200, 1)
-    release = published("full-grown tree", others.head(60), FAST, Limits()).over(domain_of(frame, "bits"))
+    model = published("full-grown tree", others.head(60), FAST, Limits()).model
+    release = released(model, domain_of(frame))
     found = population(release, inside, others.iloc[60:])
     said = _verdicts(release, found, splits(found, 1, 200, np.random.default_rng(0))[0].asked, Limits())
     assert said.row()["errors"] > 0
@@ -187,7 +185,7 @@ def test_bits_left_by_one_explanation_are_a_binomial(frame):
     rest = n - sum(counts)
     worlds = (math.factorial(n) // math.prod(map(math.factorial, (*counts, rest)))
               * size ** sum(counts) * (64 - 2 * size) ** rest)  # fmt: skip
-    found = _left_by(encode(domain_of(frame, "bits"), [rules], RowCount(n, n)), n, 20.0, Limits())
+    found = worlds_left(encode(domain_of(frame), [rules], RowCount(n, n)), "ordered", 20.0, Limits()).row()
     assert found["exact"]
     assert found["log2_high"] == pytest.approx(math.log2(worlds), abs=1e-6)
     assert found["before"] == pytest.approx(6 * n)
@@ -262,7 +260,7 @@ def test_more_explanations_leave_no_more(results):
 
 @pytest.mark.slow
 def test_findings_say_what_is_there(results):
-    found = findings(results)
+    found = EXPERIMENT.findings(results)
     names = {table.name: table.frame for table in found.tables}
     assert set(names) == {"correlations", "membership", "certificates", "attacks", "explanations", "noise"}
     assert [figure.name for figure in found.figures] == ["correlations", "membership",
@@ -288,14 +286,14 @@ def test_findings_say_what_is_there(results):
 def test_findings_of_one_question_alone(results, question):
     some = results[results["question"] == question]
     some = some.loc[:, some.notna().any()]
-    assert findings(some).tables
+    assert EXPERIMENT.findings(some).tables
 
 
 @pytest.mark.slow
 def test_broken_nesting_is_said(results):
     some = results[results["question"] == "correlations"].copy()
     some.loc[some["attacker"] == WORLDS, "low"] = -1.0
-    whole, part = (next(s for s in findings(one).sentences if "chains" in s)
+    whole, part = (next(s for s in EXPERIMENT.findings(one).sentences if "chains" in s)
                    for one in (results[results["question"] == "correlations"], some))  # fmt: skip
     assert whole != part
     assert " 0 of " in part

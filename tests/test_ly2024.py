@@ -10,7 +10,7 @@ import pytest
 
 from recon.experiments import ly2024 as fits
 from recon.experiments.experiment import NAMES, Point, experiment
-from recon.experiments.ly2024 import ENOUGH, RATES, findings
+from recon.experiments.ly2024 import ENOUGH, RATES
 from recon.experiments.running import reproduce
 from solvers.foundation.limits import Limits
 
@@ -108,7 +108,7 @@ def invented():
 
 
 def test_sentences_follow_from_the_results(invented):
-    found = findings(invented)
+    found = fits.EXPERIMENT.findings(invented)
     claim = next(s for s in found.sentences if s.startswith("COMPAS, all columns, smooth Laplace: "))
     assert "more accurate than every mechanism of global sensitivity at epsilon 10;" in claim
     assert "less accurate at 0.1 (than global Laplace and global Gauss and exponential and noisy counts)" in claim
@@ -130,7 +130,7 @@ def test_sentences_follow_from_the_results(invented):
 
 def test_noise_of_smooth_mechanisms_falls_with_the_rows_and_is_what_lists_are_drawn_with():
     """Figure 1 of the paper, from the program's own scales: Laplace by hand, global noise the same at every node."""
-    figure = findings(pd.DataFrame(columns=["dataset"])).figures[0]
+    figure = fits.EXPERIMENT.findings(pd.DataFrame(columns=["dataset"])).figures[0]
     assert [panel.title for panel in figure.panels][1] == "COMPAS, 5,049 rows, epsilon 1"
     scales = {line.label: dict(zip(line.x, line.y, strict=True)) for line in figure.panels[1].lines}
     each, delta = 1 / 14, 1 / 5049**2 / 4
@@ -152,7 +152,7 @@ def test_attacks_on_a_list_that_remembers_nothing_find_nothing(frame):
         assert one["tpr"].is_monotonic_increasing
         assert one["tpr"].iloc[-1] == 1
         assert 0.3 < one["auc"].iloc[0] < 0.7
-    drawn = findings(found.assign(dataset="compas27", **point.parameters))
+    drawn = fits.EXPERIMENT.findings(found.assign(dataset="compas27", **point.parameters))
     assert [figure.name for figure in drawn.figures] == ["noise-amplitude", "membership"]
     assert "membership inference, AUC: GreedyRL" in drawn.sentences[-1]
 
@@ -162,7 +162,7 @@ def test_attacks_on_a_list_that_remembers_nothing_find_nothing(frame):
 @pytest.mark.parametrize("seeds", [1, ENOUGH])
 def test_findings_of_incomplete_results(invented, kept, seeds):
     some = invented[invented["learner"].isin(kept) & (invented["seed"] < seeds)]
-    found = findings(some)
+    found = fits.EXPERIMENT.findings(some)
     assert len(found.tables[0].frame) == some.groupby(["learner", "epsilon"], dropna=False).ngroups
     assert not any("nan" in sentence and seeds > 1 for sentence in found.sentences)
 

@@ -18,7 +18,7 @@ from recon.experiments.experiment import NAMES, Point, experiment
 from recon.experiments.reveal import experiment as local
 from recon.experiments.reveal import experiment as published
 from recon.experiments.reveal import measuring
-from recon.experiments.reveal.experiment import DECLARED, complete, findings, means, recomputed_cells
+from recon.experiments.reveal.experiment import DECLARED, complete, means, recomputed_cells
 from recon.experiments.reveal.measuring import (
     ALWAYS,
     BALANCED,
@@ -218,7 +218,7 @@ def invented(gain):
 
 
 def test_sentences_follow_from_the_results():
-    found = findings(invented(0.53))
+    found = EXPERIMENT.findings(invented(0.53))
     text = "\n".join(found.sentences)
     signs = next(s for s in found.sentences if s.startswith("Adult, mia, TREPAN-RF minus RF"))
     assert "delta recall +0.5" in signs
@@ -230,11 +230,11 @@ def test_sentences_follow_from_the_results():
     assert "Adult: aloa does not apply to RF: there are no continuous columns." in text
     assert "Bank (no copy on hand)" in text
     assert "Adult, rows that occur once (200 trained on, 100 not): mia on RF AUC 0.8" in text
-    assert "(2 of 2 folds positive" not in "\n".join(findings(invented(-0.3)).sentences)
+    assert "(2 of 2 folds positive" not in "\n".join(EXPERIMENT.findings(invented(-0.3)).sentences)
 
 
 def test_tables_have_the_refused_attacks_and_always_in():
-    found = {table.name: table.frame for table in findings(invented(0.4)).tables}
+    found = {table.name: table.frame for table in EXPERIMENT.findings(invented(0.4)).tables}
     noise = found["table2-global-noise"]
     (refused,) = noise[(noise["attack"] == "aloa") & (noise["dataset"] == "Adult")].to_dict("records")
     assert refused["note"] == "does not apply: there are no continuous columns"
@@ -270,7 +270,7 @@ def test_deltas_compare_the_same_fold():
 @pytest.mark.parametrize("keep", [["RF"], ["TREPAN-RF"], ["LORE-RF"], ["DT", "NN", "RF"]])
 def test_findings_of_incomplete_results(keep):
     some = invented(0.3)
-    found = findings(some[some["target"].isin(keep)].dropna(axis=1, how="all"))
+    found = EXPERIMENT.findings(some[some["target"].isin(keep)].dropna(axis=1, how="all"))
     assert found.tables
     assert not any("nan" in sentence for sentence in found.sentences)
     for figure in found.figures:
@@ -300,7 +300,7 @@ def test_the_largest_printed_gain_is_none():
     quoted = DECLARED["QUOTED"]
     assert quoted["recomputed"] < quoted["printed"] < DECLARED["LARGEST"]
     assert abs(quoted["printed"] - quoted["recomputed"]) > 4 * published.ROUNDING  # rounding does not explain it
-    (said,) = (one for one in findings(invented(0.2)).sentences if "held against their neighbours" in one)
+    (said,) = (one for one in EXPERIMENT.findings(invented(0.2)).sentences if "held against their neighbours" in one)
     assert "59 of the 120 triples" in said
     assert "10 of 72" in said
 

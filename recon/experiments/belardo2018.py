@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from recon.experiments.declaration import Declaration, named_lines, where
-from recon.experiments.experiment import ExperimentFindings, Point, Row
+from recon.experiments.experiment import Point, Row
 from recon.experiments.splits import TrainTestSplit, shuffled
 from recon.learners.private.private_mining import Mining, mine_exactly
 from recon.learners.rule_lists.bayesian_rule_list import BayesianRuleListClassifier, DPBayesianRuleListClassifier
@@ -43,9 +43,8 @@ CHAINS = 4
 WIDTH = 1.0  # the prior's expected literals per rule, as in the thesis
 
 
-def run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
+def run(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
     """Return a row per seed: one random split, one fitted list."""
-    assert frame is not None
     found = []
     for seed in range(point["first_seed"], point["first_seed"] + point["seeds"]):
         limits.check("rule lists were drawn")
@@ -90,39 +89,26 @@ def associated(x: pd.DataFrame, y: pd.Series) -> list[Antecedent]:
 
 
 def _row(seed: int, fitted: Any, some: TrainTestSplit) -> Row:
-    """Return the figures of one list: AUC on either side, size, log posterior (of the true rows), how chains mixed."""
+    """Return the figures of one list: AUC on either side, size, log posterior (of the true rows), how chains mixed.
+
+    `used`: how many of its rules capture a training row.
+    """
     sizes = [len(antecedent) for antecedent, _ in fitted.rules_[:-1]]
-    prior, likelihood, used = _scores(fitted, some)
-    found: Row = {
+    chosen = tuple(fitted.antecedents_.index(antecedent) for antecedent, _ in fitted.rules_[:-1])
+    of, diagnosed = scores_of(fitted, fitted.antecedents_, some), fitted.diagnostics_
+    prior, likelihood = of.of(chosen)
+    exact = diagnosed["method"] == "enumeration"
+    return {
         "seed": seed,
         "auc": auc(some.y_test.to_numpy(), fitted.predict_proba(some.x_test)[:, 1]),
         "train_auc": auc(some.y.to_numpy(), fitted.predict_proba(some.x)[:, 1]),
-        "rules": len(sizes),
-        "used": used,
-        "width": float(np.mean(sizes)) if sizes else None,
-        "antecedents": len(fitted.antecedents_),
-        "log_prior": prior,
-        "log_likelihood": likelihood,
-        "train_rows": some.rows,
-    }
-    diagnosed = fitted.diagnostics_
-    if diagnosed["method"] == "enumeration":
-        return found | {"exact": True, "r_hat": 1.0, "r_hat_length": 1.0, "effective_size": None}
-    return found | {
-        "exact": False,
-        "r_hat": diagnosed["r_hat"]["log_weight"],
-        "r_hat_length": diagnosed["r_hat"]["length"],
-        "effective_size": diagnosed["effective_size"]["log_weight"],
-    }
-
-
-def _scores(fitted: Any, some: TrainTestSplit) -> tuple[float, float, int]:
-    """Return a list's log prior, its log likelihood on the training rows, and how many of its rules capture some."""
-    antecedents = fitted.antecedents_
-    chosen = tuple(antecedents.index(antecedent) for antecedent, _ in fitted.rules_[:-1])
-    of = scores_of(fitted, antecedents, some)
-    used = sum(zeros + ones > 0 for zeros, ones in of.captures(chosen)[:-1])
-    return *of.of(chosen), used
+        "rules": len(sizes), "used": sum(zeros + ones > 0 for zeros, ones in of.captures(chosen)[:-1]),
+        "width": float(np.mean(sizes)) if sizes else None, "antecedents": len(fitted.antecedents_),
+        "log_prior": prior, "log_likelihood": likelihood, "train_rows": some.rows, "exact": exact,
+        "r_hat": 1.0 if exact else diagnosed["r_hat"]["log_weight"],
+        "r_hat_length": 1.0 if exact else diagnosed["r_hat"]["length"],
+        "effective_size": None if exact else diagnosed["effective_size"]["log_weight"],
+    }  # fmt: skip
 
 
 def scores_of(learner: Any, antecedents: list[Antecedent], some: TrainTestSplit) -> Scores:
@@ -150,8 +136,9 @@ PUBLISHED = DECLARED.published("auc")
 THIRD = 1 / 3  # of epsilon draws the list, as in the thesis
 
 
-def _traced(point: Point, some: TrainTestSplit, seed: int, limits: Limits) -> list[Row]:
+def _traced(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
     """Return a row per chain and mark: log weight per row, length of the list, CPU seconds of the chain so far."""
+    seed, some = point["seed"], shuffled(frame, point["rows"], point["seed"])
     of = scores_of(learner(point, some, seed), associated(some.x, some.y), some)
     law = RuleListLaw()
     if point["law"] != PLAIN:
@@ -172,14 +159,6 @@ def _traced(point: Point, some: TrainTestSplit, seed: int, limits: Limits) -> li
     return rows
 
 
-def _findings(results: pd.DataFrame) -> ExperimentFindings:
-    """Return the figures, tables and sentences of all results that are there."""
-    traces = where(results, part="trace") if "part" in results else results.iloc[:0]
-    fits = results.drop(traces.index)
-    nothing = dict.fromkeys(("means", "beside", "base", "private", "apart", "longer"), pd.DataFrame())
-    return DECLARED.findings(nothing | _trace_frames(traces) | (_fit_frames(fits) if len(fits) else {}))
-
-
 def _fit_frames(fits: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return the lists in frames: means, those with the fewest steps beside the thesis's, longer chains, other laws."""
     mixing = fits[["r_hat", "r_hat_length"]].astype(float).fillna(np.inf).max(axis=1)
@@ -187,26 +166,21 @@ def _fit_frames(fits: pd.DataFrame) -> dict[str, pd.DataFrame]:
     known = fits.assign(mixing=mixing, mixed=mixing <= MIXED, log_posterior=posterior,
                         per_row=posterior / fits["train_rows"])  # fmt: skip
     means = DECLARED.aggregate("means", known).sort_values(["steps", "epsilon"], kind="stable")
-    means = named_lines(named_lines(means, {law: law for law in (PLAIN, *LAWS)}, "law", "told"), TITLES)
+    means = named_lines(named_lines(means, [PLAIN, *LAWS], "law"), TITLES)
     means = means.reset_index(drop=True).astype({"rows": int})
     means = means.assign(unmixed=~(means["r_hat"] <= MIXED))
-    groups, keys = means.groupby("dataset"), ["dataset", "law", "epsilon", "steps"]
-    sizes = ["splits", "rules", "rules_sd", "used", "width", "antecedents"]
-    scores = ["splits", "log_prior", "log_likelihood", "log_posterior", "per_row", "auc", "auc_sd", "train_auc",
-              "train_auc_sd", "r_hat", "mixed"]  # fmt: skip
     long = DECLARED["LONG"]
-    printed = f"{long['least']} to {long['greatest']}"
-    lengths = means[[*keys, *sizes]].assign(published=np.where(means["dataset"] == long["dataset"], printed, ""))
+    printed = np.where(means["dataset"] == long["dataset"], f"{long['least']} to {long['greatest']}", "")
     theirs = PUBLISHED[["dataset", "epsilon", "outside", "inside"]]
     theirs = theirs.rename(columns={"outside": "published_auc", "inside": "published_train_auc"})
-    longer = means["steps"] > groups["steps"].transform("min")
+    longer = means["steps"] > means.groupby("dataset")["steps"].transform("min")
     private = means[means["epsilon"].notna()].assign(finite=np.isfinite(means["r_hat"]))
     private = private.assign(longer=np.where(longer[private.index], ", longer", ""))
     base = means[means["law"].isin([PLAIN, BASE])]
     few = base.groupby("dataset")["steps"].transform("min")
     return {
-        "means": means, "private": private, "interpretability": lengths,
-        "scores": means[[*keys, *scores]].merge(theirs, on=["dataset", "epsilon"], how="left"),
+        "means": means, "private": private, "interpretability": means.assign(published=printed),
+        "scores": means.merge(theirs, on=["dataset", "epsilon"], how="left"),
         "first": _drawn_lines(means[means["steps"] == means.groupby(["dataset", "law"])["steps"].transform("min")]),
         "more": _drawn_lines(means[longer]), "base": base[base["steps"] == few], "longer": _longer(means),
         "plain-mixing": _plain_mixing(means, longer), "thesis": PUBLISHED.dropna(subset=["epsilon"]).iloc[::-1],
@@ -254,13 +228,13 @@ def _laws_apart(fits: pd.DataFrame) -> pd.DataFrame:
     some = fits[fits["epsilon"].notna()]
     some = some[some["steps"] == some.groupby(["dataset", "law"])["steps"].transform("min")]
     base = where(some, law=BASE)[[*keys, "auc", "steps"]].rename(columns={"steps": "base_steps"})
-    both = some[~some["law"].isin([BASE])].merge(base, on=keys, suffixes=("", "_base"))
+    both = some[some["law"] != BASE].merge(base, on=keys, suffixes=("", "_base"))
     both = both.assign(apart=both["auc"] - both["auc_base"]).dropna(subset=["apart"])
     found = both.groupby(["dataset", "base_steps", "law", "steps", "epsilon"], as_index=False)["apart"].agg(
         ["mean", "std", "count"]
     )
     found = found[found["count"] > 1].assign(error=lambda lines: lines["std"] / np.sqrt(lines["count"]))
-    return named_lines(named_lines(found, {law: law for law in LAWS}, "law", "told"), TITLES)
+    return named_lines(named_lines(found, LAWS, "law"), TITLES)
 
 
 def _longer(means: pd.DataFrame) -> pd.DataFrame:
@@ -274,8 +248,6 @@ def _longer(means: pd.DataFrame) -> pd.DataFrame:
 
 def _trace_frames(traces: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return the chains that were followed, split R-hat by steps walked, and mean seconds by steps."""
-    if not len(traces):
-        return {"traces": traces}
     title = [
         f"{TITLES[name]}, {rows:,} rows"
         for name, rows in zip(traces["dataset"], traces["rows"].astype(int), strict=True)
@@ -293,12 +265,4 @@ def _trace_frames(traces: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return {"traces": traces, "convergence": pd.DataFrame(mixing), "run-time": seconds}
 
 
-def _run_point(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
-    """Return the rows of a point: fitted lists, or chains that are followed."""
-    if "part" not in point.parameters:
-        return run(point, frame, limits)
-    assert frame is not None
-    return _traced(point, shuffled(frame, point["rows"], point["seed"]), point["seed"], limits)
-
-
-EXPERIMENT = DECLARED.experiment(_run_point, _findings)
+EXPERIMENT = DECLARED.experiment({"": run, "trace": _traced}, {"": _fit_frames, "trace": _trace_frames})

@@ -12,12 +12,12 @@ What intervals leave open stands beside accuracies, and the baselines that the p
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri
+from scipy.stats import expon, lognorm
 
 from recon.attacks.correlation import model_less
 from recon.attacks.correlation.intervals import linear_intervals, pair_interval, three_variables
@@ -46,9 +46,9 @@ from recon.attacks.correlation.shadow_models import (
     of_matrices,
     shadows,
 )
-from recon.experiments.declaration import Declaration, named_lines, where
+from recon.experiments.declaration import Declaration, named_lines, records, where, with_columns
 from recon.experiments.drawing import Heat, Panel
-from recon.experiments.experiment import ExperimentFindings, Point, Row
+from recon.experiments.experiment import Point, Row
 from recon.queries.inputs import Floats, Ints
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
@@ -58,7 +58,7 @@ KINDS: dict[str, str] = DECLARED["KINDS"]
 SEEN: dict[str, str] = DECLARED["SEEN"]
 SHORT: dict[str, str] = DECLARED["SHORT"]
 THEIRS = DECLARED.published("grid")
-ANSWERS = ("model_based", "model_less", "stacked")
+ANSWERS = ("model_based", "model_less", "stacked", "closed_form")
 BY = ["kind", "n", "access"]
 WHOLE_COLUMNS = ("n", "bins", "shadows", "cell", "target", "rows", "cells", "matrices", "targets")  # floats by gaps
 STEP = 0.2  # of |correlation|: cells are grouped by it
@@ -71,32 +71,32 @@ MIN_ACCURACY = 1 / 3  # the accuracy at which colours begin
 CLEAR = 2.0  # standard errors from which a difference is called one
 
 
-def findings(results: pd.DataFrame) -> ExperimentFindings:
-    """Return the tables, figures and sentences of all results that are there."""
-    cells, grid, variables = part(results, "grid"), grid_table(results), variables_table(results)
-    exact, strengths = part(results, "model-less, exact"), by_correlation(results)
-    frames = {
-        "grid": grid, "variables": variables, "model-less": model_less_table(results), "by-correlation": strengths,
-        "model-less-by-variables": _columns_of(results, "model-less, variables",
-                                               ["n", "targets", "accuracy", "std", "majority"]),
-        "intervals": linear_table(results), "trainers": trainers_table(results), "marginals": marginals_table(results),
-        "exact": exact, "exact-course": where(exact, what="at").sort_values("bins", kind="stable")
-        if "what" in exact else pd.DataFrame(),
-        "cells": part(results, "model-less, cells"), **_grid_frames(grid), **_variable_frames(variables),
-        **_strength_frames(strengths),
+def _frames(results: pd.DataFrame) -> dict[str, Any]:
+    """Return the lines of the tables, figures and sentences of all results that are there."""
+    parts = {name: _part(results, name) for name in PARTS}
+    exact, cells, grid = parts["model-less, exact"], parts["grid"], _grid_table(parts["grid"])
+    found = {
+        "grid": grid, "variables": _variables_table(parts["targets"], parts["model-less, variables"]),
+        "model-less": _model_less_table(exact, parts["model-less, cells"]), "exact": exact,
+        "model-less-by-variables": parts["model-less, variables"], "cells": parts["model-less, cells"],
+        "intervals": _linear_table(parts["linear intervals"]), "marginals": parts["marginals"],
+        "trainers": DECLARED.aggregate("trainers", parts["trainers"]), "by-correlation": _by_correlation(cells),
     }  # fmt: skip
-    return DECLARED.findings(frames, {"grid": _maps(cells)})
+    if "what" in exact:
+        found["exact-course"] = where(exact, what="at").sort_values("bins", kind="stable")
+    for name, of in (("grid", _grid_frames), ("variables", _variable_frames), ("by-correlation", _strength_frames)):
+        found |= of(found[name]) if len(found[name]) else {}
+    return found | ({"grid-maps": _maps(cells)} if len(cells) else {})
 
 
-def part(results: pd.DataFrame, name: str) -> pd.DataFrame:
+def _part(results: pd.DataFrame, name: str) -> pd.DataFrame:
     """Return the rows of one part, without the columns that it does not have."""
-    found = results[results["part"] == name].dropna(axis=1, how="all")
+    found = results[results["part"] == name].dropna(axis=1, how="all").reset_index(drop=True)
     return found.astype({column: np.int64 for column in WHOLE_COLUMNS if column in found})
 
 
-def grid_table(results: pd.DataFrame) -> pd.DataFrame:
+def _grid_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Return accuracies on the cells: a line per kind of model, access and attack model."""
-    rows = part(results, "grid")
     if not len(rows):
         return rows
     table = DECLARED.aggregate("grid", rows.assign(gain=rows["further_stacked"] - rows["further_model_less"]))
@@ -104,14 +104,17 @@ def grid_table(results: pd.DataFrame) -> pd.DataFrame:
     return table.assign(**errors).merge(THEIRS, on=["kind", "access"], how="left")
 
 
-def variables_table(results: pd.DataFrame) -> pd.DataFrame:
-    """Return accuracies by number of variables: means over pairs with their deviation, errors over targets."""
-    rows, lines = part(results, "targets"), []
+def _variables_table(rows: pd.DataFrame, without: pd.DataFrame) -> pd.DataFrame:
+    """Return accuracies by number of variables: means over pairs with their deviation, errors over targets.
+
+    `without`: what the attack without a model reaches on many more targets.
+    """
     if not len(rows):
         return rows
-    answers = [*ANSWERS, *(["closed_form"] if "closed_form" in rows else [])]
+    lines = []
+    rows = with_columns(rows, "closed_form")
     rows = rows.assign(**{f"right_{name}": rows[name].eq(rows["truth"]).where(rows[name].notna()).astype(float)
-                          for name in answers})  # fmt: skip
+                          for name in ANSWERS})  # fmt: skip
     for (kind, n, access), some in rows.groupby(BY, sort=False):
         by_pair = some.groupby(["i", "j"])["right_model_based"].mean()
         by_target = some.groupby("target").mean(numeric_only=True)
@@ -123,20 +126,18 @@ def variables_table(results: pd.DataFrame) -> pd.DataFrame:
             "expected": some["expected"].mean(), "model_less": some["right_model_less"].mean(),
             "stacked": some["right_stacked"].mean(), "gain": gain.mean(), "gain_error": gain.std() / count**0.5,
             "trusted": some["trusted"].astype(float).mean(),
-            "closed_form": some["right_closed_form"].mean() if "right_closed_form" in some else None,
+            "closed_form": some["right_closed_form"].mean(),
             "majority": some["truth"].value_counts(normalize=True).max(),
         })  # fmt: skip
-    many = part(results, "model-less, variables").reindex(columns=["n", "accuracy", "majority"])
-    many = many.drop_duplicates("n", keep="last").rename(
-        columns={"accuracy": "model_less_many", "majority": "majority_many"}
-    )
+    many = with_columns(without, "n", "accuracy", "majority")[["n", "accuracy", "majority"]]
+    many = many.drop_duplicates("n", keep="last").add_suffix("_many")
+    many = many.rename(columns={"n_many": "n", "accuracy_many": "model_less_many"})
     found = pd.DataFrame(lines).merge(many, on="n", how="left")
     return found.merge(DECLARED.published("variables"), on=["kind", "access", "n"], how="left")
 
 
-def by_correlation(results: pd.DataFrame) -> pd.DataFrame:
+def _by_correlation(rows: pd.DataFrame) -> pd.DataFrame:
     """Return accuracies on cells by |correlation| of the columns with the label: the smaller, the larger, the mean."""
-    rows = part(results, "grid")
     if not len(rows):
         return rows
     best = where(rows, meta=("regression", "none"))
@@ -145,31 +146,27 @@ def by_correlation(results: pd.DataFrame) -> pd.DataFrame:
     found = []
     for name, value in values.items():
         at = (np.minimum(value // STEP, 1 / STEP - 1) + 0.5) * STEP
-        grouped = best.assign(of=name, correlation=at).groupby(["of", "kind", "access", "correlation"], as_index=False)
-        found.append(grouped.agg(cells=("cell", "nunique"), accuracy=("accuracy", "mean"),
-                                 model_less=("model_less", "mean")))  # fmt: skip
+        found.append(DECLARED.aggregate("by-correlation", best.assign(of=name, correlation=at)))
     return pd.concat(found, ignore_index=True)
 
 
-def model_less_table(results: pd.DataFrame) -> pd.DataFrame:
+def _model_less_table(exact: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
     """Return every accuracy of the model-less attack on three variables."""
     lines = []
-    for line in part(results, "model-less, exact").to_dict("records"):
-        if line["what"] == "whole":
-            named = {"bins": line["bins"], "majority": line["majority"]}
-            lines += [{"how": "quadrature, both constraints uniform", "accuracy": line["accuracy"], **named},
-                      {"how": "quadrature, uniform over matrices of three variables", "accuracy": line["elliptope"],
-                       "bins": line["bins"]}]  # fmt: skip
-    for line in part(results, "model-less, cells").to_dict("records"):
-        cells = f"{line['cells']:.0f} cells, {line['matrices']:.0f} matrices each"
-        lines += [{"how": f"{cells}: as their intervals promise", "accuracy": line["accuracy"], "bins": 3},
-                  {"how": f"{cells}: as they turn out", "accuracy": line["right"], "bins": 3}]  # fmt: skip
+    for line in records(where(exact, what="whole")):
+        named = {"bins": line["bins"], "majority": line["majority"]}
+        lines += [{"how": "quadrature, both constraints uniform", "accuracy": line["accuracy"], **named},
+                  {"how": "quadrature, uniform over matrices of three variables", "accuracy": line["elliptope"],
+                   "bins": line["bins"]}]  # fmt: skip
+    for line in records(cells):
+        named_cells = f"{line['cells']:.0f} cells, {line['matrices']:.0f} matrices each"
+        lines += [{"how": f"{named_cells}: as their intervals promise", "accuracy": line["accuracy"], "bins": 3},
+                  {"how": f"{named_cells}: as they turn out", "accuracy": line["right"], "bins": 3}]  # fmt: skip
     return pd.DataFrame(lines)
 
 
-def linear_table(results: pd.DataFrame) -> pd.DataFrame:
+def _linear_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Return what the weights of the whole law leave open, by number of variables."""
-    rows = part(results, "linear intervals")
     if not len(rows):
         return rows
     columns = ["width", "width_without", "held", "certain", "certain_without", "right", "right_without"]
@@ -177,45 +174,22 @@ def linear_table(results: pd.DataFrame) -> pd.DataFrame:
     return grouped.mean().assign(matrices=grouped.size()).reset_index()
 
 
-def trainers_table(results: pd.DataFrame) -> pd.DataFrame:
-    """Return accuracies from predictions by how the networks were trained: means over the same cells."""
-    rows = part(results, "trainers")
-    return DECLARED.aggregate("trainers", rows) if len(rows) else rows
-
-
-def marginals_table(results: pd.DataFrame) -> pd.DataFrame:
-    """Return correlations of copulas by marginal."""
-    names = ["marginal", "wanted", "unadjusted", "copula", "measured", "rows", "refused"]
-    return _columns_of(results, "marginals", names)
-
-
-def _columns_of(results: pd.DataFrame, name: str, wanted: list[str]) -> pd.DataFrame:
-    """Return those columns of a part that it has."""
-    rows = part(results, name)
-    return rows[[one for one in wanted if one in rows]].reset_index(drop=True)
-
-
 def _grid_frames(grid: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return the better attack model of every kind and access, and where the stacked attack was tried."""
-    if not len(grid):
-        return dict.fromkeys(("best_of_grid", "best_by_access", "gained"), grid)
     best = grid.loc[grid.groupby(["kind", "access"], sort=False)["accuracy"].idxmax()]
     beside = THEIRS[["kind", "access"]].merge(best, on=["kind", "access"])
     error = beside["standard_error"].where(beside["standard_error"] != 0)
     first = grid.drop_duplicates("kind").set_index("kind")["model_less"]
     seen = named_lines(named_lines(best, SEEN, "access", "seen"), KINDS, "kind", "name")
-    gained = grid[grid["gain"].notna()]
     return {
         "best_of_grid": beside.assign(apart=(beside["accuracy"] - beside["published"]) / error),
         "best_by_access": seen.assign(first_model_less=seen["kind"].map(first)),
-        "gained": gained,
-    }  # fmt: skip
+        "gained": grid[grid["gain"].notna()],
+    }
 
 
 def _variable_frames(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return accuracies by number of variables as they are drawn and told."""
-    if not len(table):
-        return {"courses": table}
     ordered = named_lines(table.sort_values("n", kind="stable"), KINDS, "kind", "name")
     ordered = ordered.assign(short=ordered["kind"].map(SHORT))
     seen = named_lines(ordered, SEEN, "access", "seen")
@@ -231,9 +205,8 @@ def _variable_frames(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     courses = courses.assign(rises=rises, before=before["n"].fillna(0).astype(int))
     own = seen.assign(style="line", like="", place=seen.groupby(["kind", "access"], sort=False).ngroup())
     lines = own.drop_duplicates("place")[["kind", "access", "label", "place"]]
-    beside = (
-        DECLARED.published("variables").rename(columns={"published": "accuracy"}).merge(lines, on=["kind", "access"])
-    )
+    beside = DECLARED.published("variables").rename(columns={"published": "accuracy"})
+    beside = beside.merge(lines, on=["kind", "access"])
     beside = beside.assign(like=beside["label"], label=beside["label"] + ", published", style="points")
     seen = pd.concat([own, beside]).sort_values(["place", "style"], kind="stable")
     return {"by-kind": ordered.drop_duplicates(["kind", "n"]), "seen": seen, "courses": courses}
@@ -241,8 +214,6 @@ def _variable_frames(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 def _strength_frames(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return accuracies by strength of the correlations with the label as they are drawn and told."""
-    if not len(table):
-        return {"strengths": table}
     places = {name: SEEN.get(name, name) for name in ("predictions", "weights", "canonical", CLOSED)}
     some = table[(table["kind"] != "network") | (table["access"] != "weights")]
     drawn = named_lines(named_lines(some, places, "access", "seen"), KINDS, "kind", "name")
@@ -253,8 +224,6 @@ def _strength_frames(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 def _maps(rows: pd.DataFrame) -> list[Panel]:
     """Return maps of the accuracy over both correlations with the label: without a model exactly, with one by tiles."""
-    if not len(rows):
-        return []
     panels = [Panel("no model, exact", "ρ(X1, Y)", "ρ(X2, Y)", heat=_exact_map())]
     for kind, title in KINDS.items():
         for access in ("predictions", "weights", CLOSED):
@@ -288,7 +257,7 @@ MIXED = 400  # draws for the accuracy at two constraints: none, it is exact
 REGULAR = 1e-6  # least eigenvalue of matrices whose weights are asked for
 
 
-def exact(point: Point, limits: Limits) -> list[Row]:
+def exact(point: Point, _: pd.DataFrame, limits: Limits) -> list[Row]:
     """Return the accuracy of the model-less attack by quadrature, the masses of bins, and its course by constraints."""
     bins = point["bins"]
     low, _, high = (float(mass) for mass in model_less.class_masses(bins)[[0, bins // 2, -1]])
@@ -307,7 +276,7 @@ def exact(point: Point, limits: Limits) -> list[Row]:
     return rows
 
 
-def protocol(point: Point, limits: Limits) -> list[Row]:
+def protocol(point: Point, _: pd.DataFrame, limits: Limits) -> list[Row]:
     """Return what the paper's cell protocol gives."""
     found = model_less.cell_accuracy(
         point["matrices"], np.random.default_rng(point["seed"]), point["every"], limits=limits
@@ -315,7 +284,7 @@ def protocol(point: Point, limits: Limits) -> list[Row]:
     return [{"accuracy": found.promised, "right": found.right, "cells": found.cells}]
 
 
-def by_variables(point: Point, limits: Limits) -> list[Row]:
+def by_variables(point: Point, _: pd.DataFrame, limits: Limits) -> list[Row]:
     """Return the accuracy of the model-less attack on random matrices, by pair."""
     rng = np.random.default_rng([point["seed"], point["n"]])
     found = model_less.accuracy_by_pair(point["n"], point["targets"], rng, limits=limits)
@@ -325,7 +294,7 @@ def by_variables(point: Point, limits: Limits) -> list[Row]:
     }]  # fmt: skip
 
 
-def linear(point: Point, limits: Limits) -> list[Row]:
+def linear(point: Point, _: pd.DataFrame, limits: Limits) -> list[Row]:
     """Return how wide the intervals of a released linear model's whole law are, and what they say of bins."""
     n, rng = point["n"], np.random.default_rng([point["seed"], point["n"]])
     one, other = np.triu_indices(n - 1, 1)
@@ -352,21 +321,15 @@ def linear(point: Point, limits: Limits) -> list[Row]:
     return rows
 
 
-def _exponential(share: np.ndarray) -> np.ndarray:
-    """Return quantiles of the exponential law."""
-    found: np.ndarray = -np.log1p(-np.minimum(share, 1.0 - 1e-16))
-    return found
-
-
 MARGINALS: dict[str, Marginal | None] = {
     "standard normal": None,
-    "exponential": _exponential,
+    "exponential": expon.ppf,
     "bits, a third of them 1": empirical([0, 0, 1]),
-    "log-normal": lambda share: np.exp(ndtri(np.clip(share, 1e-16, 1.0 - 1e-16))),
+    "log-normal": lognorm(1).ppf,
 }
 
 
-def marginals(point: Point, limits: Limits) -> list[Row]:
+def marginals(point: Point, _: pd.DataFrame, limits: Limits) -> list[Row]:
     """Return Pearson's correlation of copulas with other marginals, with and without adjustment."""
     rng, rows = np.random.default_rng(point["seed"]), []
     for name, marginal in MARGINALS.items():
@@ -394,7 +357,7 @@ def _accesses(kind: Kind) -> tuple[Access, ...]:
     return ("predictions", "weights", "both") if kind == "logistic" else ("predictions", "weights", "canonical", "both")
 
 
-def grid(point: Point, limits: Limits) -> list[Row]:
+def grid(point: Point, _: pd.DataFrame, limits: Limits) -> list[Row]:
     """Return the accuracies on some cells of the grid; a cell is the same one for every kind of model."""
     rows: list[Row] = []
     for number in range(point["first_seed"], point["first_seed"] + point["seeds"]):
@@ -450,7 +413,7 @@ def cell(point: Point, number: int, low_corner: Floats, limits: Limits) -> list[
     return rows
 
 
-def trainers(point: Point, limits: Limits) -> list[Row]:
+def trainers(point: Point, _: pd.DataFrame, limits: Limits) -> list[Row]:
     """Return accuracies from predictions of networks that are trained otherwise, scikit-learn's among them."""
     rows: list[Row] = []
     for number in range(point["first_seed"], point["first_seed"] + point["seeds"]):
@@ -497,7 +460,7 @@ def further(said: CorrelationVerdicts, truth: Ints) -> Row:
     }
 
 
-def targets(point: Point, limits: Limits) -> list[Row]:
+def targets(point: Point, _: pd.DataFrame, limits: Limits) -> list[Row]:
     """Return a row per target, pair of columns and access: what each attack names, and the truth."""
     rows: list[Row] = []
     for number in range(point["first_seed"], point["first_seed"] + point["seeds"]):
@@ -551,7 +514,7 @@ def _closed_form_bins(released: Shadows, rho: Floats, rng: np.random.Generator) 
     return decided(low, high, rng=rng)
 
 
-PARTS: dict[str, Callable[[Point, Limits], list[Row]]] = {
+PARTS = {
     "model-less, exact": exact,
     "model-less, cells": protocol,
     "model-less, variables": by_variables,
@@ -563,10 +526,4 @@ PARTS: dict[str, Callable[[Point, Limits], list[Row]]] = {
 }
 
 
-def _run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
-    """Return the rows of a point's part."""
-    assert frame is None
-    return PARTS[point["part"]](point, limits)
-
-
-EXPERIMENT = DECLARED.experiment(_run, findings)
+EXPERIMENT = DECLARED.experiment(PARTS, _frames)

@@ -1,10 +1,12 @@
 """Experiments as data: what `papers/NAME.toml` declares, and the one engine that makes findings of it.
 
-`[experiment]`: what is run again, where it is from, and what it needs. `[values]`: constants and names that all texts
-may use. `[points.NAME]`: parameters of points, see `Declaration.points`. `[published.NAME]`: figures of others, as CSV.
-`[aggregates.NAME]`: groups, and a line "names: [column] aggregate" per kind of column. `[tables.NAME]`: what a table
-shows. `[figures.NAME]`: panels per facet (columns of the frame of that name, or of `frame`), each with layers: lines
-per label, of columns x and y. `sentences`: a template of Jinja whose lines that begin with "- " begin a sentence.
+`[experiment]`: what is run again, where it is from, and what it needs; `by`: the parameter whose values are parts of
+the experiment that are run and shown apart; `frames`: those of sentences, without lines where no results have any.
+`[values]`: constants and names that all texts may use. `[points.NAME]`: parameters of points, see `Declaration.points`.
+`[published.NAME]`: figures of others, as CSV. `[aggregates.NAME]`: groups, and a line "names: [column] aggregate" per
+kind of column. `[tables.NAME]`: what a table shows. `[figures.NAME]`: panels per facet (columns of the frame of that
+name, or of `frame`), each with layers: lines per label, of columns x and y. `sentences`: a template of Jinja whose
+lines that begin with "- " begin a sentence.
 Templates of labels, titles and texts are `str.format`'s.
 """
 
@@ -24,12 +26,13 @@ import numpy as np
 import pandas as pd
 
 from recon.experiments.drawing import Panel, PanelFigure, PlotLine
-from recon.experiments.experiment import Experiment, ExperimentFindings, Point, ResultTable, Row, Size, in_chunks
+from recon.experiments.experiment import Experiment, ExperimentFindings, Point, ResultTable, Row, RunOf, Size, in_chunks
 from solvers.foundation.limits import Limits
 
 Line = dict[str, Any]
 Spec = dict[str, Any]
-Frames = Mapping[str, pd.DataFrame]
+Frames = Mapping[str, Any]  # lines by name; panels of a figure by its name; else values that sentences name
+FramesOf = Callable[[pd.DataFrame], Frames]
 SHARED = ("x", "y", "x_scale", "y_scale", "unit")  # of a panel, as drawing has them
 LIMITS_OF_SPACE = ((re.compile(r"(?<!\s)\s+([,;)]|[.:](?=\s|$))"), r"\1"), (re.compile(r"\(\s+"), "("))
 
@@ -48,17 +51,32 @@ class Declaration:
         """Return a value."""
         return self.values[name]
 
-    def experiment(
-        self, run: Callable[[Point, pd.DataFrame | None, Limits], list[Row]],
-        findings: Callable[[pd.DataFrame], ExperimentFindings],
-    ) -> Experiment:  # fmt: skip
-        """Return the experiment that is declared, of what one point gives, and what all of them say."""
+    def experiment(self, run: RunOf | Mapping[str, RunOf], frames: FramesOf | Mapping[str, FramesOf]) -> Experiment:
+        """Return the experiment that is declared, of what one point gives, and the frames of all results.
+
+        Both may be by the part of the experiment ("": of results without one), see `by`.
+        """
+
+        def run_point(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
+            return (run if callable(run) else run[point.parameters.get(by, "")])(point, frame, limits)
+
+        def findings(results: pd.DataFrame) -> ExperimentFindings:
+            if callable(frames):
+                return self.findings(frames(results))
+            found: dict[str, Any] = {}
+            parts = results[by].fillna("") if by in results else pd.Series("", results.index)
+            for name, of in frames.items():
+                if len(some := results[parts == name]):
+                    found |= of(some.reset_index(drop=True))
+            return self.findings(found)
+
         told = self._parts["experiment"]
         figures = {
             name: {key: tuple(None if pd.isna(one) else one for one in some) for key, some in spec["points"].items()}
             for name, spec in self._inherited("figures").items() if "points" in spec
         }  # fmt: skip
-        return Experiment(self.name, told["about"], " ".join(told["source"].split()), self.points, run, findings,
+        by = told.get("by", "")
+        return Experiment(self.name, told["about"], " ".join(told["source"].split()), self.points, run_point, findings,
                           told.get("version", 1), told.get("needs", {}), figures)  # fmt: skip
 
     def points(self, size: Size) -> list[Point]:
@@ -84,35 +102,34 @@ class Declaration:
         return pd.read_csv(io.StringIO(text), skipinitialspace=True, dtype=str, keep_default_na=False).apply(_numbers)
 
     def aggregate(self, name: str, frame: pd.DataFrame, **how: Any) -> pd.DataFrame:
-        """Return a line per group of what is declared; columns that the frame lacks are missing in every line.
+        """Return a line per group of what is declared, of no lines none; columns that lack are missing in every line.
 
         Groups are those of the keys, missing values among them, sorted or in the order in which they come; `how`: the
         aggregates that have no name in pandas, by theirs.
         """
         spec = self._parts["aggregates"][name]
         wanted = dict(_aggregates(spec["values"], how))
-        lacking = [column for column, _ in wanted.values() if column not in frame]
-        frame = frame.reindex(columns=list(dict.fromkeys([*frame.columns, *lacking]))) if lacking else frame
+        if not len(frame):
+            return pd.DataFrame(columns=[*spec["by"], *wanted])
+        if any(column not in frame for column, _ in wanted.values()):
+            frame = with_columns(frame, *(column for column, _ in wanted.values()))
         groups = frame.groupby(spec["by"], as_index=False, dropna=False, sort=spec.get("sort", False))
         return groups.agg(**wanted)
 
-    def findings(self, frames: Frames, panels: Mapping[str, Sequence[Panel]] | None = None, **more: Any
-                 ) -> ExperimentFindings:  # fmt: skip
-        """Return the tables that have lines, the figures that have panels, and the sentences.
-
-        `panels`: of figures that are drawn otherwise than by layers; `more`: what sentences name beside frames.
-        """
+    def findings(self, frames: Frames) -> ExperimentFindings:
+        """Return the tables that have lines, the figures that have panels, and the sentences."""
+        frames = {**dict.fromkeys(self._parts.get("experiment", {}).get("frames", ()), pd.DataFrame()), **frames}
         tables = [
             ResultTable(name, frame, self._filled(spec["about"], spec))
             for name, spec in self._parts.get("tables", {}).items()
-            if len(frame := frames.get(spec.get("frame", name), pd.DataFrame())) or "always" in spec
+            if len(frame := self._shown(spec, frames.get(spec.get("frame", name), pd.DataFrame()))) or "always" in spec
         ]  # fmt: skip
         figures = [
             PanelFigure(name, self._filled(spec["about"], spec), shown)
             for name, spec in self._inherited("figures").items()
-            if (shown := (panels or {}).get(name) or list(self._panels(name, spec, frames)))
+            if (shown := list(self._panels(spec, frames.get(spec.get("frame", name), pd.DataFrame()), frames)))
         ]  # fmt: skip
-        return ExperimentFindings(tables, figures, self.sentences({**frames, **more}))
+        return ExperimentFindings(tables, figures, self.sentences(frames))
 
     def _inherited(self, kind: str) -> dict[str, Spec]:
         """Return what is declared; one that is `like` another has what that one has and does not say otherwise."""
@@ -134,10 +151,30 @@ class Declaration:
         text = template.from_string(self._parts.get("sentences", "")).render({**self.values, **known})
         return [_closed_up(part) for part in re.split(r"(?m)^[ \t]*- ", text)[1:]]
 
-    def _panels(self, name: str, spec: Spec, frames: Frames) -> Iterator[Panel]:
-        """Yield the panels of a figure, all those of one facet together."""
-        frame = self._part(spec, frames.get(spec.get("frame", name), pd.DataFrame()))
-        facet = spec.get("facet", [])
+    def _shown(self, spec: Spec, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return the lines and columns of a table: "name", or "name=as it is shown"; a lacking "name?" is left out.
+
+        `names`: by column the value that names its keys.
+        """
+        frame = self._part(spec, frame)
+        if not len(frame):
+            return frame
+        titles = {one: frame[one].map(self.values[names]) for one, names in spec.get("names", {}).items()}
+        frame = frame.assign(**{one: named.fillna(frame[one]) for one, named in titles.items()})
+        if "columns" not in spec:
+            return frame.reset_index(drop=True) if titles else frame
+        names = (one.partition("=") for one in self._filled(spec["columns"], {}).split())
+        named = {
+            one.rstrip("?"): shown or one.rstrip("?") for one, _, shown in names if one[-1] != "?" or one[:-1] in frame
+        }
+        return with_columns(frame, *named)[list(named)].rename(columns=named).reset_index(drop=True)
+
+    def _panels(self, spec: Spec, frame: Any, frames: Frames) -> Iterator[Panel]:
+        """Yield the panels of a figure, all those of one facet together; or those that are made already."""
+        if isinstance(frame, list):
+            yield from frame
+            return
+        frame, facet = self._part(spec, frame), spec.get("facet", [])
         for _, part in _groups(frame, facet):
             first = {**self.values, **spec, **records(part.head(1))[0]}
             for plot in spec.get("panels", [spec]):
@@ -309,14 +346,21 @@ def where(frame: pd.DataFrame, **values: Any) -> pd.DataFrame:
 
 
 def named_lines(
-    frame: pd.DataFrame, names: Mapping[Any, Any], key: str = "dataset", title: str = "title"
+    frame: pd.DataFrame, names: Mapping[Any, Any] | Sequence[Any], key: str = "dataset", title: str = "title"
 ) -> pd.DataFrame:
-    """Return the lines whose key has a name, in the order of the names and with them in a column."""
+    """Return the lines whose key has a name, in the order of the names and with them in a column (of a mapping)."""
+    titled = isinstance(names, Mapping)
     if not len(frame):
-        return frame.assign(**{title: None})
+        return frame.assign(**{title: None}) if titled else frame
     some = frame[frame[key].isin(list(names))]
     place = some[key].map({name: k for k, name in enumerate(names)}).to_numpy()
-    return some.assign(**{title: some[key].map(dict(names))}).iloc[np.argsort(place, kind="stable")]
+    some = some.assign(**{title: some[key].map(dict(names))}) if titled else some
+    return some.iloc[np.argsort(place, kind="stable")]
+
+
+def with_columns(frame: pd.DataFrame, *names: str) -> pd.DataFrame:
+    """Return a frame that has these columns too, without values where it had none of that name."""
+    return frame.reindex(columns=list(dict.fromkeys([*frame.columns, *names])))
 
 
 def records(frame: pd.DataFrame) -> list[Line]:

@@ -25,7 +25,9 @@ from numpy.typing import NDArray
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
 from recon.experiments.declaration import Declaration, Line, named_lines, records, where
-from recon.experiments.experiment import ExperimentFindings, Point, Row
+from recon.experiments.experiment import Point, Row
+from recon.experiments.fits import fitted
+from recon.experiments.splits import TrainTestSplit
 from recon.queries.answers.counting import count
 from recon.queries.questions.questions import certify, reconstruct
 from recon.readers.frames.world import World
@@ -52,13 +54,9 @@ BASELINES = {  # the guesses, in words
 
 
 @dataclass(frozen=True, eq=False)
-class TrainingSample:
-    """Features and labels of training and of other rows of the same file, and the domain that an attack knows."""
+class TrainingSample(TrainTestSplit):
+    """Training and other rows of the same file, and the domain that an attack knows."""
 
-    x: pd.DataFrame
-    y: pd.Series
-    x_other: pd.DataFrame
-    y_other: pd.Series
     domain: Domain
     blocks: tuple[range, ...]  # columns that are one attribute
 
@@ -79,14 +77,11 @@ def training_sample(dataset: str, frame: pd.DataFrame, rows: int, seed: int) -> 
 
 def divided(dataset: str, frame: pd.DataFrame, some: pd.DataFrame, rows: int) -> TrainingSample:
     """Return the first rows of `some` for training and the others beside them; the domain is that of `frame`."""
-    names = list(frame.columns)
-    features, label = names[:-1], names[-1]
-    one_hot = [[names[j] for j in group] for group in GROUPS[dataset]]
+    *features, label = frame.columns
+    one_hot = [[features[j] for j in group] for group in GROUPS[dataset]]
     domain = Domain.from_frame(frame, label=label, one_hot=one_hot, strict=True)
-    train, other = some.iloc[:rows], some.iloc[rows:]
-    return TrainingSample(
-        train[features], train[label], other[features], other[label], domain, _blocks(dataset, len(features))
-    )
+    train, other, blocks = some.iloc[:rows], some.iloc[rows:], _blocks(dataset, len(features))
+    return TrainingSample(train[features], train[label], other[features], other[label], some, domain, blocks)
 
 
 def _blocks(dataset: str, columns: int) -> tuple[range, ...]:
@@ -95,19 +90,19 @@ def _blocks(dataset: str, columns: int) -> tuple[range, ...]:
     return (*GROUPS[dataset], *(range(j, j + 1) for j in range(columns) if j not in grouped))
 
 
-def error(truth: Bits, guess: Bits) -> float:
-    """Return the mean share of columns that differ after the best matching of rows, whatever their labels.
+def distances(truth: Bits, guess: Bits) -> dict[str, float]:
+    """Return the mean share of columns that differ after the best matching of rows, and the share that match wholly.
 
-    This is the authors' `average_error`: labels take no part in it, rows of different classes may be matched.
+    The first is the authors' `average_error`: labels take no part in it, rows of different classes may be matched.
     """
-    right = compare(truth, guess).cells_right
-    assert right is not None
-    return 1.0 - right
+    found = compare(truth, guess)
+    assert found.cells_right is not None
+    return {"error": 1.0 - found.cells_right, "rows_right": found.share_right}
 
 
-def largest_match(truth: Bits, guess: Bits) -> float:
-    """Return the largest share of rows that can be matched with an equal one."""
-    return compare(truth, guess).share_right
+def error(truth: Bits, guess: Bits) -> float:
+    """Return the mean share of columns that differ; see `distances`."""
+    return distances(truth, guess)["error"]
 
 
 def baselines(some: TrainingSample, seed: int) -> dict[str, float]:
@@ -118,7 +113,7 @@ def baselines(some: TrainingSample, seed: int) -> dict[str, float]:
     other rows of the same file (needs such rows).
     """
     dice, truth = np.random.default_rng(seed), some.truth
-    others = some.x_other.to_numpy(dtype=np.int64)
+    others = some.x_test.to_numpy(dtype=np.int64)
     guesses: dict[str, Callable[[], Bits]] = {
         "error_uniform": lambda: _uniform(some.blocks, len(truth), dice),
         "error_frequencies": lambda: _shuffled(some.blocks, truth, dice),
@@ -154,17 +149,17 @@ def timed(limits: Limits, seconds: float) -> Limits:
     return limits.lasting(min(limits.left(), seconds))
 
 
-def _guessed(release: EncodedRelease, truth: Bits, seed: int, limits: Limits) -> Row:
-    """Return how far the best world found is from the truth, in the columns of the training table.
+def best_world(release: EncodedRelease, truth: Bits, seed: int, limits: Limits, *figures: str) -> Row:
+    """Return how far the best world found is from the truth, in the columns of the training table, and figures of it.
 
     `unique`: whether it is proved to be the only one (None: not decided). `why`: why there is none.
     """
     try:
         world = reconstruct(release, seed, limits)
     except ReconError as problem:
-        return {"error": None, "rows_right": None, "unique": None, "why": short(problem)}
-    guess = guess_of(release, world)
-    return {"error": error(truth, guess), "rows_right": largest_match(truth, guess), "unique": world.unique, "why": ""}
+        return {**dict.fromkeys(("error", "rows_right", "unique", *figures)), "why": short(problem)}
+    more = {name: world.figures.get(name) for name in figures}
+    return {**distances(truth, guess_of(release, world)), "unique": world.unique, **more, "why": ""}
 
 
 def guess_of(release: EncodedRelease, world: World) -> Bits:
@@ -187,19 +182,13 @@ def _numbered(release: EncodedRelease, order: str, limits: Limits) -> Row:
     except ReconError as problem:
         return {"count": "unknown", "log2_low": None, "log2_high": None, "engine": short(problem)}
     low, high = answer.bounds
-    high = min(high, _log2_tables(release))
-    return {
-        "count": answer.status,
-        "log2_low": low if math.isfinite(low) else None,
-        "log2_high": high if math.isfinite(high) else None,
-        "engine": answer.engine,
-    }
-
-
-def _log2_tables(release: EncodedRelease) -> float:
-    """Return log2 of the number of tables with so many rows: no release leaves more."""
     rows, spans = release.statements.rows.high, [a.span for a in release.domain.all]
-    return math.inf if rows is None else rows * math.fsum(math.log2(end - start) for start, end in spans)
+    if rows is not None:  # no release leaves more than all tables with so many rows
+        high = min(high, rows * math.fsum(math.log2(end - start) for start, end in spans))
+    return {
+        "count": answer.status, "log2_low": low if math.isfinite(low) else None,
+        "log2_high": high if math.isfinite(high) else None, "engine": answer.engine,
+    }  # fmt: skip
 
 
 def certain(release: EncodedRelease, some: TrainingSample, unique: bool, limits: Limits) -> Row:
@@ -223,50 +212,36 @@ ORDERS = {NONE: "multiset", KNOWN: "ordered", UNKNOWN: "multiset"}  # known bags
 SHARES = {NONE: (0.4, 0.3, 0.3), KNOWN: (0.5, 0.35, 0.15), UNKNOWN: (0.15, 0.7, 0.15)}
 
 
-def run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
+def run(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
     """Return the row of one forest."""
-    assert frame is not None
     bags, seed = point["bags"], point["seed"]
     some = training_sample(point.dataset, frame, point["rows"], seed)
     model = _fitted(some, point["trees"], point["depth"], bags in (KNOWN, UNKNOWN), seed)
     found: Row = {
         "train_accuracy": float(model.score(some.x, some.y)),
-        "test_accuracy": float(model.score(some.x_other, some.y_other)),
+        "test_accuracy": float(model.score(some.x_test, some.y_test)),
         "columns_split": len({int(j) for tree in model.estimators_ for j in tree.tree_.feature if j >= 0}),
         "deepest": max(tree.tree_.max_depth for tree in model.estimators_),
     }
     found |= baselines(some, seed)
     if bags == ZEROS:
-        guess = zeros(model.estimators_[0].tree_, some)
-        found |= dict.fromkeys(("unique", "certain", "log2_low", "log2_high"))
-        found |= {
-            "count": "not asked",
-            "error": error(some.truth, guess),
-            "rows_right": largest_match(some.truth, guess),
-        }
+        found |= dict.fromkeys(("unique", "certain", "log2_low", "log2_high")) | {"count": "not asked"}
+        found |= distances(some.truth, zeros(model.estimators_[0].tree_, some))
         return [found | {"ones": float(some.truth.mean())}]
-    release = _released(model, some, bags)
+    if bags == UNKNOWN:  # the seeds, from which the bags follow, are taken out before
+        for one in (model, *model.estimators_):
+            one.random_state = None
+    release = encode(model, some.domain)
     times = [part * point["cap_seconds"] for part in SHARES[bags]]
     found |= _numbered(release, ORDERS[bags], timed(limits, times[0]))
-    found |= _guessed(release, some.truth, seed, timed(limits, times[1]))
+    found |= best_world(release, some.truth, seed, timed(limits, times[1]))
     found |= certain(release, some, found["unique"] is True, timed(limits, times[2]))
     return [found]
 
 
 def _fitted(some: TrainingSample, trees: int, depth: int | None, bootstrap: bool, seed: int) -> Any:
     """Return scikit-learn's forest as the authors fit it: everything else at its default."""
-    from sklearn.ensemble import RandomForestClassifier
-
-    model = RandomForestClassifier(trees, max_depth=depth, bootstrap=bootstrap, random_state=seed)
-    return model.fit(some.x, some.y)
-
-
-def _released(model: Any, some: TrainingSample, bags: str) -> EncodedRelease:
-    """Return what the fitted forest says; `UNKNOWN`: its seeds, from which the bags follow, are taken out before."""
-    if bags == UNKNOWN:
-        for one in (model, *model.estimators_):
-            one.random_state = None
-    return encode(model, some.domain)
+    return fitted("forest", some.x, some.y, n_estimators=trees, max_depth=depth, bootstrap=bootstrap, random_state=seed)
 
 
 def zeros(tree: Any, some: TrainingSample) -> Bits:
@@ -306,8 +281,8 @@ PUBLISHED = DECLARED.published("runs")
 SAME = 1e-9  # accuracies are shares of 100 and of 1,400 rows
 
 
-def findings(results: pd.DataFrame) -> ExperimentFindings:
-    """Return the figures, tables and sentences of all results that are there."""
+def _frames(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return the lines of the tables, figures and sentences of all results that are there."""
     deepest = results.groupby("dataset")["deepest"].transform("max")  # where forests without a maximum are drawn
     results = results.assign(grown=results["depth"].isna(), size=results["depth"].fillna(deepest))
     simple, results = where(results, bags=ZEROS), results[results["bags"] != ZEROS]
@@ -319,15 +294,14 @@ def findings(results: pd.DataFrame) -> ExperimentFindings:
         "means": means, "published": pairs, "few": few, "compared": _compared(pairs), "authors": _authors(pairs),
         "near": few[(few["bags"] != UNKNOWN) & (few["error"] < 0.05)], "completed": _completed(results, simple, pairs),
         "worlds-by-trees": _worlds(where(base, grown=True)), "by_rows": _by_rows(grown),
-        "unfinished": _unfinished(results),
+        "unfinished": _unfinished(results), "many": named_lines(few[few["trees"] >= 10], LABELS, "bags"),
     }  # fmt: skip
     for name, by, some in (("trees", "trees", where(base, grown=True)), ("depth", "size", where(base, trees=MOST)),
                            ("rows", "rows", where(results, grown=True, trees=MOST))):  # fmt: skip
         frames[f"errors-by-{name}"] = named_lines(_spreads(some, ["dataset", "bags", by], "error", by), NAMES)
         guesses = [_spreads(some, ["dataset", by], guess, by).assign(guess=what) for guess, what in BASELINES.items()]
         frames[f"guesses-by-{name}"] = pd.concat(guesses)
-    many = [part for bags in LABELS if len(part := where(few[few["trees"] >= 10], bags=bags))]
-    return DECLARED.findings(frames, many=many)
+    return frames
 
 
 def _averaged(results: pd.DataFrame) -> pd.DataFrame:
@@ -442,4 +416,4 @@ def _unfinished(results: pd.DataFrame) -> pd.DataFrame:
     return named_lines(pd.DataFrame(out), LABELS, "bags")
 
 
-EXPERIMENT = DECLARED.experiment(run, findings)
+EXPERIMENT = DECLARED.experiment(run, _frames)

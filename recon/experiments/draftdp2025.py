@@ -22,23 +22,21 @@ from encoders.encode.encoder import EncodedRelease
 from encoders.encode.encoder import encode as encode_models
 from encoders.models.models import Forest, Noise, Tree
 from encoders.models.nodes import ModelNode, Support
-from recon.experiments.declaration import Declaration, named_lines
+from recon.experiments.declaration import Declaration, named_lines, with_columns
 from recon.experiments.draft2024 import (
     BASELINES,
     NAMES,
     Bits,
     TrainingSample,
     baselines,
+    best_world,
     divided,
     error,
     guess_of,
-    largest_match,
-    short,
     timed,
 )
-from recon.experiments.experiment import ExperimentFindings, Point, Row
+from recon.experiments.experiment import Point, Row
 from recon.queries.noisy.likely_worlds import sampled
-from recon.queries.questions.questions import reconstruct
 from solvers.foundation.errors import ReconError
 from solvers.foundation.limits import Limits
 from solvers.statements.noise.laws import NoiseLaw
@@ -49,9 +47,9 @@ DECLARED = Declaration("draftdp2025", NAMES=NAMES)
 FOUND = ("error", "rows_right", "proved", "log_likelihood", "gap")  # that no forest of a small run may have
 
 
-def findings(results: pd.DataFrame) -> ExperimentFindings:
-    """Return the figures, tables and sentences of all results that are there."""
-    results = results.reindex(columns=list(dict.fromkeys([*results.columns, *FOUND, "posterior_error"])))
+def _frames(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return the lines of the tables, figures and sentences of all results that are there."""
+    results = with_columns(results, *FOUND, "posterior_error")
     short = results["truth_log_likelihood"] - results["log_likelihood"].astype(float)
     known = results.assign(found=results["error"].notna(), proved=results["proved"].eq(True), short=short)
     means = DECLARED.aggregate("means", known)
@@ -73,7 +71,7 @@ def findings(results: pd.DataFrame) -> ExperimentFindings:
         flat = some.groupby(["dataset", "epsilon"], as_index=False)[list(BASELINES)].mean()
         each = [flat.assign(guess=what, error=flat[guess]) for guess, what in BASELINES.items()]
         frames[f"guesses-by-{name}"] = pd.concat(each)
-    return DECLARED.findings(frames)
+    return frames
 
 
 SHOWN = 12  # worlds of a sample that are set beside the truth and beside each other
@@ -91,19 +89,19 @@ class Private:
     noise: Noise
 
 
-def _run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
+def _run(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
     """Return the row of one forest: the likeliest data set, and draws from the posterior where they are asked for."""
-    assert frame is not None
     some = divided(point.dataset, frame, frame, point["rows"])
     forest = _random_noisy_forest(some, point["trees"], point["depth"], Fraction(str(point["epsilon"])), point["seed"])
     release = _released(forest, some)
     found: Row = {
         "test_accuracy": _accuracy(forest, some),
-        "constant_accuracy": float((some.y_other == some.y.mode()[0]).mean()),
+        "constant_accuracy": float((some.y_test == some.y.mode()[0]).mean()),
         "truth_log_likelihood": log_likelihood(forest),
     }
     found |= baselines(some, point["seed"])
-    found |= _likeliest(release, some.truth, point["seed"], timed(limits, point["cap_seconds"]))
+    found |= best_world(release, some.truth, point["seed"], timed(limits, point["cap_seconds"]),
+                        "proved", "log_likelihood", "gap")  # fmt: skip
     if point["draws"]:
         found |= _posterior_distances(
             release, some.truth, point["draws"], point["seed"], timed(limits, point["cap_seconds"])
@@ -175,14 +173,14 @@ def _accuracy(forest: Private, some: TrainingSample) -> float:
 
     Negative counts are taken for 0, and a leaf without counts says one half.
     """
-    rows = some.x_other.to_numpy(dtype=np.int64)
+    rows = some.x_test.to_numpy(dtype=np.int64)
     score = np.zeros(len(rows))
     for shape, counts in zip(forest.trees, forest.published, strict=True):
         kept = np.maximum(counts, 0)
         total = kept.sum(axis=1)
         share = np.where(total > 0, kept[:, 1] / np.maximum(total, 1), 0.5)
         score += share[_leaves(shape, rows)]
-    return float(((score > len(forest.trees) / 2) == (some.y_other.to_numpy() == 1)).mean())
+    return float(((score > len(forest.trees) / 2) == (some.y_test.to_numpy() == 1)).mean())
 
 
 def log_likelihood(forest: Private) -> float:
@@ -192,19 +190,6 @@ def log_likelihood(forest: Private) -> float:
         for p, c in zip(published.ravel().tolist(), true.ravel().tolist(), strict=True):
             total += float(law.log_likelihood(Fraction(p), np.array([c]))[0])
     return total
-
-
-def _likeliest(release: EncodedRelease, truth: Bits, seed: int, limits: Limits) -> Row:
-    """Return how far the likeliest data set found is from the truth, how likely it is and whether it is proved best."""
-    try:
-        world = reconstruct(release, seed, limits)
-    except ReconError as problem:
-        return {"error": None, "rows_right": None, "proved": None, "why": short(problem)}
-    guess, figures = guess_of(release, world), world.figures
-    return {
-        "error": error(truth, guess), "rows_right": largest_match(truth, guess), "proved": figures.get("proved"),
-        "log_likelihood": figures.get("log_likelihood"), "gap": figures.get("gap"), "why": "",
-    }  # fmt: skip
 
 
 def _posterior_distances(release: EncodedRelease, truth: Bits, draws: int, seed: int, limits: Limits) -> Row:
@@ -225,4 +210,4 @@ def _posterior_distances(release: EncodedRelease, truth: Bits, draws: int, seed:
     }  # fmt: skip
 
 
-EXPERIMENT = DECLARED.experiment(_run, findings)
+EXPERIMENT = DECLARED.experiment(_run, _frames)

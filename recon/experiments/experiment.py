@@ -17,6 +17,7 @@ from solvers.foundation.limits import Limits
 Size = Literal["full", "quick"]
 Scalar = str | int | float | bool | None
 Row = dict[str, Scalar]  # one line of results; every point of an experiment may give several
+RunOf = Callable[["Point", pd.DataFrame, Limits], list[Row]]
 
 
 @dataclass(frozen=True)
@@ -73,18 +74,19 @@ class ExperimentFindings:
 class Experiment:
     """An experiment by name.
 
-    `points(size)` lists its points (cheap, no data read), `run(point, frame, limits)` returns one point's rows and is
-    called anywhere (a function of a module), `findings(results)` draws all that is there: `results` has one line per
-    row with the point's dataset and parameters as further columns, and may be incomplete. `version` goes up whenever
-    rows mean something else; what was stored before is then run anew. `needs`: packages beside the core's and the extra
-    that brings them. `figures`: by the name of a figure, the values of parameters that the points it is drawn of have.
+    `points(size)` lists its points (cheap, no data read), `run(point, frame, limits)` returns one point's rows, whoever
+    calls it (`frame`: without columns where the point reads no data), `findings(results)` draws all that is there:
+    `results` has one line per row with the point's dataset and parameters as further columns, and may be incomplete.
+    `version` goes up whenever rows mean something else; what was stored before is then run anew. `needs`: packages
+    beside the core's and the extra that brings them. `figures`: by the name of a figure, the values of parameters that
+    the points it is drawn of have.
     """
 
     name: str
     about: str
     source: str
     points: Callable[[Size], list[Point]]
-    run: Callable[[Point, pd.DataFrame | None, Limits], list[Row]]
+    run: RunOf
     findings: Callable[[pd.DataFrame], ExperimentFindings]
     version: int = 1
     needs: Mapping[str, str] = field(default_factory=dict)  # package -> extra

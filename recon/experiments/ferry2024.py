@@ -15,16 +15,14 @@ import numpy as np
 import pandas as pd
 
 from encoders.domain.domain import Domain
-from encoders.encode.encoder import encode as encode_models
-from encoders.models.models import published_of
 from recon.experiments.declaration import Declaration, records, where
-from recon.experiments.experiment import ExperimentFindings, Point, Row
-from recon.experiments.splits import NAMES, TrainTestSplit, train_test_sample
+from recon.experiments.experiment import Point, Row
+from recon.experiments.fits import fitted, released
+from recon.experiments.splits import NAMES, TrainTestSplit, domain_of, train_test_sample
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
 from recon.learners.optimal.trees.optimal_tree import MEMORY, OptimalTreeClassifier, optimal_trees
 from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
 from recon.queries.measures.measures import measure
-from recon.readers.loading.loading import encode
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 
@@ -37,18 +35,16 @@ class LimitedFit:
 
     limit: int
     model: Any
-    published: Any  # what is encoded: a fitted scikit-learn tree, a Tree or a RuleList
     bound: float | None = None  # no model within the limits makes fewer errors; None: a greedy one, nothing is claimed
     more: Row = field(default_factory=dict)  # further figures
 
 
-def run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
+def run(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
     """Return a row per depth or length of one learner, or the spread of one depth's optimal trees."""
-    assert frame is not None
     some = train_test_sample(point.dataset, frame, point["seed"])
     if point["learner"] == "ties":
         return [_ties(point, some, limits)]
-    domain = Domain.from_frame(some.whole, label=str(some.y.name), independent=True)
+    domain = domain_of(some.whole)
     fits = _tied_lists if point["learner"] == "optimal rule lists" else FITS[point["learner"]]
     return [row(fit, some, domain, limits) for fit in fits(point, some, limits)]
 
@@ -61,35 +57,30 @@ def least_rows(point: Point, some: TrainTestSplit) -> int:
     return int(point["support"] * some.rows)
 
 
-def _greedy_trees(point: Point, some: TrainTestSplit, limits: Limits) -> Iterator[LimitedFit]:
+def _greedy_trees(point: Point, some: TrainTestSplit, limits: Limits, deepest: int = DEEPEST) -> Iterator[LimitedFit]:
     """Yield scikit-learn's trees as the paper fits them (`random_state=1 + seed`)."""
-    from sklearn.tree import DecisionTreeClassifier
-
-    for depth in range(1, DEEPEST + 1):
-        tree = DecisionTreeClassifier(
-            max_depth=depth, min_samples_leaf=least_rows(point, some), random_state=1 + point["seed"]
-        ).fit(some.x, some.y)
-        yield LimitedFit(depth, tree, tree)
+    settings = {"min_samples_leaf": least_rows(point, some), "random_state": 1 + point["seed"]}
+    for depth in range(1, deepest + 1):
+        yield LimitedFit(depth, fitted("tree", some.x, some.y, max_depth=depth, **settings))
 
 
-def _best_trees(point: Point, some: TrainTestSplit, limits: Limits) -> Iterator[LimitedFit]:
+def _best_trees(point: Point, some: TrainTestSplit, limits: Limits, deepest: int = DEEPEST) -> Iterator[LimitedFit]:
     """Yield trees of certified optimal training accuracy, all depths from one search."""
     least, seconds = least_rows(point, some), point["cap_seconds"]
-    for tree in optimal_trees(some.x, some.y, DEEPEST, least, seconds, stop=limits.stop):
-        yield LimitedFit(tree.max_depth, tree, tree.to_model(label_values=tree.classes_.tolist()), tree.bound_)
+    for tree in optimal_trees(some.x, some.y, deepest, least, seconds, stop=limits.stop):
+        yield LimitedFit(tree.max_depth, tree, tree.bound_)
 
 
-def _greedy_lists(point: Point, some: TrainTestSplit, limits: Limits) -> Iterator[LimitedFit]:
+def _greedy_lists(point: Point, some: TrainTestSplit, limits: Limits, deepest: int = DEEPEST) -> Iterator[LimitedFit]:
     """Yield the paper's greedy rule lists of width 1; a limit of L is L rules and the default rule."""
     for length in range(1, DEEPEST + 1):
         found = GreedyRuleListClassifier(width=1, min_support=point["support"], max_length=length + 1)
-        found.fit(some.x, some.y)
-        yield LimitedFit(length, found, found.to_model())
+        yield LimitedFit(length, found.fit(some.x, some.y))
 
 
-def _best_lists(point: Point, some: TrainTestSplit, limits: Limits) -> Iterator[LimitedFit]:
+def _best_lists(point: Point, some: TrainTestSplit, limits: Limits, deepest: int = DEEPEST) -> Iterator[LimitedFit]:
     """Yield optimal rule lists of width 1, all lengths from one search: of the ties the list that it meets first."""
-    yield from with_bounds(_fitted_lists(point, some, limits), {})
+    yield from with_bounds(_fitted_lists(point, some, limits))
 
 
 def _fitted_lists(point: Point, some: TrainTestSplit, limits: Limits) -> OptimalRuleListClassifier:
@@ -111,14 +102,14 @@ def _tied_lists(point: Point, some: TrainTestSplit, limits: Limits) -> Iterator[
     yield from with_bounds(found, spread)
 
 
-def with_bounds(found: OptimalRuleListClassifier, more: Mapping[int, Row]) -> Iterator[LimitedFit]:
+def with_bounds(found: OptimalRuleListClassifier, more: Mapping[int, Row] | None = None) -> Iterator[LimitedFit]:
     """Yield the best list of every length with the bound that no list falls below, and further figures by length."""
     for entry in found.path_[1:]:
         found.rules_ = entry.rules
-        yield LimitedFit(entry.length, found, found.to_model(), entry.bound, more.get(entry.length, {}))
+        yield LimitedFit(entry.length, found, entry.bound, (more or {}).get(entry.length, {}))
 
 
-FITS = {
+FITS = {  # all of one learner's models; trees up to some depth
     "greedy trees": _greedy_trees,
     "optimal trees": _best_trees,
     "greedy rule lists": _greedy_lists,
@@ -128,8 +119,7 @@ FITS = {
 
 def row(fit: LimitedFit, some: TrainTestSplit, domain: Domain, limits: Limits) -> Row:
     """Return the figures of one model; `leaks` is JSON: rows and Dist_G of a row, for every leaf or rule with rows."""
-    models = published_of([fit.published])
-    release = encode_models(domain, models) if models else encode(fit.published, domain)
+    release = released(fit.model, domain)
     found = measure(release, "assigned", limits)
     errors = int((fit.model.predict(some.x) != some.y).sum())
     exposure = found.exposure
@@ -185,34 +175,27 @@ DEEP, SHOWN = DECLARED["DEEP"], DECLARED["SHOWN"]
 PUBLISHED: list[Any] = list(DECLARED.published("dist_g").itertuples(index=False))
 
 
-def _findings(results: pd.DataFrame) -> ExperimentFindings:
-    """Return the figures, tables and sentences of all results that are there."""
+def _frames(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return the frames of figures, tables and sentences of all results that are there."""
     fits, ties = results[results["learner"] != "ties"], where(results, learner="ties")
+    if len(fits):
+        fits = fits.assign(rows=[sum(int(rows) for rows, _ in json.loads(text)) for text in fits["leaks"]])
     means = _averaged(fits)
     optimal = fits[fits["learner"].str.startswith("optimal")]
     tied = fits[fits["tied"].notna() & (fits["support"] == SHOWN)] if "tied" in fits else fits.iloc[:0]
     tied = tied[tied["seed"] == tied.groupby("dataset")["seed"].transform("min")].sort_values("limit")
-    frames = {
+    return {
         "published": _beside_published(fits, ties), "compared": _compared(means), "unequal": _exposures(fits),
         "means": means, "drawn": _drawn_lines(means), "per-row": _per_row(fits),
         "optimal": optimal.assign(certified=optimal["certified"].astype(bool), gap=optimal["errors"] - optimal["bound"])
         if len(optimal) else optimal,
         "tied": tied.assign(tied=[f"{int(one):,}" for one in tied["tied"]]) if len(tied) else tied,
     }  # fmt: skip
-    return DECLARED.findings(frames)
 
 
 def _averaged(fits: pd.DataFrame) -> pd.DataFrame:
     """Return means over splits, one line per data set, learner, support and limit."""
-    if not len(fits):
-        return fits
-    rows = [_rows_of(text) for text in fits["leaks"]]
-    return DECLARED.aggregate("means", fits.assign(certified=fits["certified"].astype(float), rows=rows))
-
-
-def _rows_of(leaks: str) -> int:
-    """Return the training rows of a fit."""
-    return int(sum(rows for rows, _ in json.loads(leaks)))
+    return DECLARED.aggregate("means", fits.assign(certified=fits["certified"].astype(float))) if len(fits) else fits
 
 
 def _of_models(frame: pd.DataFrame) -> pd.DataFrame:
@@ -246,7 +229,7 @@ def _per_row(fits: pd.DataFrame) -> pd.DataFrame:
     if not len(some):
         return some
     some = _of_models(some).sort_values(["place", "by_models", "learner"], kind="stable")
-    some = some.assign(rows=[_rows_of(text) for text in some["leaks"]], data=some["dataset"].map(NAMES))
+    some = some.assign(data=some["dataset"].map(NAMES))
     each = some.groupby(["place", "by_models"])
     some = some.assign(rows=each["rows"].transform("sum") // each["learner"].transform("nunique"))
     keys = ["place", "by_models", "data", "words", "rows", "learner"]
@@ -322,4 +305,4 @@ def _exposures(fits: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(out)
 
 
-EXPERIMENT = DECLARED.experiment(run, _findings)
+EXPERIMENT = DECLARED.experiment(run, _frames)

@@ -17,25 +17,26 @@ import pandas as pd
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
 from recon.experiments.declaration import Declaration, named_lines, records, where
-from recon.experiments.experiment import ExperimentFindings, Point, Row
+from recon.experiments.experiment import Point, Row
+from recon.experiments.fits import fitted
 from recon.experiments.splits import TrainTestSplit, shuffled
 from recon.learner_rule.chosen_model import learner_of
 from recon.learner_rule.counting import learner_rule
 from recon.learner_rule.estimating.bounds import worlds_at_most
 from recon.learner_rule.estimating.estimates import estimated_share
-from recon.learner_rule.figures import Bits, LearnerRule
+from recon.learner_rule.figures import Bits
 from recon.learner_rule.verdicts import attribute, certify
 from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
 from recon.readers.loading.loading import encode
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 
+ENDS = {"min": "least", "max": "greatest"}
 SENSITIVE = 6  # columns asked about in turn, evenly spread over all
 
 
-def run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
+def run(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
     """Return a point's rows: one, or a reason why there is no figure within its seconds."""
-    assert frame is not None
     some = _drawn_rows(frame, point["rows"], point["seed"])
     capped = limits.lasting(point["cap_seconds"])
     try:
@@ -55,11 +56,8 @@ def _drawn_rows(frame: pd.DataFrame, rows: int, seed: int) -> TrainTestSplit:
 
 def _fitted_tree(point: Point, some: TrainTestSplit) -> Any:
     """Return scikit-learn's tree of a point."""
-    from sklearn.tree import DecisionTreeClassifier
-
-    return DecisionTreeClassifier(
-        criterion=point["criterion"], max_depth=point["depth"], min_samples_leaf=point["leaf"], random_state=0
-    ).fit(some.x, some.y)
+    return fitted("tree", some.x, some.y, criterion=point["criterion"], max_depth=point["depth"],
+                  min_samples_leaf=point["leaf"], random_state=0)  # fmt: skip
 
 
 def _released(model: Any, some: TrainTestSplit, independent: bool = True) -> EncodedRelease:
@@ -69,20 +67,24 @@ def _released(model: Any, some: TrainTestSplit, independent: bool = True) -> Enc
     return encode(model, domain)
 
 
-def _figures(found: LearnerRule) -> Row:
-    """Return the figures of what a learner's rule adds."""
+def _rule_figures(model: Any, size: int, some: TrainTestSplit, limits: Limits) -> Row:
+    """Return the figures of what a model's learner's rule adds to its counts."""
+    found = learner_rule(_released(model, some), limits=limits)
     out: Row = {"exact": found.exact, "world_bits": found.bits[0], "world_bits_high": found.bits[1]}
     out |= _interval_columns("counts", found.counts_bits) | _interval_columns("extra", found.extra_bits)
     out |= _interval_columns("inner", found.bits_without_leaves) | _interval_columns("strict", found.strict_bits)
     parts = [one for one in found.by_node if one.kind in {"leaf", "default rule"}]
     columns = [one for one in found.by_column if math.isfinite(one.bits[0])]
+    if found.facts:
+        out["facts"] = "; ".join(found.facts)
     return out | {
         "leaves_bits": sum(one.bits[0] for one in parts),
         "most_column": columns[0].what if columns else "",
         "most_column_bits": columns[0].bits[0] if columns else None,
         "most_place": found.by_node[0].what if found.by_node else "",
         "most_place_bits": found.by_node[0].bits[0] if found.by_node else None,
-    }
+        "size": size, "accuracy": float(model.score(some.x, some.y)),
+    }  # fmt: skip
 
 
 def _interval_columns(name: str, bits: Bits | None) -> Row:
@@ -90,34 +92,26 @@ def _interval_columns(name: str, bits: Bits | None) -> Row:
     return {f"{name}_low": None if bits is None else bits[0], f"{name}_high": None if bits is None else bits[1]}
 
 
-def tree(point: Point, some: TrainTestSplit, limits: Limits) -> Row:
+def _tree_row(point: Point, some: TrainTestSplit, limits: Limits) -> Row:
     """Return the exact figures of one tree."""
     model = _fitted_tree(point, some)
-    found = learner_rule(_released(model, some), limits=limits)
-    return _figures(found) | {"size": int(model.get_n_leaves()), "accuracy": float(model.score(some.x, some.y))}
+    return _rule_figures(model, int(model.get_n_leaves()), some, limits)
 
 
 def _rule_list_row(point: Point, some: TrainTestSplit, limits: Limits) -> Row:
     """Return the exact figures of one greedy rule list of single tests."""
     model = GreedyRuleListClassifier(1, point["support"], point["length"], ties=point["ties"]).fit(some.x, some.y)
-    found = learner_rule(_released(model, some), limits=limits)
-    return _figures(found) | {"size": len(model.rules_), "accuracy": float(model.score(some.x, some.y))}
+    return _rule_figures(model, len(model.rules_), some, limits)
 
 
 def _forest_row(point: Point, some: TrainTestSplit, limits: Limits) -> Row:
     """Return bounds for a forest of which only the hard facts of its thresholds and leaves are used."""
-    from sklearn.ensemble import RandomForestClassifier
-
-    model = RandomForestClassifier(
-        point["trees"], max_depth=point["depth"], max_features=point["features"], bootstrap=False, random_state=0
-    ).fit(some.x, some.y)
-    found = learner_rule(_released(model, some), limits=limits)
-    size = sum(int(one.get_n_leaves()) for one in model.estimators_)
-    said = "; ".join(found.facts)
-    return _figures(found) | {"size": size, "accuracy": float(model.score(some.x, some.y)), "facts": said}
+    model = fitted("forest", some.x, some.y, n_estimators=point["trees"], max_depth=point["depth"],
+                   max_features=point["features"], bootstrap=False, random_state=0)  # fmt: skip
+    return _rule_figures(model, sum(int(one.get_n_leaves()) for one in model.estimators_), some, limits)
 
 
-def persons(point: Point, some: TrainTestSplit, limits: Limits) -> Row:
+def _persons_row(point: Point, some: TrainTestSplit, limits: Limits) -> Row:
     """Return how many persons become certain or impossible only by the rule, members and others, and columns of them.
 
     Members: the first `persons` training rows; others as many rows of the data that were not trained on. A column of a
@@ -135,7 +129,8 @@ def persons(point: Point, some: TrainTestSplit, limits: Limits) -> Row:
             out[f"{name}_{verdict}_by_rule"] = int((found["by_rule"] & (found["verdict"] == verdict)).sum())
         ratio = found["probability"] / found["probability_without"].astype(float)
         known = ratio[np.isfinite(ratio) & (ratio > 0)]
-        out[f"{name}_least_ratio"], out[f"{name}_greatest_ratio"] = _value_range(known)
+        for end in ("min", "max"):
+            out[f"{name}_{ENDS[end]}_ratio"] = float(known.agg(end)) if len(known) else None
     return out | _columns_inferred(release, inside, limits)
 
 
@@ -151,11 +146,6 @@ def _columns_inferred(release: EncodedRelease, people: pd.DataFrame, limits: Lim
         before += int(found["certain_without"].fillna(False).astype(bool).sum())
         after += int(sure.sum())
     return {"values_asked": values, "values_certain": before, "values_certain_by_rule": after}
-
-
-def _value_range(values: pd.Series) -> tuple[float | None, float | None]:
-    """Return the least and the greatest, None of none."""
-    return (float(values.min()), float(values.max())) if len(values) else (None, None)
 
 
 def _groups_row(point: Point, some: TrainTestSplit, limits: Limits) -> Row:
@@ -175,63 +165,39 @@ def _groups_row(point: Point, some: TrainTestSplit, limits: Limits) -> Row:
 
 
 QUESTIONS: dict[str, Callable[[Point, TrainTestSplit, Limits], Row]] = {
-    "tree": tree,
+    "tree": _tree_row,
     "rule list": _rule_list_row,
     "forest": _forest_row,
-    "persons": persons,
+    "persons": _persons_row,
     "groups": _groups_row,
 }
 
 
 DECLARED = Declaration("learner_rule")
+INTERVALS = ("counts", "extra", "inner", "strict")
 
 
-def _findings(results: pd.DataFrame) -> ExperimentFindings:
-    """Return the tables, figures and sentences of all results that are there."""
+def _frames(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return the lines of the tables, figures and sentences of all results that are there."""
     missing = results["reason"].fillna("") != ""
-    done, limits = results[~missing], results[missing]
-    kept = [c for c in ("question", "dataset", "used_rows", "depth", "reason") if c in limits]
-    exact = _with_texts(where(done, question=("tree", "rule list")))
-    asked, trees, lists = (where(some, question=question) for some, question in
-                           ((done, "persons"), (exact, "tree"), (exact, "rule list")))  # fmt: skip
-    drawn = where(trees, criterion="gini", leaf=1)
-    trees, lists = (some.sort_values(by) if len(some) else some for some, by in ((trees, "per"), (lists, "extra_low")))
-    names = [c for c in asked if str(c).startswith(("members", "others", "values_"))]
-    columns = ["dataset", "used_rows", "trees", "depth", "size", "accuracy"]
-    bits = ["dataset", "used_rows", "depth", "size", "world_bits", "removed_at_least", "estimate", "events"]
-    frames = {
-        "bits": _bits_table(exact), "trees": trees, "lists": lists, "asked": asked,
-        "limits": limits[kept].reset_index(drop=True),
-        "persons": asked.reset_index(drop=True)[["dataset", "used_rows", "depth", *names]] if len(asked) else asked,
-        "forest": _with_intervals(where(done, question="forest"), columns, counts="counts", extra="extra"),
-        "groups": _with_intervals(where(done, question="groups"), bits, interval="extra"),
-        "drawn": named_lines(drawn, DECLARED["TITLES"]),
-    }  # fmt: skip
-    found = records(trees)
-    return DECLARED.findings(
-        frames, ends=list(zip(("Least", "Most"), (found[0], found[-1]), strict=True)) if found else []
+    done = results[~missing]
+    done = done.assign(**{
+        name: [*map(_interval, done[f"{name}_low"], done[f"{name}_high"])]
+        for name in INTERVALS if f"{name}_low" in done
+    })  # fmt: skip
+    exact, asked, forest, groups = (
+        where(done, question=question) for question in (("tree", "rule list"), "persons", "forest", "groups")
     )
-
-
-def _bits_table(exact: pd.DataFrame) -> pd.DataFrame:
-    """Return the table: one line per model."""
-    if not len(exact):
-        return exact
-    names = {"text": "learner", "used_rows": "rows", "size": "leaves_or_rules", "counts_low": "counts",
-             "leaves_bits": "leaves", "per": "per_row"}  # fmt: skip
-    shown = ["dataset", "text", "used_rows", "size", "accuracy", "world_bits", "counts_low"]
-    exact = _with_texts(exact).astype({"size": int})
-    found = _with_intervals(exact, [*shown, "leaves_bits", "per"], **{k: k for k in ("inner", "extra", "strict")})
-    found = found[[*shown, "inner", "extra", "strict", "leaves_bits", "per"]].rename(columns=names)
-    return found.sort_values(["dataset", "learner", "rows"], kind="stable", ignore_index=True)
-
-
-def _with_texts(exact: pd.DataFrame) -> pd.DataFrame:
-    """Return lines of models with their learners in words and the bits per row that the rule removes."""
-    if not len(exact):
-        return exact
-    rows = exact["used_rows"].astype(int)
-    return exact.assign(text=[*map(_learner_text, records(exact))], used_rows=rows, per=exact["extra_low"] / rows)
+    if len(exact):
+        exact = exact.assign(text=[*map(_learner_text, records(exact))], per=exact["extra_low"] / exact["used_rows"])
+        exact = exact.astype({"size": int, "used_rows": int})
+    trees, lists = (where(exact, question=question) for question in ("tree", "rule list"))
+    return {
+        "exact": exact, "trees": trees.sort_values("per") if len(trees) else trees,
+        "lists": lists.sort_values("extra_low") if len(lists) else lists, "asked": asked, "forest": forest,
+        "groups": groups, "limits": results[missing],
+        "drawn": named_lines(where(trees, criterion="gini", leaf=1), DECLARED["TITLES"]),
+    }  # fmt: skip
 
 
 def _learner_text(row: Mapping[str, Any]) -> str:
@@ -241,15 +207,6 @@ def _learner_text(row: Mapping[str, Any]) -> str:
     leaf = int(row["leaf"])
     depth = f"{int(row['depth']):2d}"
     return f"tree {row['criterion']}, depth {depth}" + (f", {leaf} rows per leaf" if leaf > 1 else "")
-
-
-def _with_intervals(some: pd.DataFrame, columns: list[str], **intervals: str) -> pd.DataFrame:
-    """Return columns of lines, and further ones of both ends as text."""
-    if not len(some):
-        return some
-    found = {name: [_interval(a, b) for a, b in zip(some[f"{of}_low"], some[f"{of}_high"], strict=True)]
-             for name, of in intervals.items()}  # fmt: skip
-    return some[columns].assign(**found).reset_index(drop=True)
 
 
 def _interval(low: float, high: float) -> str:
@@ -263,4 +220,4 @@ def _interval(low: float, high: float) -> str:
     )
 
 
-EXPERIMENT = DECLARED.experiment(run, _findings)
+EXPERIMENT = DECLARED.experiment(run, _frames)

@@ -20,7 +20,8 @@ import pandas as pd
 
 from recon.attacks.evaluation import curve
 from recon.experiments.declaration import Declaration, named_lines, records, where
-from recon.experiments.experiment import ExperimentFindings, Point, Row
+from recon.experiments.experiment import Point, Row
+from recon.experiments.fits import fitted
 from recon.experiments.splits import TrainTestSplit, shuffled
 from recon.learners.private.dp_greedy_rule_list import DPGreedyRuleListClassifier
 from recon.learners.rule_lists.estimator import Antecedent, RuleListClassifier, distinct_rows, training_data
@@ -39,30 +40,23 @@ CLEAR = DECLARED["CLEAR"]
 ENOUGH = 10  # runs from which a standard error is believed
 
 
-def findings(results: pd.DataFrame) -> ExperimentFindings:
-    """Return the figures, tables and sentences of all results that are there."""
+def _frames(results: pd.DataFrame) -> dict[str, Any]:
+    """Return the lines of figures, tables and sentences of all results that are there."""
     attacks = where(results, part="attack") if "part" in results else results.iloc[:0]
     results = _with_titles(results.drop(attacks.index))
     means = _averaged(results)
     frames = {
-        "accuracies": pd.DataFrame(), "vulnerability": pd.DataFrame(), "beside": pd.DataFrame(), "means": means,
-        "noise-amplitude": _amplitudes(), "private": pd.DataFrame(), "drawn": pd.DataFrame(), "curves": pd.DataFrame(),
-        "claims": _claims(results), "pure": _pure(results), "attacks": pd.DataFrame(),
+        "means": means, "noise-amplitude": _amplitudes(), "claims": _claims(results), "pure": _pure(results),
+        "trials": _trials(results), **(_attack_frames(_with_titles(attacks)) if len(attacks) else {}),
     }  # fmt: skip
-    if len(attacks):
-        frames |= _attack_frames(_with_titles(attacks))
-    if len(means):
-        published = means.merge(DECLARED.published("table"), on=KEYS, how="left")
-        published = published.merge(DECLARED.published("trial"), on=KEYS, how="left")
-        runs, v = [*KEYS, "runs"], ["v", "v_error", "v_authors", "v_authors_error"]
-        seen = ["accuracy", "error", "train_accuracy", "majority", "rules", "candidates", "standing"]
-        private = named_lines(means[means["epsilon"].notna()], {title: title for title in TITLES.values()}, "title")
-        frames |= {
-            "accuracies": published[[*runs, *seen, "published", "trial"]],
-            "vulnerability": published[[*runs, *v, "published_v"]].rename(columns={"published_v": "published"}),
-            "beside": _published_comparison(means), "private": private, "drawn": _drawn_lines(means),
-        }  # fmt: skip
-    return DECLARED.findings(frames, trials=_trials(results))
+    if not len(means):
+        return frames
+    published = means.merge(DECLARED.published("table"), on=KEYS, how="left")
+    published = published.merge(DECLARED.published("trial"), on=KEYS, how="left")
+    return frames | {
+        "published": published, "beside": _published_comparison(means), "drawn": _drawn_lines(means),
+        "private": named_lines(means[means["epsilon"].notna()], [*TITLES.values()], "title"),
+    }  # fmt: skip
 
 
 def _with_titles(frame: pd.DataFrame) -> pd.DataFrame:
@@ -79,15 +73,10 @@ def _averaged(results: pd.DataFrame) -> pd.DataFrame:
     """Return means over seeds and their standard errors, a line per setting, learner and budget."""
     if not len(results):
         return results
-    means = DECLARED.aggregate("means", results, standard_error=_standard_error)
+    means = DECLARED.aggregate("means", results, standard_error=lambda one: one.std(ddof=1) / np.sqrt(len(one)))
     means = means.sort_values(KEYS, kind="stable", na_position="first", ignore_index=True)
     setting = means["dataset"] + "|" + means["without"]
     return means.assign(title=setting.map(TITLES), trained=means["dataset"].map(DECLARED["TRAINED"]))
-
-
-def _standard_error(values: pd.Series) -> float:
-    """Return the standard error of a mean, NaN of one value."""
-    return float(values.std(ddof=1) / np.sqrt(len(values)))
 
 
 def _amplitudes() -> pd.DataFrame:
@@ -113,7 +102,7 @@ def _drawn_lines(means: pd.DataFrame) -> pd.DataFrame:
     for name in ("PAPER", "REPAIRED"):
         place = {learner: k for k, learner in enumerate(DECLARED[name])}
         found[name.lower()] = found["learner"].map(place)
-    return named_lines(found, {title: title for title in TITLES.values()}, "title")
+    return named_lines(found, [*TITLES.values()], "title")
 
 
 def _published_comparison(means: pd.DataFrame) -> pd.DataFrame:
@@ -209,40 +198,32 @@ TREES = 100
 RATES = tuple(float(f"{x:.3g}") for x in np.logspace(-3, 0, 25))  # false positive rates that curves are read at
 
 
-def _curves(fitted: Any, some: TrainTestSplit, seed: int, limits: Limits) -> list[Row]:
+def _curves(model: Any, some: TrainTestSplit, seed: int, limits: Limits) -> list[Row]:
     """Return the curve of the attack on one list: a row per false positive rate, with the AUC."""
     limits.check("a list was attacked")
-    scores, member = _attacked(fitted, some, seed)
+    scores, member = _attacked(model, some, seed)
     fpr, tpr = curve(scores, member)
     rates = np.interp(RATES, fpr, tpr)  # between thresholds: the line, a coin between them
     area = float(np.trapezoid(tpr, fpr))
     return [{"seed": seed, "auc": area, "fpr": x, "tpr": float(y)} for x, y in zip(RATES, rates, strict=True)]
 
 
-def _attacked(fitted: Any, some: TrainTestSplit, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def _attacked(model: Any, some: TrainTestSplit, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return scores of membership and who is a member, of the rows that the attack was not trained on.
 
-    As many members as others, half of either known to the attacker.
+    As many members as others, half of either known to the attacker, who sees predicted probabilities and true labels.
     """
-    from sklearn.ensemble import RandomForestClassifier
-
     rng = np.random.default_rng([seed, len(some.x)])
     n = min(len(some.x), len(some.x_test)) // 2 * 2
     sides = []
     for x, y in ((some.x, some.y), (some.x_test, some.y_test)):
         at = rng.permutation(len(x))[:n]
-        sides.append(_observed_outputs(fitted, x.iloc[at], y.iloc[at]))
+        sides.append(np.column_stack([model.predict_proba(x.iloc[at]), y.iloc[at].to_numpy(dtype=float)]))
     features, member = np.concatenate(sides), np.repeat([1, 0], n)
     known = np.tile(np.arange(n) < n // 2, 2)
-    forest = RandomForestClassifier(TREES, random_state=seed, n_jobs=1).fit(features[known], member[known])
+    forest = fitted("forest", features[known], member[known], n_estimators=TREES, random_state=seed, n_jobs=1)
     scores: np.ndarray = forest.predict_proba(features[~known])[:, 1]
     return scores, member[~known].astype(bool)
-
-
-def _observed_outputs(fitted: Any, x: pd.DataFrame, y: pd.Series) -> np.ndarray:
-    """Return what the attacker sees of rows: predicted probabilities and the true label."""
-    found: np.ndarray = np.column_stack([fitted.predict_proba(x), y.to_numpy(dtype=float)])
-    return found
 
 
 GREEDY = "GreedyRL"
@@ -264,17 +245,16 @@ MECHANISMS: dict[str, dict[str, Any]] = {
 }
 
 
-def run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
+def run(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
     """Return a row per seed: one random split, one fitted list; of a point of attacks a row per false positive rate."""
-    assert frame is not None
     kept = without(frame, point["without"])
     rules = None if point["learner"] in PLAIN else _public_rules(kept, point["width"], point["support"])
     found = []
     for seed in range(point["first_seed"], point["first_seed"] + point["seeds"]):
         limits.check("rule lists were fitted")
         some = shuffled(kept, int(TRAINED * len(kept)), seed)
-        fitted = learner(point, rules, seed).fit(some.x, some.y)
-        found += _curves(fitted, some, seed, limits) if "part" in point.parameters else [_row(seed, fitted, some)]
+        model = learner(point, rules, seed).fit(some.x, some.y)
+        found += _curves(model, some, seed, limits) if "part" in point.parameters else [_row(seed, model, some)]
     return found
 
 
@@ -310,22 +290,17 @@ def learner(point: Point, rules: list[Antecedent] | None, seed: int) -> RuleList
     )  # fmt: skip
 
 
-def _row(seed: int, fitted: Any, some: TrainTestSplit) -> Row:
+def _row(seed: int, model: Any, some: TrainTestSplit) -> Row:
     """Return the figures of one list: accuracies, vulnerability by the formula and as the authors compute it, size."""
     train, test = (some.x, some.y), (some.x_test, some.y_test)
-    label = some.whole.iloc[:, -1]
-    private = isinstance(fitted, DPGreedyRuleListClassifier)
+    share = some.whole.iloc[:, -1].mean()
+    private = isinstance(model, DPGreedyRuleListClassifier)
     return {
-        "seed": seed,
-        "accuracy": fitted.score(*test),
-        "train_accuracy": fitted.score(*train),
-        "v": vulnerability_of(fitted, train, test),
-        "v_authors": vulnerability_of(fitted, train, test, "authors"),
-        "rules": len(fitted.rules_) - 1,
-        "candidates": fitted.candidates_ if private else None,
-        "standing": fitted.ledger_.standing if private else "none",
-        "majority": float(max(label.mean(), 1 - label.mean())),
-    }
+        "seed": seed, "accuracy": model.score(*test), "train_accuracy": model.score(*train),
+        "v": vulnerability_of(model, train, test), "v_authors": vulnerability_of(model, train, test, "authors"),
+        "rules": len(model.rules_) - 1, "candidates": model.candidates_ if private else None,
+        "standing": model.ledger_.standing if private else "none", "majority": float(max(share, 1 - share)),
+    }  # fmt: skip
 
 
-EXPERIMENT = DECLARED.experiment(run, findings)
+EXPERIMENT = DECLARED.experiment(run, _frames)

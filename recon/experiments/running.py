@@ -377,7 +377,7 @@ def _point_results(work: TravellingPoint, limits: Limits) -> Run | str | None:
     of, wall, cpu = of_module(work.module), time.monotonic(), time.process_time()
     started = time.time()
     try:  # on a cluster the data may be missing where this runs
-        frame, digest = _cached_table(work.point.dataset, work.data) if work.point.dataset else (None, "")
+        frame, digest = _cached_table(work.point.dataset, work.data) if work.point.dataset else (pd.DataFrame(), "")
         rows = of.run(work.point, frame, limits)
     except (ReconError, MemoryError, ArithmeticError) as error:
         return None if limits.expired() else f"{type(error).__name__}: {error}"

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from encoders.domain.domain import Domain
+
+COUNTED = ("bits", "attributes")  # every column an independent bit (the paper's), or the attributes behind the columns
 NAMES = {"compas27": "COMPAS", "adult24": "Adult"}  # of the reconstruction paper's data, in the order of its figures
 ADULT_ROWS = 4_884  # drawn of Adult's for every split, a tenth, as the authors' program does
 TEST_SHARE = 0.2
@@ -54,3 +57,8 @@ def shuffled(frame: pd.DataFrame, rows: int, seed: int) -> TrainTestSplit:
     x, y = frame.iloc[:, :-1], frame.iloc[:, -1]
     inside, outside = order[:rows], order[rows:]
     return TrainTestSplit(x.iloc[inside], y.iloc[inside], x.iloc[outside], y.iloc[outside], frame)
+
+
+def domain_of(frame: pd.DataFrame, counted: str = "bits") -> Domain:
+    """Return what rows can be, the label last: independent bits, or one-hot groups and thresholds as attributes."""
+    return Domain.from_frame(frame, label=str(frame.columns[-1]), independent=counted == "bits")

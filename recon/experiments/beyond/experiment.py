@@ -11,43 +11,35 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 
-from encoders.encode.encoder import EncodedRelease, encode
-from encoders.models.models import Noise
 from recon.experiments.beyond.groups import (
     CHANCE,
     DRAWS,
     LEAST_ROWS,
     attributes,
     by_group,
-    domain_of,
     joint_worlds,
     matched,
-    models,
-    released,
     widths,
 )
-from recon.experiments.declaration import Declaration, Line, named_lines, records, where
-from recon.experiments.experiment import ExperimentFindings, Point, Row
-from recon.experiments.ferry2024 import least_rows
-from recon.experiments.splits import NAMES, TrainTestSplit, train_test_sample
+from recon.experiments.declaration import Declaration, Line, named_lines, records, where, with_columns
+from recon.experiments.experiment import Point, Row
+from recon.experiments.ferry2024 import FITS, least_rows
+from recon.experiments.fits import confident_worlds, noisy_draws, released
+from recon.experiments.splits import NAMES, TrainTestSplit, domain_of, train_test_sample
 from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
 from recon.learners.optimal.trees.table import TreeNode, leaves
 from recon.queries.answers.counting import count
 from recon.queries.measures.measures import measure
-from recon.queries.measures.sweeping import accuracy, exact_counts, removed_per_row, taken_by_the_prior, with_noise
+from recon.queries.measures.sweeping import accuracy, exact_counts, removed_per_row, taken_by_the_prior
 from recon.queries.noisy.posterior import posterior
-from solvers.foundation.errors import EmptyConfidenceSet
 from solvers.foundation.limits import Limits
 from solvers.noisy.posteriors.posterior import Prior
-from solvers.statements.noise.laws import NoiseLaw
-from solvers.statements.noise.sampling import Randomness
 
 DECLARED = Declaration("beyond", NAMES=NAMES, CHANCE=CHANCE, DRAWS=DRAWS, LEAST_ROWS=LEAST_ROWS)
 TOLERANCES = (0.0, 0.1, 0.5, 1.0, 2.0)  # percentage points of training accuracy
@@ -55,20 +47,8 @@ STEP = 0.05  # of the curves over them
 OPTIMAL, MOST = "optimal trees", "optimal trees that leak most"
 PAIRS = ((OPTIMAL, "optimal rule lists"), ("greedy trees", "greedy rule lists"))
 DRAWN = {"compas27": ("race", "sex", "age"), "adult24": ("sex and age",)}  # kinds of groups with a panel
-PERHAPS = ("certified", "bound", "gap", "chance", "removed_confidence")  # figures that no line may have
 EVERYBODY = "everybody"
-FRAMES = ("pairs", "nearly", "gaps", "loosest", "wider", "together", "in_order", "noisy")  # of sentences
 Curve = list[Line]  # the lines of one point, the least loss of accuracy first
-
-
-def findings(results: pd.DataFrame) -> ExperimentFindings:
-    """Return the figures, tables and sentences of all questions that have results."""
-    frames = dict.fromkeys(FRAMES, pd.DataFrame())
-    for question, of in FRAMES_OF.items():
-        some = where(results, question=question).reset_index(drop=True)
-        if len(some):
-            frames |= of(some.loc[:, some.notna().any() | some.columns.isin(PERHAPS)])
-    return DECLARED.findings(frames)
 
 
 def _with_titles(frame: pd.DataFrame) -> pd.DataFrame:
@@ -88,6 +68,11 @@ def _sizes(once: pd.DataFrame) -> pd.DataFrame:
     return _with_titles(found.assign(hollow=found["open"], most=found["learner"] == MOST))
 
 
+def _once(some: pd.DataFrame) -> pd.DataFrame:
+    """Return each model once."""
+    return with_columns(some, "certified", "bound").drop_duplicates(["dataset", "seed", "learner", "leaves"])
+
+
 def _as_accurate(few: pd.DataFrame, many: pd.DataFrame) -> pd.DataFrame:
     """Return of each of `few` how much more the smallest of `many` at least as accurate leaves open, and its size."""
     out = []
@@ -101,7 +86,7 @@ def _as_accurate(few: pd.DataFrame, many: pd.DataFrame) -> pd.DataFrame:
 
 def _matched_size(some: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return trees beside rule lists with as many leaves as rules, and beside those as accurate."""
-    once, out = some.drop_duplicates(["dataset", "seed", "learner", "leaves"]), []
+    once, out = _once(some), []
     for name, part in named_lines(once, NAMES).groupby("title", sort=False):
         for tree, rules in PAIRS:
             trees, lists = (where(part, learner=learner) for learner in (tree, rules))
@@ -191,7 +176,7 @@ def _true_attributes(some: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 def _rule_width(some: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return rule lists with wider rules: accuracy and Dist_G, at equal length and at equal accuracy."""
-    once, out = some.drop_duplicates(["dataset", "seed", "learner", "leaves"]), []
+    once, out = _once(some), []
     for name, part in named_lines(once, NAMES).groupby("title", sort=False):
         for kind, width in ((kind, width) for kind in ("optimal", "greedy") for width in (2, 3)):
             narrow, wide = (where(part, learner=f"{kind}, width {n}") for n in (1, width))
@@ -229,8 +214,7 @@ def _groups(some: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 def _differences(some: pd.DataFrame) -> pd.DataFrame:
     """Return the greatest difference per data set, way of counting, learner and kind of group."""
-    if "gap" not in some:
-        return pd.DataFrame()
+    some = with_columns(some, "gap", "chance")
     keys, out = ["dataset", "counted", "learner", "kind"], []
     for key, part in some[some["gap"].notna()].groupby(keys):
         each = part.drop_duplicates("seed")
@@ -283,7 +267,7 @@ def _spans(frame: pd.DataFrame, name: str, form: str) -> list[str]:
 
 def _noise(some: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return what noisy counts remove, by the posterior of two priors and for certain at the confidence."""
-    lines = some.reindex(columns=list(dict.fromkeys([*some.columns, "removed_confidence"])))
+    lines = with_columns(some, "removed_confidence")
     empty, exact = ((lines["status"] == word).astype(float) for word in ("empty", "exact"))
     released = np.where(lines["epsilon"] > 0, lines["epsilon"], np.inf)
     keys = ["dataset", "rows", "learner"]
@@ -307,30 +291,20 @@ def _noise(some: pd.DataFrame) -> dict[str, pd.DataFrame]:
             "without-noise": pd.concat([ends.assign(end=ends[end]) for end in ("min", "max")])}  # fmt: skip
 
 
-FRAMES_OF: dict[str, Callable[[pd.DataFrame], dict[str, pd.DataFrame]]] = {
-    "matched size": _matched_size,
-    "nearly best trees": _nearly_best_frames,
-    "groups": _groups,
-    "true attributes": _true_attributes,
-    "rule width": _rule_width,
-    "joined": _joined_models,
-    "noise": _noise,
-}
-
-
 PRIORS: tuple[Prior, ...] = ("counts", "worlds")
 
 
 def _noised(point: Point, some: TrainTestSplit, limits: Limits) -> list[Row]:
     """Return a line per draw of discrete Laplace noise on the counts of one model, and one without noise (ε 0).
 
-    The model is of the first `rows` training rows (0: of all). ε is that of the counts, add or remove one row; the
-    model's shape was chosen on exact rows and is not private.
+    The model is of the first `rows` training rows (0: of all). Posteriors of both priors, and the worlds at the joint
+    confidence of 0.95: of worlds that are only bounded the most there can be.
     """
     n = point["rows"] or some.rows
     part = replace(some, x=some.x.head(n), y=some.y.head(n))
-    fit = next(f for f in models(point, part, point["learner"], point["depth"], limits) if f.limit == point["limit"])
-    release = released(fit, domain_of(some))
+    fits = FITS[point["learner"]](point, part, limits, point["depth"])
+    fit = next(one for one in fits if one.limit == point["limit"])
+    release = released(fit.model, domain_of(some.whole))
     block, truth = exact_counts(release)
     left = count(release, "ordered", limits).bounds[1]
     out: list[Row] = [{
@@ -339,38 +313,18 @@ def _noised(point: Point, some: TrainTestSplit, limits: Limits) -> list[Row]:
         **{f"removed_{prior}": removed_per_row(release, left, limits) for prior in PRIORS},
         **{f"prior_alone_{prior}": taken_by_the_prior(release, truth, prior, limits) for prior in PRIORS},
     }]  # fmt: skip
-    dice = Randomness(point["seed"])
-    epsilon = Fraction(repr(float(point["epsilon"])))
-    noise = Noise(NoiseLaw("discrete_laplace", 1 / epsilon), epsilon, Fraction(0), Fraction(1), "add_remove")
-    for draw in range(point["draws"]):
-        limits.check("noise is drawn")
-        noisy = [int(c) + dice.discrete_laplace(noise.law.scale) for c in truth]
-        private = with_noise(release, noisy, noise)
-        line: Row = {"epsilon": float(epsilon), "draw": draw, "counts": len(truth)}
-        line["accuracy"] = accuracy(block, truth, np.array(noisy, dtype=np.float64))
-        out.append(line | _left_by(private, point["cap_seconds"], limits))
+    for draw, private in enumerate(noisy_draws(release, point["epsilon"], point["draws"], point["seed"], limits)):
+        line: Row = {"epsilon": float(point["epsilon"]), "draw": draw, "counts": len(truth)}
+        for prior in PRIORS:
+            found = posterior(private, prior, limits)
+            line |= {f"log2_{prior}": found.entropy_bits,
+                     f"removed_{prior}": removed_per_row(private, found.entropy_bits, limits)}  # fmt: skip
+        line["accuracy"] = accuracy(block, truth, found.counts["published"].to_numpy())
+        line["status"], high = confident_worlds(private, point["cap_seconds"], limits)
+        if high is not None:
+            line |= {"log2_confidence": high, "removed_confidence": removed_per_row(private, high, limits)}
+        out.append(line)
     return out
-
-
-def _left_by(private: EncodedRelease, seconds: float, limits: Limits) -> Row:
-    """Return what noisy counts leave: posteriors of both priors, and the worlds at the joint confidence of 0.95.
-
-    Of worlds that are only bounded the most there can be: what is removed for certain at the confidence.
-    """
-    line: Row = {}
-    for prior in PRIORS:
-        left = posterior(private, prior, limits).entropy_bits
-        line |= {f"log2_{prior}": left, f"removed_{prior}": removed_per_row(private, left, limits)}
-    try:
-        found = count(private, "ordered", limits.lasting(min(seconds, limits.left())))
-    except EmptyConfidenceSet:
-        return line | {"status": "empty"}
-    high = found.bounds[1]
-    if not math.isfinite(high):
-        return line | {"status": "empty" if high < 0 else "unknown"}
-    return line | {
-        "status": found.status, "log2_confidence": high, "removed_confidence": removed_per_row(private, high, limits)
-    }  # fmt: skip
 
 
 def _nearly_best(point: Point, some: TrainTestSplit, limits: Limits) -> list[Row]:
@@ -386,8 +340,7 @@ def _nearly_best(point: Point, some: TrainTestSplit, limits: Limits) -> list[Row
     found = learner.ties(some.x, some.y, slack=slack, minimal=point["minimal"], limits=within)
     learner.fit(some.x, some.y)
     names = [str(n) for n in learner.feature_names_in_]
-    model = learner.to_model(label_values=learner.classes_.tolist())
-    returned = measure(encode(domain_of(some), [model]), "assigned", limits).dist_g
+    returned = measure(released(learner, domain_of(some.whole)), "assigned", limits).dist_g
     out: list[Row] = []
     trees, least, most = 0, math.inf, -math.inf
     chosen: Row = {}
@@ -428,21 +381,20 @@ def _in_words(nodes: Sequence[TreeNode], names: Sequence[str], classes: Sequence
     return at(0)
 
 
-QUESTIONS: dict[str, Callable[[Point, TrainTestSplit, Limits], list[Row]]] = {
-    "matched size": matched,
-    "nearly best trees": _nearly_best,
-    "groups": by_group,
-    "true attributes": attributes,
-    "rule width": widths,
-    "joined": joint_worlds,
-    "noise": _noised,
+QUESTIONS = {  # what runs a question, and the frames of its results
+    "matched size": (matched, _matched_size),
+    "nearly best trees": (_nearly_best, _nearly_best_frames),
+    "groups": (by_group, _groups),
+    "true attributes": (attributes, _true_attributes),
+    "rule width": (widths, _rule_width),
+    "joined": (joint_worlds, _joined_models),
+    "noise": (_noised, _noise),
 }
 
 
-def _run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
+def _run(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
     """Return the rows of a point: those of its question."""
-    assert frame is not None
-    return QUESTIONS[point["question"]](point, train_test_sample(point.dataset, frame, point["seed"]), limits)
+    return QUESTIONS[point["question"]][0](point, train_test_sample(point.dataset, frame, point["seed"]), limits)
 
 
-EXPERIMENT = DECLARED.experiment(_run, findings)
+EXPERIMENT = DECLARED.experiment(_run, {question: frames for question, (_, frames) in QUESTIONS.items()})

@@ -8,7 +8,6 @@ Models of equal size, of wider rules, and the same models counted over true attr
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -19,43 +18,28 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Categorical
 from encoders.encode.encoder import EncodedRelease
 from encoders.encode.encoder import encode as encode_models
-from encoders.models.models import AnyModel, published_of
+from encoders.models.models import AnyModel
 from recon.experiments.experiment import Point, Row
-from recon.experiments.ferry2024 import FITS, LimitedFit, least_rows, row, with_bounds
-from recon.experiments.splits import TrainTestSplit
+from recon.experiments.ferry2024 import DEEPEST, FITS, LimitedFit, least_rows, row, with_bounds
+from recon.experiments.fits import WorldsLeft, fitted, released, worlds_left
+from recon.experiments.splits import COUNTED, TrainTestSplit, domain_of
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
 from recon.learners.optimal.trees.optimal_tree import optimal_trees, trees_by_leaves
 from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
-from recon.queries.answers.counting import count
 from recon.queries.measures.measures import measure
 from recon.readers.frames.selections import raw_indices
 from recon.readers.frames.world import TrueRows
-from recon.readers.loading.loading import encode, models_of
+from recon.readers.loading.loading import models_of
 from recon.release.auditing.persons.row_groups import row_groups
-from solvers.engines.figures.partition import bits_before
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.statements.questions.query import Convention
 from solvers.statements.release import RowCount
 
-COUNTED = ("bits", "attributes")  # every column an independent bit (the paper's), or the attributes behind the columns
-LONGEST = 10  # rules before the default
-
-
-def domain_of(some: TrainTestSplit, counted: str = "bits") -> Domain:
-    """Return what rows can be: independent bits, or one-hot groups and nested thresholds as one attribute each."""
-    return Domain.from_frame(some.whole, label=str(some.y.name), independent=counted == "bits")
-
-
-def released(fit: LimitedFit, domain: Domain) -> EncodedRelease:
-    """Return what is published of a model."""
-    models = published_of([fit.published])
-    return encode_models(domain, models) if models else encode(fit.published, domain)
-
 
 def _figures(learner: str, fits: Iterator[LimitedFit], some: TrainTestSplit, limits: Limits) -> Iterator[Row]:
     """Yield the figures of models as in the paper's experiment, without the leaks per row."""
-    domain = domain_of(some)
+    domain = domain_of(some.whole)
     for fit in fits:
         limits.check("models are counted")
         found = row(fit, some, domain, limits)
@@ -74,11 +58,7 @@ def matched(point: Point, some: TrainTestSplit, limits: Limits) -> list[Row]:
               "optimal trees that leak most": [(t.leaves, t.most_tree) for t in found]}  # fmt: skip
     out: list[Row] = []
     for learner, trees in chosen.items():
-        fits = (
-            LimitedFit(size, tree, tree.to_model(label_values=tree.classes_.tolist()), tree.bound_)
-            for size, tree in trees
-        )
-        out += _figures(learner, fits, some, limits)
+        out += _figures(learner, (LimitedFit(size, tree, tree.bound_) for size, tree in trees), some, limits)
     out += _figures("greedy trees", _greedy_trees(point, some), some, limits)
     for learner in ("optimal rule lists", "greedy rule lists"):
         short = (fit for fit in FITS[learner](point, some, limits) if fit.limit < point["most_leaves"])
@@ -88,36 +68,19 @@ def matched(point: Point, some: TrainTestSplit, limits: Limits) -> list[Row]:
 
 def _greedy_trees(point: Point, some: TrainTestSplit) -> Iterator[LimitedFit]:
     """Yield scikit-learn's trees grown best first to so many leaves."""
-    from sklearn.tree import DecisionTreeClassifier
-
+    settings = {"min_samples_leaf": least_rows(point, some), "random_state": 1 + point["seed"]}
     for leaves in range(2, point["most_leaves"] + 1):
-        tree = DecisionTreeClassifier(
-            max_leaf_nodes=leaves, min_samples_leaf=least_rows(point, some), random_state=1 + point["seed"]
-        ).fit(some.x, some.y)
-        yield LimitedFit(leaves, tree, tree)
-
-
-def models(point: Point, some: TrainTestSplit, learner: str, deepest: int, limits: Limits) -> Iterator[LimitedFit]:
-    """Yield the paper's models of one learner, trees up to some depth only."""
-    if learner == "optimal trees":
-        least, seconds = least_rows(point, some), point["cap_seconds"]
-        for tree in optimal_trees(some.x, some.y, deepest, least, seconds, stop=limits.stop):
-            yield LimitedFit(tree.max_depth, tree, tree.to_model(label_values=tree.classes_.tolist()), tree.bound_)
-        return
-    for fit in FITS[learner](point, some, limits):
-        if learner == "greedy trees" and fit.limit > deepest:
-            return
-        yield fit
+        yield LimitedFit(leaves, fitted("tree", some.x, some.y, max_leaf_nodes=leaves, **settings))
 
 
 def attributes(point: Point, some: TrainTestSplit, limits: Limits) -> list[Row]:
     """Return the same models of one learner counted over independent bits and over true attributes."""
-    domains = {counted: domain_of(some, counted) for counted in COUNTED}
+    domains = {counted: domain_of(some.whole, counted) for counted in COUNTED}
     out = []
-    for fit in models(point, some, point["learner"], point["depth"], limits):
+    for fit in FITS[point["learner"]](point, some, limits, point["depth"]):
         line: Row = {"limit": fit.limit}
         for counted, domain in domains.items():
-            found = measure(released(fit, domain), "assigned", limits)
+            found = measure(released(fit.model, domain), "assigned", limits)
             line |= {
                 f"dist_g_{counted}": found.dist_g, f"removed_{counted}": found.bits_removed_per_row,
                 f"log2_worlds_{counted}": found.entropy_bits,
@@ -131,13 +94,11 @@ def widths(point: Point, some: TrainTestSplit, limits: Limits) -> list[Row]:
     """Return rule lists with rules of up to `width` literals and up to so many rules."""
     learner = f"{point['kind']}, width {point['width']}"
     if point["kind"] == "greedy":
-        found: Any = GreedyRuleListClassifier(point["width"], point["support"], LONGEST + 1)
-        found.fit(some.x, some.y)
-        fits = _beginnings(found)
+        found: Any = GreedyRuleListClassifier(point["width"], point["support"], DEEPEST + 1)
+        fits = _beginnings(found.fit(some.x, some.y))
     else:
-        best = OptimalRuleListClassifier(LONGEST, point["support"], seconds=point["cap_seconds"], width=point["width"])
-        best.fit(some.x, some.y, limits.stop)
-        fits = with_bounds(best, {})
+        found = OptimalRuleListClassifier(DEEPEST, point["support"], seconds=point["cap_seconds"], width=point["width"])
+        fits = with_bounds(found.fit(some.x, some.y, limits.stop))
     return list(_figures(learner, fits, some, limits))
 
 
@@ -147,18 +108,17 @@ def _beginnings(found: Any) -> Iterator[LimitedFit]:
     for length in range(1, len(whole)):
         rest = [sum(counts) for counts in zip(*(counts for _, counts in whole[length:]), strict=True)]
         found.rules_ = [*whole[:length], ((), rest)]
-        yield LimitedFit(length, found, found.to_model())
+        yield LimitedFit(length, found)
 
 
 CONVENTIONS: tuple[Convention, ...] = ("ordered", "multiset")  # rows in order; datasets without an order
-EXACT = 1e-9  # bounds that differ by no more, relatively, are one number
 Names = tuple[str, ...]
 
 
 def joint_worlds(point: Point, some: TrainTestSplit, limits: Limits) -> list[Row]:
     """Return the worlds left by every combination of three models of the first `rows` training rows (0: of all)."""
     n = point["rows"] or some.rows
-    domain = domain_of(some, "attributes")
+    domain = domain_of(some.whole, "attributes")
     parts = _three_models(point, some.x.head(n), some.y.head(n), domain, limits)
     named = [chosen for size in range(1, len(parts) + 1) for chosen in combinations(parts, size)]
     out: list[Row] = []
@@ -167,27 +127,9 @@ def joint_worlds(point: Point, some: TrainTestSplit, limits: Limits) -> list[Row
         for chosen in named:
             limits.check("worlds are counted")
             release = encode_models(domain, [model for name in chosen for model in parts[name]], RowCount(n, n))
-            found[chosen] = _left_by(release, convention, point["cap_seconds"], limits)
+            found[chosen] = worlds_left(release, convention, point["cap_seconds"], limits)
         out += _lines(found, convention, n)
     return out
-
-
-@dataclass(frozen=True)
-class WorldsLeft:
-    """log2 of the worlds before a release and after it, at least and at most, and who counted them."""
-
-    before: float
-    low: float
-    high: float
-    engine: str
-
-
-def _left_by(release: EncodedRelease, convention: Convention, seconds: float, limits: Limits) -> WorldsLeft:
-    """Return the worlds that a release leaves, exact or between rigorous bounds."""
-    n = release.rows.low
-    before = bits_before(release.statements, [n], convention, limits)
-    found = count(release, convention, limits.lasting(min(seconds, limits.left())))
-    return WorldsLeft(before, max(0.0, found.bounds[0]), min(found.bounds[1], before), found.engine)
 
 
 def _lines(found: Mapping[Names, WorldsLeft], convention: Convention, n: int) -> list[Row]:
@@ -199,25 +141,18 @@ def _lines(found: Mapping[Names, WorldsLeft], convention: Convention, n: int) ->
     for chosen, left in found.items():
         high = min(other.high for names, other in found.items() if set(names) <= set(chosen))
         low = max(other.low for names, other in found.items() if set(names) >= set(chosen))
-        out.append({
-            "models": " + ".join(chosen), "convention": convention, "n": n, "engine": left.engine,
-            "exact": high - low <= EXACT * max(1.0, high), "before": left.before, "log2_low": low, "log2_high": high,
-            "removed_low": (left.before - high) / n, "removed_high": (left.before - low) / n,
-        })  # fmt: skip
+        bounds = WorldsLeft(n, left.before, low, high, left.engine)
+        out.append({"models": " + ".join(chosen), "convention": convention, "n": n, **bounds.row()})
     return out
 
 
 def _three_models(point: Point, x: Any, y: Any, domain: Domain, limits: Limits) -> dict[str, list[AnyModel]]:
     """Return an optimal tree, an optimal rule list and a forest (no bootstrap) of the same rows."""
-    from sklearn.ensemble import RandomForestClassifier
-
     least, seconds = max(1, int(point["support"] * len(x))), point["fit_seconds"]
     tree = optimal_trees(x, y, point["depth"], least, seconds, stop=limits.stop)[-1]
     rules = OptimalRuleListClassifier(point["rules"], least, seconds=seconds).fit(x, y, limits.stop)
-    forest = RandomForestClassifier(
-        point["forest_trees"], max_depth=point["forest_depth"], min_samples_leaf=least, bootstrap=False,
-        random_state=1 + point["seed"],
-    ).fit(x, y)  # fmt: skip
+    forest = fitted("forest", x, y, n_estimators=point["forest_trees"], max_depth=point["forest_depth"],
+                    min_samples_leaf=least, bootstrap=False, random_state=1 + point["seed"])  # fmt: skip
     return {
         "tree": [tree.to_model(label_values=tree.classes_.tolist())],
         "rule list": [rules.to_model()],
@@ -243,14 +178,11 @@ EXPOSED = 0.1  # of all rows, those with the most bits removed, are called most 
 
 def by_group(point: Point, some: TrainTestSplit, limits: Limits) -> list[Row]:
     """Return a line per way of counting, kind of group and group, for the largest model of one learner."""
-    fit = None
-    for fit in models(point, some, point["learner"], point["depth"], limits):  # noqa: B007 - the last is wanted
-        pass
-    assert fit is not None
+    *_, fit = FITS[point["learner"]](point, some, limits, point["depth"])
     groups = _groups_of(point.dataset, some)
     out: list[Row] = []
     for counted in COUNTED:
-        release = released(fit, domain_of(some, counted))
+        release = released(fit.model, domain_of(some.whole, counted))
         removed, before = removed_bits(release, some, limits)
         line: Row = {"limit": fit.limit, "counted": counted, "before": before}
         out += (line | one for kind, names in groups.items() for one in _exposures(kind, names, removed, before, point))
@@ -259,7 +191,7 @@ def by_group(point: Point, some: TrainTestSplit, limits: Limits) -> list[Row]:
 
 def _groups_of(dataset: str, some: TrainTestSplit) -> dict[str, NDArray[np.str_]]:
     """Return the group of every training row, by what groups people; "everybody" first."""
-    domain = domain_of(some, "attributes")
+    domain = domain_of(some.whole, "attributes")
     values = raw_indices(domain, some.x.assign(**{str(some.y.name): some.y}))
     out = {"everybody": np.full(some.rows, "everybody")}
     for kind, name in ATTRIBUTES[dataset].items():

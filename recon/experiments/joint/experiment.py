@@ -13,9 +13,8 @@ Certificates beside attacks, without noise and with it; intervals of correlation
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -23,7 +22,6 @@ import numpy as np
 import pandas as pd
 
 from encoders.encode.encoder import CONFIDENCE, EncodedRelease
-from encoders.models.models import Noise
 from recon.attacks.attacking.correlations import DEFINITE, DISCRETE, WORLDS, correlations, noisy_releases
 from recon.attacks.attacking.membership import Judged, guessed, guesses, judged
 from recon.attacks.attacking.records import Population, RecordSplit, population, splits
@@ -31,20 +29,20 @@ from recon.attacks.correlation.model_less import bin_of, decided, exact_accuracy
 from recon.attacks.evaluation import Evaluation, both_sides, duplicates, evaluated, unique_rows
 from recon.attacks.membership.attacks import attack, attacked
 from recon.attacks.membership.shadow_data import knowledge
-from recon.experiments.declaration import Declaration, Line, named_lines, records, where
-from recon.experiments.experiment import ExperimentFindings, Point, Row
-from recon.experiments.joint.releases import COUNTED, LEARNERS, domain_of, explained, leaves, published, shuffled_rows
-from recon.experiments.splits import NAMES, train_test_sample
+from recon.experiments.declaration import Declaration, Line, named_lines, records, where, with_columns
+from recon.experiments.experiment import Point, Row
+from recon.experiments.fits import confident_worlds, covers, noisy_draws, released
+from recon.experiments.joint.releases import LEARNERS, explained, published, shuffled_rows
+from recon.experiments.splits import COUNTED, NAMES, domain_of, train_test_sample
+from recon.learners.rule_lists.estimator import RuleListClassifier
 from recon.learners.rule_lists.vulnerability import vulnerability_of
 from recon.queries.answers.counting import count
 from recon.queries.inputs import Bits, Ints, predicted
-from recon.queries.measures.sweeping import exact_counts, removed_per_row, with_noise
+from recon.queries.measures.sweeping import exact_counts, removed_per_row
 from recon.queries.noisy.posterior import posterior
 from recon.queries.questions.questions import certify
-from solvers.foundation.errors import EmptyConfidenceSet, Inconclusive, ReleaseError, Unsupported
+from solvers.foundation.errors import EmptyConfidenceSet, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.statements.noise.laws import NoiseLaw
-from solvers.statements.noise.sampling import Randomness
 
 BASELINE = "always in"
 NO_NOISE = 100.0  # where the axis of epsilon shows counts without noise
@@ -59,20 +57,6 @@ EXPLAINED = ["dataset", "rows", "what", "explained", "statements", "distinct", "
              "removed_high", "exact", "engine", "recall_black_box", "recall_explainer", "delta_recall",
              "fpr_black_box", "fpr_explainer", "auc_black_box", "auc_explainer", "fidelity"]  # fmt: skip
 DECLARED = Declaration("joint", NAMES=NAMES, LEARNERS=list(LEARNERS))
-FRAMES = (
-    "certificates", "attacks", "refused", "compared", "explanations", "measured", "noise", "lists", "bins", "sketched"
-)  # fmt: skip
-
-
-def findings(results: pd.DataFrame) -> ExperimentFindings:
-    """Return the tables, figures and sentences of all questions that have results."""
-    found: dict[str, Any] = {**dict.fromkeys(FRAMES, pd.DataFrame()), "held": {}, "steps": pd.Series()}
-    for question, of in (("correlations", _correlations), ("membership", _memberships),
-                         ("explanations", _explanations), ("noise", _noise)):  # fmt: skip
-        if len(some := where(results, question=question)):
-            found |= of(some.reset_index(drop=True))
-    frames = {name: frame for name, frame in found.items() if isinstance(frame, pd.DataFrame)}
-    return DECLARED.findings(frames, **{name: value for name, value in found.items() if name not in frames})
 
 
 def _memberships(some: pd.DataFrame) -> dict[str, Any]:
@@ -97,14 +81,13 @@ def _memberships(some: pd.DataFrame) -> dict[str, Any]:
     order = {name: k for k, name in enumerate((*NAMES, *LEARNERS))}
     whole = whole.sort_values(BY, key=lambda names: names.map(order), ignore_index=True)
     drawn = whole.assign(settled=1 - whole["undetermined"], name=whole["dataset"].map(NAMES))
-    compared = some.reindex(columns=list(dict.fromkeys([*some.columns, "v"])))
-    return {"membership": whole, "certificates": certificates, "attacks": attacks, "compared": compared,
+    return {"membership": whole, "certificates": certificates, "attacks": attacks, "compared": with_columns(some, "v"),
             "drawn-membership": drawn, "refused": where(some, what="refused")}  # fmt: skip
 
 
 def _noise(some: pd.DataFrame) -> dict[str, Any]:
     """Return certificates, bits, accuracy and AUC against epsilon."""
-    some = some.reindex(columns=list(dict.fromkeys([*some.columns, "errors"])))
+    some = with_columns(some, "errors")
     covered = some["covered"].astype(bool)
     errors = {"errors_inside": some["errors"].where(covered), "errors_beyond": some["errors"].where(~covered)}
     table = DECLARED.aggregate("noise", some.assign(covered=covered, **errors))
@@ -144,7 +127,7 @@ def _correlations(some: pd.DataFrame) -> dict[str, Any]:
         sure = where(drawn, attacker=EXACT).drop(columns="epsilon").merge(budgets, on=MODEL)
         lists = used[used["model"].str.contains("list")]
         lists = lists.groupby(["dataset", "counted", "attacker"], as_index=False, sort=False)[["width"]].mean()
-        lists = named_lines(lists, {name: name for name in ATTACKERS}, "attacker")
+        lists = named_lines(lists, ATTACKERS, "attacker")
         order = used.drop_duplicates(["dataset", "counted"])[["dataset", "counted"]]
         found |= {"widths": drawn, "sure-widths": sure, "lists": order.merge(lists, on=["dataset", "counted"])}
         found |= _bins(where(some, columns="used"))
@@ -188,7 +171,7 @@ def _bins(used: pd.DataFrame) -> dict[str, Any]:
     rates = floats.groupby("attacker", as_index=False)[["bin_right", "bin_sure"]].mean()
     truths = used.drop_duplicates(["first", "second", *MODEL])["truth"].to_numpy(dtype=np.float64)
     commonest = np.bincount(bin_of(truths)).max() / len(truths)
-    bins = named_lines(rates, {name: name for name in EXACT}, "attacker")
+    bins = named_lines(rates, EXACT, "attacker")
     return {"bins": bins, "uniform": exact_accuracy(side=400), "commonest": commonest}
 
 
@@ -243,9 +226,8 @@ def correlated(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
     pairs = None
     if point["columns"] == "four":
         whole, pairs = whole[[*FOUR, label]], list(combinations(FOUR, 2))
-    release = published(point["learner"], whole, {**point.parameters, "seed": 0}, limits).over(
-        domain_of(whole, point["counted"])
-    )
+    model = published(point["learner"], whole, {**point.parameters, "seed": 0}, limits).model
+    release = released(model, domain_of(whole, point["counted"]))
     out: list[Row] = []
     for draw in range(point["draws"]):
         limits.check("correlations are bounded")
@@ -262,11 +244,8 @@ def correlated(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
 def _coverage(release: EncodedRelease, draw: int) -> dict[str, bool]:
     """Return per attacker with noise whether the joint intervals of a draw hold the true counts."""
     _, truth = exact_counts(release)
-    out = {}
-    for epsilon, noisy in noisy_releases(release, NOISE_OF_PAIRS, CONFIDENCE, draw):
-        own = noisy.statements.partitions[0]
-        out[f"noise epsilon={epsilon:g}"] = bool(((own.low <= truth) & (truth <= own.high)).all())
-    return out
+    noisy = noisy_releases(release, NOISE_OF_PAIRS, CONFIDENCE, draw)
+    return {f"noise epsilon={epsilon:g}": covers(one, truth) for epsilon, one in noisy}
 
 
 def _binned(line: Mapping[Any, Any]) -> Row:
@@ -337,17 +316,17 @@ def _compared(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
     """
     inside, others = shuffled_rows(frame, point["rows"], point["rows"], point["seed"])
     of = published(point["learner"], inside, point.parameters, limits)
-    found = population(of.over(domain_of(frame, COUNTED[0])), inside, others)
+    found = population(released(of.model, domain_of(frame)), inside, others)
     asked = splits(found, 1, point["asked"], np.random.default_rng(point["seed"]))[0]
     out: list[Row] = [{"what": "model", **_about(found, asked), "fidelity": of.fidelity}]
-    if of.rules is not None:
+    if isinstance(of.model, RuleListClassifier):
         y = str(frame.columns[-1])
         one, other = ((part.drop(columns=y), part[y]) for part in (inside, others))
-        out[0] |= {"v": vulnerability_of(of.rules, one, other),
-                   "v_authors": vulnerability_of(of.rules, one, other, "authors")}  # fmt: skip
+        out[0] |= {"v": vulnerability_of(of.model, one, other),
+                   "v_authors": vulnerability_of(of.model, one, other, "authors")}  # fmt: skip
     for counted in COUNTED:
         limits.check("rows are certified")
-        release = found.release if counted == COUNTED[0] else of.over(domain_of(frame, counted))
+        release = found.release if counted == COUNTED[0] else released(of.model, domain_of(frame, counted))
         proved = _verdicts(release, found, asked.asked, limits)
         out.append({"what": "certificates", "counted": counted, **proved.row()})
     for said in [*guesses(found, asked, CERTIFYING_ATTACKS, point["shadow"].split(), point["seed"], limits, 0, 0.95),
@@ -386,7 +365,7 @@ def _about(found: Population, asked: RecordSplit) -> Row:
     right = predicted(found.box, x, len(found.rows.classes)) == y
     again = duplicates(found.number[asked.asked], member)
     return {
-        "leaves": leaves(found.box.model), "accuracy_members": float(right[member].mean()),
+        "leaves": found.box.model.groups(), "accuracy_members": float(right[member].mean()),
         "accuracy_others": float(right[~member].mean()), "members": int(member.sum()), "others": int((~member).sum()),
         "distinct": again.distinct, "best_auc": again.best_auc,
         "both_sides": float(both_sides(found.number[asked.asked], member).mean()),
@@ -415,36 +394,21 @@ def _noised(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
     private. Certificates hold at the joint confidence .95 of all counts of a draw.
     """
     inside, others = shuffled_rows(frame, point["rows"], point["rows"], point["seed"])
-    release = published(point["learner"], inside, point.parameters, limits).over(domain_of(frame, point["counted"]))
+    of = published(point["learner"], inside, point.parameters, limits)
+    release, out = released(of.model, domain_of(frame, point["counted"])), []
     _, truth = exact_counts(release)
-    dice, out = Randomness(point["seed"]), []
-    for draw in range(point["draws"] if point["epsilon"] else 1):
-        limits.check("noise is drawn")
-        noisy = release
-        if point["epsilon"]:
-            epsilon = Fraction(repr(float(point["epsilon"])))
-            noise = Noise(NoiseLaw("discrete_laplace", 1 / epsilon), epsilon, Fraction(0), Fraction(1), "add_remove")
-            noisy = with_noise(release, [int(c) + dice.discrete_laplace(noise.law.scale) for c in truth], noise)
+    noisy_ones = noisy_draws(release, point["epsilon"], point["draws"], point["seed"], limits)
+    for draw, noisy in enumerate(noisy_ones if point["epsilon"] else [release]):
         found = population(noisy, inside, others)
-        line: Row = {"draw": draw, "counts": len(truth), "covered": _covers(noisy, truth), **_accuracies(found)}
+        right = predicted(found.box, found.rows.x, len(found.rows.classes)) == found.rows.y
+        line: Row = {
+            "draw": draw, "counts": len(truth), "covered": covers(noisy, truth),
+            "accuracy_members": float(right[found.member].mean()),
+            "accuracy_others": float(right[~found.member].mean()),
+        }  # fmt: skip
         line |= _left_by(noisy, point["cap_seconds"], limits)
         out.append(line | _guesses_and_proofs(found, point["asked"], point["seed"], draw, limits))
     return out
-
-
-def _covers(noisy: EncodedRelease, truth: np.ndarray) -> bool:
-    """Return whether the joint intervals hold the true counts."""
-    own = noisy.statements.partitions[0]
-    return bool(((own.low <= truth) & (truth <= own.high)).all())
-
-
-def _accuracies(found: Population) -> Row:
-    """Return the accuracy of the released shares on members and on all others."""
-    right = predicted(found.box, found.rows.x, len(found.rows.classes)) == found.rows.y
-    return {
-        "accuracy_members": float(right[found.member].mean()),
-        "accuracy_others": float(right[~found.member].mean()),
-    }
 
 
 def _left_by(noisy: EncodedRelease, seconds: float, limits: Limits) -> Row:
@@ -456,16 +420,8 @@ def _left_by(noisy: EncodedRelease, seconds: float, limits: Limits) -> Row:
         removed = removed_per_row(noisy, count(noisy, "ordered", limits).bounds[1], limits)
         return {"removed_posterior": removed, "removed_confidence": removed, "status": "exact"}
     line: Row = {"removed_posterior": removed_per_row(noisy, posterior(noisy, "counts", limits).entropy_bits, limits)}
-    try:
-        found = count(noisy, "ordered", limits.lasting(min(seconds, limits.left())))
-    except EmptyConfidenceSet:
-        return line | {"status": "empty"}
-    except Inconclusive:
-        return line | {"status": "unknown"}
-    high = found.bounds[1]
-    if not np.isfinite(high):
-        return line | {"status": "empty" if high < 0 else "unknown"}
-    return line | {"status": found.status, "removed_confidence": max(0.0, removed_per_row(noisy, high, limits))}
+    line["status"], high = confident_worlds(noisy, seconds, limits)
+    return line if high is None else line | {"removed_confidence": max(0.0, removed_per_row(noisy, high, limits))}
 
 
 def _guesses_and_proofs(found: Population, each: int, seed: int, draw: int, limits: Limits) -> Row:
@@ -494,18 +450,7 @@ def _guesses_and_proofs(found: Population, each: int, seed: int, draw: int, limi
     return line
 
 
-QUESTIONS: dict[str, Callable[[Point, pd.DataFrame, Limits], list[Row]]] = {
-    "correlations": correlated,
-    "membership": _compared,
-    "explanations": explained,
-    "noise": _noised,
-}
-
-
-def _run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
-    """Return the rows of a point: those of its question."""
-    assert frame is not None
-    return QUESTIONS[point["question"]](point, frame, limits)
-
-
-EXPERIMENT = DECLARED.experiment(_run, findings)
+EXPERIMENT = DECLARED.experiment(
+    {"correlations": correlated, "membership": _compared, "explanations": explained, "noise": _noised},
+    {"correlations": _correlations, "membership": _memberships, "explanations": _explanations, "noise": _noise},
+)

@@ -15,20 +15,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from encoders.domain.domain import Condition, Domain
+from encoders.domain.domain import Condition
 from encoders.domain.values import Test, equals
-from encoders.encode.encoder import EncodedRelease
-from encoders.encode.encoder import encode as encode_models
-from encoders.models.models import (
-    AnyModel,
-    ModelNode,
-    Nodes,
-    Rule,
-    RuleSet,
-    Support,
-    Tree,
-    published_of,
-)
+from encoders.encode.encoder import encode
+from encoders.models.models import ModelNode, Nodes, Rule, RuleSet, Support, Tree
 from recon.attacks.evaluation import Evaluation, evaluated
 from recon.attacks.explainers.lore import Explanation, lore, lores
 from recon.attacks.explainers.sampling import diverse_rows
@@ -37,20 +27,21 @@ from recon.attacks.explainers.trepan import trepan
 from recon.attacks.membership.attacks import CHEAP, attack, attacked
 from recon.attacks.membership.shadow_data import Knowledge, MembershipGuess, ensemble, knowledge
 from recon.experiments.experiment import Point, Row
+from recon.experiments.fits import fitted, worlds_left
+from recon.experiments.splits import domain_of
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
 from recon.learners.optimal.trees.optimal_tree import optimal_trees
-from recon.learners.rule_lists.estimator import RuleListClassifier
 from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
-from recon.queries.answers.counting import count
 from recon.queries.inputs import Bits, RecordColumns, Records, Target
 from recon.readers.frames.world import violations
-from recon.readers.loading.loading import encode
-from solvers.engines.figures.partition import bits_before
-from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
+from solvers.foundation.errors import EngineError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.statements.release import RowCount
 
 MARGIN = 1e-6  # bits, relatively: bounds nearer than this are one number
+TREES = 100  # of the forest that is explained
+NEIGHBOURS = 1000  # of a local explanation
+MINIMUM = 1000  # labelled rows that decide at a node of TREPAN
 
 
 def explained(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
@@ -77,11 +68,12 @@ def explained(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
         found = trepan(target, rows.x, rows.columns, 2, seed=point["seed"], minimum=MINIMUM, limits=limits)
         model = tree = counted_surrogate(found, rows)
         surrogates, size, fidelity = [found], len(tree.nodes.leaves), found.fidelity(target, rows.x)
-    release = encode_models(domain_of(frame, "attributes"), [model], RowCount(n, n))
+    release = encode(domain_of(frame, "attributes"), [model], RowCount(n, n))
     if broken := violations(release, inside):
         raise EngineError(f"explanations break what they were counted from: {broken[0]}")
     line: Row = {"statements": size, "fidelity": fidelity, "distinct": int(rows.numbered().max()) + 1}
-    line |= _left_by(release, n, point["cap_seconds"], limits)
+    left = worlds_left(release, "ordered", point["cap_seconds"], limits)
+    line |= {**left.row(MARGIN), "before_per_row": left.before / n}
     return [line | _reveal(target, surrogates, rows, unused, asked, point["seed"], limits)]
 
 
@@ -104,21 +96,6 @@ def _rules_of(local: Sequence[Explanation], rows: Records) -> RuleSet:
         counts = np.bincount(rows.y[met], minlength=len(rows.classes)).tolist()
         found[tuple(sorted((name, str(test)) for name, test in condition))] = Rule(condition, Support(tuple(counts)))
     return RuleSet(tuple(found.values()), "local explanations")
-
-
-def _left_by(release: EncodedRelease, n: int, seconds: float, limits: Limits) -> Row:
-    """Return log2 of the worlds (sequences of rows) before and after: exact, or rigorous bounds within the time."""
-    before = bits_before(release.statements, [n], "ordered", limits)
-    try:
-        found = count(release, "ordered", limits.lasting(min(seconds, limits.left())))
-        low, high, engine = max(0.0, found.bounds[0]), min(found.bounds[1], before), found.engine
-    except (Inconclusive, Unsupported) as error:
-        low, high, engine = 0.0, before, f"none ({str(error)[:80]})"
-    exact = high - low <= MARGIN * max(1.0, high)
-    return {
-        "before": before, "log2_low": low, "log2_high": high, "engine": engine, "exact": exact,
-        "removed_low": (before - high) / n, "removed_high": (before - low) / n, "before_per_row": before / n,
-    }  # fmt: skip
 
 
 def _reveal(
@@ -161,35 +138,18 @@ def _worth(guess: MembershipGuess, member: Bits) -> Evaluation:
     return evaluated(guess.scores, guess.members, member)
 
 
-COUNTED = ("bits", "attributes")  # every column an independent bit, or the true attributes behind the columns
-TREES = 100  # of the forest that is explained
-NEIGHBOURS = 1000  # of a local explanation
-MINIMUM = 1000  # labelled rows that decide at a node of TREPAN
-
-
 @dataclass(frozen=True, eq=False)
-class JointRelease:
-    """What is released: a model of ours or a fitted scikit-learn tree; the rule list behind it, where it is one.
+class JointModel:
+    """What is released: a fitted model, or a surrogate tree with its counts.
 
     `fidelity`: of a surrogate, the share of its training rows of which it says what its black box says.
     """
 
     model: Any
-    rules: RuleListClassifier | None = None
     fidelity: float | None = None
 
-    def over(self, domain: Domain) -> EncodedRelease:
-        """Return the release over a domain."""
-        models = published_of([self.model])
-        return encode_models(domain, models) if models else encode(self.model, domain)
 
-
-def domain_of(frame: pd.DataFrame, counted: str) -> Domain:
-    """Return what rows can be, read off all rows of the data: independent bits, or the attributes behind them."""
-    return Domain.from_frame(frame, label=str(frame.columns[-1]), independent=counted == "bits")
-
-
-def published(learner: str, rows: pd.DataFrame, settings: Mapping[str, Any], limits: Limits) -> JointRelease:
+def published(learner: str, rows: pd.DataFrame, settings: Mapping[str, Any], limits: Limits) -> JointModel:
     """Return what a learner (`LEARNERS`) publishes of training rows, the label their last column.
 
     `settings`: seed, support (rows in a leaf or rule, a share), width, rules, depth, fit_seconds.
@@ -197,59 +157,49 @@ def published(learner: str, rows: pd.DataFrame, settings: Mapping[str, Any], lim
     return LEARNERS[learner](rows.iloc[:, :-1], rows.iloc[:, -1], settings, limits)
 
 
-def _greedy_list(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], _: Limits) -> JointRelease:
+def _greedy_list(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], _: Limits) -> JointModel:
     """Return GreedyRL's list of so many rules and the default one."""
-    found = GreedyRuleListClassifier(at["width"], at["support"], at["rules"] + 1).fit(x, y)
-    return JointRelease(found.to_model(), found)
+    return JointModel(GreedyRuleListClassifier(at["width"], at["support"], at["rules"] + 1).fit(x, y))
 
 
-def _optimal_list(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], _: Limits) -> JointRelease:
+def _optimal_list(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], _: Limits) -> JointModel:
     """Return the list with the fewest errors that was found in time."""
-    found = OptimalRuleListClassifier(at["rules"], at["support"], seconds=at["fit_seconds"]).fit(x, y)
-    return JointRelease(found.to_model(), found)
+    return JointModel(OptimalRuleListClassifier(at["rules"], at["support"], seconds=at["fit_seconds"]).fit(x, y))
 
 
-def _greedy_tree(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], _: Limits) -> JointRelease:
+def _greedy_tree(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], _: Limits) -> JointModel:
     """Return scikit-learn's tree of limited depth; depth 0: full-grown, whatever the support."""
-    from sklearn.tree import DecisionTreeClassifier
-
     limit = {"max_depth": at["depth"], "min_samples_leaf": at["support"]} if at["depth"] else {}
-    return JointRelease(DecisionTreeClassifier(random_state=at["seed"], **limit).fit(x, y))
+    return JointModel(fitted("tree", x, y, random_state=at["seed"], **limit))
 
 
-def _full_tree(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], limits: Limits) -> JointRelease:
+def _full_tree(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], limits: Limits) -> JointModel:
     """Return scikit-learn's tree at its defaults."""
     return _greedy_tree(x, y, {**at, "depth": 0}, limits)
 
 
-def _optimal_tree(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], _: Limits) -> JointRelease:
+def _optimal_tree(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], _: Limits) -> JointModel:
     """Return the tree with the fewest errors of the depth that was found in time."""
     least = max(1, int(at["support"] * len(x)))
-    found = optimal_trees(x, y, at["depth"], least, at["fit_seconds"])[-1]
-    return JointRelease(found.to_model(label_values=found.classes_.tolist()))
+    return JointModel(optimal_trees(x, y, at["depth"], least, at["fit_seconds"])[-1])
 
 
 def forest_of(x: Any, y: Any, seed: int) -> Target:
     """Return the forest that is explained."""
-    from sklearn.ensemble import RandomForestClassifier
-
-    found: Target = RandomForestClassifier(TREES, random_state=seed, n_jobs=1).fit(x, y)
+    found: Target = fitted("forest", x, y, n_estimators=TREES, random_state=seed, n_jobs=1)
     return found
 
 
 def _network_of(x: Any, y: Any, seed: int) -> Target:
     """Return the feed-forward network that is explained."""
-    from sklearn.neural_network import MLPClassifier
-
-    network = MLPClassifier((50, 20), early_stopping=True, random_state=seed)
-    found: Target = network.fit(x, y)
+    found: Target = fitted("network", x, y, hidden_layer_sizes=(50, 20), early_stopping=True, random_state=seed)
     return found
 
 
-def _trepan_of(black_box: Callable[[Any, Any, int], Target]) -> Callable[..., JointRelease]:
+def _trepan_of(black_box: Callable[[Any, Any, int], Target]) -> Callable[..., JointModel]:
     """Return the learner that explains a black box by TREPAN and counts the training rows at the leaves."""
 
-    def explained(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], limits: Limits) -> JointRelease:
+    def explained(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], limits: Limits) -> JointModel:
         rows = Records.of(pd.concat([x, y], axis=1))
         target = black_box(rows.x, rows.y, at["seed"])
         found = trepan(target, rows.x, rows.columns, len(rows.classes), seed=at["seed"], minimum=MINIMUM, limits=limits)
@@ -258,7 +208,7 @@ def _trepan_of(black_box: Callable[[Any, Any, int], Target]) -> Callable[..., Jo
     return explained
 
 
-def _lore_tree(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], limits: Limits) -> JointRelease:
+def _lore_tree(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], limits: Limits) -> JointModel:
     """Return LORE's local tree about one record of the forest, with the counts of all training rows at its leaves."""
     rows = Records.of(pd.concat([x, y], axis=1))
     target = forest_of(rows.x, rows.y, at["seed"])
@@ -268,9 +218,9 @@ def _lore_tree(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], limits: Lim
     return _counted_tree(found.surrogate, target, rows)
 
 
-def _counted_tree(found: Surrogate, target: Target, rows: Records) -> JointRelease:
+def _counted_tree(found: Surrogate, target: Target, rows: Records) -> JointModel:
     """Return a surrogate as a released tree with the counts of its training rows per class."""
-    return JointRelease(counted_surrogate(found, rows), fidelity=found.fidelity(target, rows.x))
+    return JointModel(counted_surrogate(found, rows), fidelity=found.fidelity(target, rows.x))
 
 
 def counted_surrogate(found: Surrogate, rows: Records) -> Tree:
@@ -297,7 +247,7 @@ def as_condition(given: Mapping[str, Any], columns: RecordColumns) -> Condition:
     return tuple(tests)
 
 
-LEARNERS: dict[str, Callable[..., JointRelease]] = {
+LEARNERS: dict[str, Callable[..., JointModel]] = {
     "greedy rule list": _greedy_list,
     "optimal rule list": _optimal_list,
     "greedy tree": _greedy_tree,
@@ -307,11 +257,6 @@ LEARNERS: dict[str, Callable[..., JointRelease]] = {
     "TREPAN of a network": _trepan_of(_network_of),
     "LORE tree of a forest": _lore_tree,
 }
-
-
-def leaves(model: AnyModel) -> int:
-    """Return the leaves or rules of a model that count rows."""
-    return model.groups()
 
 
 def shuffled_rows(frame: pd.DataFrame, rows: int, others: int, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -8,8 +8,9 @@ The paper's tables with the columns that they leave out: means over folds, delta
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,9 @@ from recon.attacks.explainers.lore import Explanation, lores, merged_tree
 from recon.attacks.explainers.sampling import diverse_rows
 from recon.attacks.membership.attacks import CHEAP, attack
 from recon.attacks.membership.shadow_data import Attack, MembershipGuess, Rule, ensemble
-from recon.experiments.declaration import Declaration, named_lines, records, where
+from recon.experiments.declaration import Declaration, named_lines, records, where, with_columns
 from recon.experiments.drawing import Panel, Ranks
-from recon.experiments.experiment import ExperimentFindings, Point, Row
+from recon.experiments.experiment import Point, Row
 from recon.experiments.reveal.measuring import (
     ALWAYS,
     BALANCED,
@@ -55,15 +56,6 @@ CASE = ["dataset", "part", "model", "attack", "shadow", "test_set", "explanation
 EXTRA = ["fold", "kind", "reason", "refused", "applies", "local_fidelity", "hit", "nodes", "column", "way", "note",
          "sentence", "train_accuracy", "test_accuracy", "train_fidelity", "test_fidelity"]  # fmt: skip
 BY_FOLDS = ("recall", "delta_recall", "advantage")
-SHOWN = ["precision", "recall", "f1", "accuracy", *(f"delta_{name}" for name in DELTAS), "fpr", "advantage",
-         *(f"{name}_{end}" for name in BY_FOLDS for end in ("low", "high")), "auc", "auc_low", "auc_high", "tpr_at_001",
-         "tpr_at_001_low", "tpr_at_001_high", "tpr_at_01", "tpr_at_01_low", "tpr_at_01_high", "members", "others",
-         "folds", "note"]  # fmt: skip
-PERFORMANCE = ["train_accuracy", "test_accuracy", "train_fidelity", "test_fidelity", "local_fidelity", "hit", "nodes"]
-COPIES = ["rows", "distinct", "members_both", "others_both", "best_auc", "best_advantage"]
-GUESSES = [
-    "members", "members_low", "members_high", "others", "others_low", "others_high", "gain", "gain_low", "gain_high"
-]  # fmt: skip
 MODELS = ("DT", "RF", "NN", "TREPAN-RF", "TREPAN-NN", "enriched-RF", "enriched-NN", "LORE-RF", "LORE-NN",
           "merged LORE-RF", "merged LORE-NN")  # fmt: skip
 RANKED = {"recall": "recall, as in the paper", "auc": "AUC"}
@@ -72,50 +64,45 @@ MATRIX = ("mia", "label-only", "aloa", "aloa (additive)")
 TELLING = ("lira", "mia", "mia (true class)", "label-only")
 
 
-def findings(results: pd.DataFrame) -> ExperimentFindings:
-    """Return the tables, figures and sentences of all results that are there."""
+def _frames(results: pd.DataFrame) -> dict[str, Any]:
+    """Return the lines of the tables, figures and sentences of all results that are there."""
     whole = complete(results)
     average = means(whole)
     ranked = _rankings(average)
     titled = named_lines(average, TITLES)
     judged = titled[titled["attack"] != ALWAYS]
     attacked = judged[(judged["test_set"] == PAPER) & (judged["part"] != "reference")]
-    attacked = named_lines(attacked, {name: name for name in MODELS}, "model", "place")
-    attacked = named_lines(attacked.assign(sized=attacked["dataset"].map(ROWS_OF)), TITLES)
+    attacked = named_lines(attacked.assign(sized=attacked["dataset"].map(ROWS_OF)), MODELS, "model")
     curves = named_lines(where(whole, kind="curve"), TITLES)
     curves = curves.assign(sized=curves["dataset"].map(ROWS_OF)) if len(curves) else curves
-    local = where(attacked, part="local", model="LORE-RF").sort_values("explanations", kind="stable")
-    shown = [*CASE, "precision", "recall", "fpr", "advantage", "auc", "auc_low", "auc_high", "tpr_at_01", "members",
-             "others", "folds"]  # fmt: skip
+    performance, guessed, copies = (where(whole, kind=kind) for kind in ("performance", "attribute", "duplicates"))
     others = average[(average["test_set"] != PAPER) & (average["part"] != "reference")]
-    reference = ["dataset", "model", "attack", "test_set",
-                 *(name for name in SHOWN if not name.startswith("delta") and name != "note")]  # fmt: skip
-    copies = where(whole, kind="duplicates")
+    attributes = DECLARED.aggregate("attributes", guessed)
     frames = {
-        "table1-performance": _fold_means(whole, "performance", ["dataset", "model"], PERFORMANCE),
-        "statistical": _attack_table(whole, average, "global", "statistical"), "average": titled, "judged": judged,
-        "test-sets": _titled(others[shown].drop_duplicates(CASE)), "attributes": attributes(whole),
-        "reference": _titled(where(average, part="reference")[reference]),
-        "duplicates": _fold_means(whole, "duplicates", ["dataset"], COPIES), "printed": recomputed_cells(),
-        "trial": _trial(average), "ranks": _rank_table(ranked), "signs": _signs(whole), "ensembles": local,
-        "copies": where(copies, fold=0).drop_duplicates("dataset"), "singles": _singles(titled), "attacked": attacked,
-        "faithful": _faithful(whole), "references": _references(whole), "curves": curves,
-        "curve-means": _curve_means(curves), "refused": where(whole, kind="refused", part="global"),
+        "performance": DECLARED.aggregate("performance", performance.drop_duplicates(["dataset", "model", "fold"])),
+        "average": titled, "judged": judged, "test-sets": others.drop_duplicates(CASE), "trial": _trial(average),
+        "attributes": attributes.assign(advantage=attributes["members"] - attributes["others"])
+        if len(attributes) else attributes,
+        "reference": where(average, part="reference"), "printed": recomputed_cells(), "ranks": _rank_table(ranked),
+        "duplicates": DECLARED.aggregate("duplicates", copies.drop_duplicates(["dataset", "fold"])),
+        "signs": _signs(whole), "copies": where(copies, fold=0).drop_duplicates("dataset"),
+        "ensembles": where(attacked, part="local", model="LORE-RF").sort_values("explanations", kind="stable"),
+        "singles": _singles(titled), "attacked": named_lines(attacked, TITLES), "references": _references(whole),
+        "faithful": _faithful(performance), "curves": curves, "curve-means": _curve_means(curves),
+        "refused": where(whole, kind="refused", part="global"), "ranked": ranked, "gains": _gains(titled),
     }  # fmt: skip
-    for k, part, shadow in ((2, "global", "noise"), (3, "global", "random"), (4, "local", "noise"),
-                            (5, "local", "random")):  # fmt: skip
-        frames[f"table{k}-{part}-{shadow}"] = _attack_table(whole, average, part, shadow)
-    drawn = [
+    for part, shadow in product(("global", "local"), ("noise", "random", "statistical")):
+        frames[f"{part}-{shadow}"] = _attack_table(whole, average, part, shadow)
+    return frames | {"rank-diagrams": [
         Panel(f"by {RANKED[figure]}, {of.blocks} combinations", "", "",
               ranks=Ranks(of.treatments, of.ranks, of.pairs.to_numpy().tolist(), of.critical_difference))
         for figure, of in ranked.items()
-    ]  # fmt: skip
-    return DECLARED.findings(frames, {"ranks": drawn}, ranked=ranked, gains=_gains(titled))
+    ]}  # fmt: skip
 
 
 def complete(results: pd.DataFrame) -> pd.DataFrame:
     """Return results with every column that is asked for, empty where no point had it; deltas beside attacks."""
-    found = results.reindex(columns=list(dict.fromkeys([*results.columns, *CASE, *EXTRA, *FIGURES])))
+    found = with_columns(results, *CASE, *EXTRA, *FIGURES)
     found["shadow"] = found["shadow"].astype(object).fillna("none")
     found["box"] = found["model"].astype(str).str.rpartition("-")[2]
     keys, compared = ["dataset", "fold", "box", "attack", "shadow", "test_set"], [*DELTAS, "fpr"]
@@ -140,18 +127,6 @@ def means(results: pd.DataFrame) -> pd.DataFrame:
     return found.reset_index()
 
 
-def _titled(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with the data sets' names as they are read."""
-    return frame.assign(dataset=frame["dataset"].map(TITLES).fillna(frame["dataset"])).reset_index(drop=True)
-
-
-def _fold_means(results: pd.DataFrame, kind: str, keys: list[str], numbers: list[str]) -> pd.DataFrame:
-    """Return means over folds of lines of one kind, each model once per fold."""
-    lines = where(results, kind=kind)
-    lines = lines.reindex(columns=list(dict.fromkeys([*lines.columns, *numbers]))).drop_duplicates([*keys, "fold"])
-    return _titled(lines.groupby(keys, sort=False)[numbers].mean().reset_index()) if len(lines) else lines
-
-
 def _attack_table(results: pd.DataFrame, average: pd.DataFrame, part: str, shadow: str) -> pd.DataFrame:
     """Return one of the paper's tables: attacks on global or local targets under one kind of shadow data.
 
@@ -168,18 +143,7 @@ def _attack_table(results: pd.DataFrame, average: pd.DataFrame, part: str, shado
     gone = reasons[np.array(absent, dtype=bool)]
     gone = gone.assign(note="does not apply: " + gone["reason"].astype(str))
     always = where(of, shadow="none").drop_duplicates("dataset").assign(model="any")
-    lines = pd.concat([one for one in (some, gone, always) if len(one)], ignore_index=True)
-    order = ["dataset", "attack", "model", *(["explanations", "applies"] if part == "local" else [])]
-    return _titled(lines.reindex(columns=[*order, *SHOWN]).sort_values(order[:3], kind="stable"))
-
-
-def attributes(results: pd.DataFrame) -> pd.DataFrame:
-    """Return how well a column is guessed, way by way."""
-    lines = where(results, kind="attribute")
-    if not len(lines):
-        return lines
-    found = lines.groupby(["dataset", "column", "way"], sort=False)[GUESSES].mean()
-    return _titled(found.assign(advantage=found["members"] - found["others"]).reset_index())
+    return pd.concat([one for one in (some, gone, always) if len(one)], ignore_index=True)
 
 
 def recomputed_cells() -> pd.DataFrame:
@@ -196,10 +160,7 @@ def recomputed_cells() -> pd.DataFrame:
         elif not np.isnan(one["from"]):
             again = one["recomputed"] = one["from"] - one["and"]
             one["least"], one["greatest"] = again - 2 * reach, again + 2 * reach
-    columns = [
-        "table", "data", "attack", "target", "figure", "from", "and", "printed", "recomputed", "least", "greatest"
-    ]  # fmt: skip
-    found = pd.DataFrame(lines)[columns]
+    found = pd.DataFrame(lines)
     low, high = found["printed"] - ROUNDING, found["printed"] + ROUNDING
     return found.assign(possible=(high >= found["least"]) & (low <= found["greatest"]))
 
@@ -216,9 +177,7 @@ def f1_range(precision: float, recall: float) -> tuple[float, float]:
 def _trial(average: pd.DataFrame) -> pd.DataFrame:
     """Return a first trial's figures beside ours."""
     ours = where(average, dataset="adult24", part="global", attack="mia", test_set=PAPER)
-    found = DECLARED.published("trial").merge(ours.drop_duplicates(["shadow", "model"]), on=["shadow", "model"])
-    columns = ["recall_trial", "recall", "fpr_trial", "fpr", "auc_trial", "auc"]
-    return _titled(found[["dataset", "attack", "shadow", "target", *columns]])
+    return DECLARED.published("trial").merge(ours.drop_duplicates(["shadow", "model"]), on=["shadow", "model"])
 
 
 def _signs(results: pd.DataFrame) -> pd.DataFrame:
@@ -227,10 +186,7 @@ def _signs(results: pd.DataFrame) -> pd.DataFrame:
                  shadow=("noise", "random"))  # fmt: skip
     some = some[some["delta_recall"].notna()]
     some = some.assign(up=some["delta_recall"] > 0)
-    found = some.groupby(["dataset", "model", "shadow"], as_index=False).agg(
-        gain=("delta_recall", "mean"), positive=("up", "sum"), folds=("up", "size"), false=("delta_fpr", "mean")
-    )
-    return named_lines(found, TITLES)
+    return named_lines(DECLARED.aggregate("signs", some), TITLES)
 
 
 def _gains(average: pd.DataFrame) -> list[str]:
@@ -260,23 +216,17 @@ def _singles(average: pd.DataFrame) -> pd.DataFrame:
     return found.merge(whole.drop_duplicates([*keys, "part"]), on=[*keys, "part"], suffixes=("", "_whole"))
 
 
-def _faithful(results: pd.DataFrame) -> pd.DataFrame:
+def _faithful(performance: pd.DataFrame) -> pd.DataFrame:
     """Return accuracy and fidelity of TREPAN apart."""
-    lines = where(results, kind="performance", part="global", model=("RF", *EXPLAINERS))
-    numbers = ["test_accuracy", "test_fidelity"]
-    if not len(lines):
-        return lines
-    found = lines.astype(dict.fromkeys(numbers, float)).groupby(["dataset", "model"], as_index=False)[numbers].mean()
-    return named_lines(named_lines(found, {name: name for name in ("RF", *EXPLAINERS)}, "model"), TITLES)
+    lines = where(performance, part="global", model=("RF", *EXPLAINERS))
+    found = DECLARED.aggregate("faithful", lines.astype({"test_fidelity": float}))
+    return named_lines(named_lines(found, ["RF", *EXPLAINERS], "model"), TITLES)
 
 
 def _references(results: pd.DataFrame) -> pd.DataFrame:
     """Return what LiRA finds where the other attacks find little."""
     some = where(results, kind="attack", part="reference", test_set=PAPER)
-    rates = ["tpr_at_001", "tpr_at_01", "tpr_at_01_low", "tpr_at_01_high"]
-    groups = some.groupby(["dataset", "attack"], as_index=False, sort=False)
-    found = groups.agg(auc=("auc", lambda values: str(fold_mean(values.tolist()))), others=("others", "first"),
-                       **{name: (name, "mean") for name in rates})  # fmt: skip
+    found = DECLARED.aggregate("references", some, folds=lambda values: str(fold_mean(values.tolist())))
     return named_lines(found, TITLES)
 
 
@@ -317,7 +267,7 @@ SETTINGS = {**CHEAP, "mia": {**CHEAP["mia"], "trees": 10, "attack_trees": 10}}  
 SHADOW_ROWS = 1_000  # of each of them
 
 
-def _local_rows(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
+def _local_rows(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
     """Return what the ensembles of attacks on 40, 80 and 120 local trees find out, and on one tree merged of all.
 
     The records of 40 and 80 are the first ones of those 120.
@@ -391,14 +341,6 @@ def _ensemble_outcomes(judge: Judge, made: Attack, rule: Rule, explained: list[E
     return found
 
 
-PARTS: dict[str, Callable[[Point, pd.DataFrame | None, Limits], list[Row]]] = {
-    "global": global_rows, "local": _local_rows, "reference": reference_rows, "attributes": attribute_rows,
-}  # fmt: skip
-
-
-def _run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
-    """Return one point's rows; `kind` says what a row is about."""
-    return PARTS[point["part"]](point, frame, limits)
-
-
-EXPERIMENT = DECLARED.experiment(_run, findings)
+EXPERIMENT = DECLARED.experiment(
+    {"global": global_rows, "local": _local_rows, "reference": reference_rows, "attributes": attribute_rows}, _frames
+)

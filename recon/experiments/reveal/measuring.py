@@ -20,8 +20,8 @@ from recon.attacks.explainers.trepan import trepan
 from recon.attacks.membership.attacks import attack, reservation
 from recon.attacks.membership.shadow_data import Attack, Kind, Knowledge, LikelihoodRatio, knowledge, population
 from recon.experiments.experiment import Point, Row
+from recon.experiments.fits import fitted
 from recon.queries.inputs import Bits, Floats, Ints, RecordColumns, Records, Target, predicted
-from solvers.foundation.errors import Unsupported, installing
 from solvers.foundation.limits import Limits
 
 SHADOW = 0.3  # of the rows go to the attacker, unlabelled for him until he asks the target
@@ -67,7 +67,7 @@ class MembershipFold:
         return self.train.columns, self.train.classes
 
 
-def case(dataset: str, frame: pd.DataFrame | None, fold: int, seed: int = 0) -> MembershipFold:
+def case(dataset: str, frame: pd.DataFrame, fold: int, seed: int = 0) -> MembershipFold:
     """Return a fold: of 70 % of the rows (D_b) two thirds are trained on, one third is not; 30 % are the attacker's."""
     whole = records(dataset, frame)
     order = np.random.default_rng([seed, 1]).permutation(len(whole))
@@ -78,9 +78,9 @@ def case(dataset: str, frame: pd.DataFrame | None, fold: int, seed: int = 0) -> 
     return MembershipFold(inside.take(trained), inside.take(test), shadow)
 
 
-def records(dataset: str, frame: pd.DataFrame | None) -> Records:
+def records(dataset: str, frame: pd.DataFrame) -> Records:
     """Return the rows of a data set: COMPAS whole, 12,000 rows of Adult, or the mixture."""
-    if frame is None:
+    if not dataset:
         return _mixture()
     if len(frame) > ADULT:
         frame = frame.sample(ADULT, random_state=0)
@@ -110,18 +110,9 @@ def _mixture(rows: int = MIXED, seed: int = 0) -> Records:
     return Records(np.column_stack([numbers, bits]), y, RecordColumns(names, (True,) * 8 + (False,) * 2), (0, 1, 2))
 
 
-def _decision_tree(x: Floats, y: Ints, seed: int) -> Any:
-    """Return scikit-learn's tree, full-grown: its defaults, as in the authors' code."""
-    from sklearn.tree import DecisionTreeClassifier
-
-    return DecisionTreeClassifier(random_state=seed).fit(x, y)
-
-
 def random_forest(x: Floats, y: Ints, seed: int) -> Any:
     """Return a forest of 100 full-grown trees: scikit-learn's defaults, as in the authors' code."""
-    from sklearn.ensemble import RandomForestClassifier
-
-    return RandomForestClassifier(100, random_state=seed).fit(x, y)
+    return fitted("forest", x, y, n_estimators=100, random_state=seed)
 
 
 def _neural_network(x: Floats, y: Ints, seed: int) -> Any:
@@ -129,27 +120,22 @@ def _neural_network(x: Floats, y: Ints, seed: int) -> Any:
     import warnings
 
     from sklearn.exceptions import ConvergenceWarning
-    from sklearn.neural_network import MLPClassifier
-    from sklearn.pipeline import make_pipeline
+    from sklearn.pipeline import Pipeline
     from sklearn.preprocessing import StandardScaler
 
-    network = MLPClassifier((64, 32), max_iter=60, random_state=seed)
+    scaler = StandardScaler().fit(x)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the number of epochs is the setting
-        return make_pipeline(StandardScaler(), network).fit(x, y)
-
-
-BLACK_BOXES: dict[str, Callable[[Floats, Ints, int], Any]] = {
-    "DT": _decision_tree, "RF": random_forest, "NN": _neural_network,
-}  # fmt: skip
+        network = fitted("network", scaler.transform(x), y, hidden_layer_sizes=(64, 32), max_iter=60, random_state=seed)
+    return Pipeline([("scaler", scaler), ("network", network)])
 
 
 def black_box(name: str, rows: Records, seed: int) -> Target:
-    """Return a black box trained on rows; `Unsupported` without scikit-learn."""
-    try:
-        found: Target = BLACK_BOXES[name](rows.x, rows.y, seed)
-    except ImportError:
-        raise Unsupported(f"black boxes need scikit-learn: {installing('sklearn')}") from None
+    """Return a black box trained on rows: a full-grown tree with its defaults, as the authors', and the others."""
+    boxes: dict[str, Callable[[Floats, Ints, int], Any]] = {
+        "DT": lambda x, y, seed: fitted("tree", x, y, random_state=seed), "RF": random_forest, "NN": _neural_network,
+    }  # fmt: skip
+    found: Target = boxes[name](rows.x, rows.y, seed)
     return found
 
 
@@ -174,11 +160,6 @@ def _specs(bits_only: bool) -> list[Spec]:
     return found
 
 
-def _attack_label(made: Attack, settings: dict[str, Any]) -> str:
-    """Return an attack's name, with the share of bits that flip where it is the authors'."""
-    return f"{made.name} (bits flip with .6)" if settings.get("flips") == 0.6 else made.name
-
-
 def built(name: str, of: MembershipFold, seed: int, limits: Limits) -> tuple[Target, Target]:
     """Return a target by name, and the black box that it is, or explains: "RF", "TREPAN-RF", "enriched-RF"."""
     how, _, whom = name.rpartition("-")
@@ -198,7 +179,7 @@ def shadow_data(of: MembershipFold, kind: Kind, seed: int, most: int | None = No
     return knowledge(kind, of.open_columns, len(of.train.classes), size, rng, of.shadow.x)
 
 
-def global_rows(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
+def global_rows(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
     """Return how good and how faithful one target is, and what each attack finds out from it."""
     seed, name = int(point["fold"]), str(point["target"])
     of = case(point.dataset, frame, seed)
@@ -209,7 +190,8 @@ def global_rows(point: Point, frame: pd.DataFrame | None, limits: Limits) -> lis
     for attack_name, kind, settings in _specs(not len(of.open_columns.numbers)):
         limits.check("targets were attacked")
         made = attack(attack_name, **settings)
-        found += attack_result(judge, made, _attack_label(made, settings), target, shadow_data(of, kind, seed), limits)
+        label = f"{made.name} (bits flip with .6)" if "flips" in settings else made.name
+        found += attack_result(judge, made, label, target, shadow_data(of, kind, seed), limits)
     return found
 
 
@@ -270,7 +252,7 @@ def performance(name: str, target: Target, box: Target, of: MembershipFold, **mo
     return {**found, **more}
 
 
-def reference_rows(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
+def reference_rows(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
     """Return what LiRA finds out of a random forest from all rows, beside the other attacks, and their curves."""
     seed, name = int(point["fold"]), str(point["target"])
     of = case(point.dataset, frame, seed)
@@ -292,7 +274,7 @@ def reference_rows(point: Point, frame: pd.DataFrame | None, limits: Limits) -> 
     return found
 
 
-def attribute_rows(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
+def attribute_rows(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
     """Return how well one column is guessed with a black box's answers, and without them."""
     seed, name = int(point["fold"]), str(point["target"])
     of = case(point.dataset, frame, seed)
