@@ -68,7 +68,7 @@ def _sizes(once: pd.DataFrame) -> pd.DataFrame:
     return _with_titles(found.assign(hollow=found["open"], most=found["learner"] == MOST))
 
 
-def _once(some: pd.DataFrame) -> pd.DataFrame:
+def _distinct_models(some: pd.DataFrame) -> pd.DataFrame:
     """Return each model once."""
     return with_columns(some, "certified", "bound").drop_duplicates(["dataset", "seed", "learner", "leaves"])
 
@@ -86,7 +86,7 @@ def _as_accurate(few: pd.DataFrame, many: pd.DataFrame) -> pd.DataFrame:
 
 def _matched_size(some: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return trees beside rule lists with as many leaves as rules, and beside those as accurate."""
-    once, out = _once(some), []
+    once, out = _distinct_models(some), []
     for name, part in named_lines(once, NAMES).groupby("title", sort=False):
         for tree, rules in PAIRS:
             trees, lists = (where(part, learner=learner) for learner in (tree, rules))
@@ -176,7 +176,7 @@ def _true_attributes(some: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 def _rule_width(some: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return rule lists with wider rules: accuracy and Dist_G, at equal length and at equal accuracy."""
-    once, out = _once(some), []
+    once, out = _distinct_models(some), []
     for name, part in named_lines(once, NAMES).groupby("title", sort=False):
         for kind, width in ((kind, width) for kind in ("optimal", "greedy") for width in (2, 3)):
             narrow, wide = (where(part, learner=f"{kind}, width {n}") for n in (1, width))
