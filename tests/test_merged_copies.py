@@ -234,8 +234,17 @@ def test_what_holds_other_trees_or_is_no_pickle_is_refused(tmp_path: Path) -> No
         merged_copy(pickle.dumps(model), rules, [[0]])
 
 
-@pytest.mark.parametrize("change", ["values", "threshold", "left_child", "n_node_samples", "feature"])
-def test_a_copy_that_is_wrong_is_not_given_out(change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("values", "other values"), ("threshold", "another threshold"), ("left_child", "sends a point elsewhere"),
+        ("n_node_samples", "another n_node_samples"), ("feature", "another feature"), ("leaf", "other leaves"),
+        ("rows of a leaf", "another n_node_samples"),
+    ],
+)  # fmt: skip
+def test_a_copy_that_is_wrong_is_not_given_out(
+    change: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whatever a wrong edit does to a table, the proof fails and nothing is returned."""
     x, y = data()
     path = saved(tmp_path, pickle.dumps(DecisionTreeClassifier(max_depth=5, random_state=0).fit(x, y)))
@@ -252,6 +261,10 @@ def test_a_copy_that_is_wrong_is_not_given_out(change: str, tmp_path: Path, monk
                 nodes["right_child"][inner],
                 nodes["left_child"][inner],
             )
+        elif change == "leaf":
+            nodes["left_child"][inner] = nodes["right_child"][inner] = -1
+        elif change == "rows of a leaf":
+            nodes["n_node_samples"][np.flatnonzero(nodes["left_child"] < 0)[0]] += 1
         else:
             nodes[change][inner] += 1
         copies._set_state(thing, {"nodes": nodes, "values": values})
@@ -259,8 +272,16 @@ def test_a_copy_that_is_wrong_is_not_given_out(change: str, tmp_path: Path, monk
     release = load(path, domain=domain(x, y))
     at = merge_leaves(release, {"smallest_group": 10}).collapsed
     monkeypatch.setattr(copies, "_replace_tables", wrong)
-    with pytest.raises((EngineError, Unsupported), match=r"nothing was written|others would keep"):
+    with pytest.raises(EngineError, match=f"a tree of the copy.* {said}.*: nothing was written"):
         merged_copy(Path(path).read_bytes(), release.models, at)
+
+
+@pytest.mark.parametrize("other", [[1], [1, 2, 3], [1, [2]], [1, 3]])
+def test_graphs_that_differ_in_a_value_or_its_place_are_not_the_same(other: Any) -> None:
+    assert copies._compared([1, 2], [1, 2]) > 0
+    for pair in (([1, 2], other), (other, [1, 2])):
+        with pytest.raises(EngineError, match=r"the copy differs from the file at .*: nothing was written"):
+            copies._compared(*pair)
 
 
 def test_a_copy_in_which_something_else_changed_is_not_given_out(
