@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from types import SimpleNamespace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,7 @@ from encoders.domain.values import Categorical, Test
 from encoders.encode.encoder import encode
 from encoders.models.models import Forest, Rule, RuleList, Tree
 from encoders.models.nodes import ModelNode, Support
+from recon.readers.inspection.inspecting import inspect
 from recon.release.remediation import candidates, merging
 from recon.release.remediation.candidates import (
     RemedyQuestion,
@@ -35,6 +36,7 @@ from recon.release.remediation.merging import merge_leaves
 from solvers.foundation.errors import Inconclusive, ReconError, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 
+RELEASES = Path(__file__).parents[1] / "examples" / "releases"
 DOMAIN = Domain((Categorical("a", (0, 1, 2, 3)), Categorical("b", (0, 1))), Categorical("y", (0, 1)))
 A = (("a", Test((0, 1))),)
 NOBODY = RemedyQuestion(None, None, None, (), 0.95)
@@ -138,12 +140,12 @@ def test_without_a_policy_there_is_no_outcome():
 
 
 def test_a_file_is_stripped_whether_or_not_figures_are_known():
-    finding = SimpleNamespace(path="random_state", removable=True)
-    Stored = dataclasses.make_dataclass("Stored", ["file", "findings"])
-    asked = dataclasses.replace(STRICT, stored=(Stored("m.pkl", (finding,)),))
+    stored = inspect(RELEASES / "compas_forest.pkl")
+    gone = sum(one.removable for one in stored.findings)
+    asked = dataclasses.replace(STRICT, stored=(stored,))
     for facts, outcome in ((None, None), ({"smallest_group": [2, 2]}, "violated")):
         (line,) = _stripped(blank_line(COUNTS), facts, asked)
-        assert (line["kind"], line["setting"], line["outcome"]) == ("strip", 1, outcome)
+        assert (line["kind"], line["setting"], line["outcome"]) == ("strip", gone, outcome)
 
 
 def test_only_predicted_labels_are_judged():
