@@ -211,8 +211,9 @@ ROOMS = {  # room -> the tests that must notice what is changed in the guards of
         "test_guards_releasing.py"
     ),
     "recon.release.remediation": (
-        "test_guards_remedies.py", "test_remedies.py", "test_merging.py", "test_merged_copies.py", "test_magnitudes.py", "test_huge_counts.py",
-        "test_suppression_patterns.py", "test_register_versions.py", *VERDICT
+        "test_guards_remedies.py", "test_remedies.py", "test_merging.py", "test_merged_copies.py",
+        "test_magnitudes.py", "test_huge_counts.py", "test_suppression_patterns.py", "test_register_versions.py",
+        *VERDICT
     ),
 }  # fmt: skip
 
