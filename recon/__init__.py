@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from encoders.encode.encoder import EncodedRelease as EncodedRelease
     from recon.attacks.attacking.linear import attack_correlation as attack_correlation
     from recon.attacks.attacking.membership import attack_membership as attack_membership
-    from recon.io.files.table_options import TableOptions as TableOptions
+    from recon.io.files.opening import TableOptions as TableOptions
     from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier as OptimalRuleListClassifier
     from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier as OptimalTreeClassifier
     from recon.learners.private.dp_greedy_rule_list import DPGreedyRuleListClassifier as DPGreedyRuleListClassifier
@@ -139,7 +139,7 @@ _HOME = {
     "ReleaseError": "solvers.foundation.errors",
     "Unsupported": "solvers.foundation.errors",
     "Limits": "solvers.foundation.limits",
-    "TableOptions": "recon.io.files.table_options",
+    "TableOptions": "recon.io.files.sheets",
 }
 __all__ = [*_HOME, "__version__"]  # noqa: PLE0604 - the names above
 

@@ -25,7 +25,7 @@ from recon.readers.formats.rules import corels_saved, dl85, streed
 from recon.readers.frames.world import violations
 from recon.readers.loading.attaching import COUNTED, OTHER_ROWS, attach_counts
 from recon.readers.stored.pickled.pickles import Thing
-from recon.readers.stored.rewriting import open_stored
+from recon.readers.stored.pickled.stored_files import open_stored
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 GOLDEN = Path(__file__).parent / "golden" / "models"

@@ -31,7 +31,7 @@ from recon.readers.formats.boosters.lightgbm.sums import _odd_parameter, _score_
 from recon.readers.formats.boosters.pickled import read as read_saved
 from recon.readers.formats.boosters.shared import BoosterTree
 from recon.readers.formats.drafts.binding import Binder
-from recon.readers.stored.rewriting import open_stored
+from recon.readers.stored.pickled.stored_files import open_stored
 from solvers.leaf_values.combining import interval_use
 from tests.boosted_cases import true_points
 

@@ -28,7 +28,7 @@ from recon.readers.formats.boosters.xgboost.model import looks_like_xgboost_ubj,
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.release.reading import strict_json
 from recon.readers.frames.world import violations
-from recon.readers.stored.rewriting import open_stored
+from recon.readers.stored.pickled.stored_files import open_stored
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 GOLDEN = Path(__file__).parent / "golden" / "models"

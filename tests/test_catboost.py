@@ -209,7 +209,7 @@ def test_ubjson_says_what_json_says(file):
 
 
 def test_a_pickled_booster_that_drew_rows_gives_least_numbers():
-    from recon.readers.stored.rewriting import open_stored
+    from recon.readers.stored.pickled.stored_files import open_stored
 
     root = open_stored((GOLDEN / "xgboost-3.2.0/half.pkl").read_bytes()).root
     data = bytes(root.get("_Booster").get("handle"))

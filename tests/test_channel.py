@@ -167,7 +167,7 @@ def test_a_verdict_stands_where_its_report_is_stopped(files, monkeypatch, failur
         raise failure
 
     monkeypatch.chdir(files)
-    monkeypatch.setattr("recon.cli.releasing.auditing.write_text", failed)
+    monkeypatch.setattr("recon.cli.app.write_text", failed)
     assert code_of(monkeypatch, ["audit", "tree.json", "--policy", "policy.toml"]) == 1
     assert code_of(monkeypatch, ["audit", "tree.json"]) == 4
 

@@ -16,16 +16,16 @@ import typer
 from extras import run
 from policy_cases import facts_of, policy_of
 
+from recon.cli import app as command_line
 from recon.cli.output.printing import ended, ending
 from recon.cli.output.printing import policy_of as policy_read
-from recon.cli.releasing import auditing
 from recon.cli.releasing.policy import _gate_json, _gated, _write_results
 from recon.cli.session import finish
-from recon.io.console.interrupts import interrupts_of_a_command
 from recon.io.console.output import (
     GRAVITY,
     OF_STATUS,
     gravest,
+    interrupts_of_a_command,
     json_text,
     of_error,
     of_status,
@@ -281,7 +281,7 @@ def test_a_gate_ends_with_the_gravest_and_writes_over_nothing_that_it_reads(name
 
 def test_ctrl_c_while_an_answer_is_written_does_not_lose_it(monkeypatch, capsys):
     """What was worked out is written, then Ctrl-C does what it did before; the second ends the command."""
-    before, written = signal.getsignal(signal.SIGINT), auditing.write_text
+    before, written = signal.getsignal(signal.SIGINT), command_line.write_text
 
     def interrupted(times):
         def write(*given, **options):
@@ -289,7 +289,7 @@ def test_ctrl_c_while_an_answer_is_written_does_not_lose_it(monkeypatch, capsys)
                 signal.raise_signal(signal.SIGINT)
             written(*given, **options)
 
-        monkeypatch.setattr(auditing, "write_text", write)
+        monkeypatch.setattr(command_line, "write_text", write)
         return run(capsys, "audit", str(GOLDEN / "tree_plain.json"))
 
     code, out, _ = interrupted(1)

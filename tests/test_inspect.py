@@ -30,16 +30,16 @@ from recon.readers.formats.detection import read_draft
 from recon.readers.formats.release.reading import parse
 from recon.readers.formats.sklearn.trees.settings import bags, explain_bags, labels_from_weights
 from recon.readers.inspection import stripping
+from recon.readers.inspection.claims import listed_values
 from recon.readers.inspection.documents.documents import LEARNER_RULES
 from recon.readers.inspection.findings.findings import is_counting
-from recon.readers.inspection.graphs import listed_values
 from recon.readers.inspection.inspecting import inspect, inspect_bytes
 from recon.readers.inspection.objects.traversal import traverse
 from recon.readers.inspection.stripping import strip, stripped_bytes
 from recon.readers.stored.binary.rds import read_rds
 from recon.readers.stored.objects.node_tables import leaf_of, points_of
 from recon.readers.stored.pickled.pickles import Thing
-from recon.readers.stored.rewriting import open_stored
+from recon.readers.stored.pickled.stored_files import open_stored
 from solvers.foundation.errors import EngineError, ReleaseError, Unsupported
 
 extra("sklearn")

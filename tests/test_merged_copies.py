@@ -23,7 +23,8 @@ from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
 from recon.readers.loading.loading import load
 from recon.readers.stored.objects.node_tables import leaf_of, links_of, points_of
-from recon.readers.stored.rewriting import open_stored, write_pickle
+from recon.readers.stored.pickled.stored_files import open_stored
+from recon.readers.stored.rewriting import write_pickle
 from recon.release.remediation import copies
 from recon.release.remediation.copies import (
     Copied,

@@ -21,7 +21,7 @@ from recon.readers.inspection.findings.findings import SMALL, Finding, graded, o
 from recon.readers.inspection.inspecting import inspect, inspect_bytes
 from recon.readers.inspection.stripping import strip
 from recon.readers.stored.binary.ubjson import read_ubjson
-from recon.readers.stored.rewriting import open_stored
+from recon.readers.stored.pickled.stored_files import open_stored
 
 extra("sklearn")
 MODELS = Path(__file__).parent / "golden" / "models"

@@ -32,7 +32,7 @@ from recon.readers.loading.attaching import _named_by, attach_counts
 from recon.readers.loading.loading import bind_draft
 from recon.readers.stored.objects.raw import Name
 from recon.readers.stored.pickled.pickles import Thing
-from recon.readers.stored.rewriting import open_stored
+from recon.readers.stored.pickled.stored_files import open_stored
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import RowCount
 

@@ -13,7 +13,7 @@ from extras import run
 from recon.io.files.opening import budget_within
 from recon.readers.formats.boosters import pickled
 from recon.readers.frames.selections import read_table
-from recon.readers.stored.rewriting import open_stored
+from recon.readers.stored.pickled.stored_files import open_stored
 from solvers.foundation.errors import ReleaseError
 
 HERE = Path(__file__).parent

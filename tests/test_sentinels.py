@@ -19,7 +19,7 @@ from recon.readers.inspection.findings.findings import without_numbers
 from recon.readers.inspection.inspecting import inspect, inspect_bytes
 from recon.readers.inspection.objects.traversal import traverse
 from recon.readers.stored.binary.rds import read_rds
-from recon.readers.stored.rewriting import open_stored
+from recon.readers.stored.pickled.stored_files import open_stored
 
 extra("sklearn")
 GOLDEN = Path(__file__).parent / "golden"

@@ -30,7 +30,8 @@ from recon.readers.stored.objects.arrays import resolve
 from recon.readers.stored.objects.raw import Name
 from recon.readers.stored.pickled.pickles import Thing
 from recon.readers.stored.pickled.skops_files import SCHEMA
-from recon.readers.stored.rewriting import _same, open_stored, write_pickle, write_skops
+from recon.readers.stored.pickled.stored_files import open_stored
+from recon.readers.stored.rewriting import _same, write_pickle, write_skops
 from solvers.foundation.errors import ReleaseError
 
 GOLDEN = Path(__file__).parent / "golden" / "models"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recon.io.files.table_options import Sheet, TableOptions, table_read_as, text_sheet
+from recon.io.files.opening import TableOptions, table_read_as
+from recon.io.files.sheets import Sheet, text_sheet
 from recon.readers.formats.tables import hierarchies, magnitudes
 from recon.readers.formats.tables.counted import counted_table
 from recon.readers.formats.tables.hierarchies import CategoryTree

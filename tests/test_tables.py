@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 import recon
 from encoders.domain.values import Categorical, Grid
-from recon.io.files.opening import budget_within
-from recon.io.files.table_options import TableOptions, table_read_as, text_sheet, workbook_sheet
+from recon.io.files.opening import TableOptions, budget_within, table_read_as
+from recon.io.files.sheets import text_sheet, workbook_sheet
 from recon.readers.formats.tables.cells import NumberForm, count_cell
 from recon.readers.formats.tables.counted import counted_table
 from recon.readers.formats.tables.dialects import dialects
@@ -463,7 +463,7 @@ def test_large_pivots_are_refused_with_a_step_before_their_counts_are_made(tmp_p
         assert "(--memory)" in run("audit", path, "--show-table", code=3).stderr
     monkeypatch.setattr("recon.readers.formats.tables.layout.MAX_LINES", 500)
     assert "has 600 counts, more than 500: cut it by one attribute" in run("audit", path, "--show-table", code=3).stderr
-    monkeypatch.setattr("recon.io.files.table_options.MAX_LINES", 200)
+    monkeypatch.setattr("recon.io.files.sheets.MAX_LINES", 200)
     assert "has more than 200 lines: cut it by one attribute" in run("audit", path, "--show-table", code=3).stderr
 
 

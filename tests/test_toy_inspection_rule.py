@@ -12,6 +12,7 @@ from extras import run
 from sklearn.tree import DecisionTreeClassifier
 
 from recon.readers.inspection.findings import rules
+from recon.readers.inspection.objects import generic
 
 RULE = rules.LeakRule(
     "first-row",
@@ -28,10 +29,10 @@ RULE = rules.LeakRule(
 @pytest.fixture
 def registered(monkeypatch):
     """Add the rule at the one place of the list."""
-    monkeypatch.setattr(rules, "RULES", (RULE, *rules.RULES))
-    rules.rules_of.cache_clear()
+    monkeypatch.setattr(generic, "RULES", (RULE, *generic.RULES))
+    generic.rules_of.cache_clear()
     yield
-    rules.rules_of.cache_clear()
+    generic.rules_of.cache_clear()
 
 
 @pytest.fixture

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from encoders.domain.domain import DECLARED, GUESSED, Domain
+from encoders.domain.values import Categorical
 from encoders.models.learner_facts import LearnerFacts
 from encoders.models.models import AnyModel, published_of
+from encoders.parts.base import CutDomain
 from solvers.foundation.exact import level_text
 from solvers.statements.release import RowCount
 
@@ -92,3 +94,10 @@ def privacy_lines(models: Sequence[AnyModel], known: RowCount) -> list[str]:
             "an exact release, which that privacy does not cover"
         ]
     return []
+
+
+def untested(domain: Domain, cut: CutDomain) -> frozenset[int]:
+    """Return the attributes of a guessed domain that no test uses: nobody said which values they have."""
+    guessed = domain.attributes if domain.source == GUESSED else ()
+    binary = (k for k, a in enumerate(guessed) if isinstance(a, Categorical) and a.values == (0, 1))
+    return frozenset(k for k in binary if len(cut.cuts[k].sizes) == 1)

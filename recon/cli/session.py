@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from recon.io.console.guarding import command_line, options_of
-from recon.io.console.interrupts import ended_at_once
 from recon.io.console.options import (
     AdversaryFile,
     CommonOptions,
@@ -27,7 +26,7 @@ from recon.io.console.options import (
     RowsOf,
     Seed,
 )
-from recon.io.console.output import of_status
+from recon.io.console.output import ended_at_once, of_status
 
 if TYPE_CHECKING:
     from encoders.domain.domain import Domain
@@ -58,7 +57,7 @@ def open_files(
     of one tree of a bootstrap forest. `related`: the data sets that the files are of, in their order.
     """
     from encoders.encode.encoder import reassembled
-    from recon.io.files.table_options import table_options
+    from recon.io.files.opening import table_options
     from recon.readers.loading.loading import load, of_one_data_set, read_domain
     from solvers.foundation.errors import ReleaseError
     from solvers.statements.release import RowCount
@@ -103,8 +102,8 @@ def _check_label(label: str | None, *domains: Domain | None) -> None:
     """Refuse, as wrong usage, a label that no table of the command has: it would be ignored."""
     if label is None or label in [one.label.name for one in domains if one is not None and one.label is not None]:
         return
+    from recon.io.files.sheets import is_table
     from recon.readers.frames.selections import read_table
-    from recon.readers.loading.loading import is_table
 
     typed = command_line() or ""
     given = options_of(typed)

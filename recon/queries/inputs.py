@@ -30,16 +30,10 @@ from encoders.domain.values import (
     from_text,
     intersection,
 )
+from encoders.encode.assumed import untested
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.nodes import as_integers
-from recon.readers.frames.selections import (
-    columns_by_attribute,
-    distinct_cells,
-    doubt,
-    frame_ranges,
-    missing,
-    untested,
-)
+from recon.readers.frames.selections import columns_by_attribute, distinct_cells, doubt, frame_ranges, missing
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 Floats = NDArray[np.float64]
@@ -203,7 +197,7 @@ def numbers(frame: pd.DataFrame, columns: Sequence[InputColumn], release: Encode
     Raises `ReleaseError` naming row and column for an empty cell, and for one that is not a number or no listed value
     (of attributes that no test uses and nobody declared, any number is one).
     """
-    x, domain, free = np.empty((len(frame), len(columns))), release.domain, untested(release)
+    x, domain, free = np.empty((len(frame), len(columns))), release.domain, untested(release.domain, release.cut)
     names = [str(c) for c in frame.columns]
     for j, column in enumerate(columns):
         attribute = domain.all[column.attribute]
@@ -366,7 +360,7 @@ class InputLayout:
             return
         rows = frame[views].copy(deep=False)
         rows.attrs.update(frame.attrs)
-        found = frame_ranges(rows, self.domain, untested(release))
+        found = frame_ranges(rows, self.domain, untested(release.domain, release.cut))
         for one in asked:
             codes, every = found[self.attribute_of(one.name)]
             odd = [code for code, ranges in enumerate(every) if self.leaves_open(one, ranges)]

@@ -400,8 +400,9 @@ class Report(Displayed, AuditReport):
         found = self.findings
         if found.empty is not None:
             return empty_sections(found.empty)
+        proved = [] if found.certificate is None else certified_lines(found.certificate)
         if found.measures.status == "unsat":
-            conflict = [*found.measures.counted.conflict, *certified_lines(found.certificate), *doubts(found.release)]
+            conflict = [*found.measures.counted.conflict, *proved, *doubts(found.release)]
             why = contradicted(found.release)
             conflict = [*([f"then {why}"] if why else []), *conflict]
             return [("No possible world: the statements contradict each other", conflict)]
@@ -416,14 +417,14 @@ class Report(Displayed, AuditReport):
         first = lines or worlds_lines(found.measures)
         unassessed, hidden = not_assessed_lines(found.release), interval_lines(found.intervals)
         stored = [line for one in found.stored for line in stored_lines(one)]
-        leaves = leaf_value_lines(found.determined, found.determined_truth, found.remedies)
+        leaves = leaf_value_lines(found.determined, found.determined_truth, found.remedies) if found.determined else []
         located = _position_lines(found)
         out = [
             *([("What this file reveals, by position in the training file", located)] if located else []),
             *([("What the leaf values reveal", leaves)] if leaves else []),
             *([("NOT ASSESSED", unassessed)] if unassessed else []),
             *([("What the file stores outright, without any attack", stored)] if stored else []),
-            ("What an adversary is left with" + at, [*first, *certified_lines(found.certificate)]),
+            ("What an adversary is left with" + at, [*first, *proved]),
             *([("What the noise leaves", noise)] if noise else []),
             *_learner_section(found),
             *([("The same counted otherwise", worlds_lines(found.measures, stated=True))] if lines else []),

@@ -18,13 +18,13 @@ import pandas as pd
 from recon.attacks.attacking.correlations import Correlations, correlations
 from recon.attacks.correlation.intervals import label_correlations, linear_intervals, pair_interval, three_variables
 from recon.attacks.correlation.matrices import checked_constraints
-from recon.io.files.opening import budget_within
+from recon.io.files.opening import budget_within, read_bytes
 from recon.queries.inputs import Floats
-from recon.readers.formats.release.reading import read_bytes, strict_json
+from recon.readers.formats.release.reading import strict_json
 from recon.readers.frames.selections import numbers_of
 from recon.readers.loading.loading import Released, single_release_of
 from recon.readers.stored.pickled.pickles import Thing
-from recon.readers.stored.rewriting import gunzip, open_stored
+from recon.readers.stored.pickled.stored_files import gunzip, open_stored
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 

@@ -113,9 +113,10 @@ def domain(
     out: ReleaseOut = None,
 ) -> None:  # fmt: skip
     """Read a domain off data, say what was assumed, and write it to a file to edit and give to --domain."""
+    from recon.io.files.sheets import is_table
     from recon.readers.formats.drafts.drafts import CHECK
     from recon.readers.formats.release.writing import domain_json, dump
-    from recon.readers.loading.loading import is_table, read_domain
+    from recon.readers.loading.loading import read_domain
 
     if label is not None and not is_table(data):
         raise typer.BadParameter(f"--label names a column of a table, and {data} is none: its domain says the label")

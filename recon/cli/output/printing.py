@@ -39,10 +39,10 @@ from recon.io.console.output import (
     print_json,
     print_lines,
     records,
+    seconds_said,
     write_table,
     write_text,
 )
-from recon.io.files.writing import seconds_said
 from solvers.foundation.errors import ReconError, Unsupported
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def with_tables(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def answering(**given: Any) -> None:
         from recon.io.console.output import working
-        from recon.io.files.table_options import TableOptions, table_options
+        from recon.io.files.opening import TableOptions, table_options
 
         with working(given.get("seconds"), given["memory"], 1, given["quiet"], given["log_json"]) as limits:
             tables = _open_tables(given.get("files") or [])
@@ -93,7 +93,7 @@ def show_counted_tables(files: Sequence[str]) -> None:
     from dataclasses import replace
 
     from recon.io.console.output import print_lines
-    from recon.io.files.table_options import table_options
+    from recon.io.files.opening import table_options
     from recon.readers.loading.loading import read_file, refuse_unheeded
     from solvers.foundation.errors import Unsupported
 
@@ -107,7 +107,7 @@ def show_counted_tables(files: Sequence[str]) -> None:
 
 
 def _open_tables(files: list[str]) -> Tables | None:
-    from recon.readers.formats.release.reading import may_have_tables
+    from recon.readers.formats.detection import may_have_tables
 
     if not any(map(may_have_tables, files)):
         return None

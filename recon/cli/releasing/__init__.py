@@ -1,3 +1,3 @@
 """The commands of those who decide about a release: audit, report, policy, remedy, register."""
 
-__all__ = ["auditing", "policy", "register", "remedy", "serving"]
+__all__ = ["policy", "register", "remedy", "serving"]

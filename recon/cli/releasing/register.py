@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recon.io.console.interrupts import ended_at_once
 from recon.io.console.options import Json, ReadingMemory, ReadingSeconds
-from recon.io.console.output import aligned, print_json, print_lines, working
+from recon.io.console.output import aligned, ended_at_once, print_json, print_lines, working
 from solvers.foundation.displayed import quote
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from encoders.encode.encoder import EncodedRelease
     from encoders.models.models import Table
-    from recon.io.files.table_options import TableOptions
+    from recon.io.files.opening import TableOptions
     from recon.release.policies.assessing import PolicyAssessment
     from recon.release.policies.policy import Policy
     from recon.release.registers.versions import HeldVersions
@@ -348,7 +348,7 @@ def _hide_in_tables(
     domain: str | None, method: str,
 ) -> None:  # fmt: skip
     """Write the tables with cells hidden where the exact audit finds that nothing is revealed; else end with 1."""
-    from recon.io.files.table_options import TableOptions
+    from recon.io.files.opening import TableOptions
     from recon.io.files.writing import writing
     from recon.release.remediation.hiding import MovedTables, hide_cells, move_counts
     from recon.report.document.metadata import limits_json, limits_line
@@ -439,7 +439,7 @@ def _tables_content(release: EncodedRelease, tables: tuple[Table, ...], out: str
 
 def _trees_of(release: EncodedRelease) -> dict[str, Any]:
     """Return the hierarchies that the options name, and those of the metadata."""
-    from recon.io.files.table_options import table_options
+    from recon.io.files.opening import table_options
     from recon.readers.formats.tables.hierarchies import hierarchies_of, read_text_file
     from recon.readers.formats.tables.status_tables import hierarchies_in, metadata_of
 
@@ -461,7 +461,7 @@ def _check_read_back(
     said: TableOptions,
 ) -> None:
     """Raise `Unsupported` unless the file, read again, says what the tables say: the audit was of these."""
-    from recon.io.files.table_options import TableOptions, table_options
+    from recon.io.files.opening import TableOptions, table_options
     from recon.io.files.writing import writing
     from recon.readers.loading.loading import load
     from solvers.foundation.errors import ReleaseError, Unsupported

@@ -85,7 +85,7 @@ def correlation(
 ) -> None:  # fmt: skip
     """Bound the correlations of columns for attackers who know labels, tables, released counts or noisy ones."""
     from recon.attacks.attacking.linear import attack_correlation, read_linear
-    from recon.io.console.interrupts import ended_at_once
+    from recon.io.console.output import ended_at_once
     from recon.report.correlation_report import CorrelationReport
 
     named, levels = _pairs_of(pairs), known_epsilons(epsilon) if epsilon.strip() else []

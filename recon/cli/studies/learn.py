@@ -204,7 +204,8 @@ def read_rules(path: str | None) -> list[tuple[tuple[str, int], ...]] | None:
     """Return public rules from a file, None without one; `ReleaseError` where it holds something else."""
     if path is None:
         return None
-    from recon.readers.formats.release.reading import read_bytes, strict_json
+    from recon.io.files.opening import read_bytes
+    from recon.readers.formats.release.reading import strict_json
     from solvers.foundation.errors import ReleaseError
 
     try:

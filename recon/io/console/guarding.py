@@ -24,9 +24,8 @@ from typing import Annotated, Any, TypeVar
 import typer
 from typer.core import TyperCommand
 
-from recon.io.console.interrupts import interrupts_of_a_command
-from recon.io.console.output import print_lines
-from recon.io.files.table_options import TableOptions, table_read_as
+from recon.io.console.output import interrupts_of_a_command, print_lines
+from recon.io.files.opening import TableOptions, table_read_as
 from recon.io.files.tables import RAW
 from solvers.foundation.errors import ReleaseError
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from recon.io.console.interrupts import ended_at_once
-from recon.io.console.output import parse_memory, working
+from recon.io.console.output import ended_at_once, parse_memory, working
 
 if TYPE_CHECKING:
     from solvers.foundation.limits import Limits

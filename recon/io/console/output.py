@@ -18,15 +18,18 @@ import json
 import math
 import os
 import select
+import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
+from types import FrameType
 from typing import TYPE_CHECKING, Any, TextIO
 
-from recon.io.console.interrupts import FirstInterrupt
+from recon.io.console.interrupts import Stopped, stopped
 from recon.io.files.tables import write_csv
 from recon.io.files.writing import writing
 from solvers.foundation.displayed import json_shown, shown_lines
@@ -383,3 +386,75 @@ def write_text(text: str, out: str | None, private: bool = False) -> None:
         return
     with writing(out, private=private) as file:
         file.write(text)
+
+
+def date_given() -> int | None:
+    """Return the date (seconds since 1970) that stands in for the clock in documents: `SOURCE_DATE_EPOCH`, None: none.
+
+    Where it is set that clock stands still: the same command on the same file writes the same bytes.
+    """
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    return int(epoch) if epoch.isdecimal() else None
+
+
+def seconds_said(seconds: float, digits: int = 3) -> float:
+    """Return the seconds that something took, as documents say it: 0 where a date stands in for the clock."""
+    return round(seconds, digits) if date_given() is None else 0.0
+
+
+_IN_COMMAND: ContextVar[bool] = ContextVar("in command", default=False)
+
+
+class FirstInterrupt:
+    """What the first Ctrl-C does: set the event `stop`; the second raises. `late`: it came when the work was done."""
+
+    def __init__(self, stop: Any) -> None:
+        self.stop = stop
+        self.done = self.late = False
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        """Be the handler of a signal."""
+        if self.stop.is_set():
+            raise Stopped
+        self.stop.set()
+        self.late = self.done
+
+    @contextlib.contextmanager
+    def heard(self) -> Iterator[None]:
+        """Hear Ctrl-C in the block; in a command (`interrupts_of_a_command`) until its answer is written."""
+        before = signal.getsignal(signal.SIGINT)
+        if isinstance(before, FirstInterrupt) and before.late:  # between two files of a command
+            raise Stopped
+        signal.signal(signal.SIGINT, self)
+        try:
+            yield
+        finally:
+            self.done = True
+            if not _IN_COMMAND.get():
+                signal.signal(signal.SIGINT, before)
+
+
+@contextlib.contextmanager
+def interrupts_of_a_command() -> Iterator[None]:
+    """Let one Ctrl-C end neither what was worked out in the block nor what is written of it.
+
+    Afterwards it does what it did before, but in a process of ours, where the answer is all that there is.
+    """
+    before, main = signal.getsignal(signal.SIGINT), threading.current_thread() is threading.main_thread()
+    token = _IN_COMMAND.set(main)
+    try:
+        yield
+    finally:
+        _IN_COMMAND.reset(token)
+        if main and before is not stopped:
+            signal.signal(signal.SIGINT, before)
+
+
+@contextlib.contextmanager
+def ended_at_once() -> Iterator[None]:
+    """Let Ctrl-C end the program at once while there is nothing to keep: no bounds are known yet."""
+    before = signal.signal(signal.SIGINT, stopped)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

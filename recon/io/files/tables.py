@@ -25,7 +25,7 @@ from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 from recon.io.files.opening import budget_within, current, open_regular, read_whole, waited
-from recon.io.files.table_options import WORKBOOKS, workbook_sheet
+from recon.io.files.sheets import WORKBOOKS, workbook_sheet
 from solvers.foundation.errors import EngineError, Inconclusive, ReleaseError, TooLarge, installing
 from solvers.foundation.limits import Limits
 

@@ -30,20 +30,6 @@ LOCK, WAIT, LOOK = ".lock", 10.0, 0.05  # behind the name; seconds for another w
 PRINTED = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
 
-def date_given() -> int | None:
-    """Return the date (seconds since 1970) that stands in for the clock in documents: `SOURCE_DATE_EPOCH`, None: none.
-
-    Where it is set that clock stands still: the same command on the same file writes the same bytes.
-    """
-    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    return int(epoch) if epoch.isdecimal() else None
-
-
-def seconds_said(seconds: float, digits: int = 3) -> float:
-    """Return the seconds that something took, as documents say it: 0 where a date stands in for the clock."""
-    return round(seconds, digits) if date_given() is None else 0.0
-
-
 @contextlib.contextmanager
 def writing(path: str, *, private: bool = False, binary: bool = False, like: str = "") -> Iterator[IO[Any]]:
     """Yield a file to write; it takes the place of `path` when the block ends without an error, else nothing changes.

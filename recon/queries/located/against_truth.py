@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.values import MISSING, AnyAttribute, Categorical, Continuous, Ranges, is_number
+from encoders.encode.assumed import untested
 from encoders.encode.encoder import EncodedRelease
 from recon.queries.located.placed_rows import Floats, KnownRanges, PlacedRows, PositionColumn, columns_of
 from recon.readers.frames.describe import named_like
-from recon.readers.frames.selections import profile_ranges, untested, whole_rows
+from recon.readers.frames.selections import profile_ranges, whole_rows
 from recon.readers.frames.world import TrueRows, speaks_of
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.questions.answers import LocatedAnswer
@@ -85,7 +86,7 @@ def _numbers_of(release: EncodedRelease, truth: pd.DataFrame) -> Floats:
 
     Open are also the attributes of a guessed domain that no test uses: nobody said which values they have.
     """
-    out, unsaid = np.full((len(truth), len(release.domain.all)), np.nan), untested(release)
+    out, unsaid = np.full((len(truth), len(release.domain.all)), np.nan), untested(release.domain, release.cut)
     for k, (codes, every) in profile_ranges(release, truth).items():
         if k in unsaid:
             continue

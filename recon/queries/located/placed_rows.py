@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 
 from encoders.domain.domain import AttributeCuts, Domain
 from encoders.domain.values import MISSING, AnyAttribute, Categorical, Continuous, Grid, Value, is_number
-from encoders.encode.assumed import NO_LEARNER
+from encoders.encode.assumed import NO_LEARNER, untested
 from encoders.encode.encoder import EncodedRelease
-from recon.io.files.writing import seconds_said
-from recon.readers.frames.selections import untested
+from recon.io.console.output import seconds_said
 from solvers.foundation.array_types import Bits
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.questions.answers import LocatedAnswer
@@ -141,7 +140,7 @@ class PositionColumn:
 
 def columns_of(release: EncodedRelease, found: LocatedAnswer, ranges: KnownRanges) -> list[PositionColumn]:
     """Return what is left of every attribute, the label last. Linear in rows times attributes, or parts of sets."""
-    out, unsaid = [], untested(release)
+    out, unsaid = [], untested(release.domain, release.cut)
     for k, cuts in enumerate(release.cut.cuts):
         start, end = found.start[:, k], found.end[:, k]
         if k in unsaid:  # 0 and 1 for want of anything better: nobody said which values there are

@@ -7,13 +7,13 @@ import os
 from collections.abc import Sequence
 
 from encoders.domain.domain import Domain
-from recon.io.files.opening import current
+from recon.io.files.opening import current, read_bytes
 from recon.queries.tables.counts import GroupedCounts, coded
 from recon.queries.tables.tables import Cell, Tables, defined, definitions
+from recon.readers.formats.detection import may_have_tables
 from recon.readers.formats.release import reading
-from recon.readers.formats.release.reading import may_have_tables
 from recon.readers.formats.release.schema import CellPart, ConditionPart, FilePart, ReleasePart, TablesPart
-from recon.readers.stored.rewriting import gunzip
+from recon.readers.stored.pickled.stored_files import gunzip
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 
@@ -39,7 +39,7 @@ def opened_tables(files: Sequence[str]) -> Tables | None:
 def _part(path: str) -> tuple[str, ReleasePart] | None:
     if not may_have_tables(path):
         return None
-    data, sha256 = reading.read_bytes(path)
+    data, sha256 = read_bytes(path)
     part = reading.parse(gunzip(data, current().left), path)
     kinds = {m.kind for m in part.models}
     if "tables" not in kinds:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import gzip
 import importlib
 import io
+import os
 import re
 import zipfile
 import zlib
@@ -23,11 +24,13 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from recon.io.files.opening import budget_within, current, read_text
-from recon.io.files.table_options import is_workbook, workbook_sheet
+import numpy as np
+
+from recon.io.files.opening import budget_within, content_start, current, open_regular, read_text, read_whole
+from recon.io.files.sheets import is_workbook, workbook_sheet
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.stored.pickled.pickles import Thing
-from recon.readers.stored.rewriting import gunzip, open_stored
+from recon.readers.stored.pickled.stored_files import gunzip, open_stored
 from solvers.foundation.errors import ReconError, ReleaseError, Unsupported
 
 FOREIGN_HEAD = 4096  # bytes that are looked at
@@ -470,8 +473,8 @@ def _readers() -> Iterator[tuple[str, Callable[[Thing, str], Draft]]]:
 def draft_of_object(root: Any, form: str) -> Draft:
     """Return what a stored object publishes; searches and pipelines are opened first."""
     from recon.readers.formats.sklearn.pipelines.pipeline import KINDS as PIPELINES
-    from recon.readers.formats.sklearn.pipelines.pipeline import folds_of, read_folds
     from recon.readers.formats.sklearn.pipelines.pipeline import read as read_pipeline
+    from recon.readers.formats.sklearn.pipelines.pipeline import read_folds
 
     if members := folds_of(root):
         return read_folds(members, form, draft_of_object, "what cross-validation kept")
@@ -507,3 +510,36 @@ def draft_of_object(root: Any, form: str) -> Draft:
     raise Unsupported(
         f"a {root.kind} is not read ({form}): see docs/readers.md for what is, and `recon inspect` for what it stores"
     )
+
+
+OF_TABLES = (b'"tables"', b'"recon"')  # what a release file with tables has
+
+
+def may_have_tables(path: str) -> bool:
+    """Return whether a regular file is JSON that names tables; its bytes are given back to the budget."""
+    if path == "-" or not os.path.isfile(path):
+        return False
+    try:
+        with open_regular(path) as (file, _):
+            head = content_start(file.read(HEAD))
+        if not head.startswith((b"{", b"\x1f\x8b")):
+            return False
+        budget = current()
+        with budget.lent():
+            data = gunzip(read_whole(path), budget.left)
+            return content_start(data[:HEAD]).startswith(b"{") and all(key in data for key in OF_TABLES)
+    except (ReconError, OSError):
+        return False
+
+
+FEWEST = 3  # models of a list without its splits: of two nothing could show that they are no folds
+
+
+def folds_of(root: Any) -> list[Thing]:
+    """Return the fitted models that cross-validation left (`return_estimator=True`): a list, or its dict; else []."""
+    found = root.get("estimator") if isinstance(root, dict) else root
+    members = found.tolist() if isinstance(found, np.ndarray) and found.ndim == 1 else found
+    if not isinstance(members, (list, tuple)) or len(members) < (2 if isinstance(root, dict) else FEWEST):
+        return []
+    things = [one for one in members if isinstance(one, Thing)]
+    return things if len(things) == len(members) and len({one.kind for one in things}) == 1 else []

@@ -33,6 +33,7 @@ from encoders.domain.values import (
     from_text,
     intersection,
 )
+from encoders.encode.assumed import untested
 from encoders.encode.encoder import EncodedRelease
 from encoders.encode.typed_rows import column_of
 from encoders.parts.base import CutDomain
@@ -347,13 +348,6 @@ def distinct_cells(frame: pd.DataFrame, i: int) -> tuple[NDArray[np.int64], NDAr
     return codes.astype(np.int64), np.asarray(values, dtype=object)
 
 
-def untested(release: EncodedRelease) -> frozenset[int]:
-    """Return the attributes of a guessed domain that no test uses: nobody said which values they have."""
-    guessed = release.domain.attributes if release.domain.source == GUESSED else ()
-    binary = (k for k, a in enumerate(guessed) if isinstance(a, Categorical) and a.values == (0, 1))
-    return frozenset(k for k in binary if len(release.cut.cuts[k].sizes) == 1)
-
-
 def _combined(
     domain: Domain, k: int, names: list[str], cells: list[Any], text: bool
 ) -> Ranges | list[tuple[str, Any, str]]:
@@ -416,13 +410,13 @@ def select_frame(release: EncodedRelease, frame: pd.DataFrame) -> Selections:
 
 def profile_ranges(release: EncodedRelease, frame: pd.DataFrame) -> dict[int, tuple[NDArray[np.int64], list[Ranges]]]:
     """Return what profiles say of each attribute, any value of one that no test uses; see `frame_ranges`."""
-    return frame_ranges(frame, release.domain, untested(release))
+    return frame_ranges(frame, release.domain, untested(release.domain, release.cut))
 
 
 def odd_cells(release: EncodedRelease, frame: pd.DataFrame) -> list[Odd]:
     """Return the cells of profiles that no row of the domain can have, by row; `ReleaseError` for unknown columns."""
     found: list[Odd] = []
-    frame_ranges(frame, release.domain, untested(release), found)
+    frame_ranges(frame, release.domain, untested(release.domain, release.cut), found)
     return found
 
 

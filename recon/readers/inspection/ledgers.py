@@ -14,19 +14,19 @@ from typing import Any
 from recon.readers.formats.boosters.catboost_file import cbm_booster, looks_like_cbm
 from recon.readers.inspection.documents.documents import document_findings, is_pmml, parsed_document, text_of
 from recon.readers.inspection.documents.json_models import cbm_entries
-from recon.readers.inspection.documents.leftovers import blobs_of, member_leftovers, odd_findings, text_leftovers
+from recon.readers.inspection.documents.leftovers import member_leftovers, text_leftovers
 from recon.readers.inspection.documents.pmml_findings import pmml_ledger
 from recon.readers.inspection.findings.findings import About, Finding, about
-from recon.readers.inspection.graphs import inspect_graph
+from recon.readers.inspection.inspecting import blobs_of, inspect_graph
 from recon.readers.inspection.ledger.entries import FigureKind, FileLedger, LedgerEntry, Status, Use
 from recon.readers.inspection.ledger.forms import document_ledger, size_of_json
 from recon.readers.inspection.ledger.implied import of_rpart
 from recon.readers.inspection.ledger.lines import DRAWING, LINES, odd_spelling, text_ledger
+from recon.readers.inspection.objects.generic import odd_findings
 from recon.readers.inspection.objects.r_objects import PARTS, VECTORS, Vector, bytes_of, is_r_file, looked_at, rows_of
 from recon.readers.inspection.objects.traversal import traverse
 from recon.readers.stored.binary.rds import RObject, read_rds
-from recon.readers.stored.pickled.joblib_files import header_bytes
-from recon.readers.stored.rewriting import StoredFile, gunzip, open_stored
+from recon.readers.stored.pickled.stored_files import StoredFile, gunzip, header_bytes, open_stored
 from solvers.foundation.errors import ReconError
 
 _NAMES = (

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recon.readers.inspection.documents.documents import json_and_replaced, parsed_document, text_of
-from recon.readers.inspection.documents.leftovers import blobs_of
 from recon.readers.inspection.findings.findings import Finding, merge_findings
+from recon.readers.inspection.inspecting import blobs_of
 from recon.readers.inspection.ledger.entries import parts_of
 from recon.readers.inspection.objects.r_objects import VECTORS, is_r_file, looked_at
 from recon.readers.inspection.objects.traversal import GraphPlace, is_sparse, traverse
 from recon.readers.stored.binary.rds import RObject, read_rds
 from recon.readers.stored.pickled.pickles import Thing
-from recon.readers.stored.rewriting import gunzip, open_stored
+from recon.readers.stored.pickled.stored_files import gunzip, open_stored
 from solvers.foundation.displayed import many
 from solvers.foundation.errors import ReconError
 

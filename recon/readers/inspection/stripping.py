@@ -23,13 +23,13 @@ from recon.io.files.opening import file_and_number
 from recon.io.files.writing import writing
 from recon.readers.formats.sklearn.trees.settings import bags
 from recon.readers.inspection.findings.findings import Finding, naming
-from recon.readers.inspection.graphs import matches
-from recon.readers.inspection.inspecting import Inspection, inspect_stored, read_file
+from recon.readers.inspection.inspecting import Inspection, inspect_stored, matches, read_file
 from recon.readers.inspection.objects.traversal import GraphPlace, replace_value, seed_findings, traverse
 from recon.readers.stored.objects.arrays import padding_bytes, resolve, without_padding
 from recon.readers.stored.objects.node_tables import CHILDREN, is_tree, leaf_of, points_of
 from recon.readers.stored.pickled.pickles import Thing
-from recon.readers.stored.rewriting import StoredFile, open_stored, write_pickle, write_skops
+from recon.readers.stored.pickled.stored_files import StoredFile, open_stored
+from recon.readers.stored.rewriting import write_pickle, write_skops
 from solvers.foundation.displayed import many
 from solvers.foundation.errors import EngineError, ReleaseError, Unsupported
 

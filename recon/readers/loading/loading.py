@@ -1,7 +1,4 @@
-"""Files and fitted models in, one encoded release out.
-
-What a question may be given.
-"""
+"""Files and fitted models in, one encoded release out."""
 
 from __future__ import annotations
 
@@ -17,8 +14,17 @@ from encoders.encode.encoder import CONFIDENCE, EncodedRelease, confidence_level
 from encoders.encode.encoder import encode as encode_models
 from encoders.models.models import AnyModel, Provenance, Tree
 from encoders.models.related import RelatedDataSets
-from recon.io.files.opening import MEMORY, budget_within, current, file_and_number
-from recon.io.files.table_options import WORKBOOKS, TableOptions, table_options, table_read_as
+from recon.io.files.opening import (
+    MEMORY,
+    TableOptions,
+    budget_within,
+    current,
+    file_and_number,
+    read_bytes,
+    table_options,
+    table_read_as,
+)
+from recon.io.files.sheets import is_table
 from recon.readers.formats.detection import draft_of_object, read_draft
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.drafts.drafts import (
@@ -31,7 +37,7 @@ from recon.readers.formats.drafts.drafts import (
     with_own_names,
 )
 from recon.readers.formats.release import reading
-from recon.readers.stored.rewriting import gunzip, open_stored
+from recon.readers.stored.pickled.stored_files import gunzip, open_stored
 from solvers.foundation.displayed import quote
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits, collector_paused
@@ -390,7 +396,7 @@ def read_file(path: str, memory: int | None = None, limits: Limits | None = None
     try:
         with budget_within(memory, limits) as budget:
             file, number = file_and_number(path)
-            data, sha256 = reading.read_bytes(file, once=True)
+            data, sha256 = read_bytes(file, once=True)
             draft = read_draft(data, budget.left)
             if draft is not None:
                 return ReadFile(path, sha256, draft.chosen(number, path))
@@ -497,11 +503,6 @@ def read_domain(
     """
     with budget_within(limits=limits):
         return _read_domain(path, label, independent, lenient, grid)
-
-
-def is_table(path: str) -> bool:
-    """Return whether a path is called like a table: a domain is read off its rows."""
-    return path.lower().endswith((".csv", ".csv.gz", ".tsv", ".parquet", *WORKBOOKS))
 
 
 def _read_domain(path: str, label: str | None, independent: bool, lenient: bool, grid: bool) -> Domain:

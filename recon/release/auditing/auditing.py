@@ -458,7 +458,8 @@ def run_audit(release: EncodedRelease, beside: AuditInputs, limits: Limits) -> A
         groups = group_disclosure(as_released(release))
         return AuditFindings(release, none, groups, stored=stored, empty=emptiness(release, error, limits))
     parts = release.related is not None  # leaf values are of one of them each
-    known = () if parts or first.status == "unsat" else determined(release)  # settled before
+    unasked = parts or first.status == "unsat" or not release.statements.boosted
+    known = () if unasked else determined(release)  # settled before
     large = limits.meter.used - begun > LARGE or (remedies and bool(known))
     turn = QuestionBatch(
         AuditContext(PicklableRelease.of(release), truth, beside.population, beside.seed), limits, large

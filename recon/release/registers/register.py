@@ -10,11 +10,12 @@ from typing import Any
 
 from recon.io.console.guarding import suggestion
 from recon.io.files.named_files import lies_inside
+from recon.io.files.opening import read_bytes
+from recon.io.files.sheets import is_table
 from recon.io.files.writing import LOCK, locked, writing
-from recon.readers.formats.release.reading import read_bytes
 from recon.readers.formats.tables.hierarchies import read_text_file
 from recon.readers.formats.tables.magnitudes import earlier_totals
-from recon.readers.loading.loading import is_table, load, read_domain
+from recon.readers.loading.loading import load, read_domain
 from recon.release.registers.index import (
     HEAD,
     INDEX,

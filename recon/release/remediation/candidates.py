@@ -30,7 +30,7 @@ from encoders.models.models import (
 )
 from encoders.models.nodes import ModelNode, Nodes, Support
 from recon.io.console.guarding import command_line, options_of, stripped_name, suggestion
-from recon.io.files.writing import seconds_said
+from recon.io.console.output import seconds_said
 from recon.queries.measures.sweeping import exact_counts, with_noise
 from recon.readers.inspection.inspecting import Inspection
 from recon.readers.loading.settled import as_released

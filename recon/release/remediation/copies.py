@@ -21,7 +21,8 @@ from recon.readers.inspection.stripping import equal
 from recon.readers.stored.objects.node_tables import CHILDREN, LEAF, is_tree, leaf_of, points_of
 from recon.readers.stored.objects.node_tables import links_of as stored_links
 from recon.readers.stored.pickled.pickles import Thing
-from recon.readers.stored.rewriting import StoredFile, open_stored, write_pickle
+from recon.readers.stored.pickled.stored_files import StoredFile, open_stored
+from recon.readers.stored.rewriting import write_pickle
 from recon.release.remediation.pruning import links_of
 from solvers.foundation.binary_trees import BinaryTree
 from solvers.foundation.errors import EngineError, Unsupported

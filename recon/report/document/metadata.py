@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import kinds_of
 from recon.io.console.guarding import suggestion
+from recon.io.console.output import date_given, seconds_said
 from recon.io.console.version import VERSION as PROGRAM
-from recon.io.files.writing import date_given, seconds_said
 from recon.readers.inspection.inspecting import Inspection
 from recon.release.auditing.findings import AuditFindings
 from recon.release.auditing.together import proofs

@@ -12,7 +12,7 @@ The words of a report in plain words.
 from __future__ import annotations
 
 from recon.release.auditing.beside import adversary_rows
-from recon.release.auditing.persons.wording import who_lines, widest_gap
+from recon.release.auditing.persons.wording import widest_gap
 from recon.release.policies.facts import FOR_POLICIES
 from recon.report.charts.curve import attribute_bars, exposure_curve
 from recon.report.charts.intervals import interval_bars
@@ -42,14 +42,13 @@ from recon.report.page.blocks import (
     percent,
     possible_rows,
     rows_of,
-    section_parts,
     sentence_of,
     span_of,
     table,
     text_column,
     whole_text,
 )
-from recon.report.page.first_page import first_page
+from recon.report.page.first_page import first_part
 
 
 def _leaking(document: Document) -> PagePart:
@@ -304,7 +303,7 @@ def _adversary_part(document: Document) -> PagePart | None:
     return PagePart("adversary", "What an adversary knows more", intro, blocks)
 
 
-def _added_part(document: Document) -> PagePart | None:
+def added_part(document: Document) -> PagePart | None:
     """Return what the new release adds to the earlier ones of its register; None without a register."""
     adds = document.get("adds")
     if not adds:
@@ -403,26 +402,11 @@ def parts(document: Document) -> list[PagePart]:
     The findings in words and the glossary are among them.
     """
     found = [
-        _first_part(document), judging(document), _leaking(document), _who(document), _adversary_part(document),
-        _added_part(document),
+        first_part(document), judging(document), _leaking(document), _who(document), _adversary_part(document),
+        added_part(document),
         helping(document), _in_words(document), _computation_part(document), _glossary(),
     ]  # fmt: skip
     return [one for one in found if one is not None]
-
-
-def text_parts(document: Document) -> list[PagePart]:
-    """Return the parts of a text: the first page in short, the findings in words, and what was asked for besides."""
-    people = who_lines(document.get("profiles"), document.get("persons"))
-    asked = [
-        PagePart("who", "Who", "", [SentenceBlock("", people)]) if people else None,
-        _added_part(document), helping(document),
-    ]  # fmt: skip
-    return [_first_part(document), *section_parts(document["sections"]), *(one for one in asked if one is not None)]
-
-
-def _first_part(document: Document) -> PagePart:
-    """Return the first page as a part."""
-    return PagePart("first", "Verdict", "", [first_page(document)])
 
 
 def _in_words(document: Document) -> PagePart:

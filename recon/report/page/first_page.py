@@ -13,6 +13,7 @@ from recon.report.page.blocks import (
     Ends,
     FirstPage,
     Number,
+    PagePart,
     amount,
     check_sentence,
     ends_of,
@@ -296,3 +297,8 @@ def _stored_sentences(document: Document) -> list[str]:
         listing = suggestion("inspect", [document["file"]], asked=str(document["made"].get("command") or ""))
         lines.append(f"and {len(notes) - STORED:,} more: {listing} lists everything")
     return lines
+
+
+def first_part(document: Document) -> PagePart:
+    """Return the first page as a part."""
+    return PagePart("first", "Verdict", "", [first_page(document)])

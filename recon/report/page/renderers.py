@@ -12,7 +12,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from recon.io.console.version import VERSION
+from recon.release.auditing.persons.wording import who_lines
 from recon.report.charts.svg import PALETTE
+from recon.report.page.advice import helping
 from recon.report.page.blocks import (
     NOT_KNOWN,
     AdviceStep,
@@ -26,9 +28,11 @@ from recon.report.page.blocks import (
     SentenceBlock,
     TableBlock,
     name_of,
+    section_parts,
     sentence_of,
 )
-from recon.report.page.contents import parts, text_parts
+from recon.report.page.contents import added_part, parts
+from recon.report.page.first_page import first_part
 from solvers.foundation.displayed import escape_text, markdown, shown_lines
 
 if TYPE_CHECKING:
@@ -51,6 +55,16 @@ TYPED = str.maketrans({"…": "...", "“": '"', "”": '"', "–": "-"})
 def text_page(document: Document) -> str:
     """Return an audit's document as a terminal prints it."""
     return as_text(sentence_of(document["title"]), text_parts(document))
+
+
+def text_parts(document: Document) -> list[PagePart]:
+    """Return the parts of a text: the first page in short, the findings in words, and what was asked for besides."""
+    asked = [first_part(document), *section_parts(document["sections"])]
+    if document.get("profiles") or document.get("persons"):
+        people = who_lines(document.get("profiles"), document.get("persons"))
+        asked.append(PagePart("who", "Who", "", [SentenceBlock("", people)]))
+    asked += [one for one in (added_part(document) if document.get("adds") else None, helping(document)) if one]
+    return asked
 
 
 def markdown_page(document: Document) -> str:

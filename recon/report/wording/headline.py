@@ -11,8 +11,7 @@ from encoders.domain.domain import GUESSED
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import MEANING, CountKind, Provenance, kinds_of
 from recon.io.console.guarding import suggestion
-from recon.io.console.output import json_text
-from recon.io.files.writing import seconds_said
+from recon.io.console.output import json_text, seconds_said
 from recon.queries.answers.counting import plain_reasons
 from recon.queries.certificates.certificate_format import certified_lines
 from recon.queries.measures.figures import Measures, bits_left, dist_g, removed_per_row, row_order

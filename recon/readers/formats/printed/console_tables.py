@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise, takewhile
 from typing import NamedTuple
 
-from recon.io.files.table_options import Sheet, SheetRow
+from recon.io.files.sheets import Sheet, SheetRow
 from recon.readers.formats.tables.cells import count_like
 from solvers.foundation.errors import ReleaseError
 

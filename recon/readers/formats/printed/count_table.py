@@ -22,7 +22,8 @@ from encoders.domain.values import AnyAttribute, Categorical, Test, Value, equal
 from encoders.models.models import AnyModel, Provenance, PublishedFigure, Statistic, Table, UnusedPublication
 from encoders.parts.base import MAX_ROWS
 from encoders.parts.statistics import numeric
-from recon.io.files.table_options import Sheet, table_options, table_read_as, text_sheet
+from recon.io.files.opening import table_options, table_read_as
+from recon.io.files.sheets import Sheet, text_sheet
 from recon.readers.formats.drafts.binding import Binder, Feature
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.printed.console_tables import has_rules, looks_printed, printed_sheet

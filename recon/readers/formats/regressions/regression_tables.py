@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from encoders.models.models import Provenance, UnusedPublication
-from recon.io.files.table_options import text_sheet
+from recon.io.files.sheets import text_sheet
 from recon.readers.formats.drafts.binding import Feature, free_label
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.printed.rpart_rds import NOTHING, attribute, matrix, models_in, named_parts, vector

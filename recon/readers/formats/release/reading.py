@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,17 +11,19 @@ from typing import Any, NoReturn
 import msgspec
 
 from encoders.models.related import RelatedDataSets
-from recon.io.files.opening import current, metered_step, open_regular, parsed_json, read_once, read_whole
+from recon.io.files.opening import (
+    BOM,
+    content_start,
+    current,
+    metered_step,
+    parsed_json,
+)
 from recon.readers.formats.release.parts import to_condition, to_domain, to_models, to_related, to_rows
 from recon.readers.formats.release.schema import AdversaryPart, ReleasePart, ScalarOrTest, ViewPart, json_schema
-from recon.readers.stored.rewriting import gunzip
-from solvers.foundation.errors import ReconError, ReleaseError
+from solvers.foundation.errors import ReleaseError
 
-__all__ = ["ReleasePart", "converted", "parse", "read_bytes", "strict_json"]
+__all__ = ["ReleasePart", "converted", "parse", "strict_json"]
 __all__ += ["to_condition", "to_domain", "to_models", "to_related", "to_rows"]
-BOM = b"\xef\xbb\xbf"
-HEAD = 64  # bytes that tell JSON from other files
-OF_TABLES = (b'"tables"', b'"recon"')  # what a release file with tables has
 DECODER = msgspec.json.Decoder(ReleasePart)
 ENCODER = msgspec.json.Encoder()
 ESCAPED = re.compile(rb"\\u(?:003a|d)", re.IGNORECASE)  # a colon, or half of a surrogate pair
@@ -39,28 +39,6 @@ LITERAL = {"recon", "kind", "law", "neighbours", "standing", "resample", "suppre
 LITERAL |= {"loss", "scores", "rounded", "stages", "splitter"}
 
 
-def may_have_tables(path: str) -> bool:
-    """Return whether a regular file is JSON that names tables; its bytes are given back to the budget."""
-    if path == "-" or not os.path.isfile(path):
-        return False
-    try:
-        with open_regular(path) as (file, _):
-            head = _begin(file.read(HEAD))
-        if not head.startswith((b"{", b"\x1f\x8b")):
-            return False
-        budget = current()
-        with budget.lent():
-            data = gunzip(read_whole(path), budget.left)
-            return _begin(data[:HEAD]).startswith(b"{") and all(key in data for key in OF_TABLES)
-    except (ReconError, OSError):
-        return False
-
-
-def _begin(data: bytes) -> bytes:
-    """Return bytes behind the mark of UTF-8 and spaces."""
-    return data.lstrip(BOM + b" \t\r\n")
-
-
 def related_of(found: Any) -> RelatedDataSets:
     """Return related data sets given as in a release file, with `fewest` where nobody said who left or came."""
     if not isinstance(found, dict) or not {"datasets"} <= found.keys() <= {"datasets", "relations", "fewest"}:
@@ -72,15 +50,9 @@ def related_of(found: Any) -> RelatedDataSets:
     return replace(related, stated=True, fewest=found.get("fewest") is True)
 
 
-def read_bytes(path: str, once: bool = False) -> tuple[bytes, str]:
-    """Return a file's bytes and their SHA-256; see `recon.io.files.opening.read_whole` for refusals, `read_once`."""
-    data = read_once(path) if once else read_whole(path)
-    return data, hashlib.sha256(data).hexdigest()
-
-
 def parse(data: bytes, file: str) -> ReleasePart:
     """Return the validated parts of a release file, its values not yet checked against each other."""
-    head = _begin(data[:1024])
+    head = content_start(data[:1024])
     if not head:
         raise ReleaseError("the file is empty", file=file)
     if not head.startswith(b"{"):

@@ -30,7 +30,7 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import AnyAttribute, Categorical, Continuous, Grid, Test, Value, exact, plain_number
 from encoders.models.models import AnyModel, Provenance, PublishedFigure, Table, Tree, UnusedPublication
 from encoders.models.nodes import ModelNode, Nodes, Support
-from recon.io.files.table_options import delimiter_of
+from recon.io.files.sheets import delimiter_of
 from recon.readers.formats.drafts.binding import IS_MISSING, Binder, Feature
 from recon.readers.formats.drafts.drafts import Draft, bind
 from recon.readers.formats.statistics.additive_models import number_of, span_of

@@ -27,7 +27,7 @@ from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Categorical, equals
 from encoders.models.models import AnyModel, Provenance, PublishedFigure, Table, UnusedPublication
 from recon.io.files.opening import current, parsed_json
-from recon.io.files.table_options import text_sheet
+from recon.io.files.sheets import text_sheet
 from recon.readers.formats.drafts.binding import Binder, Feature
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.statistics.shares import (

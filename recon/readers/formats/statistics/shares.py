@@ -17,7 +17,7 @@ from fractions import Fraction
 from typing import Any
 
 from encoders.parts.base import MAX_ROWS
-from recon.io.files.table_options import text_sheet
+from recon.io.files.sheets import text_sheet
 from solvers.foundation.errors import ReleaseError, TooLarge
 
 MAX_LINES = 500_000

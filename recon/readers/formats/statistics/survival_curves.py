@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from encoders.domain.domain import Condition
 from encoders.domain.values import AnyAttribute, Continuous, Grid, Test, Value, equals, exact, is_number, plain_number
 from encoders.models.models import AnyModel, Provenance, PublishedFigure, Table, UnusedPublication
-from recon.io.files.table_options import text_sheet
+from recon.io.files.sheets import text_sheet
 from recon.readers.formats.drafts.binding import Binder, Feature
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.printed.rpart_rds import attribute, models_in, named_parts, vector

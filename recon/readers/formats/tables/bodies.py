@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from recon.io.files.table_options import Sheet, SheetRow, TableOptions
+from recon.io.files.opening import TableOptions
+from recon.io.files.sheets import Sheet, SheetRow
 from recon.readers.formats.tables.cells import count_like, is_number
 from recon.readers.formats.tables.dialects import comparable, dialects
 from solvers.foundation.errors import ReleaseError

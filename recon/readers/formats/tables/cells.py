@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from encoders.parts.base import MAX_ROWS
-from recon.io.files.table_options import TableOptions
+from recon.io.files.opening import TableOptions
 from recon.readers.formats.tables.dialects import comparable, dialects
 from solvers.foundation.errors import ReleaseError
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from recon.io.files.table_options import Sheet, TableOptions
+from recon.io.files.opening import TableOptions
+from recon.io.files.sheets import Sheet
 from recon.readers.formats.tables.bodies import YEAR, TableBody
 from recon.readers.formats.tables.dialects import Dialects, comparable
 from solvers.foundation.errors import ReleaseError

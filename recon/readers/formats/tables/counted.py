@@ -16,8 +16,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from recon.io.files.opening import current
-from recon.io.files.table_options import ALL, SHOWN, HiddenRange, Sheet, TableOptions, table_options
+from recon.io.files.opening import ALL, SHOWN, HiddenRange, TableOptions, current, table_options
+from recon.io.files.sheets import Sheet
 from recon.readers.formats.tables.bodies import RawLine, RawTable
 from recon.readers.formats.tables.cells import (
     NOISY,

@@ -11,7 +11,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from recon.io.files.table_options import IN_PARTS, MAX_LINES, Sheet, SheetRow, TableOptions
+from recon.io.files.opening import TableOptions
+from recon.io.files.sheets import IN_PARTS, MAX_LINES, Sheet, SheetRow
 from recon.io.files.tables import NUMBERED, counts_rows
 from recon.readers.formats.tables.bodies import YEAR, RawLine, RawTable, TableBody, body_of, cells_of
 from recon.readers.formats.tables.cells import count_like, is_number

@@ -23,7 +23,7 @@ from itertools import product
 
 import numpy as np
 
-from recon.io.files.table_options import text_sheet
+from recon.io.files.sheets import text_sheet
 from recon.readers.formats.tables.dialects import comparable, dialects
 from recon.readers.formats.tables.hierarchies import CategoryTree, hierarchies_of, read_text_file
 from recon.readers.formats.tables.status_tables import (

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from recon.io.files.table_options import Sheet, SheetRow
+from recon.io.files.sheets import Sheet, SheetRow
 from recon.readers.formats.tables.bodies import YEAR, TableBody
 from recon.readers.formats.tables.dialects import Dialects, comparable
 from solvers.foundation.errors import ReleaseError

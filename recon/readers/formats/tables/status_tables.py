@@ -19,7 +19,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
-from recon.io.files.table_options import Sheet, SheetRow, TableOptions
+from recon.io.files.opening import TableOptions
+from recon.io.files.sheets import Sheet, SheetRow
 from recon.readers.formats.tables.hierarchies import CategoryTree, read_text_file
 from solvers.foundation.errors import ReleaseError, Unsupported
 

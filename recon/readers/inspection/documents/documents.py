@@ -16,26 +16,22 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from recon.io.files.opening import current, parsed_json
-from recon.io.files.table_options import text_sheet
-from recon.readers.formats.detection import CATBOOST, HEAD, head_of, read_draft, text_reader, uncommented
+from recon.io.files.sheets import text_sheet
+from recon.readers.formats.detection import CATBOOST, HEAD, head_of, text_reader, uncommented
 from recon.readers.inspection.documents.json_models import catboost_values, hessians, json_findings, json_kind
 from recon.readers.inspection.documents.leftovers import name_findings, own_texts, text_leftovers
 from recon.readers.inspection.findings.findings import (
     EXAMPLES,
     Finding,
     Level,
-    graded,
-    is_counting,
-    leaf_value_findings,
     not_understood,
     of_draft,
     of_models,
-    with_sizes,
 )
 from recon.readers.inspection.ledger.forms import document_ledger, size_of_json
 from recon.readers.inspection.ledger.lines import odd_spelling
-from recon.readers.stored.rewriting import gunzip
-from solvers.foundation.errors import Inconclusive, ReconError, ReleaseError
+from recon.readers.stored.pickled.stored_files import gunzip
+from solvers.foundation.errors import ReconError, ReleaseError
 
 if TYPE_CHECKING:
     from encoders.models.models import AnyModel, CountKind
@@ -49,31 +45,6 @@ LEARNER_RULES = frozenset([
 ])  # fmt: skip
 _AUDIT = "recon count and recon audit work out what follows"
 _INHERENT = "inherent in the model: release it without counts, or round, suppress or noise them before"
-
-
-def completed(
-    rows: int | None, findings: list[Finding], data: bytes, memory: int, boosted: bool = False
-) -> tuple[int | None, list[Finding]]:
-    """Return the number of rows and the findings with what the file's reader says, where the rules left it open.
-
-    The file is read a second time only then, and where it is a boosted model, whose leaf values are rated. What no
-    reader reads adds nothing. The level of counts is what all of them together allow.
-    """
-    known = any(one.rule in LEARNER_RULES for one in findings)
-    sized = all(one.smallest is not None for one in findings if is_counting(one.rule))
-    if rows is not None and known and sized and not boosted:
-        return rows, graded(findings)
-    try:
-        draft = read_draft(data, memory)
-    except Inconclusive:  # the time was up: what was not looked at is not told as nothing
-        raise
-    except ReconError:
-        return rows, graded(findings)
-    if draft is None:
-        return rows, graded(findings)
-    found = with_sizes(findings, draft) + draft_findings(draft, findings)
-    rows = rows_of(draft) if rows is None else rows
-    return rows, graded([*found, *(leaf_value_findings(draft, rows) if boosted else [])])
 
 
 def rows_of(draft: Draft) -> int | None:

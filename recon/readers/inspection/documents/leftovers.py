@@ -17,11 +17,9 @@ import json
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
-
-import numpy as np
 
 from recon.readers.formats.boosters.catboost_file import cbm_booster, looks_like_cbm
 from recon.readers.formats.boosters.xgboost.model import looks_like_xgboost_ubj
@@ -38,10 +36,7 @@ from recon.readers.inspection.ledger.forms import (
     size_of_json,
 )
 from recon.readers.inspection.ledger.lines import LINES, NAME, NUMBER, is_printed, odd_spelling
-from recon.readers.inspection.objects.entries import LONGEST_NAME, explained
-from recon.readers.inspection.objects.traversal import GraphPlace
 from recon.readers.stored.binary.ubjson import read_ubjson
-from recon.readers.stored.pickled.pickles import Thing
 
 _VALUE = r'(?:"(?:[^"\\]++|\\.)*+"|<(?:[^<>]|<br ?/?>|</?[biu]>)*>|[\w.#+-]{1,40})'
 _SET = rf"[a-z]{{4,20}}\s*=\s*{_VALUE}"
@@ -56,7 +51,6 @@ _SETTING = re.compile(rf"\b(?:style|font|color|fill|shape)[a-z]{{0,20}}\s*=\s*({
 _BREAK = re.compile(r"\\n|\n|<br ?/?>")
 _VALUES = re.compile(r"[\w ]{1,20} = \[[^a-zA-DF-Z]*\]|\[[^a-zA-DF-Z]*\][,\]]?")
 _TEST = re.compile(rf"{NAME} (?:<=|>=|<|>|==|=|&le;|&ge;|&lt;|&gt;|&#\d+;) (?:{NUMBER}%?|[^\n]{{1,64}})")
-ODD = 8  # bytes
 MOST_SAID = 600  # characters of a sentence of recon
 LONGEST = 100  # characters of the name of a feature, class, node or rule
 _MANY = 4  # numbers from which on a name is a list of them
@@ -294,15 +288,6 @@ def _schema_leftovers(schema: Any) -> int:
     return total
 
 
-def odd_findings(size: int, form: str, path: str = "") -> list[Finding]:
-    """Return that bytes of a container belong to nothing in it: popped values, gaps, notes in headers."""
-    return (
-        []
-        if size <= ODD
-        else [not_understood(f"{path}(beside the content)", size, f"a {form} that nothing in it reaches")]
-    )
-
-
 def own_texts(content: Any) -> list[str]:
     """Return the texts of a release file that are recon's own sentences, about names that its domain has.
 
@@ -411,69 +396,3 @@ def binary_findings(data: bytes, memory: int) -> Found | None:
             unread.append(not_understood("Config", size_of_json(found["Config"]), "what should be settings,"))
         return f"{known[0]} (UBJSON)", known[1], [*known[2], *unread]
     return None
-
-
-MOST_COLUMNS = 1 << 32  # above what numbers of columns and rows are
-DEEPEST = 3  # files inside files
-MAX_OPENED = 1_000  # of one file; the others are told with their bytes
-MIN_SHARE = 1 << 20  # bytes that one of them may unpack to
-# bytes, their path, memory, depth -> findings
-LookInside = Callable[[bytes, str, int, int], list[Finding]]
-
-
-def is_rule_list(root: Any) -> bool:
-    """Return whether an object is nothing but a rule list that CORELS saved, which its reader reads whole."""
-    if not isinstance(root, dict) or not {"f", "r"} <= set(root) <= {"f", "r", "p"} or not isinstance(root["r"], list):
-        return False
-    known = {"antecedents", "prediction", "train_labels"}
-    texts = root["f"] if isinstance(root["f"], list) else []
-    held = [one for rule in root["r"] if isinstance(rule, dict) for one in rule.values()]
-    numbers = [one for value in held for one in (value if isinstance(value, list) else [value])]
-    return (
-        all(isinstance(rule, dict) and set(rule) <= known for rule in root["r"])
-        and all(isinstance(one, (bool, int)) and abs(one) < MOST_COLUMNS for one in numbers)
-        and all(isinstance(t, str) and len(t) <= LONGEST_NAME for t in texts)
-    )
-
-
-def blob_findings(places: Sequence[GraphPlace], look_inside: LookInside, memory: int, depth: int = 0) -> list[Finding]:
-    """Return what the bytes at some places hold; `look_inside` finds what bytes at a path give away.
-
-    All of them together stay within so much memory, and so many files deep.
-    """
-    found: list[Finding] = []
-    blobs = blobs_of(places)
-    share = max(MIN_SHARE, memory // max(1, min(len(blobs), MAX_OPENED)))  # all of them together keep the budget
-    for number, (path, raw) in enumerate(blobs):
-        found += look_inside(raw, path, min(memory, share), depth if number < MAX_OPENED else DEEPEST)
-    return found
-
-
-def blobs_of(places: Sequence[GraphPlace]) -> list[tuple[str, bytes]]:
-    """Return the path and content of the bytes at some places that nothing explains, each once."""
-    blobs: dict[int, tuple[str, bytes]] = {}
-    for place in places:
-        for shown, raw in _blobs(place):
-            if id(raw) not in blobs and len(raw) > explained(place):
-                blobs[id(raw)] = (place.path + shown, bytes(raw))
-    return list(blobs.values())
-
-
-def _blobs(place: GraphPlace) -> Iterator[tuple[str, bytes | bytearray]]:
-    """Yield the bytes (and the model texts of LightGBM) that a place holds, each with what follows its path."""
-    value = place.value
-    inner: list[tuple[str, Any]] = []
-    if isinstance(value, str) and value.startswith("tree\n") and "feature_infos=" in value:
-        inner = [("", value.encode())]
-    elif isinstance(value, (bytes, bytearray)):
-        inner = [("", value)]
-    elif isinstance(value, dict):
-        inner = [(f"[{k!r}]"[:60], v) for k, v in value.items()]
-    elif isinstance(value, (list, tuple, set, frozenset)):
-        inner = [(f"[{k}]", v) for k, v in enumerate(value)]
-    elif isinstance(value, np.ndarray) and value.dtype == object:
-        inner = [(f".flat[{k}]", v) for k, v in enumerate(value.reshape(-1).tolist())]
-    elif isinstance(value, Thing) and not value.kind.startswith("numpy."):
-        inner = [(f".(argument {k})", v) for k, v in enumerate((*value.args, *value.kwargs.values()))]
-        inner.append((".(state)", value.state))
-    yield from ((shown, v) for shown, v in inner if isinstance(v, (bytes, bytearray)))

@@ -2,7 +2,7 @@
 
 One line per leak: the classes, the attributes (the first one present is named, the others go with it), how bad it is,
 what follows, what to do, and whether an edited copy can leave it out. `claim` names the function of
-`recon.readers.inspection.graphs` that computes what follows from the file itself, and may find that nothing
+`recon.readers.inspection.claims` that computes what follows from the file itself, and may find that nothing
 does. An attribute is only taken out where no method of the class that predicts, transforms or scores reads it (checked
 in the sources of scikit-learn 1.2 to 1.9 and imodels 3.0, and by tests that predict from both files).
 """
@@ -10,7 +10,6 @@ in the sources of scikit-learn 1.2 to 1.9 and imodels 3.0, and by tests that pre
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 
 from recon.readers.inspection.findings.findings import Level
 
@@ -327,14 +326,3 @@ RULES = (
     LeakRule("names", "*", "feature_names_in_", "info", "the names of the training columns",
          "rename the columns before fitting if the names say too much"),
 )  # fmt: skip
-
-
-@cache
-def rules_of(class_name: str) -> dict[str, tuple[LeakRule, int]]:
-    """Return attribute -> (its rule, its place in the rule) for a class, by the class's name."""
-    found: dict[str, tuple[LeakRule, int]] = {}
-    for rule in RULES:
-        if rule.classes == "*" or class_name in rule.classes.split():
-            for place, attribute in enumerate(rule.attributes.split()):
-                found.setdefault(attribute, (rule, place))
-    return found

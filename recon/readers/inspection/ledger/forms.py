@@ -23,8 +23,8 @@ from typing import Any, cast
 
 from recon.readers.formats.detection import ADDITIVE, CATBOOST
 from recon.readers.inspection.findings.findings import About
-from recon.readers.inspection.ledger.entries import FileLedger, LedgerEntry, Status
-from recon.readers.inspection.ledger.implied import CONTRADICTION, of_document
+from recon.readers.inspection.ledger.entries import CONTRADICTION, FileLedger, LedgerEntry, Status
+from recon.readers.inspection.ledger.implied import of_document
 
 _Extra = Iterator[tuple[str, int]]
 _INNER = (

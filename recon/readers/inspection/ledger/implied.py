@@ -7,121 +7,14 @@ what it was. Numbers of rows that do not add up are a contradiction: somebody ha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-NEAR = 1e-4  # relative: sums of float32, printed with six digits and more
-FAR = 2e-2  # beyond which numbers of rows contradict each other
-EXACT = 1e-6  # of doubles
-SUM = "the sum of its children, which it is"
-MEAN = "the mean of its children by their weights, which it is"
-IMPURITY = "a function of the rows of every class, which it is"
+from recon.readers.inspection.ledger.entries import CONTRADICTION, FAR, NEAR, SUM, Floats, TreeShape
+
 NEWTON = "what the sums of its leaves give for one regularization, which it is"
-CONTRADICTION = "numbers of rows of nodes are not the sums of their children's"
 _REGULARIZED = (1.0, 0.0, 0.001, 0.01, 0.1, 0.5, 2.0, 3.0, 5.0, 10.0)  # lambdas that are tried
-
-
-@dataclass(frozen=True, eq=False)
-class TreeShape:
-    """A tree: the children of every inner node, nodes by number."""
-
-    inner: NDArray[np.int64]
-    left: NDArray[np.int64]
-    right: NDArray[np.int64]
-    size: int
-
-    @classmethod
-    def of(cls, left: Any, right: Any) -> TreeShape:
-        """Return the tree of two arrays of children, below 0 at leaves (or both 0); `ValueError` for no tree."""
-        lefts, rights = np.asarray(left, dtype=np.int64), np.asarray(right, dtype=np.int64)
-        inner = np.flatnonzero((lefts >= 0) & (rights >= 0) & (lefts != rights))
-        size = len(lefts)
-        if size and (max(lefts.max(), rights.max()) >= size or len(rights) != size):
-            raise ValueError("children that are no nodes")
-        return cls(inner, lefts[inner], rights[inner], size)
-
-    def leaf(self) -> NDArray[np.bool_]:
-        """Return which nodes are leaves."""
-        found = np.ones(self.size, dtype=bool)
-        found[self.inner] = False
-        return found
-
-    def rate(self, sums: Floats) -> float:
-        """Return by which rate leaves are smaller than inner nodes: 1, or what a node over two leaves gives."""
-        leaf = self.leaf()
-        over = np.flatnonzero(leaf[self.left] & leaf[self.right] & (sums[self.inner] != 0))
-        if not len(over):
-            return 1.0
-        at = over[np.abs(sums[self.inner][over]).argmax()]
-        found = float((sums[self.left[at]] + sums[self.right[at]]) / sums[self.inner[at]])
-        return found if 0 < found <= 1 else 1.0
-
-    def off(self, figures: Floats) -> float:
-        """Return by how much, relative to the root, a figure of inner nodes is not the sum of its children."""
-        if not len(self.inner):
-            return 0.0
-        gap = np.abs(figures[self.inner] - figures[self.left] - figures[self.right])
-        return float((gap / np.maximum(np.abs(figures[self.inner]), 1e-12)).max())
-
-
-def _entropy(shares: Floats) -> Floats:
-    """Return the entropy of shares of classes, in bits."""
-    logs = np.log2(shares, out=np.zeros_like(shares), where=shares > 0)
-    found: Floats = -(shares * logs).sum(axis=-1)
-    return found
-
-
-def impurity(shares: Floats, criterion: Any) -> Floats | None:
-    """Return the impurity of shares of classes, None for a criterion that is not known."""
-    if criterion == "gini":
-        found: Floats = 1.0 - (shares**2).sum(axis=-1)
-        return found
-    return _entropy(shares) if criterion in {"entropy", "log_loss"} else None
-
-
-def of_sklearn(nodes: Any, values: Any, criterion: Any, kept: bool, whole: bool) -> dict[str, str]:
-    """Return field of a tree of scikit-learn ("values" too) -> why it is implied; `CONTRADICTION` where counts are off.
-
-    `kept`: values stand as the fit put them there: neither boosting nor monotonic constraints have changed them. Not
-    `whole`: nothing but contradictions.
-    """
-    names = nodes.dtype.names or ()
-    if not {"left_child", "right_child", "n_node_samples"} <= set(names) or not len(nodes):
-        return {}
-    shape = TreeShape.of(nodes["left_child"], nodes["right_child"])
-    rows = nodes["n_node_samples"].astype(float)
-    if shape.off(rows) > FAR:
-        return {"n_node_samples": CONTRADICTION}
-    if not whole:
-        return {}
-    weight = nodes["weighted_n_node_samples"].astype(float) if "weighted_n_node_samples" in names else rows
-    found = {}
-    if np.array_equal(weight, rows):
-        found["weighted_n_node_samples"] = "the number of rows, which it is"
-    elif shape.off(weight) <= EXACT:
-        found["weighted_n_node_samples"] = SUM
-    if not kept or not isinstance(values, np.ndarray) or values.ndim != 3 or len(values) != len(nodes):
-        return found
-    given = nodes["impurity"].astype(float) if "impurity" in names else None
-    if values.shape[2] > 1:
-        totals = values.sum(axis=2, keepdims=True)
-        shares = values / np.where(totals > 0, totals, 1.0)
-        made = impurity(shares, criterion)
-        if given is not None and made is not None and np.allclose(made.mean(axis=1), given, rtol=0, atol=EXACT):
-            found["impurity"] = IMPURITY
-        return found
-    mean = values[:, 0, 0]
-    if given is not None and criterion in {"squared_error", "friedman_mse", "mse"}:
-        parent, children = shape.inner, (shape.left, shape.right)
-        squares = weight * (given + mean**2)
-        made = squares[children[0]] + squares[children[1]]
-        if np.allclose(made, squares[parent], rtol=EXACT, atol=EXACT * float(np.abs(squares).max(initial=0.0))):
-            found["impurity"] = "of inner nodes what the means and spreads of its leaves give, which it is"
-    return found
 
 
 def _of_arrays(shape: TreeShape, rows: Floats, weight: Floats, value: Floats, gain: Floats) -> dict[str, str]:

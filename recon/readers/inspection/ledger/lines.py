@@ -17,8 +17,7 @@ from itertools import chain
 
 import numpy as np
 
-from recon.readers.inspection.ledger.entries import FileLedger, LedgerEntry
-from recon.readers.inspection.ledger.implied import IMPURITY, impurity
+from recon.readers.inspection.ledger.entries import IMPURITY, FileLedger, LedgerEntry, impurity
 
 MAX_SPELLING_BYTES, MAX_NUMBER_BYTES = 64, 8  # bytes in all, and of one number, that change no check
 DIGITS, WHOLE = 18, 39  # of a double, of a whole number (of 128 bits, as generators of random numbers have)

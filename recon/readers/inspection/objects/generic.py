@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from recon.readers.formats.boosters.catboost_file import cbm_booster
-from recon.readers.inspection.findings.findings import EXAMPLES, Finding, Level
-from recon.readers.inspection.findings.rules import rules_of
+from recon.readers.inspection.findings.findings import EXAMPLES, Finding, Level, not_understood
+from recon.readers.inspection.findings.rules import RULES, LeakRule
 from recon.readers.inspection.ledger.entries import class_key, decided, is_known_class
 from recon.readers.inspection.objects.traversal import GraphPlace, described, entries_of, shape_of
 from recon.readers.stored.objects.raw import Name
@@ -281,3 +282,26 @@ def examples(value: Any) -> tuple[Any, ...]:
     if isinstance(value, (list, tuple)):
         return tuple(v for v in value[:EXAMPLES] if isinstance(v, (str, int, float, bool)))
     return (value,) if isinstance(value, (str, int, float)) else ()
+
+
+ODD = 8  # bytes
+
+
+def odd_findings(size: int, form: str, path: str = "") -> list[Finding]:
+    """Return that bytes of a container belong to nothing in it: popped values, gaps, notes in headers."""
+    return (
+        []
+        if size <= ODD
+        else [not_understood(f"{path}(beside the content)", size, f"a {form} that nothing in it reaches")]
+    )
+
+
+@cache
+def rules_of(class_name: str) -> dict[str, tuple[LeakRule, int]]:
+    """Return attribute -> (its rule, its place in the rule) for a class, by the class's name."""
+    found: dict[str, tuple[LeakRule, int]] = {}
+    for rule in RULES:
+        if rule.classes == "*" or class_name in rule.classes.split():
+            for place, attribute in enumerate(rule.attributes.split()):
+                found.setdefault(attribute, (rule, place))
+    return found

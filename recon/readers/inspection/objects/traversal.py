@@ -16,8 +16,7 @@ import numpy as np
 from recon.io.files.opening import current
 from recon.readers.formats.sklearn.trees.settings import EnsembleBags, explain_bags, last_call
 from recon.readers.inspection.findings.findings import EXAMPLES, About, Finding, not_understood
-from recon.readers.inspection.ledger.entries import Status
-from recon.readers.inspection.ledger.implied import CONTRADICTION, of_sklearn
+from recon.readers.inspection.ledger.entries import CONTRADICTION, Status, of_sklearn
 from recon.readers.stored.objects.arrays import extra_bytes, is_scalar, resolve
 from recon.readers.stored.objects.raw import Name
 from recon.readers.stored.pickled.pickles import Thing

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from recon.io.files.opening import budget_within, current
-from recon.readers.stored.pickled.joblib_files import beginning, compression, decompress
+from recon.readers.stored.pickled.stored_files import beginning, compression, decompress
 from solvers.foundation.errors import ReleaseError
 
 DEEPEST = 150  # objects inside each other; long lists are not deep

@@ -1,3 +1,3 @@
 """Machines that read pickle, joblib and skops without running anything."""
 
-__all__ = ["joblib_files", "pickles", "skops_files"]
+__all__ = ["pickles", "skops_files", "stored_files"]

@@ -53,21 +53,10 @@ from solvers.statements.release import RowCount
 
 SPLITS = ("KFold", "StratifiedKFold", "GroupKFold", "StratifiedGroupKFold", "LeaveOneOut", "LeaveOneGroupOut")
 WHOLE = "all rows"
-FEWEST = 3  # models of a list without its splits: of two nothing could show that they are no folds
 
 
 def _is_folds(draft: Draft) -> bool:
     return isinstance(draft, SeveralDraft) and draft.related is not None
-
-
-def folds_of(root: Any) -> list[Thing]:
-    """Return the fitted models that cross-validation left (`return_estimator=True`): a list, or its dict; else []."""
-    found = root.get("estimator") if isinstance(root, dict) else root
-    members = found.tolist() if isinstance(found, np.ndarray) and found.ndim == 1 else found
-    if not isinstance(members, (list, tuple)) or len(members) < (2 if isinstance(root, dict) else FEWEST):
-        return []
-    things = [one for one in members if isinstance(one, Thing)]
-    return things if len(things) == len(members) and len({one.kind for one in things}) == 1 else []
 
 
 def read_folds(members: Sequence[Any], form: str, inner: Callable[[Any, str], Draft], where: str) -> Draft:

@@ -1,4 +1,6 @@
-"""joblib's files: a pickle with the bytes of each array right behind the object that describes it, maybe compressed.
+"""Stored objects in files: which format a file is, by its content, and its graph of objects that are never built.
+
+A file of joblib is a pickle with the bytes of each array right behind the object that describes it, maybe compressed.
 
 The layout is that of joblib/numpy_pickle.py (joblib 0.10 to 1.6): after a `NumpyArrayWrapper` (subclass, shape, order,
 dtype, allow_mmap, since 1.2 numpy_array_alignment_bytes) stand, if the last is given, one byte that says how many bytes
@@ -8,14 +10,19 @@ of padding follow, then the array in its own order; for arrays of objects stands
 from __future__ import annotations
 
 import bz2
+import hashlib
 import lzma
+import re
 import zlib
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-from recon.io.files.opening import current, size_text
+from recon.io.files.opening import budget_within, current, size_text
 from recon.readers.stored.objects.arrays import shaped, to_dtype
+from recon.readers.stored.pickled import skops_files
 from recon.readers.stored.pickled.pickles import Machine, PickleBudget, Thing, check_end
 from solvers.foundation.errors import ReleaseError
+from solvers.foundation.limits import collector_paused
 
 _WRAPPER = "joblib.numpy_pickle.NumpyArrayWrapper"  # maybe inside sklearn.externals
 _OLD_WRAPPERS = ("NDArrayWrapper", "ZNDArrayWrapper")
@@ -161,3 +168,79 @@ def decompress(data: bytes, name: str, memory: int) -> bytes:
     if len(decoder.unused_data) + max(0, len(data) - at):
         raise ReleaseError(f"bytes follow the end of the {name} stream")
     return b"".join(parts)
+
+
+# How pickles without a protocol byte (protocols 0 and 1) begin: a global, or an object, list, dict or tuple.
+_EARLY = re.compile(
+    rb"c[A-Za-z_][\w.]*\n[A-Za-z_][\w.]*\n|"
+    rb"\(+(?:[dlt]p\d+\n|[dl][aq.(]|[ic][A-Za-z_][\w.]*\n[A-Za-z_][\w.]*\n|S['\"][^\n]*\n|[VIFL][^\n]*\np?\d*|X.{4}|U.)|"
+    rb"[\]}]q",
+    re.DOTALL,
+)
+
+
+_LATEST = 9  # protocols above 5 are refused by name, not taken for something else
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """A stored file: its format ("pickle", "joblib", "joblib, zlib", "skops"), its root, and what identifies it.
+
+    `root` is raw (see `recon.readers.stored.pickled.pickles`); `protocol` is the one that `write_pickle` would keep;
+    `sha256` is of the file as it stands. `odd`: bytes of the container that the root does not reach.
+    """
+
+    format: str
+    root: Any
+    sha256: str
+    protocol: int
+    odd: int = 0
+
+
+def _is_pickle(data: bytes) -> bool:
+    """Return whether the first bytes are those of a pickle."""
+    if data[:1] == b"\x80":
+        return len(data) > 1 and data[1] <= _LATEST
+    return _EARLY.match(data[:2_000]) is not None
+
+
+def open_stored(data: bytes, memory: int = 1 << 30) -> StoredFile | None:
+    """Return the content of a pickle, joblib or skops file; None where the bytes are none of these.
+
+    Nothing in the file is imported, built or run. `memory`: bytes that the content after decompression and its objects
+    may take, at most what is left of the command's budget. Raises `ReleaseError` where the file is broken, larger, or
+    would run code, `Inconclusive` where the time is up.
+    """
+    with budget_within(memory) as budget, collector_paused():
+        return _open_stored(data, min(memory, budget.left))
+
+
+def gunzip(data: bytes, memory: int) -> bytes:
+    """Return the content of a gzip file, at most `memory` bytes; other bytes as they are."""
+    return decompress(data, "gzip", memory) if data[:2] == b"\x1f\x8b" else data
+
+
+def _open_stored(data: bytes, memory: int) -> StoredFile | None:
+    digest = hashlib.sha256(data).hexdigest()
+    packed = compression(data)
+    if packed in {"lz4", "old"}:
+        what = "compressed with lz4" if packed == "lz4" else "of joblib before 0.10"
+        raise ReleaseError(f"the file is {what}, which is not read: save it again with compress=3")
+    if data[:4] == b"PK\x03\x04":
+        root = skops_files.read_skops(data, memory)
+        return None if root is None else StoredFile("skops", root[0], digest, 5, skops_files.odd_bytes(data))
+    if packed is None:
+        if not _is_pickle(data):
+            return None
+        content = data
+    else:
+        if not _is_pickle(beginning(data, packed)):
+            return None
+        content = decompress(data, packed, memory)
+    if len(content) > memory:
+        raise ReleaseError(f"the file holds more than the {size_text(memory)} allowed (--memory)")
+    root, protocol, arrays, odd = read_joblib(content, PickleBudget(memory))
+    odd += header_bytes(data)
+    return StoredFile(
+        ("joblib" if arrays else "pickle") + (f", {packed}" if packed else ""), root, digest, protocol, odd
+    )
