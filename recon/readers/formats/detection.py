@@ -27,7 +27,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recon.io.files.opening import budget_within, content_start, current, open_regular, read_text, read_whole
-from recon.io.files.sheets import is_workbook, workbook_sheet
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.stored.pickled.pickles import Thing
 from recon.readers.stored.pickled.stored_files import gunzip, open_stored
@@ -222,6 +221,23 @@ TEXTS = (
 )
 
 
+class BinaryFormat(NamedTuple):
+    """A format of bytes: what it is called, how they begin, the module and the test of what follows."""
+
+    kind: str
+    begin: re.Pattern[bytes]
+    module: str
+    looks: str
+
+
+WORKBOOK, YDF, CBM, UBJSON = "spreadsheet", "YDF model", "CatBoost model", "UBJSON"
+_ARCHIVE = re.compile(rb"PK\x03\x04")
+BINARIES = (  # reading and inspection ask this table, and `TEXTS` for a text
+    BinaryFormat(WORKBOOK, _ARCHIVE, "recon.io.files.sheets", "is_workbook"),
+    BinaryFormat(YDF, _ARCHIVE, f"{READERS}.boosters.yggdrasil", "looks_like_yggdrasil"),
+    BinaryFormat(CBM, re.compile(b"CBM1"), f"{READERS}.boosters.catboost_file", "looks_like_cbm"),
+    BinaryFormat(UBJSON, re.compile(rb"\{(?!\s*[\"}])"), f"{READERS}.boosters.xgboost.model", "looks_like_xgboost_ubj"),
+)
 PRINTED_LISTS = re.compile(r"\[(?:Text\(|[ \d.e+-]{3,400}\] +\S)")  # texts that begin as JSON does and are none
 
 
@@ -322,6 +338,19 @@ def head_of(text: str) -> str:
     return text[:HEAD].lstrip("\ufeff \t\r\n")
 
 
+def begins_json(head: str) -> bool:
+    """Return whether a text with such a head is JSON, or should be."""
+    return head.startswith(("{", "[")) and PRINTED_LISTS.match(head) is None
+
+
+def binary_kind(data: bytes) -> str:
+    """Return which of the binary formats bytes are of, "" for none of them."""
+    for one in BINARIES:
+        if one.begin.match(data) and getattr(importlib.import_module(one.module), one.looks)(data):
+            return one.kind
+    return ""
+
+
 def read_draft(data: bytes, memory: int) -> Draft | None:
     """Return what a file publishes, None for a release file of our own (JSON with the key "recon").
 
@@ -340,19 +369,21 @@ def read_draft(data: bytes, memory: int) -> Draft | None:
 
 def _draft_of_bytes(data: bytes, memory: int) -> Draft | None:
     """Return what a file publishes; see `read_draft`."""
-    if is_workbook(data):
+    kind = binary_kind(data)
+    if kind == WORKBOOK:
+        from recon.io.files.sheets import workbook_sheet
         from recon.readers.formats.printed.count_table import draft_of_sheet
 
         return draft_of_sheet(workbook_sheet(data))
     _refuse_foreign(data)
     if _JSON.match(data[:HEAD]) is None:
-        content = _binary_draft(data, memory)
+        content = _binary_draft(data, kind, memory)
         if isinstance(content, Draft):
             return content
         data = content
     text = uncommented(_as_text(data))
     head = head_of(text)
-    if head.startswith(("{", "[")) and PRINTED_LISTS.match(head) is None:
+    if begins_json(head):
         return _draft_of_json(text)
     if (reader := text_reader(head)) is not None:
         module, read = reader
@@ -366,48 +397,57 @@ def _draft_of_bytes(data: bytes, memory: int) -> Draft | None:
     raise ReleaseError(f"is of no format that is read: it starts with {head[:12]!r} (see docs/readers.md)")
 
 
-def _binary_draft(data: bytes, memory: int) -> Draft | bytes:
+def _binary_draft(data: bytes, kind: str, memory: int) -> Draft | bytes:
     """Return what a stored object or a binary format publishes, else the content: unpacked where it was packed."""
-    from recon.readers.formats.boosters.catboost_file import looks_like_cbm
+    if kind == YDF:
+        from recon.readers.formats.boosters.yggdrasil import read_yggdrasil
+
+        return read_yggdrasil(data)
+    stored = open_stored(data, memory)
+    if stored is not None:
+        return draft_of_object(stored.root, stored.format)
+    from recon.readers.stored.binary.rds import is_rds
+
+    if is_rds(data):
+        return _r_draft(data, memory)
+    data = gunzip(data, memory)
+    _refuse_foreign(data)
+    kind = binary_kind(data)
+    if kind == UBJSON:
+        from recon.readers.formats.boosters.xgboost.model import read_xgboost_ubj
+
+        return read_xgboost_ubj(data, memory)
+    if kind == CBM:
+        from recon.readers.formats.boosters.catboost_model import read_cbm
+
+        return read_cbm(data, None, memory)
+    return data
+
+
+def _r_draft(data: bytes, memory: int) -> Draft:
+    """Return what an object of R publishes: of every kind of model that is read, the first that it is."""
     from recon.readers.formats.boosters.ranger import ranger_object, read_ranger_rds
-    from recon.readers.formats.boosters.xgboost.model import looks_like_xgboost_ubj, read_xgboost_ubj
-    from recon.readers.formats.boosters.yggdrasil import looks_like_yggdrasil, read_yggdrasil
     from recon.readers.formats.printed.rpart_rds import read_rpart_rds
     from recon.readers.formats.regressions.discriminants import discriminant_object, read_discriminant_rds
     from recon.readers.formats.regressions.generalised_models import glm_object, read_glm_rds
     from recon.readers.formats.regressions.regression_tables import read_regression_rds, regression_object
     from recon.readers.formats.statistics.naive_bayes import bayes_object, read_bayes_rds
     from recon.readers.formats.statistics.survival_curves import curve_object, read_survival_rds
-    from recon.readers.stored.binary.rds import is_rds, read_rds
+    from recon.readers.stored.binary.rds import read_rds
 
-    if looks_like_yggdrasil(data):
-        return read_yggdrasil(data)
-    stored = open_stored(data, memory)
-    if stored is not None:
-        return draft_of_object(stored.root, stored.format)
-    if is_rds(data):
-        root = read_rds(data, memory)
-        if (bayes := bayes_object(root)) is not None:
-            return read_bayes_rds(bayes)
-        if (glm := glm_object(root)) is not None:
-            return read_glm_rds(glm)
-        if (curve := curve_object(root)) is not None:
-            return read_survival_rds(curve)
-        if (classes := discriminant_object(root)) is not None:
-            return read_discriminant_rds(classes)
-        if (forest := ranger_object(root)) is not None:
-            return read_ranger_rds(forest)
-        linear = regression_object(root)
-        return read_rpart_rds(data, memory, root) if linear is None else read_regression_rds(linear)
-    data = gunzip(data, memory)
-    _refuse_foreign(data)
-    if looks_like_xgboost_ubj(data[:HEAD]):
-        return read_xgboost_ubj(data, memory)
-    if looks_like_cbm(data[:HEAD]):
-        from recon.readers.formats.boosters.catboost_model import read_cbm
-
-        return read_cbm(data, None, memory)
-    return data
+    root = read_rds(data, memory)
+    if (bayes := bayes_object(root)) is not None:
+        return read_bayes_rds(bayes)
+    if (glm := glm_object(root)) is not None:
+        return read_glm_rds(glm)
+    if (curve := curve_object(root)) is not None:
+        return read_survival_rds(curve)
+    if (classes := discriminant_object(root)) is not None:
+        return read_discriminant_rds(classes)
+    if (forest := ranger_object(root)) is not None:
+        return read_ranger_rds(forest)
+    linear = regression_object(root)
+    return read_rpart_rds(data, memory, root) if linear is None else read_regression_rds(linear)
 
 
 def uncommented(text: str) -> str:

@@ -11,8 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from recon.readers.formats.boosters.catboost_file import cbm_booster, looks_like_cbm
-from recon.readers.inspection.documents.documents import document_findings, is_pmml, parsed_document, text_of
+from recon.readers.formats.boosters.catboost_file import cbm_booster
+from recon.readers.formats.detection import CBM, HEAD, binary_kind
+from recon.readers.formats.pmml.document import looks_like_pmml
+from recon.readers.inspection.documents.documents import document_findings, parsed_document, text_of
 from recon.readers.inspection.documents.json_models import cbm_entries
 from recon.readers.inspection.documents.leftovers import member_leftovers, text_leftovers
 from recon.readers.inspection.documents.pmml_findings import pmml_ledger
@@ -131,7 +133,7 @@ def _entries(data: bytes, memory: int, depth: int) -> Iterator[LedgerEntry]:
     if is_r_file(content):
         yield from _r_ledger(content, memory).entries
         return
-    if looks_like_cbm(content[:64]):
+    if binary_kind(content) == CBM:
         yield from (one for one in cbm_entries(cbm_booster(content, memory)) if one.bytes)
     odd = odd_spelling(content)
     yield from [LedgerEntry("(spelling)", "unknown", "spaces and digits", odd)] if odd else []
@@ -139,7 +141,7 @@ def _entries(data: bytes, memory: int, depth: int) -> Iterator[LedgerEntry]:
     if parsed is not None:
         yield from document_ledger(*parsed, whole=True).entries
         return
-    if is_pmml(content):
+    if looks_like_pmml(text_of(content)[:HEAD] or content[:HEAD]):
         yield from pmml_ledger(content).entries
         return
     yield from _of_text(content, memory)

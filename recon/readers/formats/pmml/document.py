@@ -9,6 +9,7 @@ Source: Data Mining Group, PMML 4.4 (Tree Model, Rule Set Model, Multiple Models
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -69,10 +70,12 @@ SUMMED = "RuleSet@recordCount adds up the rules' counts, which may overlap: it i
 LAST = "RapidMiner's last rule counts fewer rows than it is for: it is left open"
 FIRST_HIT = "each rule's count is of the rows that meet it and no rule before it"
 
+_ROOT = re.compile(r"<(?:[\w.-]{1,40}:)?PMML\b")  # its first element, maybe with the prefix of its namespace
+
 
 def looks_like_pmml(head: bytes | str) -> bool:
     """Return whether a file begins like PMML."""
-    return "<PMML" in (head if isinstance(head, str) else head.decode("latin-1"))[:4096]
+    return _ROOT.search(head if isinstance(head, str) else head.decode("latin-1"), 0, 4096) is not None
 
 
 def read_pmml(data: bytes) -> Draft:

@@ -17,7 +17,18 @@ from typing import TYPE_CHECKING, Any
 
 from recon.io.files.opening import current, parsed_json
 from recon.io.files.sheets import text_sheet
-from recon.readers.formats.detection import CATBOOST, HEAD, head_of, text_reader, uncommented
+from recon.readers.formats.detection import (
+    CATBOOST,
+    CBM,
+    HEAD,
+    UBJSON,
+    begins_json,
+    binary_kind,
+    head_of,
+    text_reader,
+    uncommented,
+)
+from recon.readers.formats.pmml.document import looks_like_pmml
 from recon.readers.inspection.documents.json_models import catboost_values, hessians, json_findings, json_kind
 from recon.readers.inspection.documents.leftovers import name_findings, own_texts, text_leftovers
 from recon.readers.inspection.findings.findings import (
@@ -150,10 +161,10 @@ def _findings(data: bytes, memory: int) -> Found | None:
         return binary
     text = text_of(data)
     head = text[:2_000].lstrip()
-    if is_pmml(data):
-        return pmml_findings(data)
-    if head[:1] in {"{", "["}:
+    if begins_json(head):
         return _json(data, text, head)
+    if looks_like_pmml(text[:HEAD] or data[:HEAD]):
+        return pmml_findings(data)
     found = _printed_model(text)
     if found is None:
         return _table(text)
@@ -168,30 +179,25 @@ def text_of(data: bytes) -> str:
         return data.decode("utf-16", "replace") if data[:2] in {b"\xff\xfe", b"\xfe\xff"} else ""
 
 
-def is_pmml(data: bytes) -> bool:
-    """Return whether a file is a PMML document, by its first characters."""
-    head = text_of(data[:2_000]).lstrip() or data[:2_000].decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
-    return head.startswith("<") and "PMML" in head
-
-
 def parsed_document(data: bytes, memory: int = 1 << 30) -> tuple[str, Any] | None:
     """Return kind and values of a document whose form is known (JSON, UBJSON, LightGBM's text); None of others."""
-    from recon.readers.formats.boosters.catboost_file import cbm_booster, looks_like_cbm
-    from recon.readers.formats.boosters.lightgbm.file import looks_like_lightgbm_text
-    from recon.readers.formats.boosters.xgboost.model import looks_like_xgboost_ubj
+    from recon.readers.formats.boosters.catboost_file import cbm_booster
     from recon.readers.inspection.documents.booster_text import lightgbm_as_json
     from recon.readers.stored.binary.ubjson import read_ubjson
 
     data = gunzip(data, memory)
-    if looks_like_cbm(data[:64]):
+    form = binary_kind(data)
+    if form == CBM:
         return CATBOOST, catboost_values({"model_info": cbm_booster(data, memory).stated})
-    if looks_like_xgboost_ubj(data[:128]):
+    if form == UBJSON:
         whole = read_ubjson(data, memory)
         return "XGBoost model", whole.get("Model", whole) if isinstance(whole, dict) else whole
     try:
         text = data.decode("utf-8-sig")
-        if looks_like_lightgbm_text(head_of(text)):
-            return "LightGBM model as text", lightgbm_as_json(text)
+        if not begins_json(head_of(text)):
+            reader = text_reader(head_of(text))
+            known = reader is not None and reader[1] == "read_lightgbm_text"
+            return ("LightGBM model as text", lightgbm_as_json(text)) if known else None
         parsed_json(text)
         content = json.loads(text)
     except (ValueError, RecursionError):

@@ -21,9 +21,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
-from recon.readers.formats.boosters.catboost_file import cbm_booster, looks_like_cbm
-from recon.readers.formats.boosters.xgboost.model import looks_like_xgboost_ubj
-from recon.readers.formats.detection import CATBOOST
+from recon.readers.formats.boosters.catboost_file import cbm_booster
+from recon.readers.formats.detection import CATBOOST, CBM, UBJSON, binary_kind
 from recon.readers.inspection.documents.json_models import Found, catboost_findings, catboost_values, json_findings
 from recon.readers.inspection.findings.findings import Finding, not_understood
 from recon.readers.inspection.ledger.forms import (
@@ -379,12 +378,13 @@ def binary_findings(data: bytes, memory: int) -> Found | None:
 
     Raises `ReleaseError` where they are broken.
     """
-    if looks_like_cbm(data[:64]):
+    kind = binary_kind(data)
+    if kind == CBM:
         booster = cbm_booster(data, memory)
         said = catboost_values({"model_info": booster.stated})
         odd = document_ledger(CATBOOST, said).findings()
         return "CatBoost model", None, [*catboost_findings(booster), *odd, *name_findings(booster.names, "features")]
-    if looks_like_xgboost_ubj(data[:128]):
+    if kind == UBJSON:
         found = read_ubjson(data, memory)
         whole = found.get("Model", found) if isinstance(found, dict) else None
         known = json_findings(whole)
