@@ -20,8 +20,7 @@ from recon.queries.answers.exact import as_frame
 from recon.readers.frames.selections import select_frame
 from solvers.cells.system import system_of
 from solvers.engines import ENGINES, chain
-from solvers.engines.bounds import IntervalEngine
-from solvers.engines.histograms import CpSatEngine, HistogramEngine
+from solvers.engines.cells import CpSatEngine, HistogramEngine, IntervalEngine
 from solvers.engines.rows import LocalSearchEngine, RowsEngine, SatEngine
 from solvers.foundation.errors import ContradictionError, EngineError, Inconclusive, ReleaseError
 from solvers.foundation.limits import Limits

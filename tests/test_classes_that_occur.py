@@ -24,7 +24,8 @@ from sklearn.tree import DecisionTreeClassifier
 from encoders.domain.domain import Domain
 from encoders.domain.values import Categorical, Grid, Test
 from encoders.encode.encoder import encode as encode_models
-from encoders.encode.marginals import figures_of, marginals_of
+from encoders.encode.encoder import figures_of
+from encoders.encode.marginals import marginals_of
 from encoders.models.models import ColumnFigures, Provenance, Tree
 from encoders.models.nodes import ModelNode, Support
 from recon.readers.frames.world import violations

@@ -20,7 +20,7 @@ import recon
 from recon.queries.answers.exact import as_frame
 from recon.readers.frames.selections import select_frame
 from solvers.cells.system import system_of
-from solvers.engines.bounds import ColumnsEngine
+from solvers.engines.cells import ColumnsEngine
 from solvers.engines.chain import ask
 from solvers.foundation.errors import ContradictionError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits

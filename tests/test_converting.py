@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 import recon
-from encoders.encode.encoder import encode
-from encoders.encode.marginals import figures_of
+from encoders.encode.encoder import encode, figures_of
 from recon.readers.formats.detection import read_draft
 from recon.readers.formats.release.parts import to_domain, to_models, to_rows
 from recon.readers.formats.release.reading import parse

@@ -20,7 +20,7 @@ import pytest
 from solvers.cells.components import DENSE_BYTES, Component, presolve
 from solvers.cells.linear_system import SparseStatements, propagate
 from solvers.cells.system import system_of
-from solvers.engines.bounds import _add_logs
+from solvers.engines.cells import _add_logs
 from solvers.foundation.errors import EngineError, Inconclusive, TooLarge
 from solvers.foundation.limits import Limits
 from solvers.histograms import branches

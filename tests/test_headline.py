@@ -22,7 +22,7 @@ import solvers.programs.cell_model
 from recon.queries.bounds.disclosure import interval_cells
 from recon.readers.formats.drafts.drafts import _suggested
 from recon.report.wording.headline import LEGEND, headline_json, order_json, worlds_lines
-from solvers.engines import histograms
+from solvers.engines import cells
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.exact import log2_multisets, multiset_factors, product
 from solvers.foundation.limits import Limits
@@ -240,7 +240,7 @@ def cpsat_only(monkeypatch):
     def unlisted(system, limits):
         raise Inconclusive("not listed in this test")
 
-    monkeypatch.setattr(histograms.HistogramEngine, "refuses", lambda self, release, query: "not in this test")
+    monkeypatch.setattr(cells.HistogramEngine, "refuses", lambda self, release, query: "not in this test")
     monkeypatch.setattr(solvers.programs.cell_model, "listed_histograms", unlisted)
 
 

@@ -16,7 +16,7 @@ from extras import batches, encoded, some
 import recon
 from encoders.encode.encoder import encode
 from solvers.cells.system import system_of
-from solvers.engines.bounds import IntervalEngine, _add_logs, _case_of
+from solvers.engines.cells import IntervalEngine, _add_logs, _case_of
 from solvers.engines.chain import answer, engines
 from solvers.engines.figures.partition import bits_before
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported

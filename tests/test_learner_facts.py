@@ -20,8 +20,8 @@ from learner_fact_cases import random_fit
 import recon
 from encoders.domain.domain import Domain
 from encoders.domain.values import Categorical, Continuous, Grid, Test, View
-from encoders.encode.encoder import asking, encode
-from encoders.encode.known import with_known_rows
+from encoders.encode.encoder import encode
+from encoders.encode.known import asking, with_known_rows
 from encoders.encode.learner_facts import _least_improvement, always_kept, facts_of_learner, with_learner_facts
 from encoders.models.learner_facts import FactLimits, Learner
 from encoders.models.models import GroupQuestion, KnownRows, ModelNode, Nodes, PublishedFigure, Support, Table, Tree

@@ -17,7 +17,7 @@ from extras import some
 
 import recon
 from solvers.cells.system import system_of
-from solvers.engines.histograms import LikeliestEngine
+from solvers.engines.cells import LikeliestEngine
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.noisy.likelihood.most_likely import least_confidence, least_noise, likeliest

@@ -32,7 +32,8 @@ from typer.testing import CliRunner
 
 from encoders.domain.domain import Domain
 from encoders.domain.values import Categorical, Grid
-from encoders.encode.marginals import figures_of, marginals_of
+from encoders.encode.encoder import figures_of
+from encoders.encode.marginals import marginals_of
 from recon.cli.app import app
 from recon.readers.inspection.inspecting import inspect
 from recon.readers.loading.loading import load

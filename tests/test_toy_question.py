@@ -16,7 +16,7 @@ import recon
 from recon.queries.questions import planning
 from recon.readers.loading.settled import strengthened_release
 from solvers.engines import chain
-from solvers.engines.histograms import HistogramEngine
+from solvers.engines.cells import HistogramEngine
 from solvers.foundation.errors import ReconError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms import answering

@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 from test_versions_relations import DOMAIN, NAMES, ROWS
 
 import recon
-from encoders.encode.marginals import figures_of
+from encoders.encode.encoder import figures_of
 from encoders.models.models import Table
 from encoders.models.related import DataSet, NumbersError, RelatedDataSets, StatedNumber
 from recon.readers.loading.settled import uses_of

@@ -29,7 +29,7 @@ from encoders.models.adversary import AdversaryKnowledge
 from encoders.models.learner_facts import LearnerFacts
 from encoders.models.models import (
     AnyModel,
-    GroupQuestion,
+    ColumnFigures,
     KnownPositions,
     KnownRows,
     PublishedModel,
@@ -38,12 +38,12 @@ from encoders.models.models import (
 )
 from encoders.models.related import RelatedDataSets
 from encoders.parts.base import MAX_ROWS, CutDomain, Encoder, Resolutions, count_text, weighed_cuts
-from solvers.foundation.derived import Derived
 from solvers.foundation.displayed import LINES, Displayed, DisplayFacts, many, short
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
 from solvers.foundation.exact import exact_number
 from solvers.foundation.limits import collector_paused
 from solvers.foundation.plots import standing_bars
+from solvers.foundation.structures import Derived
 from solvers.statements.boxes import Boxes
 from solvers.statements.gradients.boosted import Boosted
 from solvers.statements.release import ANY_LABEL, Block, Choice, Loose, Observed, Partition, Release, RowCount, TreeBags
@@ -132,7 +132,7 @@ def _groups_plot(statements: Release, ax: Axes | None = None) -> Axes:
     )
 
 
-def _recut(block: Partition, before: CutDomain, after: CutDomain) -> Partition:
+def recut(block: Partition, before: CutDomain, after: CutDomain) -> Partition:
     """Return a partition over the parts of a cut that has all cuts of the one before, and maybe others."""
     known: dict[tuple[int, int], int] = {}
     masks = []
@@ -332,25 +332,6 @@ class Origin:
 
     def __str__(self) -> str:
         return f"{self.file}: {self.place}" if self.file else self.place
-
-
-def asking(release: EncodedRelease, question: GroupQuestion) -> EncodedRelease:
-    """Return the same release over cells that a question can be answered on; no world is added or taken away.
-
-    Cost: that of encoding. Raises `ReleaseError` for names and values that the domain does not have.
-    """
-    encoder_for(question.kind).check(cast(AnyModel, question), release.domain, "of")
-    found = reassembled(release, [cast(AnyModel, question)])
-    statements, given = found.statements, release.statements
-    *published, asked = statements.blocks
-    for i, (own, now) in enumerate(zip(given.blocks, published, strict=False)):
-        if isinstance(own, Partition) and len(own) != len(now):  # classes that leaf values contradict were dropped
-            published[i] = _recut(own, release.cut, found.cut)
-    # blocks that leaf values prove stand behind those of the models
-    proved = (_recut(b, release.cut, found.cut) for b in given.blocks[len(published) :] if isinstance(b, Partition))
-    statements = replace(statements, blocks=(*published, *proved, asked))
-    statements = replace(statements, boosted=statements.boosted if given.boosted else (), loosened=given.loosened)
-    return replace(release, cut=found.cut, statements=statements)
 
 
 @collector_paused()
@@ -609,3 +590,17 @@ def total_rows(models: Sequence[AnyModel], rows: RowCount | None, origins: Seque
     if found:
         return RowCount(found[0], found[0])
     return rows if rows is not None else RowCount()
+
+
+def figures_of(release: EncodedRelease) -> tuple[ColumnFigures, ...]:
+    """Return what the models' files publish of single columns, without what the counts of some model say, too.
+
+    A model that counts every class says that no row has a class that others do not name (`without_labels`). Where data
+    sets are related, only figures of all rows are returned.
+    """
+    whole = ("",) if release.related is None else (release.related.whole,)
+    of_all = (m for m in release.models if getattr(m, "dataset", "") in whole)
+    found = [one for m in of_all if m.origin is not None for one in m.origin.columns]
+    blocks = release.statements.partitions.values()
+    said = any(bool((block.label != ANY_LABEL).all()) for block in blocks)
+    return tuple(one for one in found if not (said and one.among is not None and one.values is None))

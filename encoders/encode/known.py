@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import cast
 
-from encoders.encode.encoder import EncodedRelease, encoder_for, reassembled
+from encoders.encode.encoder import EncodedRelease, encoder_for, reassembled, recut
 from encoders.models.adversary import AdversaryKnowledge
-from encoders.models.models import AnyModel, KnownRows
+from encoders.models.models import AnyModel, GroupQuestion, KnownRows
 from solvers.foundation.errors import ReleaseError
-from solvers.statements.release import RowCount
+from solvers.statements.release import Partition, RowCount
 
 
 def with_known_rows(release: EncodedRelease, known: KnownRows) -> EncodedRelease:
@@ -43,3 +44,22 @@ def with_knowledge(release: EncodedRelease, knowledge: AdversaryKnowledge) -> En
         except ReleaseError as error:
             raise error.at(file=getattr(one, "file", knowledge.file)) from None
     return reassembled(release, knowledge=knowledge)
+
+
+def asking(release: EncodedRelease, question: GroupQuestion) -> EncodedRelease:
+    """Return the same release over cells that a question can be answered on; no world is added or taken away.
+
+    Cost: that of encoding. Raises `ReleaseError` for names and values that the domain does not have.
+    """
+    encoder_for(question.kind).check(cast(AnyModel, question), release.domain, "of")
+    found = reassembled(release, [cast(AnyModel, question)])
+    statements, given = found.statements, release.statements
+    *published, asked = statements.blocks
+    for i, (own, now) in enumerate(zip(given.blocks, published, strict=False)):
+        if isinstance(own, Partition) and len(own) != len(now):  # classes that leaf values contradict were dropped
+            published[i] = recut(own, release.cut, found.cut)
+    # blocks that leaf values prove stand behind those of the models
+    proved = (recut(b, release.cut, found.cut) for b in given.blocks[len(published) :] if isinstance(b, Partition))
+    statements = replace(statements, blocks=(*published, *proved, asked))
+    statements = replace(statements, boosted=statements.boosted if given.boosted else (), loosened=given.loosened)
+    return replace(release, cut=found.cut, statements=statements)

@@ -33,8 +33,8 @@ from encoders.models.learner_facts import FactLimits, GroupCount, Learner, Learn
 from encoders.models.models import Forest, Tree
 from encoders.parts.base import CutDomain, Resolutions
 from encoders.parts.statistics import Positions, Singles, as_ranges, chains, positions_in, singles
-from solvers.foundation.binary_trees import BinaryTree
 from solvers.foundation.errors import ContradictionError, EngineError, Unsupported
+from solvers.foundation.structures import BinaryTree
 from solvers.positions.midpoints.splits import TreeSplits
 from solvers.statements.row_problem import RowProblem, bags_with_most
 

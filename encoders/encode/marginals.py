@@ -21,10 +21,10 @@ import numpy as np
 
 from encoders.domain.domain import Domain
 from encoders.domain.values import Categorical, Cell, Continuous, Grid, Value, exact, is_number
-from encoders.encode.encoder import EncodedRelease
+from encoders.encode.encoder import EncodedRelease, figures_of
 from encoders.models.models import ColumnFigures
 from solvers.foundation.errors import Unsupported
-from solvers.statements.release import ANY_LABEL, RowCount
+from solvers.statements.release import RowCount
 
 if TYPE_CHECKING:
     from solvers.engines.marginal_statements import Marginal
@@ -32,20 +32,6 @@ if TYPE_CHECKING:
 ERROR = Fraction(1, 1 << 46)  # of a pairwise sum of floats, in parts of the sum of the terms' sizes
 FINEST = 1 << 20  # parts of one that numbers may have
 LARGEST = 1 << 59  # of a sum
-
-
-def figures_of(release: EncodedRelease) -> tuple[ColumnFigures, ...]:
-    """Return what the models' files publish of single columns, without what the counts of some model say, too.
-
-    A model that counts every class says that no row has a class that others do not name (`without_labels`). Where data
-    sets are related, only figures of all rows are returned.
-    """
-    whole = ("",) if release.related is None else (release.related.whole,)
-    of_all = (m for m in release.models if getattr(m, "dataset", "") in whole)
-    found = [one for m in of_all if m.origin is not None for one in m.origin.columns]
-    blocks = release.statements.partitions.values()
-    said = any(bool((block.label != ANY_LABEL).all()) for block in blocks)
-    return tuple(one for one in found if not (said and one.among is not None and one.values is None))
 
 
 def marginals_of(release: EncodedRelease) -> list[Marginal]:

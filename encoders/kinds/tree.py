@@ -28,8 +28,8 @@ from encoders.parts.base import (
     fits,
     partition,
 )
-from solvers.foundation.binary_trees import BinaryTree
 from solvers.foundation.errors import EngineError, ReleaseError
+from solvers.foundation.structures import BinaryTree
 from solvers.statements.boxes import Boxes, RunMasks
 from solvers.statements.release import Block, Partition, RowCount
 

@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from encoders.domain.domain import AttributeCuts, Condition, Domain, Thresholds
 from encoders.domain.values import Continuous, Position, Ranges, Test, exact
 from encoders.models.nodes import CountTable, Nodes, Support
-from solvers.foundation.derived import Derived
 from solvers.foundation.errors import ReleaseError
+from solvers.foundation.structures import Derived
 from solvers.statements.boxes import Attribute, Box, Boxes
 from solvers.statements.boxes import RowSpace as SolverDomain
 from solvers.statements.gradients.boosted import Boosted

@@ -21,9 +21,9 @@ from encoders.models.learner_facts import Learner, LearnerName
 from encoders.models.models import AnyModel, Forest, RuleList, Tree, kinds_of
 from encoders.models.nodes import CountTable
 from recon.io.console.learner_option import EXAMPLE, LearnerSettings, asked_of
-from solvers.foundation.binary_trees import BinaryTree
 from solvers.foundation.displayed import many, quote
 from solvers.foundation.errors import ContradictionError, Unsupported
+from solvers.foundation.structures import BinaryTree
 from solvers.greedy.gains import ChosenTree, GreedyRule
 from solvers.greedy.rule_lists import ListLevel, ListRule
 

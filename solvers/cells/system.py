@@ -44,10 +44,10 @@ from solvers.cells.cutting import (
 )
 from solvers.cells.linear_system import Propagated, SparseStatements, implied_zeros, propagate, same_columns, same_rows
 from solvers.foundation.array_types import Ints
-from solvers.foundation.derived import Derived
 from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.exact import DOUBLE, MAX_SUM
 from solvers.foundation.limits import Limits
+from solvers.foundation.structures import Derived
 from solvers.statements.boxes import Box, RowSpace
 from solvers.statements.observations import Choices, StatementIndex
 from solvers.statements.release import ANY_LABEL, NO_COUNT, UNBOUNDED, Release

@@ -20,8 +20,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.foundation.binary_trees import BinaryTree
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
+from solvers.foundation.structures import BinaryTree
 
 
 @dataclass(frozen=True, eq=False)

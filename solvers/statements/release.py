@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.foundation.array_types import Bits, Ints
-from solvers.foundation.derived import Derived
+from solvers.foundation.structures import Derived
 from solvers.statements.boxes import Attribute, Box, Boxes, Region, RowSpace
 from solvers.statements.gradients.boosted import Boosted
 

@@ -31,7 +31,7 @@ def generated(job: str, trees: int, changed: bool) -> list[Line]:
     """Ask about 100 rows: column generation, and trees one by one."""
     import recon
     from recon.readers.frames.selections import select_frame
-    from solvers.engines.bounds import ColumnsEngine
+    from solvers.engines.cells import ColumnsEngine
     from solvers.foundation.limits import Limits
     from solvers.programs.columns.master import KnownMaster, MasterProgram, decide_apart
     from solvers.statements.questions.query import Decide

@@ -23,9 +23,9 @@ from encoders.models.learner_facts import Learner
 from encoders.models.models import AnyModel, Tree
 from recon.learner_rule.chosen_model import check_limits, exact_refusals, least_rows, limits_of
 from recon.learner_rule.figures import Bits, bits_text, interval
-from solvers.foundation.binary_trees import BinaryTree
 from solvers.foundation.displayed import Displayed, DisplayFacts, quote
 from solvers.foundation.errors import ContradictionError, Unsupported
+from solvers.foundation.structures import BinaryTree
 from solvers.greedy.gains import ChosenTree
 
 GAP = np.float32(1e-7)  # scikit-learn's FEATURE_THRESHOLD: closer values are not distinguished

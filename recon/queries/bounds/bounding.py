@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.domain import Condition
-from encoders.encode.encoder import EncodedRelease, asking, encode
+from encoders.encode.encoder import EncodedRelease, encode
+from encoders.encode.known import asking
 from encoders.kinds.question import class_numbers
 from encoders.models.models import GroupQuestion, PublishedFigure, Table
 from recon.queries.answers.counting import convention_of, decide

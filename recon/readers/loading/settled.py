@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from encoders.encode.encoder import EncodedRelease
-from encoders.encode.marginals import figures_of, marginals_of
+from encoders.encode.encoder import EncodedRelease, figures_of
+from encoders.encode.marginals import marginals_of
 from encoders.models.models import boosted_of
 from recon.readers.inspection.ledger.entries import FigureKind, Use
 from recon.readers.loading.loading import Released, release_of

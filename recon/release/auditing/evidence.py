@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from encoders.encode.encoder import EncodedRelease
-from encoders.encode.marginals import column_statements, figures_of
+from encoders.encode.encoder import EncodedRelease, figures_of
+from encoders.encode.marginals import column_statements
 from encoders.models.models import AnyModel, Provenance
 from encoders.models.models import UnusedPublication as Unread
 from encoders.models.nodes import UNPUBLISHED, CountTable

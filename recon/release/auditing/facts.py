@@ -14,8 +14,7 @@ from typing import Any
 
 from encoders.domain.domain import Condition
 from encoders.domain.values import Categorical, Test
-from encoders.encode.encoder import EncodedRelease
-from encoders.encode.marginals import figures_of
+from encoders.encode.encoder import EncodedRelease, figures_of
 from encoders.models.models import kinds_of
 from recon.queries.bounds.disclosure import IntervalCells, numeric_target, regression
 from recon.queries.measures.attribute_bits import interval_left, least_bits, pinned, system_of

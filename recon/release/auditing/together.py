@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from encoders.encode.encoder import EncodedRelease
-from encoders.encode.marginals import figures_of, marginals_of
+from encoders.encode.encoder import EncodedRelease, figures_of
+from encoders.encode.marginals import marginals_of
 from recon.io.console.guarding import suggestion
 from recon.queries.located.placed_rows import PlacedRows
 from recon.readers.frames.describe import condition_json, condition_text

@@ -42,9 +42,9 @@ from recon.release.remediation.merging import merge_leaves
 from recon.release.remediation.pruning import links_of, pruned, shortened, with_models
 from recon.release.remediation.thresholds import Demands, demands_of, figures_of, shown_facts
 from solvers.engines.figures.partition import PartitionFigures
-from solvers.foundation.binary_trees import BinaryTree
 from solvers.foundation.errors import Inconclusive, ReconError, Unsupported
 from solvers.foundation.limits import STAGES, Limits
+from solvers.foundation.structures import BinaryTree
 from solvers.statements.noise.laws import NoiseLaw
 from solvers.statements.noise.sampling import Randomness
 from solvers.statements.release import ANY_LABEL, Partition

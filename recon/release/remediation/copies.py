@@ -24,8 +24,8 @@ from recon.readers.stored.pickled.pickles import Thing
 from recon.readers.stored.pickled.stored_files import StoredFile, open_stored
 from recon.readers.stored.rewriting import write_pickle
 from recon.release.remediation.pruning import links_of
-from solvers.foundation.binary_trees import BinaryTree
 from solvers.foundation.errors import EngineError, Unsupported
+from solvers.foundation.structures import BinaryTree
 
 REPLACED = ("nodes", "values", "node_count", "max_depth")
 UNDEFINED = -2  # what scikit-learn writes for the feature and the threshold of a leaf

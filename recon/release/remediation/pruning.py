@@ -18,10 +18,10 @@ from encoders.encode.encoder import EncodedRelease, encode, reassembled
 from encoders.models.models import AnyModel, Forest, PublishedModel, Rule, RuleList, Tree, unsupported
 from encoders.models.nodes import CountTable, Nodes, Support
 from solvers.engines.figures.partition import PartitionFigures
-from solvers.foundation.binary_trees import BinaryTree
 from solvers.foundation.displayed import quote
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
+from solvers.foundation.structures import BinaryTree
 from solvers.statements.release import ANY_LABEL
 
 EXACT_TREE = "exact: dynamic programming over the nodes of the tree; no fewer merges meet the policy"

@@ -20,8 +20,8 @@ from encoders.domain.domain import Condition
 from encoders.domain.values import Test, Value, equals
 from encoders.models.models import PublishedFigure, Tree
 from encoders.models.nodes import ModelNode, Nodes, Support
-from solvers.foundation.binary_trees import BinaryTree
 from solvers.foundation.errors import ReleaseError
+from solvers.foundation.structures import BinaryTree
 
 MAX_NODES = 2_000_000  # in one tree
 VALUES = "its leaf values"

@@ -1,3 +1,3 @@
 """PMML documents: trees, rule sets and forests of any producer."""
 
-__all__ = []
+__all__ = ["document"]

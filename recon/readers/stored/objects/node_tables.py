@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from recon.readers.stored.pickled.pickles import Thing
 from solvers.foundation.array_types import Ints
-from solvers.foundation.binary_trees import BinaryTree
+from solvers.foundation.structures import BinaryTree
 
 CHILDREN = ("left_child", "right_child")
 LEAF = -1  # what scikit-learn writes for the children of a leaf

@@ -1,3 +1,3 @@
 """LightGBM's model files."""
 
-__all__ = ["file", "model"]
+__all__ = ["model"]

@@ -51,8 +51,8 @@ from recon.readers.formats.sklearn.boosting.draft import (
 from recon.readers.formats.sklearn.trees.arrays import TreeArrays
 from recon.readers.formats.sklearn.trees.draft import CategorySplit
 from recon.readers.stored.pickled.pickles import Thing
-from solvers.foundation.binary_trees import BinaryTree
 from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.foundation.structures import BinaryTree
 from solvers.statements.gradients.boosted import Gradients
 
 RELATIVE = 16 * UNIT
