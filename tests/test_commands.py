@@ -22,7 +22,7 @@ from test_bad_input import RULES, TREE
 
 import recon
 from recon.cli.app import app
-from recon.io.console.options import CommonOptions, with_options
+from recon.cli.session import CommonOptions, with_options
 
 RELEASES = Path(__file__).parents[1] / "examples" / "releases"
 

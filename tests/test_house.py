@@ -104,7 +104,6 @@ def test_rooms_have_a_purpose_and_a_face():
 LONGEST = 620  # lines of a module
 APART = {  # names of both clash, or the user imports the module only when it is needed
     "solvers.programs.local_search.compiled",
-    "recon.readers.formats.sklearn.trees.forests",
 }
 
 

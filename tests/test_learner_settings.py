@@ -39,8 +39,8 @@ from encoders.models.ledger import PrivacyStep
 from encoders.models.models import Forest, Provenance, Rule, RuleList, Tree, kinds_of
 from encoders.models.nodes import ModelNode, Nodes, Support
 from encoders.models.related import DataSet
+from recon.cli.session import _known_learner
 from recon.io.console.learner_option import AMOUNTS, SWITCHES, WHOLE_SETTINGS, WORDS, asked_of
-from recon.io.console.options import _known_learner
 from recon.learner_rule.chosen_model import (
     _improvements,
     _learners_of,

@@ -312,7 +312,7 @@ def test_every_row_of_the_table_has_a_file_and_every_file_a_row():
 
 # Rows of the table by the reader behind them: modules of recon.readers.formats that detection calls.
 READERS = {
-    "sklearn.trees.trees": (TREES,), "sklearn.trees.forests": (FORESTS, "quantile_forest"),
+    "sklearn.trees.trees": (TREES, FORESTS, "quantile_forest"),
     "boosters.treelite": ("treelite",), "boosters.yggdrasil": ("YDF",), "sklearn.boosting.boosting": (BOOSTS,),
     "sklearn.trees.survival": ("scikit-survival",),
     "sklearn.pipelines.pipeline": (PIPES, "imbalanced-learn"), "rules.imodels_lists": ("imodels",),

@@ -5,7 +5,7 @@ it is found by that name, so adding a kind touches nothing here.
 
 Statements over one cut of a domain, over a finer one; and with labels that no row has.
 
-How a release shows itself: its models, who is counted, and how small its groups are; nothing is counted for it.
+What every answer about a release assumes, in words.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.domain.domain import Domain
+from encoders.domain.domain import DECLARED, GUESSED, Domain
 from encoders.domain.values import Categorical, Grid, Position
-from encoders.encode.assumed import assumptions, level_lines, privacy_lines
+from encoders.encode.displayed import groups_plot, models_frame, release_facts
 from encoders.encode.typed_rows import TypedRows, refuse_unnamed, typed_domain
 from encoders.models.adversary import AdversaryKnowledge
 from encoders.models.learner_facts import LearnerFacts
@@ -33,103 +33,112 @@ from encoders.models.models import (
     KnownPositions,
     KnownRows,
     PublishedModel,
-    kind_words,
     published_of,
 )
 from encoders.models.related import RelatedDataSets
 from encoders.parts.base import MAX_ROWS, CutDomain, Encoder, Resolutions, count_text, weighed_cuts
-from solvers.foundation.displayed import LINES, Displayed, DisplayFacts, many, short
+from solvers.foundation.displayed import Displayed, DisplayFacts
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
-from solvers.foundation.exact import exact_number
+from solvers.foundation.exact import exact_number, level_text
 from solvers.foundation.limits import collector_paused
-from solvers.foundation.plots import standing_bars
 from solvers.foundation.structures import Derived
 from solvers.statements.boxes import Boxes
 from solvers.statements.gradients.boosted import Boosted
-from solvers.statements.release import ANY_LABEL, Block, Choice, Loose, Observed, Partition, Release, RowCount, TreeBags
+from solvers.statements.release import ANY_LABEL, Block, Observed, Partition, Release, RowCount, TreeBags
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from solvers.foundation.plots import Axes
 
-SMALL = 10  # rows: the minimum cell of official statistics
+INTERVALS = "noisy counts are intervals"  # how the assumption begins that a posterior does not make
+ON_THE_ROWS = "the tree "  # how a reader's assumption begins on which rows a tree counts: it comes first
+NO_LEARNER = "the adversary does not use how the learner chose the model"  # what the learner's midpoints replace
 
 
-def _rows_words(rows: RowCount) -> str:
-    """Return a number of rows in words."""
-    if rows.exact:
-        return many(rows.low, "row")
-    return f"{rows.low:,} to {rows.high:,} rows" if rows.high is not None else f"at least {many(rows.low, 'row')}"
+def assumptions(
+    domain: Domain,
+    unsized: Sequence[str],
+    rows: RowCount,
+    models: int,
+    said_by_models: Sequence[str] = (),
+    noisy: bool = False,
+    resampled: bool = False,
+    facts: LearnerFacts | None = None,
+    relations: Sequence[str] = (),
+) -> tuple[str, ...]:
+    """Return what every verdict about the release assumes (docs/what-is-computed.md, "What every verdict assumes").
+
+    `relations`: how the data sets that the models are of are related, none where there is one.
+    `unsized`: the attributes without an end that the models cut. `facts` of a known learner say what that assumes
+    themselves (`said_by_models`).
+    """
+    if domain.source == DECLARED:
+        where = "the domain is as declared: no row lies outside it"
+    elif domain.source == GUESSED:
+        where = "nobody declared a domain: it is what the model file says, and for the rest guessed"
+    else:
+        where = f"the domain was read off the {domain.source}: an adversary may not know it"
+    n = f"exactly {rows.low} rows" if rows.exact else f"at least {rows.low} rows"
+    n = "any number of rows" if noisy and rows == RowCount() else n
+    if not rows.exact and rows.high is not None:
+        n = f"between {rows.low} and {rows.high} rows"
+    n = f"{n} in all data sets, each counted once" if relations else n
+    notes = [
+        *dict.fromkeys(line for line in said_by_models if line.startswith(ON_THE_ROWS)),
+        where,
+        n,
+        _raw_rows_line(domain, noisy, resampled),
+        *((NO_LEARNER,) if facts is None else ()),
+        *domain.about_missing,
+        *domain.notes,
+    ]
+    if relations:
+        notes += relations
+    elif models > 1:
+        notes.append("all models were trained on the same rows")
+    notes += (line for line in dict.fromkeys(said_by_models) if line not in notes)
+    if found := [name for name in domain.continuous if name not in unsized]:
+        notes.append(f"continuous without a resolution, only relative figures: {', '.join(found)}")
+    if unsized:
+        why = "no region has a share of what could be, so that bits removed and probabilities are not defined"
+        notes.append(f"numbers without an end ({', '.join(unsized)}): {why}")
+    return tuple(notes)
 
 
-def _model_words(model: AnyModel) -> str:
-    """Return the kind and size of a model in a few words."""
-    return f"{kind_words(model)} of {many(model.size(), model.unit)}"
+def _raw_rows_line(domain: Domain, noisy: bool, resampled: bool = False) -> str:
+    """Return what is assumed of the rows behind counts; where values may be missing, that is said elsewhere."""
+    without = ([] if noisy else ["noise"]) + ([] if domain.about_missing else ["missing values"])
+    line = f"counts are of raw training rows: unweighted{'' if resampled else ', not resampled'}"
+    return f"{line}, without {' or '.join(without)}" if without else line
 
 
-def _noise_words(model: AnyModel) -> str:
-    """Return the law of a model's noise, "" without."""
-    return "" if model.noise is None else model.noise.law.name.replace("_", " ")
+def level_lines(models: Sequence[AnyModel], confidence: Fraction) -> list[str]:
+    """Return what unbounded noise makes of every figure."""
+    if all(m.noise is None or m.noise.law.bounded for m in published_of(models)):
+        return []
+    if confidence == 1:
+        return ["counts with unbounded noise are left out: at confidence 1 they say nothing"]
+    level = f"jointly at confidence {level_text(confidence)} over the noise"
+    return [f"{INTERVALS}, {level}: figures hold at it, not for certain"]
 
 
-def _release_facts(
-    domain: Domain, models: Sequence[AnyModel], statements: Release, confidence: float, files: Iterable[str], sha: str
-) -> DisplayFacts:
-    """Return what is shown of a release. Cost: linear in models, not in their trees."""
-    first = [_model_words(model) for model in models[:2]] + ([f"{len(models) - 2:,} more"] if len(models) > 2 else [])
-    label = "no label" if domain.label is None else f"label {short(domain.label.name)}"
-    noisy = bool(statements.observed)
-    line = (
-        f"{' and '.join(first)}, {_rows_words(statements.rows)}, {many(len(domain.attributes), 'attribute')}, {label}"
-    )
-    pairs = [
-        ("file", ", ".join(files)), ("SHA-256", sha), ("rows", _rows_words(statements.rows)),
-        ("attributes", len(domain.attributes)), ("continuous attributes", len(domain.continuous) or None),
-        ("domain", domain.origin), ("counts", "noisy" if noisy else "without noise"),
-        ("confidence", confidence if noisy else None),
-    ]  # fmt: skip
-    return DisplayFacts(
-        f"{line}{', noisy counts' if noisy else ''}", pairs, ("model", "what", "noise"),
-        lambda: [(model.name, _model_words(model), _noise_words(model)) for model in models[:LINES]], len(models),
-        statements.assumptions, "to_frame(), plot()",
-    )  # fmt: skip
+def privacy_lines(models: Sequence[AnyModel], known: RowCount) -> list[str]:
+    """Return what the number of rows gives away beside private counts."""
+    relations = {m.noise.neighbours for m in published_of(models) if m.noise is not None}
+    if known.exact and "add_remove" in relations:
+        return [
+            "the exact number of rows is released beside counts that are private for adding or removing a row: "
+            "an exact release, which that privacy does not cover"
+        ]
+    return []
 
 
-def _models_frame(models: Sequence[AnyModel]) -> pd.DataFrame:
-    """Return one line per model: name, kind, trees, parts (nodes, rules or figures), noise, format, counts."""
-    import pandas as pd
-
-    lines = []
-    for model in models:
-        trees = model.members()
-        parts = sum(tree.size() for tree in trees) or model.size()
-        origin = model.origin
-        form, counts = ("", "") if origin is None else (origin.format, ", ".join(origin.counts))
-        lines.append((model.name, model.kind, len(trees), parts, _noise_words(model), form, counts))
-    return pd.DataFrame(lines, columns=["name", "kind", "trees", "parts", "noise", "format", "counts"])
-
-
-def _group_sizes(statements: Release) -> NDArray[np.int64]:
-    """Return the least number of rows of every published group: leaves and rules of all classes, figures that count."""
-    found = []
-    for block in statements.blocks:
-        if isinstance(block, Partition):
-            sizes = np.zeros(len(block.boxes), dtype=np.int64)
-            np.add.at(sizes, block.region, np.maximum(block.low, 0))
-            found.append(sizes)
-        elif isinstance(block, Loose | Choice):
-            found.append(np.array([max(s.low, 0) for s in block.members if s.region is not None], dtype=np.int64))
-    return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
-
-
-def _groups_plot(statements: Release, ax: Axes | None = None) -> Axes:
-    """Return axes with how many published groups have 0, 1, ... rows at least, `SMALL` and more together."""
-    times = np.bincount(np.minimum(_group_sizes(statements), SMALL), minlength=SMALL + 1)
-    names = [*map(str, range(SMALL)), f"{SMALL}+"]
-    return standing_bars(
-        names, times.tolist(), "Published groups by their rows", "rows in a group, at least", "groups", ax
-    )
+def untested(domain: Domain, cut: CutDomain) -> frozenset[int]:
+    """Return the attributes of a guessed domain that no test uses: nobody said which values they have."""
+    guessed = domain.attributes if domain.source == GUESSED else ()
+    binary = (k for k, a in enumerate(guessed) if isinstance(a, Categorical) and a.values == (0, 1))
+    return frozenset(k for k in binary if len(cut.cuts[k].sizes) == 1)
 
 
 def recut(block: Partition, before: CutDomain, after: CutDomain) -> Partition:
@@ -251,18 +260,18 @@ class EncodedRelease(Displayed):
 
     def _facts(self) -> DisplayFacts:
         files = self.files or (self.file or "in memory",)
-        return _release_facts(self.domain, self.models, self.statements, self.confidence, files, self.sha256)
+        return release_facts(self.domain, self.models, self.statements, self.confidence, files, self.sha256)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one line per model: name, kind, trees, parts (nodes, rules or figures), noise, format, counts."""
-        return _models_frame(self.models)
+        return models_frame(self.models)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Return axes with how many published groups (leaves, rules, figures) have 0, 1, ... or 10 and more rows.
 
         Intervals and noisy counts are taken at their least number. Raises `Unsupported` without matplotlib.
         """
-        return _groups_plot(self.statements, ax)
+        return groups_plot(self.statements, ax)
 
     def read_as(self, other: EncodedRelease) -> EncodedRelease:
         """Return the release as one that was read from the same files as another."""

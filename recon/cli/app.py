@@ -46,12 +46,7 @@ from recon.cli.releasing.policy import gate, policy
 from recon.cli.releasing.register import register
 from recon.cli.releasing.remedy import remedy
 from recon.cli.releasing.serving import decisions, serve
-from recon.cli.session import ReleaseOptions, declared_domain, finish, open_release, registered_domain
-from recon.cli.studies.attack import attack_app
-from recon.cli.studies.learn import learn_app
-from recon.cli.studies.reproduce import reproduce
-from recon.io.console.guarding import GuardedTyper, asking, command_line
-from recon.io.console.options import (
+from recon.cli.session import (
     BUDGET,
     AddedRows,
     Certificates,
@@ -64,6 +59,7 @@ from recon.io.console.options import (
     PolicyFile,
     Population,
     ProfileFile,
+    ReleaseOptions,
     Remedies,
     RemovedRows,
     ReportOut,
@@ -71,10 +67,18 @@ from recon.io.console.options import (
     Views,
     WithoutNoise,
     WorldOut,
+    declared_domain,
+    finish,
+    open_release,
+    registered_domain,
     suffix,
     with_limits,
     with_options,
 )
+from recon.cli.studies.attack import attack_app
+from recon.cli.studies.learn import learn_app
+from recon.cli.studies.reproduce import reproduce
+from recon.io.console.guarding import GuardedTyper, asking, command_line
 from recon.io.console.output import (
     DONE,
     INCONCLUSIVE,

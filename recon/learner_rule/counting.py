@@ -14,8 +14,7 @@ from typing import get_args
 
 import numpy as np
 
-from encoders.encode.assumed import NO_LEARNER
-from encoders.encode.encoder import EncodedRelease
+from encoders.encode.encoder import NO_LEARNER, EncodedRelease
 from encoders.encode.learner_facts import facts_of_learner
 from encoders.models.learner_facts import Learner, LearnerFact, LearnerFacts, Ties
 from encoders.models.models import AnyModel, PublishedModel, RuleList, Tree

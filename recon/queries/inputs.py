@@ -30,8 +30,7 @@ from encoders.domain.values import (
     from_text,
     intersection,
 )
-from encoders.encode.assumed import untested
-from encoders.encode.encoder import EncodedRelease
+from encoders.encode.encoder import EncodedRelease, untested
 from encoders.models.nodes import as_integers
 from recon.readers.frames.selections import columns_by_attribute, distinct_cells, doubt, frame_ranges, missing
 from solvers.foundation.errors import ReleaseError, Unsupported

@@ -398,3 +398,25 @@ def load_engine(entry: str) -> Engine:
     module, _, name = entry.partition(".")
     engine: Engine = getattr(importlib.import_module(f"solvers.engines.{module}"), name)()
     return engine
+
+
+MAX_ROW_COUNTS = 10_000
+
+
+def no_closed_form(release: Release) -> str | None:
+    """Return why worlds of a release do not multiply cell by cell, None where they do: one partition, exact counts.
+
+    At most one count may be open (by an open number of rows).
+    """
+    if (block := release.single) is None:
+        return f"{len(release.blocks)} blocks of statements instead of one partition"
+    if release.observed:
+        return "noisy counts need not sum to the number of rows"
+    loose = np.flatnonzero(block.low != block.high)
+    if len(loose) > 1:
+        return f"{len(loose)} counts are not exact"
+    if len(loose) and int(block.high[loose[0]]) == UNBOUNDED:
+        return "the number of rows is unbounded"
+    if len(loose) and int(block.high[loose[0]] - block.low[loose[0]]) >= MAX_ROW_COUNTS:
+        return f"the number of rows can take more than {MAX_ROW_COUNTS} values"
+    return None

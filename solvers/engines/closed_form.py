@@ -39,7 +39,7 @@ from solvers.cells.worlds import (
     list_worlds,
     spread_world,
 )
-from solvers.engines.figures.partition import no_closed_form
+from solvers.engines.chain import no_closed_form
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.exact import MAX_BITS, Factor, log2_sum, log2_worlds, multinomial_factors, multiset_factors
 from solvers.foundation.limits import Limits

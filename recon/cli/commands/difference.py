@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recon.cli.session import declared_domain, finish
-from recon.io.console.options import (
+from recon.cli.session import (
     CommonOptions,
     DomainFile,
     LabelName,
+    declared_domain,
+    finish,
     with_options,
 )
 from recon.io.console.output import print_json, print_lines, records

@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recon.cli.session import open_files
-from recon.io.console.guarding import suggestion
-from recon.io.console.options import (
+from recon.cli.session import (
     DomainFile,
     Files,
     Independent,
@@ -22,8 +20,10 @@ from recon.io.console.options import (
     KnownRows,
     ReadingMemory,
     ReleaseOut,
+    open_files,
     written_as,
 )
+from recon.io.console.guarding import suggestion
 from recon.io.console.output import aligned, parse_memory, print_json, print_lines, write_text
 
 if TYPE_CHECKING:

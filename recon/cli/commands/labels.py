@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recon.cli.session import ReleaseOptions, finish
-from recon.io.console.options import (
+from recon.cli.session import (
     Out,
+    ReleaseOptions,
+    finish,
     with_options,
 )
 from recon.io.console.output import print_json, print_lines, records, write_table

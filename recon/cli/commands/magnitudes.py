@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from recon.cli.session import BUDGET, CommonOptions, suffix, with_options
 from recon.io.console.guarding import same_file
-from recon.io.console.options import BUDGET, CommonOptions, suffix, with_options
 from recon.io.console.output import INCONCLUSIVE, VIOLATED, print_json, print_lines
 
 if TYPE_CHECKING:

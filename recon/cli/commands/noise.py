@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from recon.cli.session import ReleaseOptions
-from recon.io.console.options import (
+from recon.cli.session import (
     Out,
+    ReleaseOptions,
     ReleaseOut,
     known_epsilons,
     with_options,
@@ -57,7 +57,7 @@ def posterior(
 
 def _law_alone(assumptions: Iterable[str]) -> list[str]:
     """Return what a posterior or a most likely dataset assumes: the noise's law, and no interval at any confidence."""
-    from encoders.encode.assumed import INTERVALS
+    from encoders.encode.encoder import INTERVALS
 
     return [text for text in assumptions if not text.startswith(INTERVALS)]
 

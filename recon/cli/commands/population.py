@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from recon.cli.session import ReleaseOptions, finish
-from recon.io.console.options import Out, ProfileFile, with_options
+from recon.cli.session import Out, ProfileFile, ReleaseOptions, finish, with_options
 from recon.io.console.output import print_json, print_lines, records, write_table
 
 COUNTS = ("sample_min", "sample_max", "population_min", "population_max")

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recon.cli.session import ReleaseOptions, declared_domain, finish
-from recon.io.console.options import (
+from recon.cli.session import (
     BUDGET,
     Certificates,
     KnownByPosition,
     Out,
+    ReleaseOptions,
+    declared_domain,
+    finish,
     suffix,
     with_options,
 )

@@ -10,8 +10,7 @@ import typer
 
 from recon.cli.commands.queries import verify_queries
 from recon.cli.output.printing import with_tables
-from recon.cli.session import ReleaseOptions, open_release
-from recon.io.console.options import (
+from recon.cli.session import (
     AdversaryFile,
     DomainFile,
     Independent,
@@ -24,6 +23,8 @@ from recon.io.console.options import (
     Quiet,
     ReadingMemory,
     ReadingSeconds,
+    ReleaseOptions,
+    open_release,
     with_options,
 )
 from recon.io.console.output import DONE, INCONCLUSIVE, VIOLATED, print_json, print_lines, working

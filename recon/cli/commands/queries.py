@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recon.io.console.options import CommonOptions, Out, with_options
+from recon.cli.session import CommonOptions, Out, with_options
 from recon.io.console.output import DONE, INCONCLUSIVE, VIOLATED, print_json, print_lines, records, write_table
 
 if TYPE_CHECKING:

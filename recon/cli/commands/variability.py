@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recon.cli.session import finish
-from recon.io.console.options import (
+from recon.cli.session import (
     CommonOptions,
     Confidence,
     Out,
     Seed,
+    finish,
     with_options,
 )
 from recon.io.console.output import print_json, print_lines, write_tables

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recon.io.console.options import suffix
+from recon.cli.session import suffix
 from recon.io.console.output import (
     INCONCLUSIVE,
     INTERNAL,
@@ -130,7 +130,7 @@ def _count(tables: Tables, given: dict[str, Any], limits: Limits) -> None:
 
 
 def _audit(tables: Tables, given: dict[str, Any], limits: Limits) -> None:
-    from recon.io.console.options import suffix
+    from recon.cli.session import suffix
     from recon.io.console.output import of_verdict, write_text
     from recon.release.policies.policy import read_policy
     from recon.report.tables_report import audit_tables
@@ -274,8 +274,8 @@ def _other_answer(error: Unsupported, given: dict[str, Any], begun: float) -> in
 
     `begun`: when the command did; its time and memory bound this too.
     """
+    from recon.cli.session import suffix
     from recon.io.console.guarding import command_line
-    from recon.io.console.options import suffix
     from recon.io.console.output import parse_memory, write_text
     from recon.io.files.opening import drawing
     from recon.report.stored_report import stored_instead

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from encoders.encode.assumed import NO_LEARNER
+from encoders.encode.encoder import NO_LEARNER
 from recon.io.console.output import print_json, print_lines, records, write_table
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recon.cli.output.printing import ending
-from recon.io.console.guarding import same_file, suggestion
-from recon.io.console.options import (
+from recon.cli.session import (
     BUDGET,
     CommonOptions,
     Confidence,
@@ -21,6 +20,7 @@ from recon.io.console.options import (
     with_options,
     written_as,
 )
+from recon.io.console.guarding import same_file, suggestion
 from recon.io.console.output import (
     gravest,
     of_error,

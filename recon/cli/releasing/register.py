@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recon.io.console.options import Json, ReadingMemory, ReadingSeconds
+from recon.cli.session import Json, ReadingMemory, ReadingSeconds
 from recon.io.console.output import aligned, ended_at_once, print_json, print_lines, working
 from solvers.foundation.displayed import quote
 

@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from recon.cli.session import open_release, registered_domain
-from recon.io.console.options import (
+from recon.cli.session import (
     BUDGET,
     AddedRows,
     CommonOptions,
     DomainFile,
     RemovedRows,
     Seed,
+    open_release,
+    registered_domain,
     suffix,
     with_options,
 )

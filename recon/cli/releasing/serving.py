@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recon.io.console.options import Json, Memory, Seconds, known_size, written_as
+from recon.cli.session import Json, Memory, Seconds, known_size, written_as
 from recon.io.console.output import UNREADABLE, parse_memory, print_json, print_lines, write_text
 from solvers.foundation.displayed import escape_text
 

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recon.cli.session import ReleaseOptions, finish
-from recon.io.console.guarding import GuardedTyper
-from recon.io.console.options import (
+from recon.cli.session import (
     FindingsOut,
+    ReleaseOptions,
+    finish,
     known_epsilons,
     suffix,
     with_options,
 )
+from recon.io.console.guarding import GuardedTyper
 from recon.io.console.output import print_lines, write_text
 
 if TYPE_CHECKING:

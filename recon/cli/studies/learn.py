@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from recon.cli.session import DomainFile, Independent
+from recon.cli.session import ReleaseOut as Out
 from recon.io.console.guarding import GuardedTyper
-from recon.io.console.options import DomainFile, Independent
-from recon.io.console.options import ReleaseOut as Out
 from recon.io.console.output import print_lines, write_text
 from recon.learners.options import (
     Alpha,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recon.io.console.options import (
+from recon.cli.session import (
     CommonOptions,
     with_options,
 )

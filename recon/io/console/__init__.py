@@ -1,3 +1,3 @@
 """What all commands share: exit codes, options, progress, one place that prints."""
 
-__all__ = ["guarding", "interrupts", "learner_option", "options", "output", "version"]
+__all__ = ["guarding", "interrupts", "learner_option", "output", "version"]

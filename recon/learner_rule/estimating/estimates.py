@@ -32,8 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.domain import Domain
-from encoders.encode.assumed import NO_LEARNER
-from encoders.encode.encoder import EncodedRelease
+from encoders.encode.encoder import NO_LEARNER, EncodedRelease
 from encoders.models.learner_facts import Learner
 from encoders.models.models import AnyModel, RuleList, unsupported
 from recon.attacks.evaluation import clopper_pearson

@@ -19,8 +19,7 @@ import pandas as pd
 
 from encoders.domain.domain import Condition
 from encoders.domain.values import equals
-from encoders.encode.assumed import NO_LEARNER
-from encoders.encode.encoder import EncodedRelease, reassembled
+from encoders.encode.encoder import NO_LEARNER, EncodedRelease, reassembled
 from encoders.models.models import GroupQuestion
 from recon.learner_rule.optimal.classes import ModelClass
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier

@@ -30,7 +30,7 @@ from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Categorical, Continuous, Grid, Value, complement, intersection, plain_number
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import AnyModel, PublishedFigure, Statistic
-from solvers.engines.chain import ask
+from solvers.engines.chain import ask, no_closed_form
 from solvers.engines.figures.partition import PartitionFigures
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
@@ -251,7 +251,7 @@ def _of_statement(release: EncodedRelease, b: int, s: int, limits: Limits) -> tu
     """Return the least and greatest rows that statement s of partition b counts; see `sharper`."""
     from solvers.engines.figures.system import SystemFigures
 
-    if PartitionFigures.refusal(release.statements) is None:
+    if no_closed_form(release.statements) is None:
         counts = [int(v[s]) for v in PartitionFigures.of(release.statements, limits).vectors]
         return min(counts), max(counts), True
     known = 0, release.rows.high or 0, False

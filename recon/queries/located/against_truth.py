@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.values import MISSING, AnyAttribute, Categorical, Continuous, Ranges, is_number
-from encoders.encode.assumed import untested
-from encoders.encode.encoder import EncodedRelease
+from encoders.encode.encoder import EncodedRelease, untested
 from recon.queries.located.placed_rows import Floats, KnownRanges, PlacedRows, PositionColumn, columns_of
 from recon.readers.frames.describe import named_like
 from recon.readers.frames.selections import profile_ranges, whole_rows

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from encoders.domain.domain import AttributeCuts, Domain
 from encoders.domain.values import MISSING, AnyAttribute, Categorical, Continuous, Grid, Value, is_number
-from encoders.encode.assumed import NO_LEARNER, untested
-from encoders.encode.encoder import EncodedRelease
+from encoders.encode.encoder import NO_LEARNER, EncodedRelease, untested
 from recon.io.console.output import seconds_said
 from solvers.foundation.array_types import Bits
 from solvers.foundation.errors import ReleaseError

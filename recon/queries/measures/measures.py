@@ -31,6 +31,7 @@ from recon.queries.measures.figures import Measures, empty, exposure_frame
 from recon.readers.frames.describe import condition_text
 from recon.readers.loading.loading import Released
 from recon.readers.loading.settled import asked_release
+from solvers.engines.chain import no_closed_form
 from solvers.engines.figures.partition import PartitionFigures, log2_alone, log2_before, mean, ratio, row_bits
 from solvers.foundation.exact import log2_product
 from solvers.foundation.limits import Limits
@@ -128,7 +129,7 @@ def _mutual_bounds(ordered: CountAnswer, datasets: CountAnswer, rows: int | None
 
 def _measures_from_count(release: EncodedRelease, chosen: Convention, answer: CountAnswer, limits: Limits) -> Measures:
     """Return the measures from the count; see `measure`."""
-    if PartitionFigures.refusal(release.statements) is not None or release.statements.unstated:
+    if no_closed_form(release.statements) is not None or release.statements.unstated:
         from recon.queries.measures.figures import measure_coupled
 
         return measure_coupled(release, chosen, answer, limits)

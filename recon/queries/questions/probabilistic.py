@@ -18,7 +18,7 @@ from recon.readers.frames.describe import condition_text, values_text
 from recon.readers.loading.adversary import Knows
 from recon.readers.loading.loading import Released
 from recon.readers.loading.settled import asked_release, refuse_weighed_boxes
-from solvers.engines.chain import ask
+from solvers.engines.chain import ask, no_closed_form
 from solvers.engines.figures.partition import PartitionFigures
 from solvers.engines.figures.system import SystemFigures
 from solvers.foundation.errors import ContradictionError, Inconclusive
@@ -62,7 +62,7 @@ def table(release: Released, limits: Limits | None = None, adversary: Knows | No
     refuse_weighed_boxes(release)
     if release.statements.bags and (located := places(release, limits)) is not None:
         return _placed_table(release, located, limits or Limits())
-    if PartitionFigures.refusal(release.statements) is not None:
+    if no_closed_form(release.statements) is not None:
         return _coupled_table(release, limits or Limits())
     counted = ask(release.statements, Count(convention_of(release, None)), CountAnswer, limits)
     if counted.status == "unsat":

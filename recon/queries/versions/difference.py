@@ -33,7 +33,7 @@ from recon.readers.frames.selections import CAME, LEFT, STAYED, of_rows
 from recon.readers.frames.world import wrap
 from recon.readers.loading.loading import Released, load, release_of, versions
 from recon.readers.loading.settled import strengthened_release
-from solvers.engines.chain import ask
+from solvers.engines.chain import ask, no_closed_form
 from solvers.engines.figures.partition import PartitionFigures
 from solvers.engines.figures.system import SystemFigures
 from solvers.foundation.displayed import Displayed, DisplayFacts, many
@@ -553,7 +553,7 @@ def _one_row(release: EncodedRelease, limits: Limits) -> tuple[float, float] | N
     apart: s n / (s + n - 1) times as many. None of what is not a partition of exact counts.
     """
     statements = release.statements
-    if PartitionFigures.refusal(statements) is not None or statements.unstated:
+    if no_closed_form(statements) is not None or statements.unstated:
         return None
     found = PartitionFigures.of(statements, limits)
     cells = [found.cell(c) for c in range(len(found.sizes))]

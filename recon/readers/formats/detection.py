@@ -179,7 +179,6 @@ COMMENT = re.compile(r"[ \t]*#(?:#|>)? ?")
 # Readers of stored objects: each has KINDS, the class names it reads, and read(thing, container).
 OBJECTS = (
     "sklearn.trees.trees",
-    "sklearn.trees.forests",
     "sklearn.trees.survival",
     "sklearn.boosting.boosting",
     "rules.imodels_lists",

@@ -33,8 +33,7 @@ from encoders.domain.values import (
     from_text,
     intersection,
 )
-from encoders.encode.assumed import untested
-from encoders.encode.encoder import EncodedRelease
+from encoders.encode.encoder import EncodedRelease, untested
 from encoders.encode.typed_rows import column_of
 from encoders.parts.base import CutDomain
 from recon.io.files.opening import current

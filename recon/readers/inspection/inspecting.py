@@ -431,7 +431,7 @@ def beside_counted(root: Any, found: list[tuple[list[GraphPlace], Finding]], dep
 
     `depth`: how many files the graph stands inside of; nothing is read of those inside another.
     """
-    from recon.readers.formats.sklearn.pipelines.pipeline import counted_parts
+    from recon.readers.inspection.objects.traversal import counted_parts
 
     try:
         used = {(id(thing), name) for thing, name in counted_parts(root)}
@@ -453,7 +453,7 @@ def stated_places(root: Any, places: Sequence[GraphPlace], depth: int) -> set[in
 
     Nothing is stated of a file inside another (`depth`).
     """
-    from recon.readers.formats.sklearn.pipelines.pipeline import stated_parts
+    from recon.readers.inspection.objects.traversal import stated_parts
 
     try:
         parts = set() if depth else {(id(thing), name) for thing, name in stated_parts(root)}

@@ -27,34 +27,14 @@ from solvers.histograms.partition_membership import PriorMembership, Rows, known
 from solvers.statements.boxes import Box, RowSpace
 from solvers.statements.questions.answers import CountAnswer, DecideAnswer
 from solvers.statements.questions.query import Convention, Selections
-from solvers.statements.release import ANY_LABEL, UNBOUNDED, Release
+from solvers.statements.release import ANY_LABEL, Release
 
 if TYPE_CHECKING:
     from solvers.cells.worlds import RowList
 
-MAX_ROW_COUNTS = 10_000
 MAX_STEPS = 10_000_000  # rows up to which C(S + n - 1, n) is computed (8 bytes each); above, S^n bounds it
 MAX_STEPS_OF_DIST = 1_000_000  # boxes x parts of attributes that marginals are summed over: a second
 MAX_LEAVES = 100_000  # leaves of trees whose bounds are computed even when the time is up: a second
-
-
-def no_closed_form(release: Release) -> str | None:
-    """Return why worlds of a release do not multiply cell by cell, None where they do: one partition, exact counts.
-
-    At most one count may be open (by an open number of rows).
-    """
-    if (block := release.single) is None:
-        return f"{len(release.blocks)} blocks of statements instead of one partition"
-    if release.observed:
-        return "noisy counts need not sum to the number of rows"
-    loose = np.flatnonzero(block.low != block.high)
-    if len(loose) > 1:
-        return f"{len(loose)} counts are not exact"
-    if len(loose) and int(block.high[loose[0]]) == UNBOUNDED:
-        return "the number of rows is unbounded"
-    if len(loose) and int(block.high[loose[0]] - block.low[loose[0]]) >= MAX_ROW_COUNTS:
-        return f"the number of rows can take more than {MAX_ROW_COUNTS} values"
-    return None
 
 
 def bits_of(space: Space, numbers: Sequence[int], convention: Convention) -> float:
@@ -227,11 +207,6 @@ class PartitionFigures:
     def of(cls, release: Release, limits: Limits) -> PartitionFigures:
         """Return the figures of a release; see `refusal` for which have them. Raises `Inconclusive` out of time."""
         return cls(cells_of(release, limits))
-
-    @staticmethod
-    def refusal(release: Release) -> str | None:
-        """Return why a release is not a partition whose cells are counted one by one, or None."""
-        return no_closed_form(release)
 
     @property
     def vectors(self) -> list[Counts]:

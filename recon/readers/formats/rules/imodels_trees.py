@@ -73,7 +73,7 @@ def read(thing: Thing, form: str) -> Draft:
         return sklearn_trees.read(thing, form)
     if name in WRAPPED:
         inner = thing.get("estimator_")
-        if not isinstance(inner, Thing) or inner.class_name not in sklearn_trees.KINDS:
+        if not isinstance(inner, Thing) or inner.class_name not in sklearn_trees.TREES:
             raise ReleaseError("holds no fitted decision tree", place="estimator_")
         return sklearn_trees.read(inner, form)
     return _boosted(thing, form) if name == "BoostedRulesClassifier" else _shrunk(thing, form)
@@ -121,7 +121,7 @@ def _shrunk(thing: Thing, form: str) -> Draft:
         raise Unsupported(
             f"a shrunk {inner.class_name} of bootstrap samples is not read: give the forest itself, before shrinkage"
         )
-    if not several and inner.class_name not in sklearn_trees.KINDS:
+    if not several and inner.class_name not in sklearn_trees.TREES:
         raise Unsupported(f"a shrunk {inner.class_name} is not read: only trees and forests of trees are")
     stored = parts(inner.get("estimators_"), "trees", "estimator_.estimators_") if several else [inner]
     trees = []
@@ -180,7 +180,7 @@ def _boosted(thing: Thing, form: str) -> Draft:
     trees: list[CountedTree] = []
     for i, tree in enumerate(parts(thing.get("estimators_"), "trees", "estimators_")):
         place = f"estimators_[{i}].tree_"
-        if not isinstance(tree, Thing) or tree.class_name not in sklearn_trees.KINDS:
+        if not isinstance(tree, Thing) or tree.class_name not in sklearn_trees.TREES:
             inner = tree.class_name if isinstance(tree, Thing) else type(tree).__name__
             raise Unsupported(f"boosted rules of {inner} are not read: only those of decision trees are")
         arrays = stored_arrays(tree, len(names[0]), place)

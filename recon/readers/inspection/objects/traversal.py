@@ -14,6 +14,10 @@ from typing import Any
 import numpy as np
 
 from recon.io.files.opening import current
+from recon.readers.formats.drafts.drafts import CLASSES
+from recon.readers.formats.sklearn.pipelines.pipeline import KINDS, SEVERAL, inner_models
+from recon.readers.formats.sklearn.pipelines.prepared import open_pipeline
+from recon.readers.formats.sklearn.pipelines.steps import PIPELINES
 from recon.readers.formats.sklearn.trees.settings import EnsembleBags, explain_bags, last_call
 from recon.readers.inspection.findings.findings import EXAMPLES, About, Finding, not_understood
 from recon.readers.inspection.ledger.entries import CONTRADICTION, Status, of_sklearn
@@ -536,3 +540,51 @@ def _other(place: GraphPlace) -> Finding:
     remove = TAKE_OUT if removable else "set it to None before fitting"
     values = (value,) if isinstance(value, int) else ()
     return Finding("info", "seed", place.path, what, follows, remove, removable, values)
+
+
+NUMBERING = ("_label_encoder", "le_", "init_")
+
+
+COUNTED = ("tree_", "_predictors", "estimators_")
+
+
+def counted_parts(root: Any) -> Iterator[tuple[Thing, str]]:
+    """Yield the objects and attributes of them ("": all) that the readers of stored models take counts from.
+
+    Raises what `read` raises for wrappers that hold no model.
+    """
+    todo = [root]
+    while todo:
+        one = todo.pop()
+        if not isinstance(one, Thing):
+            continue
+        if one.class_name in KINDS:
+            todo += inner_models(one)
+            continue
+        held = next((name for name in COUNTED if one.has(name)), "") if one.kind.startswith("sklearn.") else ""
+        yield one, held
+        members = one.get(held) if held == "estimators_" else None
+        flat = members.ravel().tolist() if isinstance(members, np.ndarray) else members
+        yield from ((member, "tree_") for member in flat or () if isinstance(member, Thing))
+
+
+def stated_parts(root: Any) -> Iterator[tuple[Thing, str]]:
+    """Yield the objects and attributes whose figures of single columns the readers of stored models state.
+
+    Raises what `read` raises for wrappers that hold no model.
+    """
+    todo = [root]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, Thing) and one.class_name in KINDS:
+            todo += inner_models(one)
+            if one.class_name in PIPELINES:
+                yield from ((s.owner, name) for s in open_pipeline(one).stated for name in s.attributes)
+            elif one.class_name in SEVERAL:
+                yield from _labelled(one)
+    yield from (pair for one, held in counted_parts(root) if held for pair in _labelled(one))
+
+
+def _labelled(model: Thing) -> Iterator[tuple[Thing, str]]:
+    """Yield the model, and the objects in it that number its classes or know their shares, with their lists of them."""
+    yield from ((one, CLASSES) for one in (model, *map(model.get, NUMBERING)) if isinstance(one, Thing))

@@ -14,13 +14,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-import numpy as np
-
 from encoders.domain.values import AnyAttribute, Continuous, Test, Value
 from encoders.models.models import AnyModel, Provenance, UnusedPublication
 from encoders.models.related import DataSet, RelatedDataSets
 from recon.readers.formats.drafts.binding import Binder, Feature
-from recon.readers.formats.drafts.drafts import CLASSES, SUBSET, Draft
+from recon.readers.formats.drafts.drafts import SUBSET, Draft
 from recon.readers.formats.sklearn.pipelines.binding import (
     JOINED_VALUES,
     ColumnStatements,
@@ -122,9 +120,7 @@ SEARCHES = ("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "Halvin
 THRESHOLDS = ("TunedThresholdClassifierCV", "FixedThresholdClassifier")
 SEVERAL = ("VotingClassifier", "VotingRegressor", "StackingClassifier", "StackingRegressor")
 KINDS = (*PIPELINES, *SEARCHES, *THRESHOLDS, "CalibratedClassifierCV", "FrozenEstimator", *SEVERAL)
-NUMBERING = ("_label_encoder", "le_", "init_")
 MAX_MODELS = 1_000
-COUNTED = ("tree_", "_predictors", "estimators_")
 TREES = ("tree_", "_predictors", "estimators_", "_Booster", "_handle", "booster_")  # of models with counts
 BESIDE = (
     "worlds are those of the counts: figures of single columns (means, extremes, categories) rule out some of them, "
@@ -170,7 +166,7 @@ def _check_nesting(thing: Thing) -> None:
     """Refuse models inside models without end: a file may say that a search's best model is the search itself."""
     level, opened = [thing], 0
     for _ in range(DEEPEST):
-        level = [one for outer in level for one in _inner_models(outer) if isinstance(one, Thing)]
+        level = [one for outer in level for one in inner_models(outer) if isinstance(one, Thing)]
         opened += len(level)
         if opened > MAX_MODELS:
             break
@@ -179,7 +175,7 @@ def _check_nesting(thing: Thing) -> None:
     raise ReleaseError("models are nested too deeply in one another, or are too many")
 
 
-def _inner_models(thing: Thing) -> list[Any]:
+def inner_models(thing: Thing) -> list[Any]:
     """Return what stands inside a wrapper of models."""
     if thing.class_name in PIPELINES:
         return [step[1] for step in steps_of(thing, "steps", 2, "Pipeline")[-1:]]
@@ -189,48 +185,6 @@ def _inner_models(thing: Thing) -> list[Any]:
     if thing.class_name == "CalibratedClassifierCV" and (members := _calibrated_folds(thing)):
         return members
     return [_unwrap(thing)[0]] if thing.class_name in KINDS else []
-
-
-def counted_parts(root: Any) -> Iterator[tuple[Thing, str]]:
-    """Yield the objects and attributes of them ("": all) that the readers of stored models take counts from.
-
-    Raises what `read` raises for wrappers that hold no model.
-    """
-    todo = [root]
-    while todo:
-        one = todo.pop()
-        if not isinstance(one, Thing):
-            continue
-        if one.class_name in KINDS:
-            todo += _inner_models(one)
-            continue
-        held = next((name for name in COUNTED if one.has(name)), "") if one.kind.startswith("sklearn.") else ""
-        yield one, held
-        members = one.get(held) if held == "estimators_" else None
-        flat = members.ravel().tolist() if isinstance(members, np.ndarray) else members
-        yield from ((member, "tree_") for member in flat or () if isinstance(member, Thing))
-
-
-def stated_parts(root: Any) -> Iterator[tuple[Thing, str]]:
-    """Yield the objects and attributes whose figures of single columns the readers of stored models state.
-
-    Raises what `read` raises for wrappers that hold no model.
-    """
-    todo = [root]
-    while todo:
-        one = todo.pop()
-        if isinstance(one, Thing) and one.class_name in KINDS:
-            todo += _inner_models(one)
-            if one.class_name in PIPELINES:
-                yield from ((s.owner, name) for s in open_pipeline(one).stated for name in s.attributes)
-            elif one.class_name in SEVERAL:
-                yield from _labelled(one)
-    yield from (pair for one, held in counted_parts(root) if held for pair in _labelled(one))
-
-
-def _labelled(model: Thing) -> Iterator[tuple[Thing, str]]:
-    """Yield the model, and the objects in it that number its classes or know their shares, with their lists of them."""
-    yield from ((one, CLASSES) for one in (model, *map(model.get, NUMBERING)) if isinstance(one, Thing))
 
 
 def _unwrap(thing: Thing) -> tuple[Any, str]:
