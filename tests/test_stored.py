@@ -359,7 +359,7 @@ class Wall:
             raise AssertionError("import of " + name)
 sys.meta_path.insert(0, Wall())
 from pathlib import Path
-from recon.readers.stored.rewriting import open_stored
+from recon.readers.stored.pickled.stored_files import open_stored
 golden = Path({str(GOLDEN)!r})
 files = [Path({str(tmp_path)!r}) / "p", Path({str(tmp_path)!r}) / "j", golden / "sklearn-1.9.1/forest.skops",
          golden / "sklearn-1.2.2/forest.pkl", golden / "imodels-3.0.4/figs.pkl"]

@@ -24,7 +24,7 @@ from recon.readers.inspection.objects.entries import _held_attributes
 from recon.readers.inspection.objects.traversal import traverse
 from recon.readers.stored.objects.raw import Name
 from recon.readers.stored.pickled.pickles import Thing
-from recon.readers.stored.rewriting import open_stored
+from recon.readers.stored.pickled.stored_files import open_stored
 
 ROWS, COLUMNS, CLASSES = 61, 7, 3
 OUT = Path(__file__).parents[3] / "recon" / "readers" / "inspection" / "ledger" / "attributes.json"

@@ -23,7 +23,7 @@ from encoders.domain.values import Categorical, Test, Value, equals, plain_numbe
 from encoders.models.models import AnyModel, PublishedFigure, Table, UnusedPublication
 from recon.readers.formats.drafts.binding import Binder, Feature
 from recon.readers.formats.drafts.drafts import Draft, bind
-from recon.readers.formats.sklearn.trees import forests, trees
+from recon.readers.formats.sklearn.trees import trees
 from recon.readers.formats.sklearn.trees.draft import TreesDraft
 from recon.readers.formats.statistics.risk_sets import CurveStep, possible_pairs
 from recon.readers.formats.statistics.survival_curves import EVENT, TIME, Curve, placed_figures
@@ -141,7 +141,7 @@ def read(thing: Thing, form: str) -> Draft:
     Raises `ReleaseError` for arrays that make no tree or no curve.
     """
     times, found = _training_times(thing), _as_regressor(thing)
-    draft = (forests if thing.has("estimators_") else trees).read(found, form)
+    draft = trees.read(found, form)
     assert isinstance(draft, TreesDraft)
     names = [f.name for f in draft.features]
     every = thing.get("estimators_") if thing.has("estimators_") else [thing]
