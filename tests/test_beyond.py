@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from recon.experiments.beyond.experiment import EXPERIMENT, QUESTIONS
+from recon.experiments.beyond import EXPERIMENT, QUESTIONS
 from recon.experiments.drawing import svg
 from recon.experiments.experiment import Point
-from recon.experiments.splits import TrainTestSplit, domain_of
+from recon.experiments.fits import TrainTestSplit, domain_of
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
 from recon.learners.optimal.trees.optimal_tree import optimal_trees, trees_by_leaves
 from solvers.foundation.limits import Limits

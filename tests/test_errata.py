@@ -109,7 +109,7 @@ def test_the_default_rule_of_many_columns_does_not_wrap(columns):
 
 def test_dl85s_optimum_is_none(data):
     """COMPAS, split 0, support .01, depth 5: it claims that 1,816 errors are the fewest; here is a tree with 1,815."""
-    from recon.experiments.splits import train_test_sample
+    from recon.experiments.fits import train_test_sample
     from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
 
     some = train_test_sample("compas27", pd.read_csv(data("compas27.csv.gz")), 0)

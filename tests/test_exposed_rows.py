@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from test_coupled import releases as coupled
 
 import recon
-from recon.experiments.beyond.groups import removed_bits
+from recon.experiments.beyond import removed_bits
 from recon.experiments.running import load
 from recon.queries.located.positions import position_results
 from recon.queries.measures.measures import measure

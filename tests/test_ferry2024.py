@@ -11,8 +11,8 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from recon.experiments.ferry2024 import EXPERIMENT, PUBLISHED, run
+from recon.experiments.fits import train_test_sample
 from recon.experiments.running import _joined_rows, load, reproduce
-from recon.experiments.splits import train_test_sample
 from solvers.foundation.limits import Limits
 
 

@@ -16,7 +16,7 @@ from recon.attacks.attacking.records import population, splits
 from recon.attacks.explainers.lore import lores
 from recon.attacks.explainers.trepan import trepan
 from recon.experiments.experiment import Point, experiment
-from recon.experiments.fits import released, worlds_left
+from recon.experiments.fits import domain_of, released, worlds_left
 from recon.experiments.joint.experiment import ATTACKERS, EXPERIMENT, SKETCHED, _verdicts
 from recon.experiments.joint.releases import (
     LEARNERS,
@@ -28,7 +28,6 @@ from recon.experiments.joint.releases import (
     shuffled_rows,
 )
 from recon.experiments.running import _parquet_scalar
-from recon.experiments.splits import domain_of
 from recon.queries.black_box import ReleasedModel
 from recon.queries.inputs import RecordColumns, Records, predicted
 from recon.readers.frames.world import violations

@@ -13,15 +13,13 @@ import scipy.stats
 from sklearn import metrics
 
 from recon.attacks.evaluation import always_in, evaluated
+from recon.experiments import reveal
 from recon.experiments.drawing import svg
 from recon.experiments.experiment import NAMES, Point, experiment
-from recon.experiments.reveal import experiment as local
-from recon.experiments.reveal import experiment as published
-from recon.experiments.reveal import measuring
-from recon.experiments.reveal.experiment import DECLARED, complete, means, recomputed_cells
-from recon.experiments.reveal.measuring import (
+from recon.experiments.reveal import (
     ALWAYS,
     BALANCED,
+    DECLARED,
     FOLDS,
     PAPER,
     SINGLE,
@@ -31,8 +29,11 @@ from recon.experiments.reveal.measuring import (
     black_box,
     built,
     case,
+    complete,
+    dataset_records,
+    means,
     performance,
-    records,
+    recomputed_cells,
 )
 from recon.experiments.running import reproduce
 from recon.queries.inputs import predicted
@@ -55,12 +56,12 @@ def frame():
 def fast(monkeypatch):
     """Make attacks small: what is tested is how they are put together."""
     few = {"perturbations": 20, "trees": 5, "sample": 60}
-    monkeypatch.setattr(measuring, "_specs", lambda bits: [
+    monkeypatch.setattr(reveal, "_specs", lambda bits: [
         ("mia", "noise", {"shadows": 2, "trees": 5, "attack_trees": 5}), ("label-only", "random", few),
         ("aloa", "noise", few), ("aloa", "noise", {**few, "additive": True}),
     ])  # fmt: skip
-    monkeypatch.setattr(measuring, "SHADOWS", 2)
-    monkeypatch.setattr(local, "COUNTS", (2, 4))
+    monkeypatch.setattr(reveal, "SHADOWS", 2)
+    monkeypatch.setattr(reveal, "COUNTS", (2, 4))
 
 
 def point(part, target, **more):
@@ -69,7 +70,7 @@ def point(part, target, **more):
 
 @pytest.mark.parametrize("dataset", ["compas27", ""])
 def test_folds_and_the_attackers_rows_are_apart(frame, dataset):
-    whole = records(dataset, frame if dataset else None)
+    whole = dataset_records(dataset, frame if dataset else None)
     cases = [case(dataset, frame if dataset else None, fold) for fold in range(FOLDS)]
     for one in cases:
         parts = [one.train, one.test, one.shadow]
@@ -102,7 +103,7 @@ def test_groups_of_the_data_are_one_hot(data):
     from recon.experiments.running import load
 
     for dataset, most in (("compas27", 7_214), ("adult24", 12_000)):
-        whole = records(dataset, load(dataset, folder)[0])
+        whole = dataset_records(dataset, load(dataset, folder)[0])
         assert len(whole) == most
         assert whole.columns.groups
         for group in whole.columns.groups:
@@ -284,11 +285,11 @@ def test_printed_cells_cannot_come_from_their_neighbours():
     assert len(table) == len(cells) + len(DECLARED.published("deltas")) == 9
     for cell in cells:
         if np.isnan(cell.precision):
-            assert abs(cell.printed - cell.recomputed) > 4 * published.ROUNDING
+            assert abs(cell.printed - cell.recomputed) > 4 * reveal.ROUNDING
             continue
         again = 2 * cell.precision * cell.recall / (cell.precision + cell.recall)
         assert round(again, 2) == pytest.approx(cell.recomputed)  # what was noted is what is printed gives
-        low, high = published.f1_range(cell.precision, cell.recall)
+        low, high = reveal.f1_range(cell.precision, cell.recall)
         tried = [2 * p * r / (p + r) for p in np.linspace(-0.005, 0.005, 11) + cell.precision
                  for r in np.linspace(-0.005, 0.005, 11) + cell.recall]  # fmt: skip
         assert (low, high) == pytest.approx((min(tried), max(tried)))
@@ -299,7 +300,7 @@ def test_the_largest_printed_gain_is_none():
     """The "+.50" quoted as the paper's largest gain of recall is neither what its recalls give nor the largest."""
     quoted = DECLARED["QUOTED"]
     assert quoted["recomputed"] < quoted["printed"] < DECLARED["LARGEST"]
-    assert abs(quoted["printed"] - quoted["recomputed"]) > 4 * published.ROUNDING  # rounding does not explain it
+    assert abs(quoted["printed"] - quoted["recomputed"]) > 4 * reveal.ROUNDING  # rounding does not explain it
     (said,) = (one for one in EXPERIMENT.findings(invented(0.2)).sentences if "held against their neighbours" in one)
     assert "59 of the 120 triples" in said
     assert "10 of 72" in said
@@ -308,7 +309,7 @@ def test_the_largest_printed_gain_is_none():
 @pytest.mark.slow
 def test_it_is_known_by_name_and_drawn_from_real_data(data, tmp_path):
     folder = str(Path(data("adult24.csv.gz")).parent)
-    assert NAMES["reveal"] == "recon.experiments.reveal.experiment"
+    assert NAMES["reveal"] == "recon.experiments.reveal"
     few = [one for one in EXPERIMENT.points("quick") if one["part"] == "attributes"]
     outcome = reproduce("reveal", str(tmp_path), "quick", folder, points=few)
     assert outcome.complete

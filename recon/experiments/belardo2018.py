@@ -16,7 +16,7 @@ from scipy.stats import rankdata
 
 from recon.experiments.declaration import Declaration, named_lines, where
 from recon.experiments.experiment import Point, Row
-from recon.experiments.splits import TrainTestSplit, shuffled
+from recon.experiments.fits import TrainTestSplit, shuffled
 from recon.learners.private.private_mining import Mining, mine_exactly
 from recon.learners.rule_lists.bayesian_rule_list import BayesianRuleListClassifier, DPBayesianRuleListClassifier
 from recon.learners.rule_lists.brl_posterior import (

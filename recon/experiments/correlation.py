@@ -79,7 +79,7 @@ def _frames(results: pd.DataFrame) -> dict[str, Any]:
         "grid": grid, "variables": _variables_table(parts["targets"], parts["model-less, variables"]),
         "model-less": _model_less_table(exact, parts["model-less, cells"]), "exact": exact,
         "model-less-by-variables": parts["model-less, variables"], "cells": parts["model-less, cells"],
-        "intervals": _linear_table(parts["linear intervals"]), "marginals": parts["marginals"],
+        "intervals": DECLARED.aggregate("intervals", parts["linear intervals"]), "marginals": parts["marginals"],
         "trainers": DECLARED.aggregate("trainers", parts["trainers"]), "by-correlation": _by_correlation(cells),
     }  # fmt: skip
     if "what" in exact:
@@ -163,15 +163,6 @@ def _model_less_table(exact: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
         lines += [{"how": f"{named_cells}: as their intervals promise", "accuracy": line["accuracy"], "bins": 3},
                   {"how": f"{named_cells}: as they turn out", "accuracy": line["right"], "bins": 3}]  # fmt: skip
     return pd.DataFrame(lines)
-
-
-def _linear_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return what the weights of the whole law leave open, by number of variables."""
-    if not len(rows):
-        return rows
-    columns = ["width", "width_without", "held", "certain", "certain_without", "right", "right_without"]
-    grouped = rows.groupby("n")[columns]
-    return grouped.mean().assign(matrices=grouped.size()).reset_index()
 
 
 def _grid_frames(grid: pd.DataFrame) -> dict[str, pd.DataFrame]:

@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 
 from recon.experiments.drawing import Panel, PanelFigure, PlotLine
-from recon.experiments.experiment import Experiment, ExperimentFindings, Point, ResultTable, Row, RunOf, Size, in_chunks
+from recon.experiments.experiment import Experiment, ExperimentFindings, Point, ResultTable, Row, RunOf, Size
 from solvers.foundation.limits import Limits
 
 Line = dict[str, Any]
@@ -58,7 +58,7 @@ class Declaration:
         """
 
         def run_point(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
-            return (run if callable(run) else run[point.parameters.get(by, "")])(point, frame, limits)
+            return (run if callable(run) else run[str(point.parameters.get(by, ""))])(point, frame, limits)
 
         def findings(results: pd.DataFrame) -> ExperimentFindings:
             if callable(frames):
@@ -149,7 +149,7 @@ class Declaration:
         template.filters.update({"f": format, "each": _joined_texts, "lines": records, "where": where, "at": _first})
         template.globals.update({"grouped": _groups, "int": int, "float": float, "len": len})
         text = template.from_string(self._parts.get("sentences", "")).render({**self.values, **known})
-        return [_closed_up(part) for part in re.split(r"(?m)^[ \t]*- ", text)[1:]]
+        return [_in_one_line(part) for part in re.split(r"(?m)^[ \t]*- ", text)[1:]]
 
     def _shown(self, spec: Spec, frame: pd.DataFrame) -> pd.DataFrame:
         """Return the lines and columns of a table: "name", or "name=as it is shown"; a lacking "name?" is left out.
@@ -201,7 +201,9 @@ class Declaration:
             part = frames.get(layer["frame"], pd.DataFrame())
             part = where(part, **facet)
         part = self._part(layer, part)
-        for _, some in _groups(part, [field for field in _fields(layer["label"]) if field not in self.values]):
+        for _, some in _groups(
+            part, [name for _, name, _, _ in Formatter().parse(layer["label"]) if name and name not in self.values]
+        ):
             first = {**self.values, **records(some.head(1))[0]}
             label, like = (layer.get(word, "").format_map(first) for word in ("label", "like"))
             if "over" in layer:
@@ -246,7 +248,11 @@ def _points_of(made: Line) -> list[Point]:
     own = {"dataset", "cost", "runs", "chunk"}
     named = {k: v for k, v in made.items() if not (k in own or k.startswith("_") or isinstance(v, Undefined))}
     if "runs" in made:
-        return in_chunks(made.get("dataset", ""), named, made["runs"], made["chunk"], made["cost"])
+        runs, chunk = made["runs"], made["chunk"]
+        seeds = [(first, min(chunk, runs - first)) for first in range(0, runs, chunk)]
+        return [
+            Point(made.get("dataset", ""), {**named, "first_seed": a, "seeds": n}, n * made["cost"]) for a, n in seeds
+        ]
     return [Point(made.get("dataset", ""), named, made.get("cost", 1.0))]
 
 
@@ -264,7 +270,11 @@ def _reference(label: str, layer: Spec, part: pd.DataFrame, like: str) -> Iterat
     over = layer["over"]
     if isinstance(over, str) or isinstance(over[0], str):
         some: Any = part[over]
-        over = sorted(some.unique().tolist()) if "each" in layer else spanned(some)
+        over = (
+            sorted(some.unique().tolist())
+            if "each" in layer
+            else [float(some.to_numpy().min()), float(some.to_numpy().max())]
+        )
     value = layer.get("level")
     if isinstance(value, str):
         column, _, aggregate = value.partition(" ")
@@ -273,11 +283,6 @@ def _reference(label: str, layer: Spec, part: pd.DataFrame, like: str) -> Iterat
         hollow = [bool(part[layer["hollow"]].iloc[0])] * len(over) if "hollow" in layer else None
         y = over if value is None else [value] * len(over)
         yield PlotLine(label, over, y, hollow=hollow, style="dashed", like=like)
-
-
-def _fields(template: str) -> list[str]:
-    """Return the names that a template asks for."""
-    return [name for _, name, _, _ in Formatter().parse(template) if name]
 
 
 def _numbers(column: pd.Series) -> pd.Series:
@@ -323,7 +328,7 @@ def _first(frame: pd.DataFrame, **values: Any) -> Line | None:
     return records(found.head(1))[0] if len(found) else None
 
 
-def _closed_up(text: str) -> str:
+def _in_one_line(text: str) -> str:
     """Return a text in one line, without space before what closes and behind what opens."""
     for pattern, kept in LIMITS_OF_SPACE:
         text = pattern.sub(kept, text)
@@ -366,9 +371,3 @@ def with_columns(frame: pd.DataFrame, *names: str) -> pd.DataFrame:
 def records(frame: pd.DataFrame) -> list[Line]:
     """Return the lines of a frame."""
     return [{str(name): value for name, value in line.items()} for line in frame.to_dict("records")]
-
-
-def spanned(values: pd.Series | pd.DataFrame) -> list[float]:
-    """Return the least and the greatest value."""
-    found = values.to_numpy()
-    return [float(found.min()), float(found.max())]

@@ -26,8 +26,7 @@ from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
 from recon.experiments.declaration import Declaration, Line, named_lines, records, where
 from recon.experiments.experiment import Point, Row
-from recon.experiments.fits import fitted
-from recon.experiments.splits import TrainTestSplit
+from recon.experiments.fits import TrainTestSplit, fitted
 from recon.queries.answers.counting import count
 from recon.queries.questions.questions import certify, reconstruct
 from recon.readers.frames.world import World
@@ -290,10 +289,11 @@ def _frames(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
     base = where(results, rows=ROWS)
     few = means[(means["rows"] == ROWS) & (means["depth"] == 0) & (means["found"] > 0)]
     grown = results[results["grown"] & (results["trees"] == MOST) & results["error"].notna()]
+    several = grown[grown.groupby(["bags", "dataset"])["rows"].transform("nunique") > 1]
     frames = {
         "means": means, "published": pairs, "few": few, "compared": _compared(pairs), "authors": _authors(pairs),
         "near": few[(few["bags"] != UNKNOWN) & (few["error"] < 0.05)], "completed": _completed(results, simple, pairs),
-        "worlds-by-trees": _worlds(where(base, grown=True)), "by_rows": _by_rows(grown),
+        "worlds-by-trees": _worlds(where(base, grown=True)), "by_rows": DECLARED.aggregate("by-rows", several),
         "unfinished": _unfinished(results), "many": named_lines(few[few["trees"] >= 10], LABELS, "bags"),
     }  # fmt: skip
     for name, by, some in (("trees", "trees", where(base, grown=True)), ("depth", "size", where(base, trees=MOST)),
@@ -382,12 +382,6 @@ def _worlds(results: pd.DataFrame) -> pd.DataFrame:
     known = known.assign(exact=known["count"] == "exact", log2_low=known["log2_low"].fillna(0.0))
     means = DECLARED.aggregate("worlds", known)
     return named_lines(named_lines(means.assign(hollow=~means["exact"].astype(bool)), LABELS, "bags", "label"), NAMES)
-
-
-def _by_rows(grown: pd.DataFrame) -> pd.DataFrame:
-    """Return mean errors by rows, of data sets that have several numbers of them."""
-    some = grown[grown.groupby(["bags", "dataset"])["rows"].transform("nunique") > 1]
-    return some.groupby(["bags", "dataset", "rows"], as_index=False, sort=False)[["error"]].mean()
 
 
 def _completed(results: pd.DataFrame, simple: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:

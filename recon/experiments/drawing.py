@@ -128,7 +128,8 @@ def svg(figure: PanelFigure, others: Sequence[PanelFigure] = ()) -> str:
         _canvas(figure, others).savefig(
             out, format="svg", metadata={"Date": None, "Title": figure.name, "Description": figure.about}
         )
-    return _slim(out.getvalue())
+    text = re.sub(r">\s+<", "><", out.getvalue())  # fewer bytes: coordinates to a hundredth of a point
+    return COORDINATES.sub(lambda found: re.sub(r"(\.\d\d)\d+", r"\1", found[0]), text)
 
 
 def _rendering(figure: PanelFigure) -> Any:
@@ -193,12 +194,6 @@ def _looks(figures: Sequence[PanelFigure]) -> dict[str, Look]:
             numbers[name] = next((k for beside in used for k in free if k % len(COLOURS) not in beside), free[0])
             free.remove(numbers[name])
     return {name: (COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)]) for name, k in numbers.items()}
-
-
-def _slim(text: str) -> str:
-    """Return SVG without white space between elements, coordinates to a hundredth of a point: fewer bytes."""
-    text = re.sub(r">\s+<", "><", text)
-    return COORDINATES.sub(lambda found: re.sub(r"(\.\d\d)\d+", r"\1", found[0]), text)
 
 
 def _draw(place: Any, panel: Panel, known: Mapping[str, Look]) -> None:

@@ -46,12 +46,6 @@ class Point:
         return ", ".join([self.dataset, *named] if self.dataset else named)
 
 
-def in_chunks(dataset: str, parameters: Mapping[str, Scalar], runs: int, chunk: int, seconds: float) -> list[Point]:
-    """Return points of at most `chunk` seeds (`first_seed`, `seeds`), all of them 0 to runs - 1; `seconds` a seed."""
-    firsts = [(first, min(chunk, runs - first)) for first in range(0, runs, chunk)]
-    return [Point(dataset, {**parameters, "first_seed": a, "seeds": n}, n * seconds) for a, n in firsts]
-
-
 @dataclass(frozen=True)
 class ResultTable:
     """A table of results: `name` becomes the name of its files, `about` says what a line is and in which units."""
@@ -129,8 +123,8 @@ NAMES: dict[str, str] = {  # experiment -> module that holds its EXPERIMENT
     "belardo2018": "recon.experiments.belardo2018",
     "draft2024": "recon.experiments.draft2024",
     "draftdp2025": "recon.experiments.draftdp2025",
-    "beyond": "recon.experiments.beyond.experiment",
-    "reveal": "recon.experiments.reveal.experiment",
+    "beyond": "recon.experiments.beyond",
+    "reveal": "recon.experiments.reveal",
     "correlation": "recon.experiments.correlation",
     "joint": "recon.experiments.joint.experiment",
     "learner_rule": "recon.experiments.learner_rule",

@@ -17,8 +17,7 @@ import pandas as pd
 from encoders.domain.domain import Domain
 from recon.experiments.declaration import Declaration, records, where
 from recon.experiments.experiment import Point, Row
-from recon.experiments.fits import fitted, released
-from recon.experiments.splits import NAMES, TrainTestSplit, domain_of, train_test_sample
+from recon.experiments.fits import NAMES, TrainTestSplit, domain_of, fitted, released, train_test_sample
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
 from recon.learners.optimal.trees.optimal_tree import MEMORY, OptimalTreeClassifier, optimal_trees
 from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier

@@ -18,8 +18,7 @@ from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
 from recon.experiments.declaration import Declaration, named_lines, records, where
 from recon.experiments.experiment import Point, Row
-from recon.experiments.fits import fitted
-from recon.experiments.splits import TrainTestSplit, shuffled
+from recon.experiments.fits import TrainTestSplit, fitted, shuffled
 from recon.learner_rule.chosen_model import learner_of
 from recon.learner_rule.counting import learner_rule
 from recon.learner_rule.estimating.bounds import worlds_at_most

@@ -21,8 +21,7 @@ import pandas as pd
 from recon.attacks.evaluation import curve
 from recon.experiments.declaration import Declaration, named_lines, records, where
 from recon.experiments.experiment import Point, Row
-from recon.experiments.fits import fitted
-from recon.experiments.splits import TrainTestSplit, shuffled
+from recon.experiments.fits import TrainTestSplit, fitted, shuffled
 from recon.learners.private.dp_greedy_rule_list import DPGreedyRuleListClassifier
 from recon.learners.rule_lists.estimator import Antecedent, RuleListClassifier, distinct_rows, training_data
 from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier, conjunctions, mine, rule_masks

@@ -87,13 +87,16 @@ class Store:
         they take more, `Inconclusive` where the time is up.
         """
         limits, _ = limits or Limits(), _parquet()
+        import pyarrow.ipc
+
         found: list[Run | None] = [None] * len(wanted)
         places = [self.path(point) for point, _ in wanted]
         there = [(k, str(place)) for k, place in enumerate(places) if place.is_file()]
         left = limits.memory
         with tempfile.TemporaryDirectory() as folder:
             for k, path in limits.paced(_readable(there, folder, limits), "stored results are read"):
-                table = _plain_table(os.path.join(folder, str(k)))
+                with open(os.path.join(folder, str(k)), "rb") as file:
+                    table = pyarrow.ipc.open_stream(file).read_all()
                 if (manifest := _manifest(table)).get("data_sha256") != wanted[k][1]:
                     continue
                 left -= CELL * table.num_rows * (table.num_columns + 1)
@@ -163,14 +166,6 @@ def _too_large(path: str, memory: int) -> str:
     )
 
 
-def _plain_table(path: str) -> Any:
-    """Return what `plain` wrote."""
-    import pyarrow.ipc
-
-    with open(path, "rb") as file:
-        return pyarrow.ipc.open_stream(file).read_all()
-
-
 def _manifest(table: Any) -> dict[str, Any]:
     """Return the manifest of a stored table; {} where it holds none."""
     text = (table.schema.metadata or {}).get(MANIFEST, b"")
@@ -227,14 +222,6 @@ SOURCES = {
 }  # fmt: skip
 
 
-def _folders(given: str | None = None) -> list[Path]:
-    """Return where data are looked for, in order."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "recon"
-    beside = Path(__file__).resolve().parents[3] / "shared" / "data"
-    named = [Path(folder) for folder in (given, os.environ.get("RECON_DATA")) if folder]
-    return [*named, beside, cache]
-
-
 def load(name: str, folder: str | None = None) -> tuple[pd.DataFrame, str]:
     """Return a table by name, its label as the last column, and the SHA-256 of its file unpacked.
 
@@ -242,7 +229,10 @@ def load(name: str, folder: str | None = None) -> tuple[pd.DataFrame, str]:
     or not), and where it is not the published one.
     """
     source = SOURCES[name]
-    places = [Path(folder)] if folder else _folders()
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "recon"
+    beside = Path(__file__).resolve().parents[3] / "shared" / "data"
+    named = os.environ.get("RECON_DATA")
+    places = [Path(folder)] if folder else [*([Path(named)] if named else []), beside, cache]
     plain = source.file.removesuffix(".gz")
     found = next((p / file for p in places for file in (source.file, plain) if (p / file).is_file()), None)
     if found is None:

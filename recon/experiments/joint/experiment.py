@@ -31,9 +31,17 @@ from recon.attacks.membership.attacks import attack, attacked
 from recon.attacks.membership.shadow_data import knowledge
 from recon.experiments.declaration import Declaration, Line, named_lines, records, where, with_columns
 from recon.experiments.experiment import Point, Row
-from recon.experiments.fits import confident_worlds, covers, noisy_draws, released
+from recon.experiments.fits import (
+    COUNTED,
+    NAMES,
+    confident_worlds,
+    covers,
+    domain_of,
+    noisy_draws,
+    released,
+    train_test_sample,
+)
 from recon.experiments.joint.releases import LEARNERS, explained, published, shuffled_rows
-from recon.experiments.splits import COUNTED, NAMES, domain_of, train_test_sample
 from recon.learners.rule_lists.estimator import RuleListClassifier
 from recon.learners.rule_lists.vulnerability import vulnerability_of
 from recon.queries.answers.counting import count
@@ -53,9 +61,6 @@ SKETCHED = dict(zip((*EXACT, *NOISE), (1.887, 0.913, 0.506, 0.507, 0.517, 0.614)
 ROUNDING = 1e-9
 DRAWN = "greedy rule list, 4 rules, width 1"
 BY, MODEL = ["dataset", "learner"], ["dataset", "columns", "model", "counted"]
-EXPLAINED = ["dataset", "rows", "what", "explained", "statements", "distinct", "before_per_row", "removed_low",
-             "removed_high", "exact", "engine", "recall_black_box", "recall_explainer", "delta_recall",
-             "fpr_black_box", "fpr_explainer", "auc_black_box", "auc_explainer", "fidelity"]  # fmt: skip
 DECLARED = Declaration("joint", NAMES=NAMES, LEARNERS=list(LEARNERS))
 
 
@@ -130,7 +135,11 @@ def _correlations(some: pd.DataFrame) -> dict[str, Any]:
         lists = named_lines(lists, ATTACKERS, "attacker")
         order = used.drop_duplicates(["dataset", "counted"])[["dataset", "counted"]]
         found |= {"widths": drawn, "sure-widths": sure, "lists": order.merge(lists, on=["dataset", "counted"])}
-        found |= _bins(where(some, columns="used"))
+        pairs = where(some, columns="used").astype({"bin_right": float, "bin_sure": float})
+        rates = pairs.groupby("attacker", as_index=False)[["bin_right", "bin_sure"]].mean()
+        truths = pairs.drop_duplicates(["first", "second", *MODEL])["truth"].to_numpy(dtype=np.float64)
+        found |= {"bins": named_lines(rates, EXACT, "attacker"), "uniform": exact_accuracy(side=400),
+                  "commonest": np.bincount(bin_of(truths)).max() / len(truths)}  # fmt: skip
     return found
 
 
@@ -139,18 +148,14 @@ def _widths(some: pd.DataFrame) -> pd.DataFrame:
     floats = some.astype(dict.fromkeys(("holds", "bin_right", "bin_sure"), float))
     pair = some["first"].astype(str) + "\n" + some["second"].astype(str)
     floats = floats.assign(exact=(some["status"] == "exact").astype(float), pair=pair).astype({"columns_used": int})
-    table = DECLARED.aggregate("attackers", floats, one_mean=_mean)
+    # Grouped means differ in the last digit from those of one sum.
+    table = DECLARED.aggregate("attackers", floats, one_mean=lambda values: float(values.mean()))
     covered = some.drop_duplicates([*MODEL, "attacker", "draw"]).dropna(subset=["covered"])
     covered = DECLARED.aggregate("covered", covered.assign(covered=covered["covered"].astype(bool)))
     table = table.merge(covered, on=[*MODEL, "attacker"], how="left")
     place = table["attacker"].map({name: k for k, name in enumerate(ATTACKERS)})
     keyed = table.assign(by_model=table.groupby(MODEL, sort=False).ngroup(), place=place).dropna(subset=["place"])
     return keyed.sort_values(["by_model", "place"], ignore_index=True).drop(columns=["by_model", "place"])
-
-
-def _mean(values: pd.Series) -> float:
-    """Return the mean as one sum gives it: grouped means differ in the last digit."""
-    return float(values.mean())
 
 
 def _truths_held(some: pd.DataFrame) -> dict[str, int]:
@@ -163,16 +168,6 @@ def _truths_held(some: pd.DataFrame) -> dict[str, int]:
         **{f"of_{name}": len(part) for name, part in parts.items()},
         "nested": nested, "chains": chains, "left_out": left_out,
     }  # fmt: skip
-
-
-def _bins(used: pd.DataFrame) -> dict[str, Any]:
-    """Return how often the bins that intervals name are right, and how often surely."""
-    floats = used.astype({"bin_right": float, "bin_sure": float})
-    rates = floats.groupby("attacker", as_index=False)[["bin_right", "bin_sure"]].mean()
-    truths = used.drop_duplicates(["first", "second", *MODEL])["truth"].to_numpy(dtype=np.float64)
-    commonest = np.bincount(bin_of(truths)).max() / len(truths)
-    bins = named_lines(rates, EXACT, "attacker")
-    return {"bins": bins, "uniform": exact_accuracy(side=400), "commonest": commonest}
 
 
 def _nesting(some: pd.DataFrame) -> tuple[int, int, int]:
@@ -197,7 +192,8 @@ def _nesting(some: pd.DataFrame) -> tuple[int, int, int]:
 
 def _explanations(some: pd.DataFrame) -> dict[str, Any]:
     """Return how many bits explanations with their counts take away, beside REVEAL's difference of recalls."""
-    table = some.reindex(columns=EXPLAINED).sort_values(EXPLAINED[:4], ignore_index=True)
+    table = with_columns(some.dropna(axis=1, how="all"), "fidelity", "delta_recall")
+    table = table.sort_values(["dataset", "rows", "what", "explained"], ignore_index=True)
     table = table.astype(dict.fromkeys(["rows", "explained", "statements", "distinct"], int))
     sizes = {name: " and ".join(map(str, sorted(set(part)))) for name, part in table.groupby("dataset")["rows"]}
     drawn = table.assign(bounded=~table["exact"].astype(bool), name=table["dataset"].map(NAMES),
@@ -228,24 +224,19 @@ def correlated(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
         whole, pairs = whole[[*FOUR, label]], list(combinations(FOUR, 2))
     model = published(point["learner"], whole, {**point.parameters, "seed": 0}, limits).model
     release = released(model, domain_of(whole, point["counted"]))
+    _, truth = exact_counts(release)
     out: list[Row] = []
     for draw in range(point["draws"]):
         limits.check("correlations are bounded")
         found = correlations(release, whole, pairs, NOISE_OF_PAIRS, seed=draw, limits=limits)
-        held = _coverage(release, draw)
+        noisy = noisy_releases(release, NOISE_OF_PAIRS, CONFIDENCE, draw)
+        held = {f"noise epsilon={epsilon:g}": covers(one, truth) for epsilon, one in noisy}
         for line in found.frame.to_dict("records"):
             if draw and line["attacker"] not in held:
                 continue
             more: Row = {"draw": draw, "columns_used": len(found.views), "rows": len(whole)}
             out.append({**_binned(line), **more, "covered": held.get(str(line["attacker"]))})
     return out
-
-
-def _coverage(release: EncodedRelease, draw: int) -> dict[str, bool]:
-    """Return per attacker with noise whether the joint intervals of a draw hold the true counts."""
-    _, truth = exact_counts(release)
-    noisy = noisy_releases(release, NOISE_OF_PAIRS, CONFIDENCE, draw)
-    return {f"noise epsilon={epsilon:g}": covers(one, truth) for epsilon, one in noisy}
 
 
 def _binned(line: Mapping[Any, Any]) -> Row:

@@ -19,7 +19,7 @@ from encoders.domain.domain import Condition
 from encoders.domain.values import Test, equals
 from encoders.encode.encoder import encode
 from encoders.models.models import ModelNode, Nodes, Rule, RuleSet, Support, Tree
-from recon.attacks.evaluation import Evaluation, evaluated
+from recon.attacks.evaluation import evaluated
 from recon.attacks.explainers.lore import Explanation, lore, lores
 from recon.attacks.explainers.sampling import diverse_rows
 from recon.attacks.explainers.surrogate import Surrogate
@@ -27,8 +27,7 @@ from recon.attacks.explainers.trepan import trepan
 from recon.attacks.membership.attacks import CHEAP, attack, attacked
 from recon.attacks.membership.shadow_data import Knowledge, MembershipGuess, ensemble, knowledge
 from recon.experiments.experiment import Point, Row
-from recon.experiments.fits import fitted, worlds_left
-from recon.experiments.splits import domain_of
+from recon.experiments.fits import domain_of, fitted, worlds_left
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
 from recon.learners.optimal.trees.optimal_tree import optimal_trees
 from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
@@ -116,8 +115,8 @@ def _reveal(
     line: Row = {"surrogates": len(surrogates), "attacked": len(answered)}
     if black_box is None or not answered:
         return line
-    own = _worth(black_box, member)
-    theirs = _worth(answered[0] if len(answered) == 1 else ensemble(answered), member)
+    guess = answered[0] if len(answered) == 1 else ensemble(answered)
+    own, theirs = (evaluated(one.scores, one.members, member) for one in (black_box, guess))
     for who, of in (("black_box", own), ("explainer", theirs)):
         line |= {f"{name}_{who}": getattr(of, name) for name in ("recall", "fpr", "precision", "auc", "advantage")}
     return line | {"delta_recall": theirs.recall - own.recall, "auc_low_explainer": theirs.auc_low,
@@ -132,10 +131,6 @@ def _guess_of(
         return attacked(attack("mia", **CHEAP["mia"]), target, known, x, y, seed, limits)
     except Unsupported:
         return None
-
-
-def _worth(guess: MembershipGuess, member: Bits) -> Evaluation:
-    return evaluated(guess.scores, guess.members, member)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,31 +152,10 @@ def published(learner: str, rows: pd.DataFrame, settings: Mapping[str, Any], lim
     return LEARNERS[learner](rows.iloc[:, :-1], rows.iloc[:, -1], settings, limits)
 
 
-def _greedy_list(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], _: Limits) -> JointModel:
-    """Return GreedyRL's list of so many rules and the default one."""
-    return JointModel(GreedyRuleListClassifier(at["width"], at["support"], at["rules"] + 1).fit(x, y))
-
-
-def _optimal_list(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], _: Limits) -> JointModel:
-    """Return the list with the fewest errors that was found in time."""
-    return JointModel(OptimalRuleListClassifier(at["rules"], at["support"], seconds=at["fit_seconds"]).fit(x, y))
-
-
-def _greedy_tree(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], _: Limits) -> JointModel:
-    """Return scikit-learn's tree of limited depth; depth 0: full-grown, whatever the support."""
+def _greedy_tree(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any]) -> Any:
+    """Return scikit-learn's tree of limited depth; depth 0: full-grown, at its defaults, whatever the support."""
     limit = {"max_depth": at["depth"], "min_samples_leaf": at["support"]} if at["depth"] else {}
-    return JointModel(fitted("tree", x, y, random_state=at["seed"], **limit))
-
-
-def _full_tree(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], limits: Limits) -> JointModel:
-    """Return scikit-learn's tree at its defaults."""
-    return _greedy_tree(x, y, {**at, "depth": 0}, limits)
-
-
-def _optimal_tree(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], _: Limits) -> JointModel:
-    """Return the tree with the fewest errors of the depth that was found in time."""
-    least = max(1, int(at["support"] * len(x)))
-    return JointModel(optimal_trees(x, y, at["depth"], least, at["fit_seconds"])[-1])
+    return fitted("tree", x, y, random_state=at["seed"], **limit)
 
 
 def forest_of(x: Any, y: Any, seed: int) -> Target:
@@ -196,43 +170,35 @@ def _network_of(x: Any, y: Any, seed: int) -> Target:
     return found
 
 
-def _trepan_of(black_box: Callable[[Any, Any, int], Target]) -> Callable[..., JointModel]:
-    """Return the learner that explains a black box by TREPAN and counts the training rows at the leaves."""
+def _explainer_of(black_box: Callable[[Any, Any, int], Target], local: bool = False) -> Callable[..., JointModel]:
+    """Return the learner that explains a black box and counts the training rows at the leaves.
+
+    By TREPAN, or `local`: by LORE's tree about one record.
+    """
 
     def explained(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], limits: Limits) -> JointModel:
-        rows = Records.of(pd.concat([x, y], axis=1))
-        target = black_box(rows.x, rows.y, at["seed"])
-        found = trepan(target, rows.x, rows.columns, len(rows.classes), seed=at["seed"], minimum=MINIMUM, limits=limits)
-        return _counted_tree(found, target, rows)
+        rows, seed = Records.of(pd.concat([x, y], axis=1)), at["seed"]
+        target, classes = black_box(rows.x, rows.y, seed), len(rows.classes)
+        if local:
+            record = rows.x[diverse_rows(rows.x, 1, seed)[0]]
+            tree = lore(
+                target, record, rows.x, rows.columns, classes, seed=seed, size=NEIGHBOURS, limits=limits
+            ).surrogate
+        else:
+            tree = trepan(target, rows.x, rows.columns, classes, seed=seed, minimum=MINIMUM, limits=limits)
+        return JointModel(counted_surrogate(tree, rows), fidelity=tree.fidelity(target, rows.x))
 
     return explained
 
 
-def _lore_tree(x: pd.DataFrame, y: pd.Series, at: Mapping[str, Any], limits: Limits) -> JointModel:
-    """Return LORE's local tree about one record of the forest, with the counts of all training rows at its leaves."""
-    rows = Records.of(pd.concat([x, y], axis=1))
-    target = forest_of(rows.x, rows.y, at["seed"])
-    record = rows.x[diverse_rows(rows.x, 1, at["seed"])[0]]
-    found = lore(target, record, rows.x, rows.columns, len(rows.classes), seed=at["seed"], size=NEIGHBOURS,
-                 limits=limits)  # fmt: skip
-    return _counted_tree(found.surrogate, target, rows)
-
-
-def _counted_tree(found: Surrogate, target: Target, rows: Records) -> JointModel:
-    """Return a surrogate as a released tree with the counts of its training rows per class."""
-    return JointModel(counted_surrogate(found, rows), fidelity=found.fidelity(target, rows.x))
-
-
 def counted_surrogate(found: Surrogate, rows: Records) -> Tree:
     """Return a surrogate as a published tree with the counts of rows per class at its leaves."""
-    return Tree(Nodes.of(_as_node(one, rows.columns) for one in found.nodes(rows.x, rows.y)), name=found.kind)
-
-
-def _as_node(node: Mapping[str, Any], columns: RecordColumns) -> ModelNode:
-    """Return a node as in a release file as a value."""
-    if "counts" in node:
-        return ModelNode(Support(tuple(node["counts"])))
-    return ModelNode(Support(), as_condition(node["if"], columns), node["then"], node["else"])
+    nodes = (
+        ModelNode(Support(tuple(node["counts"]))) if "counts" in node
+        else ModelNode(Support(), as_condition(node["if"], rows.columns), node["then"], node["else"])
+        for node in found.nodes(rows.x, rows.y)
+    )  # fmt: skip
+    return Tree(Nodes.of(nodes), name=found.kind)
 
 
 def as_condition(given: Mapping[str, Any], columns: RecordColumns) -> Condition:
@@ -247,15 +213,21 @@ def as_condition(given: Mapping[str, Any], columns: RecordColumns) -> Condition:
     return tuple(tests)
 
 
-LEARNERS: dict[str, Callable[..., JointModel]] = {
-    "greedy rule list": _greedy_list,
-    "optimal rule list": _optimal_list,
-    "greedy tree": _greedy_tree,
-    "optimal tree": _optimal_tree,
-    "full-grown tree": _full_tree,
-    "TREPAN of a forest": _trepan_of(forest_of),
-    "TREPAN of a network": _trepan_of(_network_of),
-    "LORE tree of a forest": _lore_tree,
+LEARNERS: dict[str, Callable[[pd.DataFrame, pd.Series, Mapping[str, Any], Limits], JointModel]] = {
+    "greedy rule list": lambda x, y, at, _: JointModel(
+        GreedyRuleListClassifier(at["width"], at["support"], at["rules"] + 1).fit(x, y)
+    ),
+    "optimal rule list": lambda x, y, at, _: JointModel(
+        OptimalRuleListClassifier(at["rules"], at["support"], seconds=at["fit_seconds"]).fit(x, y)
+    ),
+    "greedy tree": lambda x, y, at, _: JointModel(_greedy_tree(x, y, at)),
+    "optimal tree": lambda x, y, at, _: JointModel(
+        optimal_trees(x, y, at["depth"], max(1, int(at["support"] * len(x))), at["fit_seconds"])[-1]
+    ),
+    "full-grown tree": lambda x, y, at, _: JointModel(_greedy_tree(x, y, {**at, "depth": 0})),
+    "TREPAN of a forest": _explainer_of(forest_of),
+    "TREPAN of a network": _explainer_of(_network_of),
+    "LORE tree of a forest": _explainer_of(forest_of, local=True),
 }
 
 
