@@ -145,11 +145,11 @@ def joint_worlds(point: Point, some: TrainTestSplit, limits: Limits) -> list[Row
             limits.check("worlds are counted")
             release = encode_models(domain, [model for name in chosen for model in parts[name]], RowCount(n, n))
             found[chosen] = worlds_left(release, convention, point["cap_seconds"], limits)
-        out += _lines(found, convention, n)
+        out += _lines(found, convention)
     return out
 
 
-def _lines(found: Mapping[Names, WorldsLeft], convention: Convention, n: int) -> list[Row]:
+def _lines(found: Mapping[Names, WorldsLeft], convention: Convention) -> list[Row]:
     """Return a line per combination: log2 of the worlds and bits removed per row, at least and at most.
 
     More models leave no more worlds, so that bounds on some models bound others.
@@ -158,8 +158,8 @@ def _lines(found: Mapping[Names, WorldsLeft], convention: Convention, n: int) ->
     for chosen, left in found.items():
         high = min(other.high for names, other in found.items() if set(names) <= set(chosen))
         low = max(other.low for names, other in found.items() if set(names) >= set(chosen))
-        bounds = WorldsLeft(n, left.before, low, high, left.engine)
-        out.append({"models": " + ".join(chosen), "convention": convention, "n": n, **bounds.row()})
+        bounds = replace(left, low=low, high=high)
+        out.append({"models": " + ".join(chosen), "convention": convention, "n": left.rows, **bounds.row()})
     return out
 
 
@@ -170,11 +170,8 @@ def _three_models(point: Point, x: Any, y: Any, domain: Domain, limits: Limits) 
     rules = OptimalRuleListClassifier(point["rules"], least, seconds=seconds).fit(x, y, limits.stop)
     forest = fitted("forest", x, y, n_estimators=point["forest_trees"], max_depth=point["forest_depth"],
                     min_samples_leaf=least, bootstrap=False, random_state=1 + point["seed"])  # fmt: skip
-    return {
-        "tree": [tree.to_model(label_values=tree.classes_.tolist())],
-        "rule list": [rules.to_model()],
-        "forest": list(models_of(forest, domain)),
-    }
+    return {"tree": [tree.to_model(label_values=tree.classes_.tolist())], "rule list": [rules.to_model()],
+            "forest": list(models_of(forest, domain))}  # fmt: skip
 
 
 ATTRIBUTES: dict[str, dict[str, str]] = {  # what groups people -> attribute of the domain
@@ -209,7 +206,7 @@ def by_group(point: Point, some: TrainTestSplit, limits: Limits) -> list[Row]:
 def _groups_of(dataset: str, some: TrainTestSplit) -> dict[str, NDArray[np.str_]]:
     """Return the group of every training row, by what groups people; "everybody" first."""
     domain = domain_of(some.whole, "attributes")
-    values = raw_indices(domain, some.x.assign(**{str(some.y.name): some.y}))
+    values = raw_indices(domain, some.training)
     out = {"everybody": np.full(some.rows, "everybody")}
     for kind, name in ATTRIBUTES[dataset].items():
         k = domain.place[name]
@@ -231,7 +228,7 @@ def removed_bits(release: EncodedRelease, some: TrainTestSplit, limits: Limits) 
     if release.statements.single is None:
         raise Unsupported("exposure by group is told for one tree or rule list")
     figures = measure(release, "assigned", limits)
-    found = row_groups(release, figures, TrueRows.of(release, some.x.assign(**{str(some.y.name): some.y})), limits)
+    found = row_groups(release, figures, TrueRows.of(release, some.training), limits)
     lines = figures.exposure
     before = float((lines["bits_left"] + lines["bits_removed"]).iloc[0])
     return before - found.bits_left, before
@@ -282,8 +279,8 @@ STEP = 0.05  # of the curves over them
 OPTIMAL, MOST = "optimal trees", "optimal trees that leak most"
 PAIRS = ((OPTIMAL, "optimal rule lists"), ("greedy trees", "greedy rule lists"))
 DRAWN = {"compas27": ("race", "sex", "age"), "adult24": ("sex and age",)}  # kinds of groups with a panel
+SAME = ["dataset", "seed", "learner", "leaves"]  # models of other points that are the same
 EVERYBODY = "everybody"
-Curve = list[Line]  # the lines of one point, the least loss of accuracy first
 
 
 def _with_titles(frame: pd.DataFrame) -> pd.DataFrame:
@@ -303,11 +300,6 @@ def _sizes(once: pd.DataFrame) -> pd.DataFrame:
     return _with_titles(found.assign(hollow=found["open"], most=found["learner"] == MOST))
 
 
-def _distinct_models(some: pd.DataFrame) -> pd.DataFrame:
-    """Return each model once."""
-    return with_columns(some, "certified", "bound").drop_duplicates(["dataset", "seed", "learner", "leaves"])
-
-
 def _as_accurate(few: pd.DataFrame, many: pd.DataFrame) -> pd.DataFrame:
     """Return of each of `few` how much more the smallest of `many` at least as accurate leaves open, and its size."""
     out = []
@@ -321,7 +313,7 @@ def _as_accurate(few: pd.DataFrame, many: pd.DataFrame) -> pd.DataFrame:
 
 def _matched_size(some: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return trees beside rule lists with as many leaves as rules, and beside those as accurate."""
-    once, out = _distinct_models(some), []
+    once, out = with_columns(some, "certified", "bound").drop_duplicates(SAME), []
     for name, part in named_lines(once, NAMES).groupby("title", sort=False):
         for tree, rules in PAIRS:
             trees, lists = (where(part, learner=learner) for learner in (tree, rules))
@@ -348,12 +340,12 @@ def _matched_size(some: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return {"matched-size": pairs, "pairs": pairs, "sizes": _sizes(once)}
 
 
-def _curves_of(some: pd.DataFrame) -> list[Curve]:
-    """Return the lines of every split."""
+def _curves_of(some: pd.DataFrame) -> list[list[Line]]:
+    """Return the lines of every split, the least loss of accuracy first."""
     return [sorted(records(part), key=lambda line: line["loss"]) for _, part in some.groupby("seed")]
 
 
-def _at_tolerance(curve: Curve, tolerance: float) -> Line:
+def _at_tolerance(curve: list[Line], tolerance: float) -> Line:
     """Return the last line of a curve that is within a tolerance."""
     return curve[max(0, bisect_right(curve, tolerance + 1e-9, key=lambda line: line["loss"]) - 1)]
 
@@ -383,7 +375,7 @@ def _nearly_best_frames(some: pd.DataFrame) -> dict[str, pd.DataFrame]:
             "nearly": table.assign(trees_words=words), "tolerated": _with_titles(pd.DataFrame(drawn))}  # fmt: skip
 
 
-def _tolerated(name: str, depth: int, tolerance: float, curves: list[Curve], all_kinds: pd.DataFrame) -> Line:
+def _tolerated(name: str, depth: int, tolerance: float, curves: list[list[Line]], all_kinds: pd.DataFrame) -> Line:
     """Return one line: means over splits at one tolerance."""
     found, best = (pd.DataFrame([_at_tolerance(curve, at) for curve in curves]) for at in (tolerance, 0.0))
     more = _curves_of(where(all_kinds, depth=depth, seed=curves[0][0]["seed"]))
@@ -411,7 +403,7 @@ def _true_attributes(some: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 def _rule_width(some: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return rule lists with wider rules: accuracy and Dist_G, at equal length and at equal accuracy."""
-    once, out = _distinct_models(some), []
+    once, out = with_columns(some, "certified", "bound").drop_duplicates(SAME), []
     for name, part in named_lines(once, NAMES).groupby("title", sort=False):
         for kind, width in ((kind, width) for kind in ("optimal", "greedy") for width in (2, 3)):
             narrow, wide = (where(part, learner=f"{kind}, width {n}") for n in (1, width))
@@ -437,9 +429,8 @@ def _groups(some: pd.DataFrame) -> dict[str, pd.DataFrame]:
     across, down = (where(true, learner=learner) for learner in (OPTIMAL, "optimal rule lists"))
     both = across.merge(down[["dataset", "kind", "group", "removed"]], on=["dataset", "kind", "group"],
                         suffixes=("", "_down")).sort_values("group")  # fmt: skip
-    label = [name if name == EVERYBODY else f"{name} ({rows:,.0f})"
-             for name, rows in zip(both["group"], both["rows"], strict=True)]  # fmt: skip
-    both = both.assign(label=label)
+    sized = both["group"] + both["rows"].map(" ({:,.0f})".format)
+    both = both.assign(label=sized.where(both["group"] != EVERYBODY, EVERYBODY))
     drawn = [where(both, dataset=dataset, kind=(kind, EVERYBODY)).assign(drawn=kind)
              for dataset, kinds in DRAWN.items() for kind in kinds]  # fmt: skip
     gaps = _differences(some)
@@ -506,9 +497,8 @@ def _noise(some: pd.DataFrame) -> dict[str, pd.DataFrame]:
     empty, exact = ((lines["status"] == word).astype(float) for word in ("empty", "exact"))
     released = np.where(lines["epsilon"] > 0, lines["epsilon"], np.inf)
     keys = ["dataset", "rows", "learner"]
-    values = [
-        "accuracy", "removed_counts", "removed_worlds", "removed_confidence", "empty", "exact", "prior_alone_counts"
-    ]  # fmt: skip
+    values = ["accuracy", *(f"removed_{name}" for name in ("counts", "worlds", "confidence")), "empty", "exact",
+              "prior_alone_counts"]  # fmt: skip
     lines = lines.assign(empty=empty, exact=exact, released=released)
     means = lines.groupby([*keys, "released"], as_index=False)[[v for v in values if v in lines]].mean()
     drawn = _with_titles(means).astype({"rows": int})
@@ -571,7 +561,6 @@ def _nearly_best(point: Point, some: TrainTestSplit, limits: Limits) -> list[Row
     within = limits.lasting(min(point["cap_seconds"], limits.left()))
     found = learner.ties(some.x, some.y, slack=slack, minimal=point["minimal"], limits=within)
     learner.fit(some.x, some.y)
-    names = [str(n) for n in learner.feature_names_in_]
     returned = measure(released(learner, domain_of(some.whole)), "assigned", limits).dist_g
     out: list[Row] = []
     trees, least, most = 0, math.inf, -math.inf
@@ -582,11 +571,10 @@ def _nearly_best(point: Point, some: TrainTestSplit, limits: Limits) -> list[Row
             most, tree = one.dist_g[1], one.most_tree
             learner.nodes_ = tree
             chosen = {
-                "choice": _in_words(tree, names, learner.classes_.tolist()),
-                "choice_errors": one.errors,
-                "choice_leaves": len(leaves(tree)),
+                "choice": _in_words(tree, [*map(str, learner.feature_names_in_)], learner.classes_.tolist()),
+                "choice_errors": one.errors, "choice_leaves": len(leaves(tree)),
                 "choice_test_accuracy": float(np.mean(learner.predict(some.x_test) == some.y_test)),
-            }
+            }  # fmt: skip
         out.append({
             "errors": one.errors, "loss": 100 * (one.errors - found[0].errors) / some.rows,
             "accuracy": 1 - one.errors / some.rows, "trees": str(trees), "least": least, "most": most,

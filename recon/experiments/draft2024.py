@@ -194,7 +194,7 @@ def certain(release: EncodedRelease, some: TrainingSample, unique: bool, limits:
     """Return the share of training rows that are in every world: proved members, whoever knows the release alone."""
     if unique:
         return {"certain": 1.0}
-    table = some.x.assign(**{str(some.y.name): some.y}).drop_duplicates()
+    table = some.training.drop_duplicates()
     try:
         verdicts = certify(release, table, limits=limits, certificates=False)
     except ReconError:

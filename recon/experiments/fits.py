@@ -1,4 +1,4 @@
-"""What several experiments do: draw rows, fit scikit-learn's models, release one, put noise on it, see what it leaves."""
+"""What several experiments do: draw rows, fit scikit-learn's models, release one, add noise, see what it leaves."""
 
 from __future__ import annotations
 
@@ -47,6 +47,11 @@ class TrainTestSplit:
     def rows(self) -> int:
         """Return the number of training rows."""
         return len(self.x)
+
+    @property
+    def training(self) -> pd.DataFrame:
+        """Return the training rows, the label last."""
+        return self.x.assign(**{str(self.y.name): self.y})
 
 
 def train_test_sample(dataset: str, frame: pd.DataFrame, seed: int) -> TrainTestSplit:

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
 from recon.experiments.declaration import Declaration, named_lines, records, where
 from recon.experiments.experiment import Point, Row
-from recon.experiments.fits import TrainTestSplit, fitted, shuffled
+from recon.experiments.fits import TrainTestSplit, domain_of, fitted, shuffled
 from recon.learner_rule.chosen_model import learner_of
 from recon.learner_rule.counting import learner_rule
 from recon.learner_rule.estimating.bounds import worlds_at_most
@@ -59,11 +58,9 @@ def _fitted_tree(point: Point, some: TrainTestSplit) -> Any:
                   min_samples_leaf=point["leaf"], random_state=0)  # fmt: skip
 
 
-def _released(model: Any, some: TrainTestSplit, independent: bool = True) -> EncodedRelease:
+def _released(model: Any, some: TrainTestSplit, counted: str = "bits") -> EncodedRelease:
     """Return a model as a release: columns as independent bits, or one-hot groups as what they are."""
-    whole = some.x.assign(**{str(some.whole.columns[-1]): some.y})
-    domain = Domain.from_frame(whole, label=str(whole.columns[-1]), independent=independent)
-    return encode(model, domain)
+    return encode(model, domain_of(some.training, counted))
 
 
 def _rule_figures(model: Any, size: int, some: TrainTestSplit, limits: Limits) -> Row:
@@ -117,9 +114,8 @@ def _persons_row(point: Point, some: TrainTestSplit, limits: Limits) -> Row:
     member whose other columns and label are known counts where its value is certain only by the rule.
     """
     release = _released(_fitted_tree(point, some), some)
-    label = str(some.whole.columns[-1])
-    inside = some.x.assign(**{label: some.y}).head(point["persons"])
-    outside = some.x_test.assign(**{label: some.y_test}).head(point["persons"])
+    inside = some.training.head(point["persons"])
+    outside = some.x_test.assign(**{str(some.y.name): some.y_test}).head(point["persons"])
     out: Row = {"members": len(inside), "others": len(outside)}
     for name, people in (("members", inside), ("others", outside)):
         found = certify(release, people.reset_index(drop=True), "auto", limits)
@@ -150,7 +146,7 @@ def _columns_inferred(release: EncodedRelease, people: pd.DataFrame, limits: Lim
 def _groups_row(point: Point, some: TrainTestSplit, limits: Limits) -> Row:
     """Return an estimate where one-hot groups are attributes of several values, beside a rigorous bound."""
     model = _fitted_tree(point, some)
-    release = _released(model, some, independent=False)
+    release = _released(model, some, "attributes")
     learner = learner_of(release, "auto")
     assert learner is not None
     found = estimated_share(release, learner, limits, seed=point["seed"], draws=point["draws"])
