@@ -251,6 +251,9 @@ CASES = (
     Case("linear regressions", "statsmodels_wls.pkl", refused="OLS is read, not WLS",
          instead=lambda: stored("statsmodels_ols.pkl")),
     Case("treelite", "treelite_forest.json", "treelite's JSON", "distinct", 40),
+    Case("Spark ML", "spark_pipeline.zip", "Spark ML DecisionTreeClassificationModel (folder)", "exact", 60),
+    Case("Spark ML", "spark_forest.zip", "Spark ML RandomForestClassificationModel (folder)", "bag"),
+    Case("Spark ML", "spark_boosted.zip", "Spark ML GBTClassificationModel (folder)", "exact", 60),
     Case("YDF", "ydf_tree.zip", "YDF model (zip of its folder)", "exact", 60),
     Case("YDF", "ydf_forest.zip", "YDF model (zip of its folder)", "bag", 60),
     Case("scikit-survival", "survival_tree.joblib", "scikit-survival SurvivalTree (joblib, xz)", "size", 500),
@@ -456,7 +459,7 @@ FIRST_BYTES: dict[str, tuple[tuple[bytes, ...], str]] = {
     "a NumPy array (.npy)": ((b"\x93NUMPY\x01\x00" + bytes(120),), TREE),
     "a Java object (Weka's .model, for instance)": ((b"\xac\xed\x00\x05sr",), "part.txt"),
     "an HDF5 file (Keras, pandas)": ((b"\x89HDF\r\n\x1a\n" + bytes(40),), TREE),
-    "the data of a Spark ML tree (Parquet)": ((spark_nodes(),), "leaves.csv"),
+    "the data of a Spark ML tree (Parquet)": ((spark_nodes(),), "spark_pipeline.zip"),
     "a table of itemsets by Spark (Parquet)": ((parquet_of("items", "freq"),), "encoders/spark_sets.jsonl"),
     "a table of association rules by Spark (Parquet)": (
         (parquet_of("antecedent", "consequent", "support"),), "encoders/spark_sets.jsonl"),
@@ -466,7 +469,7 @@ FIRST_BYTES: dict[str, tuple[tuple[bytes, ...], str]] = {
     "an ONNX model": ((b"\x08\x0a\x12\x08skl2onnx\x1a\x061.20.0", b'\x08\x03\x12\x08CatBoost"\x07ai.onnx'), TREE),
     "a Core ML model": ((bytes.fromhex("0801128f300a0f0a09666561747572655f301a021200"),), CBM),
     "Spark ML metadata": (
-        (b'{"class":"org.apache.spark.ml.classification.DecisionTreeClassificationModel"}',), "leaves.csv"),
+        (b'{"class":"org.apache.spark.ml.classification.DecisionTreeClassificationModel"}',), "spark_pipeline.zip"),
     "a file of a model of YDF or TensorFlow Decision Forests": (
         (bytes.fromhex("4253010000000000550000000a270802"), b"\x0a\x0dRANDOM_FOREST\x10\x01"), "ydf_tree.zip"),
     "a PDF": ((b"%PDF-1.7\n",), "leaves.csv"),

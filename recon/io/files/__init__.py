@@ -1,3 +1,3 @@
 """Files opened, read and written: within one budget, whole or not at all."""
 
-__all__ = ["named_files", "opening", "sheets", "tables", "writing"]
+__all__ = ["archives", "named_files", "opening", "sheets", "tables", "writing"]

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import os
 import re
 import select
@@ -22,6 +23,7 @@ import stat
 import sys
 import threading
 import weakref
+import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -285,6 +287,8 @@ def read_whole(path: str) -> bytes:
     try:
         if path == "-":
             return _read_stream(sys.stdin.buffer)
+        if os.path.isdir(path) and _is_whole_model(path):
+            return folder_archive(path)
         with open_regular(path) as (file, size):
             budget.check()
             budget.bytes(size)
@@ -354,11 +358,42 @@ def waited(stream: IO[bytes]) -> None:
         return
 
 
+MAX_FILES = 2_000  # of the folder of one model
+
+
+def _is_whole_model(folder: str) -> bool:
+    """Return whether a folder is a model by itself: of Spark ML, or of YDF."""
+    about = os.path.join(folder, "metadata")
+    spark = os.path.isdir(about) and any(name.startswith("part-") for name in os.listdir(about))
+    return spark or os.path.isfile(os.path.join(folder, "data_spec.pb"))
+
+
+def folder_archive(folder: str) -> bytes:
+    """Return the files of a folder and of those inside as a zip archive: the same bytes for the same files.
+
+    Links, hidden files and empty ones are left out. Raises `ReleaseError` for too many files.
+    """
+    names = list[str]()
+    for above, below, files in os.walk(folder):
+        below.sort()
+        shown = [os.path.join(above, name) for name in sorted(files) if not name.startswith(".")]
+        names += [name for name in shown if not os.path.islink(name) and os.path.getsize(name)]
+        if len(names) > MAX_FILES:
+            raise ReleaseError(f"holds more than {MAX_FILES:,} files: give the folder of one model", file=folder)
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for name in names:
+            content = read_whole(name)
+            current().bytes(len(content))
+            archive.writestr(zipfile.ZipInfo(os.path.relpath(name, folder).replace(os.sep, "/")), content)
+    return made.getvalue()
+
+
 LARGEST = 1 << 20  # bytes of an MLmodel file that are looked at
 # What MLflow's flavours call their file, in the order of preference where MLmodel does not say.
 NAMES = (
     "model.pkl", "model.skops", "model.joblib", "model.cb", "model.cbm", "model.xgb", "model.ubj", "model.json",
-    "model.lgb", "model.txt",
+    "model.lgb", "model.txt", "sparkml",
 )  # fmt: skip
 # Keys of a flavour in MLmodel: scikit-learn, python_function, and the boosters.
 _KEYS = re.compile(
@@ -372,7 +407,7 @@ OWN = frozenset(["MLmodel", "conda.yaml", "python_env.yaml", "requirements.txt",
 def file_and_number(path: str) -> tuple[str, int | None]:
     """Return the file that a path means, and the number behind its "#" (None: it has none).
 
-    A folder is that of an MLflow model and means its model file; `ReleaseError` where there is none.
+    A folder of an MLflow model means its model file, one of Spark ML or YDF itself; `ReleaseError` for others.
     """
     file, number = path, None
     if "#" in path and path != "-" and not os.path.exists(path):
@@ -389,9 +424,10 @@ def _model_file(folder: str) -> str:
     """
     about = os.path.join(folder, "MLmodel")
     if not os.path.lexists(about):
+        if _is_whole_model(folder):
+            return folder
         raise ReleaseError(
-            "is a folder without MLmodel: give a file (of Spark's folder its part file, of YDF's a zip of it), or the "
-            "folder that MLflow wrote",
+            "is a folder without MLmodel: give a file, or the folder that MLflow, Spark ML or YDF wrote",
             file=folder,
         )
     if os.path.islink(about):  # what it says is quoted: it must be the folder's own
@@ -408,7 +444,8 @@ def _model_file(folder: str) -> str:
     for name in (*candidates, *NAMES):
         path = os.path.join(folder, name)
         real = os.path.realpath(path)
-        if os.path.isfile(real) and os.path.commonpath([inside, real]) == inside:
+        known_kind = os.path.isfile(real) or (os.path.isdir(real) and _is_whole_model(real))
+        if known_kind and os.path.commonpath([inside, real]) == inside and real != inside:
             return path
     raise Unsupported(f"{folder}: no model file that is read: MLmodel names {', '.join(candidates[:3]) or 'none'}")
 
@@ -418,6 +455,8 @@ def companions(path: str) -> list[tuple[str, int]]:
     if path == "-" or not os.path.isdir(path):
         return []
     mine = os.path.realpath(_model_file(path))
+    if mine == os.path.realpath(path):
+        return []
     out = []
     for entry in sorted(os.scandir(path), key=lambda e: e.name):
         if entry.is_file(follow_symlinks=False) and os.path.realpath(entry.path) != mine and entry.name not in OWN:

@@ -108,7 +108,7 @@ FOREIGN = (
     Foreign("an HDF5 file (Keras, pandas)", "weights or tables, no counts of rows per leaf",
             "save a table as CSV, a tree model as pickle", rb"\x89HDF\r\n\x1a\n"),
     Foreign("the data of a Spark ML tree (Parquet)", "impurityStats: rows per class and node, weighted if they were",
-            f"write impurityStats of its leaves {_LEAVES}", b"PAR1", within=b"impurityStats"),
+            "give the folder that model.save() wrote", b"PAR1", within=b"impurityStats"),
     Foreign("a table of itemsets by Spark (Parquet)", "how many rows have each set", _JSON_LINES, b"PAR1",
             within=b'"freq"'),
     Foreign("a table of association rules by Spark (Parquet)", "supports of rules", _JSON_LINES, b"PAR1",
@@ -123,7 +123,7 @@ FOREIGN = (
     Foreign("a Core ML model", "no counts of rows: leaf values", "give the model that it was converted from",
             rb"\x08[\x01-\x0a]\x12[\x80-\xff]{1,3}[\0-\x7f]\x0a"),
     Foreign("Spark ML metadata", "statistics of nodes are beside it, in Parquet",
-            f"write impurityStats of the leaves {_LEAVES}, or PMML by jpmml-sparkml",
+            "give the folder that model.save() wrote",
             within=b'"class":"org.apache.spark.ml'),
     Foreign("a file of a model of YDF or TensorFlow Decision Forests", "rows of every class, or its columns",
             "zip the folder that model.save() wrote, and give the archive",
@@ -230,10 +230,12 @@ class BinaryFormat(NamedTuple):
 
 
 WORKBOOK, YDF, CBM, UBJSON = "spreadsheet", "YDF model", "CatBoost model", "UBJSON"
+SPARK = "Spark ML model"
 _ARCHIVE = re.compile(rb"PK\x03\x04")
 BINARIES = (  # reading and inspection ask this table, and `TEXTS` for a text
     BinaryFormat(WORKBOOK, _ARCHIVE, "recon.io.files.sheets", "is_workbook"),
     BinaryFormat(YDF, _ARCHIVE, f"{READERS}.boosters.yggdrasil", "looks_like_yggdrasil"),
+    BinaryFormat(SPARK, _ARCHIVE, f"{READERS}.boosters.spark", "looks_like_spark"),
     BinaryFormat(CBM, re.compile(b"CBM1"), f"{READERS}.boosters.catboost_file", "looks_like_cbm"),
     BinaryFormat(UBJSON, re.compile(rb"\{(?!\s*[\"}])"), f"{READERS}.boosters.xgboost.model", "looks_like_xgboost_ubj"),
 )
@@ -402,6 +404,10 @@ def _binary_draft(data: bytes, kind: str, memory: int) -> Draft | bytes:
         from recon.readers.formats.boosters.yggdrasil import read_yggdrasil
 
         return read_yggdrasil(data)
+    if kind == SPARK:
+        from recon.readers.formats.boosters.spark import read_spark
+
+        return read_spark(data)
     stored = open_stored(data, memory)
     if stored is not None:
         return draft_of_object(stored.root, stored.format)

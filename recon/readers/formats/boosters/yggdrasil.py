@@ -11,10 +11,8 @@ model/abstract_model.proto, utils/blob_sequence.h.
 
 from __future__ import annotations
 
-import io
 import re
 import struct
-import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,7 +22,7 @@ import numpy as np
 from encoders.domain.values import AnyAttribute, Categorical, Value, equals
 from encoders.models.models import AnyModel, Provenance, PublishedFigure, Table, UnusedPublication
 from encoders.models.nodes import UNPUBLISHED
-from recon.io.files.opening import current
+from recon.io.files.archives import archive_files, archive_names
 from recon.readers.formats.drafts.binding import Binder, Feature
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.sklearn.trees.arrays import MAX_NODES, NodeCounts, TreeArrays
@@ -39,7 +37,6 @@ EVALUATED, PRUNED = 4, 8  # fields: evaluations (of forests on rows not drawn), 
 WEIGHTED = "rows were weighted: sums of weights are no counts of rows; fit it without weights"
 STRIPPED = "its nodes have no rows per class (pure_serving_model=True): nothing of this kind is published"
 RARE = "<OOD>"
-MAX_MEMBERS = 1_000
 DRAWN = "rows were drawn with replacement for every tree (bootstrap_training_dataset, the default of a random forest)"
 ONCE = (
     "a tree by itself is of CartLearner, which shows it each row once (a RandomForestLearner of one tree, "
@@ -59,30 +56,17 @@ Message = dict[int, list[Any]]  # field -> its values: whole numbers, or bytes
 
 def looks_like_yggdrasil(data: bytes) -> bool:
     """Return whether bytes are an archive of a YDF model's folder."""
-    if data[:4] != b"PK\x03\x04":
-        return False
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            names = {name.rpartition("/")[2] for name in archive.namelist()[:MAX_MEMBERS]}
-    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError):
-        return False
-    return {SPEC, HEADER} <= names
+    return {SPEC, HEADER} <= {name.rpartition("/")[2] for name in archive_names(data)}
 
 
 def _members(data: bytes) -> dict[str, bytes]:
     """Return the files of the folder by their names."""
     out: dict[str, bytes] = {}
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            for info in archive.infolist()[:MAX_MEMBERS]:
-                name = info.filename.rpartition("/")[2]
-                if name in out:
-                    raise Unsupported(f"holds several models (two files {name}): zip the folder of one")
-                current().bytes(info.file_size)
-                with archive.open(info) as member:
-                    out[name] = member.read(info.file_size + 1)
-    except (zipfile.BadZipFile, OSError, NotImplementedError, RuntimeError, EOFError) as error:
-        raise ReleaseError(f"is a broken archive ({error})") from None
+    for path, content in archive_files(data).items():
+        name = path.rpartition("/")[2]
+        if name in out:
+            raise Unsupported(f"holds several models (two files {name}): zip the folder of one")
+        out[name] = content
     return out
 
 

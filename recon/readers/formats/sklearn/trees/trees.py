@@ -290,7 +290,7 @@ class RegressionDraft(TreesDraft):
             return trees
         step = label.step if isinstance(label, Grid) else 0
         figures = []
-        paths = node_conditions(self.trees[0], [f.name for f in self.features])
+        paths = node_conditions(self.trees[0], [f.name for f in self.features], self.sets)
         for leaf in np.flatnonzero(self.trees[0].arrays.leaf).tolist():
             total, rows = self.totals[leaf], int(self.trees[0].arrays.rows[leaf])
             found = Statistic("total", label.name, total, EXACT * max(1.0, abs(total)))

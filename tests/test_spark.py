@@ -1,0 +1,181 @@
+"""Folders of Spark ML: trees with the rows of every node, behind numbers of categories; truth, folders, bad input."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from extras import extra
+
+import recon
+from recon.io.files.opening import folder_archive
+from recon.readers.frames.world import violations
+from solvers.foundation.errors import ReconError, ReleaseError, Unsupported
+
+CORPUS = Path(__file__).parent / "corpus"
+ROWS = pd.read_csv(CORPUS / "spark_rows.csv")
+NUMBERED = ROWS.assign(town=ROWS.town.map(["Ulm", "Kiel", "Bonn"].index)).rename(
+    columns={"age": "x0", "smoker": "x1", "town": "x2"}
+)
+FILES = {
+    "spark_pipeline.zip": ROWS[["age", "smoker", "town", "ill"]],
+    "spark_forest.zip": NUMBERED[["x0", "x1", "x2", "ill"]],
+    "spark_boosted.zip": NUMBERED[["x0", "x1", "x2", "ill"]],
+    "spark_numbers.zip": NUMBERED[["x0", "x1", "x2", "pressure"]],
+}
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_the_true_rows_are_never_excluded(file):
+    extra("pyarrow")
+    rows = FILES[file]
+    label = rows.columns[-1]
+    release = recon.load(CORPUS / file, domain=recon.Domain.from_frame(rows, label=label))
+    assert violations(release, rows) == []
+    assert violations(release, rows.assign(**{label: rows[label].iloc[::-1].to_numpy()}))
+
+
+def test_a_pipeline_names_columns_values_and_classes():
+    extra("pyarrow")
+    release = recon.load(CORPUS / "spark_pipeline.zip")
+    assert [one.name for one in release.domain.attributes] == ["age", "smoker", "town"]
+    assert release.domain.attributes[2].values == ("Ulm", "Kiel", "Bonn")
+    assert (release.domain.label.name, release.domain.label.values) == ("ill", (0, 1))
+    assert (release.rows.low, release.rows.high) == (60, 60)
+
+
+def leaves(path):
+    return recon.load(path).models[0].nodes.counts.values.tolist()
+
+
+def unpacked(folder, file):
+    with zipfile.ZipFile(CORPUS / file) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+def test_a_folder_is_its_archive_and_a_step_of_a_pipeline_a_model(tmp_path):
+    extra("pyarrow")
+    folder = unpacked(tmp_path / "model", "spark_pipeline.zip")
+    (folder / "metadata" / ".part.crc").write_bytes(b"1")
+    (folder / "metadata" / "_SUCCESS").write_bytes(b"")
+    assert folder_archive(str(folder)) == folder_archive(str(folder))
+    counts = leaves(CORPUS / "spark_pipeline.zip")
+    assert leaves(folder) == counts
+    step = next((folder / "stages").glob("3_*"))
+    assert [one.name for one in recon.load(step).domain.attributes] == ["x0", "x1", "x2"]
+    mlflow = tmp_path / "mlflow"
+    mlflow.mkdir()
+    (mlflow / "MLmodel").write_text("flavors:\n  spark:\n    model_data: sparkml\n")
+    folder.rename(mlflow / "sparkml")
+    assert leaves(mlflow) == counts
+
+
+def test_a_folder_of_ydf_is_read_as_its_zip(tmp_path):
+    folder = unpacked(tmp_path / "model", "ydf_tree.zip")
+    inner = next(folder.rglob("data_spec.pb")).parent
+    assert leaves(inner) == leaves(CORPUS / "ydf_tree.zip")
+
+
+def changed(file, **settings):
+    """Return an archive with settings of the model changed (also "class"), or its nodes ("nodes": a function)."""
+    nodes = settings.pop("nodes", None)
+    out = io.BytesIO()
+    with zipfile.ZipFile(CORPUS / file) as archive, zipfile.ZipFile(out, "w") as made:
+        for name in archive.namelist():
+            content = archive.read(name)
+            if name.startswith("metadata/"):
+                told = json.loads(content)
+                own = {key: value for key, value in settings.items() if key in told}
+                told |= own
+                told["paramMap"] |= {key: value for key, value in settings.items() if key not in told}
+                content = json.dumps(told).encode()
+            elif name.startswith("data/") and nodes is not None:
+                frame = pd.read_parquet(io.BytesIO(content))
+                table = io.BytesIO()
+                nodes(frame).to_parquet(table)
+                content = table.getvalue()
+            made.writestr(name, content)
+    return out.getvalue()
+
+
+def one_more(frame):
+    stats = frame.impurityStats.map(list)
+    stats[2] = [v + 1 for v in stats[2]]
+    return frame.assign(impurityStats=stats, rawCount=frame.rawCount.where(frame.index != 2, frame.rawCount + 1))
+
+
+@pytest.mark.parametrize(
+    ("file", "settings", "error", "why"),
+    [
+        ("spark_numbers.zip", {"class": "org.apache.spark.ml.tuning.CrossValidatorModel"}, Unsupported, "bestModel"),
+        ("spark_numbers.zip", {"class": "java.lang.Object"}, ReleaseError, "does not say of which class"),
+        ("spark_numbers.zip", {"numFeatures": 0}, ReleaseError, "has 0 as numFeatures"),
+        ("spark_numbers.zip", {"numFeatures": 2}, ReleaseError, "tests column 2 of 2"),
+        ("spark_numbers.zip", {"nodes": one_more}, ReleaseError, "not those of its two branches"),
+        ("spark_numbers.zip", {"nodes": lambda f: f[f.id != 1]}, ReleaseError, "not the nodes 0, 1, 2"),
+        ("spark_numbers.zip", {"nodes": lambda f: f[["id"]]}, ReleaseError, "without links, tests or impurityStats"),
+        ("spark_numbers.zip", {"nodes": lambda f: f[:0]}, ReleaseError, "has no nodes"),
+        ("spark_forest.zip", {"numTrees": 4}, ReleaseError, "the nodes of 5 trees"),
+        ("spark_pipeline.zip", {"stageUids": []}, ReleaseError, "does not name its steps"),
+        (
+            "spark_pipeline.zip",
+            {"stageUids": ["StringIndexer_a18cc8d2de24"]},
+            Unsupported,
+            "has not one model of trees",
+        ),
+    ],
+)
+def test_what_is_no_model_of_trees_is_refused(file, settings, error, why, tmp_path):
+    extra("pyarrow")
+    (tmp_path / "model.zip").write_bytes(changed(file, **settings))
+    with pytest.raises(error, match=why):
+        recon.load(tmp_path / "model.zip")
+
+
+@pytest.mark.parametrize(
+    ("file", "settings", "counts"),
+    [
+        ("spark_forest.zip", {"bootstrap": True}, ("bag",)),
+        ("spark_forest.zip", {"bootstrap": False, "subsamplingRate": 0.5}, ("distinct",)),
+        ("spark_boosted.zip", {"validationIndicatorCol": "held"}, ("distinct",)),
+        ("spark_numbers.zip", {"weightCol": "w"}, ("size",)),
+    ],
+)
+def test_settings_say_which_rows_are_counted(file, settings, counts, tmp_path):
+    extra("pyarrow")
+    (tmp_path / "model.zip").write_bytes(changed(file, **settings))
+    assert recon.load(tmp_path / "model.zip").models[0].origin.counts == counts
+
+
+STEPS = [
+    (b'"outputCol":"town_ix"', b'"outputCol":"town_nr"', "does not", None),
+    (
+        b'"inputCols":["age","smoker","town_ix"]',
+        b'"inputCols":["age","smoker"]',
+        "makes the model's 3 columns",
+        Unsupported,
+    ),
+    (b'feature.VectorAssembler"', b'feature.StandardScalerModel"', "columns by StandardScalerModel", Unsupported),
+    (b'"stringOrderType"', b'"handleInvalid":"keep","stringOrderType"', "handleInvalid='keep'", Unsupported),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "why", "error"), STEPS)
+def test_steps_that_make_columns_otherwise_are_refused(old, new, why, error, tmp_path):
+    """Where no step numbers the values of a column, it is one of numbers."""
+    extra("pyarrow")
+    out = io.BytesIO()
+    with zipfile.ZipFile(CORPUS / "spark_pipeline.zip") as archive, zipfile.ZipFile(out, "w") as made:
+        for name in archive.namelist():
+            made.writestr(name, archive.read(name).replace(old, new))
+    (tmp_path / "model.zip").write_bytes(out.getvalue())
+    if error is None:
+        assert "town_ix" in [one.name for one in recon.load(tmp_path / "model.zip").domain.attributes]
+        return
+    with pytest.raises(ReconError, match=why):
+        recon.load(tmp_path / "model.zip")
