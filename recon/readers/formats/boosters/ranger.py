@@ -195,7 +195,9 @@ def _tree(
     threshold = np.array([-2.0 if f < 0 else sets.number(f, end) for f, end in numbers])
     left, right = (np.where(leaf, -1, link) for link in links)
     none, one, size = np.zeros(len(at)), np.ones(len(at), dtype=np.int64), np.full(len(at), UNPUBLISHED, dtype=np.int64)
-    arrays = TreeArrays(left, right, feature, threshold, none.astype(bool), none, one, one * 1.0, none[:, None])
+    arrays = TreeArrays(
+        left, right, feature, threshold, none.astype(bool), none, one, one.astype(np.float64), none[:, None]
+    )
     arrays.check(features, place)
     return CountedTree(arrays, only_sizes(size, 1, ""))
 

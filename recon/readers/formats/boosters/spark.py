@@ -101,7 +101,7 @@ class SparkPart:
                 file.flush()
                 frame = read_parquet(file.name)
             current().entries(len(frame))
-            out += frame.to_dict("records")
+            out += [{str(key): value for key, value in line.items()} for line in frame.to_dict("records")]
         if not out:
             raise ReleaseError("has no nodes or values", place="data")
         return out
@@ -225,7 +225,7 @@ def _draft(model: SparkPart, columns: SparkColumns) -> Draft:
     classed, several, boosted = KINDS[model.name]
     lines = model.table()
     by_tree = [[line for _, line in group] for _, group in groupby(_numbered(lines, several), key=lambda one: one[0])]
-    reader = _TreeReader(columns, model.settings)
+    reader = _SparkNodes(columns, model.settings)
     trees = [reader.tree(one, i, boosted) for i, one in enumerate(by_tree)]
     if several and len(trees) != model.whole("numTrees", MAX_NODES):
         raise ReleaseError(f"has the nodes of {len(trees)} trees", place="data")
@@ -305,7 +305,7 @@ def _of_bag(tree: CountedTree) -> CountedTree:
     return CountedTree(tree.arrays, NodeCounts(tree.counts.classes, size, drawn=tree.counts.size))
 
 
-class _TreeReader:
+class _SparkNodes:
     """Trees from nodes; `sets` and `values`: of features with categories pairs of sets, and the values in order."""
 
     def __init__(self, columns: SparkColumns, settings: Mapping[str, Any]) -> None:

@@ -236,8 +236,8 @@ def _of_statsmodels(thing: Thing, form: str) -> Draft:
     )
     if not several:
         return draft
-    each = np.column_stack([np.zeros(len(weights)), weights]).T  # the first class is what the others are held against
-    return MultinomialDraft.of(draft, each.tolist(), np.zeros(each.shape).tolist())
+    each = [[0.0] * len(weights), *weights.T.tolist()]  # the first class is what the others are held against
+    return MultinomialDraft.of(draft, each, [[0.0] * len(weights)] * len(each))
 
 
 def _furthest_gradient(told: Any, weights: Floats) -> float:
@@ -254,8 +254,9 @@ def _furthest_gradient(told: Any, weights: Floats) -> float:
 def _class_names(model: Thing, size: int) -> tuple[Value, ...]:
     """Return the classes of a fit of several, which statsmodels keeps as texts."""
     found = model.get("_ynames_map")
-    names = [found.get(k) for k in range(size)] if isinstance(found, dict) and len(found) == size else []
-    if not names or not all(isinstance(one, str) for one in names) or len(set(names)) < size or size < 2:
+    held = [found.get(k) for k in range(size)] if isinstance(found, dict) and len(found) == size else []
+    names = [one for one in held if isinstance(one, str)]
+    if len(set(names)) < size or size < 2:
         raise ReleaseError(f"has no names of its {size} classes", place="model._ynames_map")
     numbers = [plain_number(Fraction(one)) if PLAIN_NUMBER.fullmatch(one) else None for one in names]
     same = all(str(number) == one.removesuffix(".0") for number, one in zip(numbers, names, strict=True))

@@ -131,7 +131,7 @@ class SurvivalDraft(TreesDraft):
         found = replace(curve, where=path).figures(most)[0]
         if not self.resampled:
             return found
-        least = [(one, one.low if one.count is None else one.count) for one in found]
+        least = [(one, int(one.low or 0) if one.count is None else one.count) for one in found]
         return [PublishedFigure(one.condition, low=low, name=one.name) for one, low in least if low]
 
 
@@ -157,7 +157,12 @@ def read(thing: Thing, form: str) -> Draft:
             at += [0] if not number and not draft.resampled and 0 not in at else []
             sizes = counted.arrays.rows
             curves += [
-                (number, k, node_curve(*values[k].T, times, int(sizes[k]), f"tree_, node {k}", sized=True)) for k in at
+                (
+                    number,
+                    k,
+                    node_curve(values[k, :, 0], values[k, :, 1], times, int(sizes[k]), f"tree_, node {k}", sized=True),
+                )
+                for k in at
             ]
     if {TIME, EVENT} & set(names):
         curves, times, why = [], (), NAMED_ALIKE
