@@ -347,20 +347,56 @@ def test_what_libraries_store_and_print_gives_every_sum_exactly(file):
     assert all((w, w) in ends for w in [*wanted, int(((rows.sex == "M") * rows[response]).sum())])
 
 
-def test_logit_of_200_rows_in_eight_digits_gives_every_sum(tmp_path):
-    """X'y of ten numbers with two decimals, from the coefficients alone."""
+def logit(folder, rows, columns):
+    """Return people with their labels, and what eight digits of their logistic regression say beside the columns."""
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.normal(0, 1, (200, 10)).round(2), columns=[f"a{k}" for k in range(10)])
-    frame["y"] = (rng.random(200) < 1 / (1 + np.exp(-frame.to_numpy() @ rng.normal(0, 0.5, 10)))).astype(int)
+    frame = pd.DataFrame(rng.normal(0, 1, (rows, columns)).round(2), columns=[f"a{k}" for k in range(columns)])
+    chances = 1 / (1 + np.exp(-frame.to_numpy() @ rng.normal(0, 0.5, columns)))
+    frame["y"] = (rng.random(rows) < chances).astype(int)
     names, design = design_of(frame)
     weights, errors, _ = fitted(design, frame.y.to_numpy(dtype=float), "binomial")
-    (tmp_path / "fit.csv").write_text(as_csv(names, weights, errors, 200, "binomial", 8))
-    release = recon.load(tmp_path / "fit.csv", known_columns=frame.drop(columns="y"))
+    (folder / "fit.csv").write_text(as_csv(names, weights, errors, rows, "binomial", 8))
+    return frame, recon.load(folder / "fit.csv", known_columns=frame.drop(columns="y"))
+
+
+def test_logit_of_200_rows_in_eight_digits_gives_every_sum_and_bounds_labels(tmp_path, monkeypatch):
+    """X'y of ten numbers with two decimals, from the coefficients alone; linear programs need no world for bounds."""
+    frame, release = logit(tmp_path, 200, 10)
     assert violations(release, frame) == []
     ends = [(s.linear.low, s.linear.high) for s in release.models[0].statements if s.linear is not None]
     assert len(ends) == 11
     assert all(low == high for low, high in ends)
     assert [float(low) for low, _ in ends] == pytest.approx([frame.y.sum(), *(frame.drop(columns="y").T @ frame.y)])
+    searched = []
+    monkeypatch.setattr(VerdictProver, "start", lambda _, limits: searched.append(limits.name) or Answer("unknown"))
+    true = int(((frame.y == 1) & (frame.a0 > 0)).sum())
+    found = recon.bound(release, {"y": 1, "a0": {"above": 0}})
+    assert 0 < found.min <= true <= found.max < int((frame.a0 > 0).sum())
+    everybody = recon.bound(release, {"y": 1})
+    assert (everybody.min, everybody.max, everybody.status) == (frame.y.sum(), frame.y.sum(), "exact")
+    recon.bound(release, frame.iloc[0].to_dict() | {"y": 1})
+    assert searched == ["profile", "profile", "first world: decide"]  # little, where a world settles nothing
+
+
+@pytest.mark.parametrize("rows", [6, 9, 12])
+def test_so_many_histograms_are_expected_as_there_are_on_average(rows, tmp_path):
+    """All labels of known people, over the values that the sums could have had."""
+    _, release = logit(tmp_path, rows, 2)
+    system = system_of(release.statements, Limits())
+    linear, base, free = system.linear, system.bounds.lower, system.free
+    assert len(free) == 2 * rows
+    person = {r: c for r, c in zip(linear.row.tolist(), linear.col.tolist(), strict=True)}
+    pairs = [sorted(linear.col[linear.row == r].tolist()) for r in person]
+    pairs = sorted({tuple(p) for r, p in zip(person, pairs, strict=True) if len(p) == 2 and linear.high[r] == 1})
+    assert len(pairs) == rows
+    sums = []
+    for labels in itertools.product((0, 1), repeat=rows):
+        z = base.copy()
+        z[[pair[y] for pair, y in zip(pairs, labels, strict=True)]] = 1
+        sums.append(linear.sums(z))
+    values = np.ptp(np.array(sums), axis=0) + 1
+    said = np.clip(linear.high - linear.low + 1, 1, values)
+    assert _expected_logarithm(system) == pytest.approx(rows * math.log(2) - np.log(values / said).sum())
 
 
 def test_columns_that_separate_the_classes_give_every_label():

@@ -74,7 +74,7 @@ class ShortForms:
         if part.matrix is None:
             raise Unsupported("a component of so many cells has no matrix")
         matrix, room = part.matrix.astype(object), part.room.astype(object)
-        given = _disjoint_sums(part.matrix, part.low == part.high)
+        given = disjoint_sums(part.matrix, part.low == part.high)
         last = list(given.values())
         kept = np.setdiff1d(np.arange(len(room)), last)
         if not MIN_COLUMNS <= len(kept) <= MAX_COLUMNS:
@@ -148,7 +148,7 @@ class ShortForms:
         return found.astype(np.int64) if all(fits) else None
 
 
-def _disjoint_sums(matrix: Ints, known: NDArray[np.bool_]) -> dict[int, int]:
+def disjoint_sums(matrix: Ints, known: NDArray[np.bool_]) -> dict[int, int]:
     """Return statements that give a sum of cells, no cell in two of them, each with its last cell; short ones first."""
     sums = np.flatnonzero(known & (matrix >= 0).all(axis=1) & (matrix <= 1).all(axis=1))
     taken, out = np.zeros(matrix.shape[1], dtype=bool), dict[int, int]()

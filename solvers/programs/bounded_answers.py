@@ -39,7 +39,7 @@ from solvers.statements.questions.query import (
 )
 from solvers.statements.release import RowWorld
 
-FIRST = {Decide: "first world: decide", MostLikely: "first world: most-likely", Extreme: "first world: extreme"}
+FIRST = {MostLikely: "first world: most-likely", Extreme: "first world: extreme"}
 LOG_SCALE = 1 << 10  # logarithms in the objective of the heaviest histogram are whole multiples of 1/1024
 STEPS = 64  # segments of a cell's concave objective
 NOT_UNIFORM = "found by CP-SAT with random objectives: a possible world, not a uniform draw"
@@ -56,24 +56,15 @@ def prove(system: CellSystem, query: Query, limits: Limits) -> Answer:
     prover = VerdictProver(system, limits)
     if isinstance(query, Enumerate):
         return WorldsAnswer("exact", worlds=_enumerate_worlds(prover))
-    first = prover.start(limits.stage(FIRST.get(type(query), "first world: others")))
-    if first is None:
-        return _answer(query, prover)
-    if first.status == "unknown" and isinstance(query, Decide):
-        answer = decide(prover, query)
-        return answer if prover.pool else replace(answer, trail=first.trail)
-    return first
+    if isinstance(query, Decide):
+        return decide(prover, query)
+    return prover.start(limits.stage(FIRST.get(type(query), "first world: others"))) or _answer(query, prover)
 
 
 @singledispatch
 def _answer(query: Query, prover: VerdictProver) -> Answer:
     """Return what single solves say to a question, once a world is known; `Unsupported` of any other kind."""
     raise unanswered(query, "CP-SAT without all histograms")
-
-
-@_answer.register(Decide)
-def _(query: Decide, prover: VerdictProver) -> Answer:
-    return decide(prover, query)
 
 
 @_answer.register(ShareQuery)

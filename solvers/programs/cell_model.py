@@ -21,6 +21,7 @@ from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import EngineError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.branches import HistogramBranch
+from solvers.histograms.short_vectors import disjoint_sums
 from solvers.programs.cpsat import CellVariables, refuse, rounded_bound, run, solutions
 
 
@@ -115,21 +116,37 @@ def listed_histograms(system: CellSystem, limits: Limits) -> tuple[HistogramBran
 def _expected_logarithm(system: CellSystem) -> float:
     """Return the logarithm of the mean number of histograms over all that the statements could say of as many rows.
 
-    That many stand under each of the values that a statement's sum can take (pigeonhole), whichever was published; 0
+    That many stand under each of the values that a statement's sum can take (pigeonhole), whichever was published.
+    Disjoint groups of cells whose rows are known, such as the labels of a known person, are filled each by itself. 0
     where alternatives or an open number of rows leave no such mean, and for counts alone, which list fast.
     """
-    rows, cells = system.release.rows, len(system.free)
-    if system.choices or not rows.exact or not cells or bool((system.linear.coef == 1).all()):
+    rows, free, linear = system.release.rows, system.free, system.linear
+    if system.choices or not rows.exact or not len(free) or bool((linear.coef == 1).all()):
         return 0.0
-    open_rows = rows.low - int(system.bounds.lower.sum())
-    room = (system.bounds.upper - system.bounds.lower)[system.linear.col]
-    ends = [np.zeros(len(system.linear), dtype=np.int64), np.zeros(len(system.linear), dtype=np.int64)]
-    for end, better in zip(ends, (np.minimum, np.maximum), strict=True):
-        better.at(end, system.linear.row, system.linear.coef * np.minimum(room, 1))
-    values = (ends[1] - ends[0]) * float(open_rows) + 1
-    said = np.clip((system.linear.high - system.linear.low).astype(float) + 1, 1, values)
-    every = math.lgamma(open_rows + cells) - math.lgamma(open_rows + 1) - math.lgamma(cells)
-    return every - float(np.log(values / said).sum())
+    place = np.full(len(system.sizes), -1)
+    place[free] = np.arange(len(free))
+    matrix = np.zeros((len(linear), len(free)), dtype=np.int64)
+    inside = place[linear.col] >= 0
+    np.add.at(matrix, (linear.row[inside], place[linear.col[inside]]), linear.coef[inside])
+    bounds, known = system.bounds, linear.low == linear.high
+    given = linear.low - linear.sums(bounds.lower)  # of what is free
+    sums = list(disjoint_sums(matrix, known & (given >= 0)))
+    open_rows = rows.low - int(bounds.lower.sum())
+    group, held = np.full(len(free), len(sums)), [*given[sums].tolist(), max(0, open_rows - int(given[sums].sum()))]
+    for g, row in enumerate(sums):
+        group[matrix[row] == 1] = g
+    order = np.argsort(group, kind="stable")
+    names, starts = np.unique(group[order], return_index=True)
+    some = np.array(held, dtype=np.float64)[names]
+    room = np.add.reduceat(np.log1p((bounds.upper - bounds.lower)[free][order].astype(np.float64)), starts)
+    ways = [
+        min(math.lgamma(n + k) - math.lgamma(n + 1) - math.lgamma(k), log)
+        for n, k, log in zip(some.tolist(), np.bincount(group)[names].tolist(), room.tolist(), strict=True)
+    ]
+    ends = [better.reduceat(matrix[:, order], starts, axis=1) @ some for better in (np.minimum, np.maximum)]
+    values = ends[1] - ends[0] + 1
+    said = np.clip((linear.high - linear.low).astype(np.float64) + 1, 1, values)
+    return float(sum(ways) - np.log(values / said).sum())
 
 
 def _histograms(system: CellSystem, limits: Limits) -> Iterator[Ints]:

@@ -274,19 +274,31 @@ class SelectionVerdicts:
 
 
 def decide(prover: VerdictProver, query: Decide) -> DecideAnswer:
-    """Return proved bounds on the rows of every selection, and which verdicts stay open.
+    """Return proved bounds on the rows of every selection, and which verdicts stay open; "unsat" where no world is.
 
-    Shares of worlds are NaN where they are not 0 or 1.
+    Shares of worlds are NaN where they are not 0 or 1. Few selections are bounded before a first world is looked for:
+    that may take all the time, and the bounds hold without one.
     """
-    system, selections = prover.system, query.selections
+    system, selections, trail = prover.system, query.selections, tuple[str, ...]()
     found = overlaps(system, selections, prover.limits)
     number = {key: i for i, key in enumerate(dict.fromkeys((met.inside, met.cells) for met in found))}
     first = {number[met.inside, met.cells]: met for met in reversed(found)}
     verdicts = SelectionVerdicts(system, [first[i] for i in range(len(first))])
+    bounded = not prover.pool and len(verdicts.met) <= MAX_COUNTED_PROFILES
+    if bounded:
+        _bound(prover, verdicts)
+    settled = bounded and not verdicts.open.any()  # a world would only show that there is one
+    first_world = prover.start(prover.limits.stage("profile" if settled else "first world: decide"))
+    if first_world is not None:
+        if first_world.status == "unsat":
+            return DecideAnswer("unsat")
+        trail = first_world.trail
     for z in prover.pool:
         verdicts.see(z)
-    _bound(prover, verdicts)
+    if not bounded:
+        _bound(prover, verdicts)
     if prover.pool:
+        trail = ()
         _near(prover, verdicts)
         before = len(prover.pool)
         if verdicts.unsettled.any() and before < POOL:
@@ -307,8 +319,8 @@ def decide(prover: VerdictProver, query: Decide) -> DecideAnswer:
     fixed = (low == high) & ~(partial & (high > 0))
     expected = np.where(fixed, low.astype(np.float64), np.nan)
     answer = DecideAnswer.of(low, high, prior, expected=expected, open=unsettled)
-    if not unsettled.any():
-        return answer
+    if trail or not unsettled.any():
+        return replace(answer, trail=trail)
     return replace(answer, trail=(TIME_UP if prover.limits.left() <= 0.0 else STAGE_UP,))
 
 
