@@ -24,9 +24,8 @@ from solvers.positions.assignments.domains import Domains, DomainState, ProblemT
 from solvers.positions.assignments.loops import RowLoops, fastest
 from solvers.positions.assignments.propagation import Propagation, propagate
 from solvers.positions.assignments.world import _row_problem, assigned
-from solvers.statements.meetings import Meetings
 from solvers.statements.release import ANY_LABEL
-from solvers.statements.row_problem import problem_of
+from solvers.statements.row_problem import Meetings, problem_of
 
 MOST_WAYS = 200_000
 

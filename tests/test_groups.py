@@ -11,13 +11,10 @@ import oracle_coupled
 import pytest
 from extras import batches, encoded
 
-from solvers.engines.groups import classes, smallest
-from solvers.engines.groups import classes as groups_mixed
-from solvers.engines.groups import classes as pinned
+from solvers.engines.groups import disclosure, smallest
 from solvers.engines.groups import published as items
-from solvers.engines.groups.classes import known_classes, known_mixed_world, pinned_people
+from solvers.engines.groups.disclosure import known_classes, known_mixed_world, pinned_people, smallest_group
 from solvers.engines.groups.published import items_of
-from solvers.engines.groups.smallest import smallest_group
 from solvers.foundation.limits import Limits
 from solvers.kernel.cells import NumberedStatements, statement_sums
 from solvers.statements.release import UNBOUNDED
@@ -101,7 +98,7 @@ def is_world(release, rows, times):
 
 @pytest.mark.parametrize("whole", [1_000, 0])
 def test_a_mixed_world_is_a_world_and_is_mixed(whole, monkeypatch):
-    monkeypatch.setattr(groups_mixed, "MAX_FREE_CELLS", whole)
+    monkeypatch.setattr(disclosure, "MAX_FREE_CELLS", whole)
     domain = {"attributes": [{"name": "a", "min": 0, "max": 9}, {"name": "b", "min": 0, "max": 9}], "label": LABEL}
     trees = [
         {"nodes": [{"if": {name: {"at_most": 4}}, "then": 1, "else": 2}, {"counts": [30, 25]}, {"counts": [20, 35]}]}
@@ -129,7 +126,7 @@ def test_a_mixed_world_is_a_world_and_is_mixed(whole, monkeypatch):
 @pytest.mark.parametrize("whole", [1_000, 0])
 @pytest.mark.parametrize("batch", batches(4, 20))
 def test_people_pinned_down_against_all_datasets(batch, whole, monkeypatch):
-    monkeypatch.setattr(pinned, "MAX_FREE_CELLS", whole)  # 0: worlds over few cells
+    monkeypatch.setattr(disclosure, "MAX_FREE_CELLS", whole)  # 0: worlds over few cells
     rng, tried = random.Random(f"pinned {batch}"), 0
     while tried < PER_BATCH:
         release = drawn(rng)
@@ -150,8 +147,8 @@ def test_people_pinned_down_against_all_datasets(batch, whole, monkeypatch):
 def test_few_cells_without_a_world_are_not_taken_for_one(held, monkeypatch):
     """Cells chosen by vertices may leave a statement nobody: that is not a world, and no error."""
     monkeypatch.setattr(smallest, "MAX_FREE_CELLS", 0)
-    monkeypatch.setattr(classes, "MAX_FREE_CELLS", 0)
-    monkeypatch.setattr(groups_mixed, "MAX_FREE_CELLS", 0)
+    monkeypatch.setattr(disclosure, "MAX_FREE_CELLS", 0)
+    monkeypatch.setattr(disclosure, "MAX_FREE_CELLS", 0)
     nodes = [{"if": {"a": {"at_most": 4}}, "then": 1, "else": 2}, {"count": 25}, {"count": 25}]
     other = [{"if": {"b": {"at_most": 4}}, "then": 1, "else": 2}, *({"count": n} for n in held)]
     domain = {"attributes": [{"name": "a", "min": 0, "max": 9}, {"name": "b", "min": 0, "max": 9}], "label": LABEL}

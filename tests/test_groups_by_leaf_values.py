@@ -23,13 +23,13 @@ from recon.release.policies.facts import KnownFigure, UnknownFigure
 from recon.report.stored_report import settled_early
 from solvers.engines.chain import _only_sizes
 from solvers.engines.groups import smallest as leaf_values
+from solvers.engines.groups.disclosure import smallest_group
 from solvers.engines.groups.published import items_of
 from solvers.engines.groups.smallest import (
     LeafValueModel,
     SmallestGroup,
     small_by_programs,
     smallest_by_programs,
-    smallest_group,
     world_model,
 )
 from solvers.foundation.errors import Inconclusive, TooLarge

@@ -17,7 +17,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 import recon
 from recon.queries.answers import counting as undecided
 from recon.readers.loading import loading
-from recon.release.auditing import findings as spreading
+from recon.release.auditing import together as spreading
 from solvers.cells.system import system_of
 from solvers.foundation.errors import TooLarge
 from solvers.foundation.limits import Limits, Meter

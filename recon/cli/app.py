@@ -138,8 +138,7 @@ def audit(
     from recon.readers.frames.describe import table_like
     from recon.readers.loading.settled import strengthened_release
     from recon.report.audit import audit as run
-    from recon.report.document.metadata import limits_line
-    from recon.report.stored_report import open_report
+    from recon.report.stored_report import limits_line, open_report
     from solvers.foundation.parallel.pieces import kept_open
 
     if protected is not None and data is None:

@@ -15,8 +15,8 @@ from recon.release.auditing.auditing import AuditInputs, run_audit
 from recon.release.auditing.findings import AuditFindings
 from recon.release.policies.assessing import assess
 from recon.release.policies.policy import Policy, read_policy
-from recon.report.document.metadata import Context, build_metadata, limits_json
 from recon.report.report import Report
+from recon.report.stored_report import Context, build_metadata, limits_json
 from solvers.foundation.errors import ContradictionError, ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.foundation.parallel.pieces import kept_open

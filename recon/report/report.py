@@ -24,8 +24,7 @@ from recon.readers.formats.drafts.drafts import not_assessed_json, not_assessed_
 from recon.readers.frames.describe import condition_text
 from recon.release.auditing.facts import facts_of
 from recon.release.auditing.findings import AuditFindings
-from recon.report.document.metadata import Context, audited, how
-from recon.report.stored_report import AuditReport
+from recon.report.stored_report import AuditReport, Context, audited, how
 from recon.report.wording.group_report import (
     exposure_lines,
     group_json,

@@ -26,7 +26,7 @@ from solvers.cells.components import simplified
 from solvers.cells.cutting import distinct_words
 from solvers.cells.linear_system import SparseStatements, propagate
 from solvers.cells.system import CellSystem, system_of
-from solvers.engines.groups.classes import PinnedPeople
+from solvers.engines.groups.disclosure import PinnedPeople
 from solvers.engines.groups.smallest import IN_ALL, MAX_CELLS, WorkLeft
 from solvers.engines.marginal_statements import AllowedValues, Marginal, MarginalColumn, Mask, columns_of
 from solvers.foundation.array_types import Floats, Ints

@@ -16,9 +16,8 @@ from solvers.kernel.claims import AtLeast, AtMost, Claim, NoWorld, Removals, Row
 from solvers.kernel.proof_format import printable
 from solvers.kernel.removals import RemainingDomains
 from solvers.statements.boxes import Box
-from solvers.statements.meetings import Meetings
 from solvers.statements.release import Release
-from solvers.statements.row_problem import problem_of
+from solvers.statements.row_problem import Meetings, problem_of
 
 
 def replayed(release: Release, proof: Removals, limits: Limits) -> LocatedValues:

@@ -22,8 +22,8 @@ from solvers.foundation.errors import CertificateError, NotVerified
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import CountRevision, Hall, Labelled, Removal, Revised, ValueRemoval
 from solvers.kernel.proof_format import printable
-from solvers.statements.meetings import Meetings, Words
 from solvers.statements.release import ANY_LABEL
+from solvers.statements.row_problem import Meetings, Words
 
 MOST_LISTED = 24  # a weight up to which the ways to make it up are listed; there are at most 1,575
 MOST_TIMES = 64  # values of c that are looked at

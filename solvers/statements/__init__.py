@@ -9,4 +9,4 @@
 1
 """
 
-__all__ = ["boxes", "gradients", "meetings", "noise", "observations", "questions", "regions", "release", "row_problem"]
+__all__ = ["boxes", "gradients", "noise", "observations", "questions", "regions", "release", "row_problem"]

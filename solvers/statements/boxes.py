@@ -17,6 +17,8 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.foundation.array_types import Bits, Ints
+
 
 def spans(mask: int) -> list[tuple[int, int]]:
     """Return the runs of set bits of a mask as (first, behind the last), in order.
@@ -203,3 +205,19 @@ class Boxes:
 
     def __iter__(self) -> Iterator[Box]:
         return (self[i] for i in range(len(self)))
+
+
+def masks_of(boxes: Iterable[Box], k: int) -> Iterable[int]:
+    """Yield the values that every box allows of an attribute."""
+    return (dict(box.literals)[k] for box in boxes)
+
+
+def runs_of(boxes: Boxes) -> tuple[Ints, Ints, Bits]:
+    """Return of every literal the first allowed part, the one behind the last, and whether all between are allowed."""
+    masks = boxes.mask
+    if isinstance(masks, RunMasks):
+        return masks.first, masks.end, np.ones(len(masks), dtype=bool)
+    found = [spans(int(mask)) or [(0, 0)] for mask in masks.tolist()]
+    begin = np.array([runs[0][0] for runs in found], dtype=np.int64)
+    behind = np.array([runs[-1][1] for runs in found], dtype=np.int64)
+    return begin, behind, np.array([len(runs) == 1 for runs in found], dtype=bool)

@@ -149,7 +149,7 @@ def bags(job: str, name: str, n: int, trees: int, limit: float = SECONDS * 5) ->
     from solvers.foundation.limits import Limits
     from solvers.kernel.removals import RemainingDomains
     from solvers.positions.assignments.world import assigned
-    from solvers.statements.meetings import Meetings
+    from solvers.statements.row_problem import Meetings
 
     warm()
     with stored(name, n, trees) as case:

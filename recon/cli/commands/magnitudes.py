@@ -66,7 +66,7 @@ def magnitudes(
     from recon.readers.formats.tables.magnitudes import RespondentColumns, lines_of_earlier
     from recon.release.policies.policy import read_policy
     from recon.release.remediation.hidden_totals import hidden_already, pattern_of_totals, totals_task
-    from recon.report.document.metadata import limits_json
+    from recon.report.stored_report import limits_json
 
     if out is not None and suffix(out) not in {".tab", ".csv", ".r"}:
         raise typer.BadParameter(f"'{out}': a table of totals is written to .tab, .R or .csv")

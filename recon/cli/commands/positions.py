@@ -79,7 +79,7 @@ def positions(
     from recon.queries.questions.which_columns import which_columns
     from recon.readers.frames.describe import table_like
     from recon.readers.loading.known_positions import with_known_positions
-    from recon.report.document.metadata import limits_json, limits_line
+    from recon.report.stored_report import limits_json, limits_line
 
     if learner not in LEARNERS:
         raise typer.BadParameter(f"there is no learner '{learner}': choose {' or '.join(LEARNERS)}")
@@ -152,7 +152,7 @@ def _printed_versions(
     from recon.queries.located.positions import frame_as_text, position_json, without_infinity
     from recon.queries.versions.difference import Difference
     from recon.queries.versions.positions import OTHERWISE
-    from recon.report.document.metadata import limits_json, limits_line
+    from recon.report.stored_report import limits_json, limits_line
 
     placed = not isinstance(found, Difference)
     head: dict[str, Any] = {

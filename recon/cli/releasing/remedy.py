@@ -87,7 +87,7 @@ def remedy(
     from recon.io.files.writing import writing
     from recon.release.policies.policy import read_policy
     from recon.release.remediation.pruning import NoMerging
-    from recon.report.document.metadata import limits_json, limits_line
+    from recon.report.stored_report import limits_json, limits_line
     from solvers.foundation.errors import PolicyError
 
     _check_out(file, out, strip)
@@ -352,7 +352,7 @@ def _hide_in_tables(
     from recon.io.files.opening import TableOptions
     from recon.io.files.writing import writing
     from recon.release.remediation.hiding import MovedTables, hide_cells, move_counts
-    from recon.report.document.metadata import limits_json, limits_line
+    from recon.report.stored_report import limits_json, limits_line
     from solvers.foundation.errors import Unsupported
 
     if suffix(out) not in {".json", *TABLES}:

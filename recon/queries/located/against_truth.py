@@ -15,8 +15,8 @@ from recon.readers.frames.describe import named_like
 from recon.readers.frames.selections import profile_ranges, whole_rows
 from recon.readers.frames.world import TrueRows, speaks_of
 from solvers.foundation.errors import ReleaseError
+from solvers.statements.boxes import runs_of
 from solvers.statements.questions.answers import LocatedAnswer
-from solvers.statements.row_problem import runs_of
 
 if TYPE_CHECKING:
     import pandas as pd

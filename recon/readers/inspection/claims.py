@@ -15,13 +15,12 @@ import numpy.typing as npt
 from recon.readers.formats.sklearn.trees.settings import labels_from_weights
 from recon.readers.inspection.findings.findings import (
     SMALL,
-    Level,
+    Claim,
+    tree,
 )
 from recon.readers.stored.objects.arrays import resolve
 from recon.readers.stored.pickled.pickles import Thing
 
-Claim = str | tuple[Level, str] | None
-MIDWAY = "; thresholds of best splits lie halfway between two training values"  # of a tree whose splits are not random
 _WHOLE = 1e-6  # relative: how near a sum of floats must come to a whole number to be one
 
 
@@ -332,20 +331,6 @@ def column_means(owner: Thing, value: Any) -> Claim:
     sums = mean * rows
     text = f"the sum of every column is mean_ * n_samples: {listed_values(sums)}"
     return text + ("; the sums are whole numbers, so they are exact" if is_whole(sums) else "")
-
-
-def tree(owner: Thing, value: Any) -> Claim:
-    """Return how many leaves with how many rows a tree of scikit-learn publishes."""
-    names = value.dtype.names if isinstance(value, np.ndarray) else None
-    if names is None or not {"left_child", "n_node_samples"} <= set(names) or not len(value):
-        return None
-    leaves = value[value["left_child"] == -1]["n_node_samples"]
-    if not len(leaves):
-        return None
-    return (
-        f"the training rows of {len(leaves):,} leaves (the smallest has {int(leaves.min()):,}), per class or as mean "
-        f"and spread of the target: recon count and recon audit work out what follows{MIDWAY}"
-    )
 
 
 CLAIMS: dict[str, Callable[[Thing, Any], Claim]] = {

@@ -13,13 +13,14 @@ import numpy as np
 
 from recon.io.files.opening import budget_within, companions, file_and_number, read_bytes
 from recon.readers.formats.detection import read_draft
-from recon.readers.inspection.claims import CLAIMS, MIDWAY
+from recon.readers.inspection.claims import CLAIMS
 from recon.readers.inspection.documents.documents import LEARNER_RULES, document_findings, draft_findings, rows_of
 from recon.readers.inspection.documents.leftovers import member_leftovers, text_leftovers
 from recon.readers.inspection.findings.findings import (
     EXAMPLES,
     GRAVE,
     LEVELS,
+    MIDWAY,
     PADDING,
     SAVE_THE_FITTED,
     Finding,

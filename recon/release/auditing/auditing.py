@@ -37,19 +37,16 @@ from recon.queries.measures.measures import measure
 from recon.readers.inspection.inspecting import Inspection, inspect
 from recon.readers.loading.settled import PicklableRelease, as_released, proofs, strengthened_release
 from recon.release.auditing.findings import (
-    AuditContext,
     AuditFindings,
     Emptiness,
     GroupDisclosure,
     GroupSize,
     NoiseEffect,
     NoiseWorldsEffect,
-    Question,
-    QuestionBatch,
     first_asked,
     truth_check,
 )
-from recon.release.auditing.together import judged_together
+from recon.release.auditing.together import AuditContext, Question, QuestionBatch, judged_together
 from solvers.engines.figures.partition import PartitionFigures
 from solvers.foundation.displayed import many
 from solvers.foundation.errors import ContradictionError, EmptyConfidenceSet, Inconclusive, ReleaseError, Unsupported

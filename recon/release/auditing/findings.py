@@ -1,19 +1,15 @@
 """What an audit found, as frozen values between the audit (which asks) and the report (which formats).
 
 The true rows beside the release: are they a possible world, and how much does a reconstruction have right.
-
-Questions of an audit that do not wait for each other: asked here, or on as many processes as there are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease
 from recon.queries.answers.counting import no_reconstruction, plain_reasons
@@ -22,10 +18,9 @@ from recon.queries.leaf_values.determined import Determined
 from recon.queries.measures.figures import Measures
 from recon.readers.inspection.inspecting import Inspection
 from recon.readers.loading.settled import PicklableRelease, as_released
-from recon.release.auditing.together import JointDisclosure
+from recon.release.auditing.together import AuditContext, JointDisclosure, Question, QuestionBatch
 from solvers.foundation.errors import ContradictionError, EmptyConfidenceSet, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.foundation.parallel.pieces import STARTING, completed_with, running
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,97 +28,8 @@ if TYPE_CHECKING:
     from recon.queries.located.placed_rows import PlacedRows
     from recon.queries.noisy.posterior import Posterior
     from recon.queries.questions.which_columns import OpenedLabels
-    from recon.release.auditing.matching import Chance, Comparison, Match
+    from recon.release.auditing.matching import Comparison, Match
     from recon.release.auditing.together import PositionGroups
-
-
-@dataclass(frozen=True)
-class AuditContext:
-    """What the questions of one audit start from; it travels once to every process.
-
-    `truth` are the true rows, `population` other rows of the same kind, as users give them (None: not given). Their
-    indices are worked out where they are needed, once.
-    """
-
-    about: PicklableRelease
-    truth: pd.DataFrame | None = None
-    population: pd.DataFrame | None = None
-    seed: int = 0
-
-    @property
-    def release(self) -> EncodedRelease:
-        """Return the release with what its leaf values prove."""
-        return self.about.release
-
-    @cached_property
-    def rows(self) -> pd.DataFrame:
-        """Return the true rows by the names of the domain; `ReleaseError` where they leave an attribute out."""
-        from recon.readers.frames.describe import named_like
-        from recon.readers.frames.selections import whole_rows
-        from recon.readers.frames.world import demand_attributes
-
-        assert self.truth is not None
-        found = whole_rows(named_like(self.truth, self.release.domain)[0], self.release.domain)
-        demand_attributes(self.release, found)  # whoever asks first for them says so, in the same words
-        return found
-
-    @cached_property
-    def real(self) -> NDArray[Any]:
-        """Return the value indices of the true rows."""
-        from recon.readers.frames.selections import raw_indices
-
-        return raw_indices(self.release.domain, self.rows)
-
-    @cached_property
-    def chance(self) -> Chance:
-        """Return what is right without the release."""
-        from recon.readers.frames.describe import named_like
-        from recon.readers.frames.selections import raw_indices
-        from recon.release.auditing.matching import Chance
-
-        people, domain = self.population, self.release.domain
-        drawn = None if people is None else raw_indices(domain, named_like(people, domain)[0])
-        return Chance(self.real, [a.total for a in self.release.cut.solver.attributes], drawn, seed=self.seed)
-
-
-K = TypeVar("K", bound=Hashable)
-Question = tuple[Callable[[AuditContext, Any, Limits], Any], Any]  # a function of a module, and what it is given
-
-
-def _answer_question(asked: AuditContext, question: Question, limits: Limits) -> Any:
-    """Return the answer to one question."""
-    function, given = question
-    return function(asked, given, limits)
-
-
-class QuestionBatch:
-    """Asks the questions of one audit; as long as they take no time no process is started for them.
-
-    `large`: they will take time, so that they are handed out at once.
-    """
-
-    def __init__(self, asked: AuditContext, limits: Limits, large: bool = False) -> None:
-        self.asked, self.limits, self.alone = asked, limits, 0.0 if large else STARTING
-
-    def answers(self, questions: Mapping[K, Question], what: str, needed: bool = True) -> dict[K, Any]:
-        """Return the answers to questions by their names; they are handed out in their order.
-
-        Those that limits left out are asked here when the others are done, and say themselves what they can within no
-        time; they have no answer where they are not `needed`.
-        """
-        names, pieces = list(questions), list(questions.values())
-        alone = 0.0 if running(self.limits) else self.alone
-        found = {
-            names[k]: x
-            for k, x in completed_with(self.asked, _answer_question, pieces, self.limits, what=what, alone=alone)
-        }
-        if needed:
-            found.update(
-                (name, _answer_question(self.asked, questions[name], self.limits))
-                for name in names
-                if name not in found
-            )
-        return found
 
 
 GroupSize = tuple[int, int, str, int, int]  # least and most rows, name, block and region of the statements

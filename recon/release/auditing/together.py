@@ -6,23 +6,27 @@ Groups that are proved by position, where known bags tell the rows of the traini
 
 In every world the row at position i lies in its box B_i, a product of values that are left. So of rows in B_i there
 are, in every world, at least as many as there are boxes inside B_i, and at most as many as there are that meet it.
+
+Questions of an audit that do not wait for each other: asked here, or on as many processes as there are.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import Any
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease, figures_of
 from encoders.encode.marginals import marginals_of
 from recon.io.console.guarding import suggestion
 from recon.queries.located.placed_rows import PlacedRows
 from recon.readers.frames.describe import condition_json, condition_text
+from recon.readers.loading.settled import PicklableRelease
 from recon.release.policies.facts import (
     FIGURES,
     LISTED,
@@ -33,14 +37,27 @@ from recon.release.policies.facts import (
     SmallGroups,
     UnknownFigure,
 )
-from solvers.engines.groups.classes import KnownClasses, PinnedPeople, known_classes, known_mixed_world, pinned_people
+from solvers.engines.groups.disclosure import (
+    KnownClasses,
+    PinnedPeople,
+    known_classes,
+    known_mixed_world,
+    pinned_people,
+    smallest_group,
+)
 from solvers.engines.groups.published import ProvedGroup
-from solvers.engines.groups.smallest import UNUSED, SmallestGroup, smallest_by_programs, smallest_group
+from solvers.engines.groups.smallest import UNUSED, SmallestGroup, smallest_by_programs
 from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.foundation.parallel.pieces import STARTING, completed_with, running
 from solvers.statements.boxes import Box, Region
 from solvers.statements.release import UNBOUNDED
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from recon.release.auditing.matching import Chance
 
 MOST_COMPARED = 1 << 30  # pairs of positions
 NAMED = 1_000  # groups that are listed, the smallest first
@@ -399,3 +416,94 @@ def _world_text(found: SmallestGroup) -> str:
         cells = f"{found.world.items:,} cells with rows, the smallest of {found.world.fewest:,}"
         return f"one possible world has {cells}, so that no group that is never empty has fewer"
     return f"{found.world.worlds:,} possible worlds leave no group of fewer than {found.low:,} rows that is never empty"
+
+
+@dataclass(frozen=True)
+class AuditContext:
+    """What the questions of one audit start from; it travels once to every process.
+
+    `truth` are the true rows, `population` other rows of the same kind, as users give them (None: not given). Their
+    indices are worked out where they are needed, once.
+    """
+
+    about: PicklableRelease
+    truth: pd.DataFrame | None = None
+    population: pd.DataFrame | None = None
+    seed: int = 0
+
+    @property
+    def release(self) -> EncodedRelease:
+        """Return the release with what its leaf values prove."""
+        return self.about.release
+
+    @cached_property
+    def rows(self) -> pd.DataFrame:
+        """Return the true rows by the names of the domain; `ReleaseError` where they leave an attribute out."""
+        from recon.readers.frames.describe import named_like
+        from recon.readers.frames.selections import whole_rows
+        from recon.readers.frames.world import demand_attributes
+
+        assert self.truth is not None
+        found = whole_rows(named_like(self.truth, self.release.domain)[0], self.release.domain)
+        demand_attributes(self.release, found)  # whoever asks first for them says so, in the same words
+        return found
+
+    @cached_property
+    def real(self) -> NDArray[Any]:
+        """Return the value indices of the true rows."""
+        from recon.readers.frames.selections import raw_indices
+
+        return raw_indices(self.release.domain, self.rows)
+
+    @cached_property
+    def chance(self) -> Chance:
+        """Return what is right without the release."""
+        from recon.readers.frames.describe import named_like
+        from recon.readers.frames.selections import raw_indices
+        from recon.release.auditing.matching import Chance
+
+        people, domain = self.population, self.release.domain
+        drawn = None if people is None else raw_indices(domain, named_like(people, domain)[0])
+        return Chance(self.real, [a.total for a in self.release.cut.solver.attributes], drawn, seed=self.seed)
+
+
+K = TypeVar("K", bound=Hashable)
+
+
+Question = tuple[Callable[[AuditContext, Any, Limits], Any], Any]  # a function of a module, and what it is given
+
+
+def _answer_question(asked: AuditContext, question: Question, limits: Limits) -> Any:
+    """Return the answer to one question."""
+    function, given = question
+    return function(asked, given, limits)
+
+
+class QuestionBatch:
+    """Asks the questions of one audit; as long as they take no time no process is started for them.
+
+    `large`: they will take time, so that they are handed out at once.
+    """
+
+    def __init__(self, asked: AuditContext, limits: Limits, large: bool = False) -> None:
+        self.asked, self.limits, self.alone = asked, limits, 0.0 if large else STARTING
+
+    def answers(self, questions: Mapping[K, Question], what: str, needed: bool = True) -> dict[K, Any]:
+        """Return the answers to questions by their names; they are handed out in their order.
+
+        Those that limits left out are asked here when the others are done, and say themselves what they can within no
+        time; they have no answer where they are not `needed`.
+        """
+        names, pieces = list(questions), list(questions.values())
+        alone = 0.0 if running(self.limits) else self.alone
+        found = {
+            names[k]: x
+            for k, x in completed_with(self.asked, _answer_question, pieces, self.limits, what=what, alone=alone)
+        }
+        if needed:
+            found.update(
+                (name, _answer_question(self.asked, questions[name], self.limits))
+                for name in names
+                if name not in found
+            )
+        return found

@@ -1,3 +1,3 @@
 """The report as one JSON document: its published schema, made from findings, read back."""
 
-__all__ = ["metadata", "schema"]
+__all__ = ["schema"]

@@ -1,3 +1,3 @@
 """Groups of people that are small, or of one class, in every possible world: found and proved, or excluded."""
 
-__all__ = ["classes", "published", "smallest"]
+__all__ = ["disclosure", "published", "smallest"]

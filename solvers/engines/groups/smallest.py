@@ -15,7 +15,6 @@ Statements are rounded outwards, so that "there is none" is certain; worlds are 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -31,8 +30,6 @@ from solvers.engines.groups.published import (
     Items,
     ProvedGroup,
     items_of,
-    least_published,
-    small_difference,
 )
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
@@ -292,7 +289,6 @@ ROUNDS = 200  # sets of items tried
 MAX_CELLS = 60_000
 MAX_FREE_CELLS = 1_000  # free cells: of more, worlds are searched for over a few of them
 STARTS = (2, 4, 8, 16, 32)  # further vertices of the linear program, before each search over the cells that they fill
-FEW_BLOCKS = 8  # models: of more, cells are not made only to learn how much smaller a small group is
 SMALL = 200  # cells: of so few the smallest group is searched for where a small one is known already
 UNUSED = "what was published is not all in the statements over cells"
 EXHAUSTED = "the work set aside for small groups was done before they were found or excluded"
@@ -324,48 +320,7 @@ class SmallestGroup:
     always: bool = False
 
 
-def smallest_group(
-    release: Release, k: int, limits: Limits, by_label: bool = False, mixed: Callable[[], Ints | None] | None = None
-) -> SmallestGroup:
-    """Return whether there is a group of 1 to k - 1 rows, as bounds on the smallest; `by_label`: labels are kept.
-
-    `mixed`: a world over the cells of `items_of` to try first, see `solvers.engines.groups.classes`.
-
-    Published groups and differences of two come first; then the loop over cells, bounded by work as well as by time.
-    What the limits do not decide is open: `low` 1. Worlds of statements that leave out something published prove
-    nothing. Cost: see `solvers.engines.groups.published` and `items_of`, then at most `ROUNDS` solves of `WORK`.
-    """
-    least = least_published(release, by_label)
-    outer = SmallestGroup(1, UNBOUNDED if least is None else least.high, least)
-    block = release.single
-    if block is not None and not release.unstated and bool((block.low == block.high).all()):
-        if least is None:
-            return SmallestGroup(UNBOUNDED, UNBOUNDED)
-        held = block.low > 0
-        filled = int(held.sum()) if by_label else len(np.unique(block.region[held]))
-        return replace(outer, low=least.high, world=ProvingWorld(1, filled, least.high))
-    try:
-        found = small_difference(release, min(k, outer.high), by_label, limits)
-    except Inconclusive as error:
-        return replace(outer, why=str(error))
-    outer = outer if found is None else SmallestGroup(1, found.high, found)
-    if outer.high < k and len(release.blocks) > FEW_BLOCKS:
-        return outer
-    try:
-        if release.boosted and outer.high >= k and items_of(release, limits, by_label).never_small(k, by_label):
-            return replace(outer, low=k, always=True)
-        z = mixed() if mixed is not None and outer.high >= k else None
-        if z is not None:
-            each = z if by_label else items_of(release, limits).rows(z)
-            rows = each[each > 0]
-            if int(rows.min(initial=k)) >= k:
-                return replace(outer, low=k, world=ProvingWorld(1, len(rows), int(rows.min()) if len(rows) else 0))
-        return _searched(release, items_of(release, limits, by_label), k, outer, limits)
-    except (Unsupported, Inconclusive) as error:
-        return replace(outer, why=str(error))
-
-
-def _searched(release: Release, items: Items, k: int, outer: SmallestGroup, limits: Limits) -> SmallestGroup:
+def searched(release: Release, items: Items, k: int, outer: SmallestGroup, limits: Limits) -> SmallestGroup:
     """Return what the search over cells adds to what is known."""
     free = len(items.system.free)
     if outer.high < k and free > SMALL:

@@ -12,7 +12,7 @@ import numpy as np
 
 from solvers.foundation.array_types import Ints
 from solvers.positions.assignments.domains import EXACT, MOST_SUMS, DomainState, ProblemTables
-from solvers.statements.meetings import Words
+from solvers.statements.row_problem import Words
 
 F = TypeVar("F", bound=Callable[..., Any])
 COMPILABLE: dict[str, Callable[..., Any]] = {}  # by their names, which mean the compiled ones where they are compiled

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.limits import Limits
-from solvers.statements.meetings import WORD, Meetings, Packing, Words
 from solvers.statements.release import ANY_LABEL
-from solvers.statements.row_problem import RowProblem
+from solvers.statements.row_problem import WORD, Meetings, Packing, RowProblem, Words
 
 GATHERED = 1 << 22  # numbers that are held at a time
 

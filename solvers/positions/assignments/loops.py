@@ -38,7 +38,7 @@ from solvers.positions.assignments.counts import (
     tightened,
 )
 from solvers.positions.assignments.domains import CHECKED, DomainState, ProblemTables
-from solvers.statements.meetings import Words
+from solvers.statements.row_problem import Words
 
 
 @compilable

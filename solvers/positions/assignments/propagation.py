@@ -35,9 +35,8 @@ from solvers.positions.assignments.domains import Domains, DomainState, ProblemT
 from solvers.positions.assignments.loops import RowLoops, fastest
 from solvers.programs.dual_bounds import integer_duals, rounded_duals
 from solvers.programs.linear_program import LinearProgram, ProgramSolution, by_column
-from solvers.statements.meetings import Meetings
 from solvers.statements.release import ANY_LABEL
-from solvers.statements.row_problem import RowProblem
+from solvers.statements.row_problem import Meetings, RowProblem
 
 WORK = 1 << 27  # words that may be looked at between two looks at the clock
 PER_WORD = 5e-9  # of work

@@ -31,8 +31,8 @@ from solvers.kernel.claims import (
 from solvers.kernel.located import LocatedValues
 from solvers.kernel.removals import RemainingDomains, tightened
 from solvers.statements.boxes import Box
-from solvers.statements.meetings import Meetings, Words
 from solvers.statements.release import ANY_LABEL
+from solvers.statements.row_problem import Meetings, Words
 
 NEVER = 1 << 60
 

@@ -438,3 +438,23 @@ def _counts(model: AnyModel) -> Iterator[int]:
     for table in model.count_tables():
         yield from (n for n in table.values.tolist() if isinstance(n, int))
         yield from (n for n in table.different[~table.by_class].tolist() if n != UNPUBLISHED)
+
+
+Claim = str | tuple[Level, str] | None
+
+
+MIDWAY = "; thresholds of best splits lie halfway between two training values"  # of a tree whose splits are not random
+
+
+def tree(owner: Thing, value: Any) -> Claim:
+    """Return how many leaves with how many rows a tree of scikit-learn publishes."""
+    names = value.dtype.names if isinstance(value, np.ndarray) else None
+    if names is None or not {"left_child", "n_node_samples"} <= set(names) or not len(value):
+        return None
+    leaves = value[value["left_child"] == -1]["n_node_samples"]
+    if not len(leaves):
+        return None
+    return (
+        f"the training rows of {len(leaves):,} leaves (the smallest has {int(leaves.min()):,}), per class or as mean "
+        f"and spread of the target: recon count and recon audit work out what follows{MIDWAY}"
+    )

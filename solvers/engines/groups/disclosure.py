@@ -1,4 +1,6 @@
-"""People whose class follows: those in items that hold one class only in every world, the fewest over all worlds.
+"""What is disclosed of groups: the smallest one, people whose class follows, people fully known.
+
+People whose class follows: those in items that hold one class only in every world, the fewest over all worlds.
 
 A cell that some world fills shows its class possible there. Worlds that show as many new classes as they can are asked
 for until none shows another; the items that have one class then have one in every world, and the fewest rows that they
@@ -24,8 +26,25 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.engines.groups.published import SEVERAL, CandidateCells, Items, ProvedGroup, items_of
-from solvers.engines.groups.smallest import IN_ALL, MAX_CELLS, MAX_FREE_CELLS, WorkLeft, world_model
+from solvers.engines.groups.published import (
+    SEVERAL,
+    CandidateCells,
+    Items,
+    ProvedGroup,
+    items_of,
+    least_published,
+    small_difference,
+)
+from solvers.engines.groups.smallest import (
+    IN_ALL,
+    MAX_CELLS,
+    MAX_FREE_CELLS,
+    ProvingWorld,
+    SmallestGroup,
+    WorkLeft,
+    searched,
+    world_model,
+)
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
@@ -186,8 +205,8 @@ def known_classes(
 ) -> KnownClasses | None:
     """Return how many people's class follows, at least so far that it is more than `most` or not; None without classes.
 
-    `mixed`: a world over the cells of `items_of` to try first, see `solvers.engines.groups.classes`. Cost: as
-    `solvers.engines.groups.smallest.smallest_group`, at most `SHOWN` solves.
+    `mixed`: a world over the cells of `items_of` to try first, see `solvers.engines.groups.disclosure`. Cost: as
+    `solvers.engines.groups.disclosure.smallest_group`, at most `SHOWN` solves.
     """
     if release.domain.labels < 2:
         return None
@@ -362,3 +381,47 @@ class Classes:
             low, high = int(system.bounds.lower[cells].sum()), int(system.bounds.upper[cells].sum())
             out.append((label - 1, ProvedGroup(regions, low, high, "cells of one class", published=False)))
         return tuple(out)
+
+
+FEW_BLOCKS = 8  # models: of more, cells are not made only to learn how much smaller a small group is
+
+
+def smallest_group(
+    release: Release, k: int, limits: Limits, by_label: bool = False, mixed: Callable[[], Ints | None] | None = None
+) -> SmallestGroup:
+    """Return whether there is a group of 1 to k - 1 rows, as bounds on the smallest; `by_label`: labels are kept.
+
+    `mixed`: a world over the cells of `items_of` to try first, see `solvers.engines.groups.disclosure`.
+
+    Published groups and differences of two come first; then the loop over cells, bounded by work as well as by time.
+    What the limits do not decide is open: `low` 1. Worlds of statements that leave out something published prove
+    nothing. Cost: see `solvers.engines.groups.published` and `items_of`, then at most `ROUNDS` solves of `WORK`.
+    """
+    least = least_published(release, by_label)
+    outer = SmallestGroup(1, UNBOUNDED if least is None else least.high, least)
+    block = release.single
+    if block is not None and not release.unstated and bool((block.low == block.high).all()):
+        if least is None:
+            return SmallestGroup(UNBOUNDED, UNBOUNDED)
+        held = block.low > 0
+        filled = int(held.sum()) if by_label else len(np.unique(block.region[held]))
+        return replace(outer, low=least.high, world=ProvingWorld(1, filled, least.high))
+    try:
+        found = small_difference(release, min(k, outer.high), by_label, limits)
+    except Inconclusive as error:
+        return replace(outer, why=str(error))
+    outer = outer if found is None else SmallestGroup(1, found.high, found)
+    if outer.high < k and len(release.blocks) > FEW_BLOCKS:
+        return outer
+    try:
+        if release.boosted and outer.high >= k and items_of(release, limits, by_label).never_small(k, by_label):
+            return replace(outer, low=k, always=True)
+        z = mixed() if mixed is not None and outer.high >= k else None
+        if z is not None:
+            each = z if by_label else items_of(release, limits).rows(z)
+            rows = each[each > 0]
+            if int(rows.min(initial=k)) >= k:
+                return replace(outer, low=k, world=ProvingWorld(1, len(rows), int(rows.min()) if len(rows) else 0))
+        return searched(release, items_of(release, limits, by_label), k, outer, limits)
+    except (Unsupported, Inconclusive) as error:
+        return replace(outer, why=str(error))
