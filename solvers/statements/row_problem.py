@@ -15,7 +15,8 @@ Grünbaum, 1982), which holds for attributes whose masks are runs of parts.
 
 Cross-tables are seen as partitions: loose counts over all combinations of some attributes' values. They stay loose,
 with their numbers and sources: certificates name them, and the checker of proofs reads no view. What a tree of the same
-leaves lets engines do they do with a view of it, which follows from the statements. Source: Hundepool et al., "Statistical Disclosure Control", 2012 (tables and their margins).
+leaves lets engines do they do with a view of it, which follows from the statements.
+Source: Hundepool et al., "Statistical Disclosure Control", 2012 (tables and their margins).
 
 Which values meet: packed bits for what each row can have, and for what goes with what. Two values of different trees
 meet where their boxes share a part of every attribute; the label is an attribute, into whose parts each class is cut,
