@@ -1,0 +1,349 @@
+"""Guards of the kinds of models: each refusal is reached by a model that lacks one thing, and what is right passes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from encoders.domain.domain import Domain
+from encoders.domain.values import Categorical, Grid, Test
+from encoders.encode.encoder import encode
+from encoders.encode.known import with_known_rows
+from encoders.kinds.boosting import _leaves_below
+from encoders.kinds.forest import _known_bags
+from encoders.kinds.split_midpoints import _node_counts, node_regions
+from encoders.kinds.tree import leaf_boxes
+from encoders.models.knowledge import KnownRows
+from encoders.models.linear_figures import LinearFigure, LinearTerm
+from encoders.models.models import (
+    Boosting,
+    Forest,
+    Noise,
+    PublishedFigure,
+    Rule,
+    RuleList,
+    RuleSet,
+    Statistic,
+    Table,
+    Tree,
+    TreeSums,
+)
+from encoders.models.nodes import ModelNode, Support
+from recon.readers.loading.known_positions import known_rows
+from solvers.foundation.errors import EngineError, ReleaseError
+from solvers.statements.gradients.boosted import Gradients
+from solvers.statements.noise.laws import NoiseLaw
+from solvers.statements.release import RowCount
+
+DOMAIN = Domain((Grid.between("age", 0, 9), Categorical("a", ("x", "y", "z"))), Categorical("y", (0, 1)))
+X, Y = (("a", Test(("x",))),), (("y", Test((1,))),)
+OLD = (("age", Test(low=5)),)
+
+
+BARE = Support()
+
+
+def tree(*leaves, condition=X, inner=BARE):
+    """Return a tree of one test."""
+    return Tree((ModelNode(inner, condition, 1, 2), *map(ModelNode, leaves)))
+
+
+def refused(models, said, domain=DOMAIN, rows=None):
+    with pytest.raises(ReleaseError, match=said):
+        encode(domain, models, rows)
+
+
+ROWS, CLASSES = tree(Support(None, 2), Support(None, 3)), tree(Support((2, 1)), Support((0, 3)))
+
+# ---------------------------------------------------------------- boosted models
+
+ONE = np.ones(1)
+SUMS = TreeSums(0, 0, np.array([0.1, 0.2]), np.array([1]), ONE, 0 * ONE, 0 * ONE, -ONE, ONE, ("value",))
+LAW = Gradients("log_loss", "float64", "float64", 1.0, 1.0, 0.0, 0.0, 0.0, 0.0)
+BOOSTED = Boosting((ROWS,), (SUMS,), LAW, (0.0,), (0.0,), (0, 1))
+TWO = replace(BOOSTED, trees=(ROWS, ROWS), sums=(SUMS, SUMS))
+
+
+def of_sums(**more):
+    return replace(BOOSTED, sums=(replace(SUMS, **more),))
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        (replace(BOOSTED, trees=(tree(Support(), Support()),)), "no tree says how many rows its leaves have"),
+        (replace(TWO, sums=(replace(SUMS, round=1), SUMS)), "round 0 after round 1"),
+        (replace(TWO, sums=(SUMS,)), "1 lists of sums for 2 trees"),
+        (replace(BOOSTED, start=(0.0, 0.0)), "'log_loss' with 2 classes has 1 scores to start from, not 2"),
+        (replace(BOOSTED, base=()), "'log_loss' with 2 classes has 1 scores to start from, not 0"),
+        (replace(BOOSTED, gradients=replace(LAW, loss="squared_error")), "the target of 'squared_error' is a number"),
+        (replace(BOOSTED, labels=(0, 5)), "the label has 2 values, the model 2 classes"),
+        (replace(BOOSTED, labels=(1, 1)), "the label has 2 values, the model 2 classes"),
+        (replace(BOOSTED, labels=(0,)), "the label has 2 values, the model 1 classes"),
+        (of_sums(step=np.zeros(3)), "3 steps for 2 leaves"),
+        (of_sums(of=1), "there is no score 1"),
+        (of_sums(of=-1), "there is no score -1"),
+        (of_sums(what=()), "the lists of the sums are not equally long"),
+        (of_sums(high=np.ones(2)), "the lists of the sums are not equally long"),
+        (of_sums(node=np.array([3])), "a sum is about a node that does not exist"),
+        (of_sums(node=np.array([-1])), "a sum is about a node that does not exist"),
+        (of_sums(low=2 * ONE), "an interval is empty, or a number is not finite"),
+        (of_sums(high=np.inf * ONE), "an interval is empty, or a number is not finite"),
+    ],
+)
+def test_sums_that_do_not_fit_their_trees_are_refused(model, said):
+    encode(DOMAIN, [BOOSTED])
+    refused([model], said)
+
+
+def test_a_number_as_a_target_has_no_classes():
+    model = replace(BOOSTED, gradients=replace(LAW, loss="squared_error"), labels=())
+    assert encode(Domain(DOMAIN.attributes), [model]).rows == RowCount(5, 5)
+
+
+def test_links_that_are_no_tree_are_refused_wherever_they_are_met():
+    cyclic = Tree((ModelNode(Support(), X, 1, 0), ModelNode(Support(None, 2)), ModelNode(Support(None, 2))))
+    for work in (lambda: _leaves_below(cyclic, np.array([0])), lambda: node_regions(cyclic, DOMAIN),
+                 lambda: _node_counts(cyclic), lambda: leaf_boxes(cyclic, None, None)):  # fmt: skip
+        with pytest.raises(EngineError, match="a tree is encoded only after it was checked"):
+            work()
+
+
+# ---------------------------------------------------------------- forests
+
+BAGGED = Forest((CLASSES,), bootstrap=True)
+KNOWN = replace(BAGGED, multiplicities=[[2, 1, 3]])
+LABELLED = replace(KNOWN, labels=(0, 0, 1))
+SUBSET = Forest((CLASSES,), subsample=True)
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        (Forest(()), "the forest has no trees"),
+        (replace(BAGGED, subsample=True), "with replacement .* or without, not both"),
+        (replace(BAGGED, labels=(0, 0, 1)), "labels by position need 'multiplicities'"),
+        (replace(LABELLED, labels=(0, 1)), "2 labels for 3 rows"),
+        (replace(LABELLED, labels=(0, 0, 2)), "2 is no number of a value of 'y'"),
+        (replace(KNOWN, multiplicities=[[2, 1, 3], [2, 1, 3]]), "2 bags for 1 trees"),
+        (replace(SUBSET, multiplicities=[[2, 1, 1, 1, 1]]), "a row counts 2 times in a sample without replacement"),
+        (replace(KNOWN, multiplicities=[[2, 1, 2]]), "they sum to 5, but the tree counts 6 rows"),
+        (replace(KNOWN, multiplicities=[[5, 1]]), "they are of 2 rows, but the counts need 3"),
+        (replace(KNOWN, trees=(tree(Support((2, 1), distinct=2), Support((0, 3), distinct=2)),)),
+         "3 different rows are drawn, but the tree counts 4"),
+        (replace(Forest((CLASSES,)), multiplicities=[[1] * 6]), "only resampled rows have them"),
+        (replace(Forest((CLASSES,)), labels=(0,) * 6), "only resampled rows have them"),
+        (Forest((CLASSES, ROWS)), r"the tree counts 5 rows, trees\[0\] counts 6"),
+    ],
+)  # fmt: skip
+def test_bags_that_do_not_fit_their_trees_are_refused(model, said):
+    refused([model], said)
+
+
+def test_bags_that_fit_are_read():
+    """Trees of resamples count what they saw, of as many rows as are known."""
+    half = tree(Support((2, 1), distinct=2), Support((0, 3)))
+    for model, rows in ((BAGGED, None), (KNOWN, 3), (LABELLED, 3), (replace(BAGGED, trees=(CLASSES, ROWS)), None),
+                        (replace(KNOWN, trees=(half,)), 3), (replace(SUBSET, multiplicities=[[1] * 6]), 6),
+                        (SUBSET, None), (Forest((CLASSES,)), 6)):  # fmt: skip
+        found = encode(DOMAIN, [model])
+        assert (found.rows.high, bool(found.statements.bags)) == (rows, model.multiplicities is not None)
+    counted = replace(LABELLED, trees=(tree(Support(None, 3), Support(None, 3)),))
+    refused([counted], "the domain has no label", Domain(DOMAIN.attributes))
+    with pytest.raises(EngineError, match="the bags of this forest are not known"):
+        _known_bags(BAGGED, (), 0, None)
+
+
+# ---------------------------------------------------------------- noise
+
+WHOLE, REAL = Noise(NoiseLaw("discrete_laplace", Fraction(1))), Noise(NoiseLaw("laplace", Fraction(1)))
+CLAMPED = Noise(NoiseLaw("laplace", Fraction(1), clamped=True))
+
+
+def linear(*terms, **more):
+    return PublishedFigure((), linear=LinearFigure(terms, **more))
+
+
+def table(*figures, **more):
+    return Table(figures, "t", **more)
+
+
+COUNTED, TERM = PublishedFigure(X, count=2), LinearTerm((X,))
+NOT_YET = "noisy counts of resamples"
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        (replace(BAGGED, noise=WHOLE), "noisy counts of resamples .* are not read yet"),
+        (replace(BOOSTED, noise=WHOLE), "noise on its counts is not read"),
+        (table(COUNTED, complete=True, noise=WHOLE), "which combinations hold no row is exact"),
+        (replace(tree(Support(None, 1.5), Support(None, 2)), noise=WHOLE), "the noisy count 1.5: it is fractional"),
+        (replace(tree(Support(None, 1.5), Support(None, 0)), noise=REAL), "a count of exactly 0 has probability 0"),
+        (table(PublishedFigure(X, low=1, high=2), noise=WHOLE), "an interval of counts is in a table whose 'noise'"),
+        (table(PublishedFigure(X, statistic=Statistic("mean", "age", 4)), noise=WHOLE), "a mean is in a table whose"),
+        (
+            table(linear(TERM, low=Fraction(1), high=Fraction(2)), noise=WHOLE),
+            "a sum with noise is published as 'value'",
+        ),
+        (table(linear(TERM, value=Fraction(1), within=Fraction(1)), noise=WHOLE), "a sum with noise is published as"),
+        (table(linear(TERM, value=Fraction(1, 2)), noise=WHOLE), "the noisy sum 0.5: it is fractional"),
+        (table(linear(replace(TERM, times=Fraction(-1)), value=Fraction(1)), noise=CLAMPED), "with positive 'times'"),
+        (table(linear(replace(TERM, of=("age",)), value=Fraction(1)), noise=CLAMPED), "only sums of counts"),
+    ],
+)
+def test_noise_that_no_law_explains_is_refused(model, said):
+    refused([model], said, rows=RowCount(0, 50))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        replace(tree(Support(None, 1), Support(None, 0)), noise=WHOLE),
+        replace(tree(Support(None, 1), Support(None, 0)), noise=REAL),
+        replace(tree(Support(None, 1.5), Support(None, 0)), noise=CLAMPED),
+        replace(tree(Support((1, 2)), Support((0, 7)), inner=Support((2, 8))), noise=WHOLE),
+        replace(tree(Support(None, 3), Support(None, 4), inner=Support(None, 9)), noise=WHOLE),
+        table(COUNTED, linear(TERM, value=Fraction(1)), PublishedFigure(Y, suppressed="unknown"), noise=WHOLE),
+        replace(RuleSet((Rule(X, Support(None, 2)), Rule(OLD, Support((1, 2))))), noise=WHOLE),
+    ],
+)
+def test_noisy_counts_leave_the_rows_open(model):
+    found = encode(DOMAIN, [model], RowCount(0, 50))
+    assert (found.noisy, found.certain, found.rows.exact) == (True, False, False)
+
+
+def test_whether_one_row_is_in_several_counts_is_said_of_the_budget():
+    budget = replace(WHOLE, epsilon=Fraction(1), sensitivity=Fraction(1), neighbours="add_remove")
+    rules = (Rule(X, Support(None, 2)), Rule(OLD, Support(None, 2)))
+    inner = tree(Support(None, 3), Support(None, 4), inner=Support(None, 9))
+    said = {}
+    for model in (RuleList((*rules, Rule((), Support(None, 3)))), RuleSet(rules), ROWS, inner):
+        lines = encode(DOMAIN, [replace(model, noise=budget)], RowCount(0, 50)).assumptions
+        said[model] = next((line for line in lines if "makes ε hold per count" in line), "")
+    assert [f"can change {k} of its counts" in line for k, line in zip((1, 2, 1, 2), said.values(), strict=True)] == [
+        False, True, False, True
+    ]  # fmt: skip
+
+
+# ---------------------------------------------------------------- rules, tables and trees
+
+
+@pytest.mark.parametrize("kind", [RuleList, RuleSet])
+def test_every_rule_has_a_count(kind):
+    refused([kind((Rule(X, Support()), Rule((), Support(None, 2))))], "a rule needs 'counts' or 'count'")
+
+
+def test_a_list_without_a_default_says_how_many_rows_there_are_elsewhere():
+    rules = RuleList((Rule(X, Support(None, 2)),))
+    assert encode(DOMAIN, [rules], RowCount(5, 5)).statements.single.low.tolist() == [2, 3]
+    assert encode(DOMAIN, [RuleList((*rules.rules, Rule((), Support(None, 3))))]).rows == RowCount(5, 5)
+    refused([rules], "'rows' must say how many rows there are")
+
+
+@pytest.mark.parametrize(
+    ("figure", "said"),
+    [
+        (replace(linear(TERM, value=Fraction(1)), count=2), "and no other figure beside"),
+        (replace(linear(TERM, value=Fraction(1)), condition=X), "a linear figure has its conditions in its terms"),
+        (linear(value=Fraction(1)), "there is no term to add up"),
+        (linear(TERM), "'value': what do the terms add up to"),
+        (linear(TERM, value=Fraction(1), low=Fraction(1)), "or 'value', not both"),
+        (linear(TERM, low=Fraction(2), high=Fraction(1)), "at_most 1 is below at_least 2"),
+        (linear(TERM, value=Fraction(1), within=Fraction(-1)), "-1 is negative"),
+        (linear(TERM, low=Fraction(1), within=Fraction(1)), "'within' goes with 'value' only"),
+        (linear(LinearTerm(()), value=Fraction(1)), "no condition of which one must hold"),
+        (PublishedFigure(X, count=2, suppressed="unknown"), "a suppressed figure has no 'count'"),
+        (PublishedFigure(X, low=2, suppressed="primary"), "primary suppression needs 'at_least' and 'at_most'"),
+        (PublishedFigure(X), "give one of 'count'"),
+        (PublishedFigure(X, count=2, low=1), ", not several"),
+        (PublishedFigure(X, low=2, high=1), "at_most 1 is below at_least 2"),
+        (PublishedFigure(X, statistic=Statistic("mean", "age", float("nan"))), "nan is not a finite number"),
+        (PublishedFigure(X, statistic=Statistic("mean", "age", 4, -1)), "-1 is negative"),
+    ],
+)
+def test_figures_that_say_nothing_or_too_much_are_refused(figure, said):
+    refused([table(figure)], said, rows=RowCount(0, 50))
+
+
+def test_figures_that_say_one_thing_are_read():
+    figures = (COUNTED, PublishedFigure(OLD, low=2, high=2), linear(TERM, low=Fraction(2), high=Fraction(2)),
+               linear(TERM, value=Fraction(1), within=Fraction(1)), PublishedFigure((), count=9),
+               PublishedFigure(Y, low=2, high=3, suppressed="primary"),
+               PublishedFigure(OLD, statistic=Statistic("mean", "age", 6)))  # fmt: skip
+    found = encode(DOMAIN, [table(*figures)])
+    assert found.rows == RowCount(9, 9)
+    assert sum(map(len, found.statements.blocks)) >= len(figures)
+    refused([table(PublishedFigure((), count=9), PublishedFigure((), count=8))], "everybody is 8 rows here, but 9 rows")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "said"),
+    [
+        ((), "the tree has no nodes"),
+        (
+            (ModelNode(Support(), X, 1, 3), ModelNode(Support(None, 1)), ModelNode(Support(None, 1))),
+            "there is no node 3",
+        ),
+        ((ModelNode(Support(), X, 1, 0), ModelNode(Support(None, 1))), "node 0 is already the root: not a tree"),
+        ((ModelNode(Support(), X, 1, 1), ModelNode(Support(None, 1))), "node 1 is already a child of node 0"),
+        ((ModelNode(Support(None, 1)), ModelNode(Support(None, 1))), "no other node leads to this one"),
+        (tree(Support(None, 1), Support(None, 1), condition=Y).nodes, "a test on the label 'y' mixes classes"),
+        (tree(Support(None, 1), Support(None, 1), condition=(*X, *OLD)).nodes, "must test exactly one attribute"),
+        (tree(Support(None, 1 << 53), Support(None, 1)).nodes, r"more than 2\^53 rows"),
+        (tree(Support((2, 1), distinct=2), Support((0, 3))).nodes, "2 different rows among 3: only a bootstrap sample"),
+    ],
+)
+def test_nodes_that_make_no_tree_are_refused(nodes, said):
+    refused([Tree(nodes)], said)
+
+
+# ---------------------------------------------------------------- known rows
+
+RELEASE = encode(DOMAIN, [CLASSES])
+
+
+@pytest.mark.parametrize(
+    ("frame", "said"),
+    [
+        ({"age": [3] * 6, "a": ["x"] * 5 + [None]}, "'a' is empty: everybody's features must be known"),
+        ({"age": [3] * 6, "a": ["x"] * 5 + ["w"]}, "'w'"),
+    ],
+)
+def test_rows_that_leave_a_feature_open_are_refused(frame, said):
+    with_known_rows(RELEASE, known_rows(DOMAIN, pd.DataFrame({"a": ["x"] * 3 + ["z"] * 3})))
+    with pytest.raises(ReleaseError, match=said):
+        with_known_rows(RELEASE, known_rows(DOMAIN, pd.DataFrame(frame)))
+
+
+def told(columns, *lines):
+    """Return known rows as they stand."""
+    values = tuple(tuple(dict.fromkeys(column)) for column in zip(*lines, strict=True)) or ((),) * len(columns)
+    codes = [[values[j].index(cell) for j, cell in enumerate(line)] for line in lines]
+    return KnownRows(columns, values, np.array(codes, dtype=np.int32).reshape(len(lines), len(columns)))
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (told(("a",)), "there are no rows: everybody's features are needed"),
+        (told(("y",), (0,)), "there is no column of a feature"),
+        (told(("a", "b"), ("x", 1)), "'b' is neither an attribute nor a column of the domain"),
+    ],
+)
+def test_tables_without_rows_or_features_are_refused(rows, said):
+    with pytest.raises(ReleaseError, match=said):
+        with_known_rows(RELEASE, rows)
+
+
+def test_labels_are_known_where_somebody_said_them():
+    lines = (("x", 0), ("x", 0), ("x", 1), ("z", 1), ("z", 1), ("z", 1))
+    with_labels, without = told(("a", "y"), *lines), told(("a",), *((a,) for a, _ in lines))
+    blocks = [len(with_known_rows(RELEASE, rows).statements.blocks) for rows in (with_labels, without)]
+    assert blocks == [3, 2]
+    unlabelled = encode(Domain(DOMAIN.attributes), [ROWS])
+    assert len(with_known_rows(unlabelled, told(("a",), *[("x",)] * 2, *[("y",)] * 3)).statements.blocks) == 2
