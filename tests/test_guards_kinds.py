@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from fractions import Fraction
 
@@ -9,12 +10,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from encoders.domain.domain import Domain
-from encoders.domain.values import Categorical, Grid, Test
+from encoders.domain.domain import GUESSED, Domain
+from encoders.domain.values import Categorical, Grid, Test, View
 from encoders.encode.encoder import encode
 from encoders.encode.known import with_known_rows
 from encoders.kinds.boosting import _leaves_below
 from encoders.kinds.forest import _known_bags
+from encoders.kinds.known_rows import KnownRegions
 from encoders.kinds.split_midpoints import _node_counts, node_regions
 from encoders.kinds.tree import leaf_boxes
 from encoders.models.knowledge import KnownRows
@@ -34,7 +36,9 @@ from encoders.models.models import (
 )
 from encoders.models.nodes import ModelNode, Support
 from recon.readers.loading.known_positions import known_rows
+from solvers.engines.figures.partition import PartitionFigures
 from solvers.foundation.errors import EngineError, ReleaseError
+from solvers.foundation.limits import Limits
 from solvers.statements.gradients.boosted import Gradients
 from solvers.statements.noise.laws import NoiseLaw
 from solvers.statements.release import RowCount
@@ -221,16 +225,27 @@ def test_whether_one_row_is_in_several_counts_is_said_of_the_budget():
     budget = replace(WHOLE, epsilon=Fraction(1), sensitivity=Fraction(1), neighbours="add_remove")
     rules = (Rule(X, Support(None, 2)), Rule(OLD, Support(None, 2)))
     inner = tree(Support(None, 3), Support(None, 4), inner=Support(None, 9))
-    said = {}
-    for model in (RuleList((*rules, Rule((), Support(None, 3)))), RuleSet(rules), ROWS, inner):
-        lines = encode(DOMAIN, [replace(model, noise=budget)], RowCount(0, 50)).assumptions
-        said[model] = next((line for line in lines if "makes ε hold per count" in line), "")
-    assert [f"can change {k} of its counts" in line for k, line in zip((1, 2, 1, 2), said.values(), strict=True)] == [
-        False, True, False, True
-    ]  # fmt: skip
+    models = (RuleList((*rules, Rule((), Support(None, 3)))), RuleSet(rules), ROWS, inner)
+    every = [encode(DOMAIN, [replace(m, noise=budget)], RowCount(0, 50)).assumptions for m in models]
+    found = [re.search(r"can change (\d+) of its counts, so the stated", " ".join(lines)) for lines in every]
+    assert [one and one[1] for one in found] == [None, "2", None, "2"]
+
+
+def test_noisy_counts_that_are_missing_or_fractional_are_refused():
+    refused([replace(tree(Support(), Support(None, 2)), noise=WHOLE)], "a leaf needs 'counts' or 'count'")
+    rules = RuleSet((Rule(OLD, Support((1, 1.5))),))
+    refused([replace(rules, noise=WHOLE)], "the noisy count 1.5: it is fractional", rows=RowCount(0, 50))
 
 
 # ---------------------------------------------------------------- rules, tables and trees
+
+
+@pytest.mark.parametrize(
+    "model", [Forest((ROWS,)), RuleList((Rule(X, Support(None, 2)), Rule((), Support(None, 3)))), ROWS]
+)
+def test_counts_of_everybody_are_the_number_of_rows(model):
+    assert encode(DOMAIN, [model], RowCount(5, 5)).rows == RowCount(5, 5)
+    refused([model], "rows is 6, but the counts sum to 5", rows=RowCount(6, 6))
 
 
 @pytest.mark.parametrize("kind", [RuleList, RuleSet])
@@ -295,11 +310,22 @@ def test_figures_that_say_one_thing_are_read():
         (tree(Support(None, 1), Support(None, 1), condition=Y).nodes, "a test on the label 'y' mixes classes"),
         (tree(Support(None, 1), Support(None, 1), condition=(*X, *OLD)).nodes, "must test exactly one attribute"),
         (tree(Support(None, 1 << 53), Support(None, 1)).nodes, r"more than 2\^53 rows"),
+        (tree(Support(None, (1 << 53) - 1), Support(None, 2)).nodes, "the counts sum to 9007199254740993, more than"),
         (tree(Support((2, 1), distinct=2), Support((0, 3))).nodes, "2 different rows among 3: only a bootstrap sample"),
     ],
 )
 def test_nodes_that_make_no_tree_are_refused(nodes, said):
     refused([Tree(nodes)], said)
+
+
+def test_tests_in_the_middle_of_many_values_are_no_thresholds():
+    """A leaf for each odd number below 80 of 100, and one for all others."""
+    domain, odd = Domain((Grid.between("age", 0, 99),)), range(1, 80, 2)
+    nodes = []
+    for k in odd:
+        nodes += [ModelNode(BARE, (("age", Test((k,))),), len(nodes) + 1, len(nodes) + 2), ModelNode(Support(None, 1))]
+    statements = encode(domain, [Tree((*nodes, ModelNode(Support(None, 1))))]).statements
+    assert PartitionFigures.of(statements, Limits()).sizes == (*[1] * len(odd), 100 - len(odd))
 
 
 # ---------------------------------------------------------------- known rows
@@ -338,6 +364,43 @@ def told(columns, *lines):
 def test_tables_without_rows_or_features_are_refused(rows, said):
     with pytest.raises(ReleaseError, match=said):
         with_known_rows(RELEASE, rows)
+
+
+def test_a_second_statement_about_the_leaves_of_a_tree_is_no_second_bag():
+    leaves = tree(Support((2, 2), distinct=3), Support((1, 0), distinct=1))
+    (bags,) = encode(DOMAIN, [Forest((leaves,), bootstrap=True, multiplicities=[[2, 1, 1, 1]])]).statements.bags
+    assert [len(one.boxes) for one in bags.trees] == [2]
+
+
+COLUMNS = replace(DOMAIN, columns={"old": View("age", Test(low=5)), "very old": View("age", Test(low=8))})
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (told(("old",), *[(0,)] * 3, *[(1,)] * 3), "'old' leave 'age' open where the release distinguishes its values"),
+        (told(("old", "very old"), *[(0, 0)] * 5, (0, 1)), "no value of 'age' has old=0, very old=1"),
+    ],
+)
+def test_columns_that_leave_an_attribute_open_or_contradict_each_other_are_refused(rows, said):
+    """The release asks who is at least 3."""
+    release = encode(COLUMNS, [tree(Support((2, 1)), Support((0, 3)), condition=(("age", Test(low=3)),))])
+    with pytest.raises(ReleaseError, match=said):
+        with_known_rows(release, rows)
+    coarse = encode(COLUMNS, [tree(Support((2, 1)), Support((0, 3)), condition=(("age", Test(low=5)),))])
+    assert with_known_rows(coarse, told(("old",), *[(0,)] * 3, *[(1,)] * 3)).known is not None
+
+
+def test_of_what_no_statement_tests_only_declared_values_are_held_against_the_table():
+    asked = tree(Support((2, 1)), Support((0, 3)), condition=OLD)
+    rows = told(("age", "a"), *[(9, "w")] * 3, *[(1, "x")] * 3)
+    guessed = encode(replace(DOMAIN, source=GUESSED), [asked])
+    assert with_known_rows(guessed, rows).known is not None
+    with pytest.raises(ReleaseError, match="'w'"):
+        with_known_rows(encode(DOMAIN, [asked]), rows)
+    right = told(("age", "a"), *[(9, "z")] * 3, *[(1, "x")] * 3)
+    found = KnownRegions.of(right, encode(DOMAIN, [asked]).cut)
+    assert [[k for k, _ in box.literals] for box in found.boxes] == [[0], [0]]
 
 
 def test_labels_are_known_where_somebody_said_them():

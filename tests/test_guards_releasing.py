@@ -122,6 +122,13 @@ def test_a_policy_is_a_file(path):
         read_policy(path)
 
 
+def test_what_is_there_and_cannot_be_read_is_no_name_of_a_preset(tmp_path):
+    for path, listed in ((tmp_path, False), (tmp_path / "gone.toml", True)):
+        with pytest.raises(PolicyError) as refusal:
+            read_policy(str(path))
+        assert ("recon policy --list" in str(refusal.value)) == listed
+
+
 def test_a_policy_is_short():
     assert parse_policy(b"#" * LONGEST, "p.toml") is not None
     with pytest.raises(PolicyError, match="no policy is longer than"):
