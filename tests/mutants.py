@@ -169,11 +169,13 @@ ROOMS = {  # room -> the tests that must notice what is changed in the guards of
     f"{FORMATS}.drafts": (*FACED, *PIPELINES, "test_suggestions.py", "test_text_readers.py"),
     f"{FORMATS}.pmml": ("test_pmml.py", *FACED),
     f"{FORMATS}.printed": (
+        "test_guards_printed.py",
         "test_text_readers.py", "test_rpart_rds.py", "test_tree_solvers.py", "test_attaching.py", "test_ledger.py",
         "test_optimal_rule.py", "test_inspect.py", "test_suppression_patterns.py", "test_bands.py",
         "test_line_patterns.py", "test_console_tables.py", *FACED
     ),
     f"{FORMATS}.release": (
+        "test_guards_release_file.py",
         "test_converting.py", "test_boosting_release_file.py", "test_bad_input.py", "test_kinds.py", "test_missing.py",
         "test_learner_settings.py", "test_tree_arrays.py", "test_bags.py", "test_domain_ends.py", "test_versions.py",
         "test_known_columns.py", *FACED
