@@ -141,7 +141,7 @@ SUBSET = Forest((CLASSES,), subsample=True)
          "3 different rows are drawn, but the tree counts 4"),
         (replace(Forest((CLASSES,)), multiplicities=[[1] * 6]), "only resampled rows have them"),
         (replace(Forest((CLASSES,)), labels=(0,) * 6), "only resampled rows have them"),
-        (Forest((tree(Support(None, (1 << 53) - 1), Support(None, 2)),)), r"trees\[0\]: the counts sum to 900719925474099"),
+        (Forest((tree(Support(None, (1 << 53) - 1), Support(None, 2)),)), r"trees\[0\]: the counts sum to 9007"),
         (Forest((CLASSES, ROWS)), r"the tree counts 5 rows, trees\[0\] counts 6"),
     ],
 )  # fmt: skip

@@ -75,6 +75,7 @@ def boosted(path, value):
 HUGE = 10**400
 LEAF = ("trees", 0, "nodes", 2)
 MEAN = {"of": "age", "value": 1}
+SETS = [{"name": "m"}, {"name": "n"}]
 TERM = {"where": {"a": "x"}}
 
 
@@ -113,9 +114,9 @@ TERM = {"where": {"a": "x"}}
         (release(figures({"at_most": -1})), "the count -1 is not a number of rows"),
         (release({"kind": "tables", "cells": []}), "tables of areas are asked about by recon audit|models"),
         (release(tree(), relations=[{"disjoint": ["m", "n"]}]), "relations are between data sets"),
-        (release(tree(), datasets=[{"name": "m"}, {"name": "n"}], relations=[{"disjoint": ["m", "n"], "of": "n"}]),
+        (release(tree(), datasets=SETS, relations=[{"disjoint": ["m", "n"], "of": "n"}]),
          "a relation has 'disjoint' alone, or 'parts' and 'of'"),
-        (release(tree(), datasets=[{"name": "m"}, {"name": "n"}], relations=[{"parts": ["m", "n"]}]), "'parts' and 'of'"),
+        (release(tree(), datasets=SETS, relations=[{"parts": ["m", "n"]}]), "'parts' and 'of'"),
         (release(tree(), rows=(1 << 53) + 1), r"more than 2\^53 rows are not counted"),
         (release(tree(), rows={"at_least": 1, "at_most": (1 << 53) + 1}), r"more than 2\^53 rows are not counted"),
         (release(tree(), rows=-1), "-1"),
