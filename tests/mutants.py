@@ -163,7 +163,8 @@ FACED = (
     "test_readers_cases.py",
     "test_reader_corpus.py",
 )  # readers by what users see
-FORMATS, AUDITS = "recon.readers.formats", (*VERDICT, "test_audit_facts.py", "test_reports.py", "test_review.py")
+FORMATS = "recon.readers.formats"
+AUDITS = ("test_guards_audits.py", *VERDICT, "test_audit_facts.py", "test_reports.py", "test_review.py")
 ROOMS = {  # room -> the tests that must notice what is changed in the guards of its modules
     f"{FORMATS}.boosters": ("test_yggdrasil.py", *BOOSTED, *FACED),
     f"{FORMATS}.drafts": (*FACED, *PIPELINES, "test_suggestions.py", "test_text_readers.py"),
