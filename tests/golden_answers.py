@@ -49,7 +49,7 @@ MODELS = sorted(
     for room in ("models", "boosted", "inspect", "honest", "readers")
     for path in (ROOT / "tests" / "golden" / room).rglob("*.*")
     if path.suffix not in {".py", ".sh", ".R", ".md", ".csv"} and path.name not in {"index.json", "verdicts.json"}
-)
+) + [ROOT / "tests" / "corpus" / name for name in ("lm_summary.rds", "statsmodels_ols.pkl")]
 CHANGING = {"seconds", "cpu_seconds", "date", "version", "versions", "recon_version"}
 SOLVERS = ("numpy", "scipy", "pandas", "ortools", "oxidd", "python-sat", "highspy", "scikit-learn", "networkx", "numba")
 SLOW = {"boosted_model.txt", "compas_forest.pkl", "diabetes_forest.joblib"}  # minutes: read, inspected, planned alone

@@ -199,3 +199,12 @@ def test_a_figure_that_is_not_read_has_its_true_reason(bad, why, tmp_path):
     (tmp_path / "fit.csv").write_text(f",Estimate,Std. Error\n(Intercept),1.5,0.25\n{bad}\n\nnobs,60\n")
     with pytest.raises(ReleaseError, match=why):
         recon.load(tmp_path / "fit.csv")
+
+
+def test_a_domain_of_other_columns_is_named_and_no_digit_is_blamed(tmp_path, capsys):
+    """Columns of a file without names are the domain's in order: ages are no values of 0 and 1."""
+    (tmp_path / "rows.csv").write_text("height,weight,y\n0,1,0\n1,0,1\n1,1,0\n0,0,1\n")
+    code, _, error = run(capsys, "count", str(CORPUS / "statsmodels_ols.pkl"), "--domain", str(tmp_path / "rows.csv"))
+    assert code == 5
+    assert "'x0' a sum of 1772.999981" in error
+    assert "have at most 60: the attributes of the domain do not fit the columns of the fit" in error

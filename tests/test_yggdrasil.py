@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import recon
+from recon.readers.formats.boosters.yggdrasil import unread_parts
 from recon.readers.frames.world import violations
 from solvers.foundation.errors import ReconError
 
@@ -96,3 +97,15 @@ def test_a_folder_within_the_archive_is_found_and_half_a_file_is_refused(tmp_pat
         (tmp_path / "model.zip").write_bytes(changed("ydf_tree.zip", (NODES, nodes, nodes[:cut])))
         with pytest.raises(ReconError):
             recon.load(tmp_path / "model.zip")
+
+
+def test_inspection_names_what_the_reader_leaves_out():
+    """Of columns their means, of the header importances and who made it; a file that is none of YDF's, whole."""
+    found = {one.path: one.what for one in recon.inspect(CORPUS / "ydf_tree.zip").findings if one.level == "unknown"}
+    assert set(found) == {"data_spec.pb", "header.pb"}
+    assert all("fields beside those of the reader" in what for what in found.values())
+    more = io.BytesIO((CORPUS / "ydf_tree.zip").read_bytes())
+    with zipfile.ZipFile(more, "a") as archive:
+        archive.writestr("rows.csv", "age\n41\n")
+    found = unread_parts(more.getvalue())
+    assert found["rows.csv"] == 7

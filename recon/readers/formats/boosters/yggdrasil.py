@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -68,6 +68,40 @@ def _members(data: bytes) -> dict[str, bytes]:
             raise Unsupported(f"holds several models (two files {name}): zip the folder of one")
         out[name] = content
     return out
+
+
+# Fields that the reader reads, by file; of a column its categories, counts of true and false, and rows without a value.
+_READ_FIELDS = {HEADER: {1, 2, 3, 4, 5}, FOREST: {1, 2, 3, EVALUATED, 7, PRUNED}}
+_READ_OF_COLUMN = {1, 2, 6, 7, 9}
+
+
+def unread_parts(data: bytes) -> dict[str, int]:
+    """Return how many bytes of a model's folder its reader does not look at, by file; nodes are read with their rows.
+
+    Of nodes these are all fields but the condition and the distribution of the label.
+    """
+    out = dict[str, int]()
+    for name, content in _members(data).items():
+        if name == SPEC:
+            spec = _message(content, name)
+            columns = [_message(one, name) for one in spec.get(1, [])]
+            size = _size_without(spec, {1, 2}) + sum(_size_without(one, _READ_OF_COLUMN) for one in columns)
+        elif name in _READ_FIELDS:
+            size = _size_without(_message(content, name), _READ_FIELDS[name])
+        elif _NODES.search(name):
+            nodes = (_message(one, name) for one in _node_blobs({name: content}, "BLOB_SEQUENCE"))
+            size = sum(_size_without(one, {1, 3, 4}) for one in nodes)
+        else:
+            size = len(content)
+        if size:
+            out[name] = size
+    return out
+
+
+def _size_without(message: Message, read: Collection[int]) -> int:
+    """Return the bytes of the fields of a message that are not read, of whole numbers ten each."""
+    left = [value for field, values in message.items() if field not in read for value in values]
+    return sum(10 if isinstance(value, int) else len(value) for value in left)
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:

@@ -156,6 +156,7 @@ def settled_sums(inverse: PublishedInverse, structure: SumStructure) -> list[End
     for i, line in enumerate(enclosed):
         for j, (least, most) in enumerate(line):
             k = structure.place[i][j]
+            _refuse_outside(structure, k, (least, most))
             low[k] = least if low[k] is None else max(low[k], least)  # type: ignore[type-var]
             high[k] = most if high[k] is None else min(high[k], most)  # type: ignore[type-var]
     ends = [_whole_ends(structure, k, (low[k] or Fraction(0), high[k] or Fraction(0))) for k in range(len(low))]
@@ -170,6 +171,23 @@ def settled_sums(inverse: PublishedInverse, structure: SumStructure) -> list[End
         if before == ends:
             break
     return ends
+
+
+def _refuse_outside(structure: SumStructure, k: int, found: Ends) -> None:
+    """Raise `ContradictionError` where the digits give a sum that no rows with the attributes of the domain have."""
+    least, most = structure.ends[k]
+    above = most is not None and found[0] > most
+    if not above and (least is None or found[1] >= least):
+        return
+    sum_found, end, side = (found[0], most, "most") if above else (found[1], least, "least")
+    assert end is not None
+    raise ContradictionError(
+        f"the digits give {structure.names[k]} a sum of {short_number(sum_found, 10)}, and rows with the values of the "
+        f"domain have at {side} {short_number(end, 10)}: the attributes of the domain do not fit the columns of the "
+        "fit (in the order of the file, where it has no names), or a digit was changed; give the domain of the rows "
+        "that were fitted",
+        (f"the covariances, at {structure.names[k]}",),
+    )
 
 
 def _whole_ends(structure: SumStructure, k: int, ends: Ends) -> Ends:
