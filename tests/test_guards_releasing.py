@@ -385,6 +385,15 @@ def test_a_noisy_release_is_held_against_the_same_one_without_noise(tmp_path, ap
     (tmp_path / "noisy.json").write_text(json.dumps(given))
     noisy = recon.load(tmp_path / "noisy.json")
     assert noise_effect(noisy, exact, Limits()) is not None
+    named = recon.load(written(tmp_path, "named.json", [tree(OLD, [2, 4], "called otherwise")]))
+    assert noise_effect(noisy, named, Limits()) == noise_effect(noisy, exact, Limits())
+    domain = {**DOMAIN, "label": {"name": "ill", "values": [0, 1]}}
+    nodes = [{"if": OLD, "then": 1, "else": 2}, {"counts": [1, 1]}, {"counts": [3, 1]}]
+    by_class = {"recon": 1, "domain": domain, "rows": 6, "models": [{"kind": "tree", "nodes": nodes}]}
+    (tmp_path / "by_class.json").write_text(json.dumps(by_class))
+    counted = recon.load(written(tmp_path, "counted.json", given["models"], 6, domain))
+    with pytest.raises(Unsupported, match="other regions or classes than the noisy one"):
+        noise_effect(counted, recon.load(tmp_path / "by_class.json"), Limits())
     other = recon.load(written(tmp_path, "other.json", [tree({"age": "young"}, [2, 4])]))
     with pytest.raises(Unsupported, match="other regions or classes than the noisy one"):
         noise_effect(noisy, other, Limits())

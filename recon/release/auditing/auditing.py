@@ -188,10 +188,10 @@ def noise_effect(noisy: EncodedRelease, exact: EncodedRelease, limits: Limits) -
         left = [count(one, "ordered", limits).bounds for one in (noisy, exact)]
         return NoiseWorldsEffect(noisy.confidence, *left)
     block, truth = exact_counts(exact)
-    found = posterior(noisy, limits=limits)
-    sources = [block.source(s) for s in range(len(block))]
-    if sources != found.counts["source"].tolist():
+    mine = noisy.statements.single
+    if mine is None or not all(map(np.array_equal, (mine.region, mine.label), (block.region, block.label))):
         raise other
+    found = posterior(noisy, limits=limits)
     sizes = list(PartitionFigures.of(exact.statements, limits).sizes)
     lefts = found.entropy_bits, log2_worlds(sizes, truth, "ordered"), found.uninformed_bits
     with_it, without, alone = (removed_per_row(exact, left, limits) for left in lefts)
