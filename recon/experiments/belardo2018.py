@@ -178,22 +178,20 @@ def _fit_frames(fits: pd.DataFrame) -> dict[str, pd.DataFrame]:
     private = private.assign(longer=np.where(longer[private.index], ", longer", ""))
     base = means[means["law"].isin([PLAIN, BASE])]
     few = base.groupby("dataset")["steps"].transform("min")
+    base = base[base["steps"] == few].assign(few=few)
     return {
         "means": means, "private": private, "interpretability": means.assign(published=printed),
         "scores": means.merge(theirs, on=["dataset", "epsilon"], how="left"),
         "first": _drawn_lines(means[means["steps"] == means.groupby(["dataset", "law"])["steps"].transform("min")]),
-        "more": _drawn_lines(means[longer]), "base": base[base["steps"] == few], "longer": _longer(means),
+        "more": _drawn_lines(means[longer]), "base": base, "longer": _longer(means),
         "plain-mixing": _plain_mixing(means, longer), "thesis": PUBLISHED.dropna(subset=["epsilon"]).iloc[::-1],
-        "apart": _laws_apart(fits), "beside": _published_comparison(base[base["steps"] == few].assign(few=few)),
+        "apart": _laws_apart(fits), "beside": PUBLISHED.merge(base, on=["dataset", "epsilon"]),
     }  # fmt: skip
 
 
 def _drawn_lines(means: pd.DataFrame) -> pd.DataFrame:
-    """Return private lists with bands of one standard error, and beside them what the plain list has."""
+    """Return private lists, and beside them what the plain list has."""
     found, plain = means[means["epsilon"].notna()], where(means, law=PLAIN)
-    for side in ("auc", "train_auc"):
-        error = found[f"{side}_sd"] / np.sqrt(found["splits"])
-        found = found.assign(**{f"{side}_low": found[side] - error, f"{side}_high": found[side] + error})
     first = plain.assign(unmixed=plain["r_hat"] > MIXED).drop_duplicates("dataset").set_index("dataset")
     own = {f"plain_{name}": found["dataset"].map(first[name]) for name in ("auc", "train_auc", "unmixed")}
     return found.assign(unmixed=found["r_hat"] > MIXED, **own)
@@ -205,21 +203,6 @@ def _plain_mixing(means: pd.DataFrame, longer: pd.Series) -> pd.DataFrame:
     plain = plain.assign(longer=np.where(longer[plain.index], ", longer", ""))
     budgets = means[["dataset", "epsilon"]].dropna().drop_duplicates().sort_values("epsilon")
     return plain.drop(columns="epsilon").merge(budgets, on="dataset")
-
-
-def _published_comparison(base: pd.DataFrame) -> pd.DataFrame:
-    """Return AUC in words beside the thesis's."""
-    found = PUBLISHED.merge(base, on=["dataset", "epsilon"])
-    free = found["epsilon"].isna()
-    several = [
-        f" ± {sd:.3f}" if splits > 1 else "" for sd, splits in zip(found["auc_sd"], found["splits"], strict=True)
-    ]
-    deviations = ["" if np.isnan(one) else f" ± {one:.3f}" for one in found["deviation"]]
-    return found.assign(
-        name=[PLAIN if plain else f"epsilon {e:g}" for plain, e in zip(free, found["epsilon"], strict=True)],
-        spread=[f"{auc:.3f}{sd}" for auc, sd in zip(found["auc"], several, strict=True)],
-        printed=[f"{auc:.3f}{sd}" for auc, sd in zip(found["outside"], deviations, strict=True)],
-    )
 
 
 def _laws_apart(fits: pd.DataFrame) -> pd.DataFrame:

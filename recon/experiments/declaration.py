@@ -256,9 +256,10 @@ def _points_of(made: Line) -> list[Point]:
     return [Point(made.get("dataset", ""), named, made.get("cost", 1.0))]
 
 
-def _values(part: pd.DataFrame, name: str) -> list[float] | None:
-    """Return a column, None where it has no value."""
-    return part[name].tolist() if name and part[name].notna().any() else None
+def _values(part: pd.DataFrame, formula: str) -> list[float] | None:
+    """Return a column, or what follows from columns; None where it has no value."""
+    found = part.eval(formula, engine="python") if formula else None
+    return found.tolist() if found is not None and found.notna().any() else None
 
 
 def _reference(label: str, layer: Spec, part: pd.DataFrame, like: str) -> Iterator[PlotLine]:

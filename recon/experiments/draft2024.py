@@ -401,13 +401,8 @@ def _completed(results: pd.DataFrame, simple: pd.DataFrame, pairs: pd.DataFrame)
 
 def _unfinished(results: pd.DataFrame) -> pd.DataFrame:
     """Return where no world was found."""
-    out: list[Line] = []
-    for bags, some in results.groupby("bags", sort=False):
-        without = some[some["error"].isna()]["cap_seconds"]
-        if len(without):
-            out.append({"bags": bags, "none": len(without), "forests": len(some), "low": without.min(),
-                        "high": without.max()})  # fmt: skip
-    return named_lines(pd.DataFrame(out), LABELS, "bags")
+    found = DECLARED.aggregate("unfinished", results[results["error"].isna()])
+    return named_lines(found.assign(forests=found["bags"].map(results["bags"].value_counts())), LABELS, "bags")
 
 
 EXPERIMENT = DECLARED.experiment(run, _frames)

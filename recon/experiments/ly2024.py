@@ -93,10 +93,9 @@ def _amplitudes() -> pd.DataFrame:
 
 
 def _drawn_lines(means: pd.DataFrame) -> pd.DataFrame:
-    """Return the means as they are drawn: bands of one standard error, and what needs no budget."""
-    ends = {"low": means["accuracy"] - means["error"], "high": means["accuracy"] + means["error"]}
+    """Return the means as they are drawn, and beside them what needs no budget."""
     greedy = where(means, learner=GREEDY).set_index("title")["accuracy"]
-    found = means.assign(**ends, greedy=means["title"].map(greedy),
+    found = means.assign(greedy=means["title"].map(greedy),
                          constant=means.groupby("title")["majority"].transform("first"))  # fmt: skip
     for name in ("PAPER", "REPAIRED"):
         place = {learner: k for k, learner in enumerate(DECLARED[name])}
@@ -107,10 +106,9 @@ def _drawn_lines(means: pd.DataFrame) -> pd.DataFrame:
 def _published_comparison(means: pd.DataFrame) -> pd.DataFrame:
     """Return our figures beside those of the paper's table, of GreedyRL also with any support."""
     found = DECLARED.published("table").merge(means, on=KEYS)
-    budget = [f", epsilon {epsilon:g}" if np.isfinite(epsilon) else "" for epsilon in found["epsilon"]]
     free = where(means, learner=UNBOUNDED)[["title", "accuracy", "error"]].assign(learner=GREEDY)
     free = free.rename(columns={"accuracy": "any_accuracy", "error": "any_error"})
-    return found.assign(budget=budget).merge(free, on=["title", "learner"], how="left")
+    return found.merge(free, on=["title", "learner"], how="left")
 
 
 def _attack_frames(attacks: pd.DataFrame) -> dict[str, pd.DataFrame]:

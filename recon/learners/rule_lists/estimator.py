@@ -95,6 +95,20 @@ class BinaryClassifier:
         self.n_features_in_ = len(names)
         self.feature_names_in_ = np.array(names, dtype=object)
 
+    def _noted_classes(self, names: list[str], target: NDArray[Any]) -> NDArray[np.intp]:
+        """Return (rows,) the class numbers of training labels; remembers classes and columns.
+
+        Raises `ReleaseError` where there are no rows, and for labels without an order.
+        """
+        if not len(target):
+            raise ReleaseError(f"0 rows of {len(names)} columns: there must be some of both")
+        try:
+            self.classes_, codes = np.unique(target, return_inverse=True)
+        except TypeError:
+            raise ReleaseError("the labels mix values that have no order, such as numbers and text") from None
+        self._note_columns(names)
+        return codes.reshape(-1)
+
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
         """Return the majority class of the training rows that each row falls together with (ties: the first class)."""
         self._check_fitted()

@@ -173,17 +173,11 @@ class GreedyRuleListClassifier(RuleListClassifier):
         """
         names, bits, target = training_data(X, y)
         least = self._least(len(bits))
-        if not len(bits):
-            raise ReleaseError(f"0 rows of {len(names)} columns: there must be some of both")
-        try:
-            self.classes_, codes = np.unique(target, return_inverse=True)
-        except TypeError:
-            raise ReleaseError("the labels mix values that have no order, such as numbers and text") from None
-        self._note_columns(names)
+        codes = self._noted_classes(names, target)
         literals = [(name, v) for name in names for v in ((1, 0) if self.negations else (1,))]
         distinct, back = distinct_rows(bits)
         weight = np.zeros((len(distinct), len(self.classes_)))
-        np.add.at(weight, (back, codes.reshape(-1)), 1)
+        np.add.at(weight, (back, codes), 1)
         truth = np.stack([distinct[:, names.index(n)] == bool(v) for n, v in literals], axis=1)
         table = LiteralTable(truth, weight)
         rule = _Rule(self.width, least, self.ties, table if self.ties == "authors" else None)

@@ -225,14 +225,8 @@ class OptimalTreeClassifier(BinaryClassifier):
         """
         names, bits, target = training_data(X, y)
         least = self._least(len(bits))
-        if not len(bits):
-            raise ReleaseError(f"0 rows of {len(names)} columns: there must be some of both")
-        try:
-            self.classes_, codes = np.unique(target, return_inverse=True)
-        except TypeError:
-            raise ReleaseError("the labels mix values that have no order, such as numbers and text") from None
-        self._note_columns(names)
-        return distinct_rows(bits, codes.reshape(-1), len(self.classes_)), least
+        codes = self._noted_classes(names, target)
+        return distinct_rows(bits, codes, len(self.classes_)), least
 
     def taken(self, lattice: Lattice) -> None:
         """Take the best tree of a lattice and the bound that it proves."""
