@@ -139,7 +139,7 @@ _HOME = {
     "ReleaseError": "solvers.foundation.errors",
     "Unsupported": "solvers.foundation.errors",
     "Limits": "solvers.foundation.limits",
-    "TableOptions": "recon.io.files.sheets",
+    "TableOptions": "recon.io.files.opening",
 }
 __all__ = [*_HOME, "__version__"]  # noqa: PLE0604 - the names above
 

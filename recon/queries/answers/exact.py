@@ -50,23 +50,9 @@ def certify_exact(
     """Return the verdicts that hold for certain where the statements do; see `certify`, `shares` as in `decide`."""
     selections = select_frame(release, frame)
     found = decide(release, selections, chosen, limits, shares=shares)
-    verdict = np.where(found.low > 0, "certain", np.where(found.high > 0, "possible", "impossible")).astype(object)
-    verdict[found.open] = "unknown"
-    worlds = _undefined_if_continuous(release, found)
-    likely = worlds["probability"]
-    out = pd.DataFrame(
-        {
-            "profile": np.arange(len(frame)),
-            "verdict": verdict,
-            "min_count": found.low,
-            "max_count": maximum_rows(release, found),
-            "probability": np.where(verdict == "possible", np.minimum(likely, NEARLY), likely),
-            "probability_before": worlds["before"],
-            "expected_count": worlds["expected"],
-            "confidence": 1.0,
-            "certificate": None,
-        }
-    )
+    verdicts = np.where(found.low > 0, "certain", np.where(found.high > 0, "possible", "impossible"))
+    out = verdict_table(release, found, verdicts, 1.0, **_undefined_if_continuous(release, found))
+    verdict = out["verdict"].to_numpy()
     wanted = certificates or (certificates is None and len(frame) <= MAX_CERTIFIED)
     if wanted:
         from recon.queries.certificates.issuing import profile_certificates
@@ -78,6 +64,27 @@ def certify_exact(
     notes = [f"{bare:,} certain or impossible verdicts have no certificate: {BARE[bool(wanted)]}"] if bare else []
     out.attrs.update(assumptions=list(release.assumptions), convention=chosen, notes=[*why_open(found), *notes])
     return out
+
+
+def verdict_table(
+    release: EncodedRelease, found: DecideAnswer, verdicts: Any, confidence: float, **shares: Any
+) -> pd.DataFrame:
+    """Return one line per profile: "unknown" where it is open, without certificates, and shares as far as given."""
+    verdict = np.where(found.open, "unknown", verdicts).astype(object)
+    likely = shares.get("probability", np.nan)
+    return pd.DataFrame(
+        {
+            "profile": np.arange(len(verdict)),
+            "verdict": verdict,
+            "min_count": found.low,
+            "max_count": maximum_rows(release, found),
+            "probability": np.where(verdict == "possible", np.minimum(likely, NEARLY), likely),
+            "probability_before": shares.get("before", np.nan),
+            "expected_count": shares.get("expected", np.nan),
+            "confidence": confidence,
+            "certificate": None,
+        }
+    )
 
 
 def maximum_rows(release: EncodedRelease, found: DecideAnswer) -> Any:

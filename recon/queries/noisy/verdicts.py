@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from encoders.domain.values import Value
 from encoders.encode.encoder import EncodedRelease
 from recon.queries.answers.counting import decide, share, why_open
-from recon.queries.answers.exact import MAX_CERTIFIED, certify_exact, maximum_rows, select_with
+from recon.queries.answers.exact import MAX_CERTIFIED, certify_exact, maximum_rows, select_with, verdict_table
 from recon.queries.certificates.issuing import profile_certificates
 from recon.queries.noisy.posterior import Posterior, posterior, why_none
 from recon.readers.frames.selections import select_frame
@@ -113,21 +113,7 @@ def _at_confidence(
 ) -> pd.DataFrame:
     """Return what the joint intervals say about every profile."""
     found = _decided(release, select_frame(release, frame), convention, limits)
-    verdict = np.where(found.high > 0, "possible", "impossible").astype(object)
-    verdict[found.open] = "unknown"
-    out = pd.DataFrame(
-        {
-            "profile": np.arange(len(frame)),
-            "verdict": verdict,
-            "min_count": found.low,
-            "max_count": maximum_rows(release, found),
-            "probability": np.nan,
-            "probability_before": np.nan,
-            "expected_count": np.nan,
-            "confidence": release.confidence,
-            "certificate": None,
-        }
-    )
+    out = verdict_table(release, found, np.where(found.high > 0, "possible", "impossible"), release.confidence)
     out.attrs["notes"] = why_open(found)
     return out
 
