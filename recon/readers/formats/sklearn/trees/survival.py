@@ -131,7 +131,7 @@ class SurvivalDraft(TreesDraft):
         found = replace(curve, where=path).figures(most)[0]
         if not self.resampled:
             return found
-        least = [(one, int(one.low or 0) if one.count is None else one.count) for one in found]
+        least = [(one, int(one.low or 0) if one.count is None else int(one.count)) for one in found]
         return [PublishedFigure(one.condition, low=low, name=one.name) for one, low in least if low]
 
 
