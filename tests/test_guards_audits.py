@@ -15,13 +15,14 @@ from encoders.domain.values import Categorical, Continuous, Test
 from encoders.encode.encoder import encode
 from encoders.models.models import Noise, PublishedFigure, Table, Tree
 from encoders.models.nodes import ModelNode, Support
+from recon.queries.located import against_truth
 from recon.queries.measures.measures import measure
 from recon.queries.questions import questions
 from recon.readers.loading.settled import PicklableRelease
-from recon.release.auditing import auditing, matching
+from recon.release.auditing import auditing, matching, together
 from recon.release.auditing.auditing import AuditInputs, beside_truth, certificate_wanted, group_disclosure, run_audit
 from recon.release.auditing.beside import AdversaryAudit
-from recon.release.auditing.evidence import _published_groups
+from recon.release.auditing.evidence import _of_block, _published_groups, _totals
 from recon.release.auditing.findings import (
     AuditContext,
     QuestionBatch,
@@ -102,6 +103,21 @@ def test_true_rows_are_checked_where_they_are_given():
     assert (found.is_world, found.comparison is None) == (True, False)
 
 
+def test_a_release_without_noise_is_held_against_the_noisy_one_where_it_is_given():
+    noise = Noise(NoiseLaw("discrete_laplace", Fraction(1)))
+    noisy = encode(DOMAIN, [replace(RELEASE.models[0], noise=noise)], RowCount(4, 4))
+    found = [run_audit(noisy, AuditInputs(without_noise=exact), Limits()).bought for exact in (None, RELEASE)]
+    assert [one is None for one in found] == [True, False]
+
+
+@pytest.mark.parametrize(("truth", "beside"), [(None, None), (TRUTH, "compared"), (TRUTH.iloc[:3], None)])
+def test_only_as_many_true_rows_are_held_against_positions(monkeypatch, truth, beside):
+    monkeypatch.setattr(against_truth, "compared", lambda *_: "compared")
+    monkeypatch.setattr(together, "groups_at_positions", lambda _: "groups")
+    found = auditing._with_positions(run_audit(RELEASE, AuditInputs(), Limits()), SimpleNamespace(rows=4), truth)
+    assert (found.positions_truth, found.position_groups) == (beside, "groups")
+
+
 def test_figures_that_nobody_has_have_no_line():
     nobody, adversary = {"log2_worlds": 2.0}, {"log2_worlds": 1.0, "dist_g": None}
     found = AdversaryAudit("k.csv", "0" * 64, "multiset", nobody, adversary, ())
@@ -119,9 +135,38 @@ def test_noisy_counts_are_no_groups_of_people():
     assert ([one["rows"] for one in groups], [one["rows"] for one in cells]) == ([[3, 3]], [[2, 2]])
     noisy = replace(table, noise=Noise(NoiseLaw("discrete_laplace", Fraction(1))))
     assert _published_groups(encode(DOMAIN, [noisy], RowCount(0, None))) == ([], [])
+    assert _published_groups(encode(DOMAIN, [table], RowCount(9, 9))) == ([], [])  # statements carry them
     unlabelled = Domain((*DOMAIN.attributes, DOMAIN.label))
     groups, cells = _published_groups(encode(unlabelled, [table], RowCount(0, None)))
     assert ([one["rows"] for one in groups], cells) == ([[2, 2], [3, 3]], [])
+
+
+def settled(rows=4):
+    """Return what leaf values of one boosted model settle."""
+    before = SimpleNamespace(boosted=[SimpleNamespace(name="m")], rows=RowCount(0, rows))
+    return SimpleNamespace(before=before, model=0)
+
+
+def test_cells_of_leaf_values_are_groups_where_they_surely_have_rows():
+    """The last box of a block is everything else."""
+    for left, least in (((3, 0), (3, 3)), ((0, 0), None)):
+        release = encode(DOMAIN, [tree(left, (0, 1))])
+        found = _of_block(release, settled(sum(left) + 1), release.statements.single)
+        assert found.least == least
+        assert [one["class"] for one in found.cells] == ["0"] * bool(sum(left))
+    leaves = Tree((ModelNode(Support(), A, 1, 2), ModelNode(Support(None, 3)), ModelNode(Support(None, 1))))
+    unlabelled = encode(Domain(DOMAIN.attributes), [leaves])
+    found = _of_block(unlabelled, settled(), unlabelled.statements.single)
+    assert (found.least, ["class" in one for one in found.cells]) == ((3, 3), [False])
+
+
+def test_a_block_of_totals_bounds_the_cells_before_it():
+    block = RELEASE.statements.single
+    totals = replace(block, low=np.array([1, 0, 0, 0]), high=np.array([2, 0, 0, 0]))
+    low, high = np.array([[0, 0]]), np.array([[3, 3]])
+    for blocks, ends in (((block,), (0, 4)), ((block, totals), (1, 2)), ((block, replace(totals, boxes=None)), (0, 4))):
+        least, most = _totals(SimpleNamespace(blocks=blocks), settled(), block, low, high)
+        assert (int(least[0]), int(most[0])) == ends
 
 
 def context(release=RELEASE, truth=TRUTH, population=None):

@@ -173,11 +173,19 @@ def test_what_is_right_is_read_as_it_stands():
     assert [(f.count, f.statistic and f.statistic.kind) for f in models[2].statements] == [(3, None), (None, "mean")]
     assert domain.all[1] == Continuous("bmi", Fraction(21, 2), Fraction(60))
     assert read(release(tree()) | {"domain": {"attributes": ATTRIBUTES}})[0].label is None
+    assert read(with_attribute(min=0, resolution=None))[0].all[-1] == Continuous("b", Fraction(0), None)
+    ((figure,),) = [model.statements for model in read(release(figures({"linear": [TERM], "at_least": 1})))[2]]
+    assert (figure.low, figure.linear.low) == (None, 1)
+    three = [{"name": name} for name in "mno"]
+    assert read(release(tree(), datasets=three, relations=[{"parts": ["m", "n"], "of": "o"}]))[3].parts == (
+        (("m", "n"), "o"),
+    )
 
 
 def test_noise_is_read_with_its_law_bound_and_ledger():
     for noise, bound, spent in ((BUDGET | {"ledger": LEDGER}, False, True), (BUDGET, False, False),
                                 ({"law": "truncated_laplace", "scale": 1.0, "bound": 3}, True, False),
+                                ({"law": "laplace", "scale": 1.0}, False, False),
                                 (BUDGET | {"law": "truncated_laplace", "delta": 0.25}, True, False)):  # fmt: skip
         (found,) = read(release(tree(noise=noise)))[2]
         assert (found.noise.law.bound is not None, found.noise.ledger is not None) == (bound, spent)
