@@ -258,7 +258,7 @@ def _points_of(made: Line) -> list[Point]:
 
 def _values(part: pd.DataFrame, formula: str) -> list[float] | None:
     """Return a column, or what follows from columns; None where it has no value."""
-    found = part.eval(formula, engine="python") if formula else None
+    found: Any = part.eval(formula, engine="python") if formula else None
     return found.tolist() if found is not None and found.notna().any() else None
 
 
