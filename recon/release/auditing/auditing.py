@@ -455,7 +455,7 @@ def run_audit(release: EncodedRelease, beside: AuditInputs, limits: Limits) -> A
         groups = group_disclosure(as_released(release))
         return AuditFindings(release, none, groups, stored=stored, empty=emptiness(release, error, limits))
     parts = release.related is not None  # leaf values are of one of them each
-    unasked = parts or first.status == "unsat" or not release.statements.boosted
+    unasked = parts or first.status == "unsat" or not as_released(release).statements.boosted
     known = () if unasked else determined(release)  # settled before
     large = limits.meter.used - begun > LARGE or (remedies and bool(known))
     turn = QuestionBatch(
