@@ -16,6 +16,7 @@ from regression_cases import failures, people, table
 import recon
 from recon.readers.formats.regressions.sums_of_products import PublishedInverse, enclosed_sums
 from recon.readers.frames.world import violations
+from recon.readers.inspection.inspecting import inspect, inspect_bytes
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -208,3 +209,32 @@ def test_a_domain_of_other_columns_is_named_and_no_digit_is_blamed(tmp_path, cap
     assert code == 5
     assert "'x0' a sum of 1772.999981" in error
     assert "have at most 60: the attributes of the domain do not fit the columns of the fit" in error
+
+
+@pytest.mark.parametrize(("file", "levels"), [
+    ("ols", {"_results._cache": "info"}), ("logit", {"_results._cache": "info"}),
+    ("glm", {"_results._cache": "high", "_results.model.data.orig_exog": "critical"}),
+    ("mnlogit", {"_results._cache": "info", "_results.model.wendog": "critical"}),
+])  # fmt: skip
+def test_what_objects_of_statsmodels_hold_beside_sums_is_said(file, levels):
+    """What remove_data leaves: names of statistics, and of several classes everybody's class."""
+    found = {}
+    for one in inspect(CORPUS / f"statsmodels_{file}.pkl").findings:
+        found.setdefault(one.path, one.level)
+    assert {place: found.get(place) for place in levels} == levels
+    assert found.get("__doc__") is found.get("_results.cov_kwds") is None
+
+
+def test_another_text_in_the_place_of_documentation_is_not_understood():
+    data = (CORPUS / "statsmodels_ols.pkl").read_bytes()
+    changed = data.replace(b"Results class for an OLS model.", b"Ann 31, Ben 44, Eve 29, Joe 52.")
+    assert changed != data
+    assert {one.path for one in inspect_bytes(data).findings if one.level == "unknown"} == set()
+    assert {one.path for one in inspect_bytes(changed).findings if one.level == "unknown"} == {"__doc__"}
+
+
+def test_an_object_of_statsmodels_without_its_data_is_understood_whole(capsys):
+    """What the gate leaves open needs a domain; it is no longer that training rows may be in what nobody knows."""
+    code, told, _ = run(capsys, "gate", str(CORPUS / "statsmodels_ols.pkl"), "--policy", "preset:minimum-cell-10")
+    assert "it is not known what" not in told
+    assert (code, "1 of 4 thresholds of the policy minimum-cell-10 is open (people fully known)" in told) == (4, True)

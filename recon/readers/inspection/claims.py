@@ -50,6 +50,12 @@ def present(owner: Thing, value: Any) -> Claim:
     return None if empty else ""
 
 
+def cached(owner: Thing, value: Any) -> Claim:
+    """Return the rule's own words unless nothing but names of statistics is left: what `remove_data` leaves of them."""
+    emptied = isinstance(value, dict) and all(one is None for one in value.values())
+    return None if emptied else ""
+
+
 def class_index(owner: Thing, value: Any) -> Claim:
     """Return the finding on neighbours' labels: indices into the classes, or values."""
     if isinstance(owner.get("classes_"), (np.ndarray, list)):
@@ -336,7 +342,8 @@ def column_means(owner: Thing, value: Any) -> Claim:
 CLAIMS: dict[str, Callable[[Thing, Any], Claim]] = {
     one.__name__: one
     for one in (
-        present, class_index, support_vectors, support_positions, kernel_targets, quantile_targets,
+        present,
+        cached, class_index, support_vectors, support_positions, kernel_targets, quantile_targets,
         subcluster, row_weights,
         clusters, centres, scaler, quantiles, bins, spline_knots, imputer, categories, target_mean, vocabulary,
         contingency, class_moments, class_shares, column_means, tree, mixture,

@@ -1,6 +1,7 @@
 """Fits every estimator of scikit-learn twice on different rows of one shape and stores both fits as pickles.
 
     python tests/golden/harmless/fits.py OUT [SECONDS]     (in an environment with the version to be looked at)
+    python tests/golden/harmless/fits.py OUT statsmodels   the regressions of statsmodels, with and without their data
 
 Every estimator is made in each of its variants: as it is, with a data frame, and with every flag turned and every
 option of its parameters' constraints taken, one at a time. OUT/NAME.pickles holds the pickles of both fits, one pair
@@ -170,7 +171,52 @@ def store(name, kind, file, budget):
                     pair(other, case)
 
 
+def regressions(seed):
+    """Yield the regressions of statsmodels on rows of one shape by name, as they are fitted and without their data."""
+    import statsmodels.api as sm
+
+    draw = np.random.default_rng(seed)
+    x = sm.add_constant(
+        pd.DataFrame(draw.normal(5, 2, (ROWS, COLUMNS - 1)), columns=[f"c{j}" for j in range(COLUMNS - 1)])
+    )
+    target = pd.Series(x @ draw.normal(size=COLUMNS) + draw.normal(size=ROWS), name="y")
+    two = pd.Series(draw.permutation(np.arange(ROWS) % 2), name="y")
+    classes = pd.Series(draw.permutation(np.arange(ROWS) % CLASSES), name="y")
+    kinds = {
+        "OLS": (sm.OLS, target), "Logit": (sm.Logit, two), "Poisson": (sm.Poisson, classes),
+        "MNLogit": (sm.MNLogit, classes), "GLM_binomial": (sm.GLM, two, sm.families.Binomial()),
+        "GLM_poisson": (sm.GLM, classes, sm.families.Poisson()), "GLM_gaussian": (sm.GLM, target),
+    }  # fmt: skip
+    for name, (kind, y, *family) in kinds.items():
+        settings = {} if kind in {sm.OLS, sm.GLM} else {"disp": 0}
+        for given in ({}, {"cov_type": "HC1"}):
+            for columns, labels in ((x, y), (x.to_numpy(), y.to_numpy())):
+                found = kind(labels, columns, *family).fit(**settings, **given)
+                yield name, found
+                found.summary()
+                yield name, found
+                found.remove_data()
+                yield name, found
+
+
+def store_regressions(out):
+    """Store the pickles of both fits of every regression of statsmodels."""
+    import statsmodels
+
+    folder = out / f"statsmodels-{statsmodels.__version__}"
+    folder.mkdir(parents=True, exist_ok=True)
+    found = [[(name, pickle.dumps(one)) for name, one in regressions(seed)] for seed in (1, 2)]
+    for name in dict(found[0]):
+        with (folder / f"{name}.pickles").open("wb") as file:
+            for (same, a), (_, b) in zip(*found, strict=True):
+                if same == name:
+                    pickle.dump((a, b), file)
+
+
 def main():
+    if sys.argv[2:] == ["statsmodels"]:
+        store_regressions(Path(sys.argv[1]))
+        return
     out = Path(sys.argv[1]) / f"sklearn-{sklearn.__version__}"
     out.mkdir(parents=True, exist_ok=True)
     budget = float(sys.argv[2]) if len(sys.argv) > 2 else BUDGET

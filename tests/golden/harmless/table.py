@@ -5,8 +5,8 @@
 `grow`: what is in the table stays, and the fits of other versions are added to it.
 
 Per class and attribute: whether both fits of every variant have the same bytes there ("same"), the most bytes it had,
-the shapes it had in terms of rows n, columns d and classes k, the texts that stood there where they were the same, and
-of which kinds the values in it were (`recon.readers.inspection.ledger.entries.letter_of`).
+the shapes it had in terms of rows n, columns d and classes k, the texts that stood there where they were the same (long
+ones by their SHA-256), and of which kinds the values in it were (`recon.readers.inspection.ledger.entries.letter_of`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from recon.readers.inspection.ledger.entries import _PARTS, class_key, parts_of
+from recon.readers.inspection.ledger.entries import _PARTS, class_key, parts_of, told_text
 from recon.readers.inspection.objects.entries import _held_attributes
 from recon.readers.inspection.objects.traversal import traverse
 from recon.readers.stored.objects.raw import Name
@@ -29,7 +29,6 @@ from recon.readers.stored.pickled.stored_files import open_stored
 ROWS, COLUMNS, CLASSES = 61, 7, 3
 OUT = Path(__file__).parents[3] / "recon" / "readers" / "inspection" / "ledger" / "attributes.json"
 OTHERS = ("imodels", "lightgbm", "xgboost", "catboost", "pydl8.5", "pystreed", "corels")  # golden files, one by one
-LONGEST = 40  # characters of a text that is an option
 
 
 def shape_of_parts(value):
@@ -102,7 +101,7 @@ class Table:
                     shapes = [s for s in map(shape_of_parts, parts) if s is not None]
                     entry["shapes"] |= {json.dumps(symbols(s)) for s in shapes}
                     if same:
-                        entry["texts"] |= {t for t in held.texts if len(t) <= LONGEST}
+                        entry["texts"] |= set(map(told_text, held.texts))
                     for value in parts:
                         self.names |= {str(p) for p in [value, *parts_of(value)] if isinstance(p, Name)}
 

@@ -52,6 +52,7 @@ _FIGS = (
     "FIGS FIGSClassifier FIGSRegressor FIGSExt FIGSExtClassifier FIGSExtRegressor FIGSCV FIGSRegressorCV "
     "FIGSClassifierCV FIGSHydraTree"
 )
+_REGRESSIONS = "OLSResults RegressionResults GLMResults LogitResults PoissonResults MultinomialResults"
 _OUT = "take it out (recon inspect --strip): predictions do not read it"
 _ADDITIVE = "ExplainableBoostingClassifier ExplainableBoostingRegressor"
 _EXPLAINED = (
@@ -161,6 +162,12 @@ RULES = (
     # ------------------------------------------------------------------ something about single rows
     LeakRule("given-folds", "PredefinedSplit", "test_fold unique_folds", "high",
          "which row is in which fold, in file order", "give the number of folds instead", claim="present"),
+    LeakRule("multinomial-labels", "MNLogit", "wendog", "critical",
+         "the class of every training row, in file order; remove_data leaves it",
+         "set wendog of the model to None before saving: predict and summary do not read it", each=True),
+    LeakRule("cached-statistics", _REGRESSIONS, "_cache", "high",
+         "statistics that were asked for: fitted values and residuals of every training row may be among them",
+         "call remove_data before saving, or set _cache to {}: predict does not read it", claim="cached"),
     LeakRule("row-weights", f"{_FORESTS} {_BAGGING}", "_sample_weight", "high",
          "the weight of every training row, in file order", _OUT, True, claim="row_weights", each=True),
     LeakRule("out-of-bag", f"{_FORESTS} {_BAGGING}",

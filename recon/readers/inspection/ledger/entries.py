@@ -20,6 +20,7 @@ classes of other libraries extend.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
@@ -36,6 +37,7 @@ from recon.readers.stored.objects.arrays import extra_bytes, is_scalar
 from recon.readers.stored.objects.raw import Name
 from recon.readers.stored.pickled.pickles import Thing
 
+OPTION = 40  # letters of a text that is an option
 NUMBER = 8  # bytes that a float, and an integer up to them, counts for
 _PARTS = (dict, list, tuple, set, frozenset)
 
@@ -359,6 +361,11 @@ class Decision:
         for letter, size in (("d", columns), ("k", classes), ("m", members)):
             number *= size if letter in self.most else 1
         return number
+
+
+def told_text(text: str) -> str:
+    """Return a text as the table has it: a long one (above `OPTION` letters) by its SHA-256."""
+    return text if len(text) <= OPTION else f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def class_key(thing: Thing) -> str:

@@ -36,6 +36,7 @@ from recon.readers.inspection.ledger.entries import (
     size_in_list,
     size_of,
     texts_of,
+    told_text,
 )
 from recon.readers.inspection.ledger.forms import LEVELS, is_name
 from recon.readers.inspection.objects.generic import MIN_ROWS, is_unlike_model, row_finding, sizes_of, widths_of
@@ -320,7 +321,7 @@ def _status(held: HeldAttribute, free: _Free, read_whole: bool, columns: frozens
     plain = fits is not None and fits.same is not None and not fits.shapes and not (decision and decision.most)
     if plain and held.bytes > NUMBER and (held.widest.shape or has_parts(value)):  # where fits have a number or object
         return TOO_MUCH
-    if isinstance(value, str) and fits is not None and value in fits.texts:
+    if isinstance(value, str) and fits is not None and told_text(value) in fits.texts:
         return "harmless", "", "a setting: one of the words that fits have"
     if decision is not None and decision.about and decision.about != "listed":
         return "unused", decision.about, decision.why
@@ -577,7 +578,7 @@ def _is_long(value: Any) -> bool:
 
 def _texts_fit(held: HeldAttribute, options: frozenset[str], free: _Free) -> bool:
     """Return whether the texts are options of the class, or names: short ones, and few in all of the file."""
-    mine = [t for t in held.texts if t not in options and t not in names() and _last_two(t) not in options]
+    mine = [t for t in held.texts if told_text(t) not in options and t not in names() and _last_two(t) not in options]
     free.texts.update(mine)
     return not mine or (len(free.texts) <= MOST_TEXTS and all(len(t) <= LONGEST for t in mine))
 
