@@ -50,7 +50,7 @@ def present(owner: Thing, value: Any) -> Claim:
     return None if empty else ""
 
 
-def cached(owner: Thing, value: Any) -> Claim:
+def cached_statistics(owner: Thing, value: Any) -> Claim:
     """Return the rule's own words unless nothing but names of statistics is left: what `remove_data` leaves of them."""
     emptied = isinstance(value, dict) and all(one is None for one in value.values())
     return None if emptied else ""

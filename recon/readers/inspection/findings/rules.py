@@ -167,7 +167,7 @@ RULES = (
          "set wendog of the model to None before saving: predict and summary do not read it", each=True),
     LeakRule("cached-statistics", _REGRESSIONS, "_cache", "high",
          "statistics that were asked for: fitted values and residuals of every training row may be among them",
-         "call remove_data before saving, or set _cache to {}: predict does not read it", claim="cached"),
+         "call remove_data before saving, or set _cache to {}: predict does not read it", claim="cached_statistics"),
     LeakRule("row-weights", f"{_FORESTS} {_BAGGING}", "_sample_weight", "high",
          "the weight of every training row, in file order", _OUT, True, claim="row_weights", each=True),
     LeakRule("out-of-bag", f"{_FORESTS} {_BAGGING}",
