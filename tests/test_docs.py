@@ -92,3 +92,34 @@ def test_every_public_name_is_in_a_group_of_the_page_of_the_interface():
     links = importlib.util.module_from_spec(found)
     found.loader.exec_module(links)
     assert "::: recon.audit" in links.reference()
+
+
+PATH = re.compile(r"`(?:python )?((?:recon|encoders|solvers|tests|examples|docs)/[\w./-]+)`")
+DOTTED = re.compile(r"`((?:recon|encoders|solvers)(?:\.\w+)+)`")
+
+
+def is_there(dotted):
+    """Return whether a module is there, and names behind it stand in its text."""
+    parts = dotted.split(".")
+    for n in range(len(parts), 0, -1):
+        base = ROOT.joinpath(*parts[:n])
+        for file in (base.with_suffix(".py"), base / "__init__.py"):
+            if file.exists():
+                text = file.read_text(encoding="utf-8")
+                return all(re.search(rf"\b{name}\b", text) for name in parts[n:])
+        if base.is_dir():
+            return n == len(parts)
+    return False
+
+
+def test_files_and_names_that_pages_and_docstrings_name_are_there():
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES.values()]
+    named = [(page.name, path) for page in pages for path in PATH.findall(page.read_text(encoding="utf-8"))]
+    named = [(page, path) for page, path in named if "NAME" not in path and "KIND" not in path]
+    assert len(named) > 100
+    assert [(page, path) for page, path in named if not (ROOT / path).exists()] == []
+    texts = [
+        (path.name, one) for path in (*pages, *SOURCES) for one in DOTTED.findall(path.read_text(encoding="utf-8"))
+    ]
+    assert len(texts) > 200
+    assert [(path, one) for path, one in texts if not is_there(one)] == []

@@ -242,7 +242,7 @@ class Merging:
     `merges`: how many pairs of leaves became one. `exact`: whether no fewer do; `how` says why, or that it is greedy.
     `collapsed`: per tree the nodes (numbers of the released model) that became leaves; of a rule list the rule from
     which on rules are merged into the default. `before`, `after`: figures, see
-    `recon.release.remediation.figures.figures_of`.
+    `recon.release.remediation.thresholds.figures_of`.
     """
 
     release: EncodedRelease
