@@ -259,8 +259,8 @@ CASES = (
     Case("scikit-survival", "survival_tree.joblib", "scikit-survival SurvivalTree (joblib, xz)", "size", 500),
     Case("scikit-survival", "survival_forest.joblib", "scikit-survival RandomSurvivalForest (joblib, xz)", "distinct",
          60),
-    Case("ranger", "ranger_survival.rds", "R ranger object (.rds)", "size", 60),
-    Case("ranger", "ranger_bag.rds", "R ranger object (.rds)", "distinct", 60),
+    Case("R ranger", "ranger_survival.rds", "R ranger object (.rds)", "size", 60),
+    Case("R ranger", "ranger_bag.rds", "R ranger object (.rds)", "distinct", 60),
     Case("survival curves", "survfit.rds", "table of counts: survival curve (R survfit object (.rds))", "exact", 228),
     Case("survival curves", "survfit.txt", "table of counts: survival curve (R summary of survfit)", "exact", 228),
     Case("survival curves", "survival_whas500.csv", "table of counts: survival curve (CSV)", "exact", 500),
@@ -316,7 +316,8 @@ def test_every_row_of_the_table_has_a_file_and_every_file_a_row():
 # Rows of the table by the reader behind them: modules of recon.readers.formats that detection calls.
 READERS = {
     "sklearn.trees.trees": (TREES, FORESTS, "quantile_forest"),
-    "boosters.treelite": ("treelite",), "boosters.yggdrasil": ("YDF",), "sklearn.boosting.boosting": (BOOSTS,),
+    "boosters.spark": ("Spark ML",), "boosters.ranger": ("R ranger",), "boosters.treelite": ("treelite",),
+    "boosters.yggdrasil": ("YDF",), "sklearn.boosting.boosting": (BOOSTS,),
     "sklearn.trees.survival": ("scikit-survival",),
     "sklearn.pipelines.pipeline": (PIPES, "imbalanced-learn"), "rules.imodels_lists": ("imodels",),
     "rules.imodels_figs": ("imodels",), "rules.imodels_trees": ("imodels",), "rules.corels_saved": ("CORELS",),
