@@ -196,7 +196,7 @@ def test_real_releases_beside_every_row_of_their_domain(file, name):
         expected[str(size)] += sum(parts[region]["counts"])
     assert Counter(one["worlds_per_row"] for one in found["most_exposed"]) == +expected
     assert found["in_all"] == len(data) == len(bits)
-    removed, before = removed_bits(release, SimpleNamespace(x=data.iloc[:, :-1], y=data[label]), Limits())
+    removed, before = removed_bits(release, SimpleNamespace(training=data), Limits())
     assert np.allclose(before - removed, bits, atol=1e-9)
     means = bits.groupby(data[protected].astype(str)).mean()
     for one in found["by_group"]["groups"]:
