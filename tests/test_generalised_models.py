@@ -356,8 +356,8 @@ def logit(folder, rows, columns):
     """Return people with their labels, and what eight digits of their logistic regression say beside the columns."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(0, 1, (rows, columns)).round(2), columns=[f"a{k}" for k in range(columns)])
-    chances = 1 / (1 + np.exp(-frame.to_numpy() @ rng.normal(0, 0.5, columns)))
-    frame["y"] = (rng.random(rows) < chances).astype(int)
+    drawn, effects = rng.random(rows), rng.normal(0, 0.5, columns)
+    frame["y"] = (drawn < 1 / (1 + np.exp(-frame.to_numpy() @ effects))).astype(int)
     names, design = design_of(frame)
     weights, errors, _ = fitted(design, frame.y.to_numpy(dtype=float), "binomial")
     (folder / "fit.csv").write_text(as_csv(names, weights, errors, rows, "binomial", 8))
