@@ -429,7 +429,7 @@ def _groups(some: pd.DataFrame) -> dict[str, pd.DataFrame]:
     across, down = (where(true, learner=learner) for learner in (OPTIMAL, "optimal rule lists"))
     both = across.merge(down[["dataset", "kind", "group", "removed"]], on=["dataset", "kind", "group"],
                         suffixes=("", "_down")).sort_values("group")  # fmt: skip
-    sized = both["group"] + both["rows"].map(" ({:,.0f})".format)
+    sized = both["group"] + both["rows"].map(" ({:,.0f})".format).astype(str)  # of no rows it would stay a number
     both = both.assign(label=sized.where(both["group"] != EVERYBODY, EVERYBODY))
     drawn = [where(both, dataset=dataset, kind=(kind, EVERYBODY)).assign(drawn=kind)
              for dataset, kinds in DRAWN.items() for kind in kinds]  # fmt: skip
