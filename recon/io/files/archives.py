@@ -1,4 +1,4 @@
-"""Zip archives of model folders: names and files, unpacked within the running budget."""
+"""Zip archives: the names in them, and the files of model folders, unpacked within the running budget."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from recon.io.files.opening import MAX_FILES, current
 from solvers.foundation.errors import ReleaseError
 
 
-def archive_names(data: bytes) -> list[str]:
-    """Return the paths of the files in a zip archive, none where bytes are no archive."""
+def archive_names(data: bytes, most: int = MAX_FILES) -> list[str]:
+    """Return the paths of the first files in a zip archive, at most so many; none where bytes are no archive."""
     if data[:4] != b"PK\x03\x04":
         return []
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            return archive.namelist()[:MAX_FILES]
+            return archive.namelist()[:most]
     except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError):
         return []
 

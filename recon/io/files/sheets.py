@@ -20,6 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from recon.io.files.archives import archive_names
 from recon.io.files.opening import current, table_options
 from solvers.foundation.errors import ReleaseError, TooLarge, installing
 
@@ -123,13 +124,7 @@ def _bound(rows: int, columns: int) -> None:
 
 def is_workbook(data: bytes) -> bool:
     """Return whether bytes are those of a spreadsheet (xlsx, xlsm, ods), told by the names in the archive."""
-    if data[:4] != b"PK\x03\x04":
-        return False
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            names = archive.namelist()[:10_000]
-    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError):
-        return False
+    names = archive_names(data, most=10_000)
     return "xl/workbook.xml" in names or ("content.xml" in names and "mimetype" in names)
 
 

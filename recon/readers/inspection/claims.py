@@ -342,10 +342,9 @@ def column_means(owner: Thing, value: Any) -> Claim:
 CLAIMS: dict[str, Callable[[Thing, Any], Claim]] = {
     one.__name__: one
     for one in (
-        present,
-        cached_statistics, class_index, support_vectors, support_positions, kernel_targets, quantile_targets,
-        subcluster, row_weights,
-        clusters, centres, scaler, quantiles, bins, spline_knots, imputer, categories, target_mean, vocabulary,
+        present, cached_statistics, class_index, support_vectors, support_positions, kernel_targets,
+        quantile_targets, subcluster, row_weights, clusters,
+        centres, scaler, quantiles, bins, spline_knots, imputer, categories, target_mean, vocabulary,
         contingency, class_moments, class_shares, column_means, tree, mixture,
     )
 }  # fmt: skip
