@@ -604,7 +604,13 @@ def test_a_cross_table_of_any_frame_is_read_as_what_it_counts(tmp_path_factory, 
     path = tmp_path_factory.mktemp("cross") / "cross.csv"
     every = [frame[n] for n in names]
     pd.crosstab(every[:lines], every[lines:], margins=True).to_csv(path)
-    table = counted_table(text_sheet(path.read_text(encoding="utf-8")))
+    sheet = text_sheet(path.read_text(encoding="utf-8"))
+    try:
+        table = counted_table(sheet)
+    except recon.ReleaseError as error:  # by chance one value has as many rows as all others together, everywhere
+        assert "is the sum of the other values" in str(error)
+        assert "--total-label none" in str(error)
+        table = counted_table(sheet, TableOptions.said(total_label=["none"]))
     expected = frame.astype(str).value_counts().to_dict()
     found = {line.cells: line.count.low for line in table.lines if line.count.low}
     assert {cells: count for cells, count in found.items() if not {"", "All"} & set(cells)} == expected
