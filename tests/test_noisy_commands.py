@@ -387,6 +387,11 @@ def test_an_audit_says_what_the_noise_bought(write, run):
     assert found["likely"] == np.abs(likely - truth).sum() / 2
     assert found["noisy"] < found["exact"]
     assert "what the noise protects" in run("audit", path, "--without-noise", exact).stdout
+    named = copy.deepcopy(EXACT)
+    for i, node in enumerate(named["models"][0]["nodes"]):
+        node["name"] = f"node {i}"
+    again = run("audit", path, "--without-noise", write(named, "named.json"), "--json").stdout
+    assert json.loads(again)["without_noise"] == found, "what nodes are called is no difference"
     other = {**EXACT, "models": [{"kind": "tree", "nodes": [{"counts": [60, 40]}]}]}
     assert "other regions" in run("audit", path, "--without-noise", write(other, "other.json"), code=3).stderr
 

@@ -58,6 +58,7 @@ from solvers.statements.release import ANY_LABEL, UNBOUNDED, Partition
 if TYPE_CHECKING:
     import pandas as pd
 
+    from encoders.models.models import Tree
     from recon.queries.leaf_values.remedies import Line, Remedy
     from recon.queries.located.placed_rows import PlacedRows
     from recon.queries.questions.which_columns import OpenedLabels
@@ -203,7 +204,13 @@ def _shapes(release: EncodedRelease) -> list[Any]:
     """Return what the models test and where, whatever they count."""
     from recon.readers.loading.attaching import emptied
 
-    return [list(m.conditions()) if m.figures() else replace(emptied(m), name="") for m in release.models]
+    def unnamed(tree: Tree) -> Tree:
+        return replace(tree, name="", nodes=replace(tree.nodes, names=(), learnt=None))
+
+    return [
+        list(m.conditions()) if m.figures() else replace(emptied(m).with_trees(unnamed), name="")
+        for m in release.models
+    ]
 
 
 def certificate_wanted(release: EncodedRelease, found: Measures) -> str | None:
