@@ -177,7 +177,9 @@ def test_a_file_is_inspected_before_its_leaf_values_take_the_time(monkeypatch, c
 
 
 @pytest.mark.parametrize(("content", "words"), [
-    (b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03garbagegarbage", "is not a table: Error -3"),
+    (b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03garbagegarbage", "cannot be unpacked: its gzip data are damaged"),
+    (gzip.compress(b"\x80\x05\x95\x00a,b", mtime=0), "is not a table: its bytes are no text (give a CSV, Parquet"),
+    (gzip.compress("a,b\nKöln,1\n".encode("cp1252"), mtime=0), "is text, but not in UTF-8: save it as UTF-8"),
     (gzip.compress(b"a,b\n1,2\n", mtime=0)[:20], "is cut off: "),
     (gzip.compress(b'a,"b\n1,2\n', mtime=0), "is not a table: "), (b"", "the file is empty"),
 ])  # fmt: skip
@@ -187,3 +189,10 @@ def test_rows_to_search_for_that_cannot_be_read_are_refused_by_name(content, wor
     code, _, err = run(capsys, "inspect", "examples/releases/compas_tree.json", "--data", str(rows))
     assert code == 3
     assert err.startswith(f"recon: {rows}: {words}")
+
+
+def test_people_saved_as_unicode_text_are_read(tmp_path):
+    """Spreadsheets on Windows write "Unicode Text" and R's fileEncoding in UTF-16, with a mark."""
+    people = tmp_path / "people.csv"
+    people.write_bytes("age,city\n40,Köln\n".encode("utf-16"))
+    assert read_table(str(people)).to_dict("records") == [{"age": "40", "city": "Köln"}]

@@ -83,6 +83,8 @@ LINE = 72  # bytes of a list
 CELL = 74  # bytes of a cell's text beside its letters, its place in the line and in the column
 CHARACTER_BYTES = 24  # of a text of one letter, which Python has once
 BATCH = 10_000  # rows
+HEAD = 4096  # bytes that tell a text from bytes
+_CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 OBJECT = 60  # bytes of a text as pandas holds it, beside its letters
 CHILD = "recon.io.files.tables:unpack_frame"
 
@@ -114,7 +116,7 @@ class Metered(io.RawIOBase):
 
 @contextlib.contextmanager
 def table_text(path: str, held: bool = True) -> Iterator[IO[str]]:
-    """Yield the text of a table ("-": standard input; .gz: unpacked), UTF-8; only regular files are opened.
+    """Yield the text of a table ("-": standard input; .gz: unpacked); only regular files are opened.
 
     `held` False: it is not kept, so that no memory is counted.
     """
@@ -127,7 +129,13 @@ def table_text(path: str, held: bool = True) -> Iterator[IO[str]]:
                 raw = io.BytesIO()
             elif path.lower().endswith(".gz"):
                 raw = stack.enter_context(gzip.GzipFile(fileobj=raw))
-        yield io.TextIOWrapper(io.BufferedReader(Metered(raw, held)), encoding="utf-8-sig", newline="")
+        held_bytes = io.BufferedReader(Metered(raw, held))
+        yield io.TextIOWrapper(held_bytes, encoding=encoding_of(held_bytes.peek(2)), newline="")
+
+
+def encoding_of(data: bytes) -> str:
+    """Return how a text is written by how it begins: UTF-16 with its mark (R and spreadsheets on Windows), or UTF-8."""
+    return "utf-16" if data[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig"
 
 
 def metered(lines: Iterable[list[str]]) -> Iterator[list[str]]:
@@ -227,6 +235,14 @@ def _first_line(error: Exception) -> str:
     return str(error).partition("\n")[0][:200]
 
 
+def undecodable(error: UnicodeDecodeError, place: str = "") -> str:
+    """Return that a text is not in UTF-8, where, and what to do; "" where the bytes read are no text at all."""
+    if _CONTROLS.search(error.object[:HEAD]):
+        return ""
+    # the letters of a code page of Windows, not bytes
+    return f"is text, but not in UTF-8{place}: save it as UTF-8 (of spreadsheets: CSV UTF-8)"
+
+
 @contextlib.contextmanager
 def reading(path: str, limits: Limits | None = None) -> Iterator[None]:
     """Take what a table that cannot be read raises to `ReleaseError`, and time that is up to `Inconclusive`."""
@@ -243,7 +259,12 @@ def reading(path: str, limits: Limits | None = None) -> Iterator[None]:
         raise error.at(file=path) from None
     except EOFError as error:
         raise ReleaseError(f"is cut off: {error}", file=path) from None
-    except (ValueError, csv.Error, zlib.error) as error:
+    except UnicodeDecodeError as error:
+        why = undecodable(error) or "is not a table: its bytes are no text (give a CSV, Parquet or spreadsheet file)"
+        raise ReleaseError(why, file=path) from None
+    except zlib.error:
+        raise ReleaseError("cannot be unpacked: its gzip data are damaged (make it anew)", file=path) from None
+    except (ValueError, csv.Error) as error:
         raise ReleaseError(f"is not a table: {str(error).splitlines()[0]}", file=path) from None
 
 

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from recon.io.files.opening import budget_within, content_start, current, open_regular, read_text, read_whole
+from recon.io.files.tables import HEAD, encoding_of, undecodable
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.stored.pickled.pickles import Thing
 from recon.readers.stored.pickled.stored_files import gunzip, open_stored
@@ -169,10 +170,8 @@ def _refuse_foreign(data: bytes) -> None:
         raise Unsupported(f"is {found.name}, which is not read (it holds {found.holds}): {found.instead}")
 
 
-HEAD = 4096  # bytes that tell a text format
 READERS = "recon.readers.formats"
 # How JSON begins, and nothing else that is read: in UBJSON the length of a key follows {.
-_CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 _JSON = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*(?:\{[ \t\r\n]*[\"}]|\[[ \t\r\n]*[\[{\"\]])")
 COMMENT = re.compile(r"[ \t]*#(?:#|>)? ?")
 
@@ -465,20 +464,15 @@ def uncommented(text: str) -> str:
 
 
 def _as_text(data: bytes) -> str:
-    """Return a file's text: UTF-8, or UTF-16 with its mark (what R and spreadsheets on Windows write)."""
-    encoding = "utf-16" if data[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig"
+    """Return a file's text."""
     if not data.strip(b"\xef\xbb\xbf \t\r\n"):
         raise ReleaseError("the file is empty")
     current().bytes(len(data))
     try:
-        return data.decode(encoding)
+        return data.decode(encoding_of(data))
     except UnicodeDecodeError as error:
-        if not _CONTROLS.search(data[:HEAD]):  # letters of a code page of Windows, not bytes
-            why = f"is text, but not in UTF-8 (byte {error.start}): save it as UTF-8 (of spreadsheets: CSV UTF-8)"
-            raise ReleaseError(why) from None
-        raise ReleaseError(
-            f"is of no format that is read: neither text nor a stored model (byte {error.start})"
-        ) from None
+        unread = f"is of no format that is read: neither text nor a stored model (byte {error.start})"
+        raise ReleaseError(undecodable(error, f" (byte {error.start})") or unread) from None
 
 
 def _draft_of_json(text: str) -> Draft | None:
