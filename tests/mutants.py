@@ -152,7 +152,9 @@ TARGETS = (
 )
 
 
-PIPELINES = ("test_pipelines.py", "test_domain_ends.py", "test_missing.py", "test_sklearn_files.py")
+PIPELINES = (
+    "test_compositions.py", "test_prepared.py", "test_domain_ends.py", "test_missing.py", "test_sklearn_files.py",
+)  # fmt: skip
 BOOSTED = (
     "test_boosters.py", "test_boosted_lightgbm.py", "test_boosted_xgboost.py", "test_boosted_catboost.py",
     "test_boosted_sklearn.py", "test_catboost.py", "test_boosted_oracle.py", "test_boosting_release_file.py",
@@ -166,7 +168,10 @@ FACED = (
 FORMATS = "recon.readers.formats"
 AUDITS = ("test_guards_audits.py", *VERDICT, "test_audit_facts.py", "test_reports.py", "test_review.py")
 ROOMS = {  # room -> the tests that must notice what is changed in the guards of its modules
-    f"{FORMATS}.boosters": ("test_yggdrasil.py", *BOOSTED, *FACED),
+    f"{FORMATS}.boosters": (
+        "test_guards_boosters.py", "test_yggdrasil.py", "test_ranger.py", "test_spark.py", "test_treelite.py",
+        *BOOSTED, *FACED
+    ),
     f"{FORMATS}.drafts": (*FACED, *PIPELINES, "test_suggestions.py", "test_text_readers.py"),
     f"{FORMATS}.pmml": ("test_pmml.py", *FACED),
     f"{FORMATS}.printed": (
@@ -185,12 +190,19 @@ ROOMS = {  # room -> the tests that must notice what is changed in the guards of
         "test_rule_readers.py", "test_attaching.py", "test_tree_solvers.py", "test_optimal_rule.py", "test_stored.py",
         *FACED
     ),
-    f"{FORMATS}.sklearn": (*PIPELINES, "test_scikit_learn.py", "test_boosted_sklearn.py", *FACED),
+    f"{FORMATS}.sklearn": (
+        "test_guards_sklearn.py", *PIPELINES, "test_scikit_learn.py", "test_boosted_sklearn.py",
+        "test_survival_trees.py", "test_stored_targets.py", "test_versions_folds.py", *FACED
+    ),
     f"{FORMATS}.statistics": (
         "test_additive_models.py", "test_binning_tables.py", "test_naive_bayes.py", "test_itemsets.py",
-        "test_survival_curves.py", "test_target_encoders.py", *FACED
+        "test_survival_curves.py", "test_target_encoders.py", "test_guards_statistics.py", "test_model_cards.py",
+        "test_prepared.py", "test_marginals.py", *FACED
     ),
-    f"{FORMATS}.regressions": ("test_regressions.py", "test_generalised_models.py", "test_discriminants.py", *FACED),
+    f"{FORMATS}.regressions": (
+        "test_guards_statistics.py", "test_regressions.py", "test_generalised_models.py", "test_discriminants.py",
+        *FACED
+    ),
     f"{FORMATS}.tables": (
         "test_table_guards.py", "test_tables.py", "test_hierarchies.py", "test_status_tables.py", "test_magnitudes.py",
         "test_line_patterns.py",

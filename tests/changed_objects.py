@@ -1,0 +1,59 @@
+"""Stored objects with one thing in them changed, and the sentence by which the reader refuses each."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+
+from recon.readers.formats.detection import draft_of_object
+from recon.readers.stored.pickled.pickles import Thing
+from recon.readers.stored.pickled.stored_files import open_stored
+from solvers.foundation.errors import ReconError
+
+GONE = object()  # what stands for an attribute, a key or an item that is taken out
+
+
+def root_of(model: Any) -> Any:
+    """Return what the pickle of a model holds, as it is read without building it."""
+    stored = open_stored(pickle.dumps(model))
+    assert stored is not None
+    return stored.root
+
+
+def put(holder: Any, at: list[str], value: Any) -> Any:
+    """Return an object with what stands at a path (attributes, keys, numbers of items) replaced; Things in place.
+
+    A `value` that can be called is given what stood there.
+    """
+    if not at:
+        return value(holder) if callable(value) else value
+    key: Any = int(at[0]) if at[0].lstrip("-").isdigit() else at[0]
+    if isinstance(holder, Thing):
+        fields = dict(holder.fields())
+        fields[key] = put(holder.get(key), at[1:], value)
+        holder.state = {name: one for name, one in fields.items() if one is not GONE}
+        return holder
+    if isinstance(holder, np.ndarray):
+        made = holder.copy()
+        made[key] = put(holder[key], at[1:], value)
+        return made
+    if isinstance(holder, dict):
+        made = {**holder, key: put(holder.get(key), at[1:], value)}
+        return {name: one for name, one in made.items() if one is not GONE}
+    items = list(holder)
+    items[key] = put(items[key], at[1:], value)
+    return type(holder)(one for one in items if one is not GONE)
+
+
+def refusal(model: Any, changes: dict[str, Any]) -> str:
+    """Return by which sentence the pickle of a model with these changes (by path) is refused, "" where it is read."""
+    root = root_of(model)
+    for path, value in changes.items():
+        root = put(root, path.split("."), value)
+    try:
+        draft_of_object(root, "pickle")
+    except ReconError as error:
+        return str(error)
+    return ""

@@ -1,0 +1,282 @@
+"""Guards of readers of scikit-learn's objects: one thing changed in what was fitted, and the words that refuse it."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from changed_objects import GONE, put, refusal, root_of
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    VotingClassifier,
+)
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.feature_selection import SelectKBest, VarianceThreshold
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    QuantileTransformer,
+    RobustScaler,
+    StandardScaler,
+)
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sksurv.tree import SurvivalTree
+from sksurv.util import Surv
+
+from recon.readers.stored.objects.raw import Name
+
+X = pd.DataFrame({"a": np.arange(12.0), "b": np.arange(12.0) % 4})
+Y = pd.Series([0, 0, 0, 1, 1, 0, 1, 1, 1, 0, 1, 1])
+CODES = np.arange(80.0)[:, None] % 4
+GAPS = X.mask(X == 3)
+SMALL = {"max_depth": 2, "random_state": 0}
+NAN = math.nan
+
+
+def tree():
+    return DecisionTreeClassifier(**SMALL)
+
+
+MODELS = {
+    "tree": lambda: tree().fit(X, Y),
+    "plain": lambda: tree().fit(X.to_numpy(), Y),
+    "signed": lambda: DecisionTreeClassifier(monotonic_cst=[1, 0], **SMALL).fit(X, Y),
+    "numbers": lambda: DecisionTreeRegressor(**SMALL).fit(X, Y),
+    "forest": lambda: RandomForestClassifier(3, **SMALL).fit(X, Y),
+    "bag": lambda: BaggingClassifier(tree(), 2, max_features=1, random_state=0).fit(X, Y),
+    "ada": lambda: AdaBoostClassifier(tree(), n_estimators=2, random_state=0).fit(X, Y),
+    "boosted": lambda: GradientBoostingClassifier(n_estimators=2, max_depth=1).fit(X, Y),
+    "histogram": lambda: HistGradientBoostingClassifier(max_iter=2, min_samples_leaf=2).fit(X, Y),
+    "categories": lambda: HistGradientBoostingClassifier(max_iter=1, categorical_features=[0]).fit(CODES, CODES[:, 0] % 2),
+    "survival": lambda: SurvivalTree(max_depth=1).fit(X, Surv.from_arrays(Y == 1, np.arange(12) % 5 + 1.0)),
+    "vote": lambda: VotingClassifier([("a", tree()), ("b", tree())]).fit(X, Y),
+    "calibrated": lambda: CalibratedClassifierCV(tree(), cv=2).fit(X, Y),
+    "calibrated once": lambda: CalibratedClassifierCV(tree(), cv=2, ensemble=False).fit(X, Y),
+    "search": lambda: GridSearchCV(tree(), {"max_depth": [1, 2]}, cv=2).fit(X, Y),
+    "threshold": lambda: TunedThresholdClassifierCV(tree().fit(X, Y), cv="prefit", refit=False).fit(X, Y),
+    "pipeline": lambda: make_pipeline(StandardScaler(), tree()).fit(X, Y),
+    "two scalers": lambda: make_pipeline(StandardScaler(), QuantileTransformer(n_quantiles=12)).fit(X),
+    "pipeline in pipeline": lambda: make_pipeline(
+        StandardScaler(), make_pipeline(MinMaxScaler(), tree())
+    ).fit(X, Y),
+    "of one column": lambda: make_pipeline(StandardScaler(), tree()).fit(X[["a"]], Y),
+    "of few rows": lambda: tree().fit(X[:6], Y[:6]),
+    "standard": lambda: StandardScaler().fit(X),
+    "robust": lambda: RobustScaler().fit(X),
+    "min-max": lambda: MinMaxScaler().fit(X),
+    "bins": lambda: KBinsDiscretizer(3).fit(X),
+    "quantiles": lambda: QuantileTransformer(n_quantiles=5).fit(X),
+    "filled": lambda: SimpleImputer(add_indicator=True).fit(GAPS),
+    "constant": lambda: SimpleImputer(strategy="constant", fill_value=7.0).fit(GAPS),
+    "one-hot": lambda: OneHotEncoder(drop="first").fit(X),
+    "rare": lambda: OneHotEncoder(min_frequency=3).fit(X),
+    "codes": lambda: OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1).fit(X),
+    "binarized": lambda: make_pipeline(Binarizer(), tree()).fit(X, Y),
+    "function": lambda: make_pipeline(FunctionTransformer(), tree()).fit(X, Y),
+    "chosen": lambda: make_pipeline(SelectKBest(k=1), tree()).fit(X, Y),
+    "varying": lambda: make_pipeline(VarianceThreshold(), tree()).fit(X, Y),
+    "union": lambda: FeatureUnion([("s", StandardScaler()), ("m", MinMaxScaler())]).fit(X),
+    "parted": lambda: ColumnTransformer([("s", StandardScaler(), ["a"]), ("m", MinMaxScaler(), ["b"])]).fit(X),
+    "words": lambda: CountVectorizer().fit(["a few words", "words more"]),
+    "weighed words": lambda: TfidfVectorizer().fit(["some few words", "words more"]),
+    "scaled words": lambda: make_pipeline(CountVectorizer(), StandardScaler(with_mean=False)).fit(["ab cd", "cd"]),
+}  # fmt: skip
+fitted = functools.cache(lambda name: MODELS[name]())
+NODES = "tree_.nodes"
+CIRCLE = {"left_child": [1, -1, -1, 4, 3], "right_child": [2, -1, -1, 3, 4]}
+
+
+def nested():
+    """Return a search whose best model is a search, 30 times over."""
+    found = root_of(fitted("search"))
+    for _ in range(30):
+        found = put(root_of(fitted("search")), ["best_estimator_"], found)
+    return found
+
+
+def field(name, at, value):
+    """Return the change of one figure of a node."""
+    return {f"{NODES}.{name}.{at}": value}
+
+
+REFUSED = [
+    # trees
+    ("tree", {"tree_": GONE}, "tree_: is not fitted: it has no tree"),
+    ("tree", {"tree_": "x"}, "tree_: holds no fitted tree"),
+    ("tree", {NODES: lambda nodes: nodes[["threshold"]]}, "no node array with the fields of a tree (left_child"),
+    ("tree", {"tree_.values": np.zeros((7, 2))}, "has no array of values per node, output and class"),
+    ("tree", {"tree_.values": lambda values: values[:2]}, "nodes and values of 2"),
+    ("tree", {"tree_.values": lambda values: values[:, [0, 0]]}, "a tree with several outputs is not read"),
+    ("tree", {NODES: lambda nodes: nodes.astype([(n, object) for n in nodes.dtype.names])} | field("feature", 0, "x"),
+     "has node fields that are not numbers"),
+    ("tree", field("left_child", 0, 99), "node 0 has the left_child 99 of"),
+    ("tree", field("right_child", 0, 0), "node 0 has the right_child 0 of"),
+    ("tree", field("right_child", 0, 1), "node 1 is the child of 2 nodes"),
+    ("tree", field("feature", 0, 2), "node 0 tests feature 2 of 2"),
+    ("tree", field("feature", 0, -1), "node 0 tests feature -1 of 2"),
+    ("tree", field("threshold", 0, NAN), "has a threshold that is not a number"),
+    ("tree", field("threshold", 0, -math.inf), "has a threshold that is not a number"),
+    ("tree", field("n_node_samples", 0, -1), "has figures that are not numbers of rows"),
+    ("tree", field("weighted_n_node_samples", 0, NAN), "has figures that are not numbers of rows"),
+    ("tree", field("n_node_samples", 0, 13), "tree_.nodes['n_node_samples'][0] says 13 rows, but its two children"),
+    ("tree", field("weighted_n_node_samples", 0, 13), "values sum to 1, not to its 13 rows|both cannot be true"),
+    ("tree", field("impurity", 0, 0.1), "tree_.nodes['impurity'][0] is 0.1, but tree_.values[0] has the impurity"),
+    ("tree", {"tree_.values": lambda values: values * 3}, "node 0: its values sum to 3, not to its 12 rows"),
+    ("tree", {"tree_.values": lambda values: -values}, "has negative counts"),
+    ("tree", {"n_outputs_": 2}, "a DecisionTreeClassifier with several outputs is not read"),
+    ("tree", {"n_outputs_": "1"}, "a DecisionTreeClassifier with several outputs is not read"),
+    ("tree", {"classes_": np.arange(3)}, "has values for 2 classes, but 3 are named"),
+    ("tree", {"classes_": [np.arange(2)]}, "a tree with several outputs is not read"),
+    ("tree", {"classes_": np.zeros(0)}, "classes_: does not name its classes"),
+    ("tree", {"classes_": np.array([0, NAN])}, "has the class nan, which is neither a number nor text"),
+    ("tree", {"monotonic_cst": [2, 0]}, "has monotonic constraints other than 1, 0 and -1"),
+    ("tree", {"monotonic_cst": "up"}, "has monotonic constraints other than 1, 0 and -1"),
+    ("tree", {"feature_names_in_": np.array(["a", "a"], dtype=object)}, "has two features called 'a'"),
+    ("tree", {"feature_names_in_": np.array(["a"], dtype=object)}, "has 1 feature names for 2 features"),
+    ("plain", {"n_features_in_": "2"}, "does not say on how many features it was fitted, if it was"),
+    ("plain", {"n_features_in_": 0}, "does not say on how many features it was fitted, if it was"),
+    ("signed", {"monotonic_cst": [1]}, "has 1 monotonic constraints, but more features"),
+    ("numbers", {"tree_.values": lambda values: np.concatenate([values, values], axis=2)}, "several values per node"),
+    # forests
+    ("forest", {"estimators_": []}, "estimators_: is not fitted: it has no trees"),
+    ("forest", {"estimators_": None}, "estimators_: is not fitted: it has no trees"),
+    ("forest", {"estimators_.1": 7}, "a RandomForestClassifier of int is not read: only ensembles of decision trees"),
+    ("forest", {"bootstrap": "yes"}, "bootstrap: has the setting bootstrap='yes'"),
+    ("bag", {"estimators_features_": lambda found: found[:1]}, "has not one set of features per tree"),
+    ("bag", {"estimators_features_": "all"}, "has not one set of features per tree"),
+    ("bag", {"estimators_features_.0": np.zeros(1)}, "estimators_features_[0]: are not numbers of features"),
+    ("bag", {"estimators_features_.0": np.array([5])}, "estimators_features_[0]: names feature 5 of 2"),
+    ("bag", {"estimators_features_.0": np.array([-1])}, "estimators_features_[0]: names feature -1 of 2"),
+    # boosting
+    ("ada", {"estimators_": []}, "estimators_: is not fitted: it has no trees"),
+    ("ada", {"estimators_": "none"}, "estimators_: is not fitted: it has no trees"),
+    ("ada", {"estimators_.0": 7}, "a AdaBoostClassifier of int is not read: only ensembles of decision trees"),
+    ("ada", {"classes_": np.arange(3)}, "has values for 2 classes, but 3 are named"),
+    ("histogram", {"_predictors": []}, "_predictors: is not fitted: it has no trees"),
+    ("histogram", {"_predictors": [[]]}, "_predictors: is not fitted: it has no trees"),
+    ("histogram", {"_predictors.0.0": 7}, "_predictors[0][0]: has no node array with the fields of a tree"),
+    ("histogram", {"_predictors.0.0.nodes": lambda nodes: nodes[["value"]]}, "no node array with the fields of a tree"),
+    ("histogram", {"_predictors.0.0.nodes.feature_idx.0": 2}, "tests a feature that is none of its 2"),
+    ("histogram", {"_predictors.0.0.nodes.left.0": 99}, "_predictors[0][0]: node 0 has the left_child 99 of"),
+    ("categories", {"_predictors.0.0.nodes.is_categorical.0": 0}, "compares a feature with categories with a threshold"),
+    ("categories", {"_predictors.0.0.nodes.bitset_idx.0": 9}, "has no set of categories of a split"),
+    ("categories", {"_predictors.0.0.raw_left_cat_bitsets": None}, "has no set of categories of a split"),
+    ("categories", {"_bin_mapper": None}, "_bin_mapper: names no categories of its columns with categories"),
+    ("categories", {"_bin_mapper.bin_thresholds_.0": np.array([0.5])}, "a code of a category that is none of 0 to 255"),
+    ("categories", {"_bin_mapper.bin_thresholds_.0": np.array([-1.0])}, "a code of a category that is none of 0 to"),
+    ("categories", {"_bin_mapper.bin_thresholds_.0": np.array([9.0])}, "_preprocessor: names no categories"),
+    # survival trees
+    ("survival", {"unique_times_": None}, "has no list of the training times: it is not fitted"),
+    ("survival", {"is_event_time_": np.ones(5)}, "is_event_time_: does not say which times are of events"),
+    ("survival", {"unique_times_.1": 9.0}, "unique_times_: has times that do not ascend"),
+    ("survival", {"unique_times_.4": math.inf}, "unique_times_: has times that do not ascend"),
+    ("survival", {"tree_.values": np.zeros(3)}, "tree_: has no array of values per node and time"),
+    ("survival", {"tree_.values": lambda values: -values}, "has hazards that fall, or are no numbers"),
+    ("survival", {"tree_.values": lambda values: values * NAN}, "has hazards that fall, or are no numbers"),
+    ("survival", {"is_event_time_": np.zeros(5, dtype=bool)}, "where nobody had one"),
+    # what holds models
+    ("vote", {"estimators_": []}, "estimators_: is a VotingClassifier that is not fitted"),
+    ("vote", {"cv": "prefit"}, "the members of a VotingClassifier with cv='prefit' may know different rows"),
+    ("vote", {"estimators_": ["a", "b"]}, "no member of the VotingClassifier is read (a, b): recon inspect it"),
+    ("vote", {"estimators_.0.classes_": np.array([0, 5])}, "classes that are not numbers of the classes of the vote"),
+    ("vote", {"estimators_.1": lambda _: root_of(fitted("of few rows"))}, "one member was fitted on 12 rows, another on 6"),
+    ("search", {"best_estimator_": lambda _: nested()}, "models are nested too deeply in one another, or are too many"),
+    ("calibrated", {"calibrated_classifiers_": []}, "is a CalibratedClassifierCV that is not fitted"),
+    ("calibrated", {"cv": "custom"}, "with splits of its own may share or lack any rows"),
+    ("calibrated", {"calibrated_classifiers_.0": 7}, "is a CalibratedClassifierCV without a fitted model"),
+    ("calibrated once", {"ensemble": True}, "a CalibratedClassifierCV of 1 models is not read"),
+    ("calibrated once", {"calibrated_classifiers_.0": 7}, "is a CalibratedClassifierCV without a fitted model"),
+    ("search", {"best_estimator_": None}, "the GridSearchCV has no best model: fit it with refit=True"),
+    ("threshold", {"cv": 2}, "the TunedThresholdClassifierCV was fitted on a part of the rows"),
+    ("threshold", {"estimator_": None}, "is a TunedThresholdClassifierCV without a fitted model"),
+    # pipelines
+    ("pipeline", {"steps": []}, "Pipeline: has no steps: it is not fitted"),
+    ("pipeline", {"steps.0": ("s",)}, "Pipeline: has steps that are no named steps"),
+    ("pipeline", {"steps.0.0": 7}, "Pipeline: has steps that are no named steps"),
+    ("binarized", {"steps.1.1": "passthrough"}, "the pipeline ends without a model"),
+    ("pipeline", {"steps.0.1": 7}, "is not a transformer but a int"),
+    ("pipeline", {"steps.1.1.n_features_in_": 3, "steps.1.1.feature_names_in_": GONE}, "the model takes 3 columns, the"),
+    ("pipeline in pipeline", {"steps.1.1.steps.0.1.n_features_in_": 3}, "data_min_: has not one number per column (3)"),
+    ("pipeline in pipeline", {"steps.1.1": lambda _: root_of(fitted("of one column"))}, "takes 1 columns, the pipeline"),
+    ("pipeline", {"steps.1.1": lambda _: root_of(fitted("categories"))}, "the model takes 1 columns, the pipeline gives 2"),
+    ("standard", {"n_features_in_": 3, "feature_names_in_": GONE}, "has not one number per column (3)"),
+    ("standard", {"scale_.0": 0.0}, "scale_: has a scale that is not positive"),
+    ("standard", {"mean_.0": NAN}, "mean_: has numbers that are not finite"),
+    ("standard", {"with_mean": "yes"}, "with_mean: is neither true nor false"),
+    ("min-max", {"feature_range": (0,)}, "feature_range: has a range that is not a pair of numbers"),
+    ("min-max", {"feature_range": ("a", "b")}, "feature_range: has a range that is not a pair of numbers"),
+    ("bins", {"encode": "twice"}, "encode: has an encoding that no version knows"),
+    ("bins", {"dtype": np.float32}, "bins 32-bit numbers: leave its dtype to the default"),
+    ("bins", {"bin_edges_": lambda found: found[:1]}, "bin_edges_: has not one set of edges per column"),
+    ("bins", {"bin_edges_.0": np.zeros(1)}, "bin_edges_: has a column without edges"),
+    ("bins", {"bin_edges_.0": np.array([3.0, 1.0])}, "bin_edges_: has edges that do not ascend"),
+    ("bins", {"bin_edges_.0": np.array([1.0, NAN])}, "bin_edges_: has edges that do not ascend"),
+    ("quantiles", {"quantiles_": lambda found: found[:, :1]}, "quantiles_: has not one list of quantiles per column"),
+    ("quantiles", {"quantiles_.0.0": 99.0}, "quantiles_: has quantiles that do not ascend"),
+    ("quantiles", {"quantiles_.0.0": NAN}, "quantiles_: has quantiles that do not ascend"),
+    ("filled", {"statistics_": np.zeros(3)}, "statistics_: has not one value to fill in per column"),
+    ("filled", {"missing_values": Name("somewhere", "GAP")}, "missing_values: marks gaps by an object"),
+    ("filled", {"indicator_": None}, "indicator_: has no indicator"),
+    ("filled", {"indicator_.features_": "all"}, "does not say of which columns it tells gaps"),
+    ("filled", {"indicator_.features_": np.array([2])}, "tells of columns that are none of the 2"),
+    ("constant", {"statistics_.0": NAN}, "fills gaps with NaN: leave it out"),
+    ("one-hot", {"categories_": lambda found: found[:1]}, "has not one set of categories for each of its 2 columns"),
+    ("one-hot", {"categories_.0": np.zeros(0)}, "categories_[0]: are no categories"),
+    ("one-hot", {"categories_.0": np.array([1.0, 1.0])}, "categories_[0]: lists a category twice"),
+    ("one-hot", {"categories_.0": np.array([None, NAN], dtype=object)}, "both None and NaN are categories"),
+    ("one-hot", {"categories_.0": np.array([b"x"], dtype=object)}, "a category that is neither text nor a number"),
+    ("one-hot", {"handle_unknown": "guess"}, "has a setting handle_unknown that no version knows"),
+    ("one-hot", {"drop_idx_": np.zeros(3), "_drop_idx_after_grouping": GONE}, "does not say which category of each"),
+    ("one-hot", {"drop_idx_": 0, "_drop_idx_after_grouping": GONE}, "does not say which category of each column is"),
+    ("one-hot", {"drop_idx_": np.array([0, 9]), "_drop_idx_after_grouping": GONE}, "drops a category that is none of"),
+    ("rare", {"_infrequent_indices": lambda found: found[:1]}, "has not one set of infrequent categories per column"),
+    ("rare", {"_infrequent_indices.0": np.array([99])}, "has infrequent categories that are none of its categories"),
+    ("codes", {"unknown_value": "x"}, "has a code for unknown or missing values that is not a number"),
+    ("binarized", {"steps.0.1.threshold": "x"}, "threshold: has a threshold that is not a number"),
+    ("function", {"steps.0.1.func": "f"}, "is not read, because its function is code, which is not run"),
+    ("chosen", {"steps.0.1.k": "x"}, "has a setting k that is not a number"),
+    ("chosen", {"steps.0.1.scores_": np.zeros(3)}, "scores_: has not one number per column (2)"),
+    ("chosen", {"steps.0.1.k": 0}, "the steps of the pipeline leave no column to the model"),
+    ("varying", {"steps.0.1.threshold": "x"}, "has a setting threshold that is not a number"),
+    ("varying", {"steps.0.1.variances_": np.zeros(1)}, "variances_: has not one number per column (2)"),
+    ("union", {"transformer_weights": {"s": -1.0}}, "transformer_weights: has a weight that is not a positive number"),
+    ("union", {"transformer_weights": 3}, "transformer_weights: has a weight that is not a positive number"),
+    ("parted", {"transformers_.0.2": slice(0, 1), "_transformer_to_input_indices": GONE}, "is too old (before 1.0)"),
+    ("parted", {"transformers_.0.2": "a", "_transformer_to_input_indices": GONE}, "does not say which columns it gets"),
+    ("parted", {"_transformer_to_input_indices.s": [5]}, "gets columns that are none of the 2"),
+    ("two scalers", {"steps.0.1.n_samples_seen_": 13, "steps.1.1.n_quantiles": 99}, "one step was fitted on 12 rows, another on 13"),
+    # words
+    ("words", {"vocabulary_": GONE}, "vocabulary_: has no words: the vectorizer is not fitted"),
+    ("words", {"vocabulary_.few": 9}, "vocabulary_: has the column 9 of 3"),
+    ("words", {"vocabulary_.few": 1}, "vocabulary_: does not number its words from 0 on"),
+    ("weighed words", {"_tfidf.idf_": np.ones(2)}, "idf_: has not one weight for each of the 4 words"),
+    ("weighed words", {"_tfidf.idf_.0": 0.5}, "idf_: 0.5 is no weight of a word"),
+    ("weighed words", {"_tfidf.idf_.0": NAN}, "idf_: nan is no weight of a word"),
+]
+
+
+@pytest.mark.parametrize(("model", "changes", "said"), REFUSED, ids=lambda one: one if isinstance(one, str) else "")
+def test_a_changed_model_is_refused_with_the_reason(model, changes, said):
+    found = refusal(fitted(model), changes)
+    assert any(words in found for words in said.split("|")), found
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_models_are_read_as_they_are(model):
+    assert not refusal(fitted(model), {})
