@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -47,13 +48,22 @@ def put(holder: Any, at: list[str], value: Any) -> Any:
     return type(holder)(one for one in items if one is not GONE)
 
 
-def refusal(model: Any, changes: dict[str, Any]) -> str:
-    """Return by which sentence the pickle of a model with these changes (by path) is refused, "" where it is read."""
-    root = root_of(model)
+def changed(root: Any, changes: dict[str, Any]) -> Any:
+    """Return an object with what stands at some paths replaced, in this order."""
     for path, value in changes.items():
         root = put(root, path.split("."), value)
+    return root
+
+
+def sentence_of(read: Callable[..., Any], *given: Any) -> str:
+    """Return by which sentence a reader refuses what it is given, "" where it reads it."""
     try:
-        draft_of_object(root, "pickle")
+        read(*given)
     except ReconError as error:
         return str(error)
     return ""
+
+
+def refusal(model: Any, changes: dict[str, Any]) -> str:
+    """Return by which sentence the pickle of a model with these changes is refused, "" where it is read."""
+    return sentence_of(draft_of_object, changed(root_of(model), changes), "pickle")

@@ -1,1 +1,206 @@
-"""Placeholder."""
+"""Guards of readers of boosters: one thing changed in a file of the real library, and the words that refuse it."""
+
+from __future__ import annotations
+
+import functools
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from changed_objects import GONE, changed, sentence_of
+
+from recon.readers.formats.boosters.pickled import read as read_pickled
+from recon.readers.formats.detection import read_draft
+from recon.readers.stored.pickled.stored_files import open_stored
+
+GOLDEN, CORPUS = Path(__file__).parent / "golden" / "models", Path(__file__).parent / "corpus"
+FILES = {
+    "lgb": GOLDEN / "lightgbm-4.7.0/binary.json",
+    "lgb categories": GOLDEN / "lightgbm-4.7.0/categories.json",
+    "xgb": GOLDEN / "xgboost-3.2.0/half.json",
+    "xgb categories": GOLDEN / "xgboost-3.2.0/categories.json",
+    "xgb dump": GOLDEN / "xgboost-3.2.0/half.dump.json",
+    "xgb dump categories": GOLDEN / "xgboost-3.2.0/categories.dump.json",
+    "cat": GOLDEN / "catboost-1.2.10/binary.json",
+    "cat categories": GOLDEN / "catboost-1.2.10/categories.json",
+    "cat branches": GOLDEN / "catboost-1.2.10/lossguide.json",
+    "treelite": CORPUS / "treelite_forest.json",
+}
+parsed = functools.cache(lambda name: json.loads(FILES[name].read_text(encoding="utf-8")))
+LEARNER = "learner.learner_model_param"
+TREE = "learner.gradient_booster.model.trees.0"
+NODE = "tree_info.0.tree_structure"
+SPLIT = "oblivious_trees.0.splits.0"
+
+REFUSED = [
+    # LightGBM's JSON
+    ("lgb", {"feature_names": "abc"}, "feature_names: a list of names is expected"),
+    ("lgb", {"feature_names.0": 7}, "feature_names: a list of names is expected"),
+    ("lgb", {"feature_names.0": "smoker"}, "feature_names: a name stands twice"),
+    ("lgb", {"tree_info": []}, "tree_info: a list of trees is expected"),
+    ("lgb", {"tree_info.0": 7}, "tree_info: a list of trees is expected"),
+    ("lgb", {"pandas_categorical": 7}, "pandas_categorical: lists of categories are expected"),
+    ("lgb", {"pandas_categorical": [[None]]}, "pandas_categorical: a category is neither text nor a number"),
+    ("lgb", {"tree_info.0.shrinkage": "x"}, "'x' is not a finite number"),
+    ("lgb", {"tree_info.0.shrinkage": True}, "'True' is not a finite number"),
+    ("lgb", {f"{NODE}.left_child": None}, "left_child: a node is missing"),
+    ("lgb", {f"{NODE}.missing_type": "Some"}, "missing_type: 'Some' is not None, Zero or NaN"),
+    ("lgb", {f"{NODE}.decision_type": "<"}, "decision_type: '<' is neither '<=' nor '=='"),
+    ("lgb", {f"{NODE}.split_feature": 99}, "split_feature: feature 99 is none of"),
+    ("lgb", {f"{NODE}.split_feature": 0.5}, "split_feature: '0.5' is not a whole number"),
+    ("lgb", {f"{NODE}.internal_count": 7}, "internal_count[0] is 7, but the leaves below it have 90 rows"),
+    ("lgb", {f"{NODE}.threshold": 1e308}, "sends every row to one side"),
+    ("lgb categories", {"pandas_categorical": lambda found: found[:1]}, "which is which cannot be told"),
+    ("lgb categories", {f"{NODE}.threshold": "9"}, "the categories [9] of 'grade' are not all known"),
+    # XGBoost's JSON
+    ("xgb", {"learner": 7}, "is not JSON of XGBoost's save_model(): 'learner' is missing|neither a release file nor"),
+    ("xgb", {"learner.gradient_booster.name": "gblinear"}, "XGBoost's booster 'gblinear' has no trees"),
+    ("xgb", {"learner.gradient_booster": GONE}, "learner.gradient_booster: is missing or no object"),
+    ("xgb", {f"{LEARNER}.num_feature": "0"}, "XGBoost models without features or of several targets are not read"),
+    ("xgb", {f"{LEARNER}.num_target": "2"}, "XGBoost models without features or of several targets are not read"),
+    ("xgb", {f"{LEARNER}.num_feature": "0.5"}, "num_feature: '0.5' is not a whole number"),
+    ("xgb", {f"{LEARNER}.base_score": "x"}, "base_score: 'x' is not a finite float32 number"),
+    ("xgb", {f"{LEARNER}.base_score": "1e39"}, "base_score: '1e39' is not a finite float32 number"),
+    ("xgb", {f"{LEARNER}.base_score": "2"}, "base_score 2 is not a share"),
+    ("xgb", {"learner.feature_names": "abc"}, "names are expected"),
+    ("xgb", {"learner.feature_names.0": 7}, "names are expected"),
+    ("xgb", {"learner.feature_names": lambda found: found[:1]}, "learner.feature_names: 5 names are expected"),
+    ("xgb", {"learner.feature_names.0": "smoker"}, "learner.feature_names: a name stands twice"),
+    ("xgb", {"learner.gradient_booster.model.trees": 7}, "model.trees: a list of 2 is expected"),
+    ("xgb", {"learner.gradient_booster.model.tree_info": 7}, "model.tree_info: a list is expected"),
+    ("xgb", {TREE: 7}, "trees[0]: no object"),
+    ("xgb", {f"{TREE}.left_children": []}, "trees[0]: 0 nodes"),
+    ("xgb", {"learner.gradient_booster.model.tree_info.0": -1}, "trees[0]: 7 nodes"),
+    ("xgb", {f"{TREE}.split_type": [0]}, "split_type: a list of 7 is expected"),
+    ("xgb", {f"{TREE}.left_children.0": 99}, "trees[0]: the link to node 99 makes no tree"),
+    ("xgb", {f"{TREE}.left_children.0": 0}, "trees[0]: the link to node 0 makes no tree|makes no tree"),
+    ("xgb", {f"{TREE}.split_indices.0": 9}, "split_indices[0]: feature 9 is none of 5"),
+    ("xgb", {"learner.objective.reg_loss_param": {"scale_pos_weight": "2"}}, "weighs its classes (scale_pos_weight)"),
+    ("xgb", {"learner.objective.name": "rank:pairwise"}, "covers of XGBoost's objective 'rank:pairwise' are sums"),
+    ("xgb categories", {f"{TREE}.categories_segments.0": 99}, "the categories 99..1"),
+    ("xgb categories", {f"{TREE}.categories.0": 99}, "of 'grade' are not all known"),
+    ("xgb categories", {"learner.gradient_booster.model.cats.enc.0.offsets": ["x"] * 3}, "of 'city' are not texts"),
+    # XGBoost's dumps
+    ("xgb dump", {"1": 7}, "trees[1]: a node is not an object"),
+    ("xgb dump", {"0.children.0": 7}, "'yes', 'no' and 'missing' do not name its two children"),
+    ("xgb dump", {"0.yes": 9}, "node 0: 'yes', 'no' and 'missing' do not name its two children"),
+    ("xgb dump", {"0.missing": 9}, "node 0: 'yes', 'no' and 'missing' do not name its two children"),
+    ("xgb dump", {"0.split": 7}, "node 0: a split needs a feature and two children"),
+    ("xgb dump", {"0.children": lambda found: found[:1]}, "node 0: a split needs a feature and two children"),
+    ("xgb dump", {"0.split_condition": GONE}, "the split of indicator 'age' has no condition: use save_model"),
+    ("xgb dump", {"0.children.0.cover": GONE}, "the XGBoost dump has no covers: dump it again with with_stats=True"),
+    ("xgb dump categories", {"0.split_condition": []}, "the categories [] of 'grade' are not all known"),
+    ("xgb dump categories", {"0.split_condition": [-1]}, "the categories [-1] of 'grade' are not all known"),
+    # CatBoost's JSON
+    ("cat", {"features_info": 7}, "is not JSON of CatBoost's save_model|of no format that is read"),
+    ("cat", {"features_info.float_features": 7}, "features_info.float_features: no list of objects"),
+    ("cat", {"features_info.float_features.0": 7}, "features_info.float_features: no list of objects"),
+    ("cat", {"features_info.float_features.0.nan_value_treatment": "Gone"}, "missing values are treated 'Gone'"),
+    ("cat", {"features_info.float_features.0.flat_feature_index": GONE}, "a column has no flat_feature_index"),
+    ("cat", {"features_info.float_features.0.flat_feature_index": 1}, "the columns are not numbered one by one"),
+    ("cat", {"features_info.float_features.0.flat_feature_index": -1}, "the columns are not numbered one by one"),
+    ("cat", {"features_info.float_features.0.feature_id": "smoker"}, "features_info: a name stands twice"),
+    ("cat", {"oblivious_trees": []}, "the CatBoost model has no trees: it says nothing about its rows"),
+    ("cat", {"oblivious_trees.0": 7}, "oblivious_trees[0]: no list of splits"),
+    ("cat", {"oblivious_trees.0.splits": 7}, "oblivious_trees[0]: no list of splits"),
+    ("cat", {"oblivious_trees.0.splits": lambda found: found * 9}, "oblivious_trees[0]: no list of splits"),
+    ("cat", {"oblivious_trees.0.splits": lambda found: found[:1]}, "oblivious_trees[0]: not 2 leaves"),
+    ("cat", {"oblivious_trees.0.leaf_weights": GONE}, "holds no leaf weights: it says nothing about numbers of rows"),
+    ("cat", {"oblivious_trees.0.leaf_weights.0": -1}, "tree 0: a leaf weight is negative"),
+    ("cat", {"oblivious_trees.0.leaf_weights.0": "x"}, "tree 0, leaf weight: 'x' is not a finite number"),
+    ("cat", {"oblivious_trees.0.leaf_values.0": None}, "tree 0: 'None' is not a finite number"),
+    ("cat", {SPLIT: 7}, "tree 0: a split has no type"),
+    ("cat", {f"{SPLIT}.float_feature_index": 99}, "tree 0: column 99 is none of"),
+    ("cat", {f"{SPLIT}.float_feature_index": GONE}, "tree 0: column None is none of"),
+    ("cat", {"scale_and_bias": [1, ["x"]]}, "scale_and_bias: 'x' is not a finite number"),
+    ("cat", {"model_info.params.task_type": "GPU"}, "were never compared with rows|GPU"),
+    ("cat", {"model_info.params.loss_function.type": "Huber"}, "of CatBoost's objective 'Huber' were never compared"),
+    ("cat branches", {"trees.0": 7}, "trees[0]: a node is not an object"),
+    ("cat branches", {"trees.0.left": GONE}, "trees[0]: a node is not an object"),
+    ("cat branches", {"trees.0.split.split_type": GONE}, "tree 0: a split has no type"),
+    # treelite's JSON
+    ("treelite", {"num_feature": 0}, "num_feature: has 0 features"),
+    ("treelite", {"trees": []}, "trees: has no trees"),
+    ("treelite", {"trees.0": 7}, "trees[0]: has no list of nodes"),
+    ("treelite", {"trees.0.nodes": []}, "trees[0]: has no list of nodes"),
+    ("treelite", {"trees.0.nodes.0": 7}, "trees[0]: has no list of nodes"),
+    ("treelite", {"trees.0.nodes.1.node_id": 7}, "trees[0].nodes[1]: has the number 7"),
+    ("treelite", {"trees.0.nodes.1.data_count": 0.5}, "has the data_count 0.5, which is no number of rows"),
+    ("treelite", {"trees.0.nodes.1.data_count": -1}, "has the data_count -1, which is no number of rows"),
+    ("treelite", {"trees.0.nodes.0.threshold": True}, "has the threshold True"),
+    ("treelite", {"trees.0.nodes.0.left_child": True}, "has the left_child True of"),
+]
+
+
+def read_json(found):
+    return read_draft(json.dumps(found).encode(), 1 << 28)
+
+
+@pytest.mark.parametrize(("file", "changes", "said"), REFUSED, ids=lambda one: one if isinstance(one, str) else "")
+def test_a_changed_file_is_refused_with_the_reason(file, changes, said):
+    found = sentence_of(read_json, changed(parsed(file), changes))
+    assert any(words in found for words in said.split("|")), found
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_the_files_are_read_as_they_are(file):
+    assert not sentence_of(read_json, parsed(file))
+
+
+TEXT = (GOLDEN / "lightgbm-4.7.0/categories.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (TEXT[TEXT.index("\nTree=0") :], "", "the LightGBM model has no trees"),
+        ("num_leaves=5", "num_leaves=0", "Tree=0.num_leaves: 0 leaves"),
+        ("num_leaves=5", "num_leaves=x", "Tree=0.num_leaves: 'x' is not a finite number"),
+        ("split_feature=1 2 0 2", "split_feature=1 2 0", "Tree=0.split_feature: there are 3 numbers, not 4"),
+        ("split_feature=1 2 0 2", "split_feature=1 2 0 9", "Tree=0.split_feature: feature 9 is none of 4"),
+        ("split_feature=1 2 0 2", "split_feature=1 2 0 1.5", "Tree=0.split_feature: '1.5' is not a whole number"),
+        ("leaf_count=17 30 15 20 18", "leaf_count=-3 30 15 20 38", "Tree=0.leaf_count: the count -3 is negative"),
+        ("leaf_count=17 30", "leaf_count=17 31", "both cannot be true; save the model as it was fitted"),
+        ("leaf_count=17 30 15 20 18", "leaf_count=", "Tree=0: 'leaf_count' is missing"),
+        ("left_child=3 -2 -3 -1", "left_child=0 -2 -3 -1", "Tree=0: the link to node 0 makes no tree"),
+        ("left_child=3 -2 -3 -1", "left_child=9 -2 -3 -1", "Tree=0: the link to node 9 makes no tree"),
+        ("left_child=3 -2 -3 -1", "left_child=-5 -2 -3 -1", "Tree=0: some node is reached by no path"),
+        ("threshold=0 45", "threshold=7 45", "Tree=0.threshold: the bit set 7 is not in the tree"),
+        ("cat_boundaries=0 1 2", "cat_boundaries=2 1 2", "Tree=0.threshold: the bit set 0 is not in the tree"),
+        ("feature_names=city grade", "feature_names=city city", "feature_names: a name stands twice"),
+    ],
+)
+def test_a_changed_text_is_refused_with_the_reason(old, new, said):
+    assert old in TEXT
+    assert said in sentence_of(read_draft, TEXT.replace(old, new, 1).encode(), 1 << 28)
+
+
+def test_a_text_that_only_begins_like_a_model_is_none():
+    from recon.readers.formats.boosters.lightgbm.model import read_lightgbm_text
+    from recon.readers.formats.boosters.xgboost.model import read_xgboost_dump
+
+    assert "it must start with 'tree' and name 'num_class'" in sentence_of(read_lightgbm_text, "tree\nx=1\n")
+    assert "a list of trees is expected" in sentence_of(read_xgboost_dump, [])
+
+
+@pytest.mark.parametrize(
+    ("file", "changes", "said"),
+    [
+        ("lightgbm-4.7.0/binary.pkl", {"_Booster": None}, "the LGBMClassifier in the pickle was not fitted"),
+        ("lightgbm-4.7.0/binary.pkl", {"_Booster._handle": GONE, "_Booster.handle": GONE}, "holds no model text"),
+        ("catboost-1.2.10/binary.pkl", {"__model": None}, "the CatBoostClassifier in the pickle was not fitted"),
+        ("xgboost-3.2.0/half.pkl", {"_Booster": None}, "the XGBClassifier in the pickle was not fitted"),
+        (
+            "xgboost-3.2.0/half.pkl",
+            {"_Booster.handle": "text"},
+            "is of an old version: save_model('model.json') is read",
+        ),
+        ("lightgbm-4.7.0/binary.pkl", {"_classes": np.arange(3)}, "classes: 3 classes are given for a model of 2"),
+        ("xgboost-3.2.0/half.pkl", {"_le": GONE, "_classes": np.arange(3)}, "classes: 3 classes are given for a model"),
+    ],
+)
+def test_a_changed_pickle_is_refused_with_the_reason(file, changes, said):
+    root = open_stored((GOLDEN / file).read_bytes()).root
+    assert not sentence_of(read_pickled, root, "pickle")
+    assert said in sentence_of(read_pickled, changed(root, changes), "pickle")

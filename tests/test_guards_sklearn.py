@@ -23,7 +23,7 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.feature_selection import SelectKBest, VarianceThreshold
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV
-from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import (
     Binarizer,
     FunctionTransformer,
@@ -123,8 +123,11 @@ REFUSED = [
     ("tree", {"tree_.values": np.zeros((7, 2))}, "has no array of values per node, output and class"),
     ("tree", {"tree_.values": lambda values: values[:2]}, "nodes and values of 2"),
     ("tree", {"tree_.values": lambda values: values[:, [0, 0]]}, "a tree with several outputs is not read"),
-    ("tree", {NODES: lambda nodes: nodes.astype([(n, object) for n in nodes.dtype.names])} | field("feature", 0, "x"),
-     "has node fields that are not numbers"),
+    (
+        "tree",
+        {NODES: lambda nodes: nodes.astype([(n, object) for n in nodes.dtype.names])} | field("feature", 0, "x"),
+        "has node fields that are not numbers",
+    ),
     ("tree", field("left_child", 0, 99), "node 0 has the left_child 99 of"),
     ("tree", field("right_child", 0, 0), "node 0 has the right_child 0 of"),
     ("tree", field("right_child", 0, 1), "node 1 is the child of 2 nodes"),
@@ -174,7 +177,11 @@ REFUSED = [
     ("histogram", {"_predictors.0.0.nodes": lambda nodes: nodes[["value"]]}, "no node array with the fields of a tree"),
     ("histogram", {"_predictors.0.0.nodes.feature_idx.0": 2}, "tests a feature that is none of its 2"),
     ("histogram", {"_predictors.0.0.nodes.left.0": 99}, "_predictors[0][0]: node 0 has the left_child 99 of"),
-    ("categories", {"_predictors.0.0.nodes.is_categorical.0": 0}, "compares a feature with categories with a threshold"),
+    (
+        "categories",
+        {"_predictors.0.0.nodes.is_categorical.0": 0},
+        "compares a feature with categories with a threshold",
+    ),
     ("categories", {"_predictors.0.0.nodes.bitset_idx.0": 9}, "has no set of categories of a split"),
     ("categories", {"_predictors.0.0.raw_left_cat_bitsets": None}, "has no set of categories of a split"),
     ("categories", {"_bin_mapper": None}, "_bin_mapper: names no categories of its columns with categories"),
@@ -195,7 +202,11 @@ REFUSED = [
     ("vote", {"cv": "prefit"}, "the members of a VotingClassifier with cv='prefit' may know different rows"),
     ("vote", {"estimators_": ["a", "b"]}, "no member of the VotingClassifier is read (a, b): recon inspect it"),
     ("vote", {"estimators_.0.classes_": np.array([0, 5])}, "classes that are not numbers of the classes of the vote"),
-    ("vote", {"estimators_.1": lambda _: root_of(fitted("of few rows"))}, "one member was fitted on 12 rows, another on 6"),
+    (
+        "vote",
+        {"estimators_.1": lambda _: root_of(fitted("of few rows"))},
+        "one member was fitted on 12 rows, another on 6",
+    ),
     ("search", {"best_estimator_": lambda _: nested()}, "models are nested too deeply in one another, or are too many"),
     ("calibrated", {"calibrated_classifiers_": []}, "is a CalibratedClassifierCV that is not fitted"),
     ("calibrated", {"cv": "custom"}, "with splits of its own may share or lack any rows"),
@@ -211,10 +222,22 @@ REFUSED = [
     ("pipeline", {"steps.0.0": 7}, "Pipeline: has steps that are no named steps"),
     ("binarized", {"steps.1.1": "passthrough"}, "the pipeline ends without a model"),
     ("pipeline", {"steps.0.1": 7}, "is not a transformer but a int"),
-    ("pipeline", {"steps.1.1.n_features_in_": 3, "steps.1.1.feature_names_in_": GONE}, "the model takes 3 columns, the"),
+    (
+        "pipeline",
+        {"steps.1.1.n_features_in_": 3, "steps.1.1.feature_names_in_": GONE},
+        "the model takes 3 columns, the",
+    ),
     ("pipeline in pipeline", {"steps.1.1.steps.0.1.n_features_in_": 3}, "data_min_: has not one number per column (3)"),
-    ("pipeline in pipeline", {"steps.1.1": lambda _: root_of(fitted("of one column"))}, "takes 1 columns, the pipeline"),
-    ("pipeline", {"steps.1.1": lambda _: root_of(fitted("categories"))}, "the model takes 1 columns, the pipeline gives 2"),
+    (
+        "pipeline in pipeline",
+        {"steps.1.1": lambda _: root_of(fitted("of one column"))},
+        "takes 1 columns, the pipeline",
+    ),
+    (
+        "pipeline",
+        {"steps.1.1": lambda _: root_of(fitted("categories"))},
+        "the model takes 1 columns, the pipeline gives 2",
+    ),
     ("standard", {"n_features_in_": 3, "feature_names_in_": GONE}, "has not one number per column (3)"),
     ("standard", {"scale_.0": 0.0}, "scale_: has a scale that is not positive"),
     ("standard", {"mean_.0": NAN}, "mean_: has numbers that are not finite"),
@@ -260,7 +283,11 @@ REFUSED = [
     ("parted", {"transformers_.0.2": slice(0, 1), "_transformer_to_input_indices": GONE}, "is too old (before 1.0)"),
     ("parted", {"transformers_.0.2": "a", "_transformer_to_input_indices": GONE}, "does not say which columns it gets"),
     ("parted", {"_transformer_to_input_indices.s": [5]}, "gets columns that are none of the 2"),
-    ("two scalers", {"steps.0.1.n_samples_seen_": 13, "steps.1.1.n_quantiles": 99}, "one step was fitted on 12 rows, another on 13"),
+    (
+        "two scalers",
+        {"steps.0.1.n_samples_seen_": 13, "steps.1.1.n_quantiles": 99},
+        "one step was fitted on 12 rows, another on 13",
+    ),
     # words
     ("words", {"vocabulary_": GONE}, "vocabulary_: has no words: the vectorizer is not fitted"),
     ("words", {"vocabulary_.few": 9}, "vocabulary_: has the column 9 of 3"),
