@@ -44,6 +44,7 @@ from recon.readers.stored.objects.raw import Name
 X = pd.DataFrame({"a": np.arange(12.0), "b": np.arange(12.0) % 4})
 Y = pd.Series([0, 0, 0, 1, 1, 0, 1, 1, 1, 0, 1, 1])
 CODES = np.arange(80.0)[:, None] % 4
+BITS = CODES[:, 0] % 2
 GAPS = X.mask(X == 3)
 SMALL = {"max_depth": 2, "random_state": 0}
 NAN = math.nan
@@ -63,7 +64,7 @@ MODELS = {
     "ada": lambda: AdaBoostClassifier(tree(), n_estimators=2, random_state=0).fit(X, Y),
     "boosted": lambda: GradientBoostingClassifier(n_estimators=2, max_depth=1).fit(X, Y),
     "histogram": lambda: HistGradientBoostingClassifier(max_iter=2, min_samples_leaf=2).fit(X, Y),
-    "categories": lambda: HistGradientBoostingClassifier(max_iter=1, categorical_features=[0]).fit(CODES, CODES[:, 0] % 2),
+    "categories": lambda: HistGradientBoostingClassifier(max_iter=1, categorical_features=[0]).fit(CODES, BITS),
     "survival": lambda: SurvivalTree(max_depth=1).fit(X, Surv.from_arrays(Y == 1, np.arange(12) % 5 + 1.0)),
     "vote": lambda: VotingClassifier([("a", tree()), ("b", tree())]).fit(X, Y),
     "calibrated": lambda: CalibratedClassifierCV(tree(), cv=2).fit(X, Y),

@@ -1,1 +1,387 @@
-"""Placeholder."""
+"""Guards of readers of statistics and regressions: one thing changed in what is read, the words that refuse it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from changed_objects import GONE, changed, root_of, sentence_of
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB
+from sklearn.preprocessing import TargetEncoder
+
+import recon
+from recon.readers.formats.detection import draft_of_object
+from recon.readers.formats.regressions.discriminants import read_discriminant_rds
+from recon.readers.formats.regressions.generalised_models import read_glm_rds
+from recon.readers.formats.regressions.printed_coefficients import read_printed_regression
+from recon.readers.formats.regressions.regression_tables import read_regression_rds
+from recon.readers.formats.statistics.naive_bayes import read_bayes_rds
+from recon.readers.formats.statistics.survival_curves import read_survival_rds
+from recon.readers.stored.binary.rds import RObject, read_rds
+from recon.readers.stored.pickled.stored_files import open_stored
+
+CORPUS = Path(__file__).parent / "corpus"
+ENCODERS = CORPUS / "encoders"
+
+
+def loaded(folder, text, **options):
+    """Return by which sentence a file with this text is refused, "" where it is read."""
+    path = folder / "file.csv"
+    path.write_text(text, encoding="utf-8")
+    return sentence_of(lambda: recon.load(str(path), **options))
+
+
+BINS = "variable,bin,count,good,bad\n"
+SPLIT = ('age,"[-inf,30)"', 'age,"[30,inf)"')
+
+
+def bins(columns, first, second, more=""):
+    return f"variable,bin,{columns}\n{SPLIT[0]},{first}\n{SPLIT[1]},{second}\n{more}"
+
+
+TABLES_OF_BINS = [
+    (BINS, "the table has no lines"),
+    (f"{BINS}age,Totals,10,5,5\n", "the table has no bins"),
+    (bins("bad,event", "1,1", "2,2"), "line 1: the columns 'bad' and 'event' say the same"),
+    (bins("woe", "1", "2"), "has neither events of bins nor what they follow from: count and rate"),
+    (bins("points", "1", "2"), "is a scorecard of points alone"),
+    (bins("count,good,bad", "6,4,2", "4,3,1", "age,Special,3,1,2\n"), "3 rows have special values, and which these"),
+    (bins("count,good,bad", "6,4,2", "4,3,1", "town,a,9,8,1\n"), "line 4: the bins of 'town' hold 9 rows, 1 of them"),
+    (bins("count,good,bad", "6,4,2", "4,3,1", "age,Totals,11,7,3\n"), "line 4: says 11 in all, the bins hold 10"),
+    (bins("count,good,bad", "6,4,2", "4,4,1"), "line 3: has count 4, bad 1, good 4: rows are not the sum of both"),
+    (bins("count,bad", "6,7", "4,1"), "rows are not the sum of both classes"),
+    (bins("count,badprob", "5,0.5", "4,0.25"), "line 2: the rate 0.5 of 5 rows is not a whole number of events"),
+    (bins("count,badprob", "5000,0.5", "4,0.25"), "line 2: the rate 0.5 of 5,000 rows has too few digits"),
+    (bins("count,badprob", "6,50", "4,25"), "line 2: the rate 50 is above 1: write it as a share"),
+    (bins("count,woe", "6,x", "4,-5"), "line 2: 'x' in the column 'woe' is not a number"),
+    (bins("count,woe", "6,inf", "4,-5"), "line 2: 'inf' in the column 'woe' is not a number"),
+    (bins("count,woe", "2000000,0.1", "4,-5"), "solved for up to 1,000,000 rows, not 2,000,004"),
+    (bins("count,woe", "60,0.31", "40,-7.123456"), "no numbers of events have these weights of evidence"),
+    (bins("woe,iv", "0.5,0.1", "-0.5,0.1"), "has weights of evidence without saying of what: keep the columns of"),
+    (bins("woe,bin_iv", "0,0", "-0.5,0.1"), "line 2: a weight of evidence of 0 says nothing of its bin"),
+    (bins("woe,bin_iv", "0.5,0.1", "-0.5,0.1"), "the weights of evidence have too few digits"),
+    (bins("woe,bin_iv", "0.5,-0.1", "-0.5,0.1"), "line 2: no bin has the weight of evidence 0.5 and the information"),
+    (f"{BINS}{SPLIT[0]},6,4,2\n", "line 2: the bins of 'age' do not cover the numbers one after the other"),
+    (f"{BINS}{SPLIT[1]},6,4,2\n", "line 2: the bins of 'age' do not cover the numbers one after the other"),
+    (f"{BINS}age,missing,6,4,2\n", "line 2: the bins of 'age' do not cover the numbers one after the other"),
+    (bins("count,good,bad", "6,4,2", "4,3,1", "age,a,3,1,2\n"), "the bins of 'age' are ranges and categories at once"),
+    (f'{BINS}town,"a%,%b",6,4,2\ntown,b,4,3,1\n', "line 2: a category of 'town' is in two bins"),
+    (f'{BINS}age,"[-inf,nan)",6,4,2\n', "line 2: '[-inf,nan)' is not a bin: an end is not a number"),
+    (f'{BINS}town,"a%,%%,%b",6,4,2\n', "line 2: 'a%,%%,%b' is not a bin"),
+]
+
+
+@pytest.mark.parametrize(("text", "said"), TABLES_OF_BINS)
+def test_tables_of_bins(text, said, tmp_path):
+    assert said in loaded(tmp_path, text)
+
+
+SETS = "items,freq\n"
+ITEMSETS = [
+    ("itemsets,antecedents,support\n{a},{b},0.5\n", {}, "needs one column of itemsets, or antecedents and consequents"),
+    (f"{SETS}\"['a','a']\",3\n", {}, "line 2: {a, a} has an item twice"),
+    (f"{SETS}\"['']\",3\n", {}, "line 2: the item '' is none: a name of 1 to 200 characters"),
+    (f"{SETS}\"['{'a' * 201}']\",3\n", {}, "is none: a name of 1 to 200 characters"),
+    (f'{SETS}"[None]",3\n', {}, "line 2: the item 'None' is none"),
+    (f"{SETS}[],3\n", {}, "no line has an item"),
+    (f"{SETS}{{a}},3\nb,3\n", {}, "line 3: 'b' is not a set of items"),
+    ("rules,support\n{a} {b},0.5\n", {}, "line 2: '{a} {b}' is not a rule {...} => {...}"),
+    ("rules,support\n{a} => {a},0.5\n", {}, "line 2: {a} is on both sides of the rule"),
+    ("a #SUP: 3\nb #CONF: 1\n", {}, "line 2: has no '#SUP: number'"),
+    ("a #SUP: 3\nb -1 c #SUP: 3\n", {}, "line 2: is not a set of items (sequences, with -1 between sets"),
+    ("a #SUP: 3\na ==> b ==> c #SUP: 3\n", {}, "line 2: is not a set of items"),
+    ("a #SUP: 3\na #SUP: 4\n", {}, "line 2: {a} counts 4 rows, but 3 in line 1"),
+    ("a #SUP: 3\n", {"rows": 2}, "line 1: {a} counts 3 of 2 rows"),
+    ('"items","support","count"\n"{a}",0.35,3\n', {}, "line 2: 3 rows are no share 0.35 of any"),
+    ('{"items":["a"],"freq":4}\n{"items":["b"],"count":4}\n', {}, "line 2: has other columns than line 1"),
+    ('{"items":["a"],"freq":4}\n{"items":["b"],"freq"}\n', {}, "is not JSON"),
+    ('[{"items":["a"],"freq":4},7]\n', {}, "[1]: is not a record of a set of items and its support"),
+    ('{"items":["a"],"confidence":4}\n{"items":["b"],"confidence":4}\n', {}, "has no column 'support' or 'count'"),
+    ("town=a town=b #SUP: 3\n", {"domain": "town"}, "{town=a, town=b} counts 3 rows, but the domain has no such row"),
+]
+
+
+@pytest.mark.parametrize(("text", "options", "said"), ITEMSETS)
+def test_itemsets_and_rules(text, options, said, tmp_path):
+    if "domain" in options:
+        options = {"domain": recon.Domain.from_frame(pd.DataFrame({"town": ["a", "b"]}))}
+    assert said in loaded(tmp_path, text, **options)
+
+
+CURVES = [
+    ("time,survival\n", {}, "the table has no lines"),
+    ("time,survival,km\n1,0.9,0.9\n", {}, "line 2: has two columns for survival"),
+    ("time,survival\n1,0.9\n2,0.8\n", {"rows": 0}, "give --rows"),
+    ("time,survival\n1,0.9\n2,0.8\n", {"rows": 10, "domain": "age"}, "the domain has no attribute 'time'"),
+    ("time,survival\n1,0.9\n2,0.8\n", {"rows": 10, "domain": "time"}, "counts rows, but the domain has no such time"),
+    ("time,survival\n1,0.9\n2,0.8\n", {"rows": 10, "domain": "words"}, "'time' has values that are no numbers"),
+    ("time,n.risk,n.event,n.censor\n1,10,1,0\n2,9,0,9\n", {"rows": 11}, "the file says 10 people, not 11"),
+    ("time,n.risk,n.event\n1,10,1\n2,11,1\n", {}, ""),
+    ("time,survival,strata\n1,0.9,=1\n2,0.8,=1\n", {"rows": 10}, "line 2: '=1' is not a group such as sex=1"),
+    ("time,n.risk,n.event\n0-5,10,1\n5,9,1\n", {}, "line 3: '5' is not an interval of times"),
+    ("Call: survfit(formula = Surv(t, e) ~ 1)\n\n time n.risk n.event survival\n 1 10 1 0.9\n what is this\n", {},
+     "line 5: 'what is this' is no line of a curve"),
+    ("time,survival\n" + "".join(f"{k * k},{1 - k / 99_999}\n" for k in range(1, 99)), {"rows": 2_000_000},
+     "98 times of 2,000,000 people are too many for a curve without numbers at risk"),
+]  # fmt: skip
+TIMES = {"age": {"age": [1, 2], "event": [0, 1]}, "time": {"time": [7, 8], "event": [0, 1]},
+         "words": {"time": ["a", "b"], "event": [0, 1]}}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "options", "said"), CURVES)
+def test_curves_and_life_tables(text, options, said, tmp_path):
+    if "domain" in options:
+        options = {**options, "domain": recon.Domain.from_frame(pd.DataFrame(TIMES[options["domain"]]))}
+    found = loaded(tmp_path, text, **options)
+    assert any(one in found for one in said.split("|")), found
+
+
+X = np.array([[0, 1], [1, 0], [2, 1], [0, 0], [1, 1], [2, 0]])
+Y = np.array([0, 1, 0, 1, 1, 0])
+OBJECTS = {
+    "categories": CategoricalNB().fit(X, Y),
+    "bits": BernoulliNB().fit(X, Y),
+    "complements": ComplementNB().fit(X, Y),
+    "means": GaussianNB().fit(X.astype(float), Y),
+    "codes": TargetEncoder(target_type="binary", smooth=2.0).fit(X, Y),
+}
+CHANGED = [
+    ("categories", {"class_count_": np.zeros(2)}, "class_count_: counts no row"),
+    ("categories", {"class_count_": np.ones(3)}, "class_count_: has 3 entries, the model other classes"),
+    ("categories", {"class_count_": None}, "class_count_: is not a table of numbers: the model is not fitted"),
+    ("categories", {"class_count_": np.array([0.5, 1])}, "class_count_: 0.5 is not a count of rows"),
+    ("categories", {"class_count_": np.array([2.0, 4])}, "adds up to 3 where the model counts 2"),
+    ("categories", {"category_count_": lambda found: found[:1]}, "category_count_: has no table for each column"),
+    ("bits", {"binarize": "x"}, "binarize: is not a threshold"),
+    ("bits", {"binarize": True}, "binarize: is not a threshold"),
+    ("bits", {"feature_count_.0.0": 9.0}, "'x0' is above its threshold in more rows than there are"),
+    ("complements", {"feature_all_.0": 99.0}, "feature_all_: adds up to 6 where the model counts 99"),
+    ("means", {"theta_": np.zeros(2)}, "theta_: has not one mean per class and column: the model is not fitted"),
+    ("means", {"theta_.0.0": np.nan}, "theta_: has the mean nan"),
+    ("codes", {"encodings_": lambda found: found[:1]}, "encodings_: has not one list of codes per column"),
+    ("codes", {"encodings_.0": np.zeros(2)}, "encodings_[0]: has 2 codes for 3 categories"),
+    ("codes", {"encodings_.0": "x"}, "encodings_[0]: is not a list of numbers"),
+    ("codes", {"encodings_.0.0": np.inf}, "encodings_[0]: has the code inf"),
+    ("codes", {"target_mean_": "x"}, "target_mean_: is not a number"),
+    ("codes", {"target_mean_": True}, "target_mean_: is not a number"),
+    ("codes", {"target_mean_": 1.0}, "the target's mean is 1: codes are solved where the target is one of two classes"),
+    ("codes", {"smooth": -1.0}, "smooth: is not a number from 0 on"),
+    ("codes", {"target_type_": "continuous"}, "the target of the TargetEncoder is continuous"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("model", "changes", "said"), CHANGED)
+def test_naive_bayes_and_target_encoders(model, changes, said):
+    assert said in sentence_of(draft_of_object, changed(root_of(OBJECTS[model]), changes), "pickle")
+
+
+STORED = [
+    ("encoders/Count.pkl", {"mapping": {}}, "mapping: has no counts of its columns: the encoder is not fitted"),
+    ("encoders/CountTarget.pkl", {"_class_labels": ["a"]}, "has not one number of rows for each of 1 classes"),
+    ("encoders/MEstimate.pkl", {"_sum": "x"}, "_sum: has no mean of the target and no settings: the encoder is not"),
+    ("encoders/MEstimate.pkl", {"mapping": None}, "mapping: has no codes of its columns: the encoder is not fitted"),
+    ("encoders/MEstimate.pkl", {"ordinal_encoder": None}, "mapping: has no codes of its columns: the encoder is not"),
+    ("encoders/MEstimate.pkl", {"ordinal_encoder.mapping.0.col": "none"}, "has no codes of the column 'none'"),
+    ("target_encoder_ce.joblib", {"hierarchy": {}}, "a TargetEncoder with a hierarchy of categories is not read"),
+    ("target_encoder_ce.joblib", {"smoothing": 0.0}, "smoothing: is 0, which no encoder takes"),
+    ("encoders/toad_woe.pkl", {"_rules": {}}, "_rules: has no weights of evidence: the transformer is not fitted"),
+    ("encoders/toad_woe.pkl", {"_rules.town": 7}, "_rules['town']: has no values and weights"),
+    ("encoders/toad_woe.pkl", {"_rules.town.value": np.zeros(0)}, "_rules['town']: has not one weight of evidence for"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("file", "changes", "said"), STORED)
+def test_encoders_of_other_libraries(file, changes, said):
+    root = open_stored((CORPUS / file).read_bytes()).root
+    assert not sentence_of(draft_of_object, root, "pickle")
+    assert said in sentence_of(draft_of_object, changed(root, changes), "pickle")
+
+
+TERMS = json.loads(gzip.decompress((CORPUS / "additive_mixed.json.gz").read_bytes()))
+FEATURE, TERM = "ebm.features.0", "ebm.terms.0.bin_weights"
+ADDITIVE = [
+    ({"version": "9"}, "in JSON of version '9': the text '1.0' is read"),
+    ({"version": GONE}, "in JSON without a version"),
+    ({"ebm.noise_scale_binning": 1}, "a private Explainable Boosting Machine has noise on its counts of bins"),
+    ({"ebm.features": 7}, "ebm.features: is not a list"),
+    ({"ebm.terms": 7}, "ebm.terms: is not a list"),
+    ({"ebm.terms": []}, "holds no counts of rows: it was written with detail='minimal'"),
+    ({f"{FEATURE}.type": "unknown"}, "ebm.features[0]: has no cuts and no categories"),
+    ({f"{FEATURE}.name": "x", "ebm.features.1.name": "x"}, "ebm.features: two columns are called 'x'"),
+    ({TERM: 7}, "is not a list of numbers"),
+    ({f"{TERM}.0": "x"}, "ebm.terms[0].bin_weights[0]: 'x' is not a number"),
+    ({f"{TERM}.0": 0.5}, "0.5 is not a count of rows: the model was fitted with weights or merged from others"),
+    ({TERM: lambda found: found[1:]}, "bins"),
+    ({f"{TERM}.-1": 1}, "that are in none of its bins (no numbers, or unknown)"),
+    ({f"{TERM}.1": lambda found: found + 1}, "the bins of one term hold"),
+    ({"ebm.terms.0.term_features": ["none"]}, "is about columns that the model does not have"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "said"), ADDITIVE)
+def test_models_of_terms_as_json(changes, said, tmp_path):
+    assert said in loaded(tmp_path, json.dumps(changed(TERMS, changes)))
+
+
+FIT = ",coef,std err\nconst,1.5,0.25\na0,0.25,0.1\n"
+COVARIANCES = "\n,const,a0\nconst,0.0625,-0.01\na0,-0.01,0.01\n"
+ROWS = "\nnobs,60\n"
+PRINTED = [
+    (",coef\nconst,1.5\nconst,0.25\n", "line 3: 'const' stands twice"),
+    (",coef,se\nconst,1.5\n", "line 2: has 2 cells, the line of names 3"),
+    ("const,1.5\n,coef\n", "'const' stands under no line of names|of no format"),
+    (FIT + "family,binomial\nnobs,x\n", "'x' is not the number of rows"),
+    (FIT + "family,binomial\nnobs,0\n", "'0' is not the number of rows"),
+    (FIT + "family,gamma\n", "a model of the family gamma is not read: binomial, poisson and gaussian are"),
+    (FIT + "family,binomial\nweights,w\n", "a weighted regression is not read"),
+    (",std err\nconst,0.25\na0,0.1\nfamily,binomial\n", "has no column of coefficients (coef, estimate)"),
+    (FIT + "\n,const\nconst,0.0625\n" + ROWS, "the covariances of 'const' are not those of the 2 coefficients"),
+    (FIT + "\n,const,a0\nconst,0.0625,-0.01\na0,0.02,0.01\n" + ROWS, "are not the same both ways"),
+    (FIT + "\n,const,a0\nconst,0.0625,0.025\na0,0.025,0.01\n" + ROWS, "are no matrix with an inverse"),
+    (FIT + COVARIANCES + ROWS + "scale,-1\n", "the variance of residuals is not above 0|is not a number"),
+    (FIT.replace("a0", "intercept") + COVARIANCES.replace("a0", "intercept") + ROWS, "are called like the constant"),
+    (FIT + COVARIANCES + ROWS + "cov_type,HC1\n", "errors of type hc1 are not read"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "said"), PRINTED)
+def test_printed_regressions(text, said, tmp_path):
+    found = loaded(tmp_path, text)
+    assert any(one in found for one in said.split("|")), found
+
+
+LOGISTIC = LogisticRegression().fit(X, Y)
+PLAIN = {"linear": LinearDiscriminantAnalysis(store_covariance=True).fit(X, Y),
+         "quadratic": QuadraticDiscriminantAnalysis(reg_param=0.1).fit(X, Y), "components": PCA().fit(X),
+         "logistic": LOGISTIC, "several": LogisticRegression().fit(X, X[:, 0])}  # fmt: skip
+FITTED = [
+    ("linear", {"priors": [0.5, 0.5]}, "its priors were given, and are no shares of the rows"),
+    ("linear", {"priors_": np.zeros(3)}, "priors_: is not a table of 2 numbers"),
+    ("linear", {"means_": np.zeros((2, 3))}, "means_: is not a table of 2 x 2 numbers"),
+    ("linear", {"means_.0.0": np.nan}, "means_: holds nan"),
+    ("quadratic", {"rotations_": None}, "rotations_: has not the axes of every class: the model is not fitted"),
+    ("quadratic", {"scalings_": lambda found: found[:1]}, "rotations_: has not the axes of every class"),
+    ("components", {"n_samples_": "6"}, "n_samples_: 6 is not a number of rows"),
+    ("components", {"n_samples_": 1}, "n_samples_: 1 is not a number of rows"),
+    ("logistic", {"coef_": np.zeros((2, 2))}, "coef_: has no coefficients of 2 classes and 2 columns"),
+    ("logistic", {"solver": "saga"}, "the solver saga stops at no known gradient"),
+    ("logistic", {"penalty": "l1"}, "the penalty l1 is not smooth: only l2 is read"),
+    ("logistic", {"penalty": "deprecated", "l1_ratio": 0.5}, "is not smooth: only l2 is read"),
+    ("logistic", {"class_weight": "balanced"}, "class_weight: the sums are of rows by weight"),
+    ("logistic", {"C": 0}, "has no settings C, tol and max_iter above 0"),
+    ("logistic", {"tol": "x"}, "has no settings C, tol and max_iter above 0"),
+    ("logistic", {"n_iter_": np.array([100])}, "the solver took all of its 100 steps (n_iter_)"),
+    ("logistic", {"n_iter_": None}, "the solver took all of its 100 steps (n_iter_)"),
+    ("logistic", {"intercept_": np.array([np.nan])}, "coef_: has a coefficient that is no number"),
+    ("logistic", {"intercept_": np.zeros(2)}, "coef_: has a coefficient that is no number"),
+    ("several", {"n_iter_": np.array([5, 5, 5])}, "a fit by itself for every class (multi_class='ovr') is not read"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("model", "changes", "said"), FITTED)
+def test_fits_of_scikit_learn(model, changes, said):
+    assert not sentence_of(draft_of_object, root_of(PLAIN[model]), "pickle")
+    assert said in sentence_of(draft_of_object, changed(root_of(PLAIN[model]), changes), "pickle")
+
+
+OF_STATSMODELS = [
+    ("ols", {"_results.params": np.zeros((2, 2))}, "params: has no coefficients"),
+    ("ols", {"_results.params.0": np.nan}, "params: has no coefficients"),
+    ("ols", {"_results.normalized_cov_params": np.zeros(3)}, "normalized_cov_params: has no covariance of the coeff"),
+    ("ols", {"_results.normalized_cov_params": lambda found: found * 0}, "singular|no inverse"),
+    ("ols", {"_results.model.nobs": 2.0}, "model.nobs: 2.0 is not a number of rows"),
+    ("ols", {"_results.model.nobs": 60.5}, "model.nobs: 60.5 is not a number of rows"),
+    ("ols", {"_results.model.rank": 1}, "singular|combinations"),
+    ("ols", {"_results.model": 7}, "of statsmodels' linear models OLS is read, not this"),
+    ("logit", {"_results.params": np.zeros((2, 2))}, "params: has no coefficients"),
+    ("logit", {"_results.nobs": 60.5}, "numbers of rows that are not whole are not read"),
+    ("logit", {"_results.model.offset": np.ones(60)}, "a fit with offsets or exposures is not read"),
+    ("logit", {"_results.mle_retvals": None}, "how far the solver was from the equations is not stored (mle_retvals)"),
+    ("glm", {"_results.model.family": None}, "model.family: has no family"),
+    ("glm", {"_results.model._has_freq_weights": True}, "rows by weight"),
+    ("glm", {"_results.model._has_offset": True}, "a fit with offsets or exposures is not read"),
+    ("glm", {"_results.model.n_trials": np.full(60, 2)}, "a binomial model of several trials per row is not read"),
+    ("glm", {"_results.fit_history": {}}, "how far the solver was from the equations is not stored (fit_history)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("file", "changes", "said"), OF_STATSMODELS)
+def test_fits_of_statsmodels(file, changes, said):
+    root = open_stored((CORPUS / f"statsmodels_{file}.pkl").read_bytes()).root
+    assert not sentence_of(draft_of_object, root, "pickle")
+    found = sentence_of(draft_of_object, changed(root, changes), "pickle")
+    assert any(one in found for one in said.split("|")), found
+
+
+def in_r(value, at, new):
+    """Return an R object with what stands at a path (names of parts, "@" of attributes, numbers) replaced."""
+    if not at:
+        return new(value) if callable(new) else new
+    if at[0].startswith("@"):
+        held = value.attributes or {}
+        inner = in_r(held.get(at[0][1:]), at[1:], new)
+        return RObject(value.kind, value.values, {**held, at[0][1:]: inner})
+    names = [str(v) for v in (value.attributes or {}).get("names", RObject("character", [])).values]
+    items = list(value.values)
+    place = int(at[0]) if at[0].isdigit() else names.index(at[0])
+    items[place] = in_r(items[place], at[1:], new)
+    made = np.array(items) if isinstance(value.values, np.ndarray) else items
+    return RObject(value.kind, made, value.attributes)
+
+
+THREE = RObject("integer", np.zeros(3))
+R_OBJECTS = [
+    ("lda.rds", read_discriminant_rds, "means/0", np.nan, "means: has no mean of every column in every class"),
+    ("lda.rds", read_discriminant_rds, "counts", RObject("integer", np.array([1, 2, 3])), "means: has no mean of"),
+    ("qda.rds", read_discriminant_rds, "scaling/0", np.nan, "scaling: is not a root of every class's covariance"),
+    ("bayes_e1071.rds", read_bayes_rds, "apriori/0", 0.5, "0.5 is not a number of rows"),
+    ("bayes_e1071.rds", read_bayes_rds, "apriori", lambda v: RObject(v.kind, v.values * 0, v.attributes), "counts 0"),
+    ("bayes_e1071.rds", read_bayes_rds, "tables", RObject("double", np.zeros(1)), "which was it?"),
+    ("bayes_e1071.rds", read_bayes_rds, "tables/0/0", 0.123, "has shares that are no counts of the rows"),
+    ("survfit.rds", read_survival_rds, "type", RObject("character", ["left"]), "R curves of Cox models, late entries"),
+    ("survfit.rds", read_survival_rds, "n.event", THREE, "has not as many times, people at risk and events"),
+    ("survfit.rds", read_survival_rds, "strata/0", 1, "strata: has not one group for every line"),
+    ("glm.rds", read_glm_rds, "family/0", RObject("character", ["Gamma"]), "a model of the family gamma is not read"),
+    ("glm.rds", read_glm_rds, "family/1", RObject("character", ["probit"]), "with the link probit is not read"),
+    ("glm.rds", read_glm_rds, "prior.weights/0", 2.0, "rows by weight"),
+    ("glm.rds", read_glm_rds, "offset", RObject("double", np.ones(60)), "a fit with offsets or exposures is not read"),
+    ("glm.rds", read_glm_rds, "converged", RObject("logical", np.array([0])), "the fit did not converge"),
+    ("lm.rds", read_regression_rds, "rank", RObject("integer", np.array([2])), "some columns are combinations of"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("file", "read", "path", "new", "said"), R_OBJECTS)
+def test_objects_of_r(file, read, path, new, said):
+    root = read_rds((CORPUS / file).read_bytes())
+    assert not sentence_of(read, root)
+    assert said in sentence_of(read, in_r(root, path.split("/"), new))
+
+
+SUMMARY, OLS = (CORPUS / "glm_r.txt").read_text(), (CORPUS / "ols_statsmodels.txt").read_text()
+LINE = "smoker       0.886411269  0.543315158  1.63149  0.10279\n"
+SUMMARIES = [
+    (SUMMARY, LINE, LINE * 2, "'smoker' stands twice"),
+    (SUMMARY, SUMMARY[SUMMARY.index("(Intercept)") : SUMMARY.index("(Dispersion")], "\n", "has no line of"),
+    (SUMMARY, "Estimate", "Value", "R's regression has no table of coefficients: print(summary(m)) has one"),
+    (SUMMARY, "(Dispersion parameter for binomial family taken to be 1)", "", "the family of the fit does not stand"),
+    (SUMMARY, "data = d", "data = d, weights = w", "a weighted fit is not read"),
+    (SUMMARY, "data = d", "data = d, offset = o", "a fit with offsets is not read"),
+    (SUMMARY, "formula = ill", "formula = cbind(ill, well)", "a binomial model of several trials per row is not read"),
+    (SUMMARY, "AIC", "glm.fit: algorithm did not converge\nAIC", "the fit did not converge"),
+    (OLS, "coef    std err", "value   std err", "a summary of statsmodels without a table of coefficients is not read"),
+    (OLS, "  OLS   Adj.", "  GLS   Adj.", "of statsmodels' summaries those of OLS, Logit, Poisson and GLM are read"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "old", "new", "said"), SUMMARIES)
+def test_printed_summaries(text, old, new, said):
+    assert old in text
+    assert not sentence_of(read_printed_regression, text)
+    assert said in sentence_of(read_printed_regression, text.replace(old, new))
