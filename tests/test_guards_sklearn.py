@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import math
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 import pytest
 from changed_objects import GONE, put, refusal, root_of
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import (
@@ -21,13 +23,14 @@ from sklearn.ensemble import (
 )
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.feature_selection import SelectKBest, VarianceThreshold
-from sklearn.impute import SimpleImputer
+from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import (
     Binarizer,
     FunctionTransformer,
     KBinsDiscretizer,
+    MaxAbsScaler,
     MinMaxScaler,
     OneHotEncoder,
     OrdinalEncoder,
@@ -39,7 +42,14 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sksurv.tree import SurvivalTree
 from sksurv.util import Surv
 
+from encoders.domain.values import Test
+from recon.readers.formats.drafts.binding import passes
+from recon.readers.formats.drafts.binding import single as rounded
+from recon.readers.formats.sklearn.pipelines.binding import Hints
+from recon.readers.formats.sklearn.pipelines.columns import OutsideTest, StepColumn
+from recon.readers.formats.sklearn.pipelines.steps import columns_after
 from recon.readers.stored.objects.raw import Name
+from solvers.foundation.errors import ReleaseError
 
 X = pd.DataFrame({"a": np.arange(12.0), "b": np.arange(12.0) % 4})
 Y = pd.Series([0, 0, 0, 1, 1, 0, 1, 1, 1, 0, 1, 1])
@@ -308,3 +318,78 @@ def test_a_changed_model_is_refused_with_the_reason(model, changes, said):
 @pytest.mark.parametrize("model", MODELS)
 def test_the_models_are_read_as_they_are(model):
     assert not refusal(fitted(model), {})
+
+
+NUMBERS = [-3.0, -0.5, 0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.5, 6.0, 8.0, 11.0, 12.5, 40.0]
+STEPS = {
+    "standard": StandardScaler(),
+    "without mean": StandardScaler(with_mean=False),
+    "without deviation": StandardScaler(with_std=False),
+    "robust": RobustScaler(),
+    "min-max": MinMaxScaler((1, 3)),
+    "clipped": MinMaxScaler(clip=True),
+    "largest": MaxAbsScaler(),
+    "bins": KBinsDiscretizer(3, encode="ordinal", strategy="uniform"),
+    "one bin each": KBinsDiscretizer(3, encode="onehot-dense", strategy="uniform"),
+    "quantiles": QuantileTransformer(n_quantiles=5),
+    "normal quantiles": QuantileTransformer(n_quantiles=5, output_distribution="normal"),
+    "above": Binarizer(threshold=2),
+    "scaled bins": make_pipeline(StandardScaler(), KBinsDiscretizer(3, encode="ordinal", strategy="uniform")),
+    "filled": SimpleImputer(strategy="median", add_indicator=True),
+    "marked": SimpleImputer(missing_values=2.0, strategy="median"),
+    "gaps": MissingIndicator(features="all"),
+    "codes": OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
+    "codes of gaps": OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-2),
+    "categories": OneHotEncoder(handle_unknown="ignore", sparse_output=False),
+    "rare": OneHotEncoder(min_frequency=4, handle_unknown="infrequent_if_exist", sparse_output=False),
+    "dropped": OneHotEncoder(drop="first", sparse_output=False, handle_unknown="ignore"),
+    "rare codes": OrdinalEncoder(min_frequency=4, handle_unknown="use_encoded_value", unknown_value=-1),
+    "weighed": FeatureUnion([("s", StandardScaler()), ("m", MinMaxScaler())], transformer_weights={"m": 3.0}),
+    "parted": ColumnTransformer([("s", StandardScaler(), ["b"]), ("m", "passthrough", ["a"])]),
+}
+WITH_GAPS = {"standard", "robust", "min-max", "clipped", "largest", "filled", "gaps", "codes", "codes of gaps",
+             "categories", "rare", "dropped", "rare codes", "quantiles"}  # fmt: skip
+
+
+def followed(name):
+    """Return a fitted transformer of two columns, and the columns that it makes as the reader follows them."""
+    gaps = name in WITH_GAPS
+    frame = X.assign(b=X["b"].mask(X["b"] == 3)) if gaps else X
+    fit = clone(STEPS[name]).fit(frame)
+    columns = columns_after(root_of(fit), [StepColumn("a", 0), StepColumn("b", 1)], Hints(), "step")
+    values = [*NUMBERS, *([NAN] if gaps else [])]
+    return fit, columns, pd.DataFrame({"a": values, "b": values})
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", STEPS)
+def test_columns_are_what_the_library_makes_of_every_value(name):
+    fit, columns, frame = followed(name)
+    made = fit.transform(frame)
+    assert made.shape[1] == len(columns)
+    for j, column in enumerate(columns):
+        found = [column.make(value) for value in frame.iloc[:, column.source].tolist()]
+        np.testing.assert_allclose(found, made[:, j].astype(float), rtol=1e-12, err_msg=column.name)
+
+
+@pytest.mark.parametrize("single", [False, True])
+@pytest.mark.parametrize("name", [name for name in STEPS if name not in {"codes", "codes of gaps", "rare codes"}])
+def test_tests_on_columns_are_turned_back_to_those_of_the_values(name, single):
+    """Every threshold, of numbers of 64 bits and of 32: the same values pass, or nothing tells them apart."""
+    turned = 0
+    for column in followed(name)[1]:
+        made = sorted({column.make(value) for value in NUMBERS})
+        ends = [*made, *((a + b) / 2 for a, b in pairwise(made))]
+        tests = [Test(**{side: end, f"{side}_open": is_open}) for end in ends
+                 for side in ("low", "high") for is_open in (False, True)]  # fmt: skip
+        for test in tests if column.maps else ():
+            held = [passes(test, rounded(column.make(v)) if single else column.make(v)) for v in NUMBERS]
+            try:
+                found = column.inverse(column.name, "a", single)(test)
+            except ReleaseError as error:
+                assert len(set(held)) == 1 or (column.direction == 0 and "no range of" in str(error)), str(error)
+                continue
+            turned += 1
+            inside = [passes(found, rounded(v) if column.near and single else v) for v in NUMBERS]
+            assert held == [one != isinstance(found, OutsideTest) for one in inside], (test, found)
+    assert turned > 10 or name in {"gaps", "marked", "categories", "rare", "dropped"}
