@@ -12,7 +12,8 @@ import pytest
 from extras import extra
 
 import recon
-from recon.io.files.opening import folder_archive
+from recon.io.files.archives import archive_files, archive_names
+from recon.io.files.opening import MAX_FILES, budget_within, folder_archive
 from recon.readers.frames.world import violations
 from solvers.foundation.errors import ReconError, ReleaseError, Unsupported
 
@@ -114,7 +115,8 @@ def one_more(frame):
     [
         ("spark_numbers.zip", {"class": "org.apache.spark.ml.tuning.CrossValidatorModel"}, Unsupported, "bestModel"),
         ("spark_numbers.zip", {"class": "java.lang.Object"}, ReleaseError, "does not say of which class"),
-        ("spark_numbers.zip", {"numFeatures": 0}, ReleaseError, "has 0 as numFeatures"),
+        ("spark_numbers.zip", {"numFeatures": 0}, ReleaseError, "has 0 as numFeatures, not a whole number from 1 to"),
+        ("spark_numbers.zip", {"numFeatures": None}, ReleaseError, "has no numFeatures, a whole number from 1 to"),
         ("spark_numbers.zip", {"numFeatures": 2}, ReleaseError, "tests column 2 of 2"),
         ("spark_numbers.zip", {"nodes": one_more}, ReleaseError, "not those of its two branches"),
         ("spark_numbers.zip", {"nodes": lambda f: f[f.id != 1]}, ReleaseError, "not the nodes 0, 1, 2"),
@@ -135,6 +137,41 @@ def test_what_is_no_model_of_trees_is_refused(file, settings, error, why, tmp_pa
     (tmp_path / "model.zip").write_bytes(changed(file, **settings))
     with pytest.raises(error, match=why):
         recon.load(tmp_path / "model.zip")
+
+
+@pytest.mark.parametrize("file", ["spark_numbers.zip", "ydf_tree.zip"])
+def test_an_archive_of_more_files_than_are_read_is_refused(file, tmp_path):
+    extra("pyarrow")
+    path = tmp_path / "model.zip"
+    path.write_bytes((CORPUS / file).read_bytes())
+    with zipfile.ZipFile(path, "a") as archive:
+        more = MAX_FILES - sum(not one.is_dir() for one in archive.infolist())
+        for k in range(more):
+            archive.writestr(f"other/{k}", "")
+    assert recon.load(path).rows.low > 1
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("other/last", "")
+    with pytest.raises(ReleaseError, match=r"model\.zip: holds 2,001 files, .* at most 2,000 are read: zip the"):
+        recon.load(path)
+
+
+def test_the_list_of_an_archive_is_taken_from_the_budget():
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for k in range(2_000):
+            archive.writestr(str(k), "")
+    for read in (archive_names, archive_files):
+        with budget_within(1 << 20), pytest.raises(ReleaseError, match="list of files needs more than the 1 MB"):
+            read(made.getvalue())
+    with budget_within(3 << 19) as budget:
+        assert len(archive_names(made.getvalue())) == 2_000
+        assert budget.left == 3 << 19  # given back
+
+
+def test_metadata_alone_name_the_folder(tmp_path):
+    folder = unpacked(tmp_path / "model", "spark_numbers.zip")
+    with pytest.raises(Unsupported, match=r"it holds settings: the nodes .*\): give the folder that"):
+        recon.load(next((folder / "metadata").glob("part-*")))
 
 
 @pytest.mark.parametrize(

@@ -216,6 +216,14 @@ def test_folders_lead_to_no_file_outside(tmp_path):
         recon.load(tmp_path)
 
 
+def test_an_mlmodel_is_read_whole_or_not_at_all(tmp_path):
+    """The name of the model may stand behind whatever is looked at: another file is not read in its place."""
+    place = folder(tmp_path / "model", "#" * (1 << 20) + "\nflavors:\n  sklearn:\n    pickled_model: other.pkl\n")
+    shutil.copy(MODELS / "sklearn-1.9.1" / "tree.pkl", place / "model.pkl")
+    with pytest.raises(ReleaseError, match=r"MLmodel: has 1,048,6.. bytes, more than 1,048,576: give the model"):
+        recon.load(place)
+
+
 def test_a_number_behind_a_file(tmp_path):
     path = MODELS / "sklearn-1.9.1" / "tree.pkl"
     assert file_and_number(f"{path}#2") == (str(path), 2)

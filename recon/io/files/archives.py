@@ -8,24 +8,43 @@ import zipfile
 from recon.io.files.opening import MAX_FILES, current
 from solvers.foundation.errors import ReleaseError
 
+LISTED = 600  # bytes of a file's name and place in the list of an archive that is open
 
-def archive_names(data: bytes, most: int = MAX_FILES) -> list[str]:
-    """Return the paths of the first files in a zip archive, at most so many; none where bytes are no archive."""
+
+def _take_list(data: bytes) -> None:
+    """Take the bytes that the list of an archive's files needs, before it is made."""
+    current().entries(data.count(b"PK\x01\x02"), "the archive's list of files", each=LISTED)
+
+
+def archive_names(data: bytes) -> list[str]:
+    """Return the paths of the files in a zip archive; none where bytes are no archive."""
     if data[:4] != b"PK\x03\x04":
         return []
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            return archive.namelist()[:most]
-    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError):
-        return []
+    with current().lent():
+        _take_list(data)
+        try:
+            with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                return archive.namelist()
+        except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError):
+            return []
 
 
 def archive_files(data: bytes) -> dict[str, bytes]:
-    """Return the files of a zip archive by their paths; `ReleaseError` where it is broken or names a path twice."""
+    """Return the files of a zip archive by their paths.
+
+    Raises `ReleaseError` where it is broken, names a path twice, or holds more files than the folder of a model.
+    """
     out: dict[str, bytes] = {}
+    _take_list(data)
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            for info in archive.infolist()[:MAX_FILES]:
+            files = [info for info in archive.infolist() if not info.is_dir()]
+            if len(files) > MAX_FILES:
+                raise ReleaseError(
+                    f"holds {len(files):,} files, of a model's folder at most {MAX_FILES:,} are read: zip the folder of "
+                    "one model alone"
+                )
+            for info in files:
                 if info.filename in out:
                     raise ReleaseError(f"holds two files {info.filename[:60]}")
                 current().bytes(info.file_size)
@@ -33,4 +52,4 @@ def archive_files(data: bytes) -> dict[str, bytes]:
                     out[info.filename] = member.read(info.file_size + 1)
     except (zipfile.BadZipFile, OSError, NotImplementedError, RuntimeError, EOFError) as error:
         raise ReleaseError(f"is a broken archive ({error})") from None
-    return {name: content for name, content in out.items() if not name.endswith("/")}
+    return out

@@ -389,7 +389,7 @@ def folder_archive(folder: str) -> bytes:
     return made.getvalue()
 
 
-LARGEST = 1 << 20  # bytes of an MLmodel file that are looked at
+LARGEST = 1 << 20  # bytes of an MLmodel file
 # What MLflow's flavours call their file, in the order of preference where MLmodel does not say.
 NAMES = (
     "model.pkl", "model.skops", "model.joblib", "model.cb", "model.cbm", "model.xgb", "model.ubj", "model.json",
@@ -435,7 +435,9 @@ def _model_file(folder: str) -> str:
     known = _MLMODELS.get()
     told = None if known is None else known.get(about)
     if told is None:
-        with open_regular(about) as (file, _):
+        with open_regular(about) as (file, size):
+            if size > LARGEST:
+                raise ReleaseError(f"has {size:,} bytes, more than {LARGEST:,}: give the model file itself", file=about)
             told = file.read(LARGEST).decode("utf-8", "replace")
         if known is not None:
             known[about] = told

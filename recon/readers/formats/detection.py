@@ -16,7 +16,6 @@ import importlib
 import io
 import os
 import re
-import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -26,6 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from recon.io.files.archives import archive_names
 from recon.io.files.opening import budget_within, content_start, current, open_regular, read_text, read_whole
 from recon.io.files.tables import HEAD, encoding_of, undecodable
 from recon.readers.formats.drafts.drafts import Draft
@@ -123,7 +123,7 @@ FOREIGN = (
             "give the model that it was converted from", rb"\x08", within=b"onnx"),
     Foreign("a Core ML model", "no counts of rows: leaf values", "give the model that it was converted from",
             rb"\x08[\x01-\x0a]\x12[\x80-\xff]{1,3}[\0-\x7f]\x0a"),
-    Foreign("Spark ML metadata", "statistics of nodes are beside it, in Parquet",
+    Foreign("Spark ML metadata", "settings: the nodes with their statistics are in other files of its folder",
             "give the folder that model.save() wrote",
             within=b'"class":"org.apache.spark.ml'),
     Foreign("a file of a model of YDF or TensorFlow Decision Forests", "rows of every class, or its columns",
@@ -144,11 +144,7 @@ def _foreign(data: bytes) -> Foreign | None:
         with suppress(OSError, EOFError, zlib.error):
             head = gzip.GzipFile(fileobj=io.BytesIO(data)).read(64)
     if head[:4] == b"PK\x03\x04":
-        try:
-            with zipfile.ZipFile(io.BytesIO(data)) as archive:
-                names = archive.namelist()[:10_000]
-        except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError):
-            return None
+        names = archive_names(data)
         if "schema.json" in names:  # skops
             return None
         return next((f for f in FOREIGN if f.member is not None and any(map(f.member, names))), None)

@@ -89,7 +89,8 @@ class SparkPart:
         """Return a number of what the model has; `ReleaseError` where it has none."""
         found = self.told.get(key)
         if not isinstance(found, int) or not 0 < found <= most:
-            raise ReleaseError(f"has {str(found)[:20]} as {key}", place="metadata")
+            said = f"has no {key}," if found is None else f"has {str(found)[:20]} as {key}, not"
+            raise ReleaseError(f"{said} a whole number from 1 to {most:,}: save the model again", place="metadata")
         return found
 
     def table(self) -> list[dict[str, Any]]:
