@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from itertools import pairwise
 from math import sqrt
 
@@ -116,3 +117,14 @@ def test_accuracy_on_random_matrices(n, published):
     assert found.accuracy.shape == ((n - 1) * (n - 2) // 2,)
     assert abs(found.accuracy.mean() - published) < (0.012 if n == 3 else 0.006)
     assert (found.majority < found.accuracy).all()
+
+
+@pytest.mark.parametrize("quadrature", [model_less.class_masses, model_less.exact_accuracy])
+def test_a_quadrature_holds_a_part_of_its_squares(quadrature):
+    """By 1,500 x 1,500 squares, of some 200 bytes each."""
+    tracemalloc.start()
+    try:
+        quadrature(side=1_500)
+        assert tracemalloc.get_traced_memory()[1] < 100e6
+    finally:
+        tracemalloc.stop()

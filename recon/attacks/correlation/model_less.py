@@ -20,7 +20,8 @@ from solvers.foundation.limits import Limits
 BINS = 3  # negative, low, positive
 EQUAL = 1e-12  # overlaps that differ by less are equal
 GRID = 100  # cells by a side of [0, 1]: they are .01 wide
-CHUNK = 1 << 21
+CHUNK = 1 << 21  # numbers that are drawn at once: other sizes would draw others
+SQUARES = 1 << 18  # of a quadrature at once: some 200 bytes each
 
 
 def _edges(bins: int = BINS) -> Floats:
@@ -75,7 +76,7 @@ def exact_accuracy(bins: int = BINS, side: int = 2000, law: str = "grid") -> flo
     """
     middle = (np.arange(side) + 0.5) / side
     total = weights = 0.0
-    for some in np.array_split(middle, max(1, side * side // CHUNK)):
+    for some in np.array_split(middle, max(1, side * side // SQUARES)):
         low, high = pair_interval(some[:, None], middle[None, :])
         right = overlaps(low, high, bins).max(axis=-1) / (high - low)
         weight = high - low if law == "elliptope" else np.ones_like(right)
@@ -88,7 +89,7 @@ def class_masses(bins: int = BINS, side: int = 2000) -> Floats:
     """Return (bins,) how often the correlation of two columns lies in each bin, both constraints uniform in [-1, 1]."""
     middle = (np.arange(side) + 0.5) / side
     total = np.zeros(bins)
-    for some in np.array_split(middle, max(1, side * side // CHUNK)):
+    for some in np.array_split(middle, max(1, side * side // SQUARES)):
         low, high = pair_interval(some[:, None], middle[None, :])
         total += (overlaps(low, high, bins) / (high - low)[..., None]).sum(axis=(0, 1))
     found: Floats = total / side**2
