@@ -25,6 +25,7 @@ from contextvars import copy_context
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -36,6 +37,7 @@ from recon.cli.app import app
 from recon.io.console.output import WHOLE, working
 from recon.learner_rule.optimal.classes import ModelClass
 from recon.learner_rule.optimal.competing_models import best_on
+from recon.queries.certificates import issuing
 from solvers.cells.clauses import sat
 from solvers.cells.clauses.gates import Clauses
 from solvers.cells.clauses.lowering import lower
@@ -429,6 +431,37 @@ def test_a_solver_that_outstays_its_time_is_left(monkeypatch):
     assert native.run_in_thread(lambda: 3, threading.Event(), None, 60.0) == 3
 
 
+class EndlessSolver:
+    """CP-SAT's solver, which finds nothing until it is told to stop."""
+
+    def __init__(self) -> None:
+        self.parameters, self.stopped = cp_model.CpSolver().parameters, threading.Event()
+        self.response_proto = SimpleNamespace(deterministic_time=0.0)
+
+    def solve(self, model, *more):
+        self.stopped.wait(60)
+        return cp_model.UNKNOWN
+
+    def stop_search(self):
+        self.stopped.set()
+
+
+@pytest.mark.parametrize("hears", [True, False])
+def test_what_the_clock_cut_in_a_native_solver_is_noted(monkeypatch, hears):
+    """A solver is ended by the one clock, not by its own, which ends early; also one that has to be left is noted."""
+    monkeypatch.setattr(native, "SOLVER_LATE", 5.0 if hears else 0.05)
+    solver = EndlessSolver()
+    monkeypatch.setattr(cp_model, "CpSolver", lambda: solver)
+    if not hears:
+        monkeypatch.setattr(solver, "stop_search", lambda: None)
+    limits = Limits(seconds=0.2).stage("graphs")
+    with contextlib.nullcontext() if hears else pytest.raises(Inconclusive):
+        assert cpsat.run(cp_model.CpModel(), limits)[0] == cp_model.UNKNOWN
+    solver.stopped.set()
+    assert limits.cut_short() == (f"{CUT}: graphs",)
+    assert solver.parameters.max_time_in_seconds == math.inf
+
+
 def test_a_solver_that_takes_too_much_of_the_processor_is_ended(monkeypatch):
     """By its own thread's seconds, which a busy machine does not lengthen; waiting takes none."""
     monkeypatch.setattr(native, "SOLVER_LATE", 5.0)
@@ -499,6 +532,37 @@ def test_the_answer_names_the_stage_that_the_clock_cut():
     found = answer(release, Count("ordered"), replace(Limits(), meter=limits.meter))
     assert found.status == "bounds"
     assert found.trail[-1:] == limits.cut_short()
+
+
+def test_a_command_says_what_the_clock_cut(capsys):
+    """Also where nothing else of its answer does: a certificate that is not found in time is none."""
+    with working(60.0, "1G", 1) as limits:
+        limits.meter.cut.update(dict.fromkeys(["hard claim", ""]))
+    assert capsys.readouterr().err == f"{CUT}: hard claim\n"
+    with working(60.0, "1G", 1) as limits:
+        limits.meter.cut[""] = None
+    assert capsys.readouterr().err == f"{CUT}: the command as a whole\n"
+    with working(60.0, "1G", 1):
+        pass
+    assert capsys.readouterr().err == ""
+
+
+def test_verdicts_without_a_certificate_say_which_stage_the_clock_cut(monkeypatch):
+    """The clock stands still until certificates are looked for, and then takes all at once."""
+    release = recon.load(GOLDEN / "linear_sums.json")
+    first, plainly = time.monotonic(), issuing.profile_certificates
+    moment = [first]
+
+    def late(*given):
+        moment[0] = first + 61.0
+        return plainly(*given)
+
+    monkeypatch.setattr("solvers.foundation.limits.time.monotonic", lambda: moment[0])
+    monkeypatch.setattr(issuing, "profile_certificates", late)
+    people = [{"age": 20, "income": -1, "sex": "F", "ill": 0}]
+    lines = recon.certify(release, people, limits=Limits(seconds=60.0, started=first))
+    assert list(lines["certificate"]) == [None]
+    assert lines.attrs["notes"][-1] == f"{CUT}: late certificates"
 
 
 @pytest.mark.slow

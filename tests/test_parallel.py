@@ -18,6 +18,7 @@ from solvers.foundation import errors
 from solvers.foundation.limits import Limits
 from solvers.foundation.parallel import pieces
 from solvers.foundation.parallel.pieces import completed, completed_with, kept_open
+from solvers.foundation.parallel.work import LimitShare
 
 ERRORS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.ReconError)]
 TWO = {"workers": 2}
@@ -170,6 +171,15 @@ def test_a_share_of_the_limits_is_its_part_of_the_memory_and_the_same_clock():
         assert memory == 1 << 29
         assert limits.left() <= left <= 500.0 - elapsed + 1
         assert elapsed <= limits.elapsed()
+
+
+def test_a_piece_elsewhere_is_of_the_same_stage():
+    """Where the clock cuts it, the answer names that."""
+    stage = Limits(seconds=500.0).stage("graphs")
+    for share in (LimitShare.here(stage), LimitShare.elsewhere(stage)):
+        limits = share.limits(threading.Event())
+        assert limits.name == "graphs"
+        assert 400.0 < limits.clock_left() <= 500.0
 
 
 def test_nothing_is_begun_when_time_is_up(tmp_path):

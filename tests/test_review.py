@@ -22,7 +22,7 @@ from recon.queries.certificates.verifying import verify
 from recon.readers.frames.world import violations
 from recon.readers.inspection.inspecting import inspect
 from solvers.foundation.errors import CertificateError, ReleaseError
-from solvers.foundation.limits import Limits
+from solvers.foundation.limits import CUT, Limits
 from solvers.kernel.checker import Verifier
 from solvers.kernel.claims import AtLeast, AtMost, RegionProof
 from solvers.proofs.certificates.certifier import Certifier
@@ -143,11 +143,13 @@ def test_who_is_late_has_a_tenth_more_and_no_search():
     got = encoded(random_forest(random.Random(3))[0])
     certifier = Certifier(got.statements, late())
     assert certifier.late
+    assert certifier.limits.cut_short() == (f"{CUT}: late certificates",)
     assert 0 < certifier.limits.left() <= 2.0
     whole = AtMost(Box(), 10_000)
     assert all(isinstance(p, RegionProof) for p in certifier.candidates(whole))
     early = Certifier(got.statements, Limits(seconds=600.0))
     assert not early.late
+    assert not early.limits.cut_short()
     assert early.limits.left() > 2.0
     stopped = late()
     stopped.stop.set()

@@ -558,7 +558,7 @@ def _nearly_best(point: Point, some: TrainTestSplit, limits: Limits) -> list[Row
     """
     slack = math.floor(point["slack"] * some.rows / 100 + 1e-9)
     learner = OptimalTreeClassifier(point["depth"], least_rows(point, some), point["cap_seconds"], "own")
-    within = limits.lasting(min(point["cap_seconds"], limits.left()))
+    within = limits.at_most(point["cap_seconds"])
     found = learner.ties(some.x, some.y, slack=slack, minimal=point["minimal"], limits=within)
     learner.fit(some.x, some.y)
     returned = measure(released(learner, domain_of(some.whole)), "assigned", limits).dist_g

@@ -143,11 +143,6 @@ def _shuffled(blocks: tuple[range, ...], truth: Bits, dice: np.random.Generator)
 OUT_OF_TIME = re.compile(r"time was up|more time than|limits? ended|seconds", re.IGNORECASE)
 
 
-def timed(limits: Limits, seconds: float) -> Limits:
-    """Return the same limits with so many seconds from now at most."""
-    return limits.lasting(min(limits.left(), seconds))
-
-
 def best_world(release: EncodedRelease, truth: Bits, seed: int, limits: Limits, *figures: str) -> Row:
     """Return how far the best world found is from the truth, in the columns of the training table, and figures of it.
 
@@ -232,9 +227,9 @@ def run(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
             one.random_state = None
     release = encode(model, some.domain)
     times = [part * point["cap_seconds"] for part in SHARES[bags]]
-    found |= _numbered(release, ORDERS[bags], timed(limits, times[0]))
-    found |= best_world(release, some.truth, seed, timed(limits, times[1]))
-    found |= certain(release, some, found["unique"] is True, timed(limits, times[2]))
+    found |= _numbered(release, ORDERS[bags], limits.at_most(times[0]))
+    found |= best_world(release, some.truth, seed, limits.at_most(times[1]))
+    found |= certain(release, some, found["unique"] is True, limits.at_most(times[2]))
     return [found]
 
 

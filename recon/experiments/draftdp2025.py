@@ -33,7 +33,6 @@ from recon.experiments.draft2024 import (
     divided,
     error,
     guess_of,
-    timed,
 )
 from recon.experiments.experiment import Point, Row
 from recon.queries.noisy.likely_worlds import sampled
@@ -100,11 +99,11 @@ def _run(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
         "truth_log_likelihood": log_likelihood(forest),
     }
     found |= baselines(some, point["seed"])
-    found |= best_world(release, some.truth, point["seed"], timed(limits, point["cap_seconds"]),
+    found |= best_world(release, some.truth, point["seed"], limits.at_most(point["cap_seconds"]),
                         "proved", "log_likelihood", "gap")  # fmt: skip
     if point["draws"]:
         found |= _posterior_distances(
-            release, some.truth, point["draws"], point["seed"], timed(limits, point["cap_seconds"])
+            release, some.truth, point["draws"], point["seed"], limits.at_most(point["cap_seconds"])
         )
     return [found]
 

@@ -127,7 +127,7 @@ def worlds_left(release: EncodedRelease, convention: Convention, seconds: float,
     n = release.rows.low
     before = bits_before(release.statements, [n], convention, limits)
     try:
-        found = count(release, convention, limits.lasting(min(seconds, limits.left())))
+        found = count(release, convention, limits.at_most(seconds))
     except (Inconclusive, Unsupported) as error:
         return WorldsLeft(n, before, 0.0, before, f"none ({str(error)[:80]})")
     return WorldsLeft(n, before, max(0.0, found.bounds[0]), min(found.bounds[1], before), found.engine)
@@ -159,7 +159,7 @@ def confident_worlds(noisy: EncodedRelease, seconds: float, limits: Limits) -> t
     None where nothing fits ("empty"), or the time was up ("unknown").
     """
     try:
-        found = count(noisy, "ordered", limits.lasting(min(seconds, limits.left())))
+        found = count(noisy, "ordered", limits.at_most(seconds))
     except EmptyConfidenceSet:
         return "empty", None
     except Inconclusive:

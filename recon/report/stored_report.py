@@ -120,9 +120,9 @@ def limits_json(limits: Limits) -> dict[str, Any]:
 
 
 def limits_line(limits: Limits) -> str:
-    """Return the same for people, of commands that have a time limit where none is given."""
+    """Return them for people, of commands that have a time limit where none is given; what they cut is said before."""
     time = "no time limit" if limits.seconds is None else f"at most {limits.seconds:g} s (--time)"
-    return "; ".join((f"limits: {time}, {limits.memory >> 20:,} MB (--memory)", *limits.cut_short()))
+    return f"limits: {time}, {limits.memory >> 20:,} MB (--memory)"
 
 
 def audited(release: EncodedRelease) -> dict[str, Any]:

@@ -307,6 +307,14 @@ class Limits:
             return True
         return self.work_left() <= 0.0
 
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Note that the clock cut the block where it did, however that ends: for native code."""
+        try:
+            yield
+        finally:
+            self.late()
+
     def charge(self, work: float) -> None:
         """Count so many seconds of work."""
         self.meter.used += work
@@ -417,8 +425,8 @@ class Limits:
         return tuple(filter(None, self.meter.cut)) or ("the command as a whole",) * len(self.meter.cut)
 
     def cut_short(self) -> tuple[str, ...]:
-        """Return the stages, each as a sentence for who reads an answer; it says itself that the time was up."""
-        return tuple(f"{CUT}: {name}" for name in filter(None, self.meter.cut))
+        """Return the same, each as a sentence for who reads an answer."""
+        return tuple(f"{CUT}: {name}" for name in self.stages_cut())
 
     def solver_seconds(self) -> float:
         """Return the seconds of the clock that a native solver may take: never 0, which some take for no limit."""

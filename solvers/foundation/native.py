@@ -381,6 +381,7 @@ class _Watch(threading.Thread):
                 ctypes.CDLL(None).malloc_trim(0)
         why, _ = self.excess()
         if why:
+            self.limits.late()  # where it is the clock, that is noted
             raise Inconclusive(why)
 
 
@@ -509,7 +510,7 @@ def ready_to_call(functions: Iterable[Any], limits: Limits) -> bool:
 
 T = TypeVar("T")
 SOLVER_PATIENCE = 5.0  # seconds a solver gets to stop by itself
-SOLVER_LATE = 0.5  # seconds that it may take beyond its time limit, and then to stop
+SOLVER_LATE = 1.0  # the same where its time is up
 
 
 _left_behind: list[threading.Thread] = []
@@ -529,11 +530,11 @@ def run_in_thread(
 ) -> T:
     """Return `work()`, run in a thread; after `stop`, `interrupt` is called and what it still returns is taken.
 
-    The same where the work takes `SOLVER_LATE` more than the `seconds` that the solver was given, or more than so many
-    of the `processor` (of its thread, where the system tells them): some of their steps look at no limit. Raises
-    `Inconclusive` where the work does not end soon after that (it is left behind), and what it raises.
+    The same where the work takes more than so many `seconds`, or more than so many of the `processor` (of its thread,
+    where the system tells them). Some steps of solvers look at nothing: raises `Inconclusive` where the work does not
+    end soon after that (it is left behind), and what it raises.
     """
-    until = time.monotonic() + seconds + SOLVER_LATE
+    until = time.monotonic() + seconds
     found: list[T] = []
     failed: list[BaseException] = []
     clock: list[int | None] = []

@@ -168,8 +168,9 @@ def run(
 ) -> tuple[Any, cp_model.CpSolver]:
     """Return CP-SAT's status and the solver, which stops with the best it has when limits end or `stop` is set.
 
-    Its work is counted by its own deterministic time and the size of the model (`ModelWork`). `parameters` are
-    CP-SAT's own, and `best_bound_callback`.
+    Its work is counted by its own deterministic time and the size of the model (`ModelWork`). It is told of no time by
+    its own clock, at which it would end early, by as long as its longest step took: then nobody knew that the clock cut
+    it. `parameters` are CP-SAT's own, and `best_bound_callback`.
     """
     from ortools.sat.python import cp_model
 
@@ -177,16 +178,15 @@ def run(
     solver = cp_model.CpSolver()
     given = {"num_workers": workers, "catch_sigint_signal": False, **parameters}
     solver.best_bound_callback = given.pop("best_bound_callback", None)
-    given["max_time_in_seconds"] = limits.solver_seconds()
     work = min(price.units(limits.work_left()), given.get("max_deterministic_time", math.inf))
     if math.isfinite(work):
         given["max_deterministic_time"] = work
     for name, to in given.items():
         setattr(solver.parameters, name, to)
     most = limits.solver_seconds(), limits.processor_seconds()
-    status = run_in_thread(lambda: solver.solve(model), limits.stop, solver.stop_search, *most)
+    with limits.noted():
+        status = run_in_thread(lambda: solver.solve(model), limits.stop, solver.stop_search, *most)
     limits.charge(price.begun + price.unit * solver.response_proto.deterministic_time)
-    limits.late()  # where the clock cut it, that is noted
     return status, solver
 
 
@@ -215,7 +215,6 @@ def solutions(model: cp_model.CpModel, read: Callable[[Any], T], limits: Limits)
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     solver.parameters.enumerate_all_solutions = True
-    solver.parameters.max_time_in_seconds = limits.solver_seconds()
     price = ModelWork.of(model)
     if math.isfinite(most := limits.work_left()):
         solver.parameters.max_deterministic_time = price.units(most)

@@ -200,10 +200,10 @@ class LinearProgram:
         self.busy = True
         self.pivots.begin(limits.work_left(), self.solver.getNumNz())
         given = limits.solver_seconds(), limits.processor_seconds()
-        run_in_thread(solver.run, limits.stop, solver.cancelSolve, *given)
+        with limits.noted():
+            run_in_thread(solver.run, limits.stop, solver.cancelSolve, *given)
         self.busy = False
         limits.charge(self.pivots.end(solver.getInfo().simplex_iteration_count if self.whole else 0))
-        limits.late()
         status, found = solver.getModelStatus(), solver.getSolution()
         return ProgramSolution(
             status == highspy.HighsModelStatus.kOptimal,

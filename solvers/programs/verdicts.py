@@ -321,7 +321,7 @@ def decide(prover: VerdictProver, query: Decide) -> DecideAnswer:
     answer = DecideAnswer.of(low, high, prior, expected=expected, open=unsettled)
     if trail or not unsettled.any():
         return replace(answer, trail=trail)
-    return replace(answer, trail=(TIME_UP if prover.limits.left() <= 0.0 else STAGE_UP,))
+    return replace(answer, trail=(TIME_UP if prover.limits.late() else STAGE_UP,))
 
 
 def _bound(prover: VerdictProver, verdicts: SelectionVerdicts) -> None:

@@ -335,7 +335,7 @@ def _verdicts(release: EncodedRelease, found: Population, asked: Ints, limits: L
     number = found.number
     truly = np.bincount(number[found.member], minlength=int(number.max()) + 1) > 0
     distinct, first, back = np.unique(number[asked], return_index=True, return_inverse=True)
-    lines = certify(release, found.table(asked[first]), limits=limits.lasting(min(CERTIFYING, limits.left())))
+    lines = certify(release, found.table(asked[first]), limits=limits.at_most(CERTIFYING))
     word = lines["verdict"].to_numpy(dtype=object)
     least = pd.to_numeric(lines["min_count"]).fillna(0).to_numpy(dtype=float)
     if (word == "outside").any():

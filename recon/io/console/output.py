@@ -254,7 +254,8 @@ def working(
     """Yield limits that show progress on a terminal (or as JSON lines) and stop at the first Ctrl-C.
 
     After the first Ctrl-C the engines return their best bounds; a second one ends the program. See
-    `recon.io.console.interrupts`.
+    `recon.io.console.interrupts`. What the clock cut is said on standard error, also where the answer is printed
+    without a word of it: a certificate that was not found in time is none.
     """
     from recon.io.files.opening import drawing
     from solvers.foundation.limits import Limits
@@ -274,6 +275,7 @@ def working(
         if seconds is not None and (whole := WHOLE.get()) is not None:  # its part of the work alone
             limits = replace(limits, seconds=whole.seconds, started=whole.started, end=whole.end)
 
+        stack.callback(lambda: print_lines(*limits.cut_short(), file=sys.stderr))
         stack.enter_context(FirstInterrupt(limits.stop).heard())
         stack.enter_context(drawing(limits, rings=True))
         stack.enter_context(outer_bounds(limits))

@@ -48,6 +48,7 @@ def certify_exact(
     shares: bool = True,
 ) -> pd.DataFrame:
     """Return the verdicts that hold for certain where the statements do; see `certify`, `shares` as in `decide`."""
+    limits = limits or Limits()
     selections = select_frame(release, frame)
     found = decide(release, selections, chosen, limits, shares=shares)
     verdicts = np.where(found.low > 0, "certain", np.where(found.high > 0, "possible", "impossible"))
@@ -61,7 +62,8 @@ def certify_exact(
         made: list[Any] = profile_certificates(release, frame, verdict.tolist(), limits, asked)
         out["certificate"] = pd.Series(made, dtype=object)
     bare = int((np.isin(verdict, ["certain", "impossible"]) & out["certificate"].isna().to_numpy()).sum())
-    notes = [f"{bare:,} certain or impossible verdicts have no certificate: {BARE[bool(wanted)]}"] if bare else []
+    bare_note = f"{bare:,} certain or impossible verdicts have no certificate: {BARE[bool(wanted)]}"
+    notes = [bare_note, *limits.cut_short()] if bare else []
     out.attrs.update(assumptions=list(release.assumptions), convention=chosen, notes=[*why_open(found), *notes])
     return out
 

@@ -15,7 +15,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from solvers.foundation.errors import EngineError
@@ -27,7 +27,8 @@ class LimitShare:
     """The limits of one piece as they travel.
 
     `started` and `end` are moments of this machine's clock, which all its processes share; elsewhere (None) the piece
-    has its seconds from when it is begun. `work`: what is left of it (None: no end), for each piece anew.
+    has its seconds from when it is begun. `work`: what is left of it (None: no end), for each piece anew. `name`: the
+    stage that all pieces are of.
     """
 
     seconds: float | None
@@ -36,6 +37,7 @@ class LimitShare:
     started: float | None = None
     end: float | None = None
     work: float | None = None
+    name: str = ""
 
     @classmethod
     def here(cls, limits: Limits) -> LimitShare:
@@ -43,20 +45,19 @@ class LimitShare:
         memory = limits.room // max(1, limits.workers)
         paused, end = limits.meter.paused, limits.end
         moments = limits.started + paused, None if end is None else end + paused
-        return cls(limits.seconds, memory, limits.cells, *moments, _finite(limits.work_left()))
+        return cls(limits.seconds, memory, limits.cells, *moments, _finite(limits.work_left()), limits.name)
 
     @classmethod
     def elsewhere(cls, limits: Limits) -> LimitShare:
         """Return what a piece may take on another machine: all the time left, all the memory."""
         seconds = _finite(limits.clock_left())
-        return cls(seconds, limits.memory, limits.cells, work=_finite(limits.work_left()))
+        return cls(seconds, limits.memory, limits.cells, work=_finite(limits.work_left()), name=limits.name)
 
     def limits(self, stop: threading.Event) -> Limits:
         """Return the limits of a piece that begins now, and ends soon after `stop` is set."""
         work = math.inf if self.work is None else self.work
-        if self.started is None:
-            return Limits(self.seconds, self.memory, self.cells, stop=stop, work=work)
-        return Limits(self.seconds, self.memory, self.cells, stop=stop, started=self.started, end=self.end, work=work)
+        found = Limits(self.seconds, self.memory, self.cells, stop=stop, work=work, name=self.name)
+        return found if self.started is None else replace(found, started=self.started, end=self.end)
 
 
 def _finite(seconds: float) -> float | None:

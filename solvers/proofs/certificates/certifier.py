@@ -13,7 +13,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -387,7 +387,8 @@ def _proof_limits(limits: Limits | None) -> tuple[Limits, bool]:
     if limits.seconds is None:
         return limits.limited(), False
     reserved = STAGES["late certificates"].share * limits.seconds
-    return (limits.beyond(reserved), True) if limits.left() < reserved else (limits, False)
+    late = not replace(limits, name="late certificates").affords(reserved)
+    return (limits.beyond(reserved), True) if late else (limits, False)
 
 
 def _regions_for(certifier: Certifier, claim: Claim) -> RegionProof | None:

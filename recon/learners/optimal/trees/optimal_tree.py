@@ -100,7 +100,8 @@ def solve_tree(
         "seconds": seconds if math.isfinite(seconds) else 1e6,
     }  # fmt: skip
     try:
-        reply = run(f"{HOME}:in_{solver}", payload, limits.beyond(seconds + SLACK))
+        with limits.noted():
+            reply = run(f"{HOME}:in_{solver}", payload, limits.beyond(seconds + SLACK))
     except Inconclusive:
         return SolvedTree(None, None, False)
     return SolvedTree(reply["shape"], reply["errors"], reply["optimal"])
