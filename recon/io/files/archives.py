@@ -41,8 +41,8 @@ def archive_files(data: bytes) -> dict[str, bytes]:
             files = [info for info in archive.infolist() if not info.is_dir()]
             if len(files) > MAX_FILES:
                 raise ReleaseError(
-                    f"holds {len(files):,} files, of a model's folder at most {MAX_FILES:,} are read: zip the folder of "
-                    "one model alone"
+                    f"holds {len(files):,} files, of a model's folder at most {MAX_FILES:,} are read: zip the folder "
+                    "of one model alone"
                 )
             for info in files:
                 if info.filename in out:
