@@ -542,6 +542,11 @@ def test_a_command_says_what_the_clock_cut(capsys):
     with working(60.0, "1G", 1) as limits:
         limits.meter.cut[""] = None
     assert capsys.readouterr().err == f"{CUT}: the command as a whole\n"
+    for cut, said in (("", ""), ("graphs", f"{CUT}: graphs\n")):  # an error says itself that the time was up
+        with contextlib.suppress(Inconclusive), working(60.0, "1G", 1) as limits:
+            limits.meter.cut[cut] = None
+            raise Inconclusive("the time was up")
+        assert capsys.readouterr().err == said
     with working(60.0, "1G", 1):
         pass
     assert capsys.readouterr().err == ""

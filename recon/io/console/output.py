@@ -275,7 +275,12 @@ def working(
         if seconds is not None and (whole := WHOLE.get()) is not None:  # its part of the work alone
             limits = replace(limits, seconds=whole.seconds, started=whole.started, end=whole.end)
 
-        stack.callback(lambda: print_lines(*limits.cut_short(), file=sys.stderr))
+        def told(kind: type[BaseException] | None, *_: object) -> None:
+            whole = kind is not None and issubclass(kind, Inconclusive)  # whose sentence says that the time was up
+            if any(limits.meter.cut) or not whole:
+                print_lines(*limits.cut_short(), file=sys.stderr)
+
+        stack.push(told)
         stack.enter_context(FirstInterrupt(limits.stop).heard())
         stack.enter_context(drawing(limits, rings=True))
         stack.enter_context(outer_bounds(limits))
