@@ -137,3 +137,22 @@ def test_random_tables_are_read_as_they_were_printed(program):
 def test_what_is_no_table_in_columns_is_never_guessed(text):
     with pytest.raises(ReconError):
         counted_table(printed_sheet(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "     sex\nreg  f m\n  A  1 q\n  B  3 4\n",  # a cell that is no count
+        "     sex\nreg  f f\n  A  1 2\n  B  3 4\n",  # two columns of one name
+        "     b\na    x y\n     b\na    x y\n",  # heads, and no line below them
+        "sex  f  m\nreg\n A   1  2\n B   3  4\n",  # labels that stand further in than their heading
+        "             Female Male\nregion\nSouth            38    4\nWest              5    8\n",  # whose labels?
+        "         sex Female Male\nregion\nSouth            38    4\n\nWest              5    8\n",  # no counts
+        "reg  f m\n  A  1 2\n",  # one line
+        " name  city\n  Ann  Rome\n  Bob  Oslo\n",  # nothing is counted
+        "------+------\n North |   26\n South |   42\n",  # Stata's, without its head
+    ],
+)
+def test_columns_that_cannot_be_told_are_said_to_be_none(text):
+    with pytest.raises(ReconError, match="its columns cannot be told"):
+        printed_sheet(text)

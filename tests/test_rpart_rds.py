@@ -230,6 +230,7 @@ def test_the_label_is_the_column_that_the_formula_explains(reading):
         (symbol(".outcome"), "label"),
         (symbol("age"), "age_"),
         (texts("sick"), "label"),
+        (call(), "label"),
     ]
     for left, name in forms:
         assert reading(changed_tree(root, call(symbol("~"), left, symbol("age")))).label == name
@@ -324,8 +325,22 @@ def test_texts_that_are_arrays_are_refused(reading, where):
     root = golden("shop.rds")
     held = dict(root.attributes["xlevels"].parts)["city"] if where == "xlevels" else root.attributes[where]
     held.values = [*held.values[1:], np.arange(3)]
-    with pytest.raises(ReleaseError):
+    with pytest.raises(
+        ReleaseError, match=r"xlevels\$city: has a part that is not text" if where == "xlevels" else None
+    ):
         reading(root)
+
+
+def test_vectors_beyond_a_limit_and_tables_of_other_classes_are_refused(reading, monkeypatch):
+    root = golden("people.rds")
+    table = next(v for n, v in dict(root.parts)["frame"].parts if n == "yval2")
+    for wide, high in ((9, 2), (2, 9)):  # an odd number of columns, and none for shares
+        table.attributes["dim"] = RObject("integer", np.array([high, wide], dtype=np.int32))
+        with pytest.raises(ReleaseError, match=r"frame\$yval2: has no counts of 2 classes"):
+            reading(root)
+    monkeypatch.setattr(rpart_rds, "MAX_PARTS", 2)
+    with pytest.raises(ReleaseError, match=r"frame\$var: has 3 values, more than 2"):
+        reading(golden("people.rds"))
 
 
 RAW = {p.name: content(p.name) for p in sorted(RPART.glob("*.rds"))}

@@ -194,8 +194,6 @@ def _crossed(lines: list[_ConsoleLine]) -> _ConsoleTable | None:
 
 def _crossed_part(lines: list[_ConsoleLine]) -> _ConsoleTable | None:
     over, head, data = lines[0].text, lines[1].text, lines[2:]
-    if not data:
-        return None
     if re.fullmatch(r"\S+", head) and over[:1].strip() and len(head) < len(over):  # pandas, with one index
         if any(line.text.startswith(" ") for line in data):
             return None
@@ -215,7 +213,7 @@ def _cells(
     name: str, over: str, head: str, data: Sequence[_ConsoleLine], start: int, ends: Columns
 ) -> _ConsoleTable | None:
     """Return the counts of a table in two ways: a name for its lines and one for its columns."""
-    if not ends or start >= ends[0]:
+    if not ends:
         return None
     labels, out = _cells_ending(head, start, ends), []
     for line in data:

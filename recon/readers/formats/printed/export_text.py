@@ -171,7 +171,8 @@ def _parse_tree(text: str) -> ExportedTree:
         depth, content = found[1].count("|") + 1, found[2].strip()
         split = None if content.startswith(("class:", "weights: [")) else SPLIT.fullmatch(content)
         if split is not None and split[2] == ">":
-            if depth != len(path) or splits[path[-1]] != (split[1], split[3]) or nodes[path[-1]][1] >= 0:
+            told = depth == len(path) and splits[path[-1]] == (split[1], split[3])
+            if not told or nodes[path[-1]][0] < 0 or nodes[path[-1]][1] >= 0:
                 raise ReleaseError(f"'{content[:60]}' is the other side of no split", place=place)
             nodes[path[-1]][1] = len(nodes)
             continue

@@ -134,7 +134,7 @@ class PrintedDraft(Draft):
 def _least_one(node: PrintedBranch) -> PrintedBranch:
     """Return a node that only says which classes have a row in it: each that has a count does."""
     classes = tuple((k, (1, None)) for k, (_, high) in node.facts.classes if high is None or high > 0)
-    return node if node.feature is not None else replace(node, facts=LeafCounts((len(classes), None), classes))
+    return replace(node, facts=LeafCounts((len(classes), None), classes))
 
 
 def _tested(draft: PrintedDraft, binder: Binder) -> Iterator[AnyAttribute]:

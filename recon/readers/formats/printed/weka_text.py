@@ -46,6 +46,7 @@ from recon.readers.formats.printed.printed_trees import (
     unit,
     values_of,
 )
+from recon.readers.formats.rules.plain_values import opposite
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import RowCount
 
@@ -243,6 +244,7 @@ def _joined_branches(roots: dict[str, list[_PrintedBranch]]) -> list[_PrintedBra
     """Return the branches of the tree with those that are printed apart below their marks."""
     if not roots[""]:
         raise ReleaseError("the text holds no tree")
+    _check_beside(roots[""])
     todo, used = list(roots[""]), {""}
     while todo:
         one = todo.pop()
@@ -253,8 +255,27 @@ def _joined_branches(roots: dict[str, list[_PrintedBranch]]) -> list[_PrintedBra
             one.below = roots[one.apart]
         elif one.name is None and not one.below:
             raise ReleaseError("has neither a leaf nor branches below", place=one.place)
+        if one.below:
+            _check_beside(one.below)
         todo += one.below
     return roots[""]
+
+
+def _check_beside(group: Sequence[_PrintedBranch]) -> None:
+    """Refuse the branches of a node that do not part its rows: one alone, other attributes, tests that overlap."""
+    first, tests = group[0], [one.test for one in group]
+    if len(group) == 1:
+        raise ReleaseError("is the only branch: the other side is missing", place=first.place)
+    if any(one.feature != first.feature for one in group):
+        raise ReleaseError("is beside a test of another attribute", place=first.place)
+    values = [v for test in tests for v in test.values or ()]
+    if any(test.values is None and not test.bare for test in tests):
+        parted = len(tests) == 2 and tests[0].values is None and tests[1] == opposite(tests[0])
+    else:
+        parted = len(set(values)) == len(values) and (len(tests) == 2 or not any(test.bare for test in tests))
+    if not parted:
+        shown = " and ".join(f"'{first.feature[:40]} {test}'"[:90] for test in tests[:2])
+        raise ReleaseError(f"{shown} do not part the values of '{first.feature[:40]}'", place=first.place)
 
 
 def test_of(found: re.Match[str], place: str, form: str, thresholds: list[tuple[str, float, Fraction]]) -> Test:
@@ -343,10 +364,6 @@ def _grow(branches: list[_PrintedBranch], nodes: list[PrintedBranch], place: dic
         first, rest = group[0], group[1:]
         if first.test.bare and not rest[0].test.bare:
             first, rest = rest[0], [first]
-        if any(b.feature != first.feature for b in rest) or (first.test.values is None and len(rest) > 1):
-            raise ReleaseError("is beside a test of another attribute", place=first.place)
-        if parent < 0 and len(branches) == 1:
-            raise ReleaseError("is the only branch: the other side is missing", place=first.place)
         values: tuple[Value, ...] = tuple(v for b in rest for v in b.test.values or ())
         listed_all = first.test.values is not None and not any(b.test.bare for b in rest)
         other = Test(values=values) if listed_all else rest[0].test
