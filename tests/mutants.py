@@ -170,6 +170,7 @@ AUDITS = ("test_guards_audits.py", *VERDICT, "test_audit_facts.py", "test_report
 ROOMS = {  # room -> the tests that must notice what is changed in the guards of its modules
     f"{FORMATS}.boosters": (
         "test_guards_boosters.py", "test_yggdrasil.py", "test_ranger.py", "test_spark.py", "test_treelite.py",
+        "test_h2o.py",
         *BOOSTED, *FACED
     ),
     f"{FORMATS}.drafts": (*FACED, *PIPELINES, "test_suggestions.py", "test_text_readers.py"),

@@ -231,11 +231,12 @@ def _inspect_document(data: bytes, file: str, memory: int) -> Inspection:
     return Inspection(file, kind, hashlib.sha256(data).hexdigest(), rows, tuple(findings))
 
 
+UNREAD_FIELDS = "fields beside those of the reader"
+
+
 def _as_read(content: bytes, memory: int) -> tuple[str, int | None, list[Finding]]:
     """Return what the reader of a file says that the inspection does not know; `Unsupported` where there is none."""
-    from recon.readers.formats.boosters.yggdrasil import FORMAT as FOLDER
-    from recon.readers.formats.boosters.yggdrasil import unread_parts
-    from recon.readers.formats.detection import CARD, read_draft
+    from recon.readers.formats.detection import CARD, read_draft, unread_parts
     from recon.readers.formats.statistics.target_encoders import EVIDENCE
 
     why = ""
@@ -245,11 +246,8 @@ def _as_read(content: bytes, memory: int) -> tuple[str, int | None, list[Finding
             odd = [not_understood("", len(content), draft.origin.format)]  # what its reader leaves out is not known
             if draft.origin.format.startswith(TABLES) or draft.origin.format in (CARD, EVIDENCE):
                 odd = []  # read whole: what is not used are unused figures
-            if draft.origin.format == FOLDER:
-                odd = [
-                    not_understood(name, size, "fields beside those of the reader")
-                    for name, size in unread_parts(content).items()
-                ]
+            if (parts := unread_parts(content)) is not None:
+                odd = [not_understood(name, size, UNREAD_FIELDS) for name, size in parts.items()]
             if is_printed(draft.origin.format):
                 odd = text_leftovers(draft.origin.format, content.decode("utf-8", "replace"))
             return draft.origin.format, rows_of(draft), graded([*draft_findings(draft), *odd])

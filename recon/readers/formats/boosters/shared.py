@@ -9,6 +9,7 @@ every leaf.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -18,13 +19,14 @@ from numpy.typing import NDArray
 
 from encoders.domain.domain import Condition
 from encoders.domain.values import Test, Value, equals
-from encoders.models.models import PublishedFigure, Tree
+from encoders.models.models import PublishedFigure, Tree, UnusedPublication
 from encoders.models.nodes import ModelNode, Nodes, Support
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.structures import BinaryTree
 
 MAX_NODES = 2_000_000  # in one tree
 VALUES = "its leaf values"
+LATER = UnusedPublication("sums in later trees", "they are of residuals, and are not read", labels=True)
 PREDICTED = 1e-5  # relative: how far float32 and printed digits take sums from what the tree before says
 CLOSE = 0.25  # a computed count that may be off by more tells no whole number from the next
 MAX_TRIES = 4_000_000  # figures of leaves, over all counts that are tried
@@ -244,6 +246,12 @@ def first_of_other_rows(rounds: Iterable[RoundMoves], ridge: tuple[float, float]
         if low > high:
             return k + 1
     return None
+
+
+def values_of(texts: Sequence[str]) -> tuple[Value, ...]:
+    """Return categories as whole numbers where all of them look so, else as texts."""
+    whole = all(re.fullmatch(r"0|-?[1-9]\d{0,14}", text) for text in texts)
+    return tuple(int(text) for text in texts) if whole else tuple(texts)
 
 
 def label_name(features: Sequence[str]) -> str:

@@ -21,6 +21,7 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from encoders.domain.values import AnyAttribute, Categorical, Value
 from encoders.models.models import CountKind, Provenance, UnusedPublication
@@ -28,6 +29,7 @@ from encoders.models.nodes import UNPUBLISHED
 from recon.io.files.archives import archive_files, archive_names
 from recon.io.files.opening import current
 from recon.io.files.tables import read_parquet, reading
+from recon.readers.formats.boosters.shared import LATER, values_of
 from recon.readers.formats.drafts.binding import Feature, free_label
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.sklearn.trees.arrays import MAX_NODES, NodeCounts, TreeArrays, only_sizes
@@ -45,7 +47,6 @@ WEIGHED = "rows were weighted (weightCol): its classes are sums of weights, and 
 ORDER = UnusedPublication(
     "the order of categories", "it is that of their numbers of rows, and is not read", about="columns"
 )
-LATER = UnusedPublication("sums in later trees", "they are of residuals, and are not read", labels=True)
 _METADATA = re.compile(r"(?:.*/)?metadata/part-[^/]*")
 _OWN = re.compile(r"metadata/part-[^/]*")
 _PART = re.compile(r"data/part-[^/]*\.parquet")
@@ -54,6 +55,58 @@ _PART = re.compile(r"data/part-[^/]*\.parquet")
 def looks_like_spark(data: bytes) -> bool:
     """Return whether bytes are an archive of a folder that Spark ML wrote."""
     return any(map(_METADATA.fullmatch, archive_names(data)))
+
+
+# What is read of metadata, and of tables of nodes (in a forest "nodeData" has them) and of categories.
+_READ_KEYS = {"class", "defaultParamMap", "paramMap", "numFeatures", "numClasses", "numTrees"}
+_READ_COLUMNS = {
+    "treeID",
+    "id",
+    "leftChild",
+    "rightChild",
+    "split",
+    "impurityStats",
+    "rawCount",
+    "labels",
+    "labelsArray",
+}
+
+
+def unread_parts(data: bytes) -> dict[str, int]:
+    """Return how many bytes of a folder its reader does not look at, by file and columns; of a table once unpacked."""
+    out = dict[str, int]()
+    for name, content in archive_files(data).items():
+        try:
+            if _METADATA.fullmatch(name):
+                left = {key: value for key, value in json.loads(content).items() if key not in _READ_KEYS}
+                parts = {", ".join(left): len(json.dumps(left))} if left else {}
+            elif name.endswith(".parquet") and "treesMetadata/" not in name:
+                frame = _nodes_of(_table_of(name, content))
+                sizes = {key: len(frame[key].to_json()) for key in frame.columns if key not in _READ_COLUMNS}
+                parts = {", ".join(sizes): sum(sizes.values())} if sizes else {}
+            else:
+                parts = {"": len(content)}
+        except (ValueError, AttributeError, TypeError, ReleaseError):
+            parts = {"": len(content)}
+        out |= {f"{name} ({what})" if what else name: size for what, size in parts.items()}
+    return out
+
+
+def _nodes_of(table: Any) -> Any:
+    """Return a table of nodes with the columns of "nodeData" beside its own."""
+    if "nodeData" not in table:
+        return table
+    return pd.concat([table.drop(columns="nodeData"), pd.DataFrame(list(table["nodeData"]))], axis=1)
+
+
+def _table_of(name: str, content: bytes) -> Any:
+    """Return the table in a file of Parquet; `ReleaseError` where it is none."""
+    with tempfile.NamedTemporaryFile(suffix=".parquet") as file, reading(name):
+        file.write(content)
+        file.flush()
+        frame = read_parquet(file.name)
+    current().entries(len(frame))
+    return frame
 
 
 @dataclass(frozen=True)
@@ -97,12 +150,8 @@ class SparkPart:
         """Return the lines of its data; `ReleaseError` where it has none."""
         out = list[dict[str, Any]]()
         for name in sorted(name for name in self.files if _PART.fullmatch(name)):
-            with tempfile.NamedTemporaryFile(suffix=".parquet") as file, reading(name):
-                file.write(self.files[name])
-                file.flush()
-                frame = read_parquet(file.name)
-            current().entries(len(frame))
-            out += [{str(key): value for key, value in line.items()} for line in frame.to_dict("records")]
+            lines = _table_of(name, self.files[name]).to_dict("records")
+            out += [{str(key): value for key, value in line.items()} for line in lines]
         if not out:
             raise ReleaseError("has no nodes or values", place="data")
         return out
@@ -216,8 +265,7 @@ def _labels(step: SparkPart) -> list[tuple[Value, ...]]:
         texts = [str(v) for v in one] if isinstance(one, (list, np.ndarray)) else []
         if not 0 < len(texts) <= MAX_CATEGORIES or len(set(texts)) < len(texts):
             raise ReleaseError("has no different labels", place="data")
-        whole = all(re.fullmatch(r"0|-?[1-9]\d{0,14}", text) for text in texts)
-        out.append(tuple(int(text) for text in texts) if whole else tuple(texts))
+        out.append(values_of(texts))
     return out
 
 

@@ -23,6 +23,7 @@ from encoders.domain.values import AnyAttribute, Categorical, Value, equals
 from encoders.models.models import AnyModel, Provenance, PublishedFigure, Table, UnusedPublication
 from encoders.models.nodes import UNPUBLISHED
 from recon.io.files.archives import archive_files, archive_names
+from recon.readers.formats.boosters.shared import values_of
 from recon.readers.formats.drafts.binding import Binder, Feature
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.sklearn.trees.arrays import MAX_NODES, NodeCounts, TreeArrays
@@ -174,8 +175,7 @@ class YggdrasilColumn:
         if sorted(items) != list(range(len(items))) or (items and items[0][0] != RARE):
             raise ReleaseError(f"the categories of '{name[:60]}' are not numbered from {RARE} on", place=SPEC)
         texts = [text for _, (text, _) in sorted(items.items())]
-        whole = all(re.fullmatch(r"-?\d{1,15}", text) for text in texts[1:])
-        values = [int(text) if whole else text for text in texts[1:]]
+        values = values_of(texts[1:])
         if kind == BOOLEAN:
             counts = _message(_one(found, 9, b""), SPEC)
             return cls(name, kind, ((0, int(_one(counts, 2))), (1, int(_one(counts, 1)))), int(_one(found, 7)))

@@ -1,0 +1,188 @@
+"""H2O's MOJO files: rows of both sides of every split, of all rows at the first; truth, what is left out, bad input."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import zipfile
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import recon
+from recon.readers.formats.boosters.h2o import DETAILS, SETTINGS, read_mojo
+from recon.readers.frames.world import violations
+from solvers.foundation.errors import ReconError, ReleaseError, Unsupported
+
+CORPUS = Path(__file__).parent / "corpus"  # written by H2O 3.44 from h2o_rows.csv: gaps, categories, numbers
+ROWS = pd.read_csv(CORPUS / "h2o_rows.csv")
+FEATURES = ["age", "weight", "town", "smoker"]
+LABELS = {"forest": "ill", "drawn": "ill", "boosted": "grade", "numbers": "pressure"}
+
+
+def loaded(name):
+    label = LABELS[name]
+    rows = ROWS[[*FEATURES, label]]
+    return rows, recon.load(CORPUS / f"h2o_{name}.zip", domain=recon.Domain.from_frame(rows, label=label))
+
+
+@pytest.mark.parametrize("name", LABELS)
+def test_the_true_rows_are_never_excluded(name):
+    rows, release = loaded(name)
+    assert violations(release, rows) == []
+    assert (release.rows.low, release.rows.high) == (80, 80)
+    assert violations(release, rows.assign(age=rows.age.iloc[::-1].to_numpy()))
+
+
+@pytest.mark.parametrize(("name", "other"), [("forest", "ill"), ("boosted", "grade")])
+def test_classes_are_counted(name, other):
+    rows, release = loaded(name)
+    moved = rows[other].to_list()
+    k = next(k for k, value in enumerate(moved) if value != moved[0])
+    moved[0], moved[k] = moved[k], moved[0]
+    assert violations(release, rows.assign(**{other: moved}))
+
+
+def test_the_first_split_counts_all_rows_though_they_were_drawn():
+    """Of each tree the two sides of the first split, with their classes; below it counts are least ones."""
+    _, release = loaded("drawn")
+    trees, first = release.models
+    assert (trees.subsample, first.resampled) == (True, False)
+    for tree in first.trees:
+        counts = [node.support.counts for node in tree.nodes if node.condition is None]
+        assert [sum(one) for one in zip(*counts, strict=True)] == ROWS.ill.value_counts().sort_index().tolist()
+        ((attribute, test),) = tree.nodes[0].condition
+        column = ROWS[attribute]
+        ranged = test.values is None and ((column < test.high) | (not test.high_open and column == test.high))
+        passing = (ranged if test.values is None else column.isin(test.values)) | (column.isna() & test.missing)
+        assert counts[0] == tuple(ROWS[passing].ill.value_counts().reindex(["no", "yes"], fill_value=0))
+    assert all(tree.nodes.leaf_counts.values.sum() < 80 for tree in trees.trees)
+
+
+def test_a_category_stands_for_itself_and_gaps_are_gaps():
+    release = recon.load(CORPUS / "h2o_forest.zip")
+    town = next(one for one in release.domain.attributes if one.name == "town")
+    assert town.values == ("Bonn", "Kiel", "Köln", "Ulm")
+    assert {one.name for one in release.domain.attributes if one.missing} == {"weight", "town"}
+    whole = ROWS.fillna({"weight": 70.0})
+    with pytest.raises(ReleaseError, match="weight"):
+        recon.load(CORPUS / "h2o_forest.zip", domain=recon.Domain.from_frame(whole[[*FEATURES, "ill"]], label="ill"))
+
+
+def changed(name, member="", change=None, drop=(), **settings):
+    """Return a file with one member changed by a function, some left out, and settings of its fit replaced."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(CORPUS / f"h2o_{name}.zip") as archive, zipfile.ZipFile(out, "w") as made:
+        for one in archive.namelist():
+            content = archive.read(one)
+            if one == member:
+                content = change(content)
+            if one == DETAILS and settings:
+                told = json.loads(content)
+                for parameter in told["parameters"]:
+                    parameter["actual_value"] = settings.get(parameter["name"], parameter["actual_value"])
+                content = json.dumps(told).encode()
+            if one not in drop:
+                made.writestr(one, content)
+    return out.getvalue()
+
+
+def replaced(old, new):
+    def change(content):
+        assert old in content
+        return content.replace(old, new, 1)
+
+    return change
+
+
+def figure(record, at, value):
+    """Return a change of one of a split's figures: 2 and 3 are rows, 4 and 5 means."""
+
+    def change(content):
+        return content[: 40 * record + 4 * at] + struct.pack("<f", value) + content[40 * record + 4 * at + 4 :]
+
+    return change
+
+
+FIRST, AUX = "trees/t00_000.bin", "trees/t00_000_aux.bin"
+REFUSED = (
+    (("forest", SETTINGS, replaced(b"algo = drf", b"algo = glm")), {}, Unsupported, "of 'glm' is not read"),
+    (("forest", SETTINGS, replaced(b"mojo_version = 1.40", b"mojo_version = 1.10")), {}, Unsupported, "version 1.10"),
+    (("forest", SETTINGS, replaced(b"LITTLE", b"BIG")), {}, Unsupported, "big-endian"),
+    (("forest", "", None, (DETAILS,)), {}, Unsupported, "does not say how it was fitted"),
+    (("forest",), {"weights_column": {"column_name": "w"}}, Unsupported, "rows were weighted"),
+    (("forest",), {"balance_classes": True}, Unsupported, "rows were weighted or repeated"),
+    (("boosted",), {"checkpoint": {"name": "before"}}, Unsupported, "its training was continued"),
+    (("forest",), {"categorical_encoding": "OneHotExplicit"}, Unsupported, "were made of others"),
+    (("forest", SETTINGS, replaced(b"n_columns = 5", b"n_columns = 6")), {}, ReleaseError, "does not name 6"),
+    (("forest", SETTINGS, replaced(b"n_trees = 3", b"n_trees = x")), {}, ReleaseError, "has 'x' as n_trees"),
+    (("forest", SETTINGS, replaced(b"2: 4 d000", b"2: 5 d000")), {}, ReleaseError, "has no categories"),
+    (("forest", SETTINGS, replaced(b"n_features = 4", b"n_features = 1")), {}, ReleaseError, "tests column"),
+    (("forest", FIRST, lambda one: one[:-1]), {}, ReleaseError, "was cut off"),
+    (("forest", FIRST, lambda one: one + b"x"), {}, ReleaseError, "goes on behind its last node"),
+    (("forest", AUX, lambda one: one[:-40]), {}, ReleaseError, "has not the rows of"),
+    (("forest", AUX, lambda one: one[40:] + one[:40]), {}, ReleaseError, "has the rows of node"),
+    (("forest", AUX, figure(1, 2, 7.5)), {}, ReleaseError, "that are not whole"),
+    (("forest", AUX, figure(1, 2, 2.0**24)), {}, ReleaseError, "beyond 16,777,215"),
+    (("forest", AUX, figure(1, 4, float("nan"))), {}, ReleaseError, "means that are no numbers"),
+    (("forest", AUX, figure(1, 4, 0.123)), {}, ReleaseError, "means that are no shares of rows"),
+    (("drawn", AUX, figure(0, 2, 70.0)), {}, ReleaseError, "the first tree"),
+    (("forest", DETAILS, lambda one: b"[]"), {}, ReleaseError, "is not what H2O writes"),
+)
+
+
+@pytest.mark.parametrize(("made", "settings", "error", "why"), REFUSED)
+def test_what_counts_no_rows_or_contradicts_itself_is_refused(made, settings, error, why, tmp_path):
+    (tmp_path / "model.zip").write_bytes(changed(*made, **settings))
+    with pytest.raises(error, match=why):
+        recon.load(tmp_path / "model.zip")
+
+
+def rows_moved(content):
+    """Return a tree whose second split counts a row more on one side than there is."""
+    left = struct.unpack_from("<f", content, 40 + 8)[0]
+    return figure(1, 2, left + 1)(content)
+
+
+def test_fewer_rows_below_a_first_split_are_drawn_ones_and_a_contradiction_where_none_were(tmp_path):
+    (tmp_path / "model.zip").write_bytes(changed("drawn", sample_rate=1))
+    with pytest.raises(ReleaseError, match="in its two branches"):
+        recon.load(tmp_path / "model.zip")
+    (tmp_path / "model.zip").write_bytes(changed("forest", AUX, rows_moved))
+    with pytest.raises(ReleaseError, match="in its two branches"):
+        recon.load(tmp_path / "model.zip")
+    (tmp_path / "model.zip").write_bytes(changed("forest", sample_rate=0.632))
+    assert recon.load(tmp_path / "model.zip").models[0].subsample
+    (tmp_path / "model.zip").write_bytes(changed("forest", sample_rate_per_class=[0.5, 1]))
+    assert recon.load(tmp_path / "model.zip").models[0].subsample
+
+
+def test_means_that_are_no_shares_leave_numbers_of_rows(tmp_path):
+    """Boosted trees with an offset, or fitted to something else: rows of nodes without classes."""
+    for file in (
+        changed("boosted", offset_column={"column_name": "off"}),
+        changed("boosted", SETTINGS, replaced(b"distribution = multinomial", b"distribution = quasibinomial")),
+    ):
+        draft = read_mojo(file)
+        assert draft.classes is None
+        assert draft.origin.counts == ("size",)
+        assert any("no shares of rows" in one.why for one in draft.origin.unused)
+
+
+def test_a_file_cut_anywhere_is_read_whole_or_refused(tmp_path):
+    with zipfile.ZipFile(CORPUS / "h2o_drawn.zip") as archive:
+        tree = archive.read(FIRST)
+    for cut in range(0, len(tree), 31):
+        with pytest.raises(ReconError):
+            read_mojo(changed("drawn", FIRST, lambda _, cut=cut: tree[:cut]))
+
+
+def test_inspection_says_what_the_reader_leaves_out():
+    found = recon.inspect(CORPUS / "h2o_drawn.zip")
+    assert found.rows == 80
+    assert {one.level for one in found.findings} == {"high", "unknown"}
+    left = " ".join(one.path for one in found.findings if one.level == "unknown")
+    for part in ("model.ini (", "values of leaves", "squared errors", "all but the values of parameters", "README.md"):
+        assert part in left
