@@ -281,7 +281,7 @@ def read_mojo(data: bytes) -> Draft:
     files = archive_files(data)
     settings = MojoSettings.of(files)
     settings.refuse()
-    reader = _TreeReader(settings)
+    reader = _MojoTrees(settings)
     trees = list[MojoTree]()
     for number in range(settings.whole("n_trees")):
         for of in range(settings.whole("n_trees_per_class")):
@@ -301,9 +301,9 @@ def read_mojo(data: bytes) -> Draft:
     return _draft(settings, reader, trees, rows)
 
 
-def _draft(settings: MojoSettings, reader: _TreeReader, trees: list[MojoTree], rows: int) -> Draft:
+def _draft(settings: MojoSettings, reader: _MojoTrees, trees: list[MojoTree], rows: int) -> Draft:
     """Return the draft of trees of so many rows."""
-    said = _Statements(settings)
+    said = _MojoStatements(settings)
     models = said.models(trees)
     names, classes, unused = settings.columns[: settings.whole("n_features")], settings.classes, [METRICS]
     if not classes:
@@ -339,7 +339,7 @@ def _draft(settings: MojoSettings, reader: _TreeReader, trees: list[MojoTree], r
 
 
 @dataclass
-class _Statements:
+class _MojoStatements:
     """What trees state; `proved`: of how many the rows per class are known."""
 
     settings: MojoSettings
@@ -407,8 +407,8 @@ class _Statements:
             yield replace(one, count=None, low=int(one.count or 0), drawn=True) if least else one
 
 
-class _TreeReader:
-    """Trees from bytes; `gaps`: the columns of which some training rows had no value."""
+class _MojoTrees:
+    """Reader of trees from bytes; `gaps`: the columns of which some training rows had no value."""
 
     def __init__(self, settings: MojoSettings) -> None:
         self.settings, self.features = settings, settings.whole("n_features")
