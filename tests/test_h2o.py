@@ -115,6 +115,7 @@ REFUSED = (
     (("forest",), {"weights_column": {"column_name": "w"}}, Unsupported, "rows were weighted"),
     (("forest",), {"balance_classes": True}, Unsupported, "rows were weighted or repeated"),
     (("boosted",), {"checkpoint": {"name": "before"}}, Unsupported, "its training was continued"),
+    (("forest",), {"histogram_type": "Random"}, Unsupported, "send rows elsewhere"),
     (("forest",), {"categorical_encoding": "OneHotExplicit"}, Unsupported, "were made of others"),
     (("forest", SETTINGS, replaced(b"n_columns = 5", b"n_columns = 6")), {}, ReleaseError, "does not name 6"),
     (("forest", SETTINGS, replaced(b"n_trees = 3", b"n_trees = x")), {}, ReleaseError, "has 'x' as n_trees"),

@@ -63,6 +63,11 @@ DRAWN = (
     "first split counts all rows"
 )
 TRAINED = "numbers of rows are those of the training (update_tree_weights was not called)"
+BINNED = (
+    "rows are on that side of a split on which the bins of its histogram counted them (checked where a branch is split "
+    "again)"
+)
+EVEN_BINS = {"AUTO", "UniformAdaptive", "UniformRobust"}  # of others splits lie elsewhere than between bins
 RESIDUALS = "they are of residuals that are no shares of rows (an offset, or another distribution), and are not read"
 NUMBERS = UnusedPublication(
     "means of the label in every node", "they are in single precision, and are not read", labels=True
@@ -202,6 +207,12 @@ class MojoSettings:
             raise Unsupported(
                 "its training was continued (checkpoint), on which rows it does not say: fit it in one training"
             )
+        if self.set.get("histogram_type") not in EVEN_BINS:
+            how = str(self.set.get("histogram_type"))[:40]
+            raise Unsupported(
+                f"its splits send rows elsewhere than its counts say (histogram_type {how}): fit it with "
+                "histogram_type='UniformAdaptive', the default"
+            )
         if self.set.get("categorical_encoding") not in {"AUTO", "Enum"}:
             how = str(self.set.get("categorical_encoding"))[:40]
             raise Unsupported(
@@ -325,7 +336,7 @@ def _draft(settings: MojoSettings, reader: _MojoTrees, trees: list[MojoTree], ro
         Provenance(
             f"{FORMAT} of {settings.info['algo']}",
             tuple(kinds),
-            (DRAWN if settings.drawn else ONCE, TRAINED),
+            (DRAWN if settings.drawn else ONCE, TRAINED, BINNED),
             unused=tuple(unused),
         ),
         tuple(Feature(name, name) for name in names),
