@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 import math
 from contextlib import suppress
-from itertools import pairwise
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations, pairwise
 
 import numpy as np
 import pandas as pd
 import pytest
-from changed_objects import GONE, put, refusal, root_of
+from changed_objects import GONE, changed, put, refusal, root_of
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
@@ -21,10 +23,12 @@ from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     RandomForestClassifier,
     VotingClassifier,
+    VotingRegressor,
 )
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.feature_selection import SelectKBest, VarianceThreshold
 from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import (
@@ -43,17 +47,21 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sksurv.tree import SurvivalTree
 from sksurv.util import Surv
 
-from encoders.domain.values import Test
-from recon.readers.formats.drafts.binding import passes
+from encoders.domain.values import Categorical, Continuous, Grid, Test
+from recon.readers.formats.detection import draft_of_object
+from recon.readers.formats.drafts.binding import Feature, passes
 from recon.readers.formats.drafts.binding import single as rounded
-from recon.readers.formats.sklearn.pipelines.binding import Hints
-from recon.readers.formats.sklearn.pipelines.columns import OutsideTest, StepColumn
+from recon.readers.formats.sklearn.pipelines import steps
+from recon.readers.formats.sklearn.pipelines.binding import Hints, _among, either
+from recon.readers.formats.sklearn.pipelines.columns import Above, Imputed, OutsideTest, ScaledMap, StepColumn
 from recon.readers.formats.sklearn.pipelines.steps import columns_after
 from recon.readers.stored.objects.raw import Name
 from solvers.foundation.errors import ReleaseError
+from solvers.statements.release import RowCount
 
 X = pd.DataFrame({"a": np.arange(12.0), "b": np.arange(12.0) % 4})
 Y = pd.Series([0, 0, 0, 1, 1, 0, 1, 1, 1, 0, 1, 1])
+LINES = LinearRegression()
 CODES = np.arange(80.0)[:, None] % 4
 BITS = CODES[:, 0] % 2
 GAPS = X.mask(X == 3)
@@ -89,6 +97,11 @@ MODELS = {
     ).fit(X, Y),
     "of one column": lambda: make_pipeline(StandardScaler(), tree()).fit(X[["a"]], Y),
     "of few rows": lambda: tree().fit(X[:6], Y[:6]),
+    "vote of numbers": lambda: VotingRegressor([("a", DecisionTreeRegressor(**SMALL)), ("b", LINES)]).fit(X, X["a"]),
+    "vote of lines": lambda: VotingClassifier([("a", LogisticRegression()), ("b", LogisticRegression())]).fit(X, Y),
+    "called missing": lambda: make_pipeline(OneHotEncoder(), tree()).fit(
+        pd.DataFrame({"a": ["missing", "x", None, "x"] * 3}), Y
+    ),
     "standard": lambda: StandardScaler().fit(X),
     "robust": lambda: RobustScaler().fit(X),
     "min-max": lambda: MinMaxScaler().fit(X),
@@ -112,6 +125,13 @@ MODELS = {
 fitted = functools.cache(lambda name: MODELS[name]())
 NODES = "tree_.nodes"
 CIRCLE = {"left_child": [1, -1, -1, 4, 3], "right_child": [2, -1, -1, 3, 4]}
+
+
+def piped(step):
+    """Return a step in a pipeline in a pipeline, 30 times over."""
+    for _ in range(30):
+        step = put(root_of(fitted("pipeline")), ["steps"], [("one", step)])
+    return step
 
 
 def nested():
@@ -300,6 +320,21 @@ REFUSED = [
         {"steps.0.1.n_samples_seen_": 13, "steps.1.1.n_quantiles": 99},
         "one step was fitted on 12 rows, another on 13",
     ),
+    (
+        "two scalers",
+        {"steps.0.1.n_samples_seen_": np.array([12, 13]), "steps.1.1.n_quantiles": 99},
+        "n_samples_seen_: 13 rows of a column, 12 of all",
+    ),
+    ("parted", {"transformers_.0.1.n_features_in_": 5}, "parted|does not take the 1 columns that it gets"),
+    ("pipeline", {"steps.0.1": piped}, "pipelines are nested too deeply, or have too many columns"),
+    ("quantiles", {"references_": None}, "quantiles_: has not one list of quantiles per column"),
+    ("rare", {"_infrequent_indices.0": "x"}, "has infrequent categories that are none of its categories"),
+    ("scaled words", {"steps": lambda found: found[::-1]}, "a StandardScaler before texts become words is not read"),
+    (
+        "tree",
+        {f"{NODES}.left_child": [-1, 2, 1, -1, -1, 6, -1][:5], f"{NODES}.right_child": [-1, 3, 4, -1, -1]},
+        "4 of its nodes cannot be reached from the root",
+    ),
     # words
     ("words", {"vocabulary_": GONE}, "vocabulary_: has no words: the vectorizer is not fitted"),
     ("words", {"vocabulary_.few": 9}, "vocabulary_: has the column 9 of 3"),
@@ -316,9 +351,159 @@ def test_a_changed_model_is_refused_with_the_reason(model, changes, said):
     assert any(words in found for words in said.split("|")), found
 
 
+NOT_READ = {"called missing": "'a' has gaps and a category 'missing': give a domain (--domain)"}
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_the_models_are_read_as_they_are(model):
-    assert not refusal(fitted(model), {})
+    assert refusal(fitted(model), {}) == NOT_READ.get(model, "")
+
+
+READ = [
+    ("tree", {"criterion": "mystery"}),
+    ("filled", {"missing_values": Name("pandas._libs.missing", "NA")}),
+    ("standard", {"n_samples_seen_": "x"}),
+    ("standard", {"n_samples_seen_": 0}),
+    ("standard", {"mean_": lambda found: found.astype(np.float32)}),
+    ("standard", {"var_.0": NAN}),
+    ("standard", {"var_": None}),
+]
+
+
+@pytest.mark.parametrize(("model", "changes"), READ, ids=str)
+def test_what_says_less_is_read(model, changes):
+    assert not refusal(fitted(model), changes)
+
+
+def hints_of(model, changes, frame=X):
+    """Return what the steps of a changed transformer say of its columns, and the columns."""
+    hints = Hints()
+    columns = [StepColumn(name, i) for i, name in enumerate(frame.columns)]
+    return hints, columns_after(changed(root_of(model), changes), columns, hints, "step")
+
+
+STATED = [  # a transformer, a change, and how many figures of columns it states
+    (StandardScaler(), {}, 2),
+    (StandardScaler(), {"n_samples_seen_": 0}, 0),
+    (StandardScaler(), {"n_samples_seen_": 11.5}, 0),
+    (StandardScaler(), {"mean_": lambda found: found.astype(np.float32)}, 0),
+    (StandardScaler(), {"var_": lambda found: found * 4}, 0),
+    (RobustScaler(with_centering=False), {}, 0),
+    (SimpleImputer(), {}, 2),
+    (SimpleImputer(strategy="constant", fill_value=7.0), {}, 0),
+    (SimpleImputer(missing_values=-1.0), {}, 0),
+    (SimpleImputer(), {"statistics_.1": NAN}, 0),
+    (SimpleImputer(), {"statistics_": np.array(["a", 1.0], dtype=object)}, 0),
+    (KBinsDiscretizer(3), {}, 2),
+    (KBinsDiscretizer(3), {"n_bins": 4}, 0),
+    (KBinsDiscretizer(3, strategy="uniform"), {"bin_edges_.0": np.array([0.0, 1.0, 11.0])}, 1),
+    (QuantileTransformer(n_quantiles=5), {}, 2),
+    (QuantileTransformer(n_quantiles=5), {"references_.1": 0.3}, 0),
+    (QuantileTransformer(n_quantiles=5, ignore_implicit_zeros=True), {}, 0),
+    (OneHotEncoder(), {}, 2),
+    (OneHotEncoder(categories=[np.arange(12.0), np.arange(4.0)]), {}, 0),
+    (OneHotEncoder(min_frequency=3), {}, 0),
+    (OrdinalEncoder(), {}, 2),
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("model", "changes", "stated"), STATED, ids=str)
+def test_figures_of_columns_are_stated_where_the_file_holds_them(model, changes, stated):
+    assert len(hints_of(clone(model).fit(X), changes)[0].stated) == stated
+
+
+def test_what_figures_are_of():
+    """Variances that are no numbers are none; of a sample they are named so, of all rows not."""
+    said = [
+        hints_of(clone(model).fit(X), changes)[0].stated[0].figures
+        for model, changes in (
+            (StandardScaler(), {"var_.0": NAN}), (StandardScaler(), {}), (KBinsDiscretizer(3, subsample=20), {}),
+            (KBinsDiscretizer(3, subsample=20), {"subsample": "x"}), (QuantileTransformer(n_quantiles=5), {}),
+            (QuantileTransformer(n_quantiles=12), {"n_quantiles": 99}),
+        )
+    ]  # fmt: skip
+    assert [one.variance for one in said[:2]] == [None, pytest.approx(143 / 12)]
+    assert [one.drawn for one in said[2:]] == [20, None, 10_000, None]
+    assert [one.rows for one in said[4:]] == [None, 12]
+
+
+def test_only_raw_values_become_values_of_a_domain():
+    codes = make_pipeline(KBinsDiscretizer(3, encode="ordinal"), OneHotEncoder()).fit(X)
+    assert hints_of(codes, {})[0].values == {}
+    assert set(hints_of(OneHotEncoder().fit(X), {})[0].values) == {0, 1}
+    assert [column.direction for column in hints_of(OrdinalEncoder().fit(X), {})[1]] == [1, 1]
+    known = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1).fit(X)
+    assert [column.direction for column in hints_of(known, {})[1]] == [0, 0]
+    rare = OneHotEncoder(min_frequency=4).fit(X)
+    counts = [len(hints_of(rare, {"_infrequent_enabled": on})[1]) for on in (True, False)]
+    assert counts == [1 + 1, 12 + 4]
+
+
+def test_columns_that_are_too_many(monkeypatch):
+    monkeypatch.setattr(steps, "MAX_COLUMNS", 3)
+    for model in (OneHotEncoder().fit(X), ColumnTransformer([("s", OneHotEncoder(), ["a"])]).fit(X)):
+        assert "gives more than 3 columns" in refusal(model, {})
+
+
+def test_numbers_of_rows_that_scalers_say():
+    gaps = X.assign(b=X["b"].mask(X["b"] == 3))
+    drafts = [draft_of_object(root_of(model.fit(gaps)), "pickle") for model in (StandardScaler(), SimpleImputer())]
+    assert [one.rows for one in drafts] == [RowCount(12, None), None]
+    words = draft_of_object(root_of(CountVectorizer(max_df=1).fit(["a few words", "words more"])), "pickle")
+    assert {figure.high for figure in words.figures} == {1}
+    given = CountVectorizer(vocabulary=["few", "words"]).fit(["a few words"])
+    assert draft_of_object(changed(root_of(given), {"vocabulary_": {"few": 0}}), "pickle").figures == ()
+
+
+def test_attributes_of_folds_are_joined():
+    whole, open_end = Continuous("a", 0, 1), Continuous("a")
+    listed, other = Categorical("a", (2, 4)), Categorical("a", (1, 3), missing=True)
+    assert (either(whole, open_end).minimum, either(whole, open_end).maximum) == (None, None)
+    wide = either(whole, Continuous("a", -1, 3))
+    assert (wide.minimum, wide.maximum) == (-1, 3)
+    assert either(listed, other) == Categorical("a", (1, 2, 3, 4), missing=True)
+    assert either(listed, whole) is None
+    assert either(None, whole) is None
+    grid = Grid.between("a", 0, 9, 1)
+    assert either(grid, grid) == grid
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_values_of_a_grid_are_gone_through(missing):
+    """Every set of six values, and whether missing ones are among them: the test that is made passes these alone."""
+    grid = replace(Grid.between("a", 0, 5, 1), missing=missing)
+    for inside in (set(some) for n in range(7) for some in combinations(range(6), n)):
+        for gap in (False, True) if missing else (False,):
+            held = [*(value in inside for value in range(6)), *([gap] if missing else [])]
+            compare = lambda value, s=inside, g=gap: float(g) if value is None else float(value in s)  # noqa: E731
+            try:
+                found = _among(grid, Feature("f", "a"), Test(low=0.5), compare)
+            except ReleaseError:
+                assert len(set(held[:6])) == 1
+                assert len(set(held)) == 1 or (gap and not inside) is False
+                continue
+            told = [*(passes(found, v) for v in range(6)), *([found.missing] if missing else [])]
+            assert told == held or (found == Test() and held == [True] * 6 + [False]), (inside, gap, found)
+    with pytest.raises(ReleaseError, match="too many for the one-hot column 'f'"):
+        _among(Grid.between("a", 0, 200_000, 1), Feature("f", "a"), Test(low=0.5), lambda value: 1.0)
+
+
+def test_what_a_chain_of_steps_makes_of_numbers():
+    scaled = StepColumn("a", 0, (Imputed(7.0), ScaledMap(subtract=1.0, divide=2.0), ScaledMap(multiply=3.0, add=5.0)))
+    assert scaled.linear == (Fraction(3, 2), Fraction(7, 2))
+    assert StepColumn("a", 0, (ScaledMap(clip=(0.0, 1.0)),)).linear is None
+    assert StepColumn("a", 0, (ScaledMap(multiply=0.0),)).linear is None
+    assert StepColumn("a", 0, (Above(1.0),)).linear is None
+    with pytest.raises(ReleaseError, match="takes numbers where the domain has 'x'"):
+        scaled.make("x")
+    with pytest.raises(ReleaseError, match="is too large for a 64-bit number"):
+        scaled.make(10**400)
+    assert scaled.make(NAN) == scaled.make(7.0)
+    flat = StepColumn("a", 0, (ScaledMap(multiply=1e-200), ScaledMap(multiply=1e-200)))
+    with pytest.raises(ReleaseError, match="does not tell values of 'a' apart"):
+        flat.inverse("f", "a", False)(Test(high=1.0))
+    assert flat.back(math.inf) is None or flat.back(1.0) is not None
 
 
 NUMBERS = [-3.0, -0.5, 0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.5, 6.0, 8.0, 11.0, 12.5, 40.0]
@@ -346,6 +531,7 @@ STEPS = {
     "dropped": OneHotEncoder(drop="first", sparse_output=False, handle_unknown="ignore"),
     "rare codes": OrdinalEncoder(min_frequency=4, handle_unknown="use_encoded_value", unknown_value=-1),
     "weighed": FeatureUnion([("s", StandardScaler()), ("m", MinMaxScaler())], transformer_weights={"m": 3.0}),
+    "left out": ColumnTransformer([("s", StandardScaler(), ["b"]), ("m", "drop", ["a"])]),
     "parted": ColumnTransformer([("s", StandardScaler(), ["b"]), ("m", "passthrough", ["a"])]),
 }
 WITH_GAPS = {"standard", "robust", "min-max", "clipped", "largest", "filled", "gaps", "codes", "codes of gaps",
