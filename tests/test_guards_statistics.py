@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from fractions import Fraction as F
 from pathlib import Path
 
 import numpy as np
@@ -14,18 +15,24 @@ from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB
-from sklearn.preprocessing import TargetEncoder
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler, TargetEncoder
 
 import recon
+from encoders.domain.values import Categorical, Continuous
+from encoders.models.models import Provenance
 from recon.readers.formats.detection import draft_of_object
+from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.regressions.discriminants import read_discriminant_rds
 from recon.readers.formats.regressions.generalised_models import read_glm_rds
+from recon.readers.formats.regressions.least_squares import CovarianceDraft, DesignColumn, attribute_column
 from recon.readers.formats.regressions.printed_coefficients import read_printed_regression
 from recon.readers.formats.regressions.regression_tables import read_regression_rds
 from recon.readers.formats.statistics.naive_bayes import read_bayes_rds
 from recon.readers.formats.statistics.survival_curves import read_survival_rds
 from recon.readers.stored.binary.rds import RObject, read_rds
 from recon.readers.stored.pickled.stored_files import open_stored
+from solvers.statements.release import RowCount
 
 CORPUS = Path(__file__).parent / "corpus"
 ENCODERS = CORPUS / "encoders"
@@ -300,6 +307,9 @@ OF_STATSMODELS = [
     ("ols", {"_results.model.nobs": 60.5}, "model.nobs: 60.5 is not a number of rows"),
     ("ols", {"_results.model.rank": 1}, "singular|combinations"),
     ("ols", {"_results.model": 7}, "of statsmodels' linear models OLS is read, not this"),
+    ("ols", {"_results": 7}, "of statsmodels' linear models OLS is read, not this"),
+    ("logit", {"_results": 7}, "of statsmodels' models of classes and counts Logit, Poisson, MNLogit and GLM"),
+    ("logit", {"_results.model": 7}, "MNLogit and GLM are read, not this"),
     ("logit", {"_results.params": np.zeros((2, 2))}, "params: has no coefficients"),
     ("logit", {"_results.nobs": 60.5}, "numbers of rows that are not whole are not read"),
     ("logit", {"_results.model.offset": np.ones(60)}, "a fit with offsets or exposures is not read"),
@@ -337,7 +347,9 @@ def in_r(value, at, new):
 
 
 THREE = RObject("integer", np.zeros(3))
+BY_METHOD = RObject("call", [("", RObject("symbol", "lda")), ("method", RObject("character", ["mve"]))])
 R_OBJECTS = [
+    ("lda.rds", read_discriminant_rds, "call", BY_METHOD, "an analysis by another method than moments is not read"),
     ("lda.rds", read_discriminant_rds, "means/0", np.nan, "means: has no mean of every column in every class"),
     ("lda.rds", read_discriminant_rds, "counts", RObject("integer", np.array([1, 2, 3])), "means: has no mean of"),
     ("qda.rds", read_discriminant_rds, "scaling/0", np.nan, "scaling: is not a root of every class's covariance"),
@@ -385,3 +397,82 @@ def test_printed_summaries(text, old, new, said):
     assert old in text
     assert not sentence_of(read_printed_regression, text)
     assert said in sentence_of(read_printed_regression, text.replace(old, new))
+
+
+def test_fits_without_names_and_of_numbers():
+    logit = open_stored((CORPUS / "statsmodels_logit.pkl").read_bytes()).root
+    assert draft_of_object(changed(logit, {"_results.model.data._cache": 7}), "pickle").features
+    bare = draft_of_object(changed(logit, {"_results.model.data": None}), "pickle")
+    assert (bare.named, bare.terms[0], bare.classes) == (False, "x0", (0, 1))
+    glm = read_rds((CORPUS / "glm.rds").read_bytes())
+    assert read_glm_rds(glm).classes == (0, 1)
+    names = RObject("character", ["gaussian"]), RObject("character", ["identity"])
+    numbers = in_r(in_r(glm, ["family", "0"], names[0]), ["family", "1"], names[1])
+    assert read_glm_rds(numbers).classes is None
+    known = read_glm_rds(glm).deviance
+    assert known == pytest.approx(78.3518676)
+    held = [str(v) for v in glm.attributes["names"].values]
+    unnamed = in_r(glm, ["@names", str(held.index("deviance"))], "other")
+    assert read_glm_rds(unnamed).deviance is None
+
+
+@pytest.mark.parametrize("model", ["logistic", "several"])
+def test_coefficients_beyond_numbers_are_refused(model):
+    draft = draft_of_object(changed(root_of(PLAIN[model]), {"coef_": lambda found: found * 0 + 1e308}), "pickle")
+    table = pd.DataFrame(X * 9.0, columns=["x0", "x1"])
+    with np.errstate(all="ignore"):
+        assert "the coefficients predict numbers beyond doubles" in sentence_of(draft.of_known, table, "y")
+
+
+BITS = "\n,const,a0\nconst,0.03333,-0.03333\na0,-0.03333,0.13333\n"  # of 40 rows, of which 10 have 1
+
+
+def test_a_covariance_of_other_rows_and_one_without_them(tmp_path):
+    path = str(CORPUS / "statsmodels_ols.pkl")
+    assert "the regression is of 60 rows, not 59" in sentence_of(lambda: recon.load(path, rows=59))
+    (tmp_path / "fit.csv").write_text(f"{FIT}{BITS}\nsigma,1.00\n")
+    domain = recon.Domain.from_frame(pd.DataFrame({"a0": [0, 1], "y": [0, 1]}), label="y")
+    release = recon.load(tmp_path / "fit.csv", domain=domain)
+    assert not release.rows.exact
+    assert release.models[0].origin.freedom is None
+    assert recon.load(tmp_path / "fit.csv", domain=domain, rows=40).models[0].origin.freedom == 38
+
+
+def test_columns_behind_a_step_have_no_covariances():
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    fit = make_pipeline(StandardScaler(), PCA()).fit(frame)
+    draft = draft_of_object(root_of(fit), "pickle")
+    domain = recon.Domain.from_frame(frame)
+    unused = draft.bound(Binder(draft, domain))[0].origin.unused
+    assert {one.why for one in unused if "covariances of" in one.what} == {
+        "a step before it changes the column, or the domain has none"
+    }
+
+
+def test_what_sums_of_products_can_be():
+    """Of so many rows, of at least so many, of nobody knows how many; of columns that may be negative or not."""
+    one, wide, none = DesignColumn(ends=(F(1), F(1))), DesignColumn(ends=(F(-1), F(2))), DesignColumn(unit=None)
+    some, most = RowCount(3, None), RowCount(2, 4)
+    ranges = [(None, one, "k"), (None, wide, "k"), (some, one, "all"), (most, one, "all"), (some, one, "k"),
+              (most, one, "k"), (most, wide, "k"), (most, none, "k"), (most, wide, "none")]  # fmt: skip
+    found = [CovarianceDraft(Provenance("f", ()), (), rows=rows)._range(one, other, key) for rows, other, key in ranges]
+    assert found == [(0, None), (None, None), (3, None), (2, 4), (0, None), (2, 4), (-4, 8), (None, None), (0, 0)]
+    coarse = DesignColumn(of=("a",), ends=(F(-1), F(9)), coarse=True)
+    figures, left = [], []
+    draft = CovarianceDraft(Provenance("f", ()), (), rows=RowCount(4, 4), columns=("a",), weights=((F(1), F(1)),),
+                            scale=(F(1), F(1)), response="y")  # fmt: skip
+    draft._with_response([coarse], coarse, [[(F(1), F(1))]], figures, left)
+    assert (figures, [one.what for one in left]) == ([], ["the coefficient of 'a and y'"])
+
+
+def test_columns_that_are_not_summed_have_their_reason():
+    why = {
+        "rows may have no value": Categorical("a", (0, 1, 2), missing=True),
+        "no 'resolution'": Continuous("a"),
+        "are not numbers": Categorical("a", ("x", "y")),
+        "it is always 0": Categorical("a", (0,)),
+    }
+    for words, attribute in why.items():
+        assert words in attribute_column(attribute, "a").why
+    assert attribute_column(Categorical("a", (0, 1)), "a").bit
+    assert attribute_column(Categorical("a", (2, 4)), "a").unit == 2
