@@ -21,6 +21,7 @@ from sklearn.ensemble import (
     BaggingClassifier,
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
+    IsolationForest,
     RandomForestClassifier,
     VotingClassifier,
     VotingRegressor,
@@ -61,6 +62,7 @@ from solvers.statements.release import RowCount
 
 X = pd.DataFrame({"a": np.arange(12.0), "b": np.arange(12.0) % 4})
 Y = pd.Series([0, 0, 0, 1, 1, 0, 1, 1, 1, 0, 1, 1])
+WEIGHED = {0: 1.3, 1: 0.7}
 LINES = LinearRegression()
 CODES = np.arange(80.0)[:, None] % 4
 BITS = CODES[:, 0] % 2
@@ -79,6 +81,10 @@ MODELS = {
     "signed": lambda: DecisionTreeClassifier(monotonic_cst=[1, 0], **SMALL).fit(X, Y),
     "numbers": lambda: DecisionTreeRegressor(**SMALL).fit(X, Y),
     "forest": lambda: RandomForestClassifier(3, **SMALL).fit(X, Y),
+    "weighed forest": lambda: RandomForestClassifier(3, class_weight=WEIGHED, max_samples=8, **SMALL).fit(X, Y),
+    "forest of one": lambda: RandomForestClassifier(1, **SMALL).fit(X, Y),
+    "weighed bag": lambda: BaggingClassifier(tree(), 2, random_state=0).fit(X, Y, sample_weight=np.arange(12) + 1.0),
+    "outliers": lambda: IsolationForest(n_estimators=2, random_state=0).fit(X),
     "bag": lambda: BaggingClassifier(tree(), 2, max_features=1, random_state=0).fit(X, Y),
     "ada": lambda: AdaBoostClassifier(tree(), n_estimators=2, random_state=0).fit(X, Y),
     "boosted": lambda: GradientBoostingClassifier(n_estimators=2, max_depth=1).fit(X, Y),
