@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
-from changed_objects import GONE, changed, root_of
-from test_guards_sklearn import NAN, Y, fitted
+from changed_objects import GONE, changed, root_of, sentence_of
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Binarizer, KBinsDiscretizer, MinMaxScaler, StandardScaler
+from sklearn.tree import DecisionTreeRegressor
+from test_guards_sklearn import NAN, X, Y, fitted
+from test_guards_sklearn import tree as fresh
 
+import recon
+from encoders.domain.domain import Domain
+from encoders.domain.values import Categorical, Continuous
+from encoders.encode.encoder import encode
 from recon.readers.formats.detection import draft_of_object
 from recon.readers.formats.sklearn.trees.settings import explain_bags, labels_from_weights
+from recon.readers.frames.world import violations
+from recon.readers.loading.loading import bind_draft
 
 NO_SEEDS = {"random_state": None, **{f"estimators_.{k}.random_state": None for k in range(3)}}
 FIRST = "estimators_.0.tree_.nodes"
@@ -107,3 +123,118 @@ def test_settings_of_learners_are_those_of_the_file(model, changes, known):
     learner = draft_of_object(changed(root_of(fitted(model)), changes), "pickle").origin.learner
     assert (learner is None) == (known is None)
     assert {name: getattr(learner, name) for name in known or ()} == (known or {})
+
+
+HIDDEN = "the classes are hidden, in the first tree too"
+SOLVED = "the first tree's classes were solved for from its leaf values, exactly"
+EVERY = "every leaf value is a statement on sums of gradients"
+START = "the model that it starts from is not known"
+FIRST_TREE = "estimators_.0.0.tree_"
+BAYES = GaussianNB().fit(X, Y)
+
+
+def moved(values):
+    """Return leaf values of a stump that give its left leaf one event more than it has rows, the right one less."""
+    tree = fitted("boosted").estimators_[0, 0].tree_
+    n, p = tree.n_node_samples[1:].astype(float), Y.mean()
+    events = np.array([n[0] + 1, Y.sum() - n[0] - 1])
+    return np.array([values[0], *((events - n * p) / (n * p * (1 - p)))[:, None, None]])
+
+
+SAID = [  # a boosted model, a change, and what its reader says of classes and of leaf values
+    ("boosted", {}, SOLVED),
+    ("boosted", {"loss": 7}, "leaf values say nothing more: its loss is none of the library's"),
+    ("boosted", {"loss": "exponential"}, "leaf values say nothing more: its loss is 'exponential'"),
+    ("boosted", {"loss": "exponential"}, HIDDEN),
+    ("boosted", {"init_": None}, HIDDEN),
+    ("boosted", {"init_": None}, START),
+    ("boosted", {"init_": lambda _: root_of(BAYES)}, HIDDEN),
+    ("boosted", {"init_": lambda _: root_of(BAYES)}, START),
+    ("boosted", {"init_.class_prior_": np.array([0.5, 0.5])}, EVERY),
+    ("boosted", {"init_.class_prior_": np.array([1.0, 0.0])}, HIDDEN),
+    ("boosted", {"init_.class_prior_": np.ones(3) / 3}, HIDDEN),
+    ("boosted", {f"{FIRST_TREE}.nodes.weighted_n_node_samples": lambda found: found * 2}, HIDDEN),
+    ("boosted", {f"{FIRST_TREE}.values.1.0.0": 0.123}, EVERY),
+    ("boosted", {f"{FIRST_TREE}.values": moved}, EVERY),
+    ("boosted numbers", {}, "and their mean residual, is read"),
+    ("boosted numbers", {"init_": None}, START),
+    ("boosted numbers", {"init_": lambda _: root_of(fitted("boosted")).get("init_")}, START),
+    ("histogram", {}, SOLVED),
+    ("histogram", {"_baseline_prediction": "x"}, HIDDEN),
+    ("histogram", {"_baseline_prediction": "x"}, "the scores that it starts from are not known"),
+    ("histogram", {"l2_regularization": None}, HIDDEN),
+    ("histogram", {"learning_rate": 0}, HIDDEN),
+    ("histogram of numbers", {}, "and their mean residual, is read"),
+    ("ada", {}, "of the first tree classes are known"),
+    ("ada", {"estimators_.0.tree_.values": lambda found: found * 0 + 0.5}, HIDDEN),
+]
+
+
+@pytest.mark.parametrize(("model", "changes", "words"), SAID)
+def test_what_boosted_models_say_of_classes_and_leaf_values(model, changes, words):
+    draft = draft_of_object(changed(root_of(fitted(model)), changes), "pickle")
+    assert any(words in line for line in draft.reader_notes), draft.reader_notes
+    assert (draft.values is None) == (any("nothing more" in line for line in draft.reader_notes) or model == "ada")
+    assert any(SOLVED in line for line in draft.reader_notes) == (words == SOLVED)
+    if model == "ada":
+        assert draft.occurring == ("only" if changes else "each")
+
+
+def test_gains_that_are_no_numbers_say_nothing():
+    model = HistGradientBoostingClassifier(max_iter=1, min_samples_leaf=2, max_depth=3).fit(X, Y)
+    kinds = []
+    for changes in ({}, {"_predictors.0.0.nodes.gain.0": np.nan}):
+        kinds.append(set(draft_of_object(changed(root_of(model), changes), "pickle").values.sums[0].what))
+    assert kinds == [{"value", "gain"}, {"value"}]
+
+
+def loaded(model, frame, label=None, **columns):
+    """Return by which sentence a model is refused over the domain of a frame, "" where it is read."""
+    draft = draft_of_object(root_of(model), "pickle")
+    return sentence_of(lambda: encode(*bind_draft(draft, Domain.from_frame(frame, label=label)), draft.rows))
+
+
+FRAME = X.assign(y=Y)
+GAPPED = X.assign(a=X["a"].mask(X["a"] > 8))
+BINS = KBinsDiscretizer(4, encode="onehot-dense", strategy="uniform")
+OVER_DOMAINS = [
+    (make_pipeline(StandardScaler(), fresh()).fit(X.to_numpy(), Y), FRAME.assign(c=[0, 1] * 6), "fitted on 2 unnamed"),
+    (make_pipeline(SimpleImputer(add_indicator=True), fresh()).fit(GAPPED, GAPPED["a"].isna()), FRAME,
+     "the model tests whether 'a' is missing, but the domain has no missing value of it"),
+    (make_pipeline(BINS, DecisionTreeRegressor(max_depth=2)).fit(X[["a"]], (X["a"] // 3 == 2) * 9), "continuous",
+     "is binned one-hot for a model that is not a tree: declare a domain (--domain) that gives it a 'resolution'"),
+    (make_pipeline(Binarizer(), LogisticRegression()).fit(X, Y), FRAME, "--known-columns"),
+    (make_pipeline(KBinsDiscretizer(3, strategy="kmeans", encode="ordinal"), MinMaxScaler()), X, "the file has no figure of a column"),
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("model", "frame", "words"), OVER_DOMAINS, ids=lambda one: one if isinstance(one, str) else "")
+def test_pipelines_over_domains_that_they_do_not_fit(model, frame, words):
+    if isinstance(frame, str):
+        own = Domain((Continuous("a", 0, 11),), Categorical("y", (0, 9)))
+        draft = draft_of_object(root_of(model), "pickle")
+        assert words in sentence_of(lambda: encode(*bind_draft(draft, own), draft.rows))
+        return
+    fit = model if hasattr(model[-1], "n_features_in_") else model.fit(frame)
+    assert words in loaded(fit, frame, None if frame is X else "y")
+
+
+def test_a_fold_that_is_not_there(tmp_path):
+    path = tmp_path / "folds.pkl"
+    path.write_bytes(pickle.dumps(fitted("calibrated")))
+    assert "there are 2 models of folds, no number 3" in sentence_of(recon.load, f"{path}#3")
+
+
+def test_tests_for_gaps_behind_a_step():
+    """A tree that sends gaps one way, of a column whose gaps pass a scaler; where they were filled nothing can."""
+    fit = make_pipeline(StandardScaler(), fresh()).fit(GAPPED[["a"]], GAPPED["a"].isna())
+    rows = GAPPED[["a"]].assign(y=GAPPED["a"].isna().astype(int))
+    draft = draft_of_object(root_of(fit), "pickle")
+    release = encode(*bind_draft(draft, Domain.from_frame(rows, label="y")), draft.rows)
+    assert violations(release, rows) == []
+    filled = make_pipeline(SimpleImputer(), fresh()).fit(X[["a"]], Y)
+    root = changed(root_of(filled), {"steps.1.1.tree_.nodes.threshold.0": np.inf})
+    draft = draft_of_object(root, "pickle")
+    words = sentence_of(lambda: encode(*bind_draft(draft, Domain.from_frame(rows, label="y")), draft.rows))
+    assert "is missing, but its pipeline fills all gaps" in words

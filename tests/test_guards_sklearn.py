@@ -20,7 +20,9 @@ from sklearn.ensemble import (
     AdaBoostClassifier,
     BaggingClassifier,
     GradientBoostingClassifier,
+    GradientBoostingRegressor,
     HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
     IsolationForest,
     RandomForestClassifier,
     VotingClassifier,
@@ -90,6 +92,11 @@ MODELS = {
     "boosted": lambda: GradientBoostingClassifier(n_estimators=2, max_depth=1).fit(X, Y),
     "histogram": lambda: HistGradientBoostingClassifier(max_iter=2, min_samples_leaf=2).fit(X, Y),
     "categories": lambda: HistGradientBoostingClassifier(max_iter=1, categorical_features=[0]).fit(CODES, BITS),
+    "boosted numbers": lambda: GradientBoostingRegressor(n_estimators=2, max_depth=1).fit(X, X["a"]),
+    "histogram of numbers": lambda: HistGradientBoostingRegressor(max_iter=2, min_samples_leaf=2).fit(X, X["a"]),
+    "towns": lambda: HistGradientBoostingClassifier(max_iter=1, categorical_features=["a"]).fit(
+        pd.DataFrame({"a": pd.Categorical([["Ulm", "Kiel", "Bonn", "Rom"][int(c)] for c in CODES[:, 0]])}), BITS
+    ),
     "survival": lambda: SurvivalTree(max_depth=1).fit(X, Surv.from_arrays(Y == 1, np.arange(12) % 5 + 1.0)),
     "vote": lambda: VotingClassifier([("a", tree()), ("b", tree())]).fit(X, Y),
     "calibrated": lambda: CalibratedClassifierCV(tree(), cv=2).fit(X, Y),
@@ -226,6 +233,12 @@ REFUSED = [
     ("categories", {"_bin_mapper.bin_thresholds_.0": np.array([0.5])}, "a code of a category that is none of 0 to 255"),
     ("categories", {"_bin_mapper.bin_thresholds_.0": np.array([-1.0])}, "a code of a category that is none of 0 to"),
     ("categories", {"_bin_mapper.bin_thresholds_.0": np.array([9.0])}, "_preprocessor: names no categories"),
+    ("towns", {"_preprocessor.transformers_": []}, "_preprocessor: names no categories of its columns"),
+    ("towns", {"_preprocessor.transformers_.0": ("x",)}, "_preprocessor: names no categories of its columns"),
+    ("towns", {"_preprocessor.transformers_.0.1": "x"}, "_preprocessor: names no categories of its columns"),
+    ("towns", {"_preprocessor.transformers_.0.1.categories_": []}, "_preprocessor: names no categories of its"),
+    ("towns", {"_preprocessor.transformers_.0.1.categories_.0": np.array([None] * 4)}, "is a NoneType, neither text"),
+    ("towns", {"_predictors.0.0.raw_left_cat_bitsets": lambda found: found * 0}, "splits on categories that the model"),
     # survival trees
     ("survival", {"unique_times_": None}, "has no list of the training times: it is not fitted"),
     ("survival", {"is_event_time_": np.ones(5)}, "is_event_time_: does not say which times are of events"),
@@ -366,6 +379,7 @@ def test_the_models_are_read_as_they_are(model):
 
 
 READ = [
+    ("towns", {"_preprocessor": None}),
     ("tree", {"criterion": "mystery"}),
     ("filled", {"missing_values": Name("pandas._libs.missing", "NA")}),
     ("standard", {"n_samples_seen_": "x"}),
