@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from changed_objects import GONE, changed, sentence_of
 
+from recon.readers.formats.boosters.catboost_file import Symmetric, _branching, _cbm_trees, cbm_booster, json_booster
 from recon.readers.formats.boosters.pickled import read as read_pickled
 from recon.readers.formats.detection import read_draft
 from recon.readers.stored.pickled.stored_files import open_stored
@@ -204,3 +205,76 @@ def test_a_changed_pickle_is_refused_with_the_reason(file, changes, said):
     root = open_stored((GOLDEN / file).read_bytes()).root
     assert not sentence_of(read_pickled, root, "pickle")
     assert said in sentence_of(read_pickled, changed(root, changes), "pickle")
+
+
+class Core:
+    """Stands for the part of a .cbm file with the trees: numbers by the place of their field."""
+
+    def __init__(self, **fields):
+        self.fields = {int(name[1:]): value for name, value in fields.items()}
+
+    def whole(self, at, default=0):
+        return self.fields.get(at, default)
+
+    def numbers(self, at, kind):
+        return np.array(self.fields.get(at, ()), dtype=kind)
+
+    def place(self, at):
+        return None
+
+
+KNOWN = [(0, 0.5)]
+STUMP = {"f1": [0], "f2": [1], "f8": [0.1, 0.2], "f9": [3, 4]}  # splits, sizes, values, weights
+CORES = [
+    ({"f0": 0}, "the sizes of the trees do not add up"),
+    ({"f2": [-1]}, "the sizes of the trees do not add up"),
+    ({"f2": [2]}, "the sizes of the trees do not add up"),
+    ({"f1": [-1]}, "a split has a negative number"),
+    ({"f9": []}, "holds no leaf weights: it says nothing about numbers of rows"),
+    ({"f8": [0.1]}, "1 values of 2 leaves"),
+    ({"f1": [0] * 17, "f2": [17]}, "tree 0: 17 levels"),
+    ({"f8": [0.1], "f9": [3]}, "tree 0: 2 leaves of 1"),
+    ({"f8": [0.1] * 3, "f9": [3] * 3}, "3 leaf weights for 2 leaves"),
+    ({"f9": [3, -4]}, "tree 0: a leaf weight is negative"),
+]
+
+
+@pytest.mark.parametrize(("changes", "said"), CORES)
+def test_a_changed_cbm_file_is_refused_with_the_reason(changes, said):
+    assert said in sentence_of(_cbm_trees, Core(**{**STUMP, **changes}), KNOWN)
+    assert _cbm_trees(Core(**STUMP), KNOWN) == [Symmetric(((0, 0.5),), (3.0, 4.0), (0.1, 0.2))]
+    assert _cbm_trees(Core(**STUMP | {"f1": [5]}), KNOWN)[0].splits == (None,)  # on categories
+
+
+def test_links_of_a_cbm_file_that_make_no_tree():
+    figures = np.array([3.0, 4.0]), np.array([0.1, 0.2])
+    leaf = 0xFFFFFFFF
+    good = [[1, 2], [0, 0], [0, 0]]
+    splits, leaves = [(0, 0.5), None, None], [leaf, 0, 1]
+    (tree,) = _branching(splits, [3], good, leaves, figures, 1)
+    assert (tree.children[0], tree.weight[1:], tree.value[1:]) == ((1, 2), (3.0, 4.0), (0.1, 0.2))
+    for diffs, names, said in (
+        (good[:2], leaves, "not every node has its children"),
+        (good, leaves[:2], "not every node has its children"),
+        ([[1, 9], *good[1:]], leaves, "the links of node 0 make no tree"),
+        ([[1, 0], *good[1:]], leaves, "the links of node 0 make no tree"),
+        (good, [leaf, 0, 7], "the links of node 2 make no tree"),
+        ([[1, 1], *good[1:]], leaves, "some node is reached by no path or by two"),
+    ):
+        assert said in sentence_of(_branching, splits, [3], diffs, names, figures, 1)
+
+
+def test_forms_of_cbm_files_that_are_not_read():
+    data = (GOLDEN / "catboost-1.2.10/binary.cbm").read_bytes()
+    assert "CatBoost's format 'FlabuffersModel_v2' is not read" in sentence_of(
+        read_draft, data.replace(b"FlabuffersModel_v1", b"FlabuffersModel_v2"), 1 << 28
+    )
+    for cut in (b"CBM1\x01\x00\x00\x00", data[:-9]):
+        assert "is not a CatBoost model: its core is cut short" in sentence_of(cbm_booster, cut)
+    scores = {7: None, (1, (0.5,)): 0.5, (2, (0.5,)): None, (1, (0.5, 1.0)): None}
+    for given, bias in scores.items():
+        written = [given[0], list(given[1])] if isinstance(given, tuple) else given
+        assert json_booster(changed(parsed("cat"), {"scale_and_bias": written})).bias == bias
+    assert json_booster(changed(parsed("cat"), {"scale_and_bias": GONE})).bias == 0
+    told = {"model_info.training": {"metrics": 7}}, {"model_info.training": {"metrics": {"learn_metrics_history": [1]}}}
+    assert [json_booster(changed(parsed("cat"), one)).trainings[0].trees for one in told] == [0, 1]
