@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from recon.readers.formats.detection import draft_of_object
+from recon.readers.stored.binary.rds import RObject
 from recon.readers.stored.pickled.pickles import Thing
 from recon.readers.stored.pickled.stored_files import open_stored
 from solvers.foundation.errors import ReconError
@@ -53,6 +54,22 @@ def changed(root: Any, changes: dict[str, Any]) -> Any:
     for path, value in changes.items():
         root = put(root, path.split("."), value)
     return root
+
+
+def in_r(value: RObject, at: list[str], new: Any) -> Any:
+    """Return an R object with what stands at a path (names of parts, "@" of attributes, numbers) replaced."""
+    if not at:
+        return new(value) if callable(new) else new
+    if at[0].startswith("@"):
+        held = value.attributes or {}
+        inner = in_r(held.get(at[0][1:]), at[1:], new)
+        return RObject(value.kind, value.values, {**held, at[0][1:]: inner})
+    names = [str(v) for v in (value.attributes or {}).get("names", RObject("character", [])).values]
+    items = list(value.values)
+    place = int(at[0]) if at[0].isdigit() else names.index(at[0])
+    items[place] = in_r(items[place], at[1:], new)
+    made = np.array(items) if isinstance(value.values, np.ndarray) else items
+    return RObject(value.kind, made, value.attributes)
 
 
 def sentence_of(read: Callable[..., Any], *given: Any) -> str:

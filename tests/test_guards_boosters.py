@@ -5,14 +5,20 @@ from __future__ import annotations
 import functools
 import json
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
-from changed_objects import GONE, changed, sentence_of
+from changed_objects import GONE, changed, in_r, sentence_of
 
+import recon
 from recon.readers.formats.boosters.catboost_file import Symmetric, _branching, _cbm_trees, cbm_booster, json_booster
 from recon.readers.formats.boosters.pickled import read as read_pickled
+from recon.readers.formats.boosters.ranger import ranger_object, read_ranger_rds
+from recon.readers.formats.boosters.spark import SparkColumns, SparkPart, _labels, _SparkNodes
+from recon.readers.formats.boosters.yggdrasil import _message, _varint
 from recon.readers.formats.detection import read_draft
+from recon.readers.stored.binary.rds import RObject, read_rds
 from recon.readers.stored.pickled.stored_files import open_stored
 
 GOLDEN, CORPUS = Path(__file__).parent / "golden" / "models", Path(__file__).parent / "corpus"
@@ -278,3 +284,125 @@ def test_forms_of_cbm_files_that_are_not_read():
     assert json_booster(changed(parsed("cat"), {"scale_and_bias": GONE})).bias == 0
     told = {"model_info.training": {"metrics": 7}}, {"model_info.training": {"metrics": {"learn_metrics_history": [1]}}}
     assert [json_booster(changed(parsed("cat"), one)).trainings[0].trees for one in told] == [0, 1]
+
+
+LEARNT = "learner.gradient_booster.model.cats"
+READ = [
+    ("xgb categories", {LEARNT: 7}),
+    ("xgb categories", {f"{LEARNT}.enc.0": 7}),
+    ("xgb categories", {f"{LEARNT}.enc.0": {"values": []}}),
+    ("xgb categories", {f"{LEARNT}.enc.0": {"values": [3, 5, 7, 9, 11], "offsets": None}}),
+    ("lgb", {"feature_infos.age": 7}),
+    ("lgb", {"tree_info.0.tree_structure.internal_count": -1}),
+]
+
+
+@pytest.mark.parametrize(("file", "changes"), READ)
+def test_what_says_less_is_read(file, changes):
+    assert not sentence_of(read_json, changed(parsed(file), changes))
+
+
+def test_classes_of_a_pickle_that_are_no_values_are_left_out():
+    root = open_stored((GOLDEN / "lightgbm-4.7.0/binary.pkl").read_bytes()).root
+    assert read_pickled(root, "pickle").classes == ("no", "yes")
+    assert read_pickled(changed(root, {"_classes": np.array([None, 1])}), "pickle").classes == (0, 1)
+    boosted = open_stored((GOLDEN / "xgboost-3.2.0/half.pkl").read_bytes()).root
+    assert not sentence_of(read_pickled, changed(boosted, {"missing": float("inf")}), "pickle")
+
+
+def test_rows_fewer_than_a_tree_of_treelite_counts():
+    path = str(FILES["treelite"])
+    assert "different rows, more than 3 (--rows)" in sentence_of(lambda: recon.load(path, rows=3))
+
+
+# ---------------------------------------------------------------- Spark
+
+
+class Step:
+    """Stands for a step of Spark ML with labels."""
+
+    settings: ClassVar = {}
+
+    def __init__(self, labels):
+        self.labels = labels
+
+    def table(self):
+        return [{"labelsArray": [self.labels]}]
+
+
+COLUMNS = SparkColumns(("x0", "x1"), {1: ("a", "b")}, "label", (0, 1), False)
+
+
+@pytest.mark.parametrize(
+    ("stats", "size", "boosted", "weighted", "said"),
+    [
+        ([1.0], 1, False, False, "has not 2 impurityStats of a node"),
+        ([1.0, 2.0], 4, False, False, "has rows per class that do not make its rows (rawCount)"),
+        ([1.5, 1.5], 3, False, False, "has rows per class that do not make its rows (rawCount)"),
+        ([-1.0, 4.0], 3, False, False, "has rows per class that do not make its rows (rawCount)"),
+        ([1.0, 1.5], None, False, False, "has numbers of rows that are not whole"),
+        ([1.0, 1.5], 2.5, False, False, "has numbers of rows that are not whole"),
+        ([1.0, 1.5], None, False, True, "Spark before 3.0 does not store these: fit it without weightCol"),
+        ([1.0, 2.0], 3, False, False, ""),
+        ([1.0, 1.5], 3, False, True, ""),
+        ([3.0, 1.0, 3.0], 3, True, False, ""),
+    ],
+)
+def test_what_nodes_of_spark_count(stats, size, boosted, weighted, said):
+    reader = _SparkNodes(COLUMNS, {"weightCol": "w"} if weighted else {})
+    found = sentence_of(reader._counts, np.array([stats]), [size], 0, boosted, "data")
+    assert said in found
+    assert bool(found) == bool(said)
+
+
+@pytest.mark.parametrize(
+    ("at", "given", "many", "said"),
+    [
+        (2, [0.5], -1, "tests column 2 of 2"),
+        (0, [float("inf")], -1, "has no threshold of 'x0'"),
+        (1, [0.5], -1, "has no threshold of 'x1'"),
+        (1, [0], 3, "has a split on 3 categories of 'x1'"),
+        (1, [2], 2, "has a split on 2 categories of 'x1'"),
+        (1, [1], 2, ""),
+        (0, [0.5], -1, ""),
+    ],
+)
+def test_what_nodes_of_spark_test(at, given, many, said):
+    split = {"featureIndex": at, "leftCategoriesOrThreshold": given, "numCategories": many}
+    found = sentence_of(_SparkNodes(COLUMNS, {})._test, split, "data")
+    assert said in found
+    assert bool(found) == bool(said)
+
+
+def test_labels_of_spark_and_files_that_are_none():
+    assert _labels(Step(["a", "b"])) == [("a", "b")]
+    for labels in ([], ["a", "a"], 7):
+        assert "has no different labels" in sentence_of(_labels, Step(labels))
+    assert "does not say of which class of Spark ML it is" in sentence_of(SparkPart.of, {"metadata/part-0": b"[1]"})
+
+
+# ---------------------------------------------------------------- YDF and ranger
+
+
+def test_protocol_buffers_that_are_cut_off():
+    assert "holds a number of more than 64 bits" in sentence_of(_varint, b"\xff" * 12, 0)
+    for cut in (b"\x12\x09ab", b"\x12", b"\x0b\x01"):
+        assert "header.pb: is no protocol buffer, or was cut off" in sentence_of(_message, cut, "header.pb")
+
+
+def test_forests_of_ranger_with_other_links():
+    root = read_rds((CORPUS / "ranger_survival.rds").read_bytes())
+    forest = ["forest", "child.nodeIDs", "0"]
+    short = RObject("double", np.zeros(1))
+    for path, new, said in (
+        (forest, lambda links: RObject("list", list(links.values)[:1]), "has not as many links as tests"),
+        ([*forest, "0"], short, "has not as many links as tests"),
+        (["forest", "chf", "0"], lambda held: RObject("list", list(held.values)[:1]), "one list of hazards for every"),
+        (["forest", "split.values", "0"], RObject("character", ["x"]), "has something else than numbers"),
+        (["num.samples"], RObject("character", ["x"]), "has something else than numbers"),
+    ):
+        assert said in sentence_of(read_ranger_rds, in_r(root, path, new))
+    assert ranger_object(root) is root
+    assert ranger_object(in_r(root, ["treetype"], RObject("character", ["Regression"]))) is None
+    other = read_rds((CORPUS / "ranger_survival.rds").read_bytes())
+    assert ranger_object(RObject("list", [root, other])) is None

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from changed_objects import GONE, changed, root_of, sentence_of
+from changed_objects import GONE, changed, in_r, root_of, sentence_of
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
@@ -328,22 +328,6 @@ def test_fits_of_statsmodels(file, changes, said):
     assert not sentence_of(draft_of_object, root, "pickle")
     found = sentence_of(draft_of_object, changed(root, changes), "pickle")
     assert any(one in found for one in said.split("|")), found
-
-
-def in_r(value, at, new):
-    """Return an R object with what stands at a path (names of parts, "@" of attributes, numbers) replaced."""
-    if not at:
-        return new(value) if callable(new) else new
-    if at[0].startswith("@"):
-        held = value.attributes or {}
-        inner = in_r(held.get(at[0][1:]), at[1:], new)
-        return RObject(value.kind, value.values, {**held, at[0][1:]: inner})
-    names = [str(v) for v in (value.attributes or {}).get("names", RObject("character", [])).values]
-    items = list(value.values)
-    place = int(at[0]) if at[0].isdigit() else names.index(at[0])
-    items[place] = in_r(items[place], at[1:], new)
-    made = np.array(items) if isinstance(value.values, np.ndarray) else items
-    return RObject(value.kind, made, value.attributes)
 
 
 THREE = RObject("integer", np.zeros(3))

@@ -64,7 +64,7 @@ def changed(name, *changes, drop=""):
     return out.getvalue()
 
 
-NODES, HEADER, SPEC = "nodes-00000-of-00001", "header.pb", "data_spec.pb"
+NODES, HEADER, SPEC, FOREST = "nodes-00000-of-00001", "header.pb", "data_spec.pb", "random_forest_header.pb"
 KIEL = b"\n\x04Kiel\x12\x04\x08"
 BAD = (
     (((HEADER, b"RANDOM_FOREST", b"OTHER__FOREST"),), "", "has no rows per class"),
@@ -75,8 +75,10 @@ BAD = (
     (((SPEC, b"\x38\x00", b"\x38\x02"),), "", "has no value in 2 rows"),
     (((NODES, b"BS\x01\x00\x00", b"BS\x01\x00\x01"),), "", "is no plain sequence of nodes"),
     (((NODES, b"\x12#\n\x18" + bytes(9), b"\x12#\n\x18" + bytes(8) + b"\x01"),), "", "rows were weighted"),
+    (((FOREST, b"BLOB_SEQUENCE", b"BLOB_SEQUENC3"),), "", "nodes as BLOB_SEQUENC3 are not read"),
+    (((HEADER, b"\x18\x00", b"\x18\x63"),), "", "names columns that are not there"),
     ((), NODES, "has fewer nodes than its trees"),
-    ((), "random_forest_header.pb", "has no rows per class"),
+    ((), FOREST, "has no rows per class"),
 )
 
 
