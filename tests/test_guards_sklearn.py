@@ -56,7 +56,16 @@ from recon.readers.formats.drafts.binding import Feature, passes
 from recon.readers.formats.drafts.binding import single as rounded
 from recon.readers.formats.sklearn.pipelines import steps
 from recon.readers.formats.sklearn.pipelines.binding import Hints, _among, either
-from recon.readers.formats.sklearn.pipelines.columns import Above, Imputed, OutsideTest, ScaledMap, StepColumn
+from recon.readers.formats.sklearn.pipelines.columns import (
+    Above,
+    Binned,
+    ByQuantiles,
+    Imputed,
+    InBin,
+    OutsideTest,
+    ScaledMap,
+    StepColumn,
+)
 from recon.readers.formats.sklearn.pipelines.steps import columns_after
 from recon.readers.stored.objects.raw import Name
 from solvers.foundation.errors import ReleaseError
@@ -314,7 +323,12 @@ REFUSED = [
     ("one-hot", {"categories_.0": np.zeros(0)}, "categories_[0]: are no categories"),
     ("one-hot", {"categories_.0": np.array([1.0, 1.0])}, "categories_[0]: lists a category twice"),
     ("one-hot", {"categories_.0": np.array([None, NAN], dtype=object)}, "both None and NaN are categories"),
-    ("one-hot", {"categories_.0": np.array([b"x"], dtype=object)}, "a category that is neither text nor a number"),
+    (
+        "one-hot",
+        {"categories_.0": np.array([b"x"], dtype=object)},
+        "has the value b'x', which is neither text nor a number of 64 bits",
+    ),
+    ("constant", {"statistics_.0": math.inf}, "has the value inf, which is neither text nor a number of 64 bits"),
     ("one-hot", {"handle_unknown": "guess"}, "has a setting handle_unknown that no version knows"),
     ("one-hot", {"drop_idx_": np.zeros(3), "_drop_idx_after_grouping": GONE}, "does not say which category of each"),
     ("one-hot", {"drop_idx_": 0, "_drop_idx_after_grouping": GONE}, "does not say which category of each column is"),
@@ -507,6 +521,20 @@ def test_values_of_a_grid_are_gone_through(missing):
             assert told == held or (found == Test() and held == [True] * 6 + [False]), (inside, gap, found)
     with pytest.raises(ReleaseError, match="too many for the one-hot column 'f'"):
         _among(Grid.between("a", 0, 200_000, 1), Feature("f", "a"), Test(low=0.5), lambda value: 1.0)
+
+
+def test_what_has_no_value_stays_so_unless_it_is_filled():
+    for step in (
+        ScaledMap(add=1.0),
+        Binned((1.0,)),
+        Binned((1.0,), True),
+        InBin(0, 2),
+        Above(0.0),
+        ByQuantiles((0.0, 1.0), (0.0, 1.0)),
+    ):
+        assert math.isnan(StepColumn("a", 0, (step,)).make(None))
+        assert not math.isnan(StepColumn("a", 0, (Imputed(7.0), step)).make(None))
+    assert math.isnan(StepColumn("a", 0, (Binned((1.0,)), InBin(0, 2))).make(NAN))
 
 
 def test_what_a_chain_of_steps_makes_of_numbers():

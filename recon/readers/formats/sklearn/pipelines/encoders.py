@@ -100,7 +100,7 @@ def plain_category(value: Any, place: str) -> Value:
         return value
     if is_number(value) and abs(value) < 1 << 63:
         return int(value) if isinstance(value, float) and value == int(value) else value
-    raise ReleaseError(f"has a category that is neither text nor a number ({type(value).__name__})", place=place)
+    raise ReleaseError(f"has the value {str(value)[:40]}, which is neither text nor a number of 64 bits", place=place)
 
 
 def _handling(thing: Thing, place: str) -> str:

@@ -384,9 +384,7 @@ class _UnknownError(Exception):
 
 
 def tree_settings(thing: Thing, arrays: TreeArrays) -> Learner | None:
-    """Return the settings of a fitted tree; None for other classes, and where a setting makes no sense."""
-    if thing.class_name not in TREES:
-        return None
+    """Return the settings of a fitted tree, None where a setting makes no sense."""
     try:
         found = Learner("sklearn tree", **_limits(thing, _features_of(thing), int(arrays.rows[0])))
     except _UnknownError:
