@@ -1,0 +1,317 @@
+"""Guards of readers of stored rule lists and trees: one thing of an object that is read is wrong, and is named."""
+
+from __future__ import annotations
+
+import copy
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from test_rule_readers import GOLDEN, READERS, dl85_thing, figs_thing, listed
+
+from encoders.domain.values import equals
+from recon.readers.formats.rules import corels_saved, dl85, imodels_figs, imodels_lists, plain_values, streed
+from recon.readers.stored.objects.raw import Name
+from recon.readers.stored.pickled.pickles import Thing
+from recon.readers.stored.pickled.stored_files import open_stored
+from solvers.foundation.errors import ReconError
+
+DEFAULT = {"antecedents": [0], "prediction": 0}
+SAVED = {
+    "f": ["a", "b", "c"],
+    "r": [{"antecedents": [1], "prediction": 1}, {"antecedents": [2, -3], "prediction": 0}, DEFAULT],
+    "p": "y",
+}
+COUNTED = SAVED | {"r": [rule | {"train_labels": [1, 2]} for rule in SAVED["r"]]}
+STEPS = [
+    {"index_col": 0, "cutoff": 0.5, "val": 0.5, "val_right": 1.0, "num_pts": 6, "num_pts_right": 2},
+    {"index_col": 1, "cutoff": 1.5, "val": 0.0, "val_right": 1.0, "num_pts": 4, "num_pts_right": 2},
+    {"val": 0.0, "num_pts": 2},
+]
+LEAF = {"value": 1, "error": 2}
+GROWN = {"feat": 0, "left": LEAF, "right": {"feat": 1, "left": dict(LEAF), "right": {"value": 0, "error": 1}}}
+TREE = Thing(Name("sklearn.tree", "DecisionTreeClassifier"), "newobj", state={})
+SOME = Thing(Name("x", "Y"), "newobj", state={})
+
+
+def thing(kind, **state):
+    return Thing(Name("imodels", kind), "newobj", state={"n_features_in_": 2, **state})
+
+
+def bayesian():
+    """Return the state of a Bayesian list, without the bins of its own that its class may have."""
+    return dict(open_stored((GOLDEN / "imodels-3.0.4/brl.pkl").read_bytes()).root.state)
+
+
+def saved(content):
+    return corels_saved.read_saved(content, "pickle")
+
+
+def greedy(rules):
+    return READERS["GreedyRuleListClassifier"](listed(rules, ["a", "b"]), "pickle")
+
+
+def frugal(rules):
+    return imodels_lists.read(listed(rules, ["a", "b"], "FastFrugalTreeClassifier"), "pickle")
+
+
+def of_bayes(state):
+    return imodels_lists.read(thing("BayesianRuleListClassifier", **state), "pickle")
+
+
+def grown(tree):
+    return dl85.read(dl85_thing(tree), "pickle")
+
+
+def figs(parts):
+    """Return the draft of a sum of one tree whose root has other parts."""
+    found = figs_thing([[4, 4], [3, 1], [1, 3]], [8, 4, 4])
+    for key, value in parts.items():
+        (found if key in {"trees_", "Y"} else found.state["trees_"][0]).state[key] = value
+    return imodels_figs.read(found, "pickle")
+
+
+def of_kind(parts):
+    """Return the draft of an object of a class around others."""
+    return READERS[parts["kind"]](thing(parts["kind"], **{k: v for k, v in parts.items() if k != "kind"}), "pickle")
+
+
+STATE = bayesian()
+CASES = [
+    # CORELS
+    (saved, SAVED, "f", [], "features: names no features, or one twice"),
+    (saved, SAVED, "f", ["a", "b", "a"], "features: names no features, or one twice"),
+    (saved, SAVED, "f", [1, 2, 3], "features: names no features, or one twice"),
+    (saved, SAVED, "r", [], "rules: holds no rules: the model is not fitted"),
+    (saved, SAVED, "r.0", 3, r"rules\[0\]: is not a rule"),
+    (saved, SAVED, "r.0.antecedents", [True], r"rules\[0\].antecedents: names a column that is none of the 3 features"),
+    (saved, SAVED, "r.0.antecedents", [4], r"rules\[0\].antecedents: names a column that is none of the 3 features"),
+    (saved, SAVED, "r.2.antecedents", [1], r"rules\[2\].antecedents: is \[1\]: the last rule must be the default"),
+    (saved, SAVED, "r.1.antecedents", [0], r"rules\[1\].antecedents: is \[0\]: only the last rule may take all rows"),
+    (saved, SAVED, "r.1.antecedents", [1, -1], r"rules\[1\].antecedents: asks for 'a' and for its opposite"),
+    (saved, SAVED, "r.1.prediction", "1", r"rules\[1\].prediction: is neither 0 nor 1"),
+    (saved, COUNTED, "r.1", SAVED["r"][1], r"rules\[1\]: has no train_labels, others have"),
+    (saved, COUNTED, "r.1.train_labels", [1, 2, 3], r"rules\[1\].train_labels: holds 3 counts, not two"),
+    (saved, COUNTED, "r.1.train_labels", [1, -2], r"rules\[1\].train_labels: holds -2, which is not a number of rows"),
+    (saved, COUNTED, "r.1.train_labels", [1, True], "holds True, which is not a number of rows"),
+    (saved, COUNTED, "r.1.train_labels", [1, 1.5], "holds 1.5, which is not a whole number of rows"),
+    (saved, COUNTED, "r.1.train_labels", [1, 1 << 70], "holds a huge number, which is not a number of rows"),
+    (of_kind, {"kind": "CorelsClassifier"}, "rl_", None, "rl_: holds no rule list: the model is not fitted"),
+    # lists of imodels
+    (greedy, STEPS, "0", 7, r"rules_\[0\]: is not a rule"),
+    (greedy, STEPS, "1.num_pts", 5, r"rules_\[1\].num_pts: holds 5 rows, but 4 are left by the rules before"),
+    (greedy, STEPS, "1", {"val": 0.5, "num_pts": 4}, r"rules_\[1\]: takes all rows, and rules follow"),
+    (greedy, STEPS, "1.num_pts_right", 5, r"rules_\[1\].num_pts_right: holds 5 of 4 rows"),
+    (greedy, STEPS, "0.flip", "no", r"rules_\[0\].flip: is neither True nor False"),
+    (greedy, STEPS, "0.cutoff", None, r"rules_\[0\].cutoff: holds None, which is not a number"),
+    (greedy, STEPS, "0.cutoff", True, r"rules_\[0\].cutoff: holds True, which is not a number"),
+    (greedy, STEPS, "0.cutoff", float("nan"), r"rules_\[0\].cutoff: holds nan, which is not a number"),
+    (greedy, STEPS, "0.index_col", 2, r"rules_\[0\].index_col: names feature 2 of 2"),
+    (greedy, STEPS, "0.index_col", True, r"rules_\[0\].index_col: names feature True of 2"),
+    (greedy, STEPS, "0.val_right", 0.3, r"rules_\[0\].val_right: holds 0.3, which is not a share of 2 rows"),
+    (greedy, STEPS, "0.val_right", 1.5, r"rules_\[0\].val_right: holds 1.5, which is not a share of 2 rows"),
+    (greedy, STEPS, "0.val", 0.25, r"rules_\[0\].val: leaves 1 rows of class 1, the rules after it hold 2"),
+    (frugal, STEPS, "0.val_right", 0.5, r"rules_\[0\]: decides for neither class"),
+    (frugal, STEPS, "0.val_right", "1", r"rules_\[0\]: decides for neither class"),
+    (of_bayes, STATE, "alpha", [1.0], "alpha: holds no two pseudocounts"),
+    (of_bayes, STATE, "alpha", [1.0, 0.0], "alpha: holds pseudocounts that are not positive"),
+    (of_bayes, STATE, "theta", STATE["theta"][:-1], r"theta: holds \d means and \d intervals for \d rules"),
+    (of_bayes, STATE, "ci_theta.0", 0.5, r"ci_theta\[0\]: holds no interval"),
+    (of_bayes, STATE, "ci_theta.0", (0.6, 0.5), r"theta\[0\]: holds no posterior mean with an interval around it"),
+    (of_bayes, STATE, "theta.0", 1.0, r"theta\[0\]: holds no posterior mean with an interval around it"),
+    (of_bayes, STATE, "d_star.0", True, r"d_star\[0\]: names an itemset that is not there"),
+    (of_bayes, STATE, "d_star.0", 999, r"d_star\[0\]: names an itemset that is not there"),
+    (of_bayes, STATE, "d_star.0", 0, r"d_star\[0\]: takes all rows, and rules follow"),
+    (of_bayes, STATE, "d_star", [i for i in STATE["d_star"] if i], "d_star: has no default rule"),
+    (of_bayes, STATE, f"itemsets.{STATE['d_star'][0]}", ("nobody",), r"itemsets\[\d+\]: is not a set of columns"),
+    (of_bayes, STATE, f"itemsets.{STATE['d_star'][0]}", (), r"itemsets\[\d+\]: is not a set of columns"),
+    (of_kind, {"kind": "GreedyRuleListClassifier", "rules_": STEPS}, "classes_", np.array([0, 1, 2]),
+     "classes_: has 3 classes, not two"),
+    # DL8.5
+    (grown, GROWN, "right.left", 3, "tree_ node 3: is not a node of a tree"),
+    (grown, GROWN, "feat", True, "tree_ node 0: tests feature True"),
+    (grown, GROWN, "feat", "0", "tree_ node 0: tests feature '0'"),
+    (grown, GROWN, "feat", -1, "tree_ node 0: tests feature -1"),
+    (grown, GROWN, "feat", 100_000, "tree_ node 0: tests feature 100000"),
+    (grown, GROWN, "left.value", 7, "tree_ node 1: predicts 7, which is not a class"),
+    (grown, GROWN, "left.value", None, "tree_ node 1: predicts None, which is not a class"),
+    (grown, GROWN, "left.error", -1, "tree_ node 1.error: holds -1, which is not a number of rows"),
+    # FIGS
+    (figs, {}, "trees_", [SOME], r"trees_\[0\]: is not a node of a tree"),
+    (figs, {}, "left", SOME, r"trees_\[0\] node 1: is not a node of a tree"),
+    (figs, {}, "feature", 1, r"trees_\[0\].feature: names feature 1 of 1"),
+    (figs, {}, "value_sklearn", [4, 4], "value_sklearn: holds no rows per class"),
+    (figs, {}, "value_sklearn", np.array([4, np.nan]), "value_sklearn: holds no rows per class"),
+    (figs, {}, "value_sklearn", np.array([[4, 4]]), "value_sklearn: holds no rows per class"),
+    (figs, {}, "value_sklearn", np.array([4, 4, 0]), "value_sklearn: holds 3 classes of 2"),
+    (of_kind, {"kind": "FIGSClassifierCV"}, "figs", None, "figs: holds no fitted model"),
+    # trees of scikit-learn inside
+    (of_kind, {"kind": "DecisionTreeCCPClassifier"}, "estimator_", None, "estimator_: holds no fitted decision tree"),
+    (of_kind, {"kind": "DecisionTreeCCPClassifier"}, "estimator_", SOME, "estimator_: holds no fitted decision tree"),
+    (of_kind, {"kind": "HSTreeClassifier"}, "estimator_", None, "estimator_: holds no fitted estimator"),
+    (of_kind, {"kind": "HSTreeClassifier", "classes_": np.array([0, 1])}, "estimator_", SOME, "a shrunk Y is not read"),
+    (of_kind, {"kind": "BoostedRulesClassifier", "classes_": np.array([0, 1])}, "estimators_", [SOME],
+     "boosted rules of Y are not read: only those of decision trees are"),
+    (of_kind, {"kind": "BoostedRulesClassifier", "classes_": np.array([0, 1])}, "estimators_", [3],
+     "boosted rules of int are not read"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("read", "good", "place", "value", "said"), CASES)
+def test_an_object_with_one_thing_wrong_is_refused_by_name(read, good, place, value, said):
+    with pytest.raises(ReconError, match=said):
+        read(with_other(good, place, value))
+
+
+def with_other(good, place, value):
+    """Return a copy of lists and dicts with another value at a place."""
+    found = copy.deepcopy(good)
+    *way, last = place.split(".")
+    inner = found
+    for step in way:
+        at = int(step) if isinstance(inner, list) else step
+        inner[at] = list(inner[at]) if isinstance(inner[at], tuple) else inner[at]
+        inner = inner[at]
+    inner[int(last) if isinstance(inner, list) else last] = value
+    return found
+
+
+def test_as_they_stand_the_objects_are_read():
+    for draft in (saved(SAVED), saved(COUNTED), greedy(STEPS), frugal(STEPS), of_bayes(STATE), grown(GROWN), figs({})):
+        assert draft.models
+
+
+@pytest.mark.parametrize(
+    ("module", "limit", "most", "read", "good", "said"),
+    [
+        (corels_saved, "MAX_LITERALS", 2, saved, SAVED, "rules: holds more than 2 antecedents"),
+        (plain_values, "MAX_PARTS", 2, saved, SAVED, "rules: holds 3 rules, more than 2"),
+        (imodels_lists, "MAX_RULES", 1, of_bayes, STATE, r"the list has \d rules, more than 1"),
+        (dl85, "MAX_PARTS", 3, grown, GROWN, "tree_: has more than 3 nodes"),
+        (dl85, "MAX_TESTS", 3, grown, GROWN, "tree_: has more than 3 tests on its paths"),
+        (imodels_figs, "MAX_PARTS", 2, figs, {}, r"trees_\[0\]: has more than 2 nodes"),
+    ],
+)
+def test_objects_beyond_a_limit_are_refused(module, limit, most, read, good, said, monkeypatch):
+    monkeypatch.setattr(module, limit, most)
+    with pytest.raises(ReconError, match=said):
+        read(good)
+
+
+def test_what_a_list_of_corels_says_of_rows_that_are_no_box_is_nothing():
+    def boxes(*antecedents):
+        rules = [{"antecedents": a, "prediction": 1} for a in antecedents]
+        found = saved({"f": ["a", "b", "c"], "r": [*rules, DEFAULT], "p": "y"}).models[0].statements
+        return [[(name, test.values) for name, test in figure.condition if name != "y"] for figure in found]
+
+    one, no = (1,), (0,)
+    assert boxes([1], [2]) == [[("a", one)], [("b", one), ("a", no)]]
+    assert boxes([1], [1, 2]) == [[("a", one)]]  # all rows of the second are the first's
+    assert boxes([1, 2], [3]) == [[("a", one), ("b", one)]]  # what is left of the second is two boxes
+    assert boxes([1], [-1]) == [[("a", one)], [("a", no)]]
+
+
+def test_what_leaves_of_dl85_do_not_say_is_left_out():
+    def figures(tree, **more):
+        found = dl85.read(dl85_thing(tree, **more), "pickle").models[0].statements
+        return [figure.name for figure in found]
+
+    assert figures(GROWN, min_sup=True) == figures(GROWN)
+    assert len([name for name in figures(GROWN, min_sup=5) if name.startswith("rows of")]) == 3
+    again = GROWN | {"right": GROWN["right"] | {"feat": 0}}  # asks the same twice: one leaf is nobody's
+    assert len([name for name in figures(again) if name.startswith("errors of")]) == 2
+    rounded = with_other(GROWN, "left.error", 1234570.0)
+    assert len([name for name in figures(rounded) if name.startswith("errors of")]) == 2
+
+
+ROOT = {"feat": 0, "left": LEAF, "right": {"value": 0, "error": 1}, "proba": [0.25, 0.75]}
+
+
+@pytest.mark.parametrize(
+    ("tree", "accuracy", "rows"),
+    [
+        (ROOT, 0.9925, [100, 300]),
+        (ROOT, None, None),
+        (ROOT, 1.0, None),
+        (ROOT, 0.0, None),
+        (ROOT, 0.9999999, None),
+        (ROOT, 0.99, [75, 225]),
+        (ROOT | {"proba": [1.0]}, 0.9925, None),
+        (ROOT | {"proba": [0.25, 0.5]}, 0.9925, None),
+        (ROOT | {"proba": [0.25, "x"]}, 0.9925, None),
+        (ROOT | {"proba": [1.25, -0.25]}, 0.9925, None),
+        (ROOT | {"proba": [True, False]}, 0.9925, None),
+        (ROOT | {"proba": None}, 0.9925, None),
+        (ROOT | {"left": {"value": 1, "error": 1234570.0}}, 0.9925, None),
+        (ROOT | {"left": {"value": 1, "error": 0}, "right": {"value": 0, "error": 0}}, 0.9925, None),
+    ],
+)
+def test_the_rows_behind_the_shares_of_dl85_are_said_where_one_number_fits(tree, accuracy, rows):
+    found = dl85.read(dl85_thing(tree, accuracy_=accuracy), "pickle")
+    totals = [f.count for f in found.models[0].statements if f.name.startswith("all rows")]
+    assert (totals or None, found.rows is not None) == (rows, rows is not None)
+
+
+def test_rows_that_figs_stores_count_only_where_they_fit():
+    labels = np.repeat([[1, 0], [0, 1]], 4, axis=0)
+    inside = [np.ones(8, bool), np.arange(8) % 4 < 2, np.arange(8) % 4 >= 2]
+
+    def counts(y, rows):
+        found = figs_thing([[4, 4], [3, 1], [1, 3]], [8, 4, 4])
+        root = found.state["trees_"][0]
+        for node, here in zip((root, root.state["left"], root.state["right"]), rows, strict=True):
+            node.state["idxs"] = here
+        found.state["Y"] = y
+        tree = imodels_figs.read(found, "pickle").models[0]
+        return [node.support.counts for node in tree.nodes if node.condition is None]
+
+    assert counts(labels, inside) == [(2, 2), (2, 2)]
+    stored = [(3, 1), (1, 3)]
+    for y in (labels * 2, labels[:, :1], labels.astype(str), labels.tolist(), np.ones((8, 2)), labels[:, 0]):
+        assert counts(y, inside) == stored
+    for last in (inside[2].astype(int), inside[2][:4], inside[2].tolist(), np.ones(8, bool)):
+        assert counts(labels, [*inside[:2], last]) == stored
+
+
+def fake_streed(**more):
+    """Return a fitted STreeDClassifier of two leaves, as far as it is read."""
+
+    def leaf(each, n):
+        return SimpleNamespace(is_leaf_node=lambda: True, num_instances_per_class=each, num_instances=n)
+
+    root = SimpleNamespace(
+        is_leaf_node=lambda: False, feature=0, left_child=leaf([3, 0], 3), right_child=leaf([1, 2], 3)
+    )
+    maker = SimpleNamespace(
+        binary_columns=["a"], categorical_columns=[], continuous_columns=[], binary_feature_limiter=None
+    )
+    return SimpleNamespace(**({"tree_": root, "classes_": np.array([0, 1]), "binarizer_": maker} | more))
+
+
+def test_a_fitted_streed_tree_is_read_or_refused_by_name(monkeypatch):
+    (tree,) = streed.of_model(fake_streed()).models
+    assert [node.support.counts for node in tree.nodes[1:]] == [(1, 2), (3, 0)]
+    assert tree.nodes[0].condition == (("a", equals(1)),)
+    root = fake_streed().tree_
+    root.left_child.num_instances = 4
+    for model, said in (
+        (fake_streed(tree_=None), "is not fitted: it has no tree"),
+        (fake_streed(classes_=np.array(["no", "yes"])), "counts labels 0, 1, ...: fit it on these, not on"),
+        (fake_streed(classes_=np.array([-1, 1])), "counts labels 0, 1, ...: fit it on these, not on"),
+        (fake_streed(tree_=root), r"node 2: counts \[3, 0\] of 4 rows"),
+    ):
+        with pytest.raises(ReconError, match=said):
+            streed.of_model(model)
+    monkeypatch.setattr(streed, "MAX_PARTS", 2)
+    with pytest.raises(ReconError, match="the tree has more than 2 nodes"):
+        streed.of_model(fake_streed())
+
+
+def test_names_are_told_from_what_is_none():
+    index = Thing(Name("pandas", "_new_Index"), "reduce", args=(Name("pandas", "Index"), {"data": [["a", "b"]]}))
+    assert plain_values.texts(np.array(["a", "b"], dtype=object)) == ["a", "b"]
+    for none in ([], [1], "ab", None, np.array([["a"]], dtype=object), index, Thing(Name("x", "Y"), "reduce", args=())):
+        assert plain_values.texts(none) is None
+    assert plain_values.two_classes(thing("X")) == (0, 1)
+    with pytest.raises(ReconError, match="has no complement that is one test"):
+        plain_values.opposite(equals(2))
