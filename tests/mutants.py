@@ -189,8 +189,8 @@ ROOMS = {  # room -> the tests that must notice what is changed in the guards of
         "test_known_columns.py", *FACED
     ),
     f"{FORMATS}.rules": (
-        "test_guards_rules.py", "test_rule_readers.py", "test_attaching.py", "test_tree_solvers.py", "test_optimal_rule.py", "test_stored.py",
-        *FACED
+        "test_guards_rules.py", "test_rule_readers.py", "test_attaching.py", "test_tree_solvers.py",
+        "test_optimal_rule.py", "test_stored.py", *FACED
     ),
     f"{FORMATS}.sklearn": (
         "test_guards_sklearn.py", "test_guards_learners.py", "test_bags.py", "test_learner_settings.py",

@@ -452,3 +452,92 @@ def test_mutated_files_are_refused_or_read():
 @pytest.mark.long
 def test_many_mutated_files_are_refused_or_read():
     fuzz(10_000)
+
+
+# ------------------------------------------------------------------ one thing wrong
+
+
+GOOD = tree_file(two_leaves("x", "1"), x="double").decode()
+LEAF = '<SimplePredicate field="x" operator="lessOrEqual" value="1"/>'
+RULES = (
+    GOOD.partition("<TreeModel")[0]
+    + '<RuleSetModel functionName="classification"><MiningSchema><MiningField name="y" usageType="predicted"/>'
+    '</MiningSchema><RuleSet recordCount="9"><RuleSelectionMethod criterion="firstHit"/><SimpleRule id="a" score="n" '
+    'recordCount="4"><SimplePredicate field="x" operator="lessOrEqual" value="1"/><ScoreDistribution value="n" '
+    'recordCount="3"/><ScoreDistribution value="p" recordCount="1"/></SimpleRule><SimpleRule id="b" score="p" '
+    'recordCount="5"><True/><ScoreDistribution value="n" recordCount="0"/>'
+    '<ScoreDistribution value="p" recordCount="5"/>'
+    "</SimpleRule></RuleSet></RuleSetModel></PMML>"
+)
+HITS = RULES[RULES.index("<SimpleRule") : RULES.index("</RuleSet>")]
+ONE = GOOD[GOOD.index("<TreeModel") : GOOD.index("</PMML>")]
+FOREST = GOOD.replace(
+    ONE,
+    '<MiningModel functionName="classification"><MiningSchema><MiningField name="y" usageType="predicted"/>'
+    '</MiningSchema><Segmentation multipleModelMethod="majorityVote">'
+    + f"<Segment><True/>{ONE}</Segment><Segment><True/>{ONE}</Segment></Segmentation></MiningModel>",
+)
+NESTED = '<CompoundPredicate booleanOperator="and">' * 22 + "<True/>" + "</CompoundPredicate>" * 22
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "why"),
+    [
+        (GOOD, 'name="x"', 'name=""', "DataField: a field has no name"),
+        (GOOD, 'value="n"/><Value', '/><Value', "DataField 'y': a value is missing"),
+        (GOOD, '<Value value="n"/>', "", "a class is not among the values of 'y'"),
+        (GOOD, 'usageType="predicted"/>', 'usageType="predicted"/><MiningField name="x" outliers="asExtremeValues"/>',
+         "changes outliers of 'x' before the model"),
+        (GOOD, 'recordCount="18"', 'recordCount="many"', "Node 0.recordCount: 'many' is not a finite number"),
+        (GOOD, 'recordCount="18"', 'recordCount="inf"', "Node 0.recordCount: 'inf' is not a finite number"),
+        (GOOD, 'recordCount="18"', 'recordCount="20"', "Node 0: its leaves have 18 rows, it has 20"),
+        (GOOD, 'recordCount="18"', 'recordCount="17"', "Node 0: its leaves have 18 rows, it has 17"),
+        (GOOD, "<True/>", "<True/><EmbeddedModel/>", "Node 0 holds a model of its own, which is not read"),
+        (GOOD, 'recordCount="18"', 'recordCount="18" defaultChild="7"', "the default child '7' is none of its"),
+        (GOOD, 'field="x"', 'field="z"', "Node 1: the field 'z' is not declared"),
+        (GOOD, 'field="x" ', "", "Node 1: the field 'None' is not declared"),
+        (GOOD, "lessOrEqual", "about", "Node 1: 'about' is not an operator"),
+        (GOOD, 'operator="lessOrEqual"', "", "Node 1: 'None' is not an operator"),
+        (GOOD, 'value="1"/><Score', "/><Score", "Node 1: a value is missing"),
+        (GOOD, 'field="x" operator="lessOrEqual" value="1"', 'field="y" operator="lessOrEqual" value="n"',
+         "the PMML predicate on 'y' orders values that are not numbers"),
+        (GOOD, 'field="x" operator="lessOrEqual" value="1"', 'field="y" operator="equal" value="q"',
+         "Node 1: \\['q'\\] are not all among the values of 'y'"),
+        (GOOD, LEAF, '<SimpleSetPredicate field="x" booleanOperator="isIn"/>', "a set predicate needs isIn or"),
+        (GOOD, LEAF, '<SimpleSetPredicate field="x"><Array>1 2</Array></SimpleSetPredicate>', "a set predicate needs"),
+        (GOOD, LEAF, '<SimpleSetPredicate field="x" booleanOperator="isIn"><Array>"1</Array></SimpleSetPredicate>',
+         "has open quotes"),
+        (GOOD, LEAF, f'<CompoundPredicate booleanOperator="xor">{LEAF}</CompoundPredicate>', "'xor' is not read"),
+        (GOOD, LEAF, '<CompoundPredicate booleanOperator="and"/>', "the compound predicate 'and' is not read"),
+        (GOOD, LEAF, NESTED, "Node 1: predicates are nested too deeply"),
+        (GOOD, "</TransformationDictionary>",
+         '<DerivedField name="z"><Apply function="log"><FieldRef field="x"/></Apply>'
+         "</DerivedField></TransformationDictionary>", None),
+        (RULES, "RuleSet recordCount", "Rules recordCount", "not well-formed"),
+        (RULES, 'recordCount="9"', 'recordCount="-9"', "RuleSet.recordCount: '-9' is not a number of rows"),
+        (RULES, 'recordCount="9"', 'recordCount="9.5"', "RuleSet.recordCount: '9.5' is not a number of rows"),
+        (RULES, 'score="n" recordCount="4"', 'score="n" recordCount="4.5"', "rule a: '4.5' is not a number of rows"),
+        (RULES, LEAF, "<False/>", "rule a: a rule that is never true has rows"),
+        (RULES, LEAF, f'<CompoundPredicate booleanOperator="or">{LEAF}<SimplePredicate field="y" operator="equal" '
+         'value="n"/></CompoundPredicate>', "rule a: a rule joined by 'or' over several fields is not read"),
+        (RULES.replace(' recordCount="9"', ""), HITS, "", "the PMML rule set has no rules with counts"),
+        (RULES, RULES[RULES.index("<RuleSet ") : RULES.index("</RuleSetModel>")], "", "RuleSet: the element is miss"),
+        (FOREST, "majorityVote", "selectFirst", "several PMML models joined by 'selectFirst' are not read"),
+        (FOREST, "<Segment><True/>", f"<Segment>{LEAF}", "PMML segments with conditions are not read"),
+        (FOREST, f"<Segment><True/>{ONE}</Segment>", "<Segment><True/><RegressionModel/></Segment>", "are not read"),
+    ],
+)  # fmt: skip
+def test_a_file_with_one_thing_wrong_is_refused_by_name(text, old, new, why):
+    assert old in text
+    for good in (GOOD, RULES, FOREST):
+        assert read_pmml(good.encode()).models
+    if why is None:  # a transformation that no predicate names
+        assert read_pmml(text.replace(old, new).encode()).models
+        text, old, new, why = (
+            text.replace(old, new),
+            'field="x" operator',
+            'field="z" operator',
+            "'z' is derived by Apply",
+        )
+    with pytest.raises((ReleaseError, Unsupported), match=why):
+        read_pmml(text.replace(old, new, 1).encode())
