@@ -173,7 +173,7 @@ def tree_answer(tree: PmmlReading) -> PmmlAnswer:
         n = sum(sum(f or ()) for f in figures.values())
         said = tree.nodes[0].rows if total is None else sum(total)
         if said is not None and abs(said - n) > WHOLE_TOLERANCE:
-            raise ReleaseError(f"its leaves have {n} rows, it has {said:g}", place=tree.nodes[0].place)
+            raise ReleaseError(f"its leaves have {n} rows, it has {said:.15g}", place=tree.nodes[0].place)
         return PmmlAnswer((found.grown.tree(supports, "tree"),), kinds, (), RowCount(n, n), classes, notes)
     if total is None:
         raise Unsupported("the PMML tree does not say how many rows its root has, and leaves are at several places")
