@@ -668,7 +668,7 @@ def main() -> int:
     parser.add_argument("--rank", type=int, default=2, help="0: what refuses alone, 1: its conditions, 2: comparisons")
     parser.add_argument("-k", dest="tests", default="", help="ask these tests alone, as pytest names them")
     parser.add_argument("--list", action="store_true", help="print the mutants and run none")
-    parser.add_argument("--write", action="store_true", help=f"add --out to {RESULTS.name} and run none")
+    parser.add_argument("--write", action="store_true", help=f"put modules of --out into {RESULTS.name}, run none")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "mutants.json")
     given = parser.parse_args()
     found = json.loads(given.out.read_text(encoding="utf-8")) if given.out.exists() else {}
@@ -676,7 +676,9 @@ def main() -> int:
     every = keyed(m for t in (targets() if given.write else named) for m in mutants_of(t))
     if given.write:
         found = {name: became for name, became in found.items() if name in every}
-        text = json.dumps(sums(every, found), indent=1, ensure_ascii=False)
+        before = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+        before |= {module: one for module, one in sums(every, found).items() if one["run"]}
+        text = json.dumps(dict(sorted(before.items())), indent=1, ensure_ascii=False)
         RESULTS.write_text(text + "\n", encoding="utf-8")
         return 0
     first, step = map(int, given.share.split("/"))

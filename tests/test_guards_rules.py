@@ -7,7 +7,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from test_rule_readers import GOLDEN, READERS, dl85_thing, figs_thing, listed
+from extras import extra
+from scipy.stats import beta
+from test_rule_readers import GOLDEN, READERS, dl85_thing, figs_thing, listed, plants, shrunk_thing
 
 from encoders.domain.values import equals
 from recon.readers.formats.rules import corels_saved, dl85, imodels_figs, imodels_lists, plain_values, streed
@@ -235,6 +237,7 @@ ROOT = {"feat": 0, "left": LEAF, "right": {"value": 0, "error": 1}, "proba": [0.
         (ROOT, 1.0, None),
         (ROOT, 0.0, None),
         (ROOT, 0.9999999, None),
+        (ROOT, 0.999999, None),
         (ROOT, 0.99, [75, 225]),
         (ROOT | {"proba": [1.0]}, 0.9925, None),
         (ROOT | {"proba": [0.25, 0.5]}, 0.9925, None),
@@ -242,7 +245,8 @@ ROOT = {"feat": 0, "left": LEAF, "right": {"value": 0, "error": 1}, "proba": [0.
         (ROOT | {"proba": [1.25, -0.25]}, 0.9925, None),
         (ROOT | {"proba": [True, False]}, 0.9925, None),
         (ROOT | {"proba": None}, 0.9925, None),
-        (ROOT | {"left": {"value": 1, "error": 1234570.0}}, 0.9925, None),
+        (ROOT | {"left": {"value": 1, "error": 1234570.0}, "right": {"value": 0, "error": 3}}, 0.9925, None),
+        (ROOT | {"proba": [0.25 + 1e-12, 0.75 - 1e-12]}, 0.9925, None),
         (ROOT | {"left": {"value": 1, "error": 0}, "right": {"value": 0, "error": 0}}, 0.9925, None),
     ],
 )
@@ -250,6 +254,12 @@ def test_the_rows_behind_the_shares_of_dl85_are_said_where_one_number_fits(tree,
     found = dl85.read(dl85_thing(tree, accuracy_=accuracy), "pickle")
     totals = [f.count for f in found.models[0].statements if f.name.startswith("all rows")]
     assert (totals or None, found.rows is not None) == (rows, rows is not None)
+
+
+def test_weights_and_errors_of_its_own_hide_the_rows_of_dl85():
+    for more in ({"sample_weight": [0.5]}, {"error_function": Name("mine", "f")}):
+        found = dl85.read(dl85_thing(ROOT, accuracy_=0.9925, **more), "pickle")
+        assert (found.models, found.rows) == ((), None)
 
 
 def test_rows_that_figs_stores_count_only_where_they_fit():
@@ -307,7 +317,31 @@ def test_a_fitted_streed_tree_is_read_or_refused_by_name(monkeypatch):
         streed.of_model(fake_streed())
 
 
+def test_an_interval_that_several_numbers_of_rows_have_is_refused():
+    ends = tuple(float(end) for end in beta.interval(0.95, 10**8 + 1, 10**8 + 1))
+    with pytest.raises(ReconError, match="and its interval fit several numbers of rows"):
+        imodels_lists._beta_counts(0.5, ends, (1.0, 1.0), 0)
+
+
+def test_shrunk_trees_say_sizes_where_classes_do_not_follow():
+    trees, (x, y) = extra("sklearn.tree"), plants()
+    model = trees.DecisionTreeClassifier(max_leaf_nodes=4, random_state=0).fit(x, y)
+    names = list(x.columns)
+    with pytest.raises(ReconError, match=r"estimator_.tree_: has values for 3 classes of 2"):
+        READERS["HSTreeClassifier"](shrunk_thing(model, 5, "node_based", names, [0, 1]), "pickle")
+    for scheme, reg in (("another", 5), ("node_based", -1)):
+        draft = READERS["HSTreeClassifier"](shrunk_thing(model, reg, scheme, names, [0, 1, 2]), "pickle")
+        assert draft.origin.counts == ("size",)
+    mean = trees.DecisionTreeRegressor(max_leaf_nodes=4, random_state=0).fit(x, y)
+    found = shrunk_thing(mean, 5, "node_based", names, [0, 1, 2])
+    draft = READERS["HSTreeRegressor"](Thing(Name("imodels", "HSTreeRegressor"), "newobj", state=found.state), "pickle")
+    assert (draft.origin.counts, draft.classes) == (("size",), None)
+
+
 def test_names_are_told_from_what_is_none():
+    cells = np.array(["a", "b"], dtype=object)
+    args = (Name("pandas", "Index"), {"data": cells})
+    assert plain_values.texts(Thing(Name("pandas", "_new_Index"), "reduce", args=args)) == ["a", "b"]
     index = Thing(Name("pandas", "_new_Index"), "reduce", args=(Name("pandas", "Index"), {"data": [["a", "b"]]}))
     assert plain_values.texts(np.array(["a", "b"], dtype=object)) == ["a", "b"]
     for none in ([], [1], "ab", None, np.array([["a"]], dtype=object), index, Thing(Name("x", "Y"), "reduce", args=())):

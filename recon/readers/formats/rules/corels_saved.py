@@ -180,12 +180,10 @@ def _captured(rule: Literals, before: Sequence[Literals]) -> Literals | None:
             if any(box.get(name, value) != value for name, value in other.items()):
                 continue
             more = [name for name in other if name not in box]
-            if not more:
-                return None  # all its rows are captured before: CORELS keeps no such rule
             if len(more) == 1:
                 box[more[0]] = 1 - other[more[0]]
                 narrowed = True
-            else:
+            else:  # of none all rows were captured before: CORELS keeps no such rule
                 rest.append(other)
         if not rest:
             return box

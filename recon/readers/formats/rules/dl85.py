@@ -171,8 +171,7 @@ def _class_totals(thing: Thing, errors: dict[int, int | None], classes: int) -> 
     n rows of which e are wrong have the accuracy 1 - e/n, printed to six decimals: n lies in an interval, and is a
     multiple of the common denominator of the shares.
     """
-    tree = thing.get("tree_")
-    shares = tree.get("proba") if isinstance(tree, dict) else None
+    shares = thing.get("tree_").get("proba")
     accuracy = thing.get("accuracy_")
     if not isinstance(shares, list) or len(shares) != classes or not isinstance(accuracy, float):
         return None

@@ -149,9 +149,8 @@ def texts(value: Any) -> list[str] | None:
     if isinstance(value, Thing):  # pandas: _new_Index(Index, {"data": array, "name": ...})
         from recon.readers.stored.objects.pandas_tables import stored_cells
 
-        inner = value.args[1] if len(value.args) == 2 else None
         try:
-            value = stored_cells(inner.get("data") if isinstance(inner, dict) else None)
+            value = stored_cells(value.args[1].get("data"))
         except (AttributeError, LookupError, TypeError, ValueError):
             return None
     if isinstance(value, np.ndarray) and value.ndim == 1:
