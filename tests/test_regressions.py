@@ -211,6 +211,23 @@ def test_a_domain_of_other_columns_is_named_and_no_digit_is_blamed(tmp_path, cap
     assert "have at most 60: the attributes of the domain do not fit the columns of the fit" in error
 
 
+def test_a_domain_with_none_of_the_columns_is_refused_and_one_with_some_is_not(tmp_path, capsys):
+    """Sums of columns that the domain does not have would be unused, and a count be as if nothing was published."""
+    for names, file, shown in (
+        ("a,b", "regression.csv", "the regression ('smoker', 'male', 'young')"),
+        ("d,e", "prepared.pkl", "its steps ("),
+    ):
+        (tmp_path / "rows.csv").write_text(f"{names}\n0,1\n1,0\n")
+        code, out, error = run(capsys, "count", str(CORPUS / file), "--domain", str(tmp_path / "rows.csv"))
+        assert (code, out) == (3, "")
+        assert f"the domain has none of the columns of {shown}" in error
+    for names, file in (("smoker,b", "regression.csv"), ("a,b", "prepared.pkl")):
+        (tmp_path / "rows.csv").write_text(f"{names}\n0,1\n1,0\n")
+        code, out, error = run(capsys, "count", str(CORPUS / file), "--domain", str(tmp_path / "rows.csv"))
+        assert "none of the columns" not in error
+        assert code != 70
+
+
 @pytest.mark.parametrize(("file", "levels"), [
     ("ols", {"_results._cache": "info"}), ("logit", {"_results._cache": "info"}),
     ("glm", {"_results._cache": "high", "_results.model.data.orig_exog": "critical"}),

@@ -21,7 +21,7 @@ import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,9 +64,10 @@ DRAWN = (
 )
 TRAINED = "numbers of rows are those of the training (update_tree_weights was not called)"
 BINNED = (
-    "rows are on that side of a split on which the bins of its histogram counted them (checked where a branch is split "
-    "again)"
+    "rows are on that side of a split on which the bins of its histogram counted them; where these may end elsewhere "
+    "(thresholds at whole or decimal numbers but 0.5), two leaves are counted together"
 )
+SINGLE, DIGITS = 2.0**-23, 3  # relative: of single precision; of decimals that values may be
 EVEN_BINS = {"AUTO", "UniformAdaptive", "UniformRobust"}  # of others splits lie elsewhere than between bins
 RESIDUALS = "they are of residuals that are no shares of rows (an offset, or another distribution), and are not read"
 NUMBERS = UnusedPublication(
@@ -231,9 +232,10 @@ def _fitted_with(files: Mapping[str, bytes]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class MojoTree:
-    """A tree as it was read: its class, per node rows and means as the split above counts them, all rows at the root.
+    """A tree as it was read, of a class and with its number: per node rows and means as the split above has them.
 
-    `split` are rows of a node as its own split counts them.
+    `split`: rows of a node as its own split has them, -1 of a leaf. Bins say what `rows` are, and tests what `split`
+    is: of a test whose bins may end elsewhere (`loose`) the sides count what is tested again alone.
     """
 
     place: str
@@ -243,19 +245,41 @@ class MojoTree:
     rows: NDArray[np.int64]
     mean: NDArray[np.float64]
     split: NDArray[np.int64]
+    loose: frozenset[int]
 
-    def check(self, drawn: bool) -> None:
-        """Raise `ReleaseError` where a split counts other rows than the split above it: below the first fewer may be.
+    def settled(self, told: Sequence[int], drawn: bool) -> list[int]:
+        """Return the rows of every leaf (or those of a class), `told` by the splits above them, from what is below.
 
-        `drawn`: rows were drawn, of which the first split does not know.
+        `drawn`: the rows of the root are not those of its branches; a leaf beside a loose first split has then 0 or
+        more. Raises `ReleaseError` where splits contradict each other.
         """
+        out, held = list(told), self._own(told)
         for i, (left, right) in enumerate(self.grown.children):
-            for child in (left, right) if left >= 0 else ():
-                told, held = int(self.rows[child]), int(self.split[child])
-                if held >= 0 and (held > told or (held < told and (i or not drawn))):
-                    raise ReleaseError(
-                        f"node {child} has {told:,} rows, and {held:,} in its two branches", place=self.place
-                    )
+            if left < 0:
+                continue
+            top = drawn and not i
+            for one, other in ((left, right), (right, left)):
+                if held[one] >= 0 and not top:
+                    if held[one] != told[one] and i not in self.loose:
+                        self._refuse(one, told[one], held[one])
+                    if held[other] < 0:
+                        out[other] = held[i] - held[one]
+                elif held[one] > told[one] and i not in self.loose:
+                    self._refuse(one, told[one], held[one])
+                elif top and held[one] < 0 and i in self.loose:
+                    out[one] = 0
+            if held[left] >= 0 and held[right] >= 0 and not top and held[left] + held[right] != held[i]:
+                self._refuse(i, held[i], held[left] + held[right])
+        if min(out) < 0:
+            self._refuse(out.index(min(out)), min(out), 0)
+        return out
+
+    def _own(self, told: Sequence[int]) -> list[int]:
+        """Return what the two sides of every split have together, -1 for a leaf."""
+        return [told[a] + told[b] if a >= 0 else -1 for a, b in self.grown.children]
+
+    def _refuse(self, node: int, above: int, below: int) -> NoReturn:
+        raise ReleaseError(f"node {node} has {above:,} rows, and {below:,} in its two branches", place=self.place)
 
     def counts(self, share: float) -> list[int] | None:
         """Return the rows of the class in every node but the root, None where means (and a share) are none of rows."""
@@ -270,18 +294,28 @@ class MojoTree:
             return None
         return found
 
-    @property
-    def sides(self) -> tuple[int, int]:
-        """Return the two branches of the root."""
-        return self.grown.children[0]
+    def merged(
+        self, rows: Sequence[int], counts: Sequence[int] | None
+    ) -> tuple[BoosterTree, list[int], list[int] | None]:
+        """Return the tree without loose splits into two leaves, and its figures by node (of inner nodes no matter)."""
+        out, kept, todo, links = BoosterTree(), list[int](), [(0, -1, 0)], self.grown.children
+        while todo:
+            i, parent, side = todo.pop()
+            here = len(kept)
+            kept.append(i)
+            if parent >= 0:
+                out.link(parent, side, here)
+            left, right = links[i]
+            ends = left < 0 or (i in self.loose and links[left][0] < 0 and links[right][0] < 0)
+            out.splits.append(None if ends else self.grown.splits[i])
+            out.children.append((-1, -1))
+            todo += [] if ends else [(right, here, 1), (left, here, 0)]
+        return out, self._shown(rows, kept), None if counts is None else self._shown(counts, kept)
 
-    def first_split(self) -> MojoTree:
-        """Return the tree of its first split alone."""
-        cut = BoosterTree([self.grown.splits[0], None, None], [(1, 2), (-1, -1), (-1, -1)])
-        at = np.array([0, *self.sides])
-        return MojoTree(
-            self.place, self.of, self.number, cut, self.rows[at], self.mean[at], np.array([self.split[0], -1, -1])
-        )
+    def _shown(self, told: Sequence[int], kept: Sequence[int]) -> list[int]:
+        """Return the figures of some nodes, of two leaves that were merged what both have."""
+        own = self._own(told)
+        return [own[i] if own[i] >= 0 else told[i] for i in kept]
 
 
 def read_mojo(data: bytes) -> Draft:
@@ -308,7 +342,6 @@ def read_mojo(data: bytes) -> Draft:
     for tree in trees:
         if tree.split[0] != rows:
             raise ReleaseError(f"counts {tree.split[0]:,} rows, the first tree {rows:,}", place=tree.place)
-        tree.check(settings.drawn)
     return _draft(settings, reader, trees, rows)
 
 
@@ -361,22 +394,24 @@ class _MojoStatements:
         drawn = self.settings.drawn
         figures, grown, first = list[PublishedFigure](), list[Tree](), dict[object, Tree]()
         for tree in trees:
-            counts = self._class_rows(tree)
-            self.proved += counts is not None
-            grown.append(self._tree(tree, counts))
-            one_class = counts is not None and len(self.settings.classes) > 2
-            if counts is not None and one_class:
-                figures += self._of_class(tree, counts, drawn)
-            if not drawn:
+            told = self._class_rows(tree)
+            self.proved += told is not None
+            counts = None if told is None else tree.settled(told, drawn)
+            shown, rows, counts = tree.merged(tree.settled(tree.rows.tolist(), drawn), counts)
+            grown.append(self._tree(tree, shown, rows, counts))
+            figures += self._of_class(tree, shown, counts, drawn)
+            if not drawn or 0 in tree.loose:
                 continue
-            top, told = tree.first_split(), None if counts is None else [0, *(counts[i] for i in tree.sides)]
-            if told is not None and one_class:
-                figures += self._of_class(top, told, False)
-            first.setdefault((top.grown.splits[0], *top.rows.tolist(), *(told or ())), self._tree(top, told))
+            top = BoosterTree([tree.grown.splits[0], None, None], [(1, 2), (-1, -1), (-1, -1)])
+            sides = tree.grown.children[0]
+            rows = [0, *(int(tree.rows[i]) for i in sides)]
+            counts = None if told is None else [0, *(told[i] for i in sides)]
+            figures += self._of_class(tree, top, counts, False)
+            first.setdefault((top.splits[0], *rows, *(counts or ())), self._tree(tree, top, rows, counts))
         made: list[AnyModel] = [Forest(tuple(grown), "trees", subsample=drawn)]
         if len(grown) == 1 and not drawn:
             made = [grown[0]]
-        if drawn:
+        if first:
             made.append(Forest(tuple(first.values()), "first splits"))
         return (*made, Table(tuple(dict.fromkeys(figures)), "classes")) if figures else tuple(made)
 
@@ -400,10 +435,9 @@ class _MojoStatements:
             raise ReleaseError("has no number as init_f", place=SETTINGS) from None
         return tree.counts(1 / (1 + math.exp(-start))) if told.get("distribution") == "bernoulli" else None
 
-    def _tree(self, tree: MojoTree, counts: list[int] | None) -> Tree:
+    def _tree(self, tree: MojoTree, grown: BoosterTree, rows: Sequence[int], counts: Sequence[int] | None) -> Tree:
         """Return the published tree, with the classes of every node where there are two and one is counted."""
-        grown = tree.grown
-        sizes = sums(grown, {i: int(tree.rows[i]) for i in grown.leaves})
+        sizes = sums(grown, {i: rows[i] for i in grown.leaves})
         supports = [Support(count=n) for n in sizes]
         if counts is not None and len(self.settings.classes) == 2:
             held = sums(grown, {i: counts[i] for i in grown.leaves})
@@ -412,9 +446,14 @@ class _MojoStatements:
             supports = [Support((n - k, k) if second else (k, n - k)) for n, k in pairs]
         return grown.tree(supports, tree.place)
 
-    def _of_class(self, tree: MojoTree, counts: Sequence[int], least: bool) -> Iterator[PublishedFigure]:
-        """Yield how many rows of its class the leaves of a tree have, of drawn ones how many at least."""
-        for one in tree.grown.of_class(counts, self.settings.columns[-1], self.settings.classes[tree.of], tree.place):
+    def _of_class(
+        self, tree: MojoTree, grown: BoosterTree, counts: Sequence[int] | None, least: bool
+    ) -> Iterator[PublishedFigure]:
+        """Yield of several classes how many rows of its class the leaves of a tree have, of drawn ones at least."""
+        classes = self.settings.classes
+        if counts is None or len(classes) < 3:
+            return
+        for one in grown.of_class(counts, self.settings.columns[-1], classes[tree.of], tree.place):
             yield replace(one, count=None, low=int(one.count or 0), drawn=True) if least else one
 
 
@@ -423,12 +462,14 @@ class _MojoTrees:
 
     def __init__(self, settings: MojoSettings) -> None:
         self.settings, self.features = settings, settings.whole("n_features")
-        self.gaps = set[str]()
+        self.gaps, self.loose = set[str](), set[int]()
         self.at, self.data = 0, b""
+        told = settings.set.get("nbins_cats")
+        self.bins = told if isinstance(told, int) else 0
 
     def tree(self, data: bytes, aux: bytes, of: int, number: int, place: str) -> MojoTree | None:
         """Return a tree, None for one without a split."""
-        self.at, self.data = 0, data
+        self.at, self.data, self.loose = 0, data, set()
         try:
             grown = self._grown()
         except (struct.error, IndexError):
@@ -457,7 +498,7 @@ class _MojoTrees:
             rows[sides], mean[sides], split[i] = whole, record["mean"], whole.sum()
             name |= dict(zip(sides, record["sides"].tolist(), strict=True))
         rows[0] = split[0]
-        return MojoTree(place, of, number, grown, rows, mean, split)
+        return MojoTree(place, of, number, grown, rows, mean, split, frozenset(self.loose))
 
     def _grown(self) -> BoosterTree:
         """Return the tests of a tree, nodes depth first."""
@@ -467,9 +508,7 @@ class _MojoTrees:
             parent, side, leaf = todo.pop()
             here = len(out.splits)
             if parent >= 0:
-                pair = list(out.children[parent])
-                pair[side] = here
-                out.children[parent] = (pair[0], pair[1])
+                out.link(parent, side, here)
             out.children.append((-1, -1))
             if here >= MAX_NODES:
                 raise ReleaseError("has too many nodes")
@@ -480,7 +519,7 @@ class _MojoTrees:
                 self._take("<f")
                 out.splits.append(None)
                 continue
-            out.splits.append(self._split(kind, column))
+            out.splits.append(self._split(kind, column, here))
             if not kind & 48:
                 self.at += 1 + (kind & 3)  # how many bytes the left branch has
             todo += [(here, 1, bool(kind & 192)), (here, 0, bool(kind & 48))]
@@ -493,7 +532,7 @@ class _MojoTrees:
         self.at += struct.calcsize(form)
         return found
 
-    def _split(self, kind: int, column: int) -> BoosterSplit:
+    def _split(self, kind: int, column: int, node: int) -> BoosterSplit:
         """Return the test of a split."""
         (way,) = self._take("<B")
         if column >= self.features or not 0 < way < 6:
@@ -508,6 +547,8 @@ class _MojoTrees:
             if not math.isfinite(end):
                 raise ReleaseError(f"has no threshold of '{name[:60]}'")
             if values is None:
+                if end != 0.5 and any(abs(round(end, k) - end) <= abs(end) * SINGLE for k in range(DIGITS + 1)):
+                    self.loose.add(node)
                 return split_of(name, Test(high=end, high_open=True, missing=missing), True)
             right = {k for k in range(len(values)) if k >= end}
         else:
@@ -517,6 +558,8 @@ class _MojoTrees:
             self.at += size
             known = range(first, first + many)
             right = {k for k in range(len(values or ())) if (bits >> k - first & 1 if k in known else not missing)}
+        if len(values or ()) > self.bins:
+            self.loose.add(node)
         if not values:
             raise ReleaseError(f"'{name[:60]}' has no categories")
         sides = [tuple(v for k, v in enumerate(values) if (k in right) is kept) for kept in (False, True)]

@@ -48,6 +48,11 @@ class BoosterTree:
     splits: list[BoosterSplit | None] = field(default_factory=list)
     children: list[tuple[int, int]] = field(default_factory=list)
 
+    def link(self, parent: int, side: int, child: int) -> None:
+        """Make a node the first (0) or second (1) child of another."""
+        pair = self.children[parent]
+        self.children[parent] = (child, pair[1]) if side == 0 else (pair[0], child)
+
     @property
     def leaves(self) -> list[int]:
         """Return the leaves in the order of the nodes."""

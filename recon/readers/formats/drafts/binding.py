@@ -46,6 +46,14 @@ def free_label(names: Container[str], label: str = "label") -> str:
     return label
 
 
+def other_columns(names: Sequence[str], what: str) -> ReleaseError:
+    """Return the refusal of a domain that has no column of those that a file is about."""
+    shown = ", ".join([*(f"'{name[:60]}'" for name in names[:6]), *(["..."] if len(names) > 6 else [])])
+    return ReleaseError(
+        f"the domain has none of the columns of {what} ({shown}): give --domain with columns of these names"
+    )
+
+
 @dataclass(frozen=True)
 class Feature:
     """One input of a model: the attribute behind it, and how preprocessing makes it from the attribute's value.

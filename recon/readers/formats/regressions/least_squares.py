@@ -27,7 +27,7 @@ from encoders.domain.values import AnyAttribute, Categorical, Continuous, Grid, 
 from encoders.models.linear_figures import LinearFigure, LinearTerm
 from encoders.models.models import AnyModel, Provenance, PublishedFigure, Table, UnusedPublication
 from encoders.parts.statistics import MAX_VALUES
-from recon.readers.formats.drafts.binding import Binder, Feature, free_label
+from recon.readers.formats.drafts.binding import Binder, Feature, free_label, other_columns
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.regressions.sums_of_products import (
     Ends,
@@ -57,6 +57,7 @@ NO_ROWS = "with neither the number of rows nor the variance of residuals the sum
 COARSE = f"a column of more than {MAX_VALUES:,} values is not multiplied by one with numbers below 0"
 CONSTANTS = {"const", "intercept", "(intercept)", "constant", "_cons"}
 _PATSY = re.compile(r"(?:C\()?([^\[\](),]+)(?:,[^\[\]]*)?\)?\[(?:T\.)?(.+)\]")
+NOT_THERE = "the domain has no column of this name"
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,9 @@ class CovarianceDraft(Draft):
     def bound(self, binder: Binder) -> tuple[AnyModel, ...]:
         """Return the table of sums over a domain; what cannot be stated is named as unused."""
         columns = [_design_column(name, binder) for name in self.columns]
+        names = [name for name in self.columns if name]
+        if names and all(one.why == NOT_THERE for name, one in zip(self.columns, columns, strict=True) if name):
+            raise other_columns(names, "the regression")
         answer = response_column(self.response, binder)
         place = self.origin.unused
         left = [
@@ -308,7 +312,7 @@ def _design_column(name: str, binder: Binder) -> DesignColumn:
         value = _value_called(attribute, rest.strip(" _=:.")) if rest else None
         if value is not None and (isinstance(value, str) or not rest[0].isalnum()):  # "age2" is no age of 2
             return DesignColumn(((attribute.name, equals(value)),))
-    return DesignColumn(unit=None, why="the domain has no column of this name")
+    return DesignColumn(unit=None, why=NOT_THERE)
 
 
 def _value_called(attribute: AnyAttribute, text: str) -> Value | None:

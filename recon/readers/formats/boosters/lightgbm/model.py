@@ -264,8 +264,7 @@ def _grow(tree: StoredLightGBMTree, columns: LightGBMFeatures) -> BoosterTree:
         here = len(out.splits)
         file.append(node)
         if parent >= 0:
-            left, right = out.children[parent]
-            out.children[parent] = (here, right) if side == 0 else (left, here)
+            out.link(parent, side, here)
         if node < 0:
             out.splits.append(None)
             out.children.append((-1 - node, -1))  # leaves remember their number in the file

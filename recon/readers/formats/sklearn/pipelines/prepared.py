@@ -19,7 +19,7 @@ import numpy as np
 
 from encoders.domain.values import AnyAttribute, Categorical, Continuous, Test
 from encoders.models.models import AnyModel, Provenance, PublishedFigure, Table, UnusedPublication
-from recon.readers.formats.drafts.binding import Binder, Feature
+from recon.readers.formats.drafts.binding import Binder, Feature, other_columns
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.sklearn.pipelines.binding import ColumnStatements, Hints, numbered
 from recon.readers.formats.sklearn.pipelines.columns import StepColumn
@@ -65,7 +65,9 @@ class PreparedDraft(Draft):
         """Return the table over a domain; what cannot be stated is named as unused."""
         names = [binder.features[one.name].attribute for one in self.features]
         domain = binder.domain
-        if self.of_values and any(domain.all[domain.place[name]].missing for name in names):
+        if not any(name in domain.place or name in domain.columns for name in names):
+            raise other_columns(names, "its steps")
+        if self.of_values and any(domain.all[domain.place[name]].missing for name in names if name in domain.place):
             raise Unsupported(
                 "n_samples_seen_ counts the rows with a value, and values may be missing: say how many rows there are "
                 "(--rows)"
