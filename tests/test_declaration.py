@@ -17,6 +17,8 @@ from recon.experiments.experiment import NAMES, experiment
 PAPERS = Path(recon.experiments.__file__).parent / "papers"
 LAYER = {"frame", "where", "sort", "x", "y", "label", "like", "band", "hollow", "style", "over", "level", "each"}
 PANEL = {"title", "x", "y", "x_scale", "y_scale", "unit", "names", "layers", "by"}
+FRAME = {"of", "like", "with", "where", "once", "last", "by", "sorted", "values", "columns", "texts", "per", "join",
+         "named", "sort", "keep"}  # fmt: skip
 FIGURE = {"about", "points", "frame", "where", "sort", "facet", "panels", "like", "what", *PANEL}
 
 
@@ -38,14 +40,93 @@ def test_published_columns_are_numbers_where_all_their_texts_are():
 
 
 def test_groups_keep_missing_keys_their_order_and_columns_that_are_not_there():
-    text = '[aggregates.m]\nby = ["k"]\nvalues = """\nn: v size\nv w: mean\nwide: v spread\n"""'
+    text = '[frames.m]\nby = ["k"]\nvalues = """\nn: v size\nv w: mean\nwide: v spread\n"""'
     frame = pd.DataFrame({"k": ["b", None, "b", "a"], "v": [1.0, 2.0, 3.0, 4.0]})
-    found = declared(text).aggregate("m", frame, spread=lambda values: values.max() - values.min())
+    found = declared(text).frame("m", frame, spread=lambda values: values.max() - values.min())
     assert list(found) == ["k", "n", "v", "w", "wide"]
     assert found["k"].isna().tolist() == [False, True, False]
     assert found["v"].tolist() == [2.0, 2.0, 4.0]
     assert found["w"].isna().all()
     assert found["wide"].tolist() == [2.0, 0.0, 0.0]
+
+
+FRAMES = """
+[values]
+NAMES = { b = "B", a = "A" }
+ORDER = [2, 1]
+[published]
+theirs = '''
+k, theirs
+a, 7
+b, 8
+c, 9
+'''
+[frames.some]
+of = "all"
+with = "lacking"
+where = "v > 0"
+columns = { twice = "v * 2", again = "twice + 1" }
+per = { most = "k: v max" }
+texts = { text = "k ~ NAMES[k] ~ ORDER[0]" }
+named = ["k NAMES title"]
+join = { frame = "published.theirs", on = "k" }
+[frames.first]
+of = "some"
+once = "k"
+sort = "-v"
+keep = "k v=value lacking"
+[frames.latest]
+of = "all"
+last = "k"
+[frames.groups]
+of = "some"
+by = ["k"]
+values = "v: sum"
+named = ["v ORDER"]
+[frames.both]
+of = "published.theirs"
+join = { frame = "groups", on = "k", how = "inner" }
+[frames.none]
+of = "nothing"
+join = { frame = "groups", on = "k", how = "inner" }
+[tables.some]
+about = "a"
+[tables.first]
+about = "a"
+[tables.latest]
+about = "a"
+[tables.both]
+about = "a"
+[tables.none]
+about = "a"
+"""
+
+
+def test_frames_follow_from_others_step_by_step():
+    frame = pd.DataFrame({"k": ["a", "b", "a", "c", "b"], "v": [1, 2, 1, 0, -5]})
+    of = declared(FRAMES).experiment(None)
+    found = {table.name: table.frame for table in of.findings(frame).tables}
+    assert set(found) == {"some", "first", "latest", "both"}
+    some = found["some"]
+    assert some["k"].tolist() == ["b", "a", "a"]
+    assert some["again"].tolist() == [5, 3, 3]
+    assert some["most"].tolist() == [2, 1, 1]
+    assert some["text"].tolist() == ["bB2", "aA2", "aA2"]
+    assert some["title"].tolist() == ["B", "A", "A"]
+    assert some["theirs"].tolist() == [8, 7, 7]
+    assert some["lacking"].isna().all()
+    assert found["first"].to_dict("list") == {
+        "k": ["b", "a"],
+        "value": [2, 1],
+        "lacking": [pytest.approx(np.nan, nan_ok=True)] * 2,
+    }
+    assert found["latest"]["v"].tolist() == [1, 0, -5]
+    assert found["both"].to_dict("list") == {"k": ["a", "b"], "theirs": [7, 8], "v": [2, 2]}
+
+
+def test_frames_of_nothing_have_no_lines():
+    assert declared(FRAMES).experiment(None).findings(pd.DataFrame({"k": [], "v": []})).tables == []
+    assert list(declared(FRAMES).frame("groups", pd.DataFrame())) == ["k", "v"]
 
 
 POINTS = """
@@ -127,7 +208,7 @@ def frame():
 
 def test_layers_are_lines_per_label_in_the_panel_of_their_facet(frame):
     theirs = pd.DataFrame({"d": ["b", "a"], "l": ["p", "q"], "x": [1, 2], "y": [3.0, 4.0]})
-    found = {one.name: one for one in declared(FIGURES).findings({"one": frame, "theirs": theirs}).figures}
+    found = {one.name: one for one in declared(FIGURES).shown({"one": frame, "theirs": theirs}).figures}
     assert found["one"].about == "about 3"
     first, second = found["one"].panels
     assert (first.title, first.x, first.y, second.title) == ("A", "x", "y of A", "B")
@@ -142,13 +223,13 @@ def test_layers_are_lines_per_label_in_the_panel_of_their_facet(frame):
 
 
 def test_lines_without_values_and_panels_without_lines_are_not_drawn(frame):
-    found = declared(FIGURES).findings({"one": frame, "two": frame})
+    found = declared(FIGURES).shown({"one": frame, "two": frame})
     assert [figure.name for figure in found.figures] == ["one"]
-    assert declared(FIGURES).findings({}).figures == []
+    assert declared(FIGURES).shown({}).figures == []
 
 
 def test_lines_of_one_group_stand_together(frame):
-    (figure,) = (one for one in declared(FIGURES).findings({"three": frame}).figures if one.name == "three")
+    (figure,) = (one for one in declared(FIGURES).shown({"three": frame}).figures if one.name == "three")
     assert [line.label for line in figure.panels[0].lines] == ["p", "p again", "q", "q again"]
 
 
@@ -161,10 +242,10 @@ def test_sentences_are_one_line_each_and_name_only_what_is_there(frame):
 {% endfor %}
 '''
 """
-    said = Declaration("small", text).findings({"one": frame}).sentences
+    said = Declaration("small", text).shown({"one": frame}).sentences
     assert said == ["In a (1, 3, 2, 9): 9.00 at most, .5 2.0.", "In b: 5.00 at most, .5 no q."]
     with pytest.raises(jinja2.UndefinedError):
-        Declaration("small", "sentences = '- {{ nothing }}'").findings({})
+        Declaration("small", "sentences = '- {{ nothing }}'").shown({})
 
 
 def test_missing_values_are_chosen_by_none_and_names_order_lines():
@@ -180,10 +261,12 @@ def test_missing_values_are_chosen_by_none_and_names_order_lines():
 def test_only_keys_that_the_engine_knows_are_declared(name):
     """A key that is misspelt would be left out in silence."""
     parts = tomllib.loads((PAPERS / f"{name}.toml").read_text(encoding="utf-8"))
-    assert set(parts) <= {"sentences", "experiment", "values", "points", "published", "aggregates", "tables", "figures"}
+    assert set(parts) <= {"sentences", "experiment", "values", "points", "published", "frames", "tables", "figures"}
     assert set(parts["experiment"]) <= {"about", "source", "version", "needs", "by", "frames"}
-    for spec in parts.get("aggregates", {}).values():
-        assert set(spec) <= {"by", "values", "sort"}
+    for spec in parts.get("frames", {}).values():
+        assert set(spec) <= FRAME
+        assert ("by" in spec) == ("values" in spec) or "like" in spec
+        assert set(spec.get("join", {})) <= {"frame", "on", "how"}
     for spec in parts.get("tables", {}).values():
         assert {"about"} <= set(spec) <= {"about", "frame", "always", "where", "sort", "columns", "names"}
     for spec in parts["figures"].values():

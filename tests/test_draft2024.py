@@ -15,7 +15,6 @@ from extras import extra
 
 from recon.experiments import draft2024 as exact
 from recon.experiments import draft2024 as forests
-from recon.experiments import draft2024 as published
 from recon.experiments import draft2024 as rows
 from recon.experiments import draftdp2025 as noisy
 from recon.experiments import draftdp2025 as private
@@ -141,7 +140,7 @@ def test_the_forests_are_those_of_the_authors(data):
     points = [Point("compas14", {**named, "seed": seed}) for seed in (0, 1)]
     lines = [{"dataset": "compas14", **p.parameters, **forests.run(p, frame, Limits())[0]} for p in points]
     results = pd.DataFrame(lines)
-    pairs = published._published_comparison(results)
+    (pairs,) = (table.frame for table in forests.EXPERIMENT.findings(results).tables if table.name == "published")
     assert len(pairs) == 2
     assert pairs["same_forest"].all()
     assert (results["error"] < results["error_uniform"]).all()

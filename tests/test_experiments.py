@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import resource
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from recon.cli.app import app
 from recon.cli.studies.reproduce import _where
 from recon.experiments import experiment as experiments
 from recon.experiments import running
+from recon.experiments.declaration import Declaration
 from recon.experiments.drawing import (
     GREYS,
     MARKERS,
@@ -113,7 +113,9 @@ def test_what_was_under_way_when_time_was_up_is_left(calls, tmp_path, monkeypatc
 
 def test_a_point_has_its_caps_whatever_the_command_has_left():
     limits = []
-    case = replace(EXPERIMENT, run=lambda point, frame, given: limits.append(given) or [{"square": 1}])
+    case = Declaration("squares", "[experiment]").experiment(
+        lambda point, frame, given: limits.append(given) or [{"square": 1}]
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("recon.experiments.running.of_module", lambda name: case)
         command = Limits(60.0)

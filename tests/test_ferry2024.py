@@ -10,10 +10,12 @@ import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from recon.experiments.ferry2024 import EXPERIMENT, PUBLISHED, run
+from recon.experiments.ferry2024 import EXPERIMENT, run
 from recon.experiments.fits import train_test_sample
 from recon.experiments.running import _joined_rows, load, reproduce
 from solvers.foundation.limits import Limits
+
+PUBLISHED = list(EXPERIMENT.published("dist_g").itertuples(index=False))
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,8 @@ import pandas as pd
 import pytest
 
 from recon.cli.app import app
-from recon.experiments.experiment import Experiment, ExperimentFindings, Point
+from recon.experiments.declaration import Declaration
+from recon.experiments.experiment import Point
 from recon.experiments.running import Run, Store
 from recon.io.files import opening
 from recon.io.files.opening import files_opened_once, open_regular, read_once, read_whole
@@ -23,7 +24,7 @@ from solvers.foundation.errors import ReleaseError
 
 DAY = "2026-03-02"
 MODEL = Path(__file__).parent / "golden" / "models" / "sklearn-1.9.1" / "tree.pkl"
-SQUARES = Experiment("squares", "", "", lambda _: [], lambda *_: [], lambda _: ExperimentFindings({}, (), ()))
+SQUARES = Declaration("squares", "[experiment]")
 
 
 def of(i):

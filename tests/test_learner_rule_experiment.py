@@ -8,7 +8,7 @@ import pytest
 
 from recon.experiments import learner_rule as fits
 from recon.experiments.experiment import NAMES, Point, experiment
-from recon.experiments.learner_rule import _interval, _learner_text
+from recon.experiments.learner_rule import _interval
 from recon.experiments.running import reproduce
 from solvers.foundation.limits import Limits
 
@@ -143,9 +143,6 @@ def test_intervals_are_rounded_outwards():
     assert _interval(1.2341, 1.2359) == "1.234 to 1.236"
     assert _interval(2.0, math.inf) == "2.000 to inf"
     assert _interval(math.nan, math.nan) == ""
-    assert _learner_text({"question": "tree", "criterion": "entropy", "depth": 3, "leaf": 5}) == (
-        "tree entropy, depth  3, 5 rows per leaf"
-    )
 
 
 def test_it_is_known_by_name_and_drawn_from_real_data(data, tmp_path):

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from recon.experiments.declaration import Declaration, named_lines, where
+from recon.experiments.declaration import Declaration
 from recon.experiments.experiment import Point, Row
 from recon.experiments.fits import TrainTestSplit, shuffled
 from recon.learners.private.private_mining import Mining, mine_exactly
@@ -36,7 +36,6 @@ from solvers.statements.noise.sampling import Randomness
 
 PLAIN = "plain"
 MINED = "base_measure, mined privately"
-LAWS = ("base_measure", "monotone", "tempered_prior", MINED)
 SUPPORT = 0.1  # of the training rows
 MAX_ANTECEDENTS = 300  # antecedents, as many as the thesis has
 CHAINS = 4
@@ -128,11 +127,8 @@ def auc(labels: NDArray[Any], given: NDArray[Any]) -> float:
     return float((ranks[ones].sum() - n * (n + 1) / 2) / (n * m)) if n and m else float("nan")
 
 
-BASE = "base_measure"
 DECLARED = Declaration("belardo2018", CHAINS=CHAINS)
-TITLES: dict[str, str] = DECLARED["TITLES"]
-EACH, MIXED = DECLARED["EACH"], DECLARED["MIXED"]
-PUBLISHED = DECLARED.published("auc")
+EACH = DECLARED["EACH"]
 THIRD = 1 / 3  # of epsilon draws the list, as in the thesis
 
 
@@ -159,93 +155,16 @@ def _traced(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
     return rows
 
 
-def _fit_frames(fits: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return the lists in frames: means, those with the fewest steps beside the thesis's, longer chains, other laws."""
-    mixing = fits[["r_hat", "r_hat_length"]].astype(float).fillna(np.inf).max(axis=1)
-    posterior = fits["log_prior"] + fits["log_likelihood"]
-    known = fits.assign(mixing=mixing, mixed=mixing <= MIXED, log_posterior=posterior,
-                        per_row=posterior / fits["train_rows"])  # fmt: skip
-    means = DECLARED.aggregate("means", known).sort_values(["steps", "epsilon"], kind="stable")
-    means = named_lines(named_lines(means, [PLAIN, *LAWS], "law"), TITLES)
-    means = means.reset_index(drop=True).astype({"rows": int})
-    means = means.assign(unmixed=~(means["r_hat"] <= MIXED))
-    long = DECLARED["LONG"]
-    printed = np.where(means["dataset"] == long["dataset"], f"{long['least']} to {long['greatest']}", "")
-    theirs = PUBLISHED[["dataset", "epsilon", "outside", "inside"]]
-    theirs = theirs.rename(columns={"outside": "published_auc", "inside": "published_train_auc"})
-    longer = means["steps"] > means.groupby("dataset")["steps"].transform("min")
-    private = means[means["epsilon"].notna()].assign(finite=np.isfinite(means["r_hat"]))
-    private = private.assign(longer=np.where(longer[private.index], ", longer", ""))
-    base = means[means["law"].isin([PLAIN, BASE])]
-    few = base.groupby("dataset")["steps"].transform("min")
-    base = base[base["steps"] == few].assign(few=few)
-    return {
-        "means": means, "private": private, "interpretability": means.assign(published=printed),
-        "scores": means.merge(theirs, on=["dataset", "epsilon"], how="left"),
-        "first": _drawn_lines(means[means["steps"] == means.groupby(["dataset", "law"])["steps"].transform("min")]),
-        "more": _drawn_lines(means[longer]), "base": base, "longer": _longer(means),
-        "plain-mixing": _plain_mixing(means, longer), "thesis": PUBLISHED.dropna(subset=["epsilon"]).iloc[::-1],
-        "apart": _laws_apart(fits), "beside": PUBLISHED.merge(base, on=["dataset", "epsilon"]),
-    }  # fmt: skip
-
-
-def _drawn_lines(means: pd.DataFrame) -> pd.DataFrame:
-    """Return private lists, and beside them what the plain list has."""
-    found, plain = means[means["epsilon"].notna()], where(means, law=PLAIN)
-    first = plain.assign(unmixed=plain["r_hat"] > MIXED).drop_duplicates("dataset").set_index("dataset")
-    own = {f"plain_{name}": found["dataset"].map(first[name]) for name in ("auc", "train_auc", "unmixed")}
-    return found.assign(unmixed=found["r_hat"] > MIXED, **own)
-
-
-def _plain_mixing(means: pd.DataFrame, longer: pd.Series) -> pd.DataFrame:
-    """Return how the plain list's chains mixed, at every budget of the others."""
-    plain = where(means[np.isfinite(means["r_hat"])], law=PLAIN)
-    plain = plain.assign(longer=np.where(longer[plain.index], ", longer", ""))
-    budgets = means[["dataset", "epsilon"]].dropna().drop_duplicates().sort_values("epsilon")
-    return plain.drop(columns="epsilon").merge(budgets, on="dataset")
-
-
-def _laws_apart(fits: pd.DataFrame) -> pd.DataFrame:
-    """Return what the other laws change in AUC on the same splits, each with its fewest steps."""
-    keys = ["dataset", "epsilon", "seed"]
-    some = fits[fits["epsilon"].notna()]
-    some = some[some["steps"] == some.groupby(["dataset", "law"])["steps"].transform("min")]
-    base = where(some, law=BASE)[[*keys, "auc", "steps"]].rename(columns={"steps": "base_steps"})
-    both = some[some["law"] != BASE].merge(base, on=keys, suffixes=("", "_base"))
-    both = both.assign(apart=both["auc"] - both["auc_base"]).dropna(subset=["apart"])
-    found = both.groupby(["dataset", "base_steps", "law", "steps", "epsilon"], as_index=False)["apart"].agg(
-        ["mean", "std", "count"]
-    )
-    found = found[found["count"] > 1].assign(error=lambda lines: lines["std"] / np.sqrt(lines["count"]))
-    return named_lines(named_lines(found, LAWS, "law"), TITLES)
-
-
-def _longer(means: pd.DataFrame) -> pd.DataFrame:
-    """Return the AUC of the fewest and of the most steps."""
-    some = where(means, law=BASE).sort_values("epsilon", ascending=False)
-    ends = [some[some["steps"] == some.groupby("dataset")["steps"].transform(end)] for end in ("min", "max")]
-    more = ends[1][["dataset", "epsilon", "steps", "auc"]].rename(columns={"steps": "more_steps", "auc": "more_auc"})
-    found = ends[0].merge(more, on=["dataset", "epsilon"])
-    return named_lines(found[found["steps"] < found["more_steps"]], TITLES)
-
-
 def _trace_frames(traces: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return the chains that were followed, split R-hat by steps walked, and mean seconds by steps."""
-    title = [
-        f"{TITLES[name]}, {rows:,} rows"
-        for name, rows in zip(traces["dataset"], traces["rows"].astype(int), strict=True)
-    ]
-    budget = [f", epsilon {e:g}" if np.isfinite(e) else "" for e in traces["epsilon"].astype(float)]
-    traces = traces.assign(title=title, told=traces["law"] + budget).astype({"step": int, "length": int})
-    mixing = []
+    """Return the chains that were followed, and split R-hat by steps walked."""
+    traces, mixing = DECLARED.frame("traces", traces), []
     for (name, told), part in traces.groupby(["title", "told"], sort=False):
         chains = [one["per_row"].to_numpy() for _, one in part.groupby("chain")]
         for end in np.unique(np.linspace(8, len(chains[0]), 20).astype(int)).tolist():
             value = split_r_hat([chain[:end] for chain in chains])
             if value is not None:
                 mixing.append({"title": name, "told": told, "steps": end * EACH, "r_hat": value})
-    seconds = traces.groupby(["title", "told", "step"], as_index=False, sort=False)[["seconds"]].mean()
-    return {"traces": traces, "convergence": pd.DataFrame(mixing), "run-time": seconds}
+    return {"traces": traces, "convergence": pd.DataFrame(mixing)}
 
 
-EXPERIMENT = DECLARED.experiment({"": run, "trace": _traced}, {"": _fit_frames, "trace": _trace_frames})
+EXPERIMENT = DECLARED.experiment({"": run, "trace": _traced}, {"trace": _trace_frames})

@@ -417,7 +417,7 @@ def _rule_width(some: pd.DataFrame) -> dict[str, pd.DataFrame]:
                 "dist_g": (both["dist_g_w"] - both["dist_g_1"]).mean(), "close": len(close),
                 "close_dist_g": close["dist_g"].mean(), "proved": wide["certified"].astype(float).sum(),
             })  # fmt: skip
-    means = DECLARED.aggregate("rule-width", once.assign(certified=once["certified"].astype(float)))
+    means = DECLARED.frame("rule-width", once.assign(certified=once["certified"].astype(float)))
     return {"rule-width": means, "widths": _sizes(once), "wider": pd.DataFrame(out)}
 
 

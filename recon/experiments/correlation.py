@@ -79,8 +79,8 @@ def _frames(results: pd.DataFrame) -> dict[str, Any]:
         "grid": grid, "variables": _variables_table(parts["targets"], parts["model-less, variables"]),
         "model-less": _model_less_table(exact, parts["model-less, cells"]), "exact": exact,
         "model-less-by-variables": parts["model-less, variables"], "cells": parts["model-less, cells"],
-        "intervals": DECLARED.aggregate("intervals", parts["linear intervals"]), "marginals": parts["marginals"],
-        "trainers": DECLARED.aggregate("trainers", parts["trainers"]), "by-correlation": _by_correlation(cells),
+        "intervals": DECLARED.frame("intervals", parts["linear intervals"]), "marginals": parts["marginals"],
+        "trainers": DECLARED.frame("trainers", parts["trainers"]), "by-correlation": _by_correlation(cells),
     }  # fmt: skip
     if "what" in exact:
         found["exact-course"] = where(exact, what="at").sort_values("bins", kind="stable")
@@ -99,7 +99,7 @@ def _grid_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Return accuracies on the cells: a line per kind of model, access and attack model."""
     if not len(rows):
         return rows
-    table = DECLARED.aggregate("grid", rows.assign(gain=rows["further_stacked"] - rows["further_model_less"]))
+    table = DECLARED.frame("grid", rows.assign(gain=rows["further_stacked"] - rows["further_model_less"]))
     errors = {name: table[name] / np.sqrt(table["cells"]) for name in ("standard_error", "gain_error")}
     return table.assign(**errors).merge(THEIRS, on=["kind", "access"], how="left")
 
@@ -146,7 +146,7 @@ def _by_correlation(rows: pd.DataFrame) -> pd.DataFrame:
     found = []
     for name, value in values.items():
         at = (np.minimum(value // STEP, 1 / STEP - 1) + 0.5) * STEP
-        found.append(DECLARED.aggregate("by-correlation", best.assign(of=name, correlation=at)))
+        found.append(DECLARED.frame("by-correlation", best.assign(of=name, correlation=at)))
     return pd.concat(found, ignore_index=True)
 
 

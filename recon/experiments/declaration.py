@@ -3,8 +3,8 @@
 `[experiment]`: what is run again, where it is from, and what it needs; `by`: the parameter whose values are parts of
 the experiment that are run and shown apart; `frames`: those of sentences, without lines where no results have any.
 `[values]`: constants and names that all texts may use. `[points.NAME]`: parameters of points, see `Declaration.points`.
-`[published.NAME]`: figures of others, as CSV. `[aggregates.NAME]`: groups, and a line "names: [column] aggregate" per
-kind of column. `[tables.NAME]`: what a table shows. `[figures.NAME]`: panels per facet (columns of the frame of that
+`[published.NAME]`: figures of others, as CSV. `[frames.NAME]`: lines that follow from others, see `Declaration.frame`.
+`[tables.NAME]`: what a table shows. `[figures.NAME]`: panels per facet (columns of the frame of that
 name, or of `frame`), each with layers: lines per label, of columns x and y. `sentences`: a template of Jinja whose
 lines that begin with "- " begin a sentence.
 Templates of labels, titles and texts are `str.format`'s.
@@ -17,22 +17,26 @@ import math
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
 from string import Formatter
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
 from recon.experiments.drawing import Panel, PanelFigure, PlotLine
-from recon.experiments.experiment import Experiment, ExperimentFindings, Point, ResultTable, Row, RunOf, Size
+from recon.experiments.experiment import ExperimentFindings, Point, ResultTable, Row, RunOf, Scalar, Size
 from solvers.foundation.limits import Limits
 
 Line = dict[str, Any]
 Spec = dict[str, Any]
 Frames = Mapping[str, Any]  # lines by name; panels of a figure by its name; else values that sentences name
 FramesOf = Callable[[pd.DataFrame], Frames]
+AGGREGATES: dict[str, Callable[[pd.Series], object]] = {  # beside those that pandas has by name
+    "standard_error": lambda values: values.std(ddof=1) / np.sqrt(len(values)),
+    "one_mean": lambda values: float(values.mean()),  # grouped means differ in the last digit from those of one sum
+}
 SHARED = ("x", "y", "x_scale", "y_scale", "unit")  # of a panel, as drawing has them
 LIMITS_OF_SPACE = ((re.compile(r"(?<!\s)\s+([,;)]|[.:](?=\s|$))"), r"\1"), (re.compile(r"\(\s+"), "("))
 
@@ -43,6 +47,11 @@ class Declaration:
     def __init__(self, name: str, text: str = "", /, **values: object) -> None:
         text = text or (resources.files("recon.experiments") / "papers" / f"{name}.toml").read_text(encoding="utf-8")
         self.name, self._parts = name, tomllib.loads(text)
+        told = self._parts.get("experiment", {})
+        self.about, self.source = told.get("about", ""), " ".join(told.get("source", "").split())
+        self.version: int = told.get("version", 1)  # goes up whenever rows mean something else: all is run anew
+        self.needs: dict[str, str] = told.get("needs", {})  # packages beside the core's, and the extra that has them
+        self._by = told.get("by", "")
         self.values: dict[str, Any] = {**self._parts.get("values", {}), **values}
         for key, value in self.values.items():
             self.values[key] = " ".join(value.split()) if isinstance(value, str) else value
@@ -51,33 +60,72 @@ class Declaration:
         """Return a value."""
         return self.values[name]
 
-    def experiment(self, run: RunOf | Mapping[str, RunOf], frames: FramesOf | Mapping[str, FramesOf]) -> Experiment:
-        """Return the experiment that is declared, of what one point gives, and the frames of all results.
+    def experiment(self, run: RunOf | Mapping[str, RunOf], frames: FramesOf | Mapping[str, FramesOf] | None = None
+                   ) -> Self:  # fmt: skip
+        """Return the experiment with what one point gives, and the frames of all results beside those declared.
 
-        Both may be by the part of the experiment ("": of results without one), see `by`.
+        Both may be by the part of the experiment ("": of results without one), see `by`; declared frames may be `of`
+        "all" results, or of those of a part: "all.PART".
         """
+        self._run, self._frames_of = run, frames or {}
+        return self
 
-        def run_point(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
-            return (run if callable(run) else run[str(point.parameters.get(by, ""))])(point, frame, limits)
+    def run(self, point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
+        """Return one point's rows, whoever asks (`frame`: without columns where the point reads no data)."""
+        run = self._run if callable(self._run) else self._run[str(point.parameters.get(self._by, ""))]
+        return run(point, frame, limits)
 
-        def findings(results: pd.DataFrame) -> ExperimentFindings:
-            if callable(frames):
-                return self.findings(frames(results))
-            found: dict[str, Any] = {}
-            parts = results[by].fillna("") if by in results else pd.Series("", results.index)
-            for name, of in frames.items():
-                if len(some := results[parts == name]):
-                    found |= of(some.reset_index(drop=True))
-            return self.findings(found)
+    def findings(self, results: pd.DataFrame) -> ExperimentFindings:
+        """Return all that is there drawn: a line per row with the point's dataset and parameters as further columns.
 
-        told = self._parts["experiment"]
-        figures = {
+        They may be incomplete.
+        """
+        found: dict[str, Any] = {"all": results}
+        if self._by:
+            parts = results[self._by].fillna("") if self._by in results else pd.Series("", results.index)
+            found |= {f"all.{name}": results[parts == name].reset_index(drop=True) for name in parts.unique()}
+        if callable(self._frames_of):
+            return self.shown(found | self._frames_of(results))
+        for name, of in self._frames_of.items():
+            found |= of(found[f"all.{name}"]) if f"all.{name}" in found else {}
+        return self.shown(found)
+
+    @cached_property
+    def figures(self) -> dict[str, dict[str, tuple[Scalar, ...]]]:
+        """Return by the name of a figure the values of parameters that the points it is drawn of have."""
+        return {
             name: {key: tuple(None if pd.isna(one) else one for one in some) for key, some in spec["points"].items()}
             for name, spec in self._inherited("figures").items() if "points" in spec
         }  # fmt: skip
-        by = told.get("by", "")
-        return Experiment(self.name, told["about"], " ".join(told["source"].split()), self.points, run_point, findings,
-                          told.get("version", 1), told.get("needs", {}), figures)  # fmt: skip
+
+    def figure_names(self, asked: Sequence[str]) -> list[str]:
+        """Return the figures asked for: `3a` and `3` (all of it) stand for `figure-3a` ...; `KeyError` for no such."""
+        found = []
+        for name in asked:
+            same = [one for one in self.figures if name in (one, one.removeprefix("figure-"))]
+            same = same or [one for one in self.figures if one.startswith(f"figure-{name}")]
+            if not same:
+                raise KeyError(name)
+            found += same
+        return list(dict.fromkeys(found))
+
+    def selected(
+        self, points: Sequence[Point], figures: Sequence[str], datasets: Sequence[str], only: str
+    ) -> list[Point]:
+        """Return the points that some figures are drawn of (none: all), of some data sets (none: all of them).
+
+        `only`: a word that some parameter's value contains.
+        """
+
+        def drawn(point: Point, values: Mapping[str, Sequence[Scalar]]) -> bool:
+            return all(name in point.parameters and point.parameters[name] in some for name, some in values.items())
+
+        return [
+            point for point in points
+            if (not figures or any(drawn(point, self.figures[name]) for name in figures))
+            and (not datasets or point.dataset in datasets)
+            and (not only or any(only in str(value) for value in point.parameters.values()))
+        ]  # fmt: skip
 
     def points(self, size: Size) -> list[Point]:
         """Return the points of a size: of each `[points.NAME]`, in order, every combination, its last key fastest.
@@ -101,35 +149,84 @@ class Declaration:
         text = self._parts["published"][name]
         return pd.read_csv(io.StringIO(text), skipinitialspace=True, dtype=str, keep_default_na=False).apply(_numbers)
 
-    def aggregate(self, name: str, frame: pd.DataFrame, **how: Any) -> pd.DataFrame:
-        """Return a line per group of what is declared, of no lines none; columns that lack are missing in every line.
+    def frame(self, name: str, frame: pd.DataFrame, known: Frames | None = None, **how: Any) -> pd.DataFrame:
+        """Return what is declared to follow from lines, step by step in the order in which it is declared.
 
-        Groups are those of the keys, missing values among them, sorted or in the order in which they come; `how`: the
-        aggregates that have no name in pandas, by theirs.
+        `with`: columns that they may lack; `where`: a condition; `once`, `last`: that line of every key. `by`,
+        `values`: a line per group, `sorted` or in the order in which they come, missing keys among them, with what
+        lines "names: [column] aggregate" say (`how`: aggregates that have no name in pandas); of no lines none.
+        `columns`: formulas of columns, `texts`: of Jinja, line by line; `per`: "keys: column aggregate" of all lines
+        with the same keys. `join`: further columns out of another `frame` (`published.NAME`: figures of others) by the
+        columns `on`. `named`: lines whose key has a name, in the order of the names, "key names" or "key names title"
+        for each; `sort`; `keep`: columns, see `_kept`.
         """
-        spec = self._parts["aggregates"][name]
-        wanted = dict(_aggregates(spec["values"], how))
+        spec = self._inherited("frames")[name]
         if not len(frame):
-            return pd.DataFrame(columns=[*spec["by"], *wanted])
-        if any(column not in frame for column, _ in wanted.values()):
-            frame = with_columns(frame, *(column for column, _ in wanted.values()))
-        groups = frame.groupby(spec["by"], as_index=False, dropna=False, sort=spec.get("sort", False))
-        return groups.agg(**wanted)
+            return (
+                pd.DataFrame(columns=[*spec["by"], *dict(_aggregates(spec["values"], {}))]) if "by" in spec else frame
+            )
+        for step, said in spec.items():
+            if step == "with":
+                frame = with_columns(frame, *said.split())
+            elif step in ("once", "last"):
+                frame = frame.drop_duplicates(said, keep="first" if step == "once" else "last")
+            elif step == "values":
+                wanted = dict(_aggregates(said, how))
+                groups = with_columns(frame, *(column for column, _ in wanted.values())).groupby(
+                    spec["by"], as_index=False, dropna=False, sort=spec.get("sorted", False)
+                )
+                frame = groups.agg(**wanted)
+            elif step in (made := {"columns": self._worked_out, "texts": self._per_line, "per": _per_group}):
+                for column, formula in said.items():
+                    frame = frame.assign(**{column: made[step](frame, formula)})
+            elif step == "join":
+                other, how_joined = self._lines_of(said["frame"], known or {}), said.get("how", "left")
+                frame = frame.merge(other, on=said["on"], how=how_joined) if len(other.columns) else frame
+                if not len(frame) or (how_joined == "inner" and not len(other)):
+                    return pd.DataFrame()
+            elif step == "named":
+                for key, names, *title in map(str.split, said):
+                    frame = named_lines(frame, self.values[names], key, *title)
+            elif step == "keep":
+                frame = self._kept(frame, said)
+            elif step in ("where", "sort"):
+                frame = self._part({step: said}, frame)
+        return frame
 
-    def findings(self, frames: Frames) -> ExperimentFindings:
+    def _lines_of(self, name: str, known: Frames) -> pd.DataFrame:
+        """Return the lines that are known by a name, or were published."""
+        kind, _, text = name.partition(".")
+        found: pd.DataFrame = self.published(text) if text and kind == "published" else known.get(name, pd.DataFrame())
+        return found
+
+    def _worked_out(self, frame: pd.DataFrame, formula: str) -> Any:
+        """Return what a formula of columns and values gives."""
+        return frame.eval(formula, engine="python", local_dict=self.values)
+
+    def _per_line(self, frame: pd.DataFrame, formula: str) -> list[Any]:
+        """Return what a formula of Jinja gives for every line."""
+        return [_formula(formula)({**self.values, **line}) for line in records(frame)]
+
+    def shown(self, frames: Frames) -> ExperimentFindings:
         """Return the tables that have lines, the figures that have panels, and the sentences."""
-        frames = {**dict.fromkeys(self._parts.get("experiment", {}).get("frames", ()), pd.DataFrame()), **frames}
+        known = {**dict.fromkeys(self._parts.get("experiment", {}).get("frames", ()), pd.DataFrame()), **frames}
+        for name, spec in self._inherited("frames").items():
+            if name not in frames and "of" in spec:
+                some = [
+                    self._lines_of(of, known) for of in ([spec["of"]] if isinstance(spec["of"], str) else spec["of"])
+                ]
+                known[name] = self.frame(name, some[0] if len(some) == 1 else pd.concat(some), known)
         tables = [
             ResultTable(name, frame, self._filled(spec["about"], spec))
             for name, spec in self._parts.get("tables", {}).items()
-            if len(frame := self._shown(spec, frames.get(spec.get("frame", name), pd.DataFrame()))) or "always" in spec
+            if len(frame := self._shown(spec, known.get(spec.get("frame", name), pd.DataFrame()))) or "always" in spec
         ]  # fmt: skip
         figures = [
             PanelFigure(name, self._filled(spec["about"], spec), shown)
             for name, spec in self._inherited("figures").items()
-            if (shown := list(self._panels(spec, frames.get(spec.get("frame", name), pd.DataFrame()), frames)))
+            if (shown := list(self._panels(spec, known.get(spec.get("frame", name), pd.DataFrame()), known)))
         ]  # fmt: skip
-        return ExperimentFindings(tables, figures, self.sentences(frames))
+        return ExperimentFindings(tables, figures, self.sentences(known))
 
     def _inherited(self, kind: str) -> dict[str, Spec]:
         """Return what is declared; one that is `like` another has what that one has and does not say otherwise."""
@@ -152,10 +249,7 @@ class Declaration:
         return [_in_one_line(part) for part in re.split(r"(?m)^[ \t]*- ", text)[1:]]
 
     def _shown(self, spec: Spec, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return the lines and columns of a table: "name", or "name=as it is shown"; a lacking "name?" is left out.
-
-        `names`: by column the value that names its keys.
-        """
+        """Return the lines and columns of a table; `names`: by column the value that names its keys."""
         frame = self._part(spec, frame)
         if not len(frame):
             return frame
@@ -163,7 +257,11 @@ class Declaration:
         frame = frame.assign(**{one: named.fillna(frame[one]) for one, named in titles.items()})
         if "columns" not in spec:
             return frame.reset_index(drop=True) if titles else frame
-        names = (one.partition("=") for one in self._filled(spec["columns"], {}).split())
+        return self._kept(frame, spec["columns"])
+
+    def _kept(self, frame: pd.DataFrame, columns: str) -> pd.DataFrame:
+        """Return columns of lines: "name", or "name=as it is called then"; a lacking "name?" is left out."""
+        names = (one.partition("=") for one in self._filled(columns, {}).split())
         named = {
             one.rstrip("?"): shown or one.rstrip("?") for one, _, shown in names if one[-1] != "?" or one[:-1] in frame
         }
@@ -190,10 +288,14 @@ class Declaration:
                                 **shared)  # fmt: skip
 
     def _part(self, spec: Spec, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return the lines of a frame that are asked for, sorted if so."""
+        """Return the lines of a frame that are asked for, sorted if so ("-name": the greatest first)."""
         if len(frame) and "where" in spec:
             frame = frame.query(spec["where"], local_dict=self.values)
-        return frame.sort_values(spec["sort"], kind="stable") if "sort" in spec and len(frame) else frame
+        if len(frame) and "sort" in spec:
+            keys = [spec["sort"]] if isinstance(spec["sort"], str) else spec["sort"]
+            up = [not key.startswith("-") for key in keys]
+            frame = frame.sort_values([key.removeprefix("-") for key in keys], ascending=up, kind="stable")
+        return frame
 
     def _lines(self, layer: Spec, part: pd.DataFrame, facet: Mapping[str, Any], frames: Frames) -> Iterator[PlotLine]:
         """Yield the lines of a layer, one per label; a `level` or `diagonal` is one dashed line over `over`."""
@@ -302,7 +404,15 @@ def _aggregates(text: str, how: Mapping[str, Any]) -> Iterator[tuple[str, tuple[
         names, _, said = line.partition(":")
         *column, aggregate = said.split()
         for name in names.split():
-            yield name, (column[0] if column else name, how.get(aggregate, aggregate))
+            yield name, (column[0] if column else name, {**AGGREGATES, **how}.get(aggregate, aggregate))
+
+
+def _per_group(frame: pd.DataFrame, said: str) -> pd.Series:
+    """Return an aggregate of a column over all lines with the same keys: "keys: column aggregate"."""
+    keys, _, how = said.partition(":")
+    column, aggregate = how.split()
+    found: pd.Series = frame.groupby(keys.split())[column].transform(aggregate)
+    return found
 
 
 def _groups(frame: pd.DataFrame, by: str | Sequence[str], sort: bool = False

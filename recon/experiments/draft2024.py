@@ -15,7 +15,6 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
-from recon.experiments.declaration import Declaration, Line, named_lines, records, where
+from recon.experiments.declaration import Declaration
 from recon.experiments.experiment import Point, Row
 from recon.experiments.fits import TrainTestSplit, fitted
 from recon.queries.answers.counting import count
@@ -45,11 +44,6 @@ GROUPS = {
 NAMES = {"compas14": "COMPAS", "adult19": "Adult", "credit21": "Default Credit"}
 DRAWN = 1_500  # rows that the authors draw: the first are the training rows, the others test rows
 REPEATS = 10  # guesses without the release
-BASELINES = {  # the guesses, in words
-    "error_uniform": "random rows (prior)",
-    "error_frequencies": "column frequencies (needs the data)",
-    "error_others": "other rows of the file (needs such rows)",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,135 +263,4 @@ def _paths(tree: Any) -> dict[int, dict[int, int]]:
 
 
 DECLARED = Declaration("draft2024", NAMES=NAMES)
-LABELS: dict[str, str] = DECLARED["LABELS"]
-ROWS, MOST = DECLARED["ROWS"], DECLARED["TREES"]
-PUBLISHED = DECLARED.published("runs")
-SAME = 1e-9  # accuracies are shares of 100 and of 1,400 rows
-
-
-def _frames(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return the lines of the tables, figures and sentences of all results that are there."""
-    deepest = results.groupby("dataset")["deepest"].transform("max")  # where forests without a maximum are drawn
-    results = results.assign(grown=results["depth"].isna(), size=results["depth"].fillna(deepest))
-    simple, results = where(results, bags=ZEROS), results[results["bags"] != ZEROS]
-    means, pairs = _averaged(results), _published_comparison(results)
-    base = where(results, rows=ROWS)
-    few = means[(means["rows"] == ROWS) & (means["depth"] == 0) & (means["found"] > 0)]
-    grown = results[results["grown"] & (results["trees"] == MOST) & results["error"].notna()]
-    several = grown[grown.groupby(["bags", "dataset"])["rows"].transform("nunique") > 1]
-    frames = {
-        "means": means, "published": pairs, "few": few, "compared": _compared(pairs), "authors": _authors(pairs),
-        "near": few[(few["bags"] != UNKNOWN) & (few["error"] < 0.05)], "completed": _completed(results, simple, pairs),
-        "worlds-by-trees": _worlds(where(base, grown=True)), "by_rows": DECLARED.aggregate("by-rows", several),
-        "unfinished": _unfinished(results), "many": named_lines(few[few["trees"] >= 10], LABELS, "bags"),
-    }  # fmt: skip
-    for name, by, some in (("trees", "trees", where(base, grown=True)), ("depth", "size", where(base, trees=MOST)),
-                           ("rows", "rows", where(results, grown=True, trees=MOST))):  # fmt: skip
-        frames[f"errors-by-{name}"] = named_lines(_spreads(some, ["dataset", "bags", by], "error", by), NAMES)
-        guesses = [_spreads(some, ["dataset", by], guess, by).assign(guess=what) for guess, what in BASELINES.items()]
-        frames[f"guesses-by-{name}"] = pd.concat(guesses)
-    return frames
-
-
-def _averaged(results: pd.DataFrame) -> pd.DataFrame:
-    """Return means over seeds, one line per data set, kind of bags, rows, trees and depth (0: no maximum)."""
-    known = results.assign(
-        depth=results["depth"].fillna(0).astype(int), found=results["error"].notna(),
-        exact=results["count"] == "exact", unique=results["unique"].eq(True),
-    )  # fmt: skip
-    return DECLARED.aggregate("means", known)
-
-
-def _published_comparison(results: pd.DataFrame) -> pd.DataFrame:
-    """Return a line per published run and kind of bags that was run here: both errors, and whether forests agree."""
-    out: list[Line] = []
-    mine: dict[Any, Line] = {}
-    for line in records(where(results, rows=ROWS)):
-        depth: int | None = None if pd.isna(line["depth"]) else int(line["depth"])
-        mine[line["dataset"], line["bags"], line["trees"], depth, line["seed"]] = line
-    for one in records(PUBLISHED):
-        depth = None if pd.isna(one["depth"]) else int(one["depth"])
-        for bags in (KNOWN, UNKNOWN) if one["bootstrap"] else (NONE,):
-            if (own := mine.get((one["dataset"], bags, one["trees"], depth, one["seed"]))) is None:
-                continue
-            apart = [own["train_accuracy"] - one["train_right"] / 100, own["test_accuracy"] - one["test_right"] / 1400]
-            out.append({
-                "dataset": one["dataset"], "bags": bags, "trees": one["trees"], "depth": depth, "seed": one["seed"],
-                "published": one["wrong"] / one["cells"], "ours": own["error"], "unique": own["unique"],
-                "same_forest": max(map(abs, apart)) < SAME, "published_seconds": one["seconds"],
-            })  # fmt: skip
-    return pd.DataFrame(out)
-
-
-def _compared(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Return how our errors compare with the published ones, forest by forest, where there is more than one tree."""
-    out = []
-    some = pairs[(pairs["trees"] > 1) & pairs["same_forest"].astype(bool)] if len(pairs) else pairs
-    for bags, name in product(LABELS, NAMES):
-        if not len(part := where(some, bags=bags, dataset=name)):
-            continue
-        done, taken = part[part["ours"].notna()], part["published_seconds"]
-        ours, theirs = done["ours"].astype(float), done["published"]
-        ends = dict.fromkeys(f"{end:,.0f}" for end in (taken.min(), taken.max()))
-        out.append({
-            "dataset": name, "bags": bags, "forests": len(part), "done": len(done), "ours": ours.mean(),
-            "theirs": theirs.mean(), "smaller": int((ours < theirs - 1e-9).sum()),
-            "equal": int(((ours - theirs).abs() <= 1e-9).sum()), "larger": int((ours > theirs + 1e-9).sum()),
-            "taken": " to ".join(ends),
-        })  # fmt: skip
-    return pd.DataFrame(out)
-
-
-def _authors(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Return the authors' runs on full-grown trees, each once."""
-    if not len(pairs):
-        return pairs
-    boot = pairs["bags"].where(pairs["bags"] == NONE, UNKNOWN)
-    some = where(pairs.assign(bags=boot), depth=None).drop_duplicates(["dataset", "bags", "trees", "seed"])
-    return named_lines(some, LABELS, "bags", "label")
-
-
-def _spreads(some: pd.DataFrame, keys: list[str], column: str, by: str) -> pd.DataFrame:
-    """Return mean, least and greatest of a column, hollow where some forest has none; bags in the order of labels."""
-
-    def mean(values: pd.Series) -> float:
-        return math.fsum(values.dropna()) / values.count() if values.count() else math.nan
-
-    if not len(some):
-        return some
-    groups = some.assign(**{column: some[column].astype(float)}).groupby(keys, as_index=False)[column]
-    found = groups.agg(mean=mean, least="min", most="max", known="count", forests="size")
-    found = found.assign(at=found[by].astype(float), hollow=found["known"].clip(lower=1) < found["forests"])
-    return named_lines(found, LABELS, "bags", "label") if "bags" in keys else found
-
-
-def _worlds(results: pd.DataFrame) -> pd.DataFrame:
-    """Return bounds on the number of worlds by the number of trees."""
-    known = results[results["log2_high"].notna()]
-    known = known.assign(exact=known["count"] == "exact", log2_low=known["log2_low"].fillna(0.0))
-    means = DECLARED.aggregate("worlds", known)
-    return named_lines(named_lines(means.assign(hollow=~means["exact"].astype(bool)), LABELS, "bags", "label"), NAMES)
-
-
-def _completed(results: pd.DataFrame, simple: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
-    """Return what it is worth to take for 0 what one tree leaves open."""
-    out: list[Line] = []
-    one_tree = where(results, bags=NONE, trees=1, grown=True)
-    for dataset, part in simple.groupby("dataset", sort=False):
-        same = where(one_tree, dataset=dataset)
-        even = same[same["seed"].isin(part["seed"])]["error"]
-        theirs = where(pairs, dataset=dataset, trees=1, bags=NONE)
-        if even.notna().any():
-            out.append({"dataset": dataset, "ones": part["ones"].mean(), "error": part["error"].mean(),
-                        "even": even.mean(), "forests": len(theirs),
-                        "published": theirs["published"].mean() if len(theirs) else np.nan})  # fmt: skip
-    return pd.DataFrame(out)
-
-
-def _unfinished(results: pd.DataFrame) -> pd.DataFrame:
-    """Return where no world was found."""
-    found = DECLARED.aggregate("unfinished", results[results["error"].isna()])
-    return named_lines(found.assign(forests=found["bags"].map(results["bags"].value_counts())), LABELS, "bags")
-
-
-EXPERIMENT = DECLARED.experiment(run, _frames)
+EXPERIMENT = DECLARED.experiment(run)

@@ -22,9 +22,8 @@ from encoders.encode.encoder import EncodedRelease
 from encoders.encode.encoder import encode as encode_models
 from encoders.models.models import Forest, Noise, Tree
 from encoders.models.nodes import ModelNode, Support
-from recon.experiments.declaration import Declaration, named_lines, with_columns
+from recon.experiments.declaration import Declaration
 from recon.experiments.draft2024 import (
-    BASELINES,
     NAMES,
     Bits,
     TrainingSample,
@@ -43,36 +42,6 @@ from solvers.statements.noise.sampling import Randomness
 from solvers.statements.release import RowCount
 
 DECLARED = Declaration("draftdp2025", NAMES=NAMES)
-FOUND = ("error", "rows_right", "proved", "log_likelihood", "gap")  # that no forest of a small run may have
-
-
-def _frames(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return the lines of the tables, figures and sentences of all results that are there."""
-    results = with_columns(results, *FOUND, "posterior_error")
-    short = results["truth_log_likelihood"] - results["log_likelihood"].astype(float)
-    known = results.assign(found=results["error"].notna(), proved=results["proved"].eq(True), short=short)
-    means = DECLARED.aggregate("means", known)
-    means = means.merge(DECLARED.published("errors"), on=["dataset", "trees", "depth", "epsilon"], how="left")
-    solved = means[means["error"].notna()]
-    drawn = results[results["posterior_error"].notna()]
-    posterior = DECLARED.aggregate("posterior", drawn)
-    gain = known["test_accuracy"] - known["constant_accuracy"]
-    frames = {
-        "means": means, "results": results, "drawn": drawn, "both": solved[solved["published"].notna()],
-        "posterior": posterior.assign(title=posterior["dataset"].map(NAMES), doubted=posterior["trusted"].ne(True)),
-        "known": named_lines(known.assign(gain=gain)[known["found"]], NAMES),
-        "solved": solved,
-        "by-budget": named_lines(solved.assign(unproved=solved["proved"] < solved["forests"],
-                                      s=solved["trees"].map(lambda trees: "s" if trees != 1 else "")), NAMES),
-    }  # fmt: skip
-    for name, kept in (("trees", "depth == @DEPTH"), ("depth", "trees == @TREES")):
-        some = solved.query(kept, local_dict=DECLARED.values)
-        flat = some.groupby(["dataset", "epsilon"], as_index=False)[list(BASELINES)].mean()
-        each = [flat.assign(guess=what, error=flat[guess]) for guess, what in BASELINES.items()]
-        frames[f"guesses-by-{name}"] = pd.concat(each)
-    return frames
-
-
 SHOWN = 12  # worlds of a sample that are set beside the truth and beside each other
 Grown = Sequence[tuple[int, int, int] | None]  # per node: column, child where it is 1, child where it is 0; None: leaf
 Counts = NDArray[np.int64]  # leaves x classes
@@ -209,4 +178,4 @@ def _posterior_distances(release: EncodedRelease, truth: Bits, draws: int, seed:
     }  # fmt: skip
 
 
-EXPERIMENT = DECLARED.experiment(_run, _frames)
+EXPERIMENT = DECLARED.experiment(_run)

@@ -6,13 +6,16 @@ import hashlib
 import importlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 
 from recon.experiments.drawing import PanelFigure
 from solvers.foundation.limits import Limits
+
+if TYPE_CHECKING:
+    from recon.experiments.declaration import Declaration
 
 Size = Literal["full", "quick"]
 Scalar = str | int | float | bool | None
@@ -64,59 +67,6 @@ class ExperimentFindings:
     sentences: Sequence[str] = ()
 
 
-@dataclass(frozen=True)
-class Experiment:
-    """An experiment by name.
-
-    `points(size)` lists its points (cheap, no data read), `run(point, frame, limits)` returns one point's rows, whoever
-    calls it (`frame`: without columns where the point reads no data), `findings(results)` draws all that is there:
-    `results` has one line per row with the point's dataset and parameters as further columns, and may be incomplete.
-    `version` goes up whenever rows mean something else; what was stored before is then run anew. `needs`: packages
-    beside the core's and the extra that brings them. `figures`: by the name of a figure, the values of parameters that
-    the points it is drawn of have.
-    """
-
-    name: str
-    about: str
-    source: str
-    points: Callable[[Size], list[Point]]
-    run: RunOf
-    findings: Callable[[pd.DataFrame], ExperimentFindings]
-    version: int = 1
-    needs: Mapping[str, str] = field(default_factory=dict)  # package -> extra
-    figures: Mapping[str, Mapping[str, Sequence[Scalar]]] = field(default_factory=dict)
-
-    def figure_names(self, asked: Sequence[str]) -> list[str]:
-        """Return the figures asked for: `3a` and `3` (all of it) stand for `figure-3a` ...; `KeyError` for no such."""
-        found = []
-        for name in asked:
-            same = [one for one in self.figures if name in (one, one.removeprefix("figure-"))]
-            same = same or [one for one in self.figures if one.startswith(f"figure-{name}")]
-            if not same:
-                raise KeyError(name)
-            found += same
-        return list(dict.fromkeys(found))
-
-    def selected(
-        self, points: Sequence[Point], figures: Sequence[str], datasets: Sequence[str], only: str
-    ) -> list[Point]:
-        """Return the points that some figures are drawn of (none: all), of some data sets (none: all of them).
-
-        `only`: a word that some parameter's value contains.
-        """
-        return [
-            point for point in points
-            if (not figures or any(_of_figure(point, self.figures[name]) for name in figures))
-            and (not datasets or point.dataset in datasets)
-            and (not only or any(only in str(value) for value in point.parameters.values()))
-        ]  # fmt: skip
-
-
-def _of_figure(point: Point, values: Mapping[str, Sequence[Scalar]]) -> bool:
-    """Return whether a point has the parameters that a figure's points have."""
-    return all(name in point.parameters and point.parameters[name] in some for name, some in values.items())
-
-
 NAMES: dict[str, str] = {  # experiment -> module that holds its EXPERIMENT
     "ferry2024": "recon.experiments.ferry2024",
     "ly2024": "recon.experiments.ly2024",
@@ -131,12 +81,12 @@ NAMES: dict[str, str] = {  # experiment -> module that holds its EXPERIMENT
 }
 
 
-def experiment(name: str) -> Experiment:
+def experiment(name: str) -> Declaration:
     """Return the experiment of that name; `KeyError` for an unknown one."""
     return of_module(NAMES[name])
 
 
-def of_module(module: str) -> Experiment:
+def of_module(module: str) -> Declaration:
     """Return the experiment that a module holds."""
-    found: Experiment = importlib.import_module(module).EXPERIMENT
+    found: Declaration = importlib.import_module(module).EXPERIMENT
     return found

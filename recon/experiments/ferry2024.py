@@ -170,68 +170,25 @@ def _ties(point: Point, some: TrainTestSplit, limits: Limits) -> Row:
 
 DECLARED = Declaration("ferry2024", NAMES=NAMES)
 MODELS: dict[str, str] = DECLARED["MODELS"]
-DEEP, SHOWN = DECLARED["DEEP"], DECLARED["SHOWN"]
-PUBLISHED: list[Any] = list(DECLARED.published("dist_g").itertuples(index=False))
+DEEP = DECLARED["DEEP"]
 
 
 def _frames(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return the frames of figures, tables and sentences of all results that are there."""
-    fits, ties = results[results["learner"] != "ties"], where(results, learner="ties")
-    if len(fits):
-        fits = fits.assign(rows=[sum(int(rows) for rows, _ in json.loads(text)) for text in fits["leaks"]])
-    means = _averaged(fits)
-    optimal = fits[fits["learner"].str.startswith("optimal")]
-    tied = fits[fits["tied"].notna() & (fits["support"] == SHOWN)] if "tied" in fits else fits.iloc[:0]
-    tied = tied[tied["seed"] == tied.groupby("dataset")["seed"].transform("min")].sort_values("limit")
-    return {
-        "published": _beside_published(fits, ties), "compared": _compared(means), "unequal": _exposures(fits),
-        "means": means, "drawn": _drawn_lines(means), "per-row": _per_row(fits),
-        "optimal": optimal.assign(certified=optimal["certified"].astype(bool), gap=optimal["errors"] - optimal["bound"])
-        if len(optimal) else optimal,
-        "tied": tied.assign(tied=[f"{int(one):,}" for one in tied["tied"]]) if len(tied) else tied,
-    }  # fmt: skip
+    """Return the fits with their training rows, and how models and rows compare."""
+    fits = results[results["learner"] != "ties"]
+    fits = fits.assign(rows=[sum(int(rows) for rows, _ in json.loads(text)) for text in fits["leaks"]])
+    means = DECLARED.frame("means", DECLARED.frame("certified", fits)) if len(fits) else results.iloc[:0]
+    return {"fits": fits, "means": means, "compared": _compared(means), "unequal": _exposures(fits),
+            "per-row": _per_row(DECLARED.frame("loosest", fits))}  # fmt: skip
 
 
-def _averaged(fits: pd.DataFrame) -> pd.DataFrame:
-    """Return means over splits, one line per data set, learner, support and limit."""
-    return DECLARED.aggregate("means", fits.assign(certified=fits["certified"].astype(float))) if len(fits) else fits
-
-
-def _of_models(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return lines with what they are about: trees or lists, and the data in words, in the order of the figures."""
-    models = frame["learner"].str.partition(" ")[2]
-    by_models = models.map({name: k for k, name in enumerate(MODELS)})
-    place = frame["dataset"].map({name: k for k, name in enumerate(NAMES)})
-    return frame.assign(models=models, by_models=by_models, place=place, words=models.map(MODELS))
-
-
-def _drawn_lines(means: pd.DataFrame) -> pd.DataFrame:
-    """Return the means as they are drawn: hollow where not all are certified, ties as a band where all have them."""
-    if not len(means):
-        return means
-    drawn = {"adult24": ", drawn per split"}
-    data = [f"{NAMES[name]}, {rows:,} rows{drawn.get(name, '')}"
-            for name, rows in zip(means["dataset"], means["rows"], strict=True)]  # fmt: skip
-    found = _of_models(means).assign(data=data, hollow=~(means["certified"].isna() | (means["certified"] == 1)))
-    known = found["tied_low"].notna()
-    for end, keys in (("", ["dataset", "learner", "support"]), ("7", ["dataset", "learner"])):
-        some = known if not end else known.where(found["limit"] == DEEP, True)
-        whole = some.groupby([found[key] for key in keys]).transform("all")
-        found = found.assign(**{f"low{end}": found["tied_low"].where(whole),
-                                f"high{end}": found["tied_high"].where(whole)})  # fmt: skip
-    return found
-
-
-def _per_row(fits: pd.DataFrame) -> pd.DataFrame:
+def _per_row(loosest: pd.DataFrame) -> pd.DataFrame:
     """Return per data set and learner the share of training rows whose own Dist_G is at most so much."""
-    some = fits[(fits["support"] == SHOWN) & (fits["limit"] == DEEP)] if len(fits) else fits
-    if not len(some):
-        return some
-    some = _of_models(some).sort_values(["place", "by_models", "learner"], kind="stable")
-    some = some.assign(data=some["dataset"].map(NAMES))
-    each = some.groupby(["place", "by_models"])
-    some = some.assign(rows=each["rows"].transform("sum") // each["learner"].transform("nunique"))
-    keys = ["place", "by_models", "data", "words", "rows", "learner"]
+    if not len(loosest):
+        return loosest
+    each = loosest.groupby(["dataset", "models"])
+    some = loosest.assign(rows=each["rows"].transform("sum") // each["learner"].transform("nunique"))
+    keys = ["dataset", "models", "data", "words", "rows", "learner"]
     steps = some.groupby(keys, sort=False)["leaks"].apply(lambda leaks: _cumulated(leaks.tolist()))
     return steps.reset_index(level=keys)
 
@@ -244,38 +201,6 @@ def _cumulated(leaks: Sequence[str]) -> pd.DataFrame:
     last = np.append(ratio[1:] != ratio[:-1], True)
     x, y = ratio[last], (np.cumsum(rows) / rows.sum())[last]
     return pd.DataFrame({"ratio": np.append(x[:1], x), "share": np.append(0.0, y)})
-
-
-def _beside_published(fits: pd.DataFrame, ties: pd.DataFrame) -> pd.DataFrame:
-    """Return the authors' figures beside ours."""
-    out = []
-    for one in PUBLISHED:
-        mine = where(fits, dataset=one.dataset, learner=one.learner, support=one.support, limit=one.limit)
-        line = {
-            "dataset": one.dataset, "learner": one.learner, "support": one.support, "limit": one.limit,
-            "published": one.dist_g, "ours": mine["dist_g"].mean() if len(mine) else np.nan,
-            "splits": mine["seed"].nunique(),
-        }  # fmt: skip
-        for minimal, suffix in ((True, ""), (False, "_of_all")):
-            spread = _tie_spreads(mine, ties, one, minimal)
-            line["tied_splits" + suffix] = spread["seed"].nunique() if len(spread) else 0
-            for end in ("least", "most"):
-                line[end + suffix] = spread[f"{end}_dist_g"].mean() if len(spread) else np.nan
-            if minimal:
-                name = "trees" if "trees" in one.learner else "tied"
-                line["models"] = str(spread.sort_values("seed")[name].iloc[0]) if len(spread) else ""
-        out.append(line)
-    return pd.DataFrame(out)
-
-
-def _tie_spreads(mine: pd.DataFrame, ties: pd.DataFrame, one: Any, minimal: bool) -> pd.DataFrame:
-    """Return the spreads of ties of a published figure's limits, one line per split."""
-    if one.learner == "optimal rule lists" and minimal and "least_dist_g" in mine:
-        return mine[mine["least_dist_g"].notna()]
-    if one.learner != "optimal trees" or "minimal" not in ties or "least_dist_g" not in ties:
-        return ties.iloc[:0]
-    found = where(ties, support=one.support, limit=one.limit, minimal=minimal)
-    return found[found["least_dist_g"].notna()]
 
 
 def _compared(means: pd.DataFrame) -> pd.DataFrame:

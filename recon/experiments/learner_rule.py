@@ -8,14 +8,14 @@ One point of the experiment: a model fitted, what its counts remove, and what kn
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
-from recon.experiments.declaration import Declaration, named_lines, records, where
+from recon.experiments.declaration import Declaration
 from recon.experiments.experiment import Point, Row
 from recon.experiments.fits import TrainTestSplit, domain_of, fitted, shuffled
 from recon.learner_rule.chosen_model import learner_of
@@ -173,35 +173,12 @@ INTERVALS = ("counts", "extra", "inner", "strict")
 
 
 def _frames(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return the lines of the tables, figures and sentences of all results that are there."""
-    missing = results["reason"].fillna("") != ""
-    done = results[~missing]
-    done = done.assign(**{
+    """Return the points that have figures, with their intervals as texts."""
+    done = results[results["reason"].fillna("") == ""]
+    return {"done": done.assign(**{
         name: [*map(_interval, done[f"{name}_low"], done[f"{name}_high"])]
         for name in INTERVALS if f"{name}_low" in done
-    })  # fmt: skip
-    exact, asked, forest, groups = (
-        where(done, question=question) for question in (("tree", "rule list"), "persons", "forest", "groups")
-    )
-    if len(exact):
-        exact = exact.assign(text=[*map(_learner_text, records(exact))], per=exact["extra_low"] / exact["used_rows"])
-        exact = exact.astype({"size": int, "used_rows": int})
-    trees, lists = (where(exact, question=question) for question in ("tree", "rule list"))
-    return {
-        "exact": exact, "trees": trees.sort_values("per") if len(trees) else trees,
-        "lists": lists.sort_values("extra_low") if len(lists) else lists, "asked": asked, "forest": forest,
-        "groups": groups, "limits": results[missing],
-        "drawn": named_lines(where(trees, criterion="gini", leaf=1), DECLARED["TITLES"]),
-    }  # fmt: skip
-
-
-def _learner_text(row: Mapping[str, Any]) -> str:
-    """Return the learner of a row in a few words."""
-    if row["question"] == "rule list":
-        return f"GreedyRL, support {row['support']:g}, {int(row['length'])} rules"
-    leaf = int(row["leaf"])
-    depth = f"{int(row['depth']):2d}"
-    return f"tree {row['criterion']}, depth {depth}" + (f", {leaf} rows per leaf" if leaf > 1 else "")
+    })}  # fmt: skip
 
 
 def _interval(low: float, high: float) -> str:

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from recon.attacks.evaluation import curve
-from recon.experiments.declaration import Declaration, named_lines, records, where
+from recon.experiments.declaration import Declaration, records, where
 from recon.experiments.experiment import Point, Row
 from recon.experiments.fits import TrainTestSplit, fitted, shuffled
 from recon.learners.private.dp_greedy_rule_list import DPGreedyRuleListClassifier
@@ -29,8 +29,6 @@ from recon.learners.rule_lists.vulnerability import vulnerability_of
 from solvers.foundation.limits import Limits
 
 DECLARED = Declaration("ly2024")
-TITLES: dict[str, str] = DECLARED["TITLES"]
-KEYS = ["dataset", "without", "learner", "epsilon"]
 NOISY = ("smooth Laplace", "smooth Cauchy", "global Laplace", "global Gauss")
 SHOWN = (0.1, 1.0, 10.0)
 SMOOTH_LEARNERS = ("smooth Laplace", "smooth Cauchy")
@@ -40,42 +38,9 @@ ENOUGH = 10  # runs from which a standard error is believed
 
 
 def _frames(results: pd.DataFrame) -> dict[str, Any]:
-    """Return the lines of figures, tables and sentences of all results that are there."""
-    attacks = where(results, part="attack") if "part" in results else results.iloc[:0]
-    results = _with_titles(results.drop(attacks.index))
-    means = _averaged(results)
-    frames = {
-        "means": means, "noise-amplitude": _amplitudes(), "claims": _claims(results), "pure": _pure(results),
-        "trials": _trials(results), **(_attack_frames(_with_titles(attacks)) if len(attacks) else {}),
-    }  # fmt: skip
-    if not len(means):
-        return frames
-    published = means.merge(DECLARED.published("table"), on=KEYS, how="left")
-    published = published.merge(DECLARED.published("trial"), on=KEYS, how="left")
-    return frames | {
-        "published": published, "beside": _published_comparison(means), "drawn": _drawn_lines(means),
-        "private": named_lines(means[means["epsilon"].notna()], [*TITLES.values()], "title"),
-    }  # fmt: skip
-
-
-def _with_titles(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return lines with the title of their setting and its training rows, in the order of the titles."""
-    if not len(frame):
-        return frame
-    setting = frame["dataset"] + "|" + frame["without"]
-    return named_lines(
-        frame.assign(setting=setting, trained=frame["dataset"].map(DECLARED["TRAINED"])), TITLES, "setting"
-    )
-
-
-def _averaged(results: pd.DataFrame) -> pd.DataFrame:
-    """Return means over seeds and their standard errors, a line per setting, learner and budget."""
-    if not len(results):
-        return results
-    means = DECLARED.aggregate("means", results, standard_error=lambda one: one.std(ddof=1) / np.sqrt(len(one)))
-    means = means.sort_values(KEYS, kind="stable", na_position="first", ignore_index=True)
-    setting = means["dataset"] + "|" + means["without"]
-    return means.assign(title=setting.map(TITLES), trained=means["dataset"].map(DECLARED["TRAINED"]))
+    """Return what compares mechanisms on the same splits, and the noise by formula."""
+    fits = DECLARED.frame("fits", results)
+    return {"noise-amplitude": _amplitudes(), "claims": _claims(fits), "pure": _pure(fits), "trials": _trials(fits)}
 
 
 def _amplitudes() -> pd.DataFrame:
@@ -90,38 +55,6 @@ def _amplitudes() -> pd.DataFrame:
                        "scale": learner.noise_scale(DECLARED["ROWS"], rows, DECLARED["CANDIDATES"])}
                       for rows in DECLARED["AT"]]  # fmt: skip
     return pd.DataFrame(lines)
-
-
-def _drawn_lines(means: pd.DataFrame) -> pd.DataFrame:
-    """Return the means as they are drawn, and beside them what needs no budget."""
-    greedy = where(means, learner=GREEDY).set_index("title")["accuracy"]
-    found = means.assign(greedy=means["title"].map(greedy),
-                         constant=means.groupby("title")["majority"].transform("first"))  # fmt: skip
-    for name in ("PAPER", "REPAIRED"):
-        place = {learner: k for k, learner in enumerate(DECLARED[name])}
-        found[name.lower()] = found["learner"].map(place)
-    return named_lines(found, [*TITLES.values()], "title")
-
-
-def _published_comparison(means: pd.DataFrame) -> pd.DataFrame:
-    """Return our figures beside those of the paper's table, of GreedyRL also with any support."""
-    found = DECLARED.published("table").merge(means, on=KEYS)
-    free = where(means, learner=UNBOUNDED)[["title", "accuracy", "error"]].assign(learner=GREEDY)
-    free = free.rename(columns={"accuracy": "any_accuracy", "error": "any_error"})
-    return found.merge(free, on=["title", "learner"], how="left")
-
-
-def _attack_frames(attacks: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return the attacks with what their lists are called, and the mean curve of each."""
-    greedy = attacks["learner"] == GREEDY
-    names = {word: attacks["learner"] + [f"{joint}{epsilon:g}" if np.isfinite(epsilon) else ""
-                                         for epsilon in attacks["epsilon"].astype(float)]
-             for word, joint in (("label", ", epsilon "), ("told", " at epsilon "))}  # fmt: skip
-    attacks = attacks.assign(**{word: name.where(~greedy, GREEDY) for word, name in names.items()},
-                             splits=attacks.groupby("title")["seed"].transform("nunique"))  # fmt: skip
-    order = attacks.groupby(["title", "label"], sort=False).ngroup()
-    curves = attacks.assign(order=order).groupby(["order", "title", "label", "fpr"], as_index=False)[["tpr"]].mean()
-    return {"attacks": attacks, "curves": curves[curves["tpr"] > 0]}
 
 
 def _paired(results: pd.DataFrame, one: str, other: str) -> pd.DataFrame:
@@ -224,8 +157,7 @@ def _attacked(model: Any, some: TrainTestSplit, seed: int) -> tuple[np.ndarray, 
 
 
 GREEDY = "GreedyRL"
-UNBOUNDED = "GreedyRL, any support"  # a rule may capture any number of rows: support 0
-PLAIN = (GREEDY, UNBOUNDED)
+PLAIN = (GREEDY, "GreedyRL, any support")  # of the latter a rule may capture any number of rows: support 0
 TRAINED = 0.7  # of the rows
 CLASSES = (0, 1)  # the label's values, public
 SMOOTH = {"min_support": True}  # the support test is what their sensitivity rests on

@@ -347,14 +347,14 @@ def _frames(results: pd.DataFrame) -> dict[str, Any]:
     curves = curves.assign(sized=curves["dataset"].map(ROWS_OF)) if len(curves) else curves
     performance, guessed, copies = (where(whole, kind=kind) for kind in ("performance", "attribute", "duplicates"))
     others = average[(average["test_set"] != PAPER) & (average["part"] != "reference")]
-    attributes = DECLARED.aggregate("attributes", guessed)
+    attributes = DECLARED.frame("attributes", guessed)
     frames = {
-        "performance": DECLARED.aggregate("performance", performance.drop_duplicates(["dataset", "model", "fold"])),
+        "performance": DECLARED.frame("performance", performance.drop_duplicates(["dataset", "model", "fold"])),
         "average": titled, "judged": judged, "test-sets": others.drop_duplicates(CASE), "trial": _trial(average),
         "attributes": attributes.assign(advantage=attributes["members"] - attributes["others"])
         if len(attributes) else attributes,
         "reference": where(average, part="reference"), "printed": recomputed_cells(), "ranks": _rank_table(ranked),
-        "duplicates": DECLARED.aggregate("duplicates", copies.drop_duplicates(["dataset", "fold"])),
+        "duplicates": DECLARED.frame("duplicates", copies.drop_duplicates(["dataset", "fold"])),
         "signs": _signs(whole), "copies": where(copies, fold=0).drop_duplicates("dataset"),
         "ensembles": where(attacked, part="local", model="LORE-RF").sort_values("explanations", kind="stable"),
         "singles": _singles(titled), "attacked": named_lines(attacked, TITLES), "references": _references(whole),
@@ -456,7 +456,7 @@ def _signs(results: pd.DataFrame) -> pd.DataFrame:
                  shadow=("noise", "random"))  # fmt: skip
     some = some[some["delta_recall"].notna()]
     some = some.assign(up=some["delta_recall"] > 0)
-    return named_lines(DECLARED.aggregate("signs", some), TITLES)
+    return named_lines(DECLARED.frame("signs", some), TITLES)
 
 
 def _gains(average: pd.DataFrame) -> list[str]:
@@ -489,14 +489,14 @@ def _singles(average: pd.DataFrame) -> pd.DataFrame:
 def _faithful(performance: pd.DataFrame) -> pd.DataFrame:
     """Return accuracy and fidelity of TREPAN apart."""
     lines = where(performance, part="global", model=("RF", *EXPLAINERS))
-    found = DECLARED.aggregate("faithful", lines.astype({"test_fidelity": float}))
+    found = DECLARED.frame("faithful", lines.astype({"test_fidelity": float}))
     return named_lines(named_lines(found, ["RF", *EXPLAINERS], "model"), TITLES)
 
 
 def _references(results: pd.DataFrame) -> pd.DataFrame:
     """Return what LiRA finds where the other attacks find little."""
     some = where(results, kind="attack", part="reference", test_set=PAPER)
-    found = DECLARED.aggregate("references", some, folds=lambda values: str(fold_mean(values.tolist())))
+    found = DECLARED.frame("references", some, folds=lambda values: str(fold_mean(values.tolist())))
     return named_lines(found, TITLES)
 
 

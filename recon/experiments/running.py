@@ -34,8 +34,9 @@ from typing import Any
 
 import pandas as pd
 
+from recon.experiments.declaration import Declaration
 from recon.experiments.drawing import svg
-from recon.experiments.experiment import NAMES, Experiment, ExperimentFindings, Point, Row, Size, experiment, of_module
+from recon.experiments.experiment import NAMES, ExperimentFindings, Point, Row, Size, experiment, of_module
 from recon.io.files.tables import unpack_frame, write_csv
 from recon.io.files.writing import writing
 from solvers.foundation.errors import EngineError, ReconError, ReleaseError, TooLarge, Unsupported, installing
@@ -71,7 +72,7 @@ def _versions() -> dict[str, str]:
 class Store:
     """The folder of one experiment's results."""
 
-    def __init__(self, folder: str | Path, of: Experiment) -> None:
+    def __init__(self, folder: str | Path, of: Declaration) -> None:
         self.folder, self.of = Path(folder), of
         self.runs = self.folder / "runs"
 
@@ -421,7 +422,7 @@ def _write_outcome(store: Store, outcome: RunOutcome, manifests: Sequence[dict[s
 
 
 def _whole_manifest(
-    of: Experiment, outcome: RunOutcome, manifests: Sequence[dict[str, Any]], size: Size
+    of: Declaration, outcome: RunOutcome, manifests: Sequence[dict[str, Any]], size: Size
 ) -> dict[str, Any]:
     """Return the manifest of all: what was run on what, with which versions, and for how long."""
     return {

@@ -66,17 +66,17 @@ DECLARED = Declaration("joint", NAMES=NAMES, LEARNERS=list(LEARNERS))
 
 def _memberships(some: pd.DataFrame) -> dict[str, Any]:
     """Return what certificates prove and attacks guess of the same rows."""
-    certificates = DECLARED.aggregate("certificates", where(some, what="certificates"))
+    certificates = DECLARED.frame("certificates", where(some, what="certificates"))
     certificates.insert(5, "undetermined", 1 - certificates["coverage"])
     guessed = where(some, what="attack")
-    attacks = DECLARED.aggregate("attacks", guessed[guessed["attack"] != BASELINE])
+    attacks = DECLARED.frame("attacks", guessed[guessed["attack"] != BASELINE])
     models = where(some, what="model")
     names = ["leaves", "accuracy_members", "accuracy_others", "fidelity", "v", "v_authors", "both_sides", "best_auc"]
     models = models.reindex(columns=[*BY, *names]).astype(dict.fromkeys(names, float))
     true = where(certificates, counted="attributes")
     once = ["members_in_once", "others_out_once", "auc_once"]
     true = true[[*BY, "members_in", "others_out", "undetermined", "errors", *once]]
-    whole = DECLARED.aggregate("models", models)
+    whole = DECLARED.frame("models", models)
     whole = whole.merge(true.rename(columns={"auc_once": "auc_once_proved"}), on=BY, how="left")
     for rows, end in (("all", ""), ("once", "_once")):
         best = {f"auc_least{end}": ("auc", "min"), f"auc_most{end}": ("auc", "max")}
@@ -95,7 +95,7 @@ def _noise(some: pd.DataFrame) -> dict[str, Any]:
     some = with_columns(some, "errors")
     covered = some["covered"].astype(bool)
     errors = {"errors_inside": some["errors"].where(covered), "errors_beyond": some["errors"].where(~covered)}
-    table = DECLARED.aggregate("noise", some.assign(covered=covered, **errors))
+    table = DECLARED.frame("noise", some.assign(covered=covered, **errors))
     table = table.sort_values([*BY, "epsilon"], ignore_index=True)
     at = table["epsilon"].where(table["epsilon"] > 0, NO_NOISE)
     placed = table.assign(at=at, rows=table["rows"].astype(int), name=table["dataset"].map(NAMES))
@@ -149,9 +149,9 @@ def _widths(some: pd.DataFrame) -> pd.DataFrame:
     pair = some["first"].astype(str) + "\n" + some["second"].astype(str)
     floats = floats.assign(exact=(some["status"] == "exact").astype(float), pair=pair).astype({"columns_used": int})
     # Grouped means differ in the last digit from those of one sum.
-    table = DECLARED.aggregate("attackers", floats, one_mean=lambda values: float(values.mean()))
+    table = DECLARED.frame("attackers", floats, one_mean=lambda values: float(values.mean()))
     covered = some.drop_duplicates([*MODEL, "attacker", "draw"]).dropna(subset=["covered"])
-    covered = DECLARED.aggregate("covered", covered.assign(covered=covered["covered"].astype(bool)))
+    covered = DECLARED.frame("covered", covered.assign(covered=covered["covered"].astype(bool)))
     table = table.merge(covered, on=[*MODEL, "attacker"], how="left")
     place = table["attacker"].map({name: k for k, name in enumerate(ATTACKERS)})
     keyed = table.assign(by_model=table.groupby(MODEL, sort=False).ngroup(), place=place).dropna(subset=["place"])
