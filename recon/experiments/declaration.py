@@ -35,6 +35,7 @@ Frames = Mapping[str, Any]  # lines by name; panels of a figure by its name; els
 FramesOf = Callable[[pd.DataFrame], Frames]
 AGGREGATES: dict[str, Callable[[pd.Series], object]] = {  # beside those that pandas has by name
     "standard_error": lambda values: values.std(ddof=1) / np.sqrt(len(values)),
+    "joined": lambda values: " and ".join(map(str, sorted(set(values)))),
     "one_mean": lambda values: float(values.mean()),  # grouped means differ in the last digit from those of one sum
 }
 SHARED = ("x", "y", "x_scale", "y_scale", "unit")  # of a panel, as drawing has them
@@ -158,7 +159,8 @@ class Declaration:
         `columns`: formulas of columns, `texts`: of Jinja, line by line; `per`: "keys: column aggregate" of all lines
         with the same keys. `join`: further columns out of another `frame` (`published.NAME`: figures of others) by the
         columns `on`. `named`: lines whose key has a name, in the order of the names, "key names" or "key names title"
-        for each; `sort`; `keep`: columns, see `_kept`.
+        for each; `sort`; `keep`: columns, see `_kept`; `spread`: a line per `index` and a column for
+        every value of `columns`, of `values`.
         """
         spec = self._inherited("frames")[name]
         if not len(frame):
@@ -189,9 +191,11 @@ class Declaration:
                     frame = named_lines(frame, self.values[names], key, *title)
             elif step == "keep":
                 frame = self._kept(frame, said)
+            elif step == "spread":
+                frame = frame.pivot_table(**said, sort=False).reset_index()
             elif step in ("where", "sort"):
                 frame = self._part({step: said}, frame)
-        return frame
+        return frame.reset_index(drop=True)
 
     def _lines_of(self, name: str, known: Frames) -> pd.DataFrame:
         """Return the lines that are known by a name, or were published."""
@@ -411,7 +415,7 @@ def _per_group(frame: pd.DataFrame, said: str) -> pd.Series:
     """Return an aggregate of a column over all lines with the same keys: "keys: column aggregate"."""
     keys, _, how = said.partition(":")
     column, aggregate = how.split()
-    found: pd.Series = frame.groupby(keys.split())[column].transform(aggregate)
+    found: pd.Series = frame.groupby(keys.split())[column].transform(AGGREGATES.get(aggregate, aggregate))
     return found
 
 

@@ -29,7 +29,7 @@ from recon.attacks.correlation.model_less import bin_of, decided, exact_accuracy
 from recon.attacks.evaluation import Evaluation, both_sides, duplicates, evaluated, unique_rows
 from recon.attacks.membership.attacks import attack, attacked
 from recon.attacks.membership.shadow_data import knowledge
-from recon.experiments.declaration import Declaration, Line, named_lines, records, where, with_columns
+from recon.experiments.declaration import Declaration, where
 from recon.experiments.experiment import Point, Row
 from recon.experiments.fits import (
     COUNTED,
@@ -52,110 +52,26 @@ from recon.queries.questions.questions import certify
 from solvers.foundation.errors import EmptyConfidenceSet, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 
-BASELINE = "always in"
-NO_NOISE = 100.0  # where the axis of epsilon shows counts without noise
 NOISE = ("noise epsilon=10", "noise epsilon=1", "noise epsilon=0.1")
 EXACT = (DEFINITE, DISCRETE, WORLDS)
 ATTACKERS = (DEFINITE, DISCRETE, *NOISE[::-1], WORLDS)
 SKETCHED = dict(zip((*EXACT, *NOISE), (1.887, 0.913, 0.506, 0.507, 0.517, 0.614), strict=True))
 ROUNDING = 1e-9
-DRAWN = "greedy rule list, 4 rules, width 1"
-BY, MODEL = ["dataset", "learner"], ["dataset", "columns", "model", "counted"]
-DECLARED = Declaration("joint", NAMES=NAMES, LEARNERS=list(LEARNERS))
-
-
-def _memberships(some: pd.DataFrame) -> dict[str, Any]:
-    """Return what certificates prove and attacks guess of the same rows."""
-    certificates = DECLARED.frame("certificates", where(some, what="certificates"))
-    certificates.insert(5, "undetermined", 1 - certificates["coverage"])
-    guessed = where(some, what="attack")
-    attacks = DECLARED.frame("attacks", guessed[guessed["attack"] != BASELINE])
-    models = where(some, what="model")
-    names = ["leaves", "accuracy_members", "accuracy_others", "fidelity", "v", "v_authors", "both_sides", "best_auc"]
-    models = models.reindex(columns=[*BY, *names]).astype(dict.fromkeys(names, float))
-    true = where(certificates, counted="attributes")
-    once = ["members_in_once", "others_out_once", "auc_once"]
-    true = true[[*BY, "members_in", "others_out", "undetermined", "errors", *once]]
-    whole = DECLARED.frame("models", models)
-    whole = whole.merge(true.rename(columns={"auc_once": "auc_once_proved"}), on=BY, how="left")
-    for rows, end in (("all", ""), ("once", "_once")):
-        best = {f"auc_least{end}": ("auc", "min"), f"auc_most{end}": ("auc", "max")}
-        best |= {f"{name}{end}": (name, "max") for name in ("tpr_at_001", "tpr_at_01")}
-        own = where(attacks, asked_rows=rows).groupby(BY, as_index=False, sort=False).agg(**best)
-        whole = whole.merge(own, on=BY, how="left")
-    order = {name: k for k, name in enumerate((*NAMES, *LEARNERS))}
-    whole = whole.sort_values(BY, key=lambda names: names.map(order), ignore_index=True)
-    drawn = whole.assign(settled=1 - whole["undetermined"], name=whole["dataset"].map(NAMES))
-    return {"membership": whole, "certificates": certificates, "attacks": attacks, "compared": with_columns(some, "v"),
-            "drawn-membership": drawn, "refused": where(some, what="refused")}  # fmt: skip
-
-
-def _noise(some: pd.DataFrame) -> dict[str, Any]:
-    """Return certificates, bits, accuracy and AUC against epsilon."""
-    some = with_columns(some, "errors")
-    covered = some["covered"].astype(bool)
-    errors = {"errors_inside": some["errors"].where(covered), "errors_beyond": some["errors"].where(~covered)}
-    table = DECLARED.frame("noise", some.assign(covered=covered, **errors))
-    table = table.sort_values([*BY, "epsilon"], ignore_index=True)
-    at = table["epsilon"].where(table["epsilon"] > 0, NO_NOISE)
-    placed = table.assign(at=at, rows=table["rows"].astype(int), name=table["dataset"].map(NAMES))
-    return {"noise": table, "placed": placed.sort_values([*BY, "at"], kind="stable")}
-
-
-def _model_name(line: Line) -> str:
-    """Return what a line's model is called: its learner and size."""
-    size = f"{line['rules']:.0f} rules" if "list" in line["learner"] else f"depth {line['depth']:.0f}"
-    width = f", width {line['width']:.0f}" if line["learner"] == "greedy rule list" else ""
-    return f"{line['learner']}, {size}{width}"
+MODEL = ["dataset", "columns", "model", "counted"]
+DECLARED = Declaration(
+    "joint", NAMES=NAMES, LEARNERS=list(LEARNERS), ATTACKERS=ATTACKERS, SKETCHED=SKETCHED, EXACT=EXACT
+)
 
 
 def _correlations(some: pd.DataFrame) -> dict[str, Any]:
-    """Return how wide the attackers' intervals are, whether they hold the truth, and what they say of its bin."""
-    some = some.assign(model=[_model_name(line) for line in records(some)])
-    table = _widths(some)
-    found: dict[str, Any] = {"correlations": table, "held": _truths_held(some)}
-    sketch = where(table, columns="four")
-    sketch = sketch.assign(sketch=sketch["attacker"].map(SKETCHED))
-    if len(sketch):
-        wide = sketch.pivot_table(
-            index=["attacker", "sketch"], columns=["counted", "model"], values="width", sort=False
-        )
-        wide.columns = pd.Index([": ".join(map(str, pair)) for pair in wide.columns])
-        found |= {"correlations-sketch": wide.reset_index(), "sketched": where(sketch, counted="bits")}
-    used = where(table, columns="used")
-    if len(used):
-        epsilon = used["attacker"].where(used["attacker"].isin(NOISE)).str.partition("=")[2].astype(float)
-        drawn = used.assign(epsilon=epsilon, backwards=-epsilon, name=used["dataset"].map(NAMES),
-                            short=used["model"].str.partition(", width")[0], rows=used["rows"].astype(int))  # fmt: skip
-        drawn = drawn[drawn["model"].str.startswith(DRAWN)]
-        budgets = drawn.dropna(subset=["epsilon"]).sort_values("backwards")[[*MODEL, "epsilon"]]
-        sure = where(drawn, attacker=EXACT).drop(columns="epsilon").merge(budgets, on=MODEL)
-        lists = used[used["model"].str.contains("list")]
-        lists = lists.groupby(["dataset", "counted", "attacker"], as_index=False, sort=False)[["width"]].mean()
-        lists = named_lines(lists, ATTACKERS, "attacker")
-        order = used.drop_duplicates(["dataset", "counted"])[["dataset", "counted"]]
-        found |= {"widths": drawn, "sure-widths": sure, "lists": order.merge(lists, on=["dataset", "counted"])}
-        pairs = where(some, columns="used").astype({"bin_right": float, "bin_sure": float})
-        rates = pairs.groupby("attacker", as_index=False)[["bin_right", "bin_sure"]].mean()
-        truths = pairs.drop_duplicates(["first", "second", *MODEL])["truth"].to_numpy(dtype=np.float64)
-        found |= {"bins": named_lines(rates, EXACT, "attacker"), "uniform": exact_accuracy(side=400),
-                  "commonest": np.bincount(bin_of(truths)).max() / len(truths)}  # fmt: skip
+    """Return whether the attackers' intervals hold the truth, and how often it lies in the commonest bin."""
+    some = DECLARED.frame("pairs", some)
+    found: dict[str, Any] = {"pairs": some, "held": _truths_held(some)}
+    if len(used := where(some, columns="used")):
+        truths = used.drop_duplicates(["first", "second", *MODEL])["truth"].to_numpy(dtype=np.float64)
+        commonest = np.bincount(bin_of(truths)).max() / len(truths)
+        found |= {"uniform": exact_accuracy(side=400), "commonest": commonest}
     return found
-
-
-def _widths(some: pd.DataFrame) -> pd.DataFrame:
-    """Return a line per model, way of counting and attacker; means over pairs and draws."""
-    floats = some.astype(dict.fromkeys(("holds", "bin_right", "bin_sure"), float))
-    pair = some["first"].astype(str) + "\n" + some["second"].astype(str)
-    floats = floats.assign(exact=(some["status"] == "exact").astype(float), pair=pair).astype({"columns_used": int})
-    # Grouped means differ in the last digit from those of one sum.
-    table = DECLARED.frame("attackers", floats, one_mean=lambda values: float(values.mean()))
-    covered = some.drop_duplicates([*MODEL, "attacker", "draw"]).dropna(subset=["covered"])
-    covered = DECLARED.frame("covered", covered.assign(covered=covered["covered"].astype(bool)))
-    table = table.merge(covered, on=[*MODEL, "attacker"], how="left")
-    place = table["attacker"].map({name: k for k, name in enumerate(ATTACKERS)})
-    keyed = table.assign(by_model=table.groupby(MODEL, sort=False).ngroup(), place=place).dropna(subset=["place"])
-    return keyed.sort_values(["by_model", "place"], ignore_index=True).drop(columns=["by_model", "place"])
 
 
 def _truths_held(some: pd.DataFrame) -> dict[str, int]:
@@ -188,22 +104,6 @@ def _nesting(some: pd.DataFrame) -> tuple[int, int, int]:
             good &= (outer[:, 0] <= inner[:, 0] + ROUNDING) & (inner[:, 1] <= outer[:, 1] + ROUNDING)
         nested, total = nested + int(good.sum()), total + len(lines)
     return nested, total, other
-
-
-def _explanations(some: pd.DataFrame) -> dict[str, Any]:
-    """Return how many bits explanations with their counts take away, beside REVEAL's difference of recalls."""
-    table = with_columns(some.dropna(axis=1, how="all"), "fidelity", "delta_recall")
-    table = table.sort_values(["dataset", "rows", "what", "explained"], ignore_index=True)
-    table = table.astype(dict.fromkeys(["rows", "explained", "statements", "distinct"], int))
-    sizes = {name: " and ".join(map(str, sorted(set(part)))) for name, part in table.groupby("dataset")["rows"]}
-    drawn = table.assign(bounded=~table["exact"].astype(bool), name=table["dataset"].map(NAMES),
-                         sizes=table["dataset"].map(sizes))  # fmt: skip
-    most = drawn.groupby("dataset")["explained"].transform("max").astype(float)
-    surrogates = where(drawn.assign(most=most), what="TREPAN").drop_duplicates(["dataset", "rows"])
-    ends = pd.concat([surrogates.assign(at=0.0), surrogates.assign(at=surrogates["most"])])
-    measured = table.dropna(subset=["delta_recall"])
-    steps = where(measured, what="LORE").groupby(["dataset", "rows"])["delta_recall"].diff().dropna()
-    return {"explanations": table, "explained": drawn, "surrogates": ends, "measured": measured, "steps": steps}
 
 
 FOUR = ("Juvenile-Crimes=0", "Prior-Crimes=0", "Prior-Crimes>3", "Prior-Crimes>5")  # of COMPAS, in the sketch
@@ -443,5 +343,5 @@ def _guesses_and_proofs(found: Population, each: int, seed: int, draw: int, limi
 
 EXPERIMENT = DECLARED.experiment(
     {"correlations": correlated, "membership": _compared, "explanations": explained, "noise": _noised},
-    {"correlations": _correlations, "membership": _memberships, "explanations": _explanations, "noise": _noise},
+    {"correlations": _correlations},
 )
