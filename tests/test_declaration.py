@@ -18,7 +18,7 @@ PAPERS = Path(recon.experiments.__file__).parent / "papers"
 LAYER = {"frame", "where", "sort", "x", "y", "label", "like", "band", "hollow", "style", "over", "level", "each"}
 PANEL = {"title", "x", "y", "x_scale", "y_scale", "unit", "names", "layers", "by"}
 FRAME = {"of", "like", "with", "where", "once", "last", "by", "sorted", "values", "columns", "texts", "per", "join",
-         "named", "sort", "keep", "spread"}  # fmt: skip
+         "named", "sort", "keep", "spread", "types"}  # fmt: skip
 FIGURE = {"about", "points", "frame", "where", "sort", "facet", "panels", "like", "what", *PANEL}
 
 

@@ -46,7 +46,7 @@ from recon.attacks.correlation.shadow_models import (
     of_matrices,
     shadows,
 )
-from recon.experiments.declaration import Declaration, named_lines, records, where, with_columns
+from recon.experiments.declaration import Declaration, records, where
 from recon.experiments.drawing import Heat, Panel
 from recon.experiments.experiment import Point, Row
 from recon.queries.inputs import Floats, Ints
@@ -56,160 +56,34 @@ from solvers.foundation.limits import Limits
 DECLARED = Declaration("correlation")
 KINDS: dict[str, str] = DECLARED["KINDS"]
 SEEN: dict[str, str] = DECLARED["SEEN"]
-SHORT: dict[str, str] = DECLARED["SHORT"]
 THEIRS = DECLARED.published("grid")
-ANSWERS = ("model_based", "model_less", "stacked", "closed_form")
-BY = ["kind", "n", "access"]
-WHOLE_COLUMNS = ("n", "bins", "shadows", "cell", "target", "rows", "cells", "matrices", "targets")  # floats by gaps
-STEP = 0.2  # of |correlation|: cells are grouped by it
-GROUPS = {"least": "the smaller", "greatest": "the larger", "mean": "the mean"}
 FINE = 100  # tiles on a side of the map that is exact
 TILES = {"logistic": 8, "network": 5}  # on a side of the maps of cells that were run
 CLOSED = "closed form"
 TRAINED = "1,000 rows"  # of a target model
 MIN_ACCURACY = 1 / 3  # the accuracy at which colours begin
-CLEAR = 2.0  # standard errors from which a difference is called one
 
 
 def _frames(results: pd.DataFrame) -> dict[str, Any]:
-    """Return the lines of the tables, figures and sentences of all results that are there."""
-    parts = {name: _part(results, name) for name in PARTS}
-    exact, cells, grid = parts["model-less, exact"], parts["grid"], _grid_table(parts["grid"])
-    found = {
-        "grid": grid, "variables": _variables_table(parts["targets"], parts["model-less, variables"]),
-        "model-less": _model_less_table(exact, parts["model-less, cells"]), "exact": exact,
-        "model-less-by-variables": parts["model-less, variables"], "cells": parts["model-less, cells"],
-        "intervals": DECLARED.frame("intervals", parts["linear intervals"]), "marginals": parts["marginals"],
-        "trainers": DECLARED.frame("trainers", parts["trainers"]), "by-correlation": _by_correlation(cells),
-    }  # fmt: skip
-    if "what" in exact:
-        found["exact-course"] = where(exact, what="at").sort_values("bins", kind="stable")
-    for name, of in (("grid", _grid_frames), ("variables", _variable_frames), ("by-correlation", _strength_frames)):
-        found |= of(found[name]) if len(found[name]) else {}
-    return found | ({"grid-maps": _maps(cells)} if len(cells) else {})
-
-
-def _part(results: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Return the rows of one part, without the columns that it does not have."""
-    found = results[results["part"] == name].dropna(axis=1, how="all").reset_index(drop=True)
-    return found.astype({column: np.int64 for column in WHOLE_COLUMNS if column in found})
-
-
-def _grid_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return accuracies on the cells: a line per kind of model, access and attack model."""
-    if not len(rows):
-        return rows
-    table = DECLARED.frame("grid", rows.assign(gain=rows["further_stacked"] - rows["further_model_less"]))
-    errors = {name: table[name] / np.sqrt(table["cells"]) for name in ("standard_error", "gain_error")}
-    return table.assign(**errors).merge(THEIRS, on=["kind", "access"], how="left")
-
-
-def _variables_table(rows: pd.DataFrame, without: pd.DataFrame) -> pd.DataFrame:
-    """Return accuracies by number of variables: means over pairs with their deviation, errors over targets.
-
-    `without`: what the attack without a model reaches on many more targets.
-    """
-    if not len(rows):
-        return rows
-    lines = []
-    rows = with_columns(rows, "closed_form")
-    rows = rows.assign(**{f"right_{name}": rows[name].eq(rows["truth"]).where(rows[name].notna()).astype(float)
-                          for name in ANSWERS})  # fmt: skip
-    for (kind, n, access), some in rows.groupby(BY, sort=False):
-        by_pair = some.groupby(["i", "j"])["right_model_based"].mean()
-        by_target = some.groupby("target").mean(numeric_only=True)
-        count, gain = len(by_target), by_target["right_stacked"] - by_target["right_model_less"]
-        lines.append({
-            "kind": kind, "n": n, "access": access, "targets": count, "pairs": len(by_pair),
-            "shadows": int(some["shadows"].iloc[0]), "accuracy": by_pair.mean(),
-            "std_of_pairs": by_pair.std(ddof=0), "standard_error": by_target["right_model_based"].std() / count**0.5,
-            "expected": some["expected"].mean(), "model_less": some["right_model_less"].mean(),
-            "stacked": some["right_stacked"].mean(), "gain": gain.mean(), "gain_error": gain.std() / count**0.5,
-            "trusted": some["trusted"].astype(float).mean(),
-            "closed_form": some["right_closed_form"].mean(),
-            "majority": some["truth"].value_counts(normalize=True).max(),
-        })  # fmt: skip
-    many = with_columns(without, "n", "accuracy", "majority")[["n", "accuracy", "majority"]]
-    many = many.drop_duplicates("n", keep="last").add_suffix("_many")
-    many = many.rename(columns={"n_many": "n", "accuracy_many": "model_less_many"})
-    found = pd.DataFrame(lines).merge(many, on="n", how="left")
-    return found.merge(DECLARED.published("variables"), on=["kind", "access", "n"], how="left")
-
-
-def _by_correlation(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return accuracies on cells by |correlation| of the columns with the label: the smaller, the larger, the mean."""
-    if not len(rows):
-        return rows
-    best = where(rows, meta=("regression", "none"))
-    sizes = best[["one", "other"]].abs()
-    values = {"least": sizes.min(axis=1), "greatest": sizes.max(axis=1), "mean": sizes.mean(axis=1)}
-    found = []
-    for name, value in values.items():
-        at = (np.minimum(value // STEP, 1 / STEP - 1) + 0.5) * STEP
-        found.append(DECLARED.frame("by-correlation", best.assign(of=name, correlation=at)))
-    return pd.concat(found, ignore_index=True)
+    """Return the accuracies of the model-less attack on three variables, and the maps of the grid."""
+    exact, cells, grid = (where(results, part=name) for name in ("model-less, exact", "model-less, cells", "grid"))
+    found: dict[str, Any] = {"model-less": _model_less_table(exact, cells)}
+    return found | ({"grid-maps": _maps(grid)} if len(grid) else {})
 
 
 def _model_less_table(exact: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
     """Return every accuracy of the model-less attack on three variables."""
     lines = []
     for line in records(where(exact, what="whole")):
-        named = {"bins": line["bins"], "majority": line["majority"]}
+        named = {"bins": int(line["bins"]), "majority": line["majority"]}
         lines += [{"how": "quadrature, both constraints uniform", "accuracy": line["accuracy"], **named},
                   {"how": "quadrature, uniform over matrices of three variables", "accuracy": line["elliptope"],
-                   "bins": line["bins"]}]  # fmt: skip
+                   "bins": named["bins"]}]  # fmt: skip
     for line in records(cells):
         named_cells = f"{line['cells']:.0f} cells, {line['matrices']:.0f} matrices each"
         lines += [{"how": f"{named_cells}: as their intervals promise", "accuracy": line["accuracy"], "bins": 3},
                   {"how": f"{named_cells}: as they turn out", "accuracy": line["right"], "bins": 3}]  # fmt: skip
     return pd.DataFrame(lines)
-
-
-def _grid_frames(grid: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return the better attack model of every kind and access, and where the stacked attack was tried."""
-    best = grid.loc[grid.groupby(["kind", "access"], sort=False)["accuracy"].idxmax()]
-    beside = THEIRS[["kind", "access"]].merge(best, on=["kind", "access"])
-    error = beside["standard_error"].where(beside["standard_error"] != 0)
-    first = grid.drop_duplicates("kind").set_index("kind")["model_less"]
-    seen = named_lines(named_lines(best, SEEN, "access", "seen"), KINDS, "kind", "name")
-    return {
-        "best_of_grid": beside.assign(apart=(beside["accuracy"] - beside["published"]) / error),
-        "best_by_access": seen.assign(first_model_less=seen["kind"].map(first)),
-        "gained": grid[grid["gain"].notna()],
-    }
-
-
-def _variable_frames(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return accuracies by number of variables as they are drawn and told."""
-    ordered = named_lines(table.sort_values("n", kind="stable"), KINDS, "kind", "name")
-    ordered = ordered.assign(short=ordered["kind"].map(SHORT))
-    seen = named_lines(ordered, SEEN, "access", "seen")
-    seen = seen.assign(label=seen["short"] + ": " + seen["seen"])
-    theirs = DECLARED.published("variables")[["kind", "access"]].drop_duplicates()
-    courses = theirs.merge(seen, on=["kind", "access"])
-    groups = courses.groupby(["kind", "access"], sort=False)
-    courses = courses[groups["published"].transform("count") > 0]
-    before = courses.groupby(["kind", "access"], sort=False)[["accuracy", "standard_error", "n"]].shift()
-    error = np.hypot(courses["standard_error"], before["standard_error"])
-    rises = courses["accuracy"] - before["accuracy"] > CLEAR * error
-    courses = courses.assign(rises=rises, before=before["n"].fillna(0).astype(int))
-    own = seen.assign(style="line", like="", place=seen.groupby(["kind", "access"], sort=False).ngroup())
-    lines = own.drop_duplicates("place")[["kind", "access", "label", "place"]]
-    beside = DECLARED.published("variables").rename(columns={"published": "accuracy"})
-    beside = beside.merge(lines, on=["kind", "access"])
-    beside = beside.assign(like=beside["label"], label=beside["label"] + ", published", style="points")
-    seen = pd.concat([own, beside]).sort_values(["place", "style"], kind="stable")
-    return {"by-kind": ordered.drop_duplicates(["kind", "n"]), "seen": seen, "courses": courses}
-
-
-def _strength_frames(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return accuracies by strength of the correlations with the label as they are drawn and told."""
-    places = {name: SEEN.get(name, name) for name in ("predictions", "weights", "canonical", CLOSED)}
-    some = table[(table["kind"] != "network") | (table["access"] != "weights")]
-    drawn = named_lines(named_lines(some, places, "access", "seen"), KINDS, "kind", "name")
-    drawn = named_lines(drawn.assign(label=drawn["kind"].map(SHORT) + ": " + drawn["seen"]), GROUPS, "of")
-    told = where(drawn, access="predictions", of="greatest").sort_values("correlation", kind="stable")
-    return {"by-strength": drawn, "strengths": named_lines(told, KINDS, "kind", "name")}
 
 
 def _maps(rows: pd.DataFrame) -> list[Panel]:

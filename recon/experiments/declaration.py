@@ -35,6 +35,8 @@ Frames = Mapping[str, Any]  # lines by name; panels of a figure by its name; els
 FramesOf = Callable[[pd.DataFrame], Frames]
 AGGREGATES: dict[str, Callable[[pd.Series], object]] = {  # beside those that pandas has by name
     "standard_error": lambda values: values.std(ddof=1) / np.sqrt(len(values)),
+    "deviation": lambda values: values.std(ddof=0),
+    "commonest": lambda values: values.value_counts(normalize=True).max(),
     "joined": lambda values: " and ".join(map(str, sorted(set(values)))),
     "one_mean": lambda values: float(values.mean()),  # grouped means differ in the last digit from those of one sum
 }
@@ -153,14 +155,14 @@ class Declaration:
     def frame(self, name: str, frame: pd.DataFrame, known: Frames | None = None, **how: Any) -> pd.DataFrame:
         """Return what is declared to follow from lines, step by step in the order in which it is declared.
 
-        `with`: columns that they may lack; `where`: a condition; `once`, `last`: that line of every key. `by`,
-        `values`: a line per group, `sorted` or in the order in which they come, missing keys among them, with what
-        lines "names: [column] aggregate" say (`how`: aggregates that have no name in pandas); of no lines none.
-        `columns`: formulas of columns, `texts`: of Jinja, line by line; `per`: "keys: column aggregate" of all lines
-        with the same keys. `join`: further columns out of another `frame` (`published.NAME`: figures of others) by the
-        columns `on`. `named`: lines whose key has a name, in the order of the names, "key names" or "key names title"
-        for each; `sort`; `keep`: columns, see `_kept`; `spread`: a line per `index` and a column for
-        every value of `columns`, of `values`.
+        `with`: columns that they may lack; `types`: columns that are made "int" or "float"; `where`: a condition;
+        `once`, `last`: that line of every key. `by`, `values`: a line per group, `sorted` or in the order in which
+        they come, missing keys among them, with what lines "names: [column] aggregate" say (`how`: aggregates that are
+        neither pandas' nor in `AGGREGATES`); of no lines none. `columns`: formulas of columns, `texts`: of Jinja, line
+        by line; `per`: "keys: column aggregate" of all lines with the same keys. `join`: further columns out of
+        another `frame` (`published.NAME`: figures of others) by the columns `on`. `named`: lines whose key has a name,
+        in the order of the names, "key names" or "key names title" for each; `sort`; `keep`: columns, see `_kept`;
+        `spread`: a line per `index` and a column for every value of `columns`, of `values`.
         """
         spec = self._inherited("frames")[name]
         if not len(frame):
@@ -170,6 +172,8 @@ class Declaration:
         for step, said in spec.items():
             if step == "with":
                 frame = with_columns(frame, *said.split())
+            elif step == "types":
+                frame = frame.astype({column: kind for kind, names in said.items() for column in names.split()})
             elif step in ("once", "last"):
                 frame = frame.drop_duplicates(said, keep="first" if step == "once" else "last")
             elif step == "values":
@@ -264,11 +268,12 @@ class Declaration:
         return self._kept(frame, spec["columns"])
 
     def _kept(self, frame: pd.DataFrame, columns: str) -> pd.DataFrame:
-        """Return columns of lines: "name", or "name=as it is called then"; a lacking "name?" is left out."""
+        """Return columns of lines: "name", or "name=as it is called then"; a "name?" without values is left out."""
         names = (one.partition("=") for one in self._filled(columns, {}).split())
         named = {
-            one.rstrip("?"): shown or one.rstrip("?") for one, _, shown in names if one[-1] != "?" or one[:-1] in frame
-        }
+            one.rstrip("?"): shown or one.rstrip("?")
+            for one, _, shown in names if one[-1] != "?" or (one[:-1] in frame and frame[one[:-1]].notna().any())
+        }  # fmt: skip
         return with_columns(frame, *named)[list(named)].rename(columns=named).reset_index(drop=True)
 
     def _panels(self, spec: Spec, frame: Any, frames: Frames) -> Iterator[Panel]:
