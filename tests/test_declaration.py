@@ -42,7 +42,8 @@ def test_published_columns_are_numbers_where_all_their_texts_are():
 def test_groups_keep_missing_keys_their_order_and_columns_that_are_not_there():
     text = '[frames.m]\nby = ["k"]\nvalues = """\nn: v size\nv w: mean\nwide: v spread\n"""'
     frame = pd.DataFrame({"k": ["b", None, "b", "a"], "v": [1.0, 2.0, 3.0, 4.0]})
-    found = declared(text).frame("m", frame, spread=lambda values: values.max() - values.min())
+    of = Declaration("small", text, spread=lambda values: values.max() - values.min())
+    found = of.frame("m", frame)
     assert list(found) == ["k", "n", "v", "w", "wide"]
     assert found["k"].isna().tolist() == [False, True, False]
     assert found["v"].tolist() == [2.0, 2.0, 4.0]

@@ -152,17 +152,17 @@ class Declaration:
         text = self._parts["published"][name]
         return pd.read_csv(io.StringIO(text), skipinitialspace=True, dtype=str, keep_default_na=False).apply(_numbers)
 
-    def frame(self, name: str, frame: pd.DataFrame, known: Frames | None = None, **how: Any) -> pd.DataFrame:
+    def frame(self, name: str, frame: pd.DataFrame, known: Frames | None = None) -> pd.DataFrame:
         """Return what is declared to follow from lines, step by step in the order in which it is declared.
 
         `with`: columns that they may lack; `types`: columns that are made "int" or "float"; `where`: a condition;
         `once`, `last`: that line of every key. `by`, `values`: a line per group, `sorted` or in the order in which
-        they come, missing keys among them, with what lines "names: [column] aggregate" say (`how`: aggregates that are
-        neither pandas' nor in `AGGREGATES`); of no lines none. `columns`: formulas of columns, `texts`: of Jinja, line
-        by line; `per`: "keys: column aggregate" of all lines with the same keys. `join`: further columns out of
-        another `frame` (`published.NAME`: figures of others) by the columns `on`. `named`: lines whose key has a name,
-        in the order of the names, "key names" or "key names title" for each; `sort`; `keep`: columns, see `_kept`;
-        `spread`: a line per `index` and a column for every value of `columns`, of `values`.
+        they come, missing keys among them, with what lines "names: [column] aggregate" say (pandas', those of
+        `AGGREGATES`, and values that are functions); of no lines none. `columns`: formulas of columns, `texts`: of
+        Jinja, line by line; `per`: "keys: column aggregate" of all lines with the same keys. `join`: further columns
+        out of another `frame` (`published.NAME`: figures of others) by the columns `on`. `named`: lines whose key has
+        a name, in the order of the names, "key names" or "key names title" for each; `sort`; `keep`: columns, see
+        `_kept`; `spread`: a line per `index` and a column for every value of `columns`, of `values`.
         """
         spec = self._inherited("frames")[name]
         if not len(frame):
@@ -177,7 +177,7 @@ class Declaration:
             elif step in ("once", "last"):
                 frame = frame.drop_duplicates(said, keep="first" if step == "once" else "last")
             elif step == "values":
-                wanted = dict(_aggregates(said, how))
+                wanted = dict(_aggregates(said, self.values))
                 groups = with_columns(frame, *(column for column, _ in wanted.values())).groupby(
                     spec["by"], as_index=False, dropna=False, sort=spec.get("sorted", False)
                 )
@@ -413,7 +413,13 @@ def _aggregates(text: str, how: Mapping[str, Any]) -> Iterator[tuple[str, tuple[
         names, _, said = line.partition(":")
         *column, aggregate = said.split()
         for name in names.split():
-            yield name, (column[0] if column else name, {**AGGREGATES, **how}.get(aggregate, aggregate))
+            yield (
+                name,
+                (
+                    column[0] if column else name,
+                    how[aggregate] if callable(how.get(aggregate)) else AGGREGATES.get(aggregate, aggregate),
+                ),
+            )
 
 
 def _per_group(frame: pd.DataFrame, said: str) -> pd.Series:

@@ -316,9 +316,11 @@ def attribute_rows(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Ro
     return [{"kind": "attribute", "model": name, "column": words[0].rstrip("=_"), **asdict(one)} for one in found]
 
 
+MODELS = ("DT", "RF", "NN", "TREPAN-RF", "TREPAN-NN", "enriched-RF", "enriched-NN", "LORE-RF", "LORE-NN",
+          "merged LORE-RF", "merged LORE-NN")  # fmt: skip
 DECLARED = Declaration(
     "reveal", TITLES=TITLES, ALWAYS=ALWAYS, PAPER=PAPER, BALANCED=BALANCED, IMPUTED=IMPUTED, AGREEMENT=AGREEMENT,
-    BOTH=BOTH,
+    BOTH=BOTH, SINGLE=SINGLE, ROWS_OF=ROWS_OF, MODELS=MODELS, folds=lambda values: str(fold_mean(values.tolist())),
 )  # fmt: skip
 ROUNDING = DECLARED["ROUNDING"]
 FIGURES = [one.name for one in fields(Evaluation)]
@@ -326,12 +328,9 @@ CASE = ["dataset", "part", "model", "attack", "shadow", "test_set", "explanation
 EXTRA = ["fold", "kind", "reason", "refused", "applies", "local_fidelity", "hit", "nodes", "column", "way", "note",
          "sentence", "train_accuracy", "test_accuracy", "train_fidelity", "test_fidelity"]  # fmt: skip
 BY_FOLDS = ("recall", "delta_recall", "advantage")
-MODELS = ("DT", "RF", "NN", "TREPAN-RF", "TREPAN-NN", "enriched-RF", "enriched-NN", "LORE-RF", "LORE-NN",
-          "merged LORE-RF", "merged LORE-NN")  # fmt: skip
 RANKED = {"recall": "recall, as in the paper", "auc": "AUC"}
 EXPLAINERS = ("TREPAN-RF", "enriched-RF")
 MATRIX = ("mia", "label-only", "aloa", "aloa (additive)")
-TELLING = ("lira", "mia", "mia (true class)", "label-only")
 
 
 def _frames(results: pd.DataFrame) -> dict[str, Any]:
@@ -339,27 +338,9 @@ def _frames(results: pd.DataFrame) -> dict[str, Any]:
     whole = complete(results)
     average = means(whole)
     ranked = _rankings(average)
-    titled = named_lines(average, TITLES)
-    judged = titled[titled["attack"] != ALWAYS]
-    attacked = judged[(judged["test_set"] == PAPER) & (judged["part"] != "reference")]
-    attacked = named_lines(attacked.assign(sized=attacked["dataset"].map(ROWS_OF)), MODELS, "model")
-    curves = named_lines(where(whole, kind="curve"), TITLES)
-    curves = curves.assign(sized=curves["dataset"].map(ROWS_OF)) if len(curves) else curves
-    performance, guessed, copies = (where(whole, kind=kind) for kind in ("performance", "attribute", "duplicates"))
-    others = average[(average["test_set"] != PAPER) & (average["part"] != "reference")]
-    attributes = DECLARED.frame("attributes", guessed)
     frames = {
-        "performance": DECLARED.frame("performance", performance.drop_duplicates(["dataset", "model", "fold"])),
-        "average": titled, "judged": judged, "test-sets": others.drop_duplicates(CASE), "trial": _trial(average),
-        "attributes": attributes.assign(advantage=attributes["members"] - attributes["others"])
-        if len(attributes) else attributes,
-        "reference": where(average, part="reference"), "printed": recomputed_cells(), "ranks": _rank_table(ranked),
-        "duplicates": DECLARED.frame("duplicates", copies.drop_duplicates(["dataset", "fold"])),
-        "signs": _signs(whole), "copies": where(copies, fold=0).drop_duplicates("dataset"),
-        "ensembles": where(attacked, part="local", model="LORE-RF").sort_values("explanations", kind="stable"),
-        "singles": _singles(titled), "attacked": named_lines(attacked, TITLES), "references": _references(whole),
-        "faithful": _faithful(performance), "curves": curves, "curve-means": _curve_means(curves),
-        "refused": where(whole, kind="refused", part="global"), "ranked": ranked, "gains": _gains(titled),
+        "whole": whole, "means": average, "printed": recomputed_cells(), "ranks": _rank_table(ranked), "ranked": ranked,
+        "gains": _gains(named_lines(average, TITLES)),
     }  # fmt: skip
     for part, shadow in product(("global", "local"), ("noise", "random", "statistical")):
         frames[f"{part}-{shadow}"] = _attack_table(whole, average, part, shadow)
@@ -444,21 +425,6 @@ def f1_range(precision: float, recall: float) -> tuple[float, float]:
     return ends[0], ends[1]
 
 
-def _trial(average: pd.DataFrame) -> pd.DataFrame:
-    """Return a first trial's figures beside ours."""
-    ours = where(average, dataset="adult24", part="global", attack="mia", test_set=PAPER)
-    return DECLARED.published("trial").merge(ours.drop_duplicates(["shadow", "model"]), on=["shadow", "model"])
-
-
-def _signs(results: pd.DataFrame) -> pd.DataFrame:
-    """Return the sign of the delta of recall of mia, explainers of the forest minus the forest, by shadow data."""
-    some = where(results, kind="attack", part="global", attack="mia", test_set=PAPER, model=EXPLAINERS,
-                 shadow=("noise", "random"))  # fmt: skip
-    some = some[some["delta_recall"].notna()]
-    some = some.assign(up=some["delta_recall"] > 0)
-    return named_lines(DECLARED.frame("signs", some), TITLES)
-
-
 def _gains(average: pd.DataFrame) -> list[str]:
     """Return what the gain of recall of mia on explainers means, and the largest gain of the paper's attacks."""
     out = []
@@ -472,41 +438,6 @@ def _gains(average: pd.DataFrame) -> list[str]:
                 name = f"{title}, {one['attack']} with {one['shadow']} shadow data on {one['model']}{largest}"
                 out.append(meaning(name, own, theirs))
     return out
-
-
-def _singles(average: pd.DataFrame) -> pd.DataFrame:
-    """Return what attacks find out of rows that have no like, beside what they find out of all."""
-    keys = ["dataset", "attack", "model"]
-    some = where(average, test_set=SINGLE, shadow="noise", model=("RF", *EXPLAINERS), attack=TELLING)
-    rows = {f"all_{name}": some.groupby("dataset")[name].transform("mean") for name in ("members", "others")}
-    some = some.assign(**rows)
-    last = some.sort_values("part").drop_duplicates(keys, keep="last")  # of both, the reference has the same rows
-    whole = where(average, test_set=PAPER, shadow="noise")[[*keys, "part", "auc"]]
-    found = some[keys].drop_duplicates().merge(last, on=keys)
-    return found.merge(whole.drop_duplicates([*keys, "part"]), on=[*keys, "part"], suffixes=("", "_whole"))
-
-
-def _faithful(performance: pd.DataFrame) -> pd.DataFrame:
-    """Return accuracy and fidelity of TREPAN apart."""
-    lines = where(performance, part="global", model=("RF", *EXPLAINERS))
-    found = DECLARED.frame("faithful", lines.astype({"test_fidelity": float}))
-    return named_lines(named_lines(found, ["RF", *EXPLAINERS], "model"), TITLES)
-
-
-def _references(results: pd.DataFrame) -> pd.DataFrame:
-    """Return what LiRA finds where the other attacks find little."""
-    some = where(results, kind="attack", part="reference", test_set=PAPER)
-    found = DECLARED.frame("references", some, folds=lambda values: str(fold_mean(values.tolist())))
-    return named_lines(found, TITLES)
-
-
-def _curve_means(curves: pd.DataFrame) -> pd.DataFrame:
-    """Return mean curves over folds, attacks in the order in which they come."""
-    if not len(curves):
-        return curves
-    order = curves.groupby(["dataset", "attack"], sort=False).ngroup()
-    found = curves.assign(order=order).groupby(["order", "dataset", "attack", "fpr"], as_index=False)[["recall"]].mean()
-    return found[found["recall"] > 0]
 
 
 def _rankings(average: pd.DataFrame) -> dict[str, Ranking]:
