@@ -11,7 +11,7 @@ import time
 
 import pandas as pd
 
-from recon.experiments.declaration import Declaration
+from recon.experiments.experiment import Declaration
 from solvers.foundation.errors import ReleaseError
 
 DECLARED = Declaration(

@@ -11,8 +11,7 @@ import pandas as pd
 import pytest
 
 import recon.experiments
-from recon.experiments.declaration import Declaration, named_lines, where
-from recon.experiments.experiment import NAMES, experiment
+from recon.experiments.experiment import NAMES, Declaration, experiment, named_lines, where
 
 PAPERS = Path(recon.experiments.__file__).parent / "papers"
 LAYER = {"frame", "where", "sort", "x", "y", "label", "like", "band", "hollow", "style", "over", "level", "each"}

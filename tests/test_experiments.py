@@ -18,7 +18,6 @@ from recon.cli.app import app
 from recon.cli.studies.reproduce import _where
 from recon.experiments import experiment as experiments
 from recon.experiments import running
-from recon.experiments.declaration import Declaration
 from recon.experiments.drawing import (
     GREYS,
     MARKERS,
@@ -32,7 +31,7 @@ from recon.experiments.drawing import (
     _rendering,
     svg,
 )
-from recon.experiments.experiment import Point
+from recon.experiments.experiment import Declaration, Point
 from recon.experiments.running import SOURCES, Store, TravellingPoint, _point_results, load, reproduce
 from solvers.foundation.errors import EngineError, ReleaseError, TooLarge
 from solvers.foundation.limits import Limits

@@ -17,10 +17,13 @@ from recon.attacks.explainers.lore import lores
 from recon.attacks.explainers.trepan import trepan
 from recon.experiments.experiment import Point, experiment
 from recon.experiments.fits import domain_of, released, worlds_left
-from recon.experiments.joint.experiment import ATTACKERS, EXPERIMENT, SKETCHED, _verdicts
-from recon.experiments.joint.releases import (
+from recon.experiments.joint import (
+    ATTACKERS,
+    EXPERIMENT,
     LEARNERS,
+    SKETCHED,
     _rules_of,
+    _verdicts,
     as_condition,
     counted_surrogate,
     forest_of,
@@ -220,8 +223,8 @@ def results(frame):
         noise = {"epsilon": epsilon, "draws": 3, "rows": 50, "asked": 20, "counted": "bits", "cap_seconds": 1.0}
         some.append(at("noise", **noise, **_learner("full-grown tree")))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("recon.experiments.joint.releases.NEIGHBOURS", 150)
-        patched.setattr("recon.experiments.joint.releases.TREES", 20)
+        patched.setattr("recon.experiments.joint.NEIGHBOURS", 150)
+        patched.setattr("recon.experiments.joint.TREES", 20)
         return pd.DataFrame([line for point in some for line in rows_at(point, frame)])
 
 

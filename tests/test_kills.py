@@ -13,8 +13,7 @@ import pandas as pd
 import pytest
 
 from recon.cli.app import app
-from recon.experiments.declaration import Declaration
-from recon.experiments.experiment import Point
+from recon.experiments.experiment import Declaration, Point
 from recon.experiments.running import Run, Store
 from recon.io.files import opening
 from recon.io.files.opening import files_opened_once, open_regular, read_once, read_whole

@@ -14,8 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from recon.experiments.declaration import Declaration
-from recon.experiments.experiment import Point, Row
+from recon.experiments.experiment import Declaration, Point, Row
 from recon.experiments.fits import TrainTestSplit, shuffled
 from recon.learners.private.private_mining import Mining, mine_exactly
 from recon.learners.rule_lists.bayesian_rule_list import BayesianRuleListClassifier, DPBayesianRuleListClassifier

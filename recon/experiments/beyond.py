@@ -23,8 +23,7 @@ from encoders.domain.values import Categorical
 from encoders.encode.encoder import EncodedRelease
 from encoders.encode.encoder import encode as encode_models
 from encoders.models.models import AnyModel
-from recon.experiments.declaration import Declaration, Line, named_lines, records, where, with_columns
-from recon.experiments.experiment import Point, Row
+from recon.experiments.experiment import Declaration, Line, Point, Row, named_lines, records, where, with_columns
 from recon.experiments.ferry2024 import DEEPEST, FITS, LimitedFit, least_rows, row, with_bounds
 from recon.experiments.fits import (
     COUNTED,

@@ -46,9 +46,8 @@ from recon.attacks.correlation.shadow_models import (
     of_matrices,
     shadows,
 )
-from recon.experiments.declaration import Declaration, records, where
 from recon.experiments.drawing import Heat, Panel
-from recon.experiments.experiment import Point, Row
+from recon.experiments.experiment import Declaration, Point, Row, records, where
 from recon.queries.inputs import Floats, Ints
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits

@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
-from recon.experiments.declaration import Declaration
-from recon.experiments.experiment import Point, Row
+from recon.experiments.experiment import Declaration, Point, Row
 from recon.experiments.fits import TrainTestSplit, fitted
 from recon.queries.answers.counting import count
 from recon.queries.questions.questions import certify, reconstruct

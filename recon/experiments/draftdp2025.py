@@ -22,7 +22,6 @@ from encoders.encode.encoder import EncodedRelease
 from encoders.encode.encoder import encode as encode_models
 from encoders.models.models import Forest, Noise, Tree
 from encoders.models.nodes import ModelNode, Support
-from recon.experiments.declaration import Declaration
 from recon.experiments.draft2024 import (
     NAMES,
     Bits,
@@ -33,7 +32,7 @@ from recon.experiments.draft2024 import (
     error,
     guess_of,
 )
-from recon.experiments.experiment import Point, Row
+from recon.experiments.experiment import Declaration, Point, Row
 from recon.queries.noisy.likely_worlds import sampled
 from solvers.foundation.errors import ReconError
 from solvers.foundation.limits import Limits

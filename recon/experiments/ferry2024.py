@@ -15,8 +15,7 @@ import numpy as np
 import pandas as pd
 
 from encoders.domain.domain import Domain
-from recon.experiments.declaration import Declaration, records, where
-from recon.experiments.experiment import Point, Row
+from recon.experiments.experiment import Declaration, Point, Row, records, where
 from recon.experiments.fits import NAMES, TrainTestSplit, domain_of, fitted, released, train_test_sample
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
 from recon.learners.optimal.trees.optimal_tree import MEMORY, OptimalTreeClassifier, optimal_trees

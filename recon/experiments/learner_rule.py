@@ -15,8 +15,7 @@ import numpy as np
 import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
-from recon.experiments.declaration import Declaration
-from recon.experiments.experiment import Point, Row
+from recon.experiments.experiment import Declaration, Point, Row
 from recon.experiments.fits import TrainTestSplit, domain_of, fitted, shuffled
 from recon.learner_rule.chosen_model import learner_of
 from recon.learner_rule.counting import learner_rule

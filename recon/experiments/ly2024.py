@@ -19,8 +19,7 @@ import numpy as np
 import pandas as pd
 
 from recon.attacks.evaluation import curve
-from recon.experiments.declaration import Declaration, records, where
-from recon.experiments.experiment import Point, Row
+from recon.experiments.experiment import Declaration, Point, Row, records, where
 from recon.experiments.fits import TrainTestSplit, fitted, shuffled
 from recon.learners.private.dp_greedy_rule_list import DPGreedyRuleListClassifier
 from recon.learners.rule_lists.estimator import Antecedent, RuleListClassifier, distinct_rows, training_data

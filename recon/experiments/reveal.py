@@ -47,9 +47,8 @@ from recon.attacks.membership.shadow_data import (
     knowledge,
     population,
 )
-from recon.experiments.declaration import Declaration, named_lines, records, where, with_columns
 from recon.experiments.drawing import Panel, Ranks
-from recon.experiments.experiment import Point, Row
+from recon.experiments.experiment import Declaration, Point, Row, named_lines, records, where, with_columns
 from recon.experiments.fits import fitted
 from recon.queries.inputs import Bits, Floats, Ints, RecordColumns, Records, Target, predicted
 from solvers.foundation.limits import Limits

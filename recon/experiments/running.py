@@ -34,9 +34,8 @@ from typing import Any
 
 import pandas as pd
 
-from recon.experiments.declaration import Declaration
 from recon.experiments.drawing import svg
-from recon.experiments.experiment import NAMES, ExperimentFindings, Point, Row, Size, experiment, of_module
+from recon.experiments.experiment import NAMES, Declaration, ExperimentFindings, Point, Row, Size, experiment, of_module
 from recon.io.files.tables import unpack_frame, write_csv
 from recon.io.files.writing import writing
 from solvers.foundation.errors import EngineError, ReconError, ReleaseError, TooLarge, Unsupported, installing

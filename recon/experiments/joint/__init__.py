@@ -1,3 +1,0 @@
-"""Statistical attacks and certificates on the same releases and rows: membership, correlations, explanations, noise."""
-
-__all__ = []
