@@ -141,7 +141,7 @@ class Declaration:
             parts = results[self._by].fillna("") if self._by in results else pd.Series("", results.index)
             found |= {f"all.{name}": results[parts == name].reset_index(drop=True) for name in parts.unique()}
         if callable(self._frames_of):
-            return self.shown(found | self._frames_of(results))
+            return self.shown({**found, **self._frames_of(results)})
         for name, of in self._frames_of.items():
             found |= of(found[f"all.{name}"]) if f"all.{name}" in found else {}
         return self.shown(found)
@@ -237,11 +237,14 @@ class Declaration:
                 frame = groups.agg(**wanted)
             elif step in (made := {"columns": self._worked_out, "texts": self._per_line, "per": _per_group}):
                 for column, formula in said.items():
-                    frame = frame.assign(**{column: made[step](frame, formula)})
+                    frame = frame.assign(**{column: made[step](frame, formula) if len(frame) else None})
             elif step == "join":
                 other, how_joined = self._lines_of(said["frame"], known or {}), said.get("how", "left")
-                frame = frame.merge(other, on=said["on"], how=how_joined) if len(other.columns) else frame
                 if not len(frame) or (how_joined == "inner" and not len(other)):
+                    return pd.DataFrame()
+                some = with_columns(frame, *other.columns)
+                frame = frame.merge(other, on=said["on"], how=how_joined) if len(other) else some
+                if not len(frame):
                     return pd.DataFrame()
             elif step == "named":
                 for key, names, *title in map(str.split, said):
@@ -479,7 +482,8 @@ def _per_group(frame: pd.DataFrame, said: str) -> pd.Series:
     """Return an aggregate of a column over all lines with the same keys: "keys: column aggregate"."""
     keys, _, how = said.partition(":")
     column, aggregate = how.split()
-    found: pd.Series = frame.groupby(keys.split())[column].transform(AGGREGATES.get(aggregate, aggregate))
+    named: Any = AGGREGATES.get(aggregate, aggregate)
+    found: pd.Series = frame.groupby(keys.split())[column].transform(named)
     return found
 
 

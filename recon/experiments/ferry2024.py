@@ -175,7 +175,8 @@ DEEP = DECLARED["DEEP"]
 def _frames(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return the fits with their training rows, and how models and rows compare."""
     fits = results[results["learner"] != "ties"]
-    fits = fits.assign(rows=[sum(int(rows) for rows, _ in json.loads(text)) for text in fits["leaks"]])
+    if len(fits):
+        fits = fits.assign(rows=[sum(int(rows) for rows, _ in json.loads(text)) for text in fits["leaks"]])
     means = DECLARED.frame("means", DECLARED.frame("certified", fits)) if len(fits) else results.iloc[:0]
     return {"fits": fits, "means": means, "compared": _compared(means), "unequal": _exposures(fits),
             "per-row": _per_row(DECLARED.frame("loosest", fits))}  # fmt: skip
