@@ -37,6 +37,7 @@ from recon.readers.inspection.documents.leftovers import own_texts
 from recon.readers.inspection.findings.findings import about
 from recon.readers.inspection.inspecting import inspect, inspect_bytes
 from recon.readers.inspection.ledger.forms import HERE, document_ledger, is_name, more_than_settings
+from recon.readers.inspection.ledger.implied import of_document
 from recon.readers.inspection.ledger.lines import _json_spaces
 from recon.readers.inspection.ledgers import ledger_of
 from recon.readers.inspection.objects.traversal import _stray
@@ -704,6 +705,18 @@ def test_what_nothing_in_a_file_of_catboost_leads_to_is_told():
     rows = b"31,45000,1;44,52000,0;52,61000,1" * 3
     changed = raw[:4] + (size + len(rows)).to_bytes(4, "little") + raw[8 : 8 + size] + rows + raw[8 + size :]
     assert "(between its parts)" in {f.path for f in inspect_bytes(changed).findings if f.level == "unknown"}
+
+
+def test_a_number_of_leaves_that_the_tree_does_not_have_makes_nothing():
+    content = lightgbm_as_json((GOLDEN / "models" / "lightgbm-4.7.0" / "binary.txt").read_text())
+    assert of_document("LightGBM model as text", content, True)
+    content["trees"][0]["num_leaves"] = 30_000_000
+    tracemalloc.start()
+    try:
+        assert of_document("LightGBM model as text", content, True) == {}
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_documents_have_a_status_for_every_value():

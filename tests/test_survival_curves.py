@@ -176,6 +176,7 @@ BAD = (
     ("time,survival\n1,0.9\nx,0.8\n", {"rows": 10}, "line 3: 'x' is not a time"),
     ("time,survival\n1,0.9\n2,-0.8\n", {"rows": 10}, "is not a number from 0 on"),
     ("time,n.risk,n.event\n1,10.5,1\n2,9,1\n", {}, "the count '10.5' is not a whole number of rows"),
+    (f"time,n.risk,n.event\n1,1{'0' * 400},1\n2,9,1\n", {}, "the count has 401 digits: no table counts so many"),
     ("time,n.risk,n.event,survival\n1,10,1,0.9\n2,11,1,0.8182\n3,5,1,0.1\n", {}, ""),
     ("time,survival\n" + "".join(f"{t},{1 - t / 20}\n" for t in range(1, 9)), {"rows": 20}, "a curve at chosen times"),
     ("event_at,removed,observed,censored,entrance,at_risk\n0,0,0,0,5,5\n1,1,1,0,2,5\n", {}, "entered late"),

@@ -146,6 +146,8 @@ def csv_cells(text: str) -> list[TableCells]:
 def whole_cell(cell: Any, place: str) -> int:
     """Return the number of rows in a cell. Raises `ReleaseError` for what is not a whole number."""
     text = str(cell).strip()
+    if text.isdecimal() and len(text) > 15:
+        raise ReleaseError(f"the count has {len(text)} digits: no table counts so many", place=place)
     if not re.fullmatch(r"\d{1,15}(?:\.0+)?", text):
         raise ReleaseError(f"the count '{text[:40]}' is not a whole number of rows", place=place)
     return int(Fraction(text))

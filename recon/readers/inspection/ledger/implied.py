@@ -85,6 +85,8 @@ def _of_lightgbm_text(content: Mapping[str, Any], whole: bool) -> dict[str, str]
             continue
         children = [np.array(tree[key], dtype=np.int64) for key in ("left_child", "right_child")]
         inner = leaves - 1  # inner nodes come first, leaf k is -k - 1
+        if {len(c) for c in children} != {inner}:
+            raise ValueError("another number of nodes than the tree says")
         left, right = (np.r_[np.where(c < 0, inner - c - 1, c), np.full(leaves, -1)] for c in children)
         shape = TreeShape.of(left, right)
         rows, weight, value = (
