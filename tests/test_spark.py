@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import zipfile
 from pathlib import Path
 
@@ -74,6 +75,32 @@ def test_a_folder_is_its_archive_and_a_step_of_a_pipeline_a_model(tmp_path):
     (mlflow / "MLmodel").write_text("flavors:\n  spark:\n    model_data: sparkml\n")
     folder.rename(mlflow / "sparkml")
     assert leaves(mlflow) == counts
+
+
+@pytest.mark.parametrize("odd", ["link to a file", "link to a folder", "pipe"])
+@pytest.mark.parametrize("file", ["spark_numbers.zip", "ydf_tree.zip"])
+def test_what_is_no_file_of_a_folder_is_not_left_out_in_silence(tmp_path, file, odd):
+    folder = unpacked(tmp_path / "model", file)
+    folder = next((path.parent for path in folder.rglob("data_spec.pb")), folder)
+    place = folder / "more"
+    if odd == "pipe":
+        os.mkfifo(place)
+    else:
+        place.symlink_to(CORPUS / file if odd == "link to a file" else CORPUS)
+    for read in (recon.load, recon.inspect):
+        with pytest.raises(ReleaseError, match="more: is a link, pipe or device in the folder of a model"):
+            read(folder)
+
+
+def test_hidden_files_are_part_of_a_folder_but_for_checksums(tmp_path):
+    folder = unpacked(tmp_path / "model", "ydf_tree.zip")
+    inner = next(folder.rglob("data_spec.pb")).parent
+    before = folder_archive(str(inner))
+    (inner / ".nodes.crc").write_bytes(b"1")
+    (inner / "done").write_bytes(b"")
+    assert folder_archive(str(inner)) == before
+    (inner / ".rows.csv").write_text("age\n41\n")
+    assert ".rows.csv" in {one.path for one in recon.inspect(inner).findings if one.level == "unknown"}
 
 
 def test_a_folder_of_ydf_is_read_as_its_zip(tmp_path):

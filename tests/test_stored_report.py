@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 import recon
 from recon.cli.app import app
 from recon.io.console.output import of_error
-from recon.io.files.opening import _model_file, file_and_number
+from recon.io.files.opening import _model_file, companions, file_and_number
 from recon.readers.inspection.inspecting import inspect, inspect_bytes
 from recon.readers.inspection.stripping import strip
 from recon.report.stored_report import _stored_report, rows_stored
@@ -212,8 +212,30 @@ def test_folders_lead_to_no_file_outside(tmp_path):
     os.symlink(secret, place / "model.pkl")
     with pytest.raises(Unsupported, match="no model file"):
         _model_file(str(place))
+    (place / "MLmodel").write_text("flavors:\n  sklearn:\n    pickled_model: model.pkl\n")
+    with pytest.raises(
+        Unsupported, match=r"^[^:]*/model: no model file [^:]*: MLmodel names model\.pkl, and model\.pkl is no regular"
+    ):
+        recon.load(place)
     with pytest.raises(ReleaseError, match="without MLmodel"):
         recon.load(tmp_path)
+
+
+def test_all_that_stands_below_an_mlflow_folder_is_told(tmp_path):
+    place = folder(tmp_path / "model", "flavors:\n  sklearn:\n    pickled_model: models/tree.pkl\n")
+    (place / "models").mkdir()
+    shutil.copy(MODELS / "sklearn-1.9.1" / "tree.pkl", place / "models")
+    (place / "metadata").mkdir()
+    (place / "metadata" / "MLmodel").write_text("")
+    (place / "code" / "data").mkdir(parents=True)
+    (place / "code" / "data" / "rows.csv").write_text("age\n41\n")
+    (place / ".env").symlink_to("/etc/hostname")
+    assert {"code/data/rows.csv", ".env"} <= {name for name, _ in companions(str(place))}
+    assert not {name for name, _ in companions(str(place))} & {"metadata/MLmodel", "models/tree.pkl", "MLmodel"}
+    assert {one.path for one in recon.inspect(place).findings if one.level == "unknown"} >= {
+        "code/data/rows.csv",
+        ".env",
+    }
 
 
 def test_an_mlmodel_is_read_whole_or_not_at_all(tmp_path):

@@ -368,21 +368,38 @@ def _is_whole_model(folder: str) -> bool:
     return spark or os.path.isfile(os.path.join(folder, "data_spec.pb"))
 
 
+def _files_below(folder: str) -> list[tuple[str, os.stat_result]]:
+    """Return the paths of all that stands in a folder and in those inside but folders, in order, links as themselves.
+
+    Raises `ReleaseError` where a folder cannot be read, and for too many files.
+    """
+
+    def unread(error: OSError) -> NoReturn:
+        raise ReleaseError(f"cannot be read: {error.strerror or error}", file=error.filename)
+
+    found = list[tuple[str, os.stat_result]]()
+    for above, below, files in os.walk(folder, onerror=unread):
+        below.sort()
+        linked = [name for name in below if os.path.islink(os.path.join(above, name))]
+        found += [(path, os.lstat(path)) for path in (os.path.join(above, name) for name in sorted([*files, *linked]))]
+        if len(found) > MAX_FILES:
+            raise ReleaseError(f"holds more than {MAX_FILES:,} files: give the folder of one model", file=folder)
+    return found
+
+
 def folder_archive(folder: str) -> bytes:
     """Return the files of a folder and of those inside as a zip archive: the same bytes for the same files.
 
-    Links, hidden files and empty ones are left out. Raises `ReleaseError` for too many files.
+    Empty files and Hadoop's checksums (.NAME.crc) are left out. Raises `ReleaseError` for links, pipes and devices, and
+    as `_files_below`.
     """
-    names = list[str]()
-    for above, below, files in os.walk(folder):
-        below.sort()
-        shown = [os.path.join(above, name) for name in sorted(files) if not name.startswith(".")]
-        names += [name for name in shown if not os.path.islink(name) and os.path.getsize(name)]
-        if len(names) > MAX_FILES:
-            raise ReleaseError(f"holds more than {MAX_FILES:,} files: give the folder of one model", file=folder)
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
-        for name in names:
+        for name, about in _files_below(folder):
+            if not stat.S_ISREG(about.st_mode):
+                raise ReleaseError("is a link, pipe or device in the folder of a model: put the file itself", file=name)
+            if not about.st_size or re.fullmatch(r"\..*\.crc", os.path.basename(name)):
+                continue
             content = read_whole(name)
             current().bytes(len(content))
             archive.writestr(zipfile.ZipInfo(os.path.relpath(name, folder).replace(os.sep, "/")), content)
@@ -449,20 +466,24 @@ def _model_file(folder: str) -> str:
         known_kind = os.path.isfile(real) or (os.path.isdir(real) and _is_whole_model(real))
         if known_kind and os.path.commonpath([inside, real]) == inside and real != inside:
             return path
-    raise Unsupported(f"{folder}: no model file that is read: MLmodel names {', '.join(candidates[:3]) or 'none'}")
+    named = ", ".join(candidates[:3]) or "none"
+    barred = next((name for name in candidates if os.path.lexists(os.path.join(folder, name))), None)
+    why = "" if barred is None else f", and {barred} is no regular file of the folder (a link out of it, a pipe)"
+    raise Unsupported(f"no model file that is read: MLmodel names {named}{why}: give the model file itself")
 
 
 def companions(path: str) -> list[tuple[str, int]]:
-    """Return the other files of an MLflow folder with their bytes, those that say nothing of rows left out."""
+    """Return the other files below an MLflow folder with their bytes, those that say nothing of rows left out."""
     if path == "-" or not os.path.isdir(path):
         return []
-    mine = os.path.realpath(_model_file(path))
-    if mine == os.path.realpath(path):
+    mine, whole = os.path.realpath(_model_file(path)), os.path.realpath(path)
+    if mine == whole:
         return []
     out = []
-    for entry in sorted(os.scandir(path), key=lambda e: e.name):
-        if entry.is_file(follow_symlinks=False) and os.path.realpath(entry.path) != mine and entry.name not in OWN:
-            out.append((entry.name, entry.stat(follow_symlinks=False).st_size))
+    for place, about in _files_below(whole):
+        name = os.path.relpath(place, whole).replace(os.sep, "/")
+        if os.path.commonpath([mine, os.path.realpath(place)]) != mine and name.removeprefix("metadata/") not in OWN:
+            out.append((name, about.st_size))
     return out
 
 
