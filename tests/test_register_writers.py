@@ -188,12 +188,31 @@ def test_an_index_edited_by_hand_meanwhile_is_not_written_over(tmp_path, monkeyp
             index.write_text(index.read_text(encoding="utf-8") + "# a remark\n", encoding="utf-8")
         return writing(path, **how)
 
-    monkeypatch.setattr("recon.release.registers.register.writing", edited)
-    with pytest.raises(ReleaseError, match=r"was edited while a release was added: run it again"):
-        Register.opened(folder).add(released(tmp_path, "second.json"), "release", date=DAY)
+    with monkeypatch.context() as patched:
+        patched.setattr("recon.release.registers.register.writing", edited)
+        with pytest.raises(ReleaseError, match=r"was edited while a release was added: run it again"):
+            Register.opened(folder).add(released(tmp_path, "second.json"), "release", date=DAY)
     assert index.read_text(encoding="utf-8").endswith("# a remark\n")
+    assert sorted(os.listdir(folder)) == ["first.json", INDEX]
     found = Register.opened(folder).add(tmp_path / "second.json", "release", date=DAY)
     assert [one.file for one in found.entries] == ["first.json", "second.json"]
+
+
+def test_what_does_not_come_into_a_full_register_leaves_nothing(tmp_path, monkeypatch):
+    folder = tmp_path / "r"
+    first = released(tmp_path, "first.json")
+    Register.opened(folder).add(first, "release", date=DAY)
+
+    def full(path, **how):
+        return writing("/dev/full" if str(path).endswith(INDEX) else path, **how)
+
+    second = released(tmp_path, "second.json")
+    with monkeypatch.context() as patched:
+        patched.setattr("recon.release.registers.register.writing", full)
+        with pytest.raises(ReleaseError, match="cannot be written: No space left"):
+            Register.opened(folder).add(second, "release", date=DAY)
+    assert sorted(os.listdir(folder)) == ["first.json", INDEX]
+    assert [one.file for one in Register.opened(folder).add(second, "release", date=DAY).entries][1:] == ["second.json"]
 
 
 def test_a_domain_that_came_meanwhile_is_not_passed_over(tmp_path, monkeypatch):

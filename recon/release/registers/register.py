@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from recon.io.console.guarding import suggestion
@@ -228,16 +229,19 @@ class Register:
         """
         path = os.path.join(self.folder, INDEX)
         index = parse_index(text, path)  # before anything is written
-        for inner, (source, data) in copies.items():
-            self.refuse_other(inner, data)
-            target = os.path.join(self.folder, *inner.split("/"))
-            if not os.path.lexists(target):
-                with writing(target, binary=True, like=source) as out:
-                    out.write(data)
-        if Register.opened(self.folder).text != self.text:  # by hand: an editor asks for no lock
-            raise ReleaseError("was edited while a release was added: run it again", file=path)
-        with writing(path) as out:
-            out.write(text)
+        with contextlib.ExitStack() as made:  # copies that are taken away where the index does not come to name them
+            for inner, (source, data) in copies.items():
+                self.refuse_other(inner, data)
+                target = os.path.join(self.folder, *inner.split("/"))
+                if not os.path.lexists(target):
+                    with writing(target, binary=True, like=source) as out:
+                        out.write(data)
+                    made.callback(Path(target).unlink, missing_ok=True)
+            if Register.opened(self.folder).text != self.text:  # by hand: an editor asks for no lock
+                raise ReleaseError("was edited while a release was added: run it again", file=path)
+            with writing(path) as out:
+                out.write(text)
+            made.pop_all()
         return Register(self.folder, index, text)
 
     def place_of(self, path: str) -> str:
