@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter, defaultdict
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -499,6 +501,22 @@ def test_odds_of_a_named_row_in_many_cells(seed, epsilon):
 
 
 # ---------------------------------------------------------------- edges and refusals
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+def test_a_prior_of_many_rows_is_paid_for_before_it_is_made(prior):
+    """The number of rows stands in a file: its laws take gigabytes, and seconds for every profile."""
+    few = _posterior([Term(laplace(3.2, 1.0), 2), Term(laplace(4.1, 1.0), 3)], (7, 7), prior)
+    many, shares = replace(few, rows=(90_000_000, 90_000_000)), np.array([[0.5, 0.0], [0.5, 0.25]])
+    for asked in (many.prior_entropy, partial(many.absent_before, shares)):
+        with pytest.raises(Inconclusive, match="the prior of 90,000,000 rows needs more memory than allowed"):
+            asked(limits=Limits(memory=1 << 30))
+        with pytest.raises(Inconclusive, match="the prior of 90,000,000 rows needs more time than is left"):
+            asked(limits=Limits(seconds=0.5, memory=1 << 40))
+    limits = Limits()
+    assert few.prior_entropy(limits=limits) > 0
+    assert few.absent_before(shares, limits).tolist() == pytest.approx(few.absent_before(shares).tolist())
+    assert limits.meter.used > 0
 
 
 @pytest.mark.parametrize("prior", PRIORS)

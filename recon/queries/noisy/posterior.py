@@ -87,13 +87,13 @@ class Posterior(Displayed):
         """Return the prior in words."""
         return PRIORS[self.prior]
 
-    def membership(self, profiles: Profiles) -> pd.DataFrame:
+    def membership(self, profiles: Profiles, limits: Limits | None = None) -> pd.DataFrame:
         """Return per profile: probability (that a row fits), probability_before, expected_count, expected_before."""
         shares = self._cells.shares(select_frame(self.release, as_frame(profiles)))
         return pd.DataFrame(
             {
                 "probability": self._present(shares),
-                "probability_before": 1.0 - self._found.absent_before(shares),
+                "probability_before": 1.0 - self._found.absent_before(shares, limits),
                 "expected_count": self._found.expected_rows(shares),
                 "expected_before": self._found.expected_before(shares),
             }
@@ -205,7 +205,7 @@ def _compute_posterior(release: EncodedRelease, prior: Prior, limits: Limits) ->
         frame,
         found.entropy("ordered"),
         found.entropy_counts_bits,
-        found.prior_entropy("ordered"),
+        found.prior_entropy("ordered", limits),
         found.remainder,
         math.exp(2 / min(scales)) if finite and 2 / min(scales) < 700 else None,
         float(found.expected.sum()),

@@ -54,12 +54,16 @@ def certify_noisy(
             out.loc[settled, columns] = sure.loc[settled, columns]
         if certificates or (certificates is None and len(frame) <= MAX_CERTIFIED):
             out["certificate"] = pd.Series(_proofs(release, frame, out, limits), dtype=object)
-    found = known_posterior(release, limits)
+    found, membership = known_posterior(release, limits), None
+    if found is not None:
+        try:
+            membership = found.membership(frame, limits)
+        except Inconclusive:
+            found = None
     names = ["probability", "probability_before", "expected_count"]
-    if found is None:
+    if membership is None:
         out[names] = np.nan
     else:
-        membership = found.membership(frame)
         settled = (out["confidence"] == 1.0).to_numpy() & out["verdict"].isin(["certain", "impossible"]).to_numpy()
         for name in names:
             out[name] = np.where(settled & (name == "probability"), out["verdict"] == "certain", membership[name])

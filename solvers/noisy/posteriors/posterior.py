@@ -51,6 +51,7 @@ from solvers.statements.release import Release
 Prior = Literal["counts", "worlds"]
 Convention = Literal["ordered", "assigned"]
 CHUNK = 4_000_000
+LAW_BYTES, LAW_WORK = 64, 3e-9  # of a law of up to n rows, by row: its arrays, and seconds of work of a pass over it
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +146,18 @@ class CountPosterior:
         inside = self.entropy_rows_bits if convention == "ordered" else self.entropy_assigned_bits
         return self.entropy_counts_bits + inside
 
-    def prior_entropy(self, convention: Convention = "ordered") -> float:
+    def _pay_for_prior(self, passes: int, limits: Limits) -> None:
+        """Count so many passes over laws of up to n rows; `Inconclusive` where there is no memory or time for them."""
+        if LAW_BYTES * self.rows[1] > limits.room:
+            raise Inconclusive(f"the prior of {self.rows[1]:,} rows needs more memory than allowed: allow more memory")
+        if not limits.pay(LAW_WORK * passes * self.rows[1]):
+            raise Inconclusive(f"the prior of {self.rows[1]:,} rows needs more time than is left: allow more time")
+
+    def prior_entropy(self, convention: Convention = "ordered", limits: Limits | None = None) -> float:
         """Return the same entropy before the release, that of n included. Cost: O(n) per cell and n at most."""
         from scipy.special import gammaln
 
+        self._pay_for_prior(30 + self.rows[1] - self.rows[0], limits or Limits())
         n, filled = np.arange(self.rows[0], self.rows[1] + 1), [size for size in self.sizes if size]
         if not filled:
             return 0.0
@@ -187,7 +196,7 @@ class CountPosterior:
         out[met > 1] = np.array(found, dtype=np.float64)[back.reshape(-1)]
         return np.minimum(out, 1.0)
 
-    def absent_before(self, shares: NDArray[np.float64]) -> Floats:
+    def absent_before(self, shares: NDArray[np.float64], limits: Limits | None = None) -> Floats:
         """Return the same probability under the prior alone. Cost: O(n) per profile and cell that it meets.
 
         `counts`: a uniform composition is J geometric counts given their sum, so one first-order filter per cell that
@@ -195,14 +204,17 @@ class CountPosterior:
         """
         from scipy.signal import lfilter
 
+        limits = limits or Limits()
         held = [s for s, size in enumerate(self.sizes) if size]
         shares, n = self._checked(shares)[:, held], np.arange(self.rows[0], self.rows[1] + 1)
         if self.prior == "worlds":
             inside = shares @ np.array([self.sizes[s] / sum(self.sizes) for s in held])
+            self._pay_for_prior(8 * len(inside), limits)
             return np.array([float(powers(x, n).mean()) for x in np.minimum(inside, 1.0)[:, None]])
         chosen, back = np.unique(np.sort(shares, axis=1), axis=0, return_inverse=True)
         met, out, first = (chosen > 0).sum(axis=1), np.zeros(len(chosen)), self.rows[0]
         while first <= n[-1]:  # in steps: sums further apart need geometric laws of different means
+            self._pay_for_prior(30 * len(np.unique(met)), limits)
             last = min(self.rows[1], int(first * (1 + 10 / math.sqrt(max(1, len(held))))) + 1)
             z, counts = last / (last + len(held)) if held else 0.0, np.arange(last + 1)
             for many in np.unique(met).tolist():
@@ -215,6 +227,7 @@ class CountPosterior:
                 for _ in range(many):
                     whole = lfilter([1 - z], [1.0, -z], whole)
                 for i in np.flatnonzero(met == many).tolist():
+                    self._pay_for_prior(4 + 2 * many, limits)
                     found = base
                     for share in chosen[i, rest:].tolist():
                         found = lfilter([1 - z], [1.0, -z * (1 - share)], found)
