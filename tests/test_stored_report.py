@@ -18,7 +18,8 @@ from typer.testing import CliRunner
 import recon
 from recon.cli.app import app
 from recon.io.console.output import of_error
-from recon.io.files.opening import _model_file, companions, file_and_number
+from recon.io.files.archives import companions
+from recon.io.files.opening import _model_file, file_and_number
 from recon.readers.inspection.inspecting import inspect, inspect_bytes
 from recon.readers.inspection.stripping import strip
 from recon.report.stored_report import _stored_report, rows_stored

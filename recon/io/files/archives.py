@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 import zipfile
 
-from recon.io.files.opening import MAX_FILES, current
+from recon.io.files.opening import MAX_FILES, current, file_and_number, files_below
 from solvers.foundation.errors import ReleaseError
 
 LISTED = 600  # bytes of a file's name and place in the list of an archive that is open
@@ -52,4 +53,22 @@ def archive_files(data: bytes) -> dict[str, bytes]:
                     out[info.filename] = member.read(info.file_size + 1)
     except (zipfile.BadZipFile, OSError, NotImplementedError, RuntimeError, EOFError) as error:
         raise ReleaseError(f"is a broken archive ({error})") from None
+    return out
+
+
+OWN = frozenset(["MLmodel", "conda.yaml", "python_env.yaml", "requirements.txt", "registered_model_meta"])
+
+
+def companions(path: str) -> list[tuple[str, int]]:
+    """Return the other files below an MLflow folder with their bytes, those that say nothing of rows left out."""
+    if path == "-" or not os.path.isdir(path):
+        return []
+    mine, whole = os.path.realpath(file_and_number(path)[0]), os.path.realpath(path)
+    if mine == whole:
+        return []
+    out = []
+    for place, about in files_below(whole):
+        name = os.path.relpath(place, whole).replace(os.sep, "/")
+        if os.path.commonpath([mine, os.path.realpath(place)]) != mine and name.removeprefix("metadata/") not in OWN:
+            out.append((name, about.st_size))
     return out

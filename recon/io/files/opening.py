@@ -368,7 +368,7 @@ def _is_whole_model(folder: str) -> bool:
     return spark or os.path.isfile(os.path.join(folder, "data_spec.pb"))
 
 
-def _files_below(folder: str) -> list[tuple[str, os.stat_result]]:
+def files_below(folder: str) -> list[tuple[str, os.stat_result]]:
     """Return the paths of all that stands in a folder and in those inside but folders, in order, links as themselves.
 
     Raises `ReleaseError` where a folder cannot be read, and for too many files.
@@ -391,11 +391,11 @@ def folder_archive(folder: str) -> bytes:
     """Return the files of a folder and of those inside as a zip archive: the same bytes for the same files.
 
     Empty files and Hadoop's checksums (.NAME.crc) are left out. Raises `ReleaseError` for links, pipes and devices, and
-    as `_files_below`.
+    as `files_below`.
     """
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
-        for name, about in _files_below(folder):
+        for name, about in files_below(folder):
             if not stat.S_ISREG(about.st_mode):
                 raise ReleaseError("is a link, pipe or device in the folder of a model: put the file itself", file=name)
             if not about.st_size or re.fullmatch(r"\..*\.crc", os.path.basename(name)):
@@ -418,7 +418,6 @@ _KEYS = re.compile(
     r"([^'\"#\s](?:[^'\"#\n]*[^'\"#\s])?)['\"]?[ \t\r]*(?:#.*)?$",
     re.MULTILINE,
 )
-OWN = frozenset(["MLmodel", "conda.yaml", "python_env.yaml", "requirements.txt", "registered_model_meta"])
 
 
 def file_and_number(path: str) -> tuple[str, int | None]:
@@ -472,21 +471,6 @@ def _model_file(folder: str) -> str:
     raise Unsupported(f"no model file that is read: MLmodel names {named}{why}: give the model file itself")
 
 
-def companions(path: str) -> list[tuple[str, int]]:
-    """Return the other files below an MLflow folder with their bytes, those that say nothing of rows left out."""
-    if path == "-" or not os.path.isdir(path):
-        return []
-    mine, whole = os.path.realpath(_model_file(path)), os.path.realpath(path)
-    if mine == whole:
-        return []
-    out = []
-    for place, about in _files_below(whole):
-        name = os.path.relpath(place, whole).replace(os.sep, "/")
-        if os.path.commonpath([mine, os.path.realpath(place)]) != mine and name.removeprefix("metadata/") not in OWN:
-            out.append((name, about.st_size))
-    return out
-
-
 BOM = b"\xef\xbb\xbf"
 
 
@@ -502,8 +486,6 @@ def read_bytes(path: str, once: bool = False) -> tuple[bytes, str]:
 
 
 SHOWN, ALL = "shown", "all"
-
-
 _RANGE = re.compile(r"(\d{1,15})(?:(\.\.)(\d{1,15})?)?")
 
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recon.io.files.opening import budget_within, companions, file_and_number, read_bytes
+from recon.io.files.archives import companions
+from recon.io.files.opening import budget_within, file_and_number, read_bytes
 from recon.readers.formats.detection import read_draft
 from recon.readers.inspection.claims import CLAIMS
 from recon.readers.inspection.documents.documents import LEARNER_RULES, document_findings, draft_findings, rows_of
