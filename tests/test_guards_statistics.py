@@ -27,7 +27,12 @@ from recon.readers.formats.regressions.discriminants import read_discriminant_rd
 from recon.readers.formats.regressions.generalised_models import read_glm_rds
 from recon.readers.formats.regressions.least_squares import CovarianceDraft, DesignColumn, attribute_column
 from recon.readers.formats.regressions.printed_coefficients import read_printed_regression
-from recon.readers.formats.regressions.regression_tables import read_regression_rds
+from recon.readers.formats.regressions.regression_tables import (
+    read_regression_rds,
+    read_regression_table,
+    regression_object,
+)
+from recon.readers.formats.regressions.score_equations import _column_values, _largest_count
 from recon.readers.formats.statistics.naive_bayes import read_bayes_rds
 from recon.readers.formats.statistics.survival_curves import read_survival_rds
 from recon.readers.stored.binary.rds import RObject, read_rds
@@ -460,3 +465,42 @@ def test_columns_that_are_not_summed_have_their_reason():
         assert words in attribute_column(attribute, "a").why
     assert attribute_column(Categorical("a", (0, 1)), "a").bit
     assert attribute_column(Categorical("a", (2, 4)), "a").unit == 2
+
+
+DF, ENDED = "Df Model:                           3", "converged:                      False"
+
+
+def test_numbers_of_rows_and_deviances_of_printed_fits():
+    rows = SUMMARY[SUMMARY.index("Residual deviance") : SUMMARY.index("AIC")]
+    drafts = [read_printed_regression(text) for text in (
+        SUMMARY, SUMMARY.replace(rows, ""), OLS, OLS.replace("No. Observations:                  60", ""),
+        (CORPUS / "lm_r.txt").read_text(),
+    )]  # fmt: skip
+    assert [one.count for one in drafts] == [60, None, 60, None, 60]
+    assert [one.deviance for one in drafts[:2]] == [pytest.approx(78.3518676), None]
+    assert "the fit did not converge" in sentence_of(read_printed_regression, OLS.replace(DF, ENDED))
+    text = f"{FIT}family,binomial\ndeviance,12.5\n"
+    assert read_regression_table(text).deviance == 12.5
+
+
+def test_matrices_and_fits_of_r_that_are_others():
+    matrix, fit, short = (read_rds((CORPUS / f"{name}.rds").read_bytes()) for name in ("lm_vcov", "lm", "lm_summary"))
+    assert regression_object(matrix) is matrix
+    assert regression_object(in_r(matrix, ["@dimnames", "0", "0"], "other")) is None
+    other = read_rds((CORPUS / "lm.rds").read_bytes())
+    assert regression_object(RObject("list", [fit, other])) is None
+    assert (read_regression_rds(matrix).rows, read_regression_rds(fit).rows) == (None, RowCount(60, 60))
+    held = [str(v) for v in fit.attributes["names"].values]
+    weighed = in_r(fit, ["@names", str(held.index("effects"))], "weights")
+    assert "a weighted regression is not read" in sentence_of(read_regression_rds, weighed)
+    assert "no covariance of its 4 coefficients" in sentence_of(read_regression_rds, in_r(matrix, ["0"], np.nan))
+    fewer = in_r(short, ["df"], RObject("integer", np.array([4, 56, 5])))
+    assert "some columns are combinations of others" in sentence_of(read_regression_rds, fewer)
+
+
+def test_columns_of_one_value_and_counts_beyond_a_list():
+    assert _column_values("a", pd.Series([1, 1])) is None
+    assert _column_values("a", pd.Series(["x", "x"])) is None
+    assert _column_values("a", pd.Series(["x", "y"])).values == ("x", "y")
+    assert _largest_count(np.ones((3, 1)), [F(5)]) == 5
+    assert "are not listed: at most" in sentence_of(_largest_count, np.ones((3, 1)), [F(10) ** 9])
