@@ -33,9 +33,12 @@ from recon.readers.formats.regressions.regression_tables import (
     regression_object,
 )
 from recon.readers.formats.regressions.score_equations import _column_values, _largest_count
+from recon.readers.formats.statistics.acro_records import checked_outputs, looks_like_acro
 from recon.readers.formats.statistics.naive_bayes import read_bayes_rds
 from recon.readers.formats.statistics.survival_curves import read_survival_rds
 from recon.readers.stored.binary.rds import RObject, read_rds
+from recon.readers.stored.objects.raw import Name
+from recon.readers.stored.pickled.pickles import Thing
 from recon.readers.stored.pickled.stored_files import open_stored
 from solvers.statements.release import RowCount
 
@@ -500,3 +503,68 @@ def test_columns_of_one_value_and_counts_beyond_a_list():
     assert _column_values("a", pd.Series(["x", "y"])).values == ("x", "y")
     assert _largest_count(np.ones((3, 1)), [F(5)]) == 5
     assert "are not listed: at most" in sentence_of(_largest_count, np.ones((3, 1)), [F(10) ** 9])
+
+
+def terms(**more):
+    """Return an Explainable Boosting Machine of a number and a category, as it is read without building it."""
+    state = {
+        "feature_names_in_": ["a", "t"], "feature_types_in_": ["continuous", "nominal"],
+        "bins_": [[np.array([1.5])], [{"x": 1, "y": 2}]], "feature_bounds_": np.array([[0.0, 3], [np.nan, np.nan]]),
+        "term_features_": [(0,), (1,)], "bin_weights_": [np.array([0.0, 3, 2, 0]), np.array([0.0, 1, 4, 0])],
+        "histogram_edges_": [np.array([0.0, 1, 2, 3]), None], "histogram_weights_": [np.array([0.0, 2, 2, 1, 0]), None],
+    }  # fmt: skip
+    return Thing(Name("interpret.glassbox._ebm._ebm", more.pop("kind", EBM)), "newobj", (), {}, {**state, **more})
+
+
+EBM = "ExplainableBoostingClassifier"
+TERMS_CHANGED = [
+    ({"noise_scale_binning_": 1.0}, "a private Explainable Boosting Machine has noise on its counts of bins"),
+    ({"feature_names_in_": ["a"]}, "bins_: has other numbers of names, types and bins of columns"),
+    ({"feature_names_in_": None}, "feature_names_in_: is not a list: the model is not fitted"),
+    ({"bin_weights_": None}, "holds no counts of rows: its bin_weights_ were taken out"),
+    ({"feature_types_in_.0": "unknown"}, "the column 'a' is of the type 'unknown', which is not read"),
+    ({"bins_.0": []}, "bins_[0]: has no bins"),
+    ({"bins_.0.0": 7}, "bins_[0]: holds no ends of bins"),
+    ({"bins_.0.0": np.array([2.0, 1.0])}, "bins_[0]: has ends of bins that do not ascend"),
+    ({"bins_.1.0": 7}, "bins_[1]: holds no categories with their numbers"),
+    ({"bins_.1.0": {"x": 2}}, "bins_[1]: has categories that are not numbered from 1 on"),
+    ({"bin_weights_.0": np.zeros(3)}, "bin_weights_[0]: has 3 weights for 4 bins"),
+    ({"bin_weights_.0": "x"}, "bin_weights_[0]: holds no weights of bins"),
+    ({"bin_weights_.0.0": -1.0}, "bin_weights_[0]: -1 is not a count of rows"),
+    ({"bin_weights_.0.3": 1.0}, "rows have values of 'a' that are in none of its bins"),
+    ({"bin_weights_.0.1": 9.0}, "the bins of one term hold 5 rows, those of another 11"),
+    ({"feature_bounds_.0.1": -1.0}, "column 0: has 0 as the least value and -1 as the greatest"),
+    ({"term_features_.0": (5,)}, "bin_weights_[0]: is about columns that the model does not have"),
+    ({"term_features_": [], "bin_weights_": []}, "the model has no terms, so that it counts nothing"),
+    ({"histogram_weights_.0.1": 9.0}, "the histogram of 'a' is not of 5 rows"),
+    ({"feature_names_in_.1": "a"}, "two columns are called 'a'"),
+]
+
+
+@pytest.mark.parametrize(("changes", "said"), TERMS_CHANGED)
+def test_stored_models_of_terms(changes, said):
+    assert said in sentence_of(draft_of_object, changed(terms(), changes), "pickle")
+
+
+def test_what_stored_models_of_terms_say_of_columns():
+    draft = draft_of_object(terms(), "pickle")
+    assert [len(one.histogram) if one.histogram is not None else 0 for one in draft.columns] == [5, 0]
+    assert [one.extremes for one in draft.columns] == [(0.0, 3.0), None]
+    for gone in ("feature_bounds_", "histogram_edges_", "histogram_weights_"):
+        less = draft_of_object(terms(**{gone: None}), "pickle").columns[0]
+        assert (less.extremes is None) == (gone == "feature_bounds_")
+        assert (less.histogram is None) == (gone != "feature_bounds_")
+    private = terms(kind="DPExplainableBoostingClassifier")
+    assert "a private Explainable Boosting Machine has noise" in sentence_of(draft_of_object, private, "pickle")
+
+
+def test_records_of_acro_are_told_by_their_keys():
+    one = {"status": "pass", "type": "table", "outcome": {}, "command": "x", "properties": {"dof": 57}}
+    record = {"version": "1.0", "results": {"a": one, "b": 7}}
+    assert looks_like_acro(record)
+    assert not looks_like_acro([1])
+    assert not looks_like_acro({"version": "1.0", "results": 7})
+    assert [output.freedom for output in checked_outputs(record)] == [57]
+    for odd in ("x", -1, 1 << 60):
+        other = {"results": {"a": one | {"properties": {"dof": odd}}}}
+        assert [output.freedom for output in checked_outputs(other)] == [None]
