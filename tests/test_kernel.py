@@ -763,6 +763,46 @@ def test_pieces_meet_the_boxes_that_they_share_a_row_with(monkeypatch, chunk):
         assert sorted(zip(piece.tolist(), leaf.tolist(), strict=True)) == wanted
 
 
+GRID = [Box(((0, 1 << a), (1, b))) for a in (0, 64, 129) for b in (1, 6)]
+EVERYTHING = Box()
+
+
+@pytest.mark.parametrize(("boxes", "nobody", "apart"), [
+    ([*GRID, EVERYTHING], {6}, True),
+    ([*GRID, EVERYTHING], {0, 6}, True),
+    ([*GRID, EVERYTHING], {0, 3}, True),  # rows of the last box count, so that it must be cut
+    ([Box(((2, 1 << c),)) for c in (0, 11)] + [EVERYTHING], {2}, True),
+    ([*GRID, GRID[1], EVERYTHING], {7}, False),
+    ([*GRID, Box(((0, 3), (1, 1))), EVERYTHING], {7}, False),
+    ([*GRID, Box(((0, 2), (1, 3))), EVERYTHING], {7}, False),
+    ([*GRID, Box(((0, 2), (2, 1))), EVERYTHING], {7}, False),
+    ([*GRID, Box(((0, 2),)), EVERYTHING], {7}, False),
+    ([GRID[0], Box(((0, 3), (1, 2))), EVERYTHING], {2}, False),
+    (GRID, {5}, False),
+    ([EVERYTHING], set(), False),
+    ([EVERYTHING, EVERYTHING], {1}, False),
+])  # fmt: skip
+def test_known_rows_are_met_at_once_and_rules_one_after_another(boxes, nobody, apart):
+    """Every row of every piece is looked up in the first box that holds it."""
+    layout, n = WordLayout(WIDE), len(boxes)
+    words, masks = pieces(random.Random(n), layout, 12)
+    made = replace(tree(boxes, [(0, 0 if j in nobody else 3) for j in range(n)]), first_match=True)
+    (cut,) = cuts_of(StatementIndex(Release(WIDE, RowCount(3, 3), (made,))), [0])
+    assert cut.apart is apart
+    allowed = np.array([j not in nobody for j in range(n)])
+    found, of, value = cut.apply(words, np.zeros(len(words), dtype=np.int64), allowed, lambda held, width: None)
+    full = [a.full for a in WIDE.attributes]
+    tests = [[dict(one.literals).get(k, m) for k, m in enumerate(full)] for one in boxes]
+    got = list(zip(of.tolist(), value.tolist(), masks_of(layout, found), strict=True))
+    rows = list(itertools.product((0, 1, 2, 63, 64, 65, 129), range(3), (0, 1, 11)))
+    held = lambda row, mask: all(m >> part & 1 for part, m in zip(row, mask, strict=True))  # noqa: E731
+    for i, piece in enumerate(masks):
+        for row in rows:
+            first = next((j for j, asked in enumerate(tests) if held(row, asked)), None)
+            wanted = [first] if held(row, piece) and first is not None and allowed[first] else []
+            assert [j for at, j, mask in got if at == i and held(row, mask)] == wanted
+
+
 @pytest.mark.parametrize("columns", [0, 1, 64, 65, 130])
 def test_bits_are_packed_into_as_many_words_as_they_need(columns):
     rows = np.ones((3, columns), dtype=bool)

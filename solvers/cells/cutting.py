@@ -15,7 +15,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import compress, count
 from typing import Any
 
@@ -140,7 +140,7 @@ def pack_rows(rows: NDArray[np.bool_]) -> Words:
 
 
 class Covering:
-    """Disjoint boxes that cover the row space (a tree's leaves), ready to be met by many pieces."""
+    """Disjoint boxes (a tree's leaves, known rows, then a last one of everything), ready to be met by many pieces."""
 
     def __init__(self, layout: WordLayout, boxes: Boxes) -> None:
         self.layout, self.rows = layout, layout.rows(boxes)
@@ -264,19 +264,19 @@ def disjoint_pieces(layout: WordLayout, words: Words, region: Region, room: Call
 
 def split_parts(layout: WordLayout, words: Words, k: int, masks: Sequence[int]) -> tuple[Words, Index, Index]:
     """Return the pieces split by disjoint sets of parts of attribute k, with origins and set numbers."""
-    found, origins, sets = [], [], []
-    width = layout.at[k + 1] - layout.at[k]
-    for i, mask in enumerate(masks):
-        kept = words[:, layout.span(k)] & padded(mask, width)
-        at = np.flatnonzero(kept.any(axis=1))
-        if len(at):
-            out = words[at]
-            out[:, layout.span(k)] = kept[at]
-            found.append(out)
-            origins.append(at)
-            sets.append(np.full(len(at), i, dtype=np.int64))
-    if not found:
-        return words[:0], np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    span = layout.span(k)
+    held = words[:, span]
+    each = np.array([padded(mask, held.shape[1]) for mask in masks], dtype=np.uint64).reshape(-1, held.shape[1])
+    step = max(1, CHUNK // max(1, held.size))
+    found, origins, sets = [words[:0]], [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    for first in range(0, len(each), step):
+        kept = held & each[first : first + step, None]  # (sets, pieces, words)
+        number, at = np.nonzero(kept.any(axis=2))
+        out = words[at]
+        out[:, span] = kept[number, at]
+        found.append(out)
+        origins.append(at)
+        sets.append(first + number)
     return np.concatenate(found), np.concatenate(origins), np.concatenate(sets)
 
 
@@ -300,14 +300,34 @@ class PartitionCut:
         return self.block.by_label(self.layout.domain.labels) + self.first
 
     @cached_property
+    def apart(self) -> bool:
+        """Return whether the boxes but the last, which holds everything, are seen to be disjoint: known rows are.
+
+        They test the same attributes, for sets that are equal or disjoint, and no two test the same sets.
+        """
+        boxes, n = self.block.boxes, len(self.block.boxes) - 1
+        tested = np.diff(boxes.start)
+        if n < 1 or tested[n] or not tested[0] or (tested[:n] != tested[0]).any():
+            return False
+        attributes = boxes.attribute[: boxes.start[n]].reshape(n, -1)
+        if (attributes != attributes[0]).any():
+            return False
+        masks: list[int] = boxes.mask[: boxes.start[n]].tolist()
+        for j in range(attributes.shape[1]):
+            sets = set(masks[j :: attributes.shape[1]])
+            if sum(mask.bit_count() for mask in sets) > reduce(int.__or__, sets).bit_count():
+                return False
+        return len({tuple(masks[i : i + int(tested[0])]) for i in range(0, len(masks), int(tested[0]))}) == n
+
+    @cached_property
     def covering(self) -> Covering:
-        """Return the boxes of a tree, ready to be met."""
+        """Return the boxes, ready to be met."""
         return Covering(self.layout, self.block.boxes)
 
     def apply(self, words: Words, labels: Ints, allowed: NDArray[np.bool_], room: Room) -> tuple[Words, Index, Ints]:
         """Return the finer pieces, which piece each comes from, and its statement; none of one that is not allowed."""
         counted = allowed[self.table]
-        if not self.block.first_match:
+        if not self.block.first_match or (self.apart and not counted[-1].any()):
             piece, region = self.covering.meet(words, pack_rows(counted.T)[labels])
             room(len(piece), words.shape[1])
             return self.covering.cut(words, piece, region), piece, self.table[region, labels[piece]]

@@ -276,11 +276,11 @@ def _hold_boxes(pieces: int, width: int, limits: Limits) -> None:
 
 
 def _hold_step(cut: AnyCut, words: Words, limits: Limits) -> None:
-    """Refuse boxes of a tree, by the words of the row space, and by pieces, that do not fit into the memory."""
-    if isinstance(cut, PartitionCut) and not cut.block.first_match:
+    """Refuse boxes that are met at once and do not fit into the memory, by words of the row space and by pieces."""
+    if isinstance(cut, PartitionCut) and (cut.apart or not cut.block.first_match):
         boxes = len(cut.block.boxes)
         size = boxes * words.shape[1] * WORD_BYTES * BOX_COPIES + len(words) * (boxes // 8)
-        limits.hold(size, f"a tree of {boxes:,} leaves met by {len(words):,} boxes of {words.shape[1]:,} words")
+        limits.hold(size, f"{boxes:,} leaves or known rows met by {len(words):,} boxes of {words.shape[1]:,} words")
 
 
 def hold(entries: int, limits: Limits) -> None:
