@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import math
 import os
 import time
@@ -19,6 +21,7 @@ import recon
 from encoders.domain.domain import Domain
 from encoders.domain.patterns import bases, span, suffix
 from encoders.domain.values import TRAINING_DATA, Categorical, Continuous, Grid
+from recon.readers.frames.selections import frame_ranges, numbers_of, read_table
 from solvers.foundation.errors import ReleaseError
 
 DATA = Path(os.environ.get("RECON_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
@@ -518,3 +521,27 @@ class TestTheTruthIsNeverExcluded:
         picks = data.draw(st.lists(st.sampled_from(kinds), min_size=rows, max_size=rows))
         df = pd.DataFrame(picks, columns=names)
         assert_no_row_is_left_out(df, Domain.from_frame(df))
+
+
+def test_dates_and_decimal_numbers_are_read_as_a_csv_of_them(tmp_path):
+    """Databases and Parquet give dates, times and `Decimal`; a CSV of the same frame is the same table."""
+    frame = pd.DataFrame({
+        "born": [datetime.date(1980, 1, 2), datetime.date(1990, 3, 4), None, datetime.date(1980, 1, 2)],
+        "seen": pd.to_datetime(["2020-01-02", "2020-05-06", "2020-01-02", "2021-01-01"]),
+        "at": pd.to_datetime(["2020-01-02 10:00", "2020-05-06 11:30", None, "2020-01-02 10:00"]),
+        "month": pd.PeriodIndex(["2020-01", "2020-02", "2020-01", "2020-03"], freq="M"),
+        "paid": [decimal.Decimal("1.50"), decimal.Decimal("2.00"), None, decimal.Decimal("3.25")],
+        "visit": pd.Categorical(pd.to_datetime(["2020-01-02", "2021-03-04", "2020-01-02", "2021-03-04"])),
+    })  # fmt: skip
+    csv, parquet = tmp_path / "people.csv", tmp_path / "people.parquet"
+    frame.to_csv(csv, index=False)
+    frame.astype({"month": str, "visit": "datetime64[us]"}).to_parquet(parquet)
+    texts = Domain.from_frame(numbers_of(read_table(str(csv))))
+    assert {a.name: a.values for a in texts.all if isinstance(a, Categorical)}["born"] == ("1980-01-02", "1990-03-04")
+    for other in (frame, read_table(str(parquet))):
+        assert Domain.from_frame(other).all == texts.all
+        selected = frame_ranges(other, texts)
+        for k, (codes, ranges) in frame_ranges(read_table(str(csv)), texts).items():
+            assert [ranges[c] for c in codes] == [selected[k][1][c] for c in selected[k][0]]
+    with pytest.raises(ReleaseError, match="neither a number, a boolean nor text"):
+        Domain.from_frame(pd.DataFrame({"a": [b"x", b"y"]}))

@@ -305,6 +305,42 @@ class InferredDomain:
     order: tuple[str, ...]
 
 
+def plain_columns(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame with dates, times and `Decimal` numbers as a CSV of it has them: as texts and numbers.
+
+    Databases and Parquet files have such columns. Columns of other values are left as they are, and so is the frame
+    where there is none. Cost: linear in the cells.
+    """
+    import pandas as pd
+
+    out = frame
+    for i, dtype in enumerate(frame.dtypes):
+        column = frame.iloc[:, i]
+        if isinstance(dtype, pd.CategoricalDtype):
+            plain = _plain_cells(column.cat.categories.to_series())
+            made = None if plain is None else column.cat.rename_categories(plain.tolist())
+        else:
+            made = _plain_cells(column)
+        if made is not None:
+            out = frame.copy(deep=False) if out is frame else out
+            out.isetitem(i, made)
+    if out is not frame:
+        out.attrs.update(frame.attrs)
+    return out
+
+
+def _plain_cells(column: pd.Series[Any]) -> pd.Series[Any] | None:
+    """Return the cells of a column that are dates, times or `Decimal` numbers as a CSV has them; None for others."""
+    import pandas as pd
+
+    found = pd.api.types.infer_dtype(column, skipna=True)
+    if found.startswith(("date", "time", "period")):
+        return column.astype(str).astype(object).where(column.notna(), None)
+    if found == "decimal":
+        return column.map(lambda n: n if pd.isna(n) else int(n) if n == n.to_integral_value() else float(n))
+    return None
+
+
 def infer(
     df: pd.DataFrame,
     *,
@@ -329,7 +365,7 @@ def infer(
     column names, infinite values, declared groups in which a row has two ones, and empty cells in the label, in a
     group of columns, or in every row of a column.
     """
-    names = _names(df)
+    names, df = _names(df), plain_columns(df)
     target_name = None if label is None else str(label)
     declared = _declared(names, target_name, one_hot)
     columns: dict[str, AnyAttribute] = {}

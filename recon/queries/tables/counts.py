@@ -22,6 +22,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from encoders.domain.infer import plain_columns
 from recon.io.files.opening import current, open_regular
 from recon.io.files.tables import csv_lines, parquet_frames, reading, table_text
 from solvers.foundation.errors import ContradictionError, ReleaseError, TooLarge
@@ -84,7 +85,7 @@ def _pieces(values: Any) -> Iterator[Triples]:
     with reading(path):
         if path.lower().endswith(".parquet"):
             for frame in parquet_frames(path):
-                yield from _pieces(frame)
+                yield from _pieces(plain_columns(frame))
             return
         with table_text(path, held=False) as text:
             told = csv_lines(text)

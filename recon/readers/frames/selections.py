@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.domain import GUESSED, Condition, Domain
+from encoders.domain.infer import plain_columns
 from encoders.domain.values import (
     MISSING,
     AnyAttribute,
@@ -138,7 +139,7 @@ def read_table(path: str, limits: Limits | None = None) -> pd.DataFrame:
 
     with reading(path, limits):
         if path.lower().endswith(".parquet"):
-            frame = read_parquet(path)
+            frame = plain_columns(read_parquet(path))
         else:
             texts = text_columns(path)
             frame = pd.DataFrame({n: np.array(c, dtype=object) for n, c in texts.items()})
@@ -255,6 +256,7 @@ def frame_ranges(
     Cost: linear in cells.
     """
     out: dict[int, tuple[NDArray[np.int64], list[Ranges]]] = {}
+    frame = plain_columns(frame)
     found, file = list[Odd](), frame.attrs.get("file", "")
     try:
         for k, columns in columns_by_attribute(frame, domain).items():

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from encoders.domain.domain import GUESSED, Domain
+from encoders.domain.infer import plain_columns
 from encoders.domain.values import AnyAttribute, Categorical, Cell, Continuous, Grid, exact, from_text, is_number
 from encoders.encode.encoder import EncodedRelease
 from encoders.encode.known import with_known_rows
@@ -50,7 +51,7 @@ def known_table(table: Table) -> pd.DataFrame:
         return read_table(os.fspath(table))
     if not isinstance(table, pd.DataFrame):
         raise ReleaseError(f"known columns are a table or its path, not a {type(table).__name__}")
-    return table
+    return plain_columns(table)
 
 
 def with_known_columns(
