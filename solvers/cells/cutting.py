@@ -330,6 +330,9 @@ class PartitionCut:
         if not self.block.first_match or (self.apart and not counted[-1].any()):
             piece, region = self.covering.meet(words, pack_rows(counted.T)[labels])
             room(len(piece), words.shape[1])
+            if self.block.first_match:  # known rows come out in their order
+                order = np.argsort(region, kind="stable")
+                piece, region = piece[order], region[order]
             return self.covering.cut(words, piece, region), piece, self.table[region, labels[piece]]
         rest, rest_of = words, np.arange(len(words), dtype=np.int64)
         found, origins, statements, held = [words[:0]], [rest_of[:0]], [rest_of[:0]], 0
