@@ -1,3 +1,3 @@
 """What rows can be: attributes and their values, groups of columns, impossible boxes."""
 
-__all__ = ["bands", "domain", "values"]
+__all__ = ["bands", "domain", "infer", "values"]
