@@ -329,7 +329,7 @@ def test_shrunk_trees_say_sizes_where_classes_do_not_follow():
     names = list(x.columns)
     with pytest.raises(ReconError, match=r"estimator_.tree_: has values for 3 classes of 2"):
         READERS["HSTreeClassifier"](shrunk_thing(model, 5, "node_based", names, [0, 1]), "pickle")
-    for scheme, reg in (("another", 5), ("node_based", -1)):
+    for scheme, reg in (("another", 0), ("node_based", -1)):
         draft = READERS["HSTreeClassifier"](shrunk_thing(model, reg, scheme, names, [0, 1, 2]), "pickle")
         assert draft.origin.counts == ("size",)
     mean = trees.DecisionTreeRegressor(max_leaf_nodes=4, random_state=0).fit(x, y)

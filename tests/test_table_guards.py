@@ -34,6 +34,8 @@ REFUSED = {
         "Counts were randomly adjusted to base 5\nregion,n\nA,7\nB,12\n", {}, "give --rounding N",
     ),
     "a sum of all others twice": ("sex,region,n\nf,A,1\nf,B,2\nf,X,3\nm,A,1\nm,B,1\nm,X,2\n", {}, "'X' is the sum"),
+    "a count of 400 digits": (f"region,n\nA,{'9' * 400}\n", {"count_column": ["n"]}, "the count has 400 digits"),
+    "counts of nobody": ("n\n3\n4\n", {}, "no attribute says of whom"),
     "below none": ("region,n\nA,<0\nB,3\n", {}, "'<0' is impossible"),
     "from more to less": ("region,n\nA,9-3\nB,3\n", {}, "'9-3' is not an interval"),
     "no such column": ("region,n\nA,3\n", {"count_column": ["m"]}, "there is no column 'm'"),
