@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import struct
 import zipfile
 from pathlib import Path
@@ -97,6 +98,16 @@ def replaced(old, new):
     return change
 
 
+def starting_from(said):
+    """Return a change of the number that boosted trees of two classes start from."""
+
+    def change(content):
+        content = re.sub(rb"(?m)^distribution = .*$", b"distribution = bernoulli", content)
+        return content.replace(b"init_f = 0.0", b"init_f = " + said.encode(), 1)
+
+    return change
+
+
 def figure(record, at, value):
     """Return a change of one of a split's figures: 2 and 3 are rows, 4 and 5 means."""
 
@@ -121,6 +132,14 @@ REFUSED = (
     (("forest", SETTINGS, replaced(b"n_trees = 3", b"n_trees = x")), {}, ReleaseError, "has 'x' as n_trees"),
     (("forest", SETTINGS, replaced(b"2: 4 d000", b"2: 5 d000")), {}, ReleaseError, "has no categories"),
     (("forest", SETTINGS, replaced(b"n_features = 4", b"n_features = 1")), {}, ReleaseError, "tests column"),
+    *(
+        (("boosted", SETTINGS, starting_from(said)), {}, ReleaseError, f"has '{said}' as init_f")
+        for said in (
+            "x",
+            "nan",
+            "-1000",
+        )
+    ),
     (("forest", FIRST, lambda one: one[:-1]), {}, ReleaseError, "was cut off"),
     (("forest", FIRST, lambda one: one + b"x"), {}, ReleaseError, "goes on behind its last node"),
     (("forest", AUX, lambda one: one[:-40]), {}, ReleaseError, "has not the rows of"),

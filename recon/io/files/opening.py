@@ -358,7 +358,7 @@ def waited(stream: IO[bytes]) -> None:
         return
 
 
-MAX_FILES = 2_000  # of the folder of one model
+MAX_FILES = 20_000  # of the folder of one model: H2O writes two files for every tree and class
 
 
 def _is_whole_model(folder: str) -> bool:

@@ -430,10 +430,13 @@ class _MojoStatements:
         if told.get("distribution") == "multinomial":
             return tree.counts(1 / len(classes))
         try:
-            start = float(told.get("init_f", ""))
-        except ValueError:
-            raise ReleaseError("has no number as init_f", place=SETTINGS) from None
-        return tree.counts(1 / (1 + math.exp(-start))) if told.get("distribution") == "bernoulli" else None
+            share = 1 / (1 + math.exp(-float(told.get("init_f", ""))))
+        except (ValueError, OverflowError):
+            share = math.nan
+        if math.isnan(share):
+            raise ReleaseError(f"has {told.get('init_f', '')[:20]!r} as init_f, of which no share of rows follows: "
+                               "save the model again", place=SETTINGS)  # fmt: skip
+        return tree.counts(share) if told.get("distribution") == "bernoulli" else None
 
     def _tree(self, tree: MojoTree, grown: BoosterTree, rows: Sequence[int], counts: Sequence[int] | None) -> Tree:
         """Return the published tree, with the classes of every node where there are two and one is counted."""
