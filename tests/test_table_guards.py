@@ -52,8 +52,17 @@ REFUSED = {
     "a sum of all others": (
         "sex,region,n\nf,A,10\nf,B,20\nf,X,30\nm,A,5\nm,B,*\nm,X,5\n", {}, "'X' is the sum of the other values",
     ),
+    "a band that holds all others": (
+        "age,n\n0-9,20\n10-21,13\n0-120,33\n", {}, "'0-120' is the sum of the other values",
+    ),
+    "ages not known beside their total": (
+        "age,n\n0-9,20\n10-21,13\nunknown,4\n0-120,37\n", {}, "'0-120' is the sum of the other values",
+    ),
 }  # fmt: skip
 READ = {
+    "a band as large as all others, which lie outside it": (
+        "age,n\n0-9,20\n10-21,33\n22 and over,13\n", {}, ["20", "33", "13"],
+    ),
     "2^53": ("region,n\nA,9007199254740992\nB,<=9007199254740992\n", {}, ["9007199254740992", "0..9007199254740992"]),
     "one number as a range": ("region,n\nA,5-5\nB,>0\nC,<1\n", {}, ["5", "1..", "0"]),
     "a note behind a count, and nobody below 0": ("region,n\nA,12 [note 1]\nB,-0\n", {}, ["12", "0"]),

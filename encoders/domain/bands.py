@@ -8,6 +8,7 @@ Source: the age and size classes of statistical offices: code lists of Eurostat 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
@@ -130,6 +131,21 @@ def bands_of(categories: Iterable[str]) -> dict[str, Test] | None:
     named_units = {unit for some in units for unit in some}
     ranges = any(test.values is None for test in found.values())
     return found if ranges and len(named_units) <= 1 else None
+
+
+def disjoint(one: Test, other: Test) -> bool:
+    """Return whether all numbers of one band lie below those of another: neither can be a total that has the other.
+
+    A word for "not known" has no numbers, and is disjoint from nothing.
+    """
+    (low, high), (first, last) = _reach(one), _reach(other)
+    return high < first or last < low
+
+
+def _reach(test: Test) -> tuple[float, float]:
+    """Return the least and the greatest number of a band, its ends where they are open; of no numbers, everything."""
+    ends = (test.low, test.high) if not test.values else (min(map(float, test.values)), max(map(float, test.values)))
+    return -math.inf if ends[0] is None else float(ends[0]), math.inf if ends[1] is None else float(ends[1])
 
 
 def banded(name: str, tests: Iterable[Test]) -> tuple[Grid, str]:

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from encoders.domain.bands import bands_of, disjoint
 from recon.io.files.opening import ALL, SHOWN, HiddenRange, TableOptions, current, table_options
 from recon.io.files.sheets import Sheet
 from recon.readers.formats.tables.bodies import RawLine, RawTable
@@ -292,6 +293,7 @@ def _ask_for_sums(
     if "none" in options.total_labels:
         return
     for k, name in enumerate(raw.names):
+        bands = bands_of({line.cells[k] for line in lines if line.cells[k]}) or {}
         groups: dict[tuple[str, ...], list[TableLine]] = {}
         for line in lines:
             if line.cells[k] and not (labels[k] and any(labels[k])):
@@ -304,6 +306,8 @@ def _ask_for_sums(
             total = sum(line.count.low for line in group)
             met.update(line.cells[k] for line in group if line.count.low and 2 * line.count.low == total)
         for label, times in met.items():
+            if any(disjoint(bands[label], other) for other in bands.values()):
+                continue  # a band is no total of those outside it
             asked = [
                 g
                 for g in groups.values()
