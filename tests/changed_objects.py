@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,11 @@ from recon.readers.stored.pickled.stored_files import open_stored
 from solvers.foundation.errors import ReconError
 
 GONE = object()  # what stands for an attribute, a key or an item that is taken out
+
+
+def named(value: Any) -> str:
+    """Return what a case is called: the same in every process, so without the addresses of functions."""
+    return re.sub(r" at 0x[0-9a-f]+", "", str(value))
 
 
 def root_of(model: Any) -> Any:

@@ -12,7 +12,7 @@ from itertools import combinations, pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from changed_objects import GONE, changed, put, refusal, root_of
+from changed_objects import GONE, changed, named, put, refusal, root_of
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
@@ -404,7 +404,7 @@ READ = [
 ]
 
 
-@pytest.mark.parametrize(("model", "changes"), READ, ids=str)
+@pytest.mark.parametrize(("model", "changes"), READ, ids=named)
 def test_what_says_less_is_read(model, changes):
     assert not refusal(fitted(model), changes)
 
@@ -442,7 +442,7 @@ STATED = [  # a transformer, a change, and how many figures of columns it states
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("model", "changes", "stated"), STATED, ids=str)
+@pytest.mark.parametrize(("model", "changes", "stated"), STATED, ids=named)
 def test_figures_of_columns_are_stated_where_the_file_holds_them(model, changes, stated):
     assert len(hints_of(clone(model).fit(X), changes)[0].stated) == stated
 
