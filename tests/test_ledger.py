@@ -1059,6 +1059,9 @@ def test_rows_are_searched_in_files_of_every_kind():
     )  # values that many rows share: lines of a matrix
     stored = searched(pickle.dumps(KNeighborsClassifier().fit(few.to_numpy(), rows.d)), few)
     assert ("stored-row", "_fit_X") in {(f.rule, f.path) for f in stored}
+    wide = np.hstack([draw.normal(size=(30, 1_100)), few.to_numpy()])  # the same among a thousand columns of others
+    stored = searched(pickle.dumps(KNeighborsClassifier().fit(wide, rows.d)), few)
+    assert ("stored-row", "_fit_X") in {(f.rule, f.path) for f in stored}
 
 
 def test_a_second_list_makes_no_room_for_a_first():

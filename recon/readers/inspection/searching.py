@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 MAX_SHARING_ROWS = 3  # rows that share a value which tells one of them
 CELLS = 3  # such values of one row in one object: the row
 _COMMON = 1_000  # whole numbers below it are sizes, places and parameters as well
-MOST_COLUMNS = 1_000  # of a matrix that is compared with the rows
 SHOWN = 3  # of them in a sentence
 _KEPT = "take it out before saving, or do not release the file"
 _BETWEEN = re.compile(r"[^\w.+-]+")  # signs between words and numbers
@@ -206,13 +205,17 @@ def _of_matrix(matrix: np.ndarray[Any, Any], values: _Values) -> Iterator[Cell]:
     A column of it is one of the rows' where all values that it has stand there.
     """
     near = np.float32 if matrix.dtype.itemsize <= 4 and matrix.dtype.kind == "f" else np.float64
-    pairs, taken = [], set[str]()
-    for at in range(matrix.shape[1] if matrix.shape[1] <= MOST_COLUMNS else 0):
+    pairs, left = [], {name: np.unique(column.astype(near)) for name, column in values.columns.items() if len(column)}
+    some = matrix[[0, len(matrix) // 2, -1]].astype(np.float64) if matrix.size else np.zeros((1, 0))
+    may_be = np.zeros(some.shape[1], dtype=bool)  # all at once: a matrix may have as many columns as rows
+    for known in left.values():
+        may_be |= np.isin(some, known).all(axis=0)
+    for at in np.flatnonzero(may_be).tolist():
         mine = np.unique(matrix[:, at].astype(np.float64))
-        for name, column in values.columns.items():
-            if len(mine) >= CELLS and name not in taken and np.isin(mine, column.astype(near)).all():
+        for name, known in left.items() if len(mine) >= CELLS else ():
+            if (known[np.searchsorted(known, mine).clip(max=len(known) - 1)] == mine).all():
                 pairs.append((at, name))
-                taken.add(name)
+                del left[name]
                 break
     if len(pairs) < CELLS:
         return
