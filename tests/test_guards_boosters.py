@@ -12,7 +12,14 @@ import pytest
 from changed_objects import GONE, changed, in_r, sentence_of
 
 import recon
-from recon.readers.formats.boosters.catboost_file import Symmetric, _branching, _cbm_trees, cbm_booster, json_booster
+from recon.readers.formats.boosters.catboost_file import (
+    Symmetric,
+    _branching,
+    _cbm_trees,
+    _trainings,
+    cbm_booster,
+    json_booster,
+)
 from recon.readers.formats.boosters.pickled import read as read_pickled
 from recon.readers.formats.boosters.ranger import ranger_object, read_ranger_rds
 from recon.readers.formats.boosters.spark import SparkColumns, SparkPart, _labels, _SparkNodes
@@ -406,3 +413,11 @@ def test_forests_of_ranger_with_other_links():
     assert ranger_object(in_r(root, ["treetype"], RObject("character", ["Regression"]))) is None
     other = read_rds((CORPUS / "ranger_survival.rds").read_bytes())
     assert ranger_object(RObject("list", [root, other])) is None
+
+
+def test_every_training_of_a_sum_of_models_is_named():
+    """`sum_models` numbers the trainings from 0 on; those of `init_model` come before the trees that go on from them."""
+    told = {f"model{k}:params": json.dumps({"iterations": k}) for k in (0, 2, 10, 150)}
+    told["model10:initModel:params"] = json.dumps({"iterations": 7})
+    found = [(one.params["iterations"], one.summed) for one in _trainings(told)]
+    assert found == [(0, True), (2, True), (7, True), (10, True), (150, True)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 MAGIC = b"CBM1"
 DEEPEST = 16  # splits of a symmetric tree; the library allows no more
 MEMORY = 1 << 30
-MOST_TRAININGS = 100  # that one file names
 _OFFSETS, _EACH_TEST = 24, 80  # bytes of a .cbm file that are not read: offsets of parts, and of tests on categories
 VERSIONS = ("FlabuffersModel_v1",)  # sic
 NAN = {"AsIs": False, "AsFalse": False, "AsTrue": True}
@@ -82,10 +82,10 @@ class Training:
 
 def _trainings(stated: Mapping[str, Any], prefix: str = "", summed: bool = False) -> tuple[Training, ...]:
     """Return the trainings that a model names, in the order of their trees: of `init_model`, of `sum_models`."""
-    parts = [f"{prefix}model{k}:" for k in range(MOST_TRAININGS)]
-    parts = [part for part in parts if any(key.startswith(part) for key in stated)]
-    if parts:
-        return tuple(one for part in parts for one in _trainings(stated, part, True))
+    named = (re.match(rf"{prefix}model(\d{{1,9}}):", key) for key in stated)
+    numbers = sorted({int(one[1]) for one in named if one is not None})
+    if numbers:
+        return tuple(one for k in numbers for one in _trainings(stated, f"{prefix}model{k}:", True))
     before = f"{prefix}initModel:"
     begun = _trainings(stated, before, summed) if any(key.startswith(before) for key in stated) else ()
     metrics = _parsed_object(stated.get(f"{prefix}training")).get("metrics")
