@@ -416,7 +416,7 @@ def test_forests_of_ranger_with_other_links():
 
 
 def test_every_training_of_a_sum_of_models_is_named():
-    """`sum_models` numbers the trainings from 0 on; those of `init_model` come before the trees that go on from them."""
+    """`sum_models` numbers the trainings from 0 on; those of `init_model` come before what goes on from them."""
     told = {f"model{k}:params": json.dumps({"iterations": k}) for k in (0, 2, 10, 150)}
     told["model10:initModel:params"] = json.dumps({"iterations": 7})
     found = [(one.params["iterations"], one.summed) for one in _trainings(told)]
