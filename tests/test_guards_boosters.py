@@ -25,6 +25,7 @@ from recon.readers.formats.boosters.ranger import ranger_object, read_ranger_rds
 from recon.readers.formats.boosters.spark import SparkColumns, SparkPart, _labels, _SparkNodes
 from recon.readers.formats.boosters.yggdrasil import _message, _varint
 from recon.readers.formats.detection import read_draft
+from recon.readers.formats.printed.rpart_rds import read_rpart_rds
 from recon.readers.stored.binary.rds import RObject, read_rds
 from recon.readers.stored.pickled.stored_files import open_stored
 
@@ -410,7 +411,11 @@ def test_forests_of_ranger_with_other_links():
     ):
         assert said in sentence_of(read_ranger_rds, in_r(root, path, new))
     assert ranger_object(root) is root
-    assert ranger_object(in_r(root, ["treetype"], RObject("character", ["Regression"]))) is None
+    numbers = in_r(root, ["treetype"], RObject("character", ["Regression"]))
+    assert ranger_object(numbers) is None
+    assert "what every training row is predicted" in sentence_of(
+        functools.partial(read_rpart_rds, b"", 1 << 30), numbers
+    )
     other = read_rds((CORPUS / "ranger_survival.rds").read_bytes())
     assert ranger_object(RObject("list", [root, other])) is None
 

@@ -28,14 +28,21 @@ FACTORS = {"factor", "as.factor", "ordered", "as.ordered", "as.character"}  # y 
 GENERATED = {".outcome", "..y"}  # what caret and parsnip call the label where they were given x and y
 MISSING = -(1 << 31)  # NA among integers
 NOTHING = RObject("nothing", None)
-FOREST = (
-    "randomForest objects are not read, their trees hold no counts; but the object stores y, votes and oob.times"
-    " outright, the label and the votes of every training row: `recon inspect` shows them"
-)
-SURVIVAL_FOREST = (
-    "randomForestSRC objects are not read: they hold the training rows outright (m$xvar, m$yvar, and once more in "
-    "m$forest), so that nothing is left to work out; `recon inspect` shows them; a forest of ranger is read"
-)
+FORESTS = {  # of R, by class: why they are not read, and what to look at
+    "randomForest": (
+        "randomForest objects are not read, their trees hold no counts; but the object stores y, votes and oob.times "
+        "outright, the label and the votes of every training row: `recon inspect` shows them"
+    ),
+    "rfsrc": (
+        "randomForestSRC objects are not read: they hold the training rows outright (m$xvar, m$yvar, and once more in "
+        "m$forest), so that nothing is left to work out; `recon inspect` shows them; a forest of ranger is read"
+    ),
+    "ranger": (
+        "ranger forests of classes and numbers are not read: their leaves hold a class, a mean or shares of classes, no "
+        "counts of rows; but the object stores what every training row is predicted (m$predictions): `recon inspect` "
+        "shows it; a survival forest is read, one object in a file"
+    ),
+}
 PRINTED = {  # what R prints of other objects, where that is read
     "tree": "print(m)",
     "constparty": "print(m)",
@@ -111,10 +118,9 @@ def _the_tree(root: RObject) -> Model:
     if trees:
         some = ", ".join(m.path[:60] for m in trees[:3])
         raise Unsupported(f"the .rds file holds {len(trees)} rpart models ({some}): saveRDS one of them")
-    if any("randomForest" in m.value.classes for m in models):
-        raise Unsupported(FOREST)
-    if any("rfsrc" in m.value.classes for m in models):
-        raise Unsupported(SURVIVAL_FOREST)
+    for kind, why in FORESTS.items():
+        if any(kind in m.value.classes for m in models):
+            raise Unsupported(why)
     if not models:
         raise Unsupported(f"the .rds file holds no model but R's type '{root.kind}': saveRDS the model itself")
     first = models[0]
