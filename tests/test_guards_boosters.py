@@ -413,9 +413,7 @@ def test_forests_of_ranger_with_other_links():
     assert ranger_object(root) is root
     numbers = in_r(root, ["treetype"], RObject("character", ["Regression"]))
     assert ranger_object(numbers) is None
-    assert "what every training row is predicted" in sentence_of(
-        functools.partial(read_rpart_rds, b"", 1 << 30), numbers
-    )
+    assert "what every training row is predicted" in sentence_of(read_rpart_rds, b"", 1 << 30, numbers)
     other = read_rds((CORPUS / "ranger_survival.rds").read_bytes())
     assert ranger_object(RObject("list", [root, other])) is None
 

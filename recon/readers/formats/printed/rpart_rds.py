@@ -38,7 +38,7 @@ FORESTS = {  # of R, by class: why they are not read, and what to look at
         "m$forest), so that nothing is left to work out; `recon inspect` shows them; a forest of ranger is read"
     ),
     "ranger": (
-        "ranger forests of classes and numbers are not read: their leaves hold a class, a mean or shares of classes, no "
+        "ranger forests of classes and numbers are not read: their leaves hold a class, a mean or shares of them, no "
         "counts of rows; but the object stores what every training row is predicted (m$predictions): `recon inspect` "
         "shows it; a survival forest is read, one object in a file"
     ),
