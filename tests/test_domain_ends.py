@@ -354,7 +354,7 @@ def test_the_command_prints_what_it_could_not_decide(tmp_path, capsys):
     code, out, err = run(capsys, "certify", path, "--profiles", str(tmp_path / "p.csv"), "--time", "0")
     assert code == 4
     assert len(re.findall(r",unknown,0,\d+,", out)) == 3
-    assert "not decided: 3 profiles; the time was up (--time)" in err
+    assert "not decided: 3 profiles; the clock (--time) cut short: the command as a whole" in err
     open_rows = json.loads(json.dumps(TREE)) | {"rows": {"at_least": 3}}
     open_rows["models"] = [{"kind": "rule_set", "rules": [{"if": {"age": {"below": 30}}, "counts": [0, 2]}]}]
     (tmp_path / "open.json").write_text(json.dumps(open_rows))

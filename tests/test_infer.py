@@ -396,7 +396,7 @@ class TestColumns:
         with pytest.raises(ReleaseError, match=r"column 'b' has no value in row 2"):
             Domain.from_frame(pd.DataFrame({"a": [1, 2], "b": [1, empty]}), label="b")
 
-    @pytest.mark.parametrize("bad", [float("inf"), pd.Timestamp("2020-01-01"), 1j])
+    @pytest.mark.parametrize("bad", [float("inf"), decimal.Decimal("Infinity"), 1j])
     def test_values_that_are_no_values(self, bad):
         with pytest.raises(ReleaseError, match="column 'b' has the value"):
             Domain.from_frame(pd.DataFrame({"a": [1], "b": [bad]}))

@@ -337,7 +337,7 @@ def _plain_cells(column: pd.Series[Any]) -> pd.Series[Any] | None:
     if found.startswith(("date", "time", "period")):
         return column.astype(str).astype(object).where(column.notna(), None)
     if found == "decimal":
-        return column.map(lambda n: n if pd.isna(n) else int(n) if n == n.to_integral_value() else float(n))
+        return column.map(lambda n: n if pd.isna(n) else int(n) if n.is_finite() and n % 1 == 0 else float(n))
     return None
 
 

@@ -384,7 +384,9 @@ class _UnknownError(Exception):
 
 
 def tree_settings(thing: Thing, arrays: TreeArrays) -> Learner | None:
-    """Return the settings of a fitted tree, None where a setting makes no sense."""
+    """Return the settings of a fitted tree; None for other classes (imodels), and where a setting makes no sense."""
+    if thing.class_name not in TREES:
+        return None
     try:
         found = Learner("sklearn tree", **_limits(thing, _features_of(thing), int(arrays.rows[0])))
     except _UnknownError:
@@ -427,7 +429,7 @@ def _features_of(thing: Thing) -> int | None:
 def _limits(thing: Thing, columns: int | None, rows: int | None) -> dict[str, Any]:
     """Return what a tree's own parameters say, as fields of `Learner`; `_UnknownError` for what makes no sense."""
     criterion, splitter = thing.get("criterion"), thing.get("splitter", "best")
-    if not isinstance(criterion, str) or not 0 < len(criterion) < 40 or splitter not in ("best", "random"):
+    if not isinstance(criterion, str) or not 0 < len(criterion) < 40 or not is_one_of(splitter, "best", "random"):
         raise _UnknownError
     split, share = _rows(thing.get("min_samples_split", 2), rows), _amount(thing.get("min_weight_fraction_leaf", 0.0))
     if share > 0.5:
@@ -447,6 +449,11 @@ def _limits(thing: Thing, columns: int | None, rows: int | None) -> dict[str, An
     }
 
 
+def is_one_of(given: Any, *words: str) -> bool:
+    """Return whether a setting is one of some words; a stored array is none."""
+    return isinstance(given, str) and given in words
+
+
 def _rows(given: Any, rows: int | None) -> int:
     """Return a least number of rows; of a fraction that of all rows, rounded up."""
     if _is_integer(given):
@@ -459,13 +466,13 @@ def _rows(given: Any, rows: int | None) -> int:
 def _columns(thing: Thing, columns: int | None) -> int | None:
     """Return how many columns are tried at each node, None for all."""
     given = thing.get("max_features")
-    if given is None or (given == "auto" and thing.class_name.endswith("Regressor")):
+    if given is None or (is_one_of(given, "auto") and thing.class_name.endswith("Regressor")):
         return None
     if columns is None:
         raise _UnknownError
-    if given in ("sqrt", "auto"):
+    if is_one_of(given, "sqrt", "auto"):
         found = max(1, int(np.sqrt(columns)))
-    elif given == "log2":
+    elif is_one_of(given, "log2"):
         found = max(1, int(np.log2(columns)))
     elif _is_integer(given) and given:
         found = int(given)
