@@ -316,6 +316,7 @@ def plain_columns(frame: pd.DataFrame) -> pd.DataFrame:
     out = frame
     for i, dtype in enumerate(frame.dtypes):
         column = frame.iloc[:, i]
+        made: Any
         if isinstance(dtype, pd.CategoricalDtype):
             plain = _plain_cells(column.cat.categories.to_series())
             made = None if plain is None else column.cat.rename_categories(plain.tolist())

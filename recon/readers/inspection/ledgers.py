@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from recon.io.files.tables import HEAD
 from recon.readers.formats.boosters.catboost_file import cbm_booster
-from recon.readers.formats.detection import CBM, HEAD, binary_kind
+from recon.readers.formats.detection import CBM, binary_kind
 from recon.readers.formats.pmml.document import looks_like_pmml
 from recon.readers.inspection.documents.documents import document_findings, parsed_document, text_of
 from recon.readers.inspection.documents.json_models import cbm_entries

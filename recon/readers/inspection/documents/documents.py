@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from recon.io.files.opening import current, parsed_json
 from recon.io.files.sheets import text_sheet
+from recon.io.files.tables import HEAD
 from recon.readers.formats.detection import (
     CATBOOST,
     CBM,
-    HEAD,
     UBJSON,
     begins_json,
     binary_kind,
