@@ -136,6 +136,7 @@ def test_more_is_settled_than_by_trees_alone():
         SatEngine().answer(release.statements, Count("ordered"), Limits())
 
 
+@pytest.mark.slow
 def test_it_is_asked_where_the_cells_are_too_many():
     found = answer(forest(25, 6, 4)[1].statements, MostLikely(), Limits(seconds=600, cells=10))
     assert any("--max-cells" in line for line in found.trail)
