@@ -269,11 +269,10 @@ def slow_line(pattern, ways):
             text = begun + more * (letters // len(more)) + "\x00"
             return text.encode("latin-1", "replace") if isinstance(pattern.pattern, bytes) else text
 
-        if seconds(pattern, way, line(LENGTH // 8)) >= LITTLE or (  # that is cubic, or worse
-            seconds(pattern, way, line(2 * LENGTH)) >= LITTLE
-            and seconds(pattern, way, line(2 * LENGTH)) >= GROWTH * seconds(pattern, way, line(LENGTH // 2))
-        ):
-            return way, begun, more
+        for letters in (LENGTH // 8, 2 * LENGTH):  # what is cubic, or worse, is seen on the shorter one
+            taken = seconds(pattern, way, line(letters))
+            if taken >= LITTLE and taken >= GROWTH * seconds(pattern, way, line(letters // 4)):
+                return way, begun, more
     return None
 
 

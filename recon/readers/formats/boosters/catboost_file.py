@@ -82,8 +82,9 @@ class Training:
 
 def _trainings(stated: Mapping[str, Any], prefix: str = "", summed: bool = False) -> tuple[Training, ...]:
     """Return the trainings that a model names, in the order of their trees: of `init_model`, of `sum_models`."""
-    named = (re.match(rf"{prefix}model(\d{{1,9}}):", key) for key in stated)
-    numbers = sorted({int(one[1]) for one in named if one is not None})
+    begin = f"{prefix}model"
+    named = (key[len(begin) :].partition(":") for key in stated if key.startswith(begin))
+    numbers = sorted({int(text) for text, colon, _ in named if colon and re.fullmatch(r"[0-9]{1,9}", text)})
     if numbers:
         return tuple(one for k in numbers for one in _trainings(stated, f"{prefix}model{k}:", True))
     before = f"{prefix}initModel:"
