@@ -72,7 +72,7 @@ def test_counts_verdicts_bounds_and_certificates_are_those_of_all_data_sets(seed
     assert asked["counts"] == 2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_counts_verdicts_bounds_and_certificates_of_more_releases():
     asked = Counter()
     for seed in range(39_100, 39_160):

@@ -163,7 +163,7 @@ def test_random_cards_against_every_data_set(tmp_path: Path) -> None:
     assert [said for seed in range(60) if (said := _difference(seed, tmp_path))] == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_more_random_cards_against_every_data_set(tmp_path: Path) -> None:
     """The same of 400 more."""
     assert [said for seed in range(100, 500) if (said := _difference(seed, tmp_path))] == []
