@@ -8,7 +8,6 @@ Source: the age and size classes of statistical offices: code lists of Eurostat 
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
@@ -138,14 +137,11 @@ def disjoint(one: Test, other: Test) -> bool:
 
     A word for "not known" has no numbers, and is disjoint from nothing.
     """
-    (low, high), (first, last) = _reach(one), _reach(other)
-    return high < first or last < low
-
-
-def _reach(test: Test) -> tuple[float, float]:
-    """Return the least and the greatest number of a band, its ends where they are open; of no numbers, everything."""
-    ends = (test.low, test.high) if not test.values else (min(map(float, test.values)), max(map(float, test.values)))
-    return -math.inf if ends[0] is None else float(ends[0]), math.inf if ends[1] is None else float(ends[1])
+    for lower, upper in ((one, other), (other, one)):
+        end, begin = _last(lower, upper=True), _last(upper, upper=False)
+        if end is not None and begin is not None and end < begin:
+            return True
+    return False
 
 
 def banded(name: str, tests: Iterable[Test]) -> tuple[Grid, str]:

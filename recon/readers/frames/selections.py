@@ -256,7 +256,7 @@ def frame_ranges(
     Cost: linear in cells.
     """
     out: dict[int, tuple[NDArray[np.int64], list[Ranges]]] = {}
-    frame = plain_columns(frame)
+    frame = frame if frame.attrs.get("text") else plain_columns(frame)
     found, file = list[Odd](), frame.attrs.get("file", "")
     try:
         for k, columns in columns_by_attribute(frame, domain).items():
