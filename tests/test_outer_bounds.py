@@ -72,6 +72,17 @@ class TestOuterBounds:
         assert err.strip() == "recon: more than the 300 MB of memory allowed (--memory) was needed: give it more"
         assert 290 <= int(out) <= 500
 
+    def test_memory_that_grows_again_after_some_was_given_back_is_ended_as_gently(self):
+        out, err, _ = ended(
+            "import gc; gc.disable()\nheld = []\ntry:\n with working(None, '300M', 10, quiet=True):\n"
+            "  for _ in range(330): ring = [bytes(bytearray(1 << 20))]; ring.append(ring)\n"
+            "  del ring; time.sleep(0.1); print(resident() - before < 100)\n"
+            "  while True: held.append(bytes(bytearray(1 << 20)))\n"
+            "except Inconclusive as error: print(len(held) > 250); print_error(error)\n"
+        )
+        assert err.strip() == "recon: more than the 300 MB of memory allowed (--memory) was needed: give it more"
+        assert out.split() == ["True", "True"]
+
     @pytest.mark.slow
     def test_memory_that_is_given_back_counts_no_more(self):
         out, err, _ = ended(

@@ -344,19 +344,20 @@ class _Watch(threading.Thread):
         self.late = LATE if limits.seconds is None else max(LATE, limits.seconds / 4)
         self.main = threading.get_ident()
         self.end: float | None = None  # the processor's seconds when the time was up
+        self.next_signal: float | None = None  # None: none was sent, or the last one found memory to give back
 
     def run(self) -> None:
         """Look until the block is left."""
-        next_signal: float | None = None
         while not self.done.wait(LOOK):
             why, grave = self.excess()
             if not why:
                 continue
-            if next_signal is None or time.monotonic() >= next_signal:
-                if grave and next_signal is not None:  # the last signal was not heard
+            due = self.next_signal
+            if due is None or time.monotonic() >= due:
+                if grave and due is not None:  # the last signal was not heard
                     os.write(2, f"recon: {why}\n".encode())
                     os._exit(INCONCLUSIVE)
-                next_signal = time.monotonic() + AGAIN
+                self.next_signal = time.monotonic() + AGAIN
                 signal.pthread_kill(self.main, signal.SIGUSR1)
 
     def excess(self) -> tuple[str, bool]:
@@ -383,6 +384,7 @@ class _Watch(threading.Thread):
         if why:
             self.limits.late()  # where it is the clock, that is noted
             raise Inconclusive(why)
+        self.next_signal = None
 
 
 def _resident() -> int:
