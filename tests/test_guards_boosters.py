@@ -410,12 +410,14 @@ def test_forests_of_ranger_with_other_links():
         (["num.samples"], RObject("character", ["x"]), "has something else than numbers"),
     ):
         assert said in sentence_of(read_ranger_rds, in_r(root, path, new))
-    assert ranger_object(root) is root
-    numbers = in_r(root, ["treetype"], RObject("character", ["Regression"]))
-    assert ranger_object(numbers) is None
-    assert "what every training row is predicted" in sentence_of(read_rpart_rds, b"", 1 << 30, numbers)
+    assert ranger_object(root).value is root
+    other = in_r(root, ["treetype"], RObject("character", ["Tweedie"]))
+    assert "is 'Tweedie', no kind of forest that is known" in sentence_of(read_ranger_rds, other)
     other = read_rds((CORPUS / "ranger_survival.rds").read_bytes())
     assert ranger_object(RObject("list", [root, other])) is None
+    assert "holds several forests of ranger" in sentence_of(
+        read_rpart_rds, b"", 1 << 30, RObject("list", [root, other])
+    )
 
 
 def test_every_training_of_a_sum_of_models_is_named():

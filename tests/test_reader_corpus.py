@@ -265,6 +265,8 @@ CASES = (
          60),
     Case("R ranger", "ranger_survival.rds", "R ranger object (.rds)", "size", 60),
     Case("R ranger", "ranger_bag.rds", "R ranger object (.rds)", "distinct", 60),
+    Case("R ranger", "ranger_shares.rds", "R ranger object (.rds)", "ratio", 60),
+    Case("R ranger", "ranger_classes.rds", "R ranger object (.rds)", "label", 60),
     Case("survival curves", "survfit.rds", "table of counts: survival curve (R survfit object (.rds))", "exact", 228),
     Case("survival curves", "survfit.txt", "table of counts: survival curve (R summary of survfit)", "exact", 228),
     Case("survival curves", "survival_whas500.csv", "table of counts: survival curve (CSV)", "exact", 500),

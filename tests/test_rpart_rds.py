@@ -283,7 +283,7 @@ def test_what_is_no_single_tree_is_refused(reading):
         (forest, "y, votes and oob.times outright"),
         (listed("rfsrc", "grow", "surv", yvar=texts("no")), r"hold the training rows outright \(m\$xvar, m\$yvar"),
         (listed("train", finalModel=forest), "y, votes and oob.times outright"),
-        (listed("train", finalModel=listed("ranger")), r"no counts of rows; .*\(m\$predictions\)"),
+        (listed(a=listed("ranger"), b=listed("ranger")), "several forests of ranger"),
         (listed("train", finalModel=listed("kknn")), "class 'kknn' in one of class 'train'"),
         (train, r"caret changed the columns before the fit \(m\$preProcess\)"),
         (sampled, "caret sampled the rows"),

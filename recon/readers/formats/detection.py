@@ -446,7 +446,7 @@ def _binary_draft(data: bytes, kind: str, memory: int) -> Draft | bytes:
 def _r_draft(data: bytes, memory: int) -> Draft:
     """Return what an object of R publishes: of every kind of model that is read, the first that it is."""
     from recon.readers.formats.boosters.ranger import ranger_object, read_ranger_rds
-    from recon.readers.formats.printed.rpart_rds import read_rpart_rds
+    from recon.readers.formats.printed.rpart_rds import check_holders, read_rpart_rds
     from recon.readers.formats.regressions.discriminants import discriminant_object, read_discriminant_rds
     from recon.readers.formats.regressions.generalised_models import glm_object, read_glm_rds
     from recon.readers.formats.regressions.regression_tables import read_regression_rds, regression_object
@@ -455,6 +455,7 @@ def _r_draft(data: bytes, memory: int) -> Draft:
     from recon.readers.stored.binary.rds import read_rds
 
     root = read_rds(data, memory)
+    check_holders(root)
     if (bayes := bayes_object(root)) is not None:
         return read_bayes_rds(bayes)
     if (glm := glm_object(root)) is not None:
@@ -464,7 +465,7 @@ def _r_draft(data: bytes, memory: int) -> Draft:
     if (classes := discriminant_object(root)) is not None:
         return read_discriminant_rds(classes)
     if (forest := ranger_object(root)) is not None:
-        return read_ranger_rds(forest)
+        return read_ranger_rds(forest.value, forest.holder)
     linear = regression_object(root)
     return read_rpart_rds(data, memory, root) if linear is None else read_regression_rds(linear)
 

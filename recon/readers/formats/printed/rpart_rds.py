@@ -35,13 +35,10 @@ FORESTS = {  # of R, by class: why they are not read, and what to look at
     ),
     "rfsrc": (
         "randomForestSRC objects are not read: they hold the training rows outright (m$xvar, m$yvar, and once more in "
-        "m$forest), so that nothing is left to work out; `recon inspect` shows them; a forest of ranger is read"
+        "m$forest), so that nothing is left to work out; `recon inspect` shows them; a forest of ranger has"
+        " none of them, and is read"
     ),
-    "ranger": (
-        "ranger forests of classes and numbers are not read: their leaves hold a class, a mean or shares of them, no "
-        "counts of rows; but the object stores what every training row is predicted (m$predictions): `recon inspect` "
-        "shows it; a survival forest is read, one object in a file"
-    ),
+    "ranger": "the .rds file holds several forests of ranger, or one beside other models: saveRDS one of them",
 }
 PRINTED = {  # what R prints of other objects, where that is read
     "tree": "print(m)",
@@ -161,17 +158,24 @@ def _step(path: str, name: str, number: int) -> str:
     return f"{path[:200]}${name[:60]}" if name else f"{path[:200]}[[{number + 1}]]"
 
 
+def check_holders(root: RObject) -> None:
+    """Refuse the only model of an object where caret gave it other columns or rows than those of the training data."""
+    models = models_in(root)
+    if len(models) == 1:
+        _check_holder(named_parts(models[0].holder), models[0].path)
+
+
 def _check_holder(holder: Parts, path: str) -> None:
-    """Refuse a caret model whose tree saw other columns or other rows than those of the training data."""
+    """Refuse a caret model that saw other columns or other rows than those of the training data."""
     train = path.rpartition("$")[0]
     if holder.get("preProcess", NOTHING).kind != "nothing":
         raise Unsupported(
-            f"caret changed the columns before the fit ({train}$preProcess), the tree's thresholds are not theirs: fit"
+            f"caret changed the columns before the fit ({train}$preProcess), the model's numbers are not theirs: fit"
             " without preProcess, or save finalModel alone and declare a domain of the changed columns"
         )
     if named_parts(holder.get("control", NOTHING)).get("sampling", NOTHING).kind != "nothing":
         raise Unsupported(
-            f"caret sampled the rows before the fit ({train}$control$sampling), the tree's counts are not of the"
+            f"caret sampled the rows before the fit ({train}$control$sampling), the model's counts are not of the"
             " training data: fit without sampling"
         )
 
@@ -193,7 +197,7 @@ def _as_json(whole: RObject, tree: Parts, holder: Parts) -> dict[str, object]:
         "cuts": [f"{line[3]:.17g}" if len(line) > 3 else "" for line in splits],
         "csplit": matrix(tree.get("csplit", NOTHING), "csplit"),
         "xlevels": levels,
-        "label": _response(holder.get("terms", NOTHING)) or _response(tree.get("terms", NOTHING)) or "label",
+        "label": response(holder.get("terms", NOTHING)) or response(tree.get("terms", NOTHING)) or "label",
         "na": left_out(tree) or left_out(holder),
     }
     if vector(tree.get("method", NOTHING), "method")[:1] == ["class"]:
@@ -296,7 +300,7 @@ def left_out(fitted: Parts) -> int:
     return len(found.values) if found.kind in NUMBERS else 0
 
 
-def _response(terms: RObject) -> str | None:
+def response(terms: RObject) -> str | None:
     """Return the column that a formula explains: y of `y ~ .`, `factor(y) ~ .` and `data$y ~ .`, else None."""
     inside = [resolved(below) for _, below in terms.parts]
     if terms.kind != "call" or len(inside) != 3 or _word(inside[0]) != "~":

@@ -61,6 +61,7 @@ PARTS: dict[str, dict[str, tuple[Level, str]]] = {
         "predictions": _FITTED, "inbag.counts": ("high", "how often each row is in each tree's bag"),
         "terminal.class.counts": ("high", "the shares of the classes among the rows of every leaf of every tree"),
         "chf": _FITTED, "survival": _FITTED,
+        "random.node.values": ("critical", "the label of a training row of every leaf of every tree"),
         "unique.death.times": ("high", "the different times at which training rows left"),
     },
     "rfsrc": {
