@@ -43,7 +43,7 @@ def test_random_knowledge_against_brute_force(tmp_path: Path) -> None:
     assert [found for seed in range(24) if (found := compare(make(seed), str(tmp_path)))] == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_more_random_knowledge_against_brute_force(tmp_path: Path) -> None:
     """The same of 200 more."""
     assert [found for seed in range(100, 300) if (found := compare(make(seed), str(tmp_path)))] == []

@@ -297,7 +297,7 @@ def test_without_the_default_rule_counts_are_wrong(monkeypatch):
 @pytest.mark.slow
 def test_a_column_without_any_filling():
     found = []
-    for counts in itertools.product(range(4), repeat=6):
+    for counts in itertools.product(range(3), repeat=6):
         pairs = [counts[i : i + 2] for i in (0, 2, 4)]
         levels = (ListLevel(0, 1, pairs[0]), ListLevel(1, 1, pairs[1]), ListLevel(-1, 0, pairs[2]))
         rule = ListRule(1, 3)

@@ -647,7 +647,7 @@ def test_what_is_too_large_is_refused_before_it_is_built(some, tmp_path):
     assert not [*tmp_path.glob("out.*")]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_refusal_says_which_model_fits():
     """Sizes of the models row by row, and the step that works: a domain, then CP-SAT by rows within the memory."""
     path, table = (EXAMPLES / name for name in ("diabetes_forest.joblib", "diabetes_rows.csv"))

@@ -395,7 +395,7 @@ def fitted(name):
 @pytest.mark.parametrize(
     "name",
     some([
-        "criterion", "entropy, oob", "share", "number", "balanced", "subsample", "dict", "weights", "extra trees",
+        "share", "entropy, oob", "criterion", "number", "balanced", "subsample", "dict", "weights", "extra trees",
         "bagging", "bagging, columns", "subsets", "shallow", "regressor",
     ]),
 )  # fmt: skip

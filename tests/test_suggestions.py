@@ -107,8 +107,8 @@ SCENES = {
     "violated": ["my tree;.json", "--policy", "my policy.toml", "--time", "20", "--seed", "3"],
     "no policy": ["my tree;.json", "--memory", "900M"],
     "remedies": ["--policy=strict.toml", "--remedies", "--time=15", "--", "-model.json"],
-    "no domain": ["d.joblib", "--policy", "bits.toml", "--time", "9"],
-    "no domain, no policy": ["d.joblib", "--time", "9"],
+    "no domain": ["d.joblib", "--policy", "bits.toml", "--time", "4"],
+    "no domain, no policy": ["d.joblib", "--time", "4"],
     "table": ["my table.csv", "--suppressed", "x=1..4", "--suppressed=-=0", "--policy", "strict.toml"],
     "boosted": ["b.txt", "--domain", "b domain.json", "--policy", "strict.toml", "--time", "20"],
 }
@@ -173,11 +173,11 @@ def test_suggested_commands_carry_the_options_of_the_user(audited, scene):
 def test_text_says_the_same_commands(folder, audited, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     out = run(capsys, "audit", *SCENES["no domain, no policy"])[1]
-    wanted = "recon inspect d.joblib --strip d-stripped.joblib --time 9"
+    wanted = "recon inspect d.joblib --strip d-stripped.joblib --time 4"
     assert wanted in out
     assert wanted in [one.command for one in _every_step(audited["no domain, no policy"])]
-    assert "recon positions d.joblib --out ROWS.csv --time 9 lists" in out
-    assert "run recon audit d.joblib --domain DATA.csv --time 9 (" in out
+    assert "recon positions d.joblib --out ROWS.csv --time 4 lists" in out
+    assert "run recon audit d.joblib --domain DATA.csv --time 4 (" in out
 
 
 def test_boosted_models_are_never_merged(audited):
