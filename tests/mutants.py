@@ -174,7 +174,7 @@ ROOMS = {  # room -> the tests that must notice what is changed in the guards of
         *BOOSTED, *FACED
     ),
     f"{FORMATS}.drafts": (*FACED, *PIPELINES, "test_suggestions.py", "test_text_readers.py"),
-    f"{FORMATS}.pmml": ("test_pmml.py", *FACED),
+    f"{FORMATS}.pmml": ("test_guards_pmml.py", "test_pmml.py", *FACED),
     f"{FORMATS}.printed": (
         "test_guards_printed.py",
         "test_text_readers.py", "test_rpart_rds.py", "test_tree_solvers.py", "test_attaching.py", "test_ledger.py",

@@ -236,4 +236,4 @@ def test_tests_for_gaps_behind_a_step():
     root = changed(root_of(filled), {"steps.1.1.tree_.nodes.threshold.0": np.inf})
     draft = draft_of_object(root, "pickle")
     words = sentence_of(lambda: encode(*bind_draft(draft, Domain.from_frame(rows, label="y")), draft.rows))
-    assert "is missing, but its pipeline fills all gaps" in words
+    assert "is missing, but all its gaps are filled before" in words

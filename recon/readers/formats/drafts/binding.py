@@ -30,6 +30,7 @@ from encoders.domain.values import (
     exact,
     intersection,
     is_number,
+    normal,
     plain_number,
 )
 from encoders.models.models import AnyModel, Provenance, Published
@@ -206,6 +207,8 @@ class Binder:
             test = replace(test, missing=False)
         if feature.make is None and (test.values is not None or test.bare):
             return _matched(attribute, test)
+        if test.bare and feature.make is not None:
+            return missing_test(attribute, feature, test, compare)
         if self.draft.groups and not isinstance(attribute, Continuous) and attribute.ranges(test) == (attribute.span,):
             return test
         if isinstance(attribute, Continuous):
@@ -215,6 +218,8 @@ class Binder:
             missing = passes(test, compare(None))
         if isinstance(attribute, Categorical) and (feature.make is not None or not attribute.numeric):
             return listed_test(attribute, feature, test, compare, missing)
+        if test.values is not None:
+            return _listed_numbers_test(attribute, feature, test, compare, missing)
         return _grid_test(attribute, test, compare, self.draft.slack, missing)
 
     def unchanged(self, name: str) -> Continuous | None:
@@ -467,6 +472,40 @@ def listed_test(
     if len(passed) in (0, len(attribute.values)) and not attribute.missing:
         raise ReleaseError(f"the model's test '{feature.name}' {test} does not tell values of '{attribute.name}' apart")
     return Test(values=passed, missing=missing)
+
+
+def missing_test(
+    attribute: AnyAttribute, feature: Feature, test: Test, compare: Callable[[Value | None], Value]
+) -> Test:
+    """Return the test for the values that the model sees as missing (or as not missing: a bare test asks for one)."""
+    gone = is_nan(compare(None))
+    if isinstance(attribute, Categorical):
+        found = tuple(v for v in attribute.values if is_nan(compare(v)) == test.missing)
+        return Test(values=found, missing=attribute.missing and gone == test.missing)
+    if gone:
+        return test
+    raise ReleaseError(f"the model tests whether '{feature.name}' is missing, but all its gaps are filled before")
+
+
+def is_nan(value: Value) -> bool:
+    """Return whether what the model compares is no number."""
+    return isinstance(value, float) and math.isnan(value)
+
+
+def _listed_numbers_test(
+    attribute: Categorical | Grid,
+    feature: Feature,
+    test: Test,
+    compare: Callable[[Value | None], Value],
+    missing: bool,
+) -> Test:
+    """Return the numbers of which the model sees a listed one, found by bisection."""
+    size, every = attribute.known[1], [v for v in test.values or () if is_number(v)]
+    ends = [[border(attribute, size, compare, v, closed, None) for closed in (False, True)] for v in every]
+    ranges = normal([(start, end) for start, end in ends])
+    if ranges in ((), ((0, size),)) and not attribute.missing:
+        raise ReleaseError(f"the model's test '{feature.name}' {test} does not tell values of '{attribute.name}' apart")
+    return as_test(attribute, normal([*ranges, *([attribute.gap] if missing else [])]))
 
 
 def _grid_test(

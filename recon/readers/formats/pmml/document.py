@@ -282,6 +282,10 @@ class PmmlFile:
             holder = first(tree, "LocalTransformations")
             for element in children_named(holder, "DerivedField") if holder is not None else ():
                 self.fields.add(element)
+            before = dict(self.fields.replaced)
+            self.schema(tree)
+            if self.fields.replaced != before and readings:
+                raise Unsupported("PMML segments that replace missing values in different ways are not read")
             readings.append(self.reading(tree))
         return self.draft(forest_answer(readings))
 
@@ -292,6 +296,8 @@ class PmmlFile:
         numeric = {n for n in tested if self.fields.data[n].kind in ("integer", "float", "double")}
         plain = not self.fields.replaced and not any(n in self.fields.derived for n in used)
         single = self.fields.rounded or (bool(numeric) and plain and all(self.fields.is_float(n) for n in numeric))
+        if self.fields.uneven and not single:
+            raise Unsupported(f"the PMML field '{self.fields.uneven[0]}' has numbers of 32 bits and is to equal others")
         hints: dict[str, AnyAttribute] = {n: h for n, f in self.fields.data.items() if (h := f.hint()) is not None}
         return Draft(
             Provenance(f"PMML{f' by {self.writer[:60]}' if self.writer else ''}", answer.kinds, answer.notes),
@@ -415,10 +421,10 @@ def _rule_support(node: PmmlNode, labels: dict[str, Value], closed: bool) -> Sup
         count, other = next(iter(counts.values())), next((t for t in labels if t not in counts), "")
         counts[other] = rows - (count or 0.0)
     size = _whole_number(repr(rows), node.place)
-    every = [counts.get(text, 0.0 if len(counts) > 1 else None) for text in labels]
-    if None in every or any(c != int(c or 0) or (c or 0) < 0 for c in every if c is not None):
+    every = [counts.get(text) or 0.0 for text in labels]  # where they make up all rows, the other classes have none
+    if any(c != int(c) or c < 0 for c in every):
         return Support(count=size)
-    found = tuple(int(c or 0) for c in every)
+    found = tuple(int(c) for c in every)
     return Support(found) if sum(found) == size else Support(count=size)
 
 

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from encoders.domain.values import AnyAttribute, Categorical, Continuous, Grid, Test, Value, exact
-from recon.readers.formats.boosters.shared import both_tests
-from recon.readers.formats.drafts.binding import Feature
+from encoders.domain.values import AnyAttribute, Categorical, Continuous, Grid, Test, Value, exact, is_number
+from recon.readers.formats.drafts.binding import Feature, single_ends
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 if TYPE_CHECKING:
@@ -70,6 +69,7 @@ class DataField:
     kind: str
     values: tuple[Value, ...] = ()
     span: tuple[Fraction, Fraction] | None = None
+    gaps: bool = False  # some of its values stand for a missing one
 
     def value(self, text: str | None, place: str) -> Value:
         """Return a value as the field's type reads it; `ReleaseError` where it cannot."""
@@ -125,7 +125,8 @@ def data_field(element: Element) -> DataField:
     kept = [e for e in ends if e is not None]
     span = (min(e[0] for e in kept), max(e[1] for e in kept)) if kept and len(kept) == len(ends) else None
     categorical = element.get("optype") in ("categorical", "ordinal")
-    return replace(found, values=tuple(values) if categorical or span is None else (), span=span)
+    gaps = any(v.get("property") == "missing" for v in children_named(element, "Value"))
+    return replace(found, values=tuple(values) if categorical or span is None else (), span=span, gaps=gaps)
 
 
 @dataclass
@@ -138,10 +139,16 @@ class Fields:
     refused: dict[str, str] = field(default_factory=dict)
     replaced: dict[str, Value] = field(default_factory=dict)  # what stands for a missing value
     rounded: bool = False  # thresholds were written as float32 numbers
+    uneven: list[str] = field(default_factory=list)  # float32 fields that are to equal what no float32 number is
+    written: dict[str, bytes] = field(default_factory=dict)  # derived fields as the file has them
 
     def add(self, element: Element) -> None:
         """Add a derived field; one that is not understood is refused when a predicate names it."""
+        from xml.etree.ElementTree import tostring
+
         name, inner = element.get("name") or "", next((c for c in element if tag(c) != "Extension"), None)
+        if name in self.data or self.written.setdefault(name, tostring(element).strip()) != tostring(element).strip():
+            raise Unsupported(f"the PMML file has several fields '{name[:40]}', which is not read")
         if inner is not None and tag(inner) == "NormDiscrete" and inner.get("field") in self.data:
             base = self.data[inner.get("field", "")]
             self.indicators[name] = (base.name, base.value(inner.get("value"), f"DerivedField '{name}'"))
@@ -158,7 +165,7 @@ class Fields:
             self.derived[name] = Feature(name, base_name)
             return
         is_float = element.get("dataType") == "float"
-        self.derived[name] = Feature(name, base_name, _maker(steps, is_float), _inverter(steps))
+        self.derived[name] = Feature(name, base_name, _maker(steps, is_float), _inverter(steps, is_float))
 
     def resolve(self, name: str | None, place: str) -> str:
         """Return the feature that a predicate names; `Unsupported` for transformations that are not read."""
@@ -166,6 +173,9 @@ class Fields:
             raise Unsupported(f"the PMML field '{name}' is derived by {self.refused[name]}, which is not read")
         if name is None or (name not in self.data and name not in self.derived and name not in self.indicators):
             raise ReleaseError(f"the field '{str(name)[:40]}' is not declared", place=place)
+        base = self.type_of(self.indicators[name][0] if name in self.indicators else name)
+        if base.gaps:
+            raise Unsupported(f"the PMML field '{base.name}' has values that stand for missing ones, which is not read")
         return name
 
     def allowed(self, name: str) -> frozenset[Value] | None:
@@ -186,27 +196,33 @@ class Fields:
 
     def features(self, used: set[str], target: str | None, single: bool) -> tuple[Feature, ...]:
         """Return the inputs: declared fields but the target, and the derived ones that are used."""
-        plain = [Feature(n, n) if single or n not in used else self.plain(n) for n in self.data if n != target]
-        return (*plain, *(f for n, f in self.derived.items() if n in used))
+        return (
+            *(Feature(n, n) if n not in used else self.plain(n, single) for n in self.data if n != target),
+            *(self.filled(f) for n, f in self.derived.items() if n in used),
+        )
 
-    def plain(self, name: str) -> Feature:
-        """Return a declared field as a feature: float32 values, replacements of missing ones."""
-        instead = self.replaced.get(name)
-        if not self.is_float(name) and instead is None:
-            return Feature(name, name)
-        rounded = _maker([], True) if self.is_float(name) else None
+    def plain(self, name: str, single: bool) -> Feature:
+        """Return a declared field as a feature; float32 values are made of it unless all features have them."""
+        rounds = self.is_float(name) and not single
+        return self.filled(
+            Feature(name, name, _maker([], True), _inverter([], True)) if rounds else Feature(name, name)
+        )
 
-        def make(value: Value | None) -> Value:
-            given = instead if value is None and instead is not None else value
-            if given is None:
-                return math.nan
-            return given if rounded is None else rounded(given)
+    def filled(self, feature: Feature) -> Feature:
+        """Return a feature whose field has, where it is missing, the value that stands for it."""
+        instead, make = self.replaced.get(feature.attribute), feature.make
+        if instead is None:
+            return feature
 
-        return Feature(name, name, make, _inverter([]))
+        def made(value: Value | None) -> Value:
+            given = instead if value is None else value
+            return given if make is None else make(given)
+
+        return replace(feature, make=made, invert=feature.invert or _inverter([], self.rounded))
 
     def gaps(self, name: str) -> bool:
         """Return whether a feature may be missing where the model sees it."""
-        return name not in self.replaced
+        return self.type_of(name).name not in self.replaced
 
 
 def _affine(element: Element, steps: list[tuple[str, float]], place: str) -> str | None:
@@ -241,7 +257,7 @@ def _maker(steps: list[tuple[str, float]], is_float: bool) -> Callable[[Value | 
     return make
 
 
-def _inverter(steps: list[tuple[str, float]]) -> Callable[[Test], Test]:
+def _inverter(steps: list[tuple[str, float]], is_float: bool) -> Callable[[Test], Test]:
     """Return how a test on what is made becomes one on the value."""
 
     def back(end: Value | None) -> Value | None:
@@ -254,7 +270,11 @@ def _inverter(steps: list[tuple[str, float]]) -> Callable[[Test], Test]:
         return float(out)
 
     def invert(test: Test) -> Test:
-        return replace(test, low=back(test.low), high=back(test.high))
+        ends = single_ends(test) if is_float else test
+        values = (
+            None if test.values is None else tuple(v if isinstance(v, str | bool) else back(v) for v in test.values)
+        )
+        return replace(test, values=values, low=back(ends.low), high=back(ends.high))
 
     return invert
 
@@ -356,6 +376,8 @@ def _of_set(element: Element, fields: Fields, place: str) -> Predicate:
 def _of_values(name: str, values: tuple[Value, ...], are: bool, fields: Fields, place: str) -> Predicate:
     """Return the test for values, or for all others."""
     allowed = fields.allowed(name)
+    if fields.type_of(name).kind == "float" and any(v != float(np.float32(v)) for v in values if is_number(v)):
+        fields.uneven.append(name)
     if allowed is not None and not set(values) <= allowed:
         raise ReleaseError(f"{list(values)[:6]} are not all among the values of '{name}'", place=place)
     if not are and allowed is not None:
@@ -397,7 +419,5 @@ def _fused(how: str, a: Atom, b: Atom) -> Atom | None:
         return None
     if a.test.values is not None and b.test.values is not None:
         together = (*a.test.values, *b.test.values) if how == "or" else [v for v in a.test.values if v in b.test.values]
-        return Atom(a.name, Test(values=tuple(dict.fromkeys(together))), a.unknown) if together else None
-    if how == "and" and a.test.values is None and b.test.values is None:
-        return Atom(a.name, both_tests(a.test, b.test), a.unknown)
+        return Atom(a.name, Test(values=tuple(dict.fromkeys(together))), a.unknown)
     return None

@@ -62,9 +62,9 @@ class PmmlReading:
     def kind(self) -> How:
         """Return what the leaves' figures are; `Unsupported` where they are nothing that is known."""
         rows = [n.rows for n in self.leaves]
-        inner = self.nodes[0].rows if len(self.nodes) > 1 else None
+        root = self.nodes[0].rows
         ones = all(r is None or abs(r - 1) < WHOLE_TOLERANCE for r in rows) and (
-            inner is None or abs(inner - 1) < WHOLE_TOLERANCE
+            root is None or abs(root - 1) < WHOLE_TOLERANCE
         )
         if all(r is None for r in rows) and self.labels:  # what is written of classes sums to 1, or to rows
             sums = [sum(c or 0.0 for c, _ in n.shares.values()) for n in self.leaves]
@@ -78,8 +78,11 @@ class PmmlReading:
             return "sizes"
         if self.labels and all(self.ratios(n) is not None for n in self.leaves):
             return "ratios"
-        if any(pair[0] is not None for n in self.leaves for pair in n.shares.values()):
+        counted = [c for n in self.leaves for c, _ in n.shares.values() if c is not None]
+        if any(c != round(c) for c in counted):
             raise Unsupported("the PMML tree's recordCounts are not whole numbers: its rows were weighted")
+        if counted:
+            raise Unsupported("some leaves of the PMML tree have no recordCounts, or such as do not sum to their rows")
         if self.labels and len(self.classes) > 1 and all(n.score is not None for n in self.leaves):
             return "labels"
         raise Unsupported("the PMML tree has neither recordCounts nor shares of classes: it says nothing about rows")

@@ -30,7 +30,7 @@ from encoders.domain.values import (
 )
 from encoders.models.models import AnyModel, ColumnFigures, Provenance, Table, UnusedPublication
 from encoders.models.nodes import Nodes
-from recon.readers.formats.drafts.binding import Binder, Feature, has, listed_test, passes
+from recon.readers.formats.drafts.binding import Binder, Feature, has, listed_test, missing_test, passes
 from recon.readers.formats.drafts.drafts import Draft
 from recon.readers.formats.sklearn.pipelines.columns import Imputed, OutsideTest, StepColumn
 from recon.readers.formats.statistics.column_figures import column_figures
@@ -220,22 +220,12 @@ class PipelineBinder(Binder):
             )
             raise ReleaseError(f'{message}: declare it with "missing": true')
         if isinstance(attribute, Categorical):
-            return self.listed(attribute, feature, test, compare)
-        if test.bare:
-            if _is_nan(compare(None)):
-                return super().test(attribute, replace(feature, make=None, invert=None), test, compare)
-            raise ReleaseError(f"the model tests whether '{feature.name}' is missing, but its pipeline fills all gaps")
-        if isinstance(attribute, Continuous) or column.direction > 0:
+            if test.bare:
+                return missing_test(attribute, feature, test, compare)
+            return listed_test(attribute, feature, test, compare, attribute.missing and passes(test, compare(None)))
+        if test.bare or isinstance(attribute, Continuous) or column.direction > 0:
             return super().test(attribute, feature, test, compare)
         return _among(attribute, feature, test, compare)
-
-    def listed(self, attribute: Categorical, feature: Feature, test: Test, compare: Callable[[Cell], Value]) -> Test:
-        """Return the listed values that pass."""
-        if not test.bare:
-            missing = attribute.missing and passes(test, compare(None))
-            return listed_test(attribute, feature, test, compare, missing)
-        found = tuple(v for v in attribute.values if _is_nan(compare(v)) == test.missing)
-        return Test(values=found, missing=attribute.missing and _is_nan(compare(None)) == test.missing)
 
 
 def straight(model: AnyModel, domain: Domain) -> AnyModel:
@@ -296,8 +286,3 @@ def _among(attribute: Grid, feature: Feature, test: Test, compare: Callable[[Cel
         return Test(values=tuple(attribute.value_at(i) for i in passed), missing=missing)
     low = None if first == 0 else attribute.value_at(first)
     return Test(low=low, high=None if last == size - 1 else attribute.value_at(last), missing=missing)
-
-
-def _is_nan(value: Value) -> bool:
-    """Return whether what the model compares is not a number."""
-    return isinstance(value, float) and math.isnan(value)

@@ -1,0 +1,221 @@
+"""The guards of the PMML reader: files with one thing changed are refused by name, or say exactly what is left."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from test_pmml import FOREST, GOOD, HITS, LEAF, ONE, RULES, tree_file, two_leaves
+
+from encoders.domain.domain import Domain
+from encoders.domain.values import Categorical, Continuous, Grid, Test
+from encoders.models.models import Table, Tree
+from recon.readers.formats.drafts.binding import Binder
+from recon.readers.formats.drafts.drafts import guess_domain
+from recon.readers.formats.pmml.document import read_pmml
+from solvers.foundation.errors import ReleaseError, TooLarge, Unsupported
+
+SECOND = '<SimplePredicate field="x" operator="greaterThan" value="1"/>'
+TREE = '<TreeModel functionName="classification"'
+FIELDS = "</TransformationDictionary>"
+MINUS = '<Apply function="-"><FieldRef field="x"/><Constant>10</Constant></Apply>'
+SCALED = f'<DerivedField name="z" optype="continuous" dataType="double">{MINUS}</DerivedField>'
+EITHER = (
+    '<CompoundPredicate booleanOperator="or"><SimplePredicate field="x" operator="{0}" value="{1}"/>'
+    '<SimplePredicate field="w" operator="{0}" value="{1}"/></CompoundPredicate>'
+)
+W = '<DataField name="w" optype="continuous" dataType="double"/></DataDictionary>'
+
+
+def changed(text, *pairs):
+    """Return a file with the first of every old text replaced; each must be there."""
+    for old, new in pairs:
+        assert old in text, old
+        text = text.replace(old, new, 1)
+    return text
+
+
+def derived(inner, kind="double"):
+    return FIELDS, f'<DerivedField name="z" optype="continuous" dataType="{kind}">{inner}</DerivedField>{FIELDS}'
+
+
+def said(draft):
+    """Return what a draft's models say: (tests, count or bounds), in order."""
+    (model,) = draft.models
+    if isinstance(model, Tree):
+        out, todo = [], [(0, ())]
+        while todo:
+            at, path = todo.pop()
+            node = model.nodes[at]
+            if node.condition is None:
+                out.append((*path, node.support.counts or node.support.count))
+                continue
+            text = " & ".join(f"{name} {test}" for name, test in node.condition)
+            todo += [(node.otherwise, (*path, f"not {text}")), (node.then, (*path, text))]
+        return out
+    rules = getattr(model, "rules", None)
+    if rules is not None:
+        return [(" & ".join(f"{n} {t}" for n, t in r.condition), r.support.counts or r.support.count) for r in rules]
+    return [
+        (
+            " & ".join(f"{n} {t}" for n, t in f.condition),
+            f.count if f.count is not None else (f.low, f.high) if f.statistic is None else f.statistic.value,
+        )
+        for f in model.statements
+    ]
+
+
+FILLED = ONE.replace("<MiningSchema>", '<MiningSchema><MiningField name="x" missingValueReplacement="3"/>')
+TAKEN = ('field="x" op', 'field="z" op')
+
+
+@pytest.mark.parametrize(
+    ("text", "pairs", "why"),
+    [
+        (GOOD, [(FIELDS, f'<DerivedField name="z"/>{FIELDS}'), TAKEN], "'z' is derived by unknown"),
+        (GOOD, [(FIELDS, f'{SCALED}<DerivedField name="v"><FieldRef field="z"/></DerivedField>{FIELDS}'),
+                ('field="x" op', 'field="v" op')], "'v' is derived by chain of transformations"),
+        (GOOD, [derived('<Apply function="*"><FieldRef field="x"/><Constant>-2</Constant></Apply>'), TAKEN],
+         "'z' is derived by Apply"),
+        (GOOD, [derived('<Apply function="/"><FieldRef field="x"/><Constant>0</Constant></Apply>'), TAKEN],
+         "'z' is derived by Apply"),
+        (GOOD, [derived('<Apply function="-"><Constant>1</Constant><FieldRef field="x"/></Apply>'), TAKEN],
+         "'z' is derived by Apply"),
+        (GOOD, [derived('<FieldRef field="q"/>'), TAKEN], "'z' is derived by FieldRef"),
+        (GOOD, [derived('<NormDiscrete field="y" value="n"/>'), TAKEN, ("lessOrEqual", "about")],
+         "'about' is not an operator"),
+        (GOOD, [(FIELDS, f"{SCALED}{SCALED.replace('10', '11')}{FIELDS}")], "several fields 'z', which is not read"),
+        (GOOD, [(FIELDS, SCALED.replace('"z"', '"x"') + FIELDS)], "several fields 'x', which is not read"),
+        (GOOD, [('dataType="double"/>', 'dataType="double"><Value value="-9" property="missing"/></DataField>')],
+         "'x' has values that stand for missing ones, which is not read"),
+        (GOOD, [('dataType="double"/>', 'dataType="double"><Value value="-9" property="missing"/></DataField>'),
+                (FIELDS, SCALED + FIELDS), TAKEN], "'x' has values that stand for missing ones, which is not read"),
+        (GOOD, [('value="n"/>', 'value="n"/><Value value="?" property="missing"/>'),
+                derived('<NormDiscrete field="y" value="n"/>'), TAKEN], "'y' has values that stand for missing ones"),
+        (GOOD, [('dataType="double"', 'dataType="float"'), ("lessOrEqual", "equal"), ('value="1"', 'value="0.1"'),
+                ("</DataDictionary>", W), (SECOND, SECOND.replace('"x"', '"w"'))],
+         "'x' has numbers of 32 bits and is to equal others"),
+        (FOREST, [(f"</Segment><Segment><True/>{ONE}", f"</Segment><Segment><True/>{FILLED}")],
+         "PMML segments that replace missing values in different ways are not read"),
+        (RULES, [(' recordCount="4"', ""), ('<ScoreDistribution value="p" recordCount="1"/>', "")], "rule a has no recordCount"),
+        (GOOD, [(GOOD[GOOD.index("<Node ", GOOD.index("<Node ") + 1) : GOOD.index("</TreeModel>")],
+                 '<ScoreDistribution value="n" recordCount="8"/><ScoreDistribution value="p" recordCount="10"/></Node>')],
+         "the PMML tree has no split"),
+        (GOOD, [(TREE, f'{TREE} noTrueChildStrategy="returnLastPrediction"'), (SECOND, SECOND.replace("1", "2")),
+                ('recordCount="18"', 'recordCount="17"'),
+                ("<True/>", '<True/><ScoreDistribution value="n" recordCount="8"/>'
+                 '<ScoreDistribution value="p" recordCount="9"/>')],
+         "Node 0: its children have more rows than itself"),
+        (GOOD, [("</DataDictionary>", W), (LEAF, EITHER.format("lessOrEqual", 1)), (' recordCount="18"', ""),
+                (TREE, f'{TREE} noTrueChildStrategy="returnLastPrediction"')],
+         "does not say how many rows its root has, and leaves are at several places"),
+        (GOOD, [(' recordCount="18"', ""), (' recordCount="7"', ""), (' recordCount="11"', ""),
+                (GOOD[GOOD.index('<ScoreDistribution value="n" recordCount="5"') : GOOD.index("</Node></Node></T")], "")],
+         "some leaves of the PMML tree have no recordCounts, or such as do not sum to their rows"),
+    ],
+)  # fmt: skip
+def test_what_is_not_understood_is_refused(text, pairs, why):
+    with pytest.raises((ReleaseError, Unsupported), match=why):
+        read_pmml(changed(text, *pairs).encode())
+
+
+DEFAULT = f'{TREE} missingValueStrategy="defaultChild"'
+LAST = f'{TREE} noTrueChildStrategy="returnLastPrediction"'
+C = (
+    'name="x" optype="continuous" dataType="double"/>',
+    'name="x" optype="categorical" dataType="string"><Value value="a"/><Value value="b"/><Value value="d"/></DataField>',
+)
+NUMBERED = (
+    C[0],
+    'name="x" optype="categorical" dataType="integer"><Value value="1"/><Value value="2"/><Value value="3"/></DataField>',
+)
+ALL = (SECOND, "<True/>")
+NO_ROOT = (' recordCount="18"', "")
+
+
+def of(*values, how="isIn"):
+    array = f"<Array>{' '.join(map(str, values))}</Array>"
+    return f'<SimpleSetPredicate field="x" booleanOperator="{how}">{array}</SimpleSetPredicate>'
+
+
+def both(how, *parts):
+    return f'<CompoundPredicate booleanOperator="{how}">{"".join(parts)}</CompoundPredicate>'
+
+
+def ordered(how, value, field="x"):
+    return f'<SimplePredicate field="{field}" operator="{how}" value="{value}"/>'
+
+
+def leaf(test, n, p, rows=True):
+    count = f' recordCount="{n + p}"' if rows else ""
+    shares = f'<ScoreDistribution value="n" recordCount="{n}"/><ScoreDistribution value="p" recordCount="{p}"/>'
+    return f"<Node{count}>{test}{shares}</Node>"
+
+
+def chances(test, *shares, values="np", rows=None):
+    count = "" if rows is None else f' recordCount="{rows}"'
+    inner = "".join(
+        f'<ScoreDistribution value="{v}" probability="{s!r}"/>' for v, s in zip(values, shares, strict=True)
+    )
+    return f"<Node{count}>{test}{inner}</Node>"
+
+
+def with_nodes(*nodes, rows=18, head=TREE, more=(), text=GOOD):
+    """Return GOOD with other nodes under its root."""
+    count = "" if rows is None else f' recordCount="{rows}"'
+    old = text[text.index("<Node ") : text.index("</TreeModel>")]
+    return changed(text, (old, f"<Node{count}><True/>{''.join(nodes)}</Node>"), (TREE, head), *more)
+
+
+LOW, HIGH = ordered("lessOrEqual", 1), ordered("greaterThan", 1)
+SMALL, LARGE = (
+    both("or", LOW, ordered("lessOrEqual", 1, "w")),
+    both("or", ordered("greaterThan", 5), ordered("greaterThan", 5, "w")),
+)
+HAS_W = ("</DataDictionary>", W)
+FIVE = ('<Value value="n"/><Value value="p"/>', "".join(f'<Value value="{v}"/>' for v in "abcde"))
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "expected"),
+    [
+        # two tests on one field are one, so that the leaf stands at one place
+        (with_nodes(leaf(both("or", of("a"), of("b")), 3, 4), leaf(of("d"), 5, 6), more=[C]), "exact",
+         [("x in ['a', 'b']", (3, 4)), ("not x in ['a', 'b']", (5, 6))]),
+        (with_nodes(leaf(both("and", of("a", "b"), of("b", "d")), 3, 4), leaf("<True/>", 5, 6), more=[C]), "exact",
+         [("x = b", (3, 4)), ("not x = b", (5, 6))]),
+        (with_nodes(leaf(both("and", of("a"), of("b")), 0, 0), leaf(of("a"), 3, 4), leaf("<True/>", 5, 6), more=[C]), "exact",
+         [("x = a", (3, 4)), ("not x = a", (5, 6))]),
+        (with_nodes(leaf(both("and", HIGH, ordered("lessOrEqual", 3)), 3, 4), leaf(LOW, 5, 6), leaf(ordered("greaterThan", 3), 1, 2), rows=21), "exact",
+         [("x > 1", "x <= 3", (3, 4)), ("x > 1", "not x <= 3", (1, 2)),
+          ("not x > 1", "x is missing", (0, 0)), ("not x > 1", "not x is missing", (5, 6))]),
+        # a derived field that is a listed one has its values
+        (with_nodes(leaf(ordered("notEqual", "a", "z"), 3, 4), leaf("<True/>", 5, 6),
+                    more=[C, derived('<FieldRef field="x"/>', "string")]), "exact",
+         [("z in ['b', 'd']", (3, 4)), ("not z in ['b', 'd']", (5, 6))]),
+        (with_nodes(leaf(ordered("equal", -9, "z"), 3, 4), leaf("<True/>", 5, 6), more=[NUMBERED, derived(MINUS)]), "exact",
+         [("z = -9", (3, 4)), ("not z = -9", (5, 6))]),
+        # which figures they are
+        (with_nodes(leaf(LOW, 1, 0), leaf(HIGH, 0, 1), rows=2), "exact", [("x <= 1", (1, 0)), ("not x <= 1", (0, 1))]),
+        (with_nodes(chances(LOW, 3 / 7, 4 / 7, rows=7), chances(HIGH, 5 / 11, 6 / 11, rows=11)), "exact",
+         [("x <= 1", (3, 4)), ("not x <= 1", (5, 6))]),
+        (with_nodes(leaf(LOW, 3, 4).replace("7", "8"), leaf(HIGH, 5, 6), rows=19), "size",
+         [("x <= 1", 8), ("not x <= 1", 11)]),
+        (with_nodes(chances(LOW, *[40_000.8 / 200_004] * 5, values="abcde", rows=200_004),
+                    chances(HIGH, 1.0, 0.0, 0.0, 0.0, 0.0, values="abcde", rows=5), rows=200_009, more=[FIVE]), "size",
+         [("x <= 1", 200_004), ("not x <= 1", 5)]),
+        (with_nodes('<Node recordCount="7">' + LOW + "</Node>", '<Node recordCount="11">' + HIGH + "</Node>", rows=None),
+         "size", [("x <= 1", 7), ("not x <= 1", 11)]),
+        # shares of the leaves at one place, and of no row that no leaf takes
+        (with_nodes(chances(LOW, 0.25, 0.75), chances(ordered("greaterThan", 2), 0.5, 0.5), rows=None), "ratio",
+         [("x <= 1", 0.25), ("x > 2", 0.5)]),
+        (with_nodes(chances(SMALL, 0.25, 0.75), chances(both("and", HIGH, ordered("greaterThan", 1, "w")), 0.5, 0.5),
+                    rows=None, more=[HAS_W]), "ratio",
+         [("x > 1 (or missing) & w > 1 (or missing) & x is not missing & w is not missing", 0.5)]),
+    ],
+)  # fmt: skip
+def test_what_a_file_says_is_read_to_the_figure(text, kind, expected):
+    draft = read_pmml(text.encode())
+    assert draft.origin.counts == (kind,)
+    assert said(draft) == expected
+    assert (draft.classes is None) == (kind == "size")
