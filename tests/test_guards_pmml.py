@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from test_pmml import FOREST, GOOD, HITS, LEAF, ONE, RULES, tree_file, two_leaves
+from test_pmml import FOREST, GOOD, LEAF, ONE, RULES
 
 from encoders.domain.domain import Domain
-from encoders.domain.values import Categorical, Continuous, Grid, Test
-from encoders.models.models import Table, Tree
+from encoders.domain.values import Categorical, Grid
+from encoders.models.models import Tree
 from recon.readers.formats.drafts.binding import Binder
-from recon.readers.formats.drafts.drafts import guess_domain
 from recon.readers.formats.pmml.document import read_pmml
 from solvers.foundation.errors import ReleaseError, TooLarge, Unsupported
 
@@ -66,6 +65,8 @@ def said(draft):
 
 
 FILLED = ONE.replace("<MiningSchema>", '<MiningSchema><MiningField name="x" missingValueReplacement="3"/>')
+FILLED_X = ("<MiningSchema>", '<MiningSchema><MiningField name="x" missingValueReplacement="3"/>')
+NYOKA = ("<DataDictionary>", '<Header><Application name="Nyoka"/></Header><DataDictionary>')
 TAKEN = ('field="x" op', 'field="z" op')
 
 
@@ -97,9 +98,11 @@ TAKEN = ('field="x" op', 'field="z" op')
          "'x' has numbers of 32 bits and is to equal others"),
         (FOREST, [(f"</Segment><Segment><True/>{ONE}", f"</Segment><Segment><True/>{FILLED}")],
          "PMML segments that replace missing values in different ways are not read"),
-        (RULES, [(' recordCount="4"', ""), ('<ScoreDistribution value="p" recordCount="1"/>', "")], "rule a has no recordCount"),
+        (RULES, [(' recordCount="4"', ""), ('<ScoreDistribution value="p" recordCount="1"/>', "")],
+            "rule a has no recordCount"),
         (GOOD, [(GOOD[GOOD.index("<Node ", GOOD.index("<Node ") + 1) : GOOD.index("</TreeModel>")],
-                 '<ScoreDistribution value="n" recordCount="8"/><ScoreDistribution value="p" recordCount="10"/></Node>')],
+                 '<ScoreDistribution value="n" recordCount="8"/>'
+                 '<ScoreDistribution value="p" recordCount="10"/></Node>')],
          "the PMML tree has no split"),
         (GOOD, [(TREE, f'{TREE} noTrueChildStrategy="returnLastPrediction"'), (SECOND, SECOND.replace("1", "2")),
                 ('recordCount="18"', 'recordCount="17"'),
@@ -110,7 +113,8 @@ TAKEN = ('field="x" op', 'field="z" op')
                 (TREE, f'{TREE} noTrueChildStrategy="returnLastPrediction"')],
          "does not say how many rows its root has, and leaves are at several places"),
         (GOOD, [(' recordCount="18"', ""), (' recordCount="7"', ""), (' recordCount="11"', ""),
-                (GOOD[GOOD.index('<ScoreDistribution value="n" recordCount="5"') : GOOD.index("</Node></Node></T")], "")],
+                (GOOD[GOOD.index('<ScoreDistribution value="n" recordCount="5"') : GOOD.index("</Node></Node></T")],
+                    "")],
          "some leaves of the PMML tree have no recordCounts, or such as do not sum to their rows"),
     ],
 )  # fmt: skip
@@ -123,11 +127,13 @@ DEFAULT = f'{TREE} missingValueStrategy="defaultChild"'
 LAST = f'{TREE} noTrueChildStrategy="returnLastPrediction"'
 C = (
     'name="x" optype="continuous" dataType="double"/>',
-    'name="x" optype="categorical" dataType="string"><Value value="a"/><Value value="b"/><Value value="d"/></DataField>',
+    'name="x" optype="categorical" dataType="string">'
+    + "".join(f'<Value value="{v}"/>' for v in "abd")
+    + "</DataField>",
 )
 NUMBERED = (
     C[0],
-    'name="x" optype="categorical" dataType="integer"><Value value="1"/><Value value="2"/><Value value="3"/></DataField>',
+    C[1].replace("string", "integer").replace('"a"', '"1"').replace('"b"', '"2"').replace('"d"', '"3"'),
 )
 ALL = (SECOND, "<True/>")
 NO_ROOT = (' recordCount="18"', "")
@@ -172,6 +178,13 @@ SMALL, LARGE = (
     both("or", LOW, ordered("lessOrEqual", 1, "w")),
     both("or", ordered("greaterThan", 5), ordered("greaterThan", 5, "w")),
 )
+GONE, THERE = (
+    '<SimplePredicate field="x" operator="isMissing"/>',
+    '<SimplePredicate field="x" operator="isNotMissing"/>',
+)
+SHARED = '<ScoreDistribution value="n" recordCount="8"/><ScoreDistribution value="p" recordCount="10"/>'
+HEADS = [("y = n", 8), ("y = p", 10)]
+ROOT = ("<True/>", "<True/>" + SHARED)
 HAS_W = ("</DataDictionary>", W)
 FIVE = ('<Value value="n"/><Value value="p"/>', "".join(f'<Value value="{v}"/>' for v in "abcde"))
 
@@ -184,16 +197,19 @@ FIVE = ('<Value value="n"/><Value value="p"/>', "".join(f'<Value value="{v}"/>' 
          [("x in ['a', 'b']", (3, 4)), ("not x in ['a', 'b']", (5, 6))]),
         (with_nodes(leaf(both("and", of("a", "b"), of("b", "d")), 3, 4), leaf("<True/>", 5, 6), more=[C]), "exact",
          [("x = b", (3, 4)), ("not x = b", (5, 6))]),
-        (with_nodes(leaf(both("and", of("a"), of("b")), 0, 0), leaf(of("a"), 3, 4), leaf("<True/>", 5, 6), more=[C]), "exact",
+        (with_nodes(leaf(both("and", of("a"), of("b")), 0, 0), leaf(of("a"), 3, 4), leaf("<True/>", 5, 6), more=[C]),
+            "exact",
          [("x = a", (3, 4)), ("not x = a", (5, 6))]),
-        (with_nodes(leaf(both("and", HIGH, ordered("lessOrEqual", 3)), 3, 4), leaf(LOW, 5, 6), leaf(ordered("greaterThan", 3), 1, 2), rows=21), "exact",
+        (with_nodes(leaf(both("and", HIGH, ordered("lessOrEqual", 3)), 3, 4), leaf(LOW, 5, 6),
+            leaf(ordered("greaterThan", 3), 1, 2), rows=21), "exact",
          [("x > 1", "x <= 3", (3, 4)), ("x > 1", "not x <= 3", (1, 2)),
           ("not x > 1", "x is missing", (0, 0)), ("not x > 1", "not x is missing", (5, 6))]),
         # a derived field that is a listed one has its values
         (with_nodes(leaf(ordered("notEqual", "a", "z"), 3, 4), leaf("<True/>", 5, 6),
                     more=[C, derived('<FieldRef field="x"/>', "string")]), "exact",
          [("z in ['b', 'd']", (3, 4)), ("not z in ['b', 'd']", (5, 6))]),
-        (with_nodes(leaf(ordered("equal", -9, "z"), 3, 4), leaf("<True/>", 5, 6), more=[NUMBERED, derived(MINUS)]), "exact",
+        (with_nodes(leaf(ordered("equal", -9, "z"), 3, 4), leaf("<True/>", 5, 6), more=[NUMBERED, derived(MINUS)]),
+            "exact",
          [("z = -9", (3, 4)), ("not z = -9", (5, 6))]),
         # which figures they are
         (with_nodes(leaf(LOW, 1, 0), leaf(HIGH, 0, 1), rows=2), "exact", [("x <= 1", (1, 0)), ("not x <= 1", (0, 1))]),
@@ -204,7 +220,8 @@ FIVE = ('<Value value="n"/><Value value="p"/>', "".join(f'<Value value="{v}"/>' 
         (with_nodes(chances(LOW, *[40_000.8 / 200_004] * 5, values="abcde", rows=200_004),
                     chances(HIGH, 1.0, 0.0, 0.0, 0.0, 0.0, values="abcde", rows=5), rows=200_009, more=[FIVE]), "size",
          [("x <= 1", 200_004), ("not x <= 1", 5)]),
-        (with_nodes('<Node recordCount="7">' + LOW + "</Node>", '<Node recordCount="11">' + HIGH + "</Node>", rows=None),
+        (with_nodes('<Node recordCount="7">' + LOW + "</Node>", '<Node recordCount="11">' + HIGH + "</Node>",
+            rows=None),
          "size", [("x <= 1", 7), ("not x <= 1", 11)]),
         # shares of the leaves at one place, and of no row that no leaf takes
         (with_nodes(chances(LOW, 0.25, 0.75), chances(ordered("greaterThan", 2), 0.5, 0.5), rows=None), "ratio",
@@ -212,6 +229,39 @@ FIVE = ('<Value value="n"/><Value value="p"/>', "".join(f'<Value value="{v}"/>' 
         (with_nodes(chances(SMALL, 0.25, 0.75), chances(both("and", HIGH, ordered("greaterThan", 1, "w")), 0.5, 0.5),
                     rows=None, more=[HAS_W]), "ratio",
          [("x > 1 (or missing) & w > 1 (or missing) & x is not missing & w is not missing", 0.5)]),
+        (with_nodes(chances(of("a"), 0.25, 0.75), chances(of("b", "d"), 0.5, 0.5), rows=None, more=[C]), "ratio",
+         [("x = a", 0.25), ("x in ['b', 'd'] (or missing)", 0.5)]),
+        # listed numbers are told apart by ranges
+        (with_nodes(leaf(both("and", of(1, 2), ordered("lessOrEqual", 2)), 3, 4), leaf("<True/>", 5, 6),
+            more=[NUMBERED]),
+         "exact", [("x in [1, 2]", (3, 4)), ("not x in [1, 2]", (5, 6))]),
+        (with_nodes(leaf(both("and", of(1, 3), ordered("lessOrEqual", 2)), 3, 4), leaf(of(3), 5, 6), leaf(of(2), 1, 2),
+                    rows=21, more=[NUMBERED]),
+         "exact", [("x in [1, 3]", "x <= 2", (3, 4)), ("x in [1, 3]", "not x <= 2", (5, 6)),
+          ("not x in [1, 3]", "x is missing", (0, 0)), ("not x in [1, 3]", "not x is missing", (1, 2))]),
+        # a test for either takes every row
+        (with_nodes(leaf(LOW, 3, 4), leaf(both("or", GONE, THERE), 5, 6)), "exact",
+         [("x <= 1", (3, 4)), ("not x <= 1", (5, 6))]),
+        (with_nodes(leaf(both("or", both("or", GONE, of("a")), of("b")), 3, 4), leaf(of("d"), 5, 6), more=[C, ROOT]),
+            "exact",
+         [*HEADS, ("x = a (or missing) & y = n", (None, 3)), ("x = a (or missing) & y = p", (None, 4)),
+          ("x in ['b', 'd'] & x = b & y = n", (None, 3)), ("x in ['b', 'd'] & x = b & y = p", (None, 4)),
+          ("x in ['b', 'd'] & x = d (or missing) & y = n", 5), ("x in ['b', 'd'] & x = d (or missing) & y = p", 6)]),
+        # missing values of x go where its present ones do only if w does not decide
+        (with_nodes(leaf(both("and", LOW, ordered("lessOrEqual", 1, "w")), 3, 4), leaf("<True/>", 5, 6),
+                    more=[HAS_W, ROOT]), "exact",
+         [*HEADS, ("x <= 1 & w <= 1 & y = n", 3), ("x <= 1 & w <= 1 & y = p", 4),
+          ("x <= 1 & w > 1 (or missing) & y = n", (None, 5)), ("x <= 1 & w > 1 (or missing) & y = p", (None, 6)),
+          ("x > 1 (or missing) & x is not missing & y = n", (None, 5)),
+          ("x > 1 (or missing) & x is not missing & y = p", (None, 6))]),
+        # what stays at an inner node is not known where a child does not say its rows
+        (with_nodes("<Node>" + LOW + leaf(ordered("lessOrEqual", 1, "w"), 1, 1) + leaf(ordered("greaterThan", 1, "w"),
+            2, 3)
+                    + "</Node>", leaf(ordered("greaterThan", 2), 4, 5), head=LAST,
+                    more=[HAS_W, ROOT]), "exact",
+         [*HEADS, ("x <= 1 & w <= 1 & y = n", 1), ("x <= 1 & w <= 1 & y = p", 1),
+          ("x <= 1 & w > 1 (or missing) & w is not missing & y = n", 2),
+          ("x <= 1 & w > 1 (or missing) & w is not missing & y = p", 3), ("x > 2 & y = n", 4), ("x > 2 & y = p", 5)]),
     ],
 )  # fmt: skip
 def test_what_a_file_says_is_read_to_the_figure(text, kind, expected):
@@ -219,3 +269,88 @@ def test_what_a_file_says_is_read_to_the_figure(text, kind, expected):
     assert draft.origin.counts == (kind,)
     assert said(draft) == expected
     assert (draft.classes is None) == (kind == "size")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "more", "why"),
+    [
+        ([leaf(GONE, 3, 4), leaf(THERE, 5, 6)], [], "tests for missing values make too many cases"),
+        ([leaf(of("a", "b", "d"), 3, 4), leaf("<True/>", 5, 6)], [C], "tests that all values pass make too many cases"),
+        ([chances(LOW, 0.25, 0.75), chances(HIGH, 0.5, 0.5)], [], "compound predicates make too many cases"),
+    ],
+)
+def test_of_too_many_cases_those_without_gaps_are_followed_where_that_loses_nothing(nodes, more, why, monkeypatch):
+    monkeypatch.setattr("recon.readers.formats.pmml.trees.MAX_PLACES", -1_000)
+    with pytest.raises(Unsupported, match=why):
+        read_pmml(with_nodes(*nodes, rows=None, more=more).encode())
+    monkeypatch.setattr("recon.readers.formats.pmml.trees.MAX_PRESENT", -1_000)
+    with pytest.raises(TooLarge, match="compound predicates make too many cases"):
+        read_pmml(GOOD.encode())
+    monkeypatch.setattr("recon.readers.formats.pmml.document.MAX_NODES", 2)
+    with pytest.raises(Unsupported, match="PMML trees of more than 2 nodes are not read"):
+        read_pmml(GOOD.encode())
+
+
+def forest(*trees):
+    """Return a forest of trees of two nodes each."""
+    segments = "".join(f"<Segment><True/>{part_of(t)}</Segment>" for t in trees)
+    return changed(FOREST, (FOREST[FOREST.index("<Segment>") : FOREST.index("</Segmentation>")], segments), HAS_W)
+
+
+def part_of(nodes):
+    text = with_nodes(*nodes, rows=None)
+    return text[text.index("<TreeModel") : text.index("</PMML>")]
+
+
+PLAIN = [chances(LOW, 0.25, 0.75), chances(ordered("greaterThan", 2), 0.0, 1.0)]
+SPREAD = [chances(SMALL, 0.25, 0.75), chances(LARGE, 0.5, 0.5)]
+
+
+def test_of_a_forest_the_leaves_at_one_place_are_read():
+    draft = read_pmml(forest(PLAIN, SPREAD, PLAIN).encode())
+    told = [("x <= 1 & y = n", (1, None)), ("x <= 1 & y = p", (1, None)), ("x > 2 & y = p", (1, None))]
+    assert said(draft) == [*told, *told]
+    with pytest.raises(Unsupported, match="the PMML forest has no counts or shares in leaves that hold for one box"):
+        read_pmml(forest(SPREAD, SPREAD).encode())
+    with pytest.raises(Unsupported, match="no leaf of the PMML tree has a share of classes that holds for one box"):
+        read_pmml(with_nodes(*SPREAD, rows=None, more=[HAS_W]).encode())
+
+
+AGES = Grid.between("x", 0, 20)
+GAPS = replace(AGES, missing=True)
+LIST = Categorical("x", (0, 1, 2))
+
+
+@pytest.mark.parametrize(
+    ("test", "more", "attribute", "expected"),
+    [
+        # z = x - 10 is -9 where x is 1, and missing where x is
+        (ordered("equal", -9, "z"), [derived(MINUS)], AGES, [1]),
+        (ordered("equal", -9, "z"), [derived(MINUS)], GAPS, [1]),
+        (ordered("equal", -9, "z"), [derived(MINUS)], LIST, [1]),
+        (ordered("equal", -30, "z"), [derived(MINUS)], GAPS, []),
+        (ordered("isMissing", 0, "z"), [derived(MINUS)], GAPS, [None]),
+        (ordered("isNotMissing", 0, "z"), [derived(MINUS)], GAPS, [*range(21)]),
+        (ordered("isMissing", 0, "z"), [derived(MINUS)], replace(LIST, missing=True), [None]),
+        (ordered("lessOrEqual", -9, "z"), [derived(MINUS)], GAPS, [0, 1]),
+        # 3 stands for a missing x, and -7 for a missing z
+        (LOW, [FILLED_X], GAPS, [0, 1]),
+        (HIGH, [FILLED_X], GAPS, [*range(2, 21), None]),
+        (ordered("lessOrEqual", -8, "z"), [derived(MINUS), FILLED_X], GAPS, [0, 1, 2]),
+        (ordered("greaterThan", -8, "z"), [derived(MINUS), FILLED_X], GAPS, [*range(3, 21), None]),
+        (ordered("equal", -7, "z"), [derived(MINUS), FILLED_X], GAPS, [3, None]),
+        (ordered("greaterThan", -8, "z"), [derived('<FieldRef field="x"/>'), FILLED_X], GAPS, [*range(21), None]),
+        (HIGH, [FILLED_X, NYOKA], GAPS, [*range(2, 21), None]),
+        (HIGH, [FILLED_X, ('"double"', '"float"')], GAPS, [*range(2, 21), None]),
+    ],
+)
+def test_derived_fields_and_filled_gaps_are_what_the_model_sees(test, more, attribute, expected):
+    draft = read_pmml(with_nodes(leaf(test, 3, 4), leaf("<True/>", 5, 6), more=more).encode())
+    domain = Domain((attribute,), Categorical("y", ("n", "p")))
+    (tree,) = draft.bound(Binder(draft, domain))
+    ((name, bound),) = tree.nodes[0].condition
+    assert name == "x"
+    ranges = attribute.ranges(bound)
+    every = [attribute.value_at(i) for i in range(attribute.known[1])] + [None] * attribute.missing
+    first = tree.nodes[tree.nodes[0].then].support.counts == (3, 4)
+    assert [v for i, v in enumerate(every) if any(a <= i < b for a, b in ranges) == first] == expected

@@ -102,17 +102,25 @@ class FieldState:
             high = (other.high, other.high_open)
         return replace(self, range=Test(low=low[0], low_open=low[1], high=high[0], high_open=high[1]))
 
+    @property
+    def left(self) -> frozenset[Value] | None:
+        """Return the values that it may have, None where they are not listed."""
+        if self.allowed is None or self.range == ANY:
+            return self.allowed
+        return frozenset(v for v in self.allowed if not is_number(v) or _value_in_range(v, self.range))
+
     def decides(self, test: Test) -> bool | None:
         """Return whether present values pass, None where some do and some may not."""
         if test.bare:
             return not test.missing
+        left = self.left
         if test.values is not None:
             values = frozenset(test.values)
-            if values <= self.excluded or (self.allowed is not None and not (values & self.allowed)):
+            if values <= self.excluded or (left is not None and not (values & left)):
                 return False
-            return True if self.allowed is not None and self.allowed <= values else None
-        if self.allowed is not None and all(is_number(v) for v in self.allowed):
-            held = {_value_in_range(v, test) for v in self.allowed}
+            return True if left is not None and left <= values else None
+        if left is not None and all(is_number(v) for v in left):
+            held = {_value_in_range(v, test) for v in left}
             return held.pop() if len(held) == 1 else None
         if _clash(self.range, test):
             return False
@@ -281,7 +289,7 @@ class Unroller:
         other = opposite(test, not self.present)
         if other is None and test.values is not None and allowed is not None:
             left = [v for v in self.fields.type_of(atom.name).values if v in allowed and v not in test.values]
-            other = Test(values=tuple(left), missing=not test.missing and not self.present) if left else None
+            other = Test(values=tuple(left), missing=not test.missing and not self.present)
         return BoosterSplit(atom.name, test, other)
 
     def meet(
