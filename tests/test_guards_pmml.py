@@ -8,9 +8,10 @@ import pytest
 from test_pmml import FOREST, GOOD, LEAF, ONE, RULES
 
 from encoders.domain.domain import Domain
-from encoders.domain.values import Categorical, Grid
+from encoders.domain.values import Categorical, Grid, Test
 from encoders.models.models import Tree
 from recon.readers.formats.drafts.binding import Binder
+from recon.readers.formats.drafts.drafts import guess_domain
 from recon.readers.formats.pmml.document import read_pmml
 from solvers.foundation.errors import ReleaseError, TooLarge, Unsupported
 
@@ -354,3 +355,15 @@ def test_derived_fields_and_filled_gaps_are_what_the_model_sees(test, more, attr
     every = [attribute.value_at(i) for i in range(attribute.known[1])] + [None] * attribute.missing
     first = tree.nodes[tree.nodes[0].then].support.counts == (3, 4)
     assert [v for i, v in enumerate(every) if any(a <= i < b for a, b in ranges) == first] == expected
+
+
+@pytest.mark.parametrize(
+    ("test", "values", "bound"),
+    [(ordered("equal", -8, "z"), (2, 3), Test(values=(2,))), (ordered("lessOrEqual", -9, "z"), None, Test(high=1))],
+)
+def test_tests_on_derived_fields_are_turned_back_for_a_guessed_domain(test, values, bound):
+    draft = read_pmml(with_nodes(leaf(test, 3, 4), leaf("<True/>", 5, 6), more=[derived(MINUS)]).encode())
+    domain = guess_domain(draft)
+    assert getattr(domain.attributes[0], "values", None) == values
+    (tree,) = draft.bound(Binder(draft, domain))
+    assert tree.nodes[0].condition == (("x", bound),)
