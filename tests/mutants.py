@@ -211,7 +211,9 @@ ROOMS = {  # room -> the tests that must notice what is changed in the guards of
         "test_line_patterns.py",
         "test_published_tables.py", "test_linked_cells.py", "test_suppression_patterns.py"
     ),
-    f"{FORMATS}.detection": ("test_guards_detection.py", *FACED, "test_text_readers.py", "test_bad_input.py", "test_boosters.py"),
+    f"{FORMATS}.detection": (
+        "test_guards_detection.py", *FACED, "test_text_readers.py", "test_bad_input.py", "test_boosters.py"
+    ),
     "encoders.kinds": (
         "test_guards_kinds.py", "test_kinds.py", "test_bags.py", "test_noisy_oracle.py", "test_known_columns.py",
         "test_boosted_oracle.py", "test_midpoints.py", "test_against_oracle.py", "test_learner_facts.py",

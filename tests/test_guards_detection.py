@@ -1,4 +1,4 @@
-"""What a file is, told by its content: files of no reader are refused by what they are, stored objects by what is in them.
+"""What a file is, told by its content: files of no reader are refused by what they are, stored objects by what they hold.
 
 The readers of the formats have tests of their own; here is what is asked before one of them is chosen.
 """
@@ -66,6 +66,7 @@ def test_a_file_of_no_reader_is_refused_by_what_it_is(data, why):
         ((GOLDEN / "catboost-1.2.10" / "binary.cbm").read_bytes(), "CatBoost"),
         (json.dumps({"town": {"Ulm": -0.5, "Kiel": 0.25}, "sex": {"f": 0.5, "m": -0.1}}).encode(), "toad"),
         (b'{"recon": 1, "models": []}', None),
+        (b'{"recon": 1, "learner": {}}', None),  # the second key alone is XGBoost's
         (b'{"age": 3}', None),
     ],
 )
