@@ -1,4 +1,4 @@
-"""What a file is, told by its content: files of no reader are refused by what they are, stored objects by what they hold.
+"""What a file is, told by its content: files of no reader are refused by what they are, objects by what they have.
 
 The readers of the formats have tests of their own; here is what is asked before one of them is chosen.
 """
