@@ -168,6 +168,7 @@ def test_a_person_of_a_list_and_one_who_is_absent(tmp_path: Path) -> None:
     assert recon.count(release, adversary=gone).value == 3  # whose label in A above 3 is 1
 
 
+@pytest.mark.slow
 def test_a_colleague_and_a_census_figure_beside_a_tree_of_real_people() -> None:
     """COMPAS: who is known is certain, the census caps a profile, and nothing becomes less known."""
     release = recon.load(str(RELEASES / "compas_tree.json"))
@@ -300,6 +301,7 @@ def test_what_is_known_already_is_not_forgotten(tmp_path: Path) -> None:
         recon.Adversary(statements=[{"where": {"ward": "A"}, "at_most": 4}]).beside(first)
 
 
+@pytest.mark.slow
 def test_positions_take_rows_by_position_alone(tmp_path: Path) -> None:
     """A known row narrows others; figures about rows without an order are refused, and of joined files named."""
     rng = np.random.default_rng(1)

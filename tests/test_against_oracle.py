@@ -132,6 +132,7 @@ def test_bound(batch):
             assert close(answer.expectation, expected["expectation"])
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", BATCHES)
 def test_attribute(batch):
@@ -187,6 +188,7 @@ def test_rows_in_an_interval(batch):
     assert done >= 3
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("convention", CONVENTIONS)
 def test_samples_are_uniform(convention):

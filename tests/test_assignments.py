@@ -283,6 +283,7 @@ def fixpoint(problem, loops):
     return propagate(loops, tables, DomainState.of(domains.words, tables), steps, Limits()), domains.words, steps
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", range(4))
 def test_compiled_loops_end_where_the_same_loops_in_python_do(batch):
@@ -302,6 +303,7 @@ def test_compiled_loops_end_where_the_same_loops_in_python_do(batch):
             assert kernel.over != ends[0]
 
 
+@pytest.mark.slow
 def test_compiled_loops_and_labels_of_a_real_forest(tmp_path):
     sklearn = pytest.importorskip("sklearn.ensemble")
     joblib = pytest.importorskip("joblib")

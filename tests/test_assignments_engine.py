@@ -50,6 +50,7 @@ def parts_of_rows(got, truth):
     return np.array(out).T
 
 
+@pytest.mark.slow
 def test_the_true_row_is_left_at_every_position():
     said = 0
     for got, truth, _, _ in known_forests("locate", 60):

@@ -61,6 +61,7 @@ def times(frame):
     return Counter(map(tuple, frame.to_numpy().tolist()))
 
 
+@pytest.mark.slow
 def test_certified_figures_are_the_verdicts_counted_one_by_one(release, found):
     half = len(OTHERS) - len(OTHERS) // 2
     assert (found.certified.members, found.certified.others) == (90, half) == found.asked
@@ -151,6 +152,7 @@ def test_the_limit_bounds_how_many_rows_are_asked_about(release):
     assert (found.members, found.others, found.shadow_rows) == (90, 70, 35)
 
 
+@pytest.mark.slow
 def test_a_learner_that_memorises_is_found_out():
     """Random labels, a full-grown tree on numbers: it is right about its training rows and half of the others."""
     rng = np.random.default_rng(0)
@@ -180,6 +182,7 @@ def test_aloa_without_continuous_columns_is_refused_by_name_and_not_run(release)
         attack_membership(release, TRAIN, OTHERS, attacks=("aloa",))
 
 
+@pytest.mark.slow
 def test_rows_that_the_release_is_not_about_are_called_so(release):
     """Others called training rows: what is proved of the true ones differs, and the report says why."""
     found = attack_membership(release, OTHERS, TRAIN, attacks=("label-only",), shadow=("noise",), folds=2)
@@ -258,6 +261,7 @@ def test_noisy_counts_are_certified_at_their_confidence():
     assert "at confidence 0.95 over the noise" in MembershipReport(found).to_text()
 
 
+@pytest.mark.slow
 def test_noisy_counts_far_above_their_noise_prove_members_at_their_confidence():
     from encoders.encode.encoder import encode
     from encoders.models.models import Noise

@@ -87,6 +87,7 @@ def brute(release, model):
     return out
 
 
+@pytest.mark.slow
 @settings(max_examples=120, derandomize=True)
 @given(SEEDS)
 def test_one_tree_or_rule_list_reveals_what_listing_all_raw_rows_says(seed):
@@ -111,6 +112,7 @@ def test_one_tree_or_rule_list_reveals_what_listing_all_raw_rows_says(seed):
     assert revealed == sorted(revealed, reverse=True)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, derandomize=True)
 @given(SEEDS)
 def test_of_several_models_no_more_is_claimed_than_sure_cells_say(seed):

@@ -89,6 +89,7 @@ def _csv(rows, cuts, path):
     path.write_text("\n".join(lines) + "\n")
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10**6))
 def test_two_tables_with_other_bands_say_what_their_difference_says(tmp_path_factory, seed):

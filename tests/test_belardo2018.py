@@ -134,6 +134,7 @@ def found(invented):
     return fits.EXPERIMENT.findings(invented)
 
 
+@pytest.mark.slow
 def test_what_has_not_mixed_is_hollow_and_named(found):
     base = next(line for line in found.figures[0].panels[0].lines if line.label == "base_measure")
     assert list(base.x) == [0.01, 0.1, 0.5, 0.9]

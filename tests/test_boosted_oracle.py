@@ -96,6 +96,7 @@ def test_no_possible_dataset_is_excluded(batch):
         assert found is None or not found.wrong, (found.case, found.wrong)
 
 
+@pytest.mark.slow
 def test_proofs_are_accepted_for_what_leaf_values_say():
     proved = 0
     for seed in (5, 18):

@@ -192,6 +192,7 @@ def test_hidden_weights_and_parts_of_the_rows_show():
     assert np.median(parts) > 1e6
 
 
+@pytest.mark.slow
 def test_sums_that_are_not_exact_are_bounded_all_the_same():
     frame = rows(200)
     model = fit_hist(frame, learning_rate=1.0, max_iter=60, min_samples_leaf=1)
@@ -332,6 +333,7 @@ def test_what_a_converted_file_says_of_rows_held_out_is_understood(tmp_path):
     assert {f.level for f in recon.inspect(file).findings} == {"high"}
 
 
+@pytest.mark.slow
 def test_continued_training_on_as_many_rows_is_an_assumption_that_is_named():
     frame = rows(100)
     other = frame.assign(a=frame["b"], b=frame["c"], c=frame["d"], d=frame["a"])

@@ -402,6 +402,7 @@ def test_passes_over_histograms_hear_the_clock_and_hold_their_numbers():
     assert graph.count(weights) == counted
 
 
+@pytest.mark.slow
 def test_long_numbers_are_added_piece_by_piece(monkeypatch):
     system = system_of(recon.load(str(GOLDEN / "wide_total.json")).statements, Limits())
     part = max(known_presolve(system, Limits()).components, key=lambda p: len(p.cells))
@@ -700,6 +701,7 @@ def test_the_order_is_the_greedy_one():
         assert elimination_order(matrix) == plain_order(matrix)
 
 
+@pytest.mark.slow
 def test_the_order_of_many_cells_looks_at_few_candidates(monkeypatch):
     seen, best = [], EliminationWindow.best
 
@@ -789,6 +791,7 @@ def test_solutions_that_are_asked_for_count_the_same_each_time():
     assert used[0] == used[1] > 0.0
 
 
+@pytest.mark.slow
 def test_clauses_and_processes_are_counted():
     """Writing a formula, handing it over, the steps of the solver, and all of the work where a process took it."""
     limits = Limits()

@@ -202,6 +202,7 @@ def test_an_engine_that_fails_behind_an_answer_does_not_take_it_away(monkeypatch
         chain.answer(cases[0][0].statements, cases[0][1], Limits(seconds=30))
 
 
+@pytest.mark.slow
 def test_engines_behind_an_answer_leave_time_for_proofs(monkeypatch):
     """What is left open is asked of others in a part of the time left: certificates and further questions need some."""
     given = []

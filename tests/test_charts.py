@@ -237,6 +237,7 @@ def test_shares_in_words_are_none_and_all_only_where_they_are(share, words):
     assert svg.percent(share) == words
 
 
+@pytest.mark.slow
 @settings(max_examples=200, derandomize=True)
 @given(st.text(max_size=60), st.floats(20, 400), st.integers(1, 4))
 def test_text_fits_and_says_where_it_was_cut(text, width, lines):

@@ -88,6 +88,7 @@ def kinds(statements):
             yield "rule list" if block.first_match else "tree"
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", BATCHES)
 def test_models_are_the_ordered_worlds(batch):

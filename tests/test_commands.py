@@ -267,6 +267,7 @@ def test_ctrl_c_keeps_the_best_bounds(tmp_path):
     assert b"Traceback" not in err
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_a_file_is_read_ends_at_once():
     command = [sys.executable, "-m", "recon", "count", "-", "--log-json"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as process:
@@ -280,6 +281,7 @@ def test_ctrl_c_while_a_file_is_read_ends_at_once():
         assert process.stderr.read() == b"recon: stopped before there was an answer\n"
 
 
+@pytest.mark.slow
 def test_a_reader_that_stops_reading_is_no_error(tree):
     command = f"{sys.executable} -m recon table {tree} | head -1; exit ${{PIPESTATUS[0]}}"
     found = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)

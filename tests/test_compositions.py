@@ -31,6 +31,7 @@ def test_random_compositions_say_nothing_false(seed: int) -> None:
     assert figures
 
 
+@pytest.mark.slow
 def test_most_compositions_are_read() -> None:
     """What is drawn is fitted and read often enough for the seeds above to say something."""
     found = [composed_cases.tried(seed)[1] for seed in SEEDS[:12]]

@@ -125,6 +125,7 @@ def test_approxmc_counts_few_models_exactly():
         assert found == n if n <= 64 else n / 1.8 <= found <= n * 1.8
 
 
+@pytest.mark.slow
 def test_projection():
     """Models that differ in other variables only are one where the counter can project."""
     rng = random.Random("projection")
@@ -227,6 +228,7 @@ def releases():
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", EXACT)
 def test_exact_counters_against_every_dataset(name):

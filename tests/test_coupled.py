@@ -187,6 +187,7 @@ def numeric_names(release):
     return found + list(release["domain"].get("columns", {}))
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch", BATCHES)
 def test_bound(batch):
@@ -230,6 +231,7 @@ def statistic(release, frame, where, of):
     return statistics.correlation(*([float(space.value_at(name, r)) for r in group] for name in of))
 
 
+@pytest.mark.slow
 def test_sums_of_too_many_values_are_bounded_and_never_counted():
     """Income has 100,001 values: verdicts follow from the least and greatest value of each part."""
     income = {"name": "income", "min": 0, "max": 100_000}

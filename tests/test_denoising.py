@@ -276,6 +276,7 @@ def test_there_is_a_histogram_even_without_any_time(data):
         assert not found.proved
 
 
+@pytest.mark.slow
 def test_an_unknown_number_of_rows_lets_rows_come_and_go():
     release = noisy_release(random.Random(3), [by_a(), by_b()], [LAWS[1], LAWS[1]], RowCount(0, 6), 4)[0]
     system, gains, best = prepared(release)
@@ -343,6 +344,7 @@ def meets(box, other):
     return all(mask & held.get(k, mask) for k, mask in box.literals)
 
 
+@pytest.mark.slow
 def test_bounds_of_some_rows_hold_for_all():
     """Any multipliers: a row counts in one leaf of a tree."""
     dice = np.random.default_rng(1)

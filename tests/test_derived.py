@@ -134,6 +134,7 @@ def test_a_certificate_is_the_same_whatever_was_asked_before():
     assert '"kind": "farkas"' in only[1]
 
 
+@pytest.mark.slow
 def test_a_proof_by_columns_needs_no_earlier_question():
     """The certifier asks column generation itself where nobody gives it multipliers."""
     release, people = changed_rows()

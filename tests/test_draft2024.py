@@ -124,6 +124,7 @@ def test_a_point_counts_the_worlds_that_brute_force_counts(tiny, bags, depth, se
         assert found["certain"] == sum(k for key, k in least.items() if key in truth) / n
 
 
+@pytest.mark.slow
 def test_bags_taken_out_leave_more_worlds(tiny):
     counts = {}
     for bags in ("known", "unknown"):
@@ -133,6 +134,7 @@ def test_bags_taken_out_leave_more_worlds(tiny):
     assert counts["unknown"][1] <= 3 * 4  # never more than all tables with three rows
 
 
+@pytest.mark.slow
 def test_the_forests_are_those_of_the_authors(data):
     extra("sklearn")
     frame, _ = load("compas14", str(Path(data("compas14.csv.gz")).parent))

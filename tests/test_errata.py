@@ -107,6 +107,7 @@ def test_the_default_rule_of_many_columns_does_not_wrap(columns):
     assert columns > 63 or wrapped < 0
 
 
+@pytest.mark.slow
 def test_dl85s_optimum_is_none(data):
     """COMPAS, split 0, support .01, depth 5: it claims that 1,816 errors are the fewest; here is a tree with 1,815."""
     from recon.experiments.fits import train_test_sample

@@ -226,6 +226,7 @@ def test_folds_share_no_row(rows, folds):
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=2, max_size=10))
 @settings(max_examples=40)
 def test_no_score_by_row_beats_the_best_one(rows):

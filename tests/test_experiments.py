@@ -66,6 +66,7 @@ def test_all_points_are_run_once_and_drawn(calls, tmp_path):
     assert calls() == list(range(10))
 
 
+@pytest.mark.slow
 def test_figures_are_the_same_bytes_each_time(calls, tmp_path):
     for name in ("a", "b"):
         reproduce("squares", str(tmp_path / name))
@@ -134,6 +135,7 @@ def test_a_folder_that_cannot_be_is_refused_before_anything_is_run(calls, tmp_pa
     assert calls() == []
 
 
+@pytest.mark.slow
 def test_a_failing_point_is_named_and_the_others_go_on(calls, tmp_path, monkeypatch):
     monkeypatch.setenv("RECON_TEST_FAILS", "7")
     outcome = reproduce("squares", str(tmp_path / "out"))
@@ -144,6 +146,7 @@ def test_a_failing_point_is_named_and_the_others_go_on(calls, tmp_path, monkeypa
     assert reproduce("squares", str(tmp_path / "out")).complete
 
 
+@pytest.mark.slow
 def test_every_run_carries_its_manifest(calls, tmp_path):
     reproduce("squares", str(tmp_path / "out"), "quick")
     point = EXPERIMENT.points("quick")[2]
@@ -173,6 +176,7 @@ def test_what_is_broken_or_of_other_data_is_run_anew(calls, tmp_path, spoil):
     assert calls() == [0, 1, 1, 2]
 
 
+@pytest.mark.slow
 def test_stored_results_are_read_within_the_memory(calls, tmp_path):
     """Millions of rows in a few KB: this process does not unpack them, and the file stays."""
     reproduce("squares", str(tmp_path / "out"), "quick")

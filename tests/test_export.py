@@ -221,6 +221,7 @@ def table_release(attribute, rows, *figures, **more):
 # ---------------------------------------------------------------- all solutions are all histograms
 
 
+@pytest.mark.slow
 def test_solutions_are_the_histograms_one_to_one(tmp_path):
     choices = opened = 0
     for _, release, _, got in releases("histograms", 24):

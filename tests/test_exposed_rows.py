@@ -444,6 +444,7 @@ def test_rows_that_leaf_values_give_back_are_pinned():
     assert any("leaf values reveal 5 of the rows" in note for note in bare["notes"])
 
 
+@pytest.mark.slow
 def test_rows_are_told_by_position_where_bags_are_known():
     known = tried = 0
     for rng, case in cases("exposed rows", 30):

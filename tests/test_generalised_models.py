@@ -106,6 +106,7 @@ def test_fits_by_class_are_refused(tmp_path):
         recon.load(stored(tmp_path, model), known_columns=frame)
 
 
+@pytest.mark.slow
 def test_as_many_data_sets_as_there_are_by_brute_force(tmp_path):
     frame, labels = people(1, 14, 3, bits=True)
     model = LogisticRegression().fit(frame, labels)
@@ -464,6 +465,7 @@ def test_what_gives_no_equation_is_refused_by_name(text, why, tmp_path):
         recon.load(tmp_path / "fit.txt", known_columns=pd.DataFrame({"a0": [0, 1] * 10}))
 
 
+@pytest.mark.slow
 def test_sums_that_are_gone_through_together_are_those_of_brute_force():
     """Every choice of whole sums near the middle, tried one by one."""
     rng = np.random.default_rng(3)

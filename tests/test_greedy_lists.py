@@ -193,6 +193,7 @@ def random_list(seed, n, columns, rule):
     return fitted(x, y, rule)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10_000), st.integers(4, 34), st.sampled_from(RULES), st.booleans())
 def test_the_exact_second_path(seed, n, rule, default):

@@ -94,6 +94,7 @@ def blurred(sampler, seed, part):
     return dataclasses.replace(sampler, windows=out)
 
 
+@pytest.mark.slow
 def test_rejection_makes_up_for_wrong_weights():
     """Weights that are off by a fifth, and say so, give uniform fillings; taken as they are they do not."""
     tree, rule, _ = tiny(3, 6, 3, 1)

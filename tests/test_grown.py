@@ -48,6 +48,7 @@ def test_what_a_command_takes_is_seen(monkeypatch, main, wrong):
     assert wrong in grown.ran(["count"]).wrong()
 
 
+@pytest.mark.slow
 def test_what_one_of_many_commands_in_a_process_takes_is_seen(monkeypatch, tmp_path):
     """The third raises, the fourth ends the process, the fifth takes memory: each is run again apart, the rest not."""
     case = grown.Case("release", grown.RELEASE, (grown.RELEASE.name,), ("count", "@"))
@@ -75,6 +76,7 @@ def test_what_one_of_many_commands_in_a_process_takes_is_seen(monkeypatch, tmp_p
         os.waitpid(-1, os.WNOHANG)
 
 
+@pytest.mark.slow
 def test_a_process_of_its_own_decides_and_says_the_same(tmp_path):
     words = ["count", str(grown.RELEASE), "--json"]
     alone, within = (grown.ran(words, k, tmp_path / str(k)) for k in (True, False))

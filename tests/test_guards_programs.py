@@ -108,6 +108,7 @@ def lying(dice):
     return run
 
 
+@pytest.mark.slow
 def test_bounds_hold_whatever_the_solver_answers(monkeypatch):
     found = system([((0, 1, 2, 5), 3, 25), ((4, 1, 0, 3), 2, 21)], (0, 8), 4)
     rows, low, high = table(found)

@@ -63,6 +63,7 @@ def both_kinds(name):
 # ---------------------------------------------------------------- without the order of rows
 
 
+@pytest.mark.slow
 def test_the_first_figures_are_those_of_every_dataset_in_any_convention():
     seen = Counter()
     for release in both_kinds("headline"):
@@ -143,6 +144,7 @@ def test_a_table_of_every_cell_leaves_nothing_and_the_tree_alone_is_comparable()
     assert (second["bits_left"], second["dist_g"], second["datasets"]) == (0.0, 0.0, "1")
 
 
+@pytest.mark.slow
 def test_a_forest_that_gives_back_every_row_opens_with_that():
     report = recon.audit(recon.load(FOREST))
     text = after_verdict(report.to_text())

@@ -146,6 +146,7 @@ def two_components(path: Path, sides: tuple[int, ...]) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_two_structures_draw_on_one_memory(tmp_path: Path) -> None:
     """Each of two graphs takes 60 % of it: the second is refused, beside the first, before it is made."""
     one, both = two_components(tmp_path / "one.json", (0,)), two_components(tmp_path / "both.json", (0, 1))
@@ -180,6 +181,7 @@ def test_what_is_held_counts_against_limits_made_of_others() -> None:
     assert (whole.room, narrow.room) == (1000, 500)
 
 
+@pytest.mark.slow
 def test_tests_of_regions_are_charged_and_hear_the_clock() -> None:
     """Of 43,000 leaves they took 660 MB and six seconds that nobody had asked for."""
     trees = release(60, trees=200)

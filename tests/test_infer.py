@@ -492,6 +492,7 @@ class TestTheTruthIsNeverExcluded:
         for name, columns in grouped(Domain.from_frame(df)).items():
             assert "/" in name or len({origin[c] for c in columns}) == 1
 
+    @pytest.mark.slow
     @given(st.lists(st.integers(0, 12), min_size=2, max_size=6, unique=True), st.lists(st.integers(-2, 14), min_size=1))
     @settings(max_examples=200)
     def test_values_between_the_seen_ones_are_possible(self, cuts, seen):

@@ -990,6 +990,7 @@ def deeper():
         sys.setrecursionlimit(limit)
 
 
+@pytest.mark.slow
 def test_deep_and_wide_graphs_end():
     deep = current = []
     for _ in range(20_000):

@@ -155,6 +155,7 @@ def test_a_forest_on_real_data_is_bracketed_closely(compas, convention):
     assert known.log2 <= high + TINY
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_when_there_is_no_time(compas):
     release = medium(compas, 100, 10, 3)
     known = counted(release, "ordered")
@@ -187,6 +188,7 @@ def test_what_is_refused_says_why():
         engine.answer(Release(domain, RowCount(), ()), Count("ordered"), Limits())
 
 
+@pytest.mark.slow
 def test_a_contradiction_has_no_worlds():
     rng = random.Random("contradiction")
     for _ in range(12):
@@ -312,6 +314,7 @@ def test_no_upper_bound_lies_above_all_rows_that_there_could_be(compas, monkeypa
     assert known.log2 <= high <= every + TINY
 
 
+@pytest.mark.slow
 def test_bounds_found_before_the_time_was_up_are_kept(compas, monkeypatch):
     """Wherever the work on a bracket stops, its bounds hold: the clock must not throw them away."""
     release = medium(compas, 100, 10, 3)

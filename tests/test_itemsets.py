@@ -102,6 +102,7 @@ def test_sets_of_at_least_11_people_give_unique_people_away(tmp_path, data):
     assert found.certificate[found.verdict == "certain"].notna().all()
 
 
+@pytest.mark.slow
 def test_sets_of_at_least_2_people_leave_one_data_set(tmp_path, data):
     data("compas14.csv.gz")
     frame, domain = compas14()
@@ -181,6 +182,7 @@ def test_bad_files_are_refused_with_one_sentence(case, tmp_path, capsys):
     assert re.search(message, lines[0]), lines[0]
 
 
+@pytest.mark.slow
 def test_inspect_and_audit_say_that_everything_in_the_file_is_read(tmp_path, capsys):
     frame, _ = drawn(7)
     sets = frequent(frame, 2)

@@ -142,6 +142,7 @@ def _learner(name, **other):
     return {"learner": name, "support": 0.01, "fit_seconds": 8.0, "width": 2, "rules": 10, "depth": 5, **other}
 
 
+@pytest.mark.slow
 def test_membership_lines(frame):
     asked = at("membership", rows=150, asked=300, shadow="noise", **_learner("greedy rule list", width=1, rules=3))
     lines = rows_at(asked, frame)

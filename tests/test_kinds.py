@@ -227,7 +227,7 @@ def random_table(rng, rows):
 MAKERS = {"forest": random_forest, "rule_set": random_rule_set, "table": random_table}
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", MAKERS)
 @settings(max_examples=60)
 @given(st.integers(0, 2**32), st.integers(1, 12))
@@ -270,6 +270,7 @@ def test_what_is_written_reads_back_the_same(seed, n):
     assert dump(release_json(again.domain, again.models, again.rows)) == text
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.integers(0, 2**32), st.integers(1, 12))
 def test_joined_files_admit_the_truth(seed, n):

@@ -187,6 +187,7 @@ def boosted(tmp_path_factory):
     return folder, labels
 
 
+@pytest.mark.slow
 def test_a_boosted_model_gives_back_everybodys_label(boosted, capsys):
     folder, labels = boosted
     files = folder / "model.pkl", "--known-columns", folder / "people.csv"

@@ -40,6 +40,7 @@ def cancer(tmp_path_factory):
     return place
 
 
+@pytest.mark.slow
 def test_certificates_with_knowledge_want_the_table(cancer, capsys):
     file, table = str(cancer / "forest.joblib"), str(cancer / "known.csv")
     code, out, _ = run(capsys, "positions", file, "--truth", str(cancer / "rows.csv"), "--known", table, "--json")

@@ -112,6 +112,7 @@ def test_single_columns_leave_room_for_every_coefficient_in_its_radius() -> None
         assert (total <= step.statements.high).all()
 
 
+@pytest.mark.slow
 def test_classes_of_a_first_tree_are_dropped_with_the_leaf_values_that_they_follow_from() -> None:
     release = case("hist", 5, 300, 20, max_depth=3)[0].statements
     before = release.blocks[0]

@@ -240,6 +240,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(compas):
     assert runs[3] == estimated_share(release, learner, Limits(), seed=3, draws=150, confidence=0.8, count_bits=False)
 
 
+@pytest.mark.slow
 def test_upper_bounds_hold_on_every_world():
     """Any columns and nodes leave at least the true worlds; fewer conditions never fewer worlds; none removes none."""
     domain = numeric_domain(3, 2)
@@ -261,6 +262,7 @@ def all_datasets(columns, rows):
     return itertools.product(itertools.product((0, 1), repeat=columns + 1), repeat=rows)
 
 
+@pytest.mark.slow
 def test_joins_beside_all_data_sets():
     """Two trees about the same four rows: the share of ordered data sets in which both could have been grown."""
     domain = Domain((Categorical("b0", (0, 1)), Categorical("b1", (0, 1))), Categorical("y", (0, 1)))

@@ -48,6 +48,7 @@ def satisfied(seed, path, forest):
     return len(found.facts.facts)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("forest", [False, True])
 def test_the_rows_of_random_fits_meet_every_fact(tmp_path, forest):
@@ -366,6 +367,7 @@ def test_a_limit_that_stops_a_leaf_takes_its_fact_away(setting):
 # ---------------------------------------------------------------- arithmetic
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(
     low=st.lists(st.floats(-1e6, 0, width=32), min_size=1, max_size=8),

@@ -90,6 +90,7 @@ def test_every_fit_of_more_datasets(n, columns, classes, settings):
     agree(n, columns, classes, settings)
 
 
+@pytest.mark.slow
 def test_rows_in_every_order_lead_to_the_same_trees():
     """The multisets stand for their orderings: fit datasets themselves, rows in order."""
     rng, settings = np.random.default_rng(4), Settings(max_leaf_nodes=3)
@@ -287,6 +288,7 @@ def facts_hold(seeds):
     return kinds
 
 
+@pytest.mark.slow
 def test_facts_of_random_fits():
     kinds = facts_hold(range(200))
     assert kinds["fits"] >= 250
@@ -299,6 +301,7 @@ def test_facts_of_ten_thousand_random_fits(batch):
     assert facts_hold(range(1000 * (batch + 1), 1000 * (batch + 2)))["fits"] > 1430
 
 
+@pytest.mark.slow
 def test_other_rows_break_the_facts():
     """Each fact can fail: rows with one column mixed, or replaced, do not satisfy a tree's facts."""
     rng, broken = np.random.default_rng(3), Counter()

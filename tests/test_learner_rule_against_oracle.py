@@ -154,6 +154,7 @@ def learner_of(settings):
     )
 
 
+@pytest.mark.slow
 def test_limits_stop_the_leaves_and_forbid_the_splits_of_the_oracle():
     """Open leaves are the oracle's; a tree is refused where its figures break a limit, and only then."""
     refused = asked = 0
@@ -235,6 +236,7 @@ def larger_agrees(seed, rows):
             inside(bits, count, 1 << cells, above=not share.exact)
 
 
+@pytest.mark.slow
 def test_gains_as_fractions_are_an_upper_bound():
     """Of 40 rows and more, some exact ties are never won in floats: more worlds are left where gains are fractions."""
     differ = 0

@@ -74,6 +74,7 @@ def test_a_tree_of_one_split_on_all_rows_beside_plain_arithmetic(compas):
     assert row["extra_low"] == pytest.approx(by_hand, rel=1e-3, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_lists_groups_and_persons(compas):
     (row,) = EXPERIMENT.run(point_of("rule list", rows=100, support=0.05, length=3), compas, Limits())
     assert row["extra_low"] > 0

@@ -492,6 +492,7 @@ def admissible(x, y, learner, rows):
     return False
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(OPTIONS, st.integers(0, 1_000), st.integers(10, 120))
 def test_fitted_trees_keep_their_limits_and_open_leaves_have_no_split(options, seed, rows):

@@ -805,6 +805,7 @@ def test_the_command_lists_everything_with_the_statements_that_carry_it():
     assert "unused   m$where" in done.output
 
 
+@pytest.mark.slow
 def test_large_trees_and_sums_of_boosters_are_understood():
     text = (GOLDEN / "models" / "lightgbm-4.7.0" / "binary.txt").read_text()
     content, leaves = lightgbm_as_json(text), 255

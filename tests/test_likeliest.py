@@ -294,6 +294,7 @@ def test_diagnostics_see_chains_that_disagree():
     assert _diagnose(apart)[0] > 1.2
 
 
+@pytest.mark.slow
 def test_the_engine_gives_the_most_likely_world():
     for release, _ in random_releases("engine", 6):
         engine = LikeliestEngine()

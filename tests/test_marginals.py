@@ -219,6 +219,7 @@ def test_the_mean_of_a_column_of_bits_counts_a_group(rare, tmp_path):
     assert "3 rows" in said
 
 
+@pytest.mark.slow
 def test_a_release_file_says_that_figures_of_columns_were_left_out(tmp_path):
     table, domain = people()
     model = make_pipeline(StandardScaler(), DecisionTreeClassifier(min_samples_leaf=40, max_depth=3))

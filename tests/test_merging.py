@@ -176,6 +176,7 @@ def test_no_pruning_of_deeper_trees_with_fewer_merges_meets_the_policy(
     check_fewest(seed, n, policy, 4)
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 20))
 @settings(max_examples=60, deadline=None)
 def test_figures_are_those_of_the_rows_and_of_the_audit(seed: int, n: int) -> None:
@@ -283,6 +284,7 @@ def test_the_clock_is_looked_at() -> None:
         merge_leaves(encode(DOMAIN, [tree]), {"mean_bits_left": 1.0}, Limits(seconds=0))
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 10**6), k=st.integers(1, 6))
 @settings(max_examples=25, deadline=None)
 def test_each_tree_of_a_forest_is_merged_as_little_as_it_must(seed: int, k: int) -> None:
@@ -385,6 +387,7 @@ def _ended_at(merges: int, by_hand: bool) -> Limits:
     return limits
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=20, deadline=None)
 def test_a_tree_too_large_for_the_exact_search_is_merged_greedily(seed: int) -> None:

@@ -75,11 +75,13 @@ def test_what_needs_a_solver_says_how_to_install_it(words, package):
     assert "internal error" not in found.stderr
 
 
+@pytest.mark.slow
 def test_positions_of_known_bags_need_no_solver():
     found = without_solvers("positions", "examples/releases/diabetes_forest.joblib")
     assert found.returncode == 0, found.stderr
 
 
+@pytest.mark.slow
 def test_bounds_name_the_missing_package():
     found = without_solvers("count", "examples/releases/compas_forest.json")
     assert found.returncode == 4
@@ -111,6 +113,7 @@ def test_the_container_copies_what_is_there():
     assert f"Programming Language :: Python :: {version.pop()}" in project["project"]["classifiers"]
 
 
+@pytest.mark.slow
 def test_the_check_that_ends_a_broken_container_passes(tmp_path):
     """The second RUN line, with this checkout in the place of /src and of what was installed."""
     (line,) = [line for line in container() if line.startswith("RUN cd /src/")]

@@ -158,6 +158,7 @@ def _difference(seed: int, folder: Path) -> str:
     return "" if told == ends else f"seed {seed}: {told}, by brute force {ends}"
 
 
+@pytest.mark.slow
 def test_random_cards_against_every_data_set(tmp_path: Path) -> None:
     """Numbers of data sets, least and most rows of every profile."""
     assert [said for seed in range(60) if (said := _difference(seed, tmp_path))] == []

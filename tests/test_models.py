@@ -112,6 +112,7 @@ def total(number):
     return sum(number.values()) if isinstance(number, dict) else number
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", batches(1, 32))
 def test_models_of_random_releases_have_the_worlds_as_solutions(batch):
     rng, seen = random.Random(f"models {batch}"), Counter()
@@ -136,6 +137,7 @@ def test_models_of_random_releases_have_the_worlds_as_solutions(batch):
     assert min(seen["ordered"], seen["multiset"]) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", batches(1, 8))
 def test_multiplicities_are_constants_row_by_row(batch):
     """Forests whose bags are known: sequences by position, counted by brute force; histograms say less, and say so."""
@@ -166,6 +168,7 @@ def test_multiplicities_are_constants_row_by_row(batch):
     assert seen["worlds"] > 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", batches(1, 8))
 def test_models_of_every_kind_of_release(batch):
     """Exact models have the worlds as solutions, noisy and boosted ones too; outer ones have every world."""
@@ -235,6 +238,7 @@ def test_the_loop_of_the_page_counts_loose_releases(tmp_path, monkeypatch, capsy
     assert capsys.readouterr().out.split() == ["ordered", str(8 + 64), "multiset", str(8 + 36)]
 
 
+@pytest.mark.slow
 def test_listed_worlds_say_for_how_many_they_stand():
     """In every convention the weights of all worlds add up to what brute force and `count` say."""
     rng, seen = random.Random("weights of worlds"), Counter()
@@ -467,6 +471,7 @@ def test_fits_with_many_worlds_are_enumerated_by_ortools_and_pysat(which):
     as_many_solutions(got, "ordered", number)
 
 
+@pytest.mark.slow
 def test_two_trees_by_clauses_and_an_external_counter():
     """Ganak and d4 count the clauses of an example and of fits of scikit-learn with 10^3 to 10^5 worlds."""
     ganak, d4 = extra("pyganak"), extra("py_d4")

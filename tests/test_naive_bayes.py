@@ -153,6 +153,7 @@ def test_means_that_no_sum_has_and_columns_without_a_grid_are_named_as_unused(tm
     assert "theta_: has the mean nan" in run(capsys, "count", stored(tmp_path, fitted))[2]
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["bayes_e1071", "bayes_e1071_laplace", "bayes_e1071_gaps"])
 def test_e1071_counts_are_those_of_its_rows(name):

@@ -109,6 +109,7 @@ def test_rows_that_stand_in_the_file(policy, judged, tmp_path):
     assert code in {1, 4}, out
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("policy", ["smallest_cell = 10", 'class_disclosure = "forbidden"'])
 @pytest.mark.parametrize("loss", ["log_loss", "exponential"])

@@ -396,6 +396,7 @@ def test_an_audit_says_what_the_noise_bought(write, run):
     assert "other regions" in run("audit", path, "--without-noise", write(other, "other.json"), code=3).stderr
 
 
+@pytest.mark.slow
 def test_denoise_of_a_trillion_rows_ends_in_time(write, run):
     noise = {"law": "discrete_laplace", "scale": 100_000}
     counts = [[2**39, 2**37], [2**38, 1000], [2**36, 2**36 - 1001]]

@@ -264,6 +264,7 @@ def test_who_becomes_impossible_and_certain_only_by_the_rule():
     assert math.isclose(2 ** bound.share[1], 0.5, rel_tol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_command_says_what_follows_from_optimality(tmp_path, capsys):
     release, path, people = joined_with_table((("b", equals(1)),)), tmp_path / "release.json", tmp_path / "people.csv"
     path.write_text(dump(release_json(release.domain, release.models, None)), encoding="utf-8")

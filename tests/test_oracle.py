@@ -651,6 +651,7 @@ def test_coupled_sequences_listed_one_by_one(batch):
         compared += 1
 
 
+@pytest.mark.slow
 def test_coupled_releases_are_varied():
     drawn = [oracle_coupled.random_coupled(random.Random(seed)) for seed in range(300)]
     assert {len(truth) for _, truth in drawn} == set(range(6))

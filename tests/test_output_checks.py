@@ -28,6 +28,7 @@ def test_degrees_of_freedom_are_met_where_a_pair_of_few_people_is_not(asked, cod
     assert judged(capsys, tmp_path, "smallest_group = 10", tmp_path / "fit.csv")[0] == 1
 
 
+@pytest.mark.slow
 def test_sums_in_a_release_file_do_not_say_of_how_many_coefficients(tmp_path, capsys):
     release = recon.load("tests/golden/linear_sums.json")
     assert isinstance(_freedom(release), UnknownFigure)

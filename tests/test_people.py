@@ -175,6 +175,7 @@ def test_seals_are_those_that_certify_gives(tmp_path, capsys):
     assert [one["certificate"] for one in by_position(people(release, table, Limits()))] == seals
 
 
+@pytest.mark.slow
 def test_the_command_verify_accepts_the_document(tmp_path, capsys):
     release = recon.load(FOREST)
     audited = recon.audit(release).to_dict()

@@ -113,6 +113,7 @@ def test_no_shorter_decimal_would_do(t):
         assert not [i for i in between if digits(str(abs(i))) < digits(number)], (x, number)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(PEOPLE, st.integers(0, 4), st.integers(0, 1), st.booleans()), min_size=2, max_size=8))
 @settings(max_examples=150, deadline=None)
 def test_texts_of_several_thresholds_are_different_and_in_order(drawn):
@@ -233,6 +234,7 @@ def test_the_words_of_a_leaf_select_its_training_rows(tree_file, people, with_do
     assert any("city is none of" in where for where in wheres) or any("(not " in where for where in wheres)
 
 
+@pytest.mark.slow
 def test_the_words_of_a_pipeline_select_its_training_rows(people, tmp_path):
     x = people.drop(columns="y")
     model = make_pipeline(StandardScaler(), DecisionTreeClassifier(random_state=1)).fit(x, people["y"])
@@ -410,6 +412,7 @@ def test_the_most_exposed_come_first_and_of_those_the_fewest_rows(drawn):
     json.dumps(found, allow_nan=False)
 
 
+@pytest.mark.slow
 @given(LINES, st.integers(2, 9))
 def test_every_point_of_the_curve_is_true(drawn, most):
     lines = frame([(i, None, n, share) for i, (n, share) in enumerate(drawn)])

@@ -293,6 +293,7 @@ def compare(rounds, seed):
     return read_, trees
 
 
+@pytest.mark.slow
 def test_random_trees_say_what_a_plain_interpreter_says():
     read_, trees = compare(800, 1)
     assert read_ > 300

@@ -42,6 +42,7 @@ def members(boxed, i):
     return {pair for pair in itertools.product(*spans) if 0 not in boxed.sets or boxed.sets[0][i, pair[0]]}
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(boxes())
 def test_every_way_to_fill_the_boxes(case):

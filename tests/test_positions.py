@@ -395,7 +395,7 @@ def fitted(name):
 @pytest.mark.parametrize(
     "name",
     some([
-        "share", "entropy, oob", "criterion", "number", "balanced", "subsample", "dict", "weights", "extra trees",
+        "share", "criterion", "number", "entropy, oob", "balanced", "subsample", "dict", "weights", "extra trees",
         "bagging", "bagging, columns", "subsets", "shallow", "regressor",
     ]),
 )  # fmt: skip

@@ -335,6 +335,7 @@ def test_windows_against_full_ranges(prior, rows, spread):
     assert found.absent(x)[0] == pytest.approx(math.exp(total[0] - total[1]), rel=1e-8)
 
 
+@pytest.mark.slow
 @examples(60)
 @given(st.integers(0, 10**9), st.sampled_from(PRIORS))
 def test_the_remainder_bounds_what_coarse_windows_leave_out(seed, prior):

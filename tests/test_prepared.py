@@ -112,6 +112,7 @@ def test_worlds_are_those_with_the_same_figures(kind, tmp_path):
     assert recon.count(release, "multiset").value == same
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_columns_side_by_side_are_about_the_same_rows(tmp_path):
     frame = drawn(4, 30)

@@ -70,6 +70,7 @@ def test_the_truth_is_never_excluded(seed):
     assert (z <= system.bounds.upper).all()
 
 
+@pytest.mark.slow
 @examples(40)
 @given(SEEDS, st.integers(1, 12))
 def test_the_truth_is_never_excluded_where_values_are_coarse(seed, n):
@@ -132,6 +133,7 @@ def test_what_is_refuted_has_no_dataset(seed):
         assert not oracle.datasets(changed)
 
 
+@pytest.mark.slow
 @examples(40)
 @given(SEEDS, st.sampled_from(["ordered", "multiset"]))
 def test_one_more_model_never_adds_a_world(seed, convention):
@@ -256,6 +258,7 @@ def test_pieces_are_the_boxes_they_come_from(problem):
         assert layout.parts(words, k).tolist() == wanted
 
 
+@pytest.mark.slow
 @examples(100)
 @given(layouts())
 def test_split_and_minus(problem):
@@ -458,6 +461,7 @@ def test_layers_are_all_histograms(keep, data, seed):
             assert sum(int(c[v]) for c, v in zip(costs, y.tolist(), strict=True)) == best
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("keep", [False, True])
 @examples(80)

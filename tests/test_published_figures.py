@@ -130,6 +130,7 @@ def test_dist_of_rows_in_no_known_order_is_that_of_their_marginals(table):
     assert recon.measure(release, "multiset").dist is None
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.integers(2, 40), st.integers(0, 2**32))
 def test_dist_g_of_a_tree_over_bits_is_one_minus_mean_depth_over_d(d, seed):

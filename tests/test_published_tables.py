@@ -153,6 +153,7 @@ def test_no_bound_is_worse_than_a_published_figure(form):
     )
 
 
+@pytest.mark.slow
 def test_people_whom_a_column_tells_apart_are_found_row_by_row():
     """The cells are too many to list; rows named by a column whose bins hold one person each give the only data set."""
     release, people = cases.measured_people()

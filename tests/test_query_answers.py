@@ -43,6 +43,7 @@ def test_whose_bits_are_certain_is_what_brute_force_says(seed: int) -> None:
         assert verdict == "certain" or found["left"][k] >= 1 - 1e-6
 
 
+@pytest.mark.slow
 def test_every_bit_of_60_people_is_proved_and_checked_plainly(tmp_path: Path, capsys: Any) -> None:
     """From a CSV: all right, all certain; a checker of its own and `verify` take the certificates, not changed ones."""
     members, answers, truth = _case(3, 60, 240, 2)

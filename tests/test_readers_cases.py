@@ -221,6 +221,7 @@ def test_training_continued_on_the_same_rows_is_one_release(file):
         continued(file, "#2")
 
 
+@pytest.mark.slow
 def test_other_rows_that_only_leaf_values_of_cells_refute_are_left_out_of_every_answer():
     release, tables = continued("xgboost_logistic_fewer.json")
     assert any("all trees were fitted on the same rows" in line for line in release.assumptions)

@@ -134,6 +134,7 @@ def test_the_clock_is_heard_in_the_midst_of_a_reader(tmp_path):
     assert seconds < 15
 
 
+@pytest.mark.slow
 def test_a_comb_costs_no_more_than_its_levels(tmp_path):
     asked = []
     for levels in (2_000, 8_000):

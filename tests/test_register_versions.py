@@ -228,6 +228,7 @@ def _many(folder: Path) -> tuple[Path, Path]:
     return some[0], some[1]
 
 
+@pytest.mark.slow
 def test_remedies_audit_the_pair_again(tmp_path: Path) -> None:
     """Merged leaves are what `recon.difference` says of the merged tree; a schedule has as many leavers as it says."""
     march, april = _many(tmp_path)

@@ -439,6 +439,7 @@ def leaves(content, model):
     return {frozenset(found): counted[j] for j, found in oracle.region_rows(content, model).items()}
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(rows=ROWS, old=SPLIT, new=st.tuples(SPLIT, SPLIT))
 def test_differences_are_the_small_groups_that_no_release_publishes(tmp_path_factory, rows, old, new):

@@ -34,6 +34,7 @@ def test_the_true_rows_are_never_excluded(seed):
     assert failures(seed)[0] == []
 
 
+@pytest.mark.slow
 def test_as_many_data_sets_as_there_are_by_brute_force(tmp_path):
     frame = people(4, rows=12, bits=2)
     release = loaded(tmp_path, table(frame, 7), frame)

@@ -221,6 +221,7 @@ def refused_or_read(document):
         return str(error), None
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.sampled_from(PLACES), VALUES)
 def test_whatever_is_let_through_is_rendered(place, value):

@@ -476,6 +476,7 @@ def test_hostile_names_start_no_line_of_text():
     assert abs(text.count("\n") - calm.count("\n")) <= 4, "a name adds no line; rows were asked for in one of them"
 
 
+@pytest.mark.slow
 @given(st.text(max_size=40))
 def test_any_name_is_one_cell_everywhere(name):
     document = documents.minimal() | {

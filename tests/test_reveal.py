@@ -218,6 +218,7 @@ def invented(gain):
     return pd.DataFrame(rows)
 
 
+@pytest.mark.slow
 def test_sentences_follow_from_the_results():
     found = EXPERIMENT.findings(invented(0.53))
     text = "\n".join(found.sentences)
@@ -234,6 +235,7 @@ def test_sentences_follow_from_the_results():
     assert "(2 of 2 folds positive" not in "\n".join(EXPERIMENT.findings(invented(-0.3)).sentences)
 
 
+@pytest.mark.slow
 def test_tables_have_the_refused_attacks_and_always_in():
     found = {table.name: table.frame for table in EXPERIMENT.findings(invented(0.4)).tables}
     noise = found["table2-global-noise"]
@@ -296,6 +298,7 @@ def test_printed_cells_cannot_come_from_their_neighbours():
         assert not low - 0.005 <= cell.printed <= high + 0.005
 
 
+@pytest.mark.slow
 def test_the_largest_printed_gain_is_none():
     """The "+.50" quoted as the paper's largest gain of recall is neither what its recalls give nor the largest."""
     quoted = DECLARED["QUOTED"]

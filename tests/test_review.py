@@ -114,6 +114,7 @@ def test_certain_verdicts_of_bags_are_proved_when_the_time_is_up():
     assert proved["impossible", True, True], proved
 
 
+@pytest.mark.slow
 def test_no_leaf_of_a_bag_proves_more_rows_than_there_must_be():
     """Every statement, and every pair of one block, as a proof of one row more than some dataset has."""
     rng, refused, accepted = random.Random("forged leaves"), 0, 0

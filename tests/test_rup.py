@@ -223,6 +223,7 @@ def test_contradictory_releases_are_refuted_with_proofs_that_dratify_accepts_too
             assert refutation(fewer, "glucose4") is not None or not accepted(fewer, lines)
 
 
+@pytest.mark.slow
 def test_long_proofs_are_checked_in_time():
     rng = random.Random(2)
     clauses = [[v * rng.choice((1, -1)) for v in rng.sample(range(1, 151), 3)] for _ in range(690)]

@@ -73,6 +73,7 @@ def test_refusals_stops_and_what_is_shared(scheduler, tmp_path, capfd):
         assert len(list(tmp_path.glob("read-*"))) == len({process for _, _, process in found})
 
 
+@pytest.mark.slow
 def test_asked_to_stop_pieces_on_the_cluster_end_with_what_they_have(scheduler, tmp_path):
     limits, folder = Limits(cluster=scheduler), str(tmp_path)
 

@@ -160,6 +160,7 @@ def test_what_is_answered_instead_has_the_rest_of_the_time(monkeypatch, capsys):
     assert begun[0] <= read[0]
 
 
+@pytest.mark.slow
 def test_a_file_is_inspected_before_its_leaf_values_take_the_time(monkeypatch, capsys):
     """What leaf values prove may take all of `--time`; what the file stores outright is known before."""
     from recon.readers.loading import settled

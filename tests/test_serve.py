@@ -34,6 +34,7 @@ def served(tmp_path_factory):
         yield found
 
 
+@pytest.mark.slow
 def test_the_first_page_is_there_and_only_for_whoever_knows_the_token(served):
     assert "May this be released?" in served.get()
     for token in ("", "x", served.token[:-1], served.token + "x", served.token.swapcase()):
@@ -143,6 +144,7 @@ def test_a_preset_as_it_is_stays_a_preset_and_a_change_keeps_the_other_sources(s
     assert "smallest_cell = {value = 11, source = " in text
 
 
+@pytest.mark.slow
 def test_a_policy_that_is_uploaded_reads_no_other_file(served, tmp_path):
     job = served.upload(("released", "tree.json", TREE))
     served.settled(job)

@@ -228,6 +228,7 @@ def tree(depth: int, features: int, parts: int, rng: np.random.Generator) -> lis
     return leaves
 
 
+@pytest.mark.slow
 def test_tree_with_thousands_of_leaves_is_instant() -> None:
     rng = np.random.default_rng(2)
     leaves = tree(12, 14, 200, rng)
@@ -251,6 +252,7 @@ def random_list(d: int, rules: int, width: int, seed: int) -> list[Box]:
     ]
 
 
+@pytest.mark.slow
 def test_bounds_contain_the_exact_figures_on_a_larger_list() -> None:
     part_sizes, boxes = [[1, 1]] * 60, random_list(60, 40, 3, 1)
     exact = captures(part_sizes, boxes)
@@ -276,6 +278,7 @@ def test_limits_are_met_and_bounds_are_near() -> None:
     assert max(b.bit_length() - a.bit_length() for a, b in zip(found.lower, found.upper, strict=True)) < 30
 
 
+@pytest.mark.slow
 def test_one_region_stops_in_time_too() -> None:
     started = time.process_time()
     low, high = minus_size([[1, 1]] * 600, Box(), random_list(600, 300, 4, 2), Limits(seconds=1, memory=1 << 26))

@@ -42,6 +42,7 @@ def test_the_true_rows_are_never_excluded(file):
     assert violations(release, rows.assign(**{label: rows[label].iloc[::-1].to_numpy()}))
 
 
+@pytest.mark.slow
 def test_a_pipeline_names_columns_values_and_classes():
     extra("pyarrow")
     release = recon.load(CORPUS / "spark_pipeline.zip")
@@ -61,6 +62,7 @@ def unpacked(folder, file):
     return folder
 
 
+@pytest.mark.slow
 def test_a_folder_is_its_archive_and_a_step_of_a_pipeline_a_model(tmp_path):
     extra("pyarrow")
     folder = unpacked(tmp_path / "model", "spark_pipeline.zip")

@@ -806,6 +806,7 @@ def test_bombs_are_refused_at_once(name):
     assert len(str(refused.value)) < 300
 
 
+@pytest.mark.slow
 def test_depth_and_sharing_cost_no_more_than_size():
     chain = b"".join(b"](h" + bytes([i]) + b"h" + bytes([i]) + b"e\x94" for i in range(200))  # 2^200 paths
     tuples = b"".join(b"h" + bytes([i]) + b"h" + bytes([i]) + b"\x86\x94" for i in range(200))

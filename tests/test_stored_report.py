@@ -111,6 +111,7 @@ def test_rows_in_pmml_get_a_report(tmp_path):
 # ------------------------------------------------------------------ folds
 
 
+@pytest.mark.slow
 def test_folds_are_audited_together(tmp_path):
     """All folds are about one data set: what they say together is at least what each of them says."""
     path, people = MODELS / "sklearn-1.9.1" / "calibrated.pkl", MODELS / "data" / "people.csv"
@@ -167,6 +168,7 @@ def test_an_mlflow_folder_is_its_model_file(flavour, tmp_path):
     assert inspect(place).findings == inspect(MODELS / source).findings
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("words", [("audit",), ("inspect",), ("count",), ("plan",)])
 def test_a_command_opens_each_file_of_a_folder_once(words, tmp_path):
     """Counted by what Python tells of every open file; the model's first bytes may be looked at before (`marked`)."""

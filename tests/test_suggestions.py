@@ -180,6 +180,7 @@ def test_text_says_the_same_commands(folder, audited, monkeypatch, capsys):
     assert "run recon audit d.joblib --domain DATA.csv --time 4 (" in out
 
 
+@pytest.mark.slow
 def test_boosted_models_are_never_merged(audited):
     document = audited["boosted"]
     assert document["facts"]["no_merging"]
@@ -205,6 +206,7 @@ def test_small_cells_of_tables_are_hidden_not_merged(folder, monkeypatch, capsys
     assert "4" not in Path("better.csv").read_text(encoding="utf-8").replace("49", "")
 
 
+@pytest.mark.slow
 def test_what_recon_remedy_does_not_take_is_not_sent_there(audited):
     document = audited["violated"] | {"remedies": None}
     assert [one for one in _every_step(document) if one.command.startswith("recon remedy")]

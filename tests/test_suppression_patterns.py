@@ -115,6 +115,7 @@ def test_no_pattern_of_all_is_cheaper(seed):
     assert found.gap == 0.0
 
 
+@pytest.mark.slow
 def test_most_of_the_tables_drawn_are_small_enough():
     assert sum(bool(small_enough(seed)[0]) for seed in range(60)) > 35
 

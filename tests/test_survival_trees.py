@@ -88,7 +88,7 @@ def survival(model, frame, weights=None):
     return out
 
 
-@pytest.mark.parametrize("seed", batches(12, 300))
+@pytest.mark.parametrize("seed", batches(5, 300))
 def test_the_true_rows_are_never_excluded(seed, tmp_path):
     with pytest.MonkeyPatch.context() as monkeypatch:
         _fitted_and_held(seed, tmp_path, monkeypatch)
@@ -108,6 +108,7 @@ def _fitted_and_held(seed, tmp_path, monkeypatch):
     assert events or not frame.event.any()
 
 
+@pytest.mark.slow
 def test_a_tree_of_twelve_leaves_gives_events_and_people_at_risk():
     release = recon.load(str(CORPUS / "survival_tree.joblib"))
     assert release.models[0].origin.format == "scikit-survival SurvivalTree (joblib, xz)"

@@ -198,6 +198,7 @@ def attributes_of(read):
         return "refused"
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(frames())
 def test_a_frame_and_its_own_csv_are_read_alike(frame):

@@ -43,6 +43,7 @@ from solvers.foundation.parallel.pieces import completed_with
 from solvers.tables import solving, two_way
 
 
+@pytest.mark.slow
 def test_brute_force_over_tiny_areas():
     """Two and three levels, unions of boxes, partly listed: numbers, bounds and verdicts against all data sets."""
     exact = split = 0
@@ -141,6 +142,7 @@ def test_a_run_killed_at_any_moment_ends_with_the_same_file(tmp_path):
     assert killed
 
 
+@pytest.mark.slow
 def test_one_table_more_never_adds_a_data_set():
     for seed in range(60):
         rng = random.Random(1000 + seed)
@@ -674,6 +676,7 @@ def test_other_commands_and_options_say_who_answers(tmp_path):
     assert run(tmp_path, SMALL, "--learner", "optimal").exit_code == 2
 
 
+@pytest.mark.slow
 def test_counts_on_disk_say_the_same(tmp_path, monkeypatch):
     """Counts that are too many for memory, in any order: the same areas, answers, people around and tables left out."""
     rng = random.Random(5)

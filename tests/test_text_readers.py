@@ -474,6 +474,7 @@ def test_count_table():
     assert any("every combination" in note for note in whole.origin.notes)
 
 
+@pytest.mark.slow
 def test_count_tables_of_real_frames_hold():
     rng = np.random.default_rng(5)
     for _ in range(40):

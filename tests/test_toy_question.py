@@ -82,6 +82,7 @@ def asked(name, query):
         return None
 
 
+@pytest.mark.slow
 def test_it_is_answered_as_brute_force_says(registered):
     seen = 0
     for name in GOLDEN:

@@ -72,6 +72,7 @@ def trees(draw, most=12):
     return tuple(nodes)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(trees())
 def test_nodes_are_read_as_they_were_given(nodes):

@@ -164,6 +164,7 @@ def test_every_exception_is_caught_before_the_next_certificate():
     assert [bool(c.error) for c in checked] == [True, True, True, False]
 
 
+@pytest.mark.slow
 def test_unused_sums_cost_nothing():
     """A hundred thousand sums over four thousand cells: none is added up before it is used."""
     names = [f"x{i}" for i in range(12)]

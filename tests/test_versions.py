@@ -312,6 +312,7 @@ def _certified(case: dict[str, Any], path: Path) -> tuple[recon.EncodedRelease, 
     return release, [one for one in [*found["certificate"], *more] if one is not None]
 
 
+@pytest.mark.slow
 def test_the_second_checker_derives_types_by_itself(tmp_path: Path) -> None:
     """What recon proves of typed rows a checker without its code accepts, and it refuses the opposite."""
     kinds = Counter[str]()

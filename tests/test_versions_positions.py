@@ -132,6 +132,7 @@ def test_the_truth_is_never_excluded(seed: int, removed: int, added: int) -> Non
     assert int(found.known[found.before >= 0].sum()) >= alone
 
 
+@pytest.mark.slow
 def test_both_files_say_more_than_either(tmp_path: Path, run: Any) -> None:
     """The position of who left is the only one, and of those who stayed both say more than one file."""
     people = _people(40, 5)
@@ -162,6 +163,7 @@ def _changed(certificate: dict[str, Any], change: Callable[[dict[str, Any], list
     return with_seal(out)
 
 
+@pytest.mark.slow
 def test_what_is_proved_of_both_files_is_checked_anew() -> None:
     """Each claim that says more than the removals show is rejected, one that says less is not."""
     people = _people(40, 5)
@@ -271,6 +273,7 @@ def test_two_checkers_of_alignments_agree(batch: int) -> None:
     assert accepted[0]
 
 
+@pytest.mark.slow
 def test_a_result_says_what_its_certificate_does(tmp_path: Path, run: Any) -> None:
     """Positions, and whether rows were kept, are held against the certificate; files that it names are opened."""
     people = _people(40, 5)
