@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import re
 import struct
 import zipfile
@@ -13,6 +14,7 @@ import pandas as pd
 import pytest
 
 import recon
+from recon.readers.formats.boosters import h2o
 from recon.readers.formats.boosters.h2o import DETAILS, SETTINGS, read_mojo
 from recon.readers.frames.world import violations
 from solvers.foundation.errors import ReconError, ReleaseError, Unsupported
@@ -234,3 +236,95 @@ def test_inspection_says_what_the_reader_leaves_out():
     left = " ".join(one.path for one in found.findings if one.level == "unknown")
     for part in ("model.ini (", "values of leaves", "squared errors", "all but the values of parameters", "README.md"):
         assert part in left
+
+
+# ---------------------------------------------------------------- archives made here
+
+
+NO_TREE = struct.pack("<BHf", 0, 0xFFFF, 0.0), b""
+
+
+def stump(rows, means, end=0.5, kind=0, bits=b""):
+    """Return the bytes of a tree of one split on column 0 and their figures; `kind` 8: by a set of categories."""
+    test = bits if kind else struct.pack("<f", end)
+    tree = struct.pack("<BHB", 0xF0 | kind, 0, 3) + test + struct.pack("<2f", 0.0, 0.0)
+    return tree, struct.pack("<2i6f2i", 0, 0, *rows, *means, 0.0, 0.0, 1, 2)
+
+
+def mojo(trees, classes=("a", "b", "c"), drawn=False, **info):
+    """Return an archive with the trees of every class ("00_000": class, number), fitted to rows of x and y."""
+    told = {"algo": "gbm", "mojo_version": "1.40", "endianness": "LITTLE_ENDIAN", "n_columns": 2, "n_features": 1,
+            "n_trees": 1 + max(int(name[3:]) for name in trees), "n_trees_per_class": 3, "distribution": "multinomial",
+            "init_f": "0.0"} | info  # fmt: skip
+    lines = ["[info]", *(f"{key} = {value}" for key, value in told.items()), "[columns]", "x", "y", "[domains]"]
+    lines += [f"1: {len(classes)} d000.txt"] if classes else []
+    fitted = {"sample_rate": 0.5 if drawn else 1, "histogram_type": "AUTO", "categorical_encoding": "AUTO"}
+    details = {"parameters": [{"name": name, "actual_value": value} for name, value in fitted.items()]}
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as made:
+        made.writestr(SETTINGS, "\n".join(lines))
+        made.writestr(DETAILS, json.dumps(details))
+        made.writestr("domains/d000.txt", "\n".join(classes))
+        for name, (tree, aux) in trees.items():
+            made.writestr(f"trees/t{name}.bin", tree)
+            made.writestr(f"trees/t{name}_aux.bin", aux)
+    return out.getvalue()
+
+
+def of_share(counts, rows=(2, 4), share=1 / 3):
+    """Return a first boosted tree whose sides have so many rows of the class: means above the share of the start."""
+    return stump(rows, [k / n - share for k, n in zip(counts, rows, strict=True)])
+
+
+def leaves(model):
+    return [node.support for node in model.nodes if node.condition is None]
+
+
+def test_a_class_without_a_tree_and_a_tree_without_a_split_say_nothing():
+    """Of three classes over sides of 2 and 4 rows: (1, 1) of "a", (1, 2) of "c"; of "b" there is no tree."""
+    draft = read_mojo(mojo({"00_000": of_share((1, 1)), "02_000": of_share((1, 2))}))
+    forest, table = draft.models
+    assert [[one.total for one in leaves(tree)] for tree in forest.trees] == [[2, 4]] * 2
+    said = [(one.condition[-1][1].values, one.count) for one in table.statements]
+    assert sorted(said) == [(("a",), 1), (("a",), 1), (("c",), 1), (("c",), 2)]
+    alone = read_mojo(mojo({"00_000": of_share((1, 1)), "01_000": NO_TREE}))
+    assert [one.total for one in leaves(alone.models[0])] == [2, 4]
+    with pytest.raises(Unsupported, match="no tree of the H2O MOJO has a split"):
+        read_mojo(mojo({"00_000": NO_TREE, "01_000": NO_TREE}))
+
+
+def test_rows_of_a_class_are_least_ones_of_drawn_rows_but_at_the_first_split():
+    """A later tree's means are of residuals: its first split has rows without classes."""
+    draft = read_mojo(mojo({"00_000": of_share((1, 3)), "00_001": stump((3, 3), (0.7, -0.2))}, drawn=True))
+    trees, first, table = draft.models
+    assert trees.subsample
+    assert sorted([one.total for one in leaves(tree)] for tree in first.trees) == [[2, 4], [3, 3]]
+    said = sorted((one.drawn, one.count or 0, one.low or 0) for one in table.statements)
+    assert said == [(False, 1, 0), (False, 3, 0), (True, 0, 1), (True, 0, 3)]
+
+
+def test_of_two_classes_means_are_shares_of_bernoulli_alone():
+    """From a start of log(1/3 / (2/3)) sides with 1 of 2 and 3 of 4 rows of the second class."""
+    tree = {"00_000": of_share((1, 3))}
+    told = {"classes": ("no", "yes"), "n_trees_per_class": 1, "init_f": math.log(0.5)}
+    draft = read_mojo(mojo(tree, distribution="bernoulli", **told))
+    assert [one.counts for one in leaves(draft.models[0])] == [(1, 1), (1, 3)]
+    other = read_mojo(mojo(tree, distribution="quasibinomial", **told))
+    assert (other.classes, [one.counts for one in leaves(other.models[0])]) == (None, [None, None])
+
+
+def test_a_forest_of_numbers_has_means_that_are_no_shares():
+    draft = read_mojo(mojo({"00_000": stump((2, 4), (3.7, 5.1))}, (), algo="drf", n_trees_per_class=1))
+    assert draft.classes is None
+    assert [one.total for one in leaves(draft.models[0])] == [2, 4]
+
+
+def test_splits_without_a_threshold_or_categories_and_too_many_nodes_are_refused(monkeypatch):
+    for end in (math.nan, math.inf):
+        with pytest.raises(ReleaseError, match="has no threshold of 'x'"):
+            read_mojo(mojo({"00_000": stump((2, 4), (0, 0), end)}))
+    with pytest.raises(ReleaseError, match="'x' has no categories"):
+        read_mojo(mojo({"00_000": stump((2, 4), (0, 0), kind=8, bits=bytes(4))}))
+    monkeypatch.setattr(h2o, "MAX_NODES", 2)
+    with pytest.raises(ReleaseError, match="too many nodes"):
+        read_mojo(mojo({"00_000": of_share((1, 1))}))
