@@ -17,6 +17,7 @@ from recon.readers.formats.boosters.catboost_model import EXP, NEEDED, UNIT, _gr
 from recon.readers.formats.detection import read_draft
 from recon.readers.frames.world import TrueRows
 from solvers.engines.chain import strengthened
+from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.leaf_values.combining import interval_use
 
@@ -138,3 +139,65 @@ def test_a_tree_of_one_leaf_counts_in_the_scores():
     assert isinstance(model, Boosting)
     assert len(model.trees) == len(model.sums) == 8
     assert model.sums[2].step.tolist() == [0.01]
+
+
+def trained(found, *names):
+    """Return a file whose trees stand twice: the settings of its trainings by these names, each of all the trees."""
+    told = {f"{name}params": found["model_info"]["params"] for name in names}
+    history = {"metrics": {"learn_metrics_history": [0] * len(found["oblivious_trees"])}}
+    told |= {f"{name}training": history for name in names}
+    return found | {"oblivious_trees": found["oblivious_trees"] * 2, "model_info": told}
+
+
+@pytest.mark.parametrize(
+    ("names", "first", "why"),
+    [
+        (("initModel:", ""), ((0, 1), ("exact", "size")), "init_model"),
+        (("model0:", "model1:"), (None, ("size",)), "sum of models"),
+    ],
+)
+def test_only_the_first_of_several_trainings_starts_from_the_bias(names, first, why):
+    """The second one's trees are those of the first: values that would prove the classes of rows from the bias on."""
+    draft = _to_draft(json_booster(trained(honest(), *names)), None)
+    (other,) = draft.others
+    assert (draft.classes, draft.origin.counts) == first
+    assert (other.classes, other.origin.counts) == (None, ("size",))
+    assert why in str(draft.origin.notes)
+
+
+def test_a_first_tree_of_one_leaf_says_nothing_of_the_second():
+    """Of 160 rows 68 are of the class; the one leaf of the first tree says so, and later trees start elsewhere."""
+    found = honest()
+    leaf = {"splits": [], "leaf_values": [0.0], "leaf_weights": [160]}  # G is 0: p is the class's share
+    found["scale_and_bias"] = [1, [float(np.log(68 / 92))]]
+    found["oblivious_trees"][0] = leaf
+    draft = _to_draft(json_booster(found), None)
+    assert (draft.classes, draft.origin.counts) == (None, ("size",))
+    with pytest.raises(Unsupported, match="no tree of the CatBoost model has a split on a number"):
+        _to_draft(json_booster(found | {"oblivious_trees": [leaf, leaf]}), None)
+
+
+@pytest.mark.parametrize("share", [0, 0.2])
+def test_weights_with_a_divisor_are_bounds_from_both_sides_unless_rows_were_held_out(share):
+    found = honest()
+    for tree in found["oblivious_trees"]:
+        tree["leaf_weights"] = [2 * n for n in tree["leaf_weights"]]
+    found["model_info"]["params"]["data_processing_options"]["eval_fraction"] = share
+    draft = _to_draft(json_booster(found), None)
+    assert (draft.rows.low, draft.rows.high) == (160, None if share else 320)
+    (table,) = draft.models
+    weights = [n for tree in found["oblivious_trees"] for n in tree["leaf_weights"] if n]
+    said = [(one.low, one.high) for one in table.statements]
+    assert sorted(low for low, _ in said) == sorted(n // 2 for n in weights)
+    assert all(high == (None if share else 2 * low) for low, high in said)
+
+
+def test_a_tree_with_branches_on_categories_proves_no_classes():
+    path = GOLDEN.parent / "models" / "catboost-1.2.10" / "lossguide.json"
+    found = json.loads(path.read_text(encoding="utf-8"))
+    assert "exact" in _to_draft(json_booster(found), None).origin.counts
+    for side in ("left", "right"):
+        if "split" in found["trees"][0][side]:
+            found["trees"][0][side]["split"]["split_type"] = "OnlineCtr"
+    draft = _to_draft(json_booster(found), None)
+    assert (draft.classes, draft.origin.counts) == (None, ("size",))

@@ -14,14 +14,19 @@ import pandas as pd
 import pytest
 
 from encoders.domain.domain import Domain
+from encoders.domain.values import Test
 from encoders.encode.encoder import encode
 from encoders.models.models import Boosting, Forest
 from recon.readers.formats.boosters.lightgbm.file import text_booster
 from recon.readers.formats.boosters.lightgbm.model import LightGBMFeatures, _grow, read_lightgbm, read_lightgbm_text
 from recon.readers.formats.boosters.lightgbm.rates import (
     EPSILON,
+    MORE,
+    UNIT,
+    FirstLeaf,
     NumberSpan,
     Sizes,
+    _by_pairs,
     _significant,
     digits,
     errors,
@@ -29,9 +34,10 @@ from recon.readers.formats.boosters.lightgbm.rates import (
 )
 from recon.readers.formats.boosters.lightgbm.sums import _odd_parameter, _score_ranges, _snapped
 from recon.readers.formats.boosters.pickled import read as read_saved
-from recon.readers.formats.boosters.shared import BoosterTree
+from recon.readers.formats.boosters.shared import BoosterTree, split_of
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.stored.pickled.stored_files import open_stored
+from solvers.foundation.errors import Unsupported
 from solvers.leaf_values.combining import interval_use
 from tests.boosted_cases import true_points
 
@@ -197,6 +203,8 @@ def test_parameters_that_change_leaf_values_are_named(line):
     draft = draft_of("ridge.txt", lambda text: re.sub(rf"\[{key}: .*\]", f"[{line}]", text))
     assert isinstance(draft.models[0], Forest)
     assert "leaf values are not used" in str(draft.reader_notes)
+    scaled = key in {"boosting", "device_type", "num_machines", "forcedsplits_filename"}  # later, or not at all
+    assert (draft.classes, draft.origin.counts) == (((0, 1), ("exact", "size")) if scaled else (None, ("size",)))
     booster = text_booster(re.sub(rf"\[{key}: .*\]", f"[{line}]", text_of("ridge.txt")))
     assert ODD[line] in _odd_parameter(booster)
 
@@ -214,6 +222,71 @@ def test_figures_without_sense_are_left_out(what):
     draft = draft_of("ridge.txt", change)
     assert isinstance(draft.models[0], Forest)
     assert "not a figure of training" in str(draft.reader_notes)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "rows", "counts"),
+    [
+        ("feature_names=", "average_output\nfeature_names=", None, ("size",)),  # a random forest
+        ("feature_names=", "monotone_constraints=1 0 0 0 0\nfeature_names=", 500, ("size",)),
+        ("[bagging_fraction: 1]\n", "[bagging_fraction: 0.5]\n[bagging_freq: 1]\n", None, ("size",)),
+        ("[learning_rate: 0.123457]", "[learning_rate: 2]\n[boosting: goss]", None, ("size",)),  # from round 0 on
+        ("[learning_rate: 0.123457]", "[learning_rate: 0.123457]\n[boosting: goss]", 500, ("exact", "size")),
+        ("parameters:", "nothing:", 500, ("exact", "size")),  # of version 2 and before: as JSON
+        ("objective=binary sigmoid:1", "objective=lambdarank", 500, ("size",)),
+    ],
+)
+def test_what_a_file_says_of_its_training_decides_what_its_leaves_count(old, new, rows, counts):
+    def change(text):
+        assert old in text
+        return re.sub(r"\[bagging_freq: 0\]\n", "", text).replace(old, new, 1)
+
+    draft = draft_of("ridge.txt", change)
+    assert (draft.rows.low, draft.rows.high, draft.origin.counts) == (500, rows, counts)
+    assert (draft.classes is None) == ("exact" not in counts)
+
+
+@pytest.mark.parametrize("path", [HERE / "ridge.json", HERE.parents[1] / "models" / HERE.name / "binary.json"])
+def test_one_tree_of_json_names_neither_rate_nor_lambda(path):
+    found = json.loads(path.read_text(encoding="utf-8"))
+    draft = read_lightgbm(found | {"tree_info": found["tree_info"][:1]})
+    assert (draft.classes, draft.rows.high) == (None, None)
+    with pytest.raises(Unsupported, match="no tree of the LightGBM model has a split"):
+        read_lightgbm(found | {"tree_info": [{"tree_structure": {"leaf_value": 0.5}, "shrinkage": 1}]})
+
+
+@pytest.mark.parametrize("times", [1 + 1e-9, 1 + 2e-8])
+def test_a_first_round_of_several_rates_gives_no_sums(times):
+    """Rows of the classes are whole within some 1e-7 of them; one rate must explain the values to the last digits."""
+    text = text_of("defaults.txt")
+    line = next(one for one in text.splitlines() if one.startswith("leaf_value="))
+    first, *more = map(float, line.partition("=")[2].split())
+    start = draft_of("defaults.txt").models[0].start[0]
+    draft = draft_of(
+        "defaults.txt",
+        lambda text: text.replace(line, "leaf_value=" + " ".join(map(repr, [start + (first - start) * times, *more]))),
+    )
+    assert isinstance(draft.models[0], Forest)
+    assert draft.origin.counts == ("exact", "size")
+    assert "one learning rate does not explain the first round's values" in str(draft.reader_notes)
+
+
+def test_leaves_below_categories_that_are_not_listed_give_no_values():
+    """With more than max_cat_to_onehot categories lambda is cat_l2 more: who does not know that uses other leaves."""
+    infos = next(one for one in text_of("categories.txt").splitlines() if one.startswith("feature_infos="))
+    parts = infos.partition("=")[2].split()
+    found = {}
+    for name, change in (("listed", parts), ("not", [parts[0], "none", "none", *parts[3:]])):
+        draft = draft_of("categories.txt", lambda text, new=change: text.replace(infos, f"feature_infos={' '.join(new)}"))
+        assert isinstance(draft.models[0], Boosting)
+        found[name] = [what.count("value") for what in (sums.what for sums in draft.models[0].sums)]
+    booster = text_booster(text_of("categories.txt"))
+    assert found["listed"] == [len(tree.value) for tree in booster.trees]
+    below = [
+        {k for node, kind in enumerate(tree.kind) if kind & 1 for k in (tree.left[node], tree.right[node]) if k < 0}
+        for tree in booster.trees
+    ]
+    assert found["not"] == [len(tree.value) - len(mine) for tree, mine in zip(booster.trees, below, strict=True)]
 
 
 def test_other_objectives_are_named():
@@ -346,6 +419,33 @@ def test_sums_are_as_near_as_is_said(seed):
         assert abs(Fraction(total) - true) <= Fraction(off)
     assert wide == any(found.gradient)
     assert min(found.hessian[1:]) >= EPSILON  # kEpsilon is added even where nothing is rounded
+
+
+def test_sums_of_a_stump_are_off_by_what_its_two_levels_add():
+    """Leaves remember their numbers in the file (here 1 and 0), which lead to no other node."""
+    grown = BoosterTree([split_of("x", Test(high=1), True), None, None], [(1, 2), (1, -1), (0, -1)])
+    exact, wide = Sizes(0.25, 1.0, 100.0), Sizes(1e-9, 1.0, 1e9)
+    assert (exact.exact, wide.exact) == (True, False)
+    found = errors(grown, [100, 40, 60], exact, exact)
+    assert found.gradient == [0.0, 0.0, 0.0]
+    assert found.hessian == [0.0, *[6 * EPSILON + 12 * UNIT * 1.0 * 100 * MORE] * 2]
+    root = MORE * 100 * UNIT * 100 * 1.0
+    found = errors(grown, [100, 40, 60], wide, wide)
+    assert found.gradient == pytest.approx([root, *[root + MORE * UNIT * 100 * (8 * 100 + 24)] * 2], rel=1e-12)
+
+
+def test_two_leaves_give_lambda_where_their_weights_differ():
+    def leaf(weight, ridge, rate=0.1):
+        ratio = rate / (weight + ridge)
+        return FirstLeaf(NumberSpan.near(ratio, 1e-15), NumberSpan.near(weight, 1e-15), listed=False)
+
+    for ridge in (0.0, 1.0, 2.5):
+        found = _by_pairs([leaf(3.0, ridge), leaf(40.0, ridge), leaf(7.0, ridge)])
+        assert found.low <= ridge <= found.high <= ridge + 1e-9
+    assert _by_pairs([]) is None
+    assert _by_pairs([leaf(3.0, 1.0)]) is None
+    assert _by_pairs([leaf(3.0, 1.0), leaf(3.0, 1.0)]) is None  # any lambda
+    assert _by_pairs([leaf(3.0, -1.0), leaf(40.0, -1.0)]) is None  # a lambda below 0 alone
 
 
 @pytest.mark.parametrize("file", ["defaults.txt", "classes.txt", "categories.txt"])

@@ -17,7 +17,7 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Test
 from encoders.encode.encoder import encode
 from encoders.models.models import Boosting, Forest, Table, Tree
-from recon.readers.formats.boosters.lightgbm.file import looks_like_lightgbm_text
+from recon.readers.formats.boosters.lightgbm.file import looks_like_lightgbm_text, text_booster
 from recon.readers.formats.boosters.lightgbm.model import read_lightgbm, read_lightgbm_text
 from recon.readers.formats.boosters.lightgbm.rates import Objective, RateCandidates, Round, class_counts
 from recon.readers.formats.boosters.pickled import read as read_saved
@@ -249,6 +249,48 @@ def test_sides_of_a_split_are_complements():
     assert opposite(Test(values=(1,)), True) is None
     path = _narrowed((("x", Test(high=9, missing=True)),), "x", Test(low=2, low_open=True, missing=True))
     assert path == (("x", Test(low=2, high=9, low_open=True, missing=True)),)
+
+
+@pytest.mark.parametrize("default_left", [False, True])
+@pytest.mark.parametrize(("threshold", "low", "high"), [(2.0, 0, 4), (1e-35, 0, 4), (-2.0, -4, 0), (-1.0, -4, -1)])
+def test_zeros_that_count_as_missing_go_the_default_way(default_left, threshold, low, high):
+    """The decision of tree.h: whatever is within 1e-35 of zero, or missing, goes the default way, else by comparing."""
+    sides = [{f"leaf_{what}": k + 3 for what in ("value", "weight", "count")} for k in (0, 1)]
+    node = {"split_feature": 0, "threshold": threshold, "decision_type": "<=", "default_left": default_left,
+            "missing_type": "Zero", "left_child": sides[0], "right_child": sides[1]}  # fmt: skip
+    infos = {"x": {"min_value": low, "max_value": high, "values": []}}
+    found = {"feature_names": ["x"], "feature_infos": infos, "objective": "regression",
+             "tree_info": [{"shrinkage": 1, "tree_structure": node}]}  # fmt: skip
+    (table,) = read_lightgbm(found).models
+    said = {one.low: one.condition[0][1] for one in table.statements}
+    assert 3 in said or 4 in said
+    for value in (*range(low, high + 1), None):
+        goes_left = default_left if not value else value <= threshold
+        for rows, left in ((3, True), (4, False)):
+            if rows in said and not (value is None and said[rows].values is None and not said[rows].missing):
+                assert passes(said[rows], value) == (goes_left is left)
+
+
+def test_zeros_that_count_as_missing_inside_a_range_are_refused():
+    found = strict_json(text_of("lightgbm-4.7.0/binary.json"))
+    node = found["tree_info"][0]["tree_structure"]
+    name = found["feature_names"][node["split_feature"]]
+    found["feature_infos"][name] = {"min_value": -5, "max_value": 99, "values": []}
+    for threshold, left in ((2.5, False), (-2.5, True)):
+        node.update(missing_type="Zero", threshold=threshold, default_left=left)
+        with pytest.raises(Unsupported, match="they lie inside its range"):
+            read_lightgbm(found)
+
+
+def test_ranges_and_categories_that_a_text_of_lightgbm_names():
+    text = text_of("lightgbm-4.7.0/binary.txt")
+    (line,) = (one for one in text.splitlines() if one.startswith("feature_infos="))
+    names = text_booster(text).names
+    said = {"[0:5]": (0.0, 5.0), "[-1.5:2e3]": (-1.5, 2000.0), "0:2:1": (0, 2, 1), "none": None, "[-inf:inf]": None,
+            "[0:1e308]": None, "[nan:1]": None, "[1]": None, "a:b": None}  # fmt: skip
+    for told, found in said.items():
+        other = text.replace(line, "feature_infos=" + " ".join([told, *["none"] * (len(names) - 1)]))
+        assert text_booster(other).infos == ({} if found is None else {names[0]: found})
 
 
 def passes(test, value):

@@ -15,6 +15,7 @@ import recon
 from recon.readers.formats.boosters.catboost_file import (
     Symmetric,
     _branching,
+    _cbm_bias,
     _cbm_trees,
     _trainings,
     cbm_booster,
@@ -233,6 +234,9 @@ class Core:
     def numbers(self, at, kind):
         return np.array(self.fields.get(at, ()), dtype=kind)
 
+    def real(self, at, default):
+        return self.fields.get(at, default)
+
     def place(self, at):
         return None
 
@@ -258,6 +262,20 @@ def test_a_changed_cbm_file_is_refused_with_the_reason(changes, said):
     assert said in sentence_of(_cbm_trees, Core(**{**STUMP, **changes}), KNOWN)
     assert _cbm_trees(Core(**STUMP), KNOWN) == [Symmetric(((0, 0.5),), (3.0, 4.0), (0.1, 0.2))]
     assert _cbm_trees(Core(**STUMP | {"f1": [5]}), KNOWN)[0].splits == (None,)  # on categories
+
+
+@pytest.mark.parametrize(
+    ("fields", "bias"),
+    [
+        ({}, 0.0),
+        ({"f15": 0.25}, 0.25),
+        ({"f16": [0.5]}, 0.5),
+        ({"f16": [0.5, 1.0]}, None),
+        ({"f14": 2.0, "f16": [0.5]}, None),
+    ],
+)
+def test_a_cbm_file_names_the_score_that_rows_start_at_or_scales_it(fields, bias):
+    assert _cbm_bias(Core(**fields)) == bias
 
 
 def test_links_of_a_cbm_file_that_make_no_tree():

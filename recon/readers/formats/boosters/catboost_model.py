@@ -470,8 +470,6 @@ def _nested(tree: Branching, booster: CatBoostFile, t: int) -> tuple[BoosterTree
     while stack:
         node = stack.pop()
         order.append(node)
-        if len(order) > len(tree.children):
-            raise ReleaseError("the links make no tree", place=f"tree {t}")
         stack += [c for c in tree.children[node] if c >= 0]
     for node in reversed(order):
         rows[node] += sum(rows[c] for c in tree.children[node] if c >= 0)

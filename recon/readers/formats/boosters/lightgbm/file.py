@@ -115,8 +115,8 @@ def _text_info(text: str) -> tuple[float, float] | tuple[int, ...] | None:
             low, high = text.strip("[]").split(":")
             ends = float(low), float(high)
             return ends if max(abs(ends[0]), abs(ends[1])) < 1e300 else None
-        return None if text == "none" else tuple(int(x) for x in text.split(":"))
-    except ValueError:
+        return tuple(int(x) for x in text.split(":"))
+    except ValueError:  # "none"
         return None
 
 
