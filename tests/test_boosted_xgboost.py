@@ -20,7 +20,13 @@ import solvers.foundation.limits as limits_module
 from encoders.encode.encoder import encode
 from encoders.kinds.boosting import _is_open
 from encoders.models.models import Boosting
-from recon.readers.formats.boosters.xgboost.file import _below_single, json_booster, sizes, starting_shares
+from recon.readers.formats.boosters.xgboost.file import (
+    _below_single,
+    dump_booster,
+    json_booster,
+    sizes,
+    starting_shares,
+)
 from recon.readers.formats.boosters.xgboost.model import (
     MADE,
     XGBoostRates,
@@ -208,3 +214,18 @@ def test_values_are_rounded_to_single_precision_before_they_are_compared():
             assert (np.float32(x) < single) == (x < end or (x == end and not is_open)), (single, x)
     assert _below_single(3.0, True) == (3.0, True)
     assert 13.0499997 < _below_single(float(np.float32(13.05)), False)[0] < 13.05  # the value itself goes right
+
+
+def test_a_dump_is_read_as_the_library_compares():
+    """It prints float32 thresholds with nine digits: 26.2 itself is below 26.2000008, yet goes right, as in JSON."""
+    for printed in (26.2000008, 24.2999992, 3, 0.5, -7.30000019, 16777216):
+        sides = [{"nodeid": k, "leaf": 0.1, "cover": 2.0} for k in (1, 2)]
+        node = {"nodeid": 0, "split": "x", "split_condition": printed, "yes": 1, "no": 2, "missing": 2, "cover": 4.0}
+        split = dump_booster([node | {"children": sides}]).trees[0].grown.splits[0]
+        single = np.float32(printed)
+        near = [np.nextafter(single, np.float32(side)) for side in (-np.inf, np.inf)]
+        tried = [float(x) for x in (single, *near)]
+        tried += [(a + b) / 2 for a in tried for b in tried] + [round(tried[0], 1), round(tried[0] - 1e-9, 9)]
+        for x in tried:
+            goes_left = x < split.test.high or (x == split.test.high and not split.test.high_open)
+            assert goes_left == (np.float32(x) < single), (printed, x)

@@ -347,8 +347,8 @@ def _dump_tree(root: Any, place: str, names: dict[str, None]) -> StoredXGBoostTr
         elif condition is None:
             raise Unsupported(f"{at}: the split of indicator '{name}' has no condition: use save_model('model.json')")
         else:
-            test = Test(high=_single(condition, f"{at}.split_condition"), high_open=True, missing=gone == yes)
-            split = split_of(name, test, True)
+            end, is_open = _below_single(_single(condition, f"{at}.split_condition"), whole=False)
+            split = split_of(name, Test(high=end, high_open=is_open, missing=gone == yes), True)
         out.grown.splits.append(split)
         todo += [(by_id[no], here, 1), (by_id[yes], here, 0)]
     return out
