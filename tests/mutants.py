@@ -158,6 +158,7 @@ PIPELINES = (
 BOOSTED = (
     "test_boosters.py", "test_boosted_lightgbm.py", "test_boosted_xgboost.py", "test_boosted_catboost.py",
     "test_boosted_sklearn.py", "test_catboost.py", "test_boosted_oracle.py", "test_boosting_release_file.py",
+    "test_boosted_directions.py",
 )  # fmt: skip
 FACED = (
     "test_damaged_files.py",

@@ -201,3 +201,4 @@ def test_a_tree_with_branches_on_categories_proves_no_classes():
             found["trees"][0][side]["split"]["split_type"] = "OnlineCtr"
     draft = _to_draft(json_booster(found), None)
     assert (draft.classes, draft.origin.counts) == (None, ("size",))
+    assert (draft.rows.low, draft.rows.high) == (90, 90)

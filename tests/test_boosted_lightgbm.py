@@ -277,7 +277,9 @@ def test_leaves_below_categories_that_are_not_listed_give_no_values():
     parts = infos.partition("=")[2].split()
     found = {}
     for name, change in (("listed", parts), ("not", [parts[0], "none", "none", *parts[3:]])):
-        draft = draft_of("categories.txt", lambda text, new=change: text.replace(infos, f"feature_infos={' '.join(new)}"))
+        draft = draft_of(
+            "categories.txt", lambda text, new=change: text.replace(infos, f"feature_infos={' '.join(new)}")
+        )
         assert isinstance(draft.models[0], Boosting)
         found[name] = [what.count("value") for what in (sums.what for sums in draft.models[0].sums)]
     booster = text_booster(text_of("categories.txt"))

@@ -218,7 +218,8 @@ class Directions:
     def open_values(self) -> tuple[Value, ...] | None:
         """Return the values that may have been taken for missing and were compared otherwise; None: any value.
 
-        () where splits are read as they compare.
+        () where splits are read as they compare. Where splits send missing values to either side, one that goes where
+        it compares is among them: zeros, say, were then none.
         """
         values = self.values()
         marker = self.draft.marker
@@ -232,13 +233,23 @@ class Directions:
             contested = [
                 key for key in self.splits if self.sides[key].marked(places[key[0], m]) != self.sides[key].below
             ]
-            if not contested or (self.alike and self.dense and len(contested) >= ENOUGH and marker is None):
+            if not contested and not (self.mixed and self.explains(m)):
+                continue
+            if self.alike and self.dense and len(contested) >= ENOUGH and marker is None:
                 continue
             if not self.present(m) and not self.refuted(m):
                 left.append(m)
         if not left and not self.dense:
             return None
         return tuple(left)
+
+    def explains(self, m: Value) -> bool:
+        """Return whether splits may send missing values to either side because rows had this one.
+
+        Without missing values of a feature there is one side; which one the file does not tell (exact: left).
+        """
+        odd = ({name for name, test in self.splits if test.missing == side} for side in (False, True))
+        return any(all(self.point(name, m) for name in names) for names in odd)
 
     def present(self, m: Value) -> bool:
         """Return whether a threshold of `hist` is this value, which was there, then."""
