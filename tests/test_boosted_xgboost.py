@@ -28,11 +28,15 @@ from recon.readers.formats.boosters.xgboost.file import (
     starting_shares,
 )
 from recon.readers.formats.boosters.xgboost.model import (
+    LOWER_BOUNDS,
     MADE,
+    NOT_STATED,
+    NOT_TOLD,
     XGBoostRates,
     _rates_of,
     _single_log,
     _start,
+    _to_draft,
     _tree_sums,
     read_xgboost,
 )
@@ -229,3 +233,20 @@ def test_a_dump_is_read_as_the_library_compares():
         for x in tried:
             goes_left = x < split.test.high or (x == split.test.high and not split.test.high_open)
             assert goes_left == (np.float32(x) < single), (printed, x)
+
+
+def test_settings_of_a_pickle_are_those_of_its_last_training():
+    """Figures of the first trees say whether these saw all rows, whatever a later training was set to."""
+    found, more = stored(), stored("drawn")
+    plain = _to_draft(json_booster(found), None, (), False)
+    assert not {NOT_TOLD, LOWER_BOUNDS, NOT_STATED} & set(plain.origin.notes)
+    for draws in (None, False):
+        draft = _to_draft(json_booster(more), None, (), draws)
+        assert (draft.drawn, draft.rows.high) == (True, None)
+        assert LOWER_BOUNDS in draft.origin.notes
+    model = found["learner"]["gradient_booster"]["model"]
+    model["trees"] += more["learner"]["gradient_booster"]["model"]["trees"][:4]
+    model["tree_info"] = [0] * len(model["trees"])
+    draft = _to_draft(json_booster(found), None, (), False)
+    assert len(draft.others) == 1
+    assert (draft.drawn, NOT_STATED in draft.origin.notes) == (False, True)

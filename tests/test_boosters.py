@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import random
 import time
 from dataclasses import replace
@@ -21,10 +22,28 @@ from recon.readers.formats.boosters.lightgbm.file import looks_like_lightgbm_tex
 from recon.readers.formats.boosters.lightgbm.model import read_lightgbm, read_lightgbm_text
 from recon.readers.formats.boosters.lightgbm.rates import Objective, RateCandidates, Round, class_counts
 from recon.readers.formats.boosters.pickled import read as read_saved
-from recon.readers.formats.boosters.shared import BoosterTree, _narrowed, opposite, split_of
-from recon.readers.formats.boosters.xgboost.file import StoredXGBoostTree, sizes
+from recon.readers.formats.boosters.shared import (
+    BoosterTree,
+    RoundMoves,
+    _narrowed,
+    different,
+    first_of_other_rows,
+    integer_in,
+    one_unknown,
+    opposite,
+    split_of,
+    sums,
+)
+from recon.readers.formats.boosters.xgboost.file import StoredXGBoostTree, XGBoostFile, sizes
 from recon.readers.formats.boosters.xgboost.file import class_counts as xgb_counts
-from recon.readers.formats.boosters.xgboost.model import looks_like_xgboost_ubj, read_xgboost, read_xgboost_dump
+from recon.readers.formats.boosters.xgboost.model import (
+    _same_rows,
+    _statements,
+    _without_copies,
+    looks_like_xgboost_ubj,
+    read_xgboost,
+    read_xgboost_dump,
+)
 from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.release.reading import strict_json
 from recon.readers.frames.world import violations
@@ -239,6 +258,133 @@ def test_xgboost_counts_are_those_that_made_the_leaves_or_none(seed):
     found = xgb_counts(tree, cover)
     if found is not None:
         assert [found[i] for i in tree.grown.leaves] == ones.tolist()
+
+
+@pytest.mark.parametrize(
+    ("covers", "share", "factor"),
+    [
+        ([1.3, 0.55, 0.75], 0.5, 1.0),  # 5.2 rows, 2.2 and 3
+        ([1.5, 0.5, 0.75], 0.5, 1.0),  # 6 rows, 2 and 3
+        ([0.5, 0.5, 0.0], 0.5, 1.0),  # no row in a leaf
+        ([0.25, 0.5, -0.25], 0.5, 1.0),
+        ([5.0, 2.0, 3.0], 1.0, 2.0),  # nobody is of another class: every hessian is 0
+        ([300_000.0, 150_000.0, 150_000.0], 0.5, 1.0),  # float32 numbers of so many rows do not tell one from the next
+    ],
+)
+def test_covers_that_are_no_numbers_of_rows_are_none(covers, share, factor):
+    tree, rows, _ = xgboost_stump(np.array([1.0, 0, 0, 1, 1]), np.array([0, 0, 1, 1, 1]), 0.3, 1.0, 0.5)
+    assert (sizes(tree, 0.5, 1.0).rows[[1, 2]] == rows).all()
+    with np.errstate(all="raise"):
+        assert sizes(replace(tree, cover=covers), share, factor) is None
+
+
+@pytest.mark.parametrize("base", ["0", "1", "-1", "1e-50", "0.999999999"])
+def test_a_base_score_that_is_no_share_in_single_precision_is_refused(base):
+    found = strict_json(text_of("xgboost-3.2.0/half.json"))
+    found["learner"]["learner_model_param"]["base_score"] = base
+    with pytest.raises(Unsupported, match="is not a share"):
+        read_xgboost(found)
+
+
+ROWS, ONES = [4, 6, 10, 14], [1, 3, 3, 11]  # of leaves
+
+
+def chains(*groups):
+    """Return first trees of XGBoost of these groups over these leaves, and their covers."""
+    y = np.concatenate([[1.0] * k + [0.0] * (n - k) for n, k in zip(ROWS, ONES, strict=True)])
+    tree, _, _ = xgboost_stump(y, np.repeat(np.arange(len(ROWS)), ROWS), 0.3, 1.0, 0.5)
+    return [(t, replace(tree, group=group)) for t, group in enumerate(groups)], [sizes(tree, 0.5, 1.0)] * len(groups)
+
+
+def below(tree, of_leaves):
+    return sums(tree.grown, dict(zip(tree.grown.leaves, of_leaves, strict=True)))
+
+
+def test_even_numbers_of_rows_may_be_copies_unless_those_of_the_classes_are_odd():
+    """Of one tree of two classes the leaves have 3 and 1 rows, and so on; of trees of several classes 4, 6, 10, 14."""
+    trees, covers = chains(0)
+    tree = trees[0][1]
+    assert _without_copies(trees, covers, (0, 1)) == ([below(tree, ROWS)], "")
+    trees, covers = chains(0, 1, 2)
+    found, why = _without_copies(trees, covers, (0, 1, 2))
+    assert found == [below(tree, [n // 2 for n in ROWS])] * 3
+    assert why
+
+
+@pytest.mark.parametrize("drawn", [False, True])
+def test_what_is_stated_of_first_trees(drawn):
+    trees, covers = chains(0)
+    tree = trees[0][1]
+    rows, ones, half = below(tree, ROWS), below(tree, ONES), below(tree, [n // 2 for n in ROWS])
+    (model,), kinds, _, (counted,) = _statements(trees, covers, "y", (0, 1), None, False)
+    counts = [(n - k, k) for n, k in zip(rows, ones, strict=True)]
+    assert ([node.support.counts for node in model.nodes], kinds) == (counts, ("exact",))
+    assert (counted.rows, counted.ones, counted.value, counted.most) == (tuple(rows), tuple(ones), 1, None)
+    (model,), _, _, (counted,) = _statements(trees, covers, "y", (), None, False)  # of no classes
+    assert ([node.support.total for node in model.nodes], counted.ones) == (rows, None)
+    (table,), kinds, _, (counted,) = _statements(trees, covers, "y", (0, 1), [half], drawn)
+    most = [None if drawn else n for n in ROWS]
+    assert sorted((one.low, one.high) for one in table.statements) == [
+        (n // 2, m) for n, m in zip(ROWS, most, strict=True)
+    ]
+    assert (counted.rows, counted.most, kinds) == (tuple(half), None if drawn else tuple(rows), ("size",))
+
+
+@pytest.mark.parametrize(("by", "kept"), [(1.2 / 11, 3), (1.2 / 10, 3), (1.2 / 5, 2), (-0.1, 2)])
+def test_roots_of_squared_error_move_by_what_leaves_add(by, kept):
+    """Leaves of 4 and 6 rows: 1.2 and -1.2 leave the root where it is; then 1.2 over 10 rows and lambda moves it."""
+    tree, _, _ = xgboost_stump(np.array([1.0] * 10), np.repeat([0, 1], [4, 6]), 0.3, 1.0, 0.5)
+    weights = [0.5, 0.3, -0.2], [0.5, 0.3, 0.0], [0.5 - by, 0.1, 0.1]
+    trees = [replace(tree, cover=[10.0, 4.0, 6.0], weight=one) for one in weights]
+    booster = XGBoostFile("", ["x"], True, "reg:squarederror", 0, (0.0,), 1, trees)
+    assert _same_rows(booster, list(enumerate(trees)), [sizes(one, None, 1.0) for one in trees]) == kept
+
+
+def test_a_first_round_without_splits_and_dumps_that_prove_nothing_are_refused():
+    found = strict_json(text_of("xgboost-3.2.0/half.json"))
+    for tree in found["learner"]["gradient_booster"]["model"]["trees"]:
+        tree |= {key: value[:1] for key, value in tree.items() if isinstance(value, list) and value}
+        tree |= {"left_children": [-1], "right_children": [-1]}
+    with pytest.raises(Unsupported, match="no tree of the first round has a split"):
+        read_xgboost(found)
+    dump = strict_json(text_of("xgboost-3.2.0/half.dump.json"))
+    assert read_xgboost_dump(dump).origin.counts == ("exact",)
+    with pytest.raises(Unsupported, match="does not prove what its covers count"):
+        read_xgboost_dump(dump[:1])  # no second root tells that no rows were drawn
+    todo, leaves = [dump[0]], []
+    while todo:
+        node = todo.pop()
+        todo += node.get("children", [])
+        leaves += [node] if "leaf" in node else []
+    for k, leaf in enumerate(leaves):
+        leaf["leaf"] *= 1 + 0.01 * k
+    with pytest.raises(Unsupported, match="does not prove what its covers count"):
+        read_xgboost_dump(dump)
+
+
+def test_figures_that_rounding_leaves_open_give_no_counts():
+    assert [integer_in(2.9, 0.2), integer_in(2.7, 0.2), integer_in(-1.0, 0.1)] == [3, None, -1]
+    for value, error in ((3.0, 0.25), (3.0, math.nan), (math.inf, 0.1), (math.nan, 0.1)):
+        with pytest.raises(ArithmeticError, match="do not tell one count from the next"):
+            integer_in(value, error)
+    rows, none = np.array([2, 3]), np.zeros(2)
+    found = one_unknown(none, np.array([0.1, 0.2]), rows, none + 1e-6)
+    assert [one.tolist() for one in found] == [[1, 2]]
+    with pytest.raises(ArithmeticError, match="too many counts to try"):
+        one_unknown(none, np.array([0.1, 0.2]), np.array([3_000_000, 3_000_000]), none)
+    assert different(np.array([[1.0, 2.5], [2.0, 3.0], [2.0, 3.0], [3.0, 3.0]]), rows, none)[0].tolist() == [2, 3]
+    with pytest.raises(ArithmeticError, match="do not tell one count from the next"):
+        different(np.array([[1.0, 2.0]]), rows, np.array([0.1, 0.25]))
+
+
+def test_rounds_whose_sums_are_not_bounded_tell_nothing():
+    """Of squared error: sums of gradients 5, then 5 + 1 * 2 by one leaf of hessian 2 that adds 1."""
+    step, hessian = np.array([1.0]), np.array([2.0])
+    rounds = [RoundMoves(before, 0.0, 0.0, step, hessian, 0.0) for before in (5.0, 7.0, 9.0)]
+    assert first_of_other_rows(rounds, (0.0, 0.0)) is None
+    assert first_of_other_rows([*rounds, replace(rounds[0], before=20.0)], (0.0, 0.0)) == 3
+    open_ = [rounds[0], replace(rounds[1], before=30.0, off=math.inf), rounds[2], replace(rounds[2], before=11.0)]
+    assert first_of_other_rows(open_, (0.0, math.inf)) is None
 
 
 def test_sides_of_a_split_are_complements():

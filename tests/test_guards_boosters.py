@@ -333,7 +333,8 @@ def test_classes_of_a_pickle_that_are_no_values_are_left_out():
     assert read_pickled(root, "pickle").classes == ("no", "yes")
     assert read_pickled(changed(root, {"_classes": np.array([None, 1])}), "pickle").classes == (0, 1)
     boosted = open_stored((GOLDEN / "xgboost-3.2.0/half.pkl").read_bytes()).root
-    assert not sentence_of(read_pickled, changed(boosted, {"missing": float("inf")}), "pickle")
+    for missing, marker in ((float("inf"), None), (float("nan"), None), (None, None), ("x", None), (-1, -1.0)):
+        assert read_pickled(changed(boosted, {"missing": missing}), "pickle").marker == marker
 
 
 def test_rows_fewer_than_a_tree_of_treelite_counts():

@@ -144,6 +144,12 @@ def one_more(frame):
     ("file", "settings", "error", "why"),
     [
         ("spark_numbers.zip", {"class": "org.apache.spark.ml.tuning.CrossValidatorModel"}, Unsupported, "bestModel"),
+        (
+            "spark_forest.zip",
+            {"bootstrap": False, "subsamplingRate": 1.0},
+            ReleaseError,
+            "trees of different numbers of rows",
+        ),
         ("spark_numbers.zip", {"class": "java.lang.Object"}, ReleaseError, "does not say of which class"),
         ("spark_numbers.zip", {"numFeatures": 0}, ReleaseError, "has 0 as numFeatures, not a whole number from 1 to"),
         ("spark_numbers.zip", {"numFeatures": None}, ReleaseError, "has no numFeatures, a whole number from 1 to"),
@@ -228,6 +234,7 @@ STEPS = [
         "makes the model's 3 columns",
         Unsupported,
     ),
+    (b'"numClasses":2', b'"numClasses":3', "has 2 labels of 3 classes", ReleaseError),
     (b'feature.VectorAssembler"', b'feature.StandardScalerModel"', "columns by StandardScalerModel", Unsupported),
     (b'"stringOrderType"', b'"handleInvalid":"keep","stringOrderType"', "handleInvalid='keep'", Unsupported),
 ]

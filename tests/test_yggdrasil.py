@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import math
+import re
+import struct
 import zipfile
 from pathlib import Path
 
@@ -10,7 +13,9 @@ import pandas as pd
 import pytest
 
 import recon
-from recon.readers.formats.boosters.yggdrasil import unread_parts
+from encoders.encode.encoder import encode
+from recon.readers.formats.boosters.yggdrasil import read_yggdrasil, unread_parts
+from recon.readers.formats.drafts.binding import Binder
 from recon.readers.frames.world import violations
 from solvers.foundation.errors import ReconError
 
@@ -111,3 +116,103 @@ def test_inspection_names_what_the_reader_leaves_out():
         archive.writestr("rows.csv", "age\n41\n")
     found = unread_parts(more.getvalue())
     assert found["rows.csv"] == 7
+
+
+# ---------------------------------------------------------------- models made here
+
+
+def field(number, value):
+    """Return one field of a protocol buffer: a whole number, a float32, or bytes."""
+
+    def varint(n):
+        return bytes([n & 127 | 128]) + varint(n >> 7) if n > 127 else bytes([n])
+
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    if isinstance(value, float):
+        return varint(number << 3 | 5) + struct.pack("<f", value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def message(*fields):
+    return b"".join(field(number, value) for number, value in fields)
+
+
+def column(kind, name, counts=(), **more):
+    """Return a column: its kind, its name and the rows of its values, the first ones rare."""
+    items = [message((1, key), (2, message((1, i), (2, n)))) for i, (key, n) in enumerate(counts)]
+    gaps = [(7, more["missing"])] if "missing" in more else []
+    return message((1, kind), (2, name), (6, message(*[(7, one) for one in items])), *gaps)
+
+
+def node(rows, test=None, at=0):
+    """Return a node with its rows by class (a leading 0), and its test as the field of a condition."""
+    spread = message((1, struct.pack(f"<{len(rows)}d", *rows)))
+    condition = [(3, message((2, at), (3, test)))] if test is not None else []
+    return message((1, message((2, spread))), *condition)
+
+
+AGE, TOWN = column(1, b"age"), column(4, b"town", [(b"<OOD>", 0), (b"Bonn", 2), (b"Kiel", 4)])
+ILL = column(4, b"ill", [(b"<OOD>", 0), (b"no", 4), (b"yes", 2)])
+BELOW = message((2, message((1, 40.0))))  # at least 40
+STUMP = [node((0, 4, 2), BELOW), node((0, 3, 0)), node((0, 1, 2))]
+
+
+def ydf(nodes=STUMP, columns=(AGE, TOWN, ILL), trees=1, cut=0, twice=False):
+    """Return the archive of one tree of CART on "age" and "town" over 6 rows, 2 of them ill."""
+    blobs = b"BS\x01" + bytes(5) + b"".join(struct.pack("<I", len(one)) + one for one in nodes)
+    files = {
+        HEADER: message((1, b"RANDOM_FOREST"), (2, 1), (3, 2), (5, 0), (5, 1)),
+        SPEC: message(*[(1, one) for one in columns], (2, 6)),
+        FOREST: message((2, trees), (3, 0), (7, b"BLOB_SEQUENCE")),
+        NODES: blobs[: len(blobs) - cut],
+    }
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as made:
+        for name, content in files.items():
+            made.writestr(name, content)
+            if twice and name == HEADER:
+                made.writestr(f"other/{name}", content)
+    return out.getvalue()
+
+
+def test_a_model_made_by_hand_is_read():
+    frame = pd.DataFrame({"age": [30, 31, 32, 40, 41, 42], "town": ["Bonn"] * 2 + ["Kiel"] * 4,
+                          "ill": ["no"] * 4 + ["yes"] * 2})  # fmt: skip
+    draft, domain = read_yggdrasil(ydf()), recon.Domain.from_frame(frame, label="ill")
+    assert violations(encode(domain, draft.bound(Binder(draft, domain)), draft.rows), frame) == []
+    assert draft.origin.counts == ("exact",)
+
+
+@pytest.mark.parametrize(
+    ("made", "why"),
+    [
+        (ydf(twice=True), "holds several models (two files header.pb)"),
+        (ydf(columns=(column(9, b"age"), TOWN, ILL)), "the column 'age' is of a kind that is not read (number 9)"),
+        (ydf(columns=(column(1, b"age", missing=2), TOWN, ILL)), "'age' has no value in 2 rows"),
+        (
+            ydf(columns=(AGE, column(4, b"town", [(b"<OOD>", 0), (b"Bonn", 3), (b"Kiel", 4)]), ILL)),
+            "the rows of the values of 'town' are not 6",
+        ),
+        (
+            ydf(columns=(AGE, TOWN, column(4, b"ill", [(b"<OOD>", 0), (b"no", 3), (b"yes", 3)]))),
+            "the classes of the tree's rows are not those of the columns",
+        ),
+        (ydf(columns=(AGE, TOWN, AGE)), "names columns that are not there"),
+        (ydf([*STUMP, STUMP[1]]), "has other nodes than those of 1 trees"),
+        (ydf([], trees=0), "has other nodes than those of 0 trees"),
+        (ydf(cut=1), f"{NODES}: was cut off"),
+        (ydf(cut=len(STUMP[2]) + 2), f"{NODES}: was cut off"),
+        (ydf([STUMP[0], node((0, 3, 1)), STUMP[2]]), "the rows of a node are not those of its two branches"),
+        (ydf([node(()), *STUMP[1:]]), "its nodes have no rows per class (pure_serving_model=True)"),
+        (ydf([node((0, 4, 1, 1), BELOW), *STUMP[1:]]), "node 0 has no rows of 2 classes"),
+        (ydf([node((1, 4, 1), BELOW), *STUMP[1:]]), "node 0 has no rows of 2 classes"),
+        (ydf([node((0, 4, 2), BELOW, at=2), *STUMP[1:]]), "node 0 tests no column of the model"),
+        (ydf([node((0, 4, 2), b""), *STUMP[1:]]), "node 0 tests no column of the model"),
+        (ydf([node((0, 4, 2), message((2, b""))), *STUMP[1:]]), "node 0 has no threshold"),
+        (ydf([node((0, 4, 2), message((2, message((1, math.inf))))), *STUMP[1:]]), "node 0 has no threshold"),
+    ],
+)
+def test_a_model_made_by_hand_with_one_thing_changed_is_refused(made, why):
+    with pytest.raises(ReconError, match=re.escape(why)):
+        read_yggdrasil(made)

@@ -403,9 +403,9 @@ def starting_shares(booster: XGBoostFile) -> ObjectiveStart:
             return ObjectiveStart(
                 (1 / (1 + math.exp(-max(-80.0, min(80.0, base)))),), classes=True, margin=base, balanced=False
             )
-        if not 0 < base < 1:
-            raise Unsupported(f"the XGBoost model's base_score {base:g} is not a share")
         share = float(np.float32(base))
+        if not 0 < share < 1:
+            raise Unsupported(f"the XGBoost model's base_score {base:g} is not a share")
         return ObjectiveStart(
             (share,), classes=booster.objective != "reg:logistic", margin=math.log(share / (1 - share))
         )
@@ -426,10 +426,10 @@ def starting_shares(booster: XGBoostFile) -> ObjectiveStart:
 def sizes(tree: StoredXGBoostTree, share: float | None, factor: float) -> Cover | None:
     """Return the rows of every node, None where some cover is not a whole number of equal hessians."""
     cover = np.array(tree.cover)
-    off = 0.0 if share is None else _share_error(share)
     h = factor if share is None else factor * share * (1 - share)
-    if h <= 0 or bool((cover < 0).any()):
+    if h <= 0:
         return None
+    off = 0.0 if share is None else _share_error(share)
     rows = cover / h
     error = rows * (4 * SINGLE + (off * abs(1 - 2 * (share or 0.5)) * factor / h)) + 1e-6
     near = np.rint(rows)

@@ -438,10 +438,10 @@ def _to_draft(
     kept = _same_rows(booster, trees, covers) if begin.every else len(trees)
     cut = trees[kept][0] if kept < len(trees) else len(booster.trees)  # the first tree of other rows, or drawn anew
     trees, covers = trees[:kept], covers[:kept]
-    seen = True if draws is False and booster.parallel == 1 else _all_rows_seen(booster, begin, trees, covers)
+    seen = _all_rows_seen(booster, begin, trees, covers)
+    if seen is None and draws is False and booster.parallel == 1:  # figures tell of an earlier training, settings not
+        seen = True
     minimum = booster.parallel > 1 or draws is True or seen is not True
-    if booster.dump and minimum:
-        raise Unsupported(UNPROVED)
     least, copies = _without_copies(trees, covers, labels)
     drawn, minimum = minimum, minimum or bool(copies)
     models, kinds, remarks, counted = _statements(trees, covers, label, labels, least if minimum else None, drawn)
