@@ -1,0 +1,267 @@
+"""Guards of what fitted trees, forests and boosters of scikit-learn say: the library's numbers, one thing changed."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from changed_objects import GONE, changed, refusal, root_of, sentence_of
+from sklearn.ensemble import (
+    BaggingClassifier,
+    BaggingRegressor,
+    ExtraTreesClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier
+from test_guards_learners import NO_SEEDS
+from test_guards_sklearn import SMALL, X, Y, field, fitted
+
+from encoders.domain.domain import Domain
+from encoders.domain.values import Categorical, Continuous, Grid, Test, View
+from recon.readers.formats.detection import draft_of_object
+from recon.readers.formats.drafts.binding import Binder
+from recon.readers.formats.sklearn.trees.trees import NO_MEMBER, REPEATED
+from recon.readers.stored.pickled.pickles import Thing
+from recon.readers.stored.pickled.stored_files import open_stored
+from solvers.statements.release import RowCount
+
+NAMED = {"n_features_in_": GONE, "feature_names_in_": GONE}
+ONES = np.arange(12) % 3 + 1.0  # whole weights
+PARTS = np.arange(12) % 3 + 0.7
+UNSAID = {"_n_samples": GONE, "_n_samples_bootstrap": GONE, "_max_samples": GONE, **NO_SEEDS}
+MODELS = {
+    "member": lambda: fitted("forest").estimators_[0],
+    "member of numbers": lambda: RandomForestRegressor(2, **SMALL).fit(X, X["a"]).estimators_[0],
+    "doubled": lambda: DecisionTreeClassifier(**SMALL).fit(X, Y, sample_weight=np.full(12, 2.0)),
+    "whole weights": lambda: DecisionTreeClassifier(**SMALL).fit(X, Y, sample_weight=ONES),
+    "parts": lambda: DecisionTreeClassifier(**SMALL).fit(X, Y, sample_weight=PARTS),
+    "whole weights and classes": lambda: DecisionTreeClassifier(class_weight={0: 3, 1: 1}, **SMALL).fit(
+        X, Y, sample_weight=ONES
+    ),
+    "whole weights and signs": lambda: DecisionTreeClassifier(monotonic_cst=[1, 0], **SMALL).fit(
+        X, Y, sample_weight=ONES
+    ),
+    "forest of arrays": lambda: RandomForestClassifier(3, **SMALL).fit(X.to_numpy(), Y),
+    "numbers": lambda: DecisionTreeRegressor(**SMALL).fit(X, X["a"]),
+    "forest of numbers": lambda: RandomForestRegressor(2, **SMALL).fit(X, X["a"]),
+    "bits": lambda: DecisionTreeClassifier(max_depth=3, random_state=0).fit(X.assign(b=(X["b"] >= 2) * 1), Y),
+    "extra": lambda: ExtraTreesClassifier(2, **SMALL).fit(X, Y),
+    "extra tree": lambda: ExtraTreeClassifier(**SMALL).fit(X, Y),
+    "halves": lambda: RandomForestClassifier(3, min_samples_split=0.5, random_state=0).fit(X, Y),
+    "of eight": lambda: RandomForestClassifier(3, max_samples=8, **SMALL).fit(X, Y),
+    "part bag": lambda: BaggingClassifier(
+        DecisionTreeClassifier(**SMALL), 2, bootstrap=False, max_samples=6, random_state=0
+    ).fit(X, Y),
+    "whole bag": lambda: BaggingClassifier(DecisionTreeClassifier(**SMALL), 2, bootstrap=False).fit(X, Y),
+    "part bag of numbers": lambda: BaggingRegressor(
+        DecisionTreeRegressor(**SMALL), 2, bootstrap=False, max_samples=6, random_state=0
+    ).fit(X, X["a"]),
+}
+
+
+@functools.cache
+def model(name):
+    return MODELS[name]() if name in MODELS else fitted(name)
+
+
+def draft(name, changes=None):
+    return draft_of_object(changed(root_of(model(name)), changes or {}), "pickle")
+
+
+BAG, ALONE = ("bag", "distinct"), ("exact",)
+ROWS = RowCount(12, 12)
+
+
+def least(name):
+    """Return that a tree's different rows are not all that there were."""
+    return RowCount(int(model(name).tree_.n_node_samples[0]), None)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "kinds", "rows"),
+    [
+        ("tree", {}, ALONE, ROWS),
+        ("doubled", {}, BAG, least),
+        ("member", {}, BAG, least),
+        ("whole weights", {}, BAG, least),
+        ("parts", {}, ("size",), ROWS),
+        ("whole weights and classes", {}, ("size",), ROWS),
+        ("whole weights and signs", {}, ("size",), ROWS),
+        ("numbers", {}, ("size",), ROWS),
+        ("member of numbers", {}, ("distinct",), least),
+        ("forest", {}, BAG, ROWS),
+        ("forest of numbers", {}, ("distinct",), ROWS),
+        ("extra", {}, ALONE, ROWS),
+        ("part bag", {}, ("distinct",), ROWS),
+        ("whole bag", {}, ALONE, ROWS),
+        ("forest", {"_n_samples_bootstrap": "x"}, BAG, ROWS),
+        ("forest", {"_n_samples_bootstrap": -1}, BAG, ROWS),
+        ("of eight", NO_SEEDS, BAG, ROWS),
+        ("of eight", {"_n_samples_bootstrap": "x", **NO_SEEDS}, ("distinct",), ROWS),
+    ],
+)
+def test_what_trees_count_and_how_many_rows_there_were(name, changes, kinds, rows):
+    found = draft(name, changes)
+    assert found.origin.counts == kinds
+    assert found.rows == (rows(name) if callable(rows) else rows)
+    assert (found.classes is None) == ("numbers" in name)
+    assert (REPEATED in found.origin.notes) == (rows is least)
+    assert (NO_MEMBER in found.origin.notes) == (
+        name in {"parts", "whole weights and classes", "whole weights and signs"}
+    )
+    assert (found.origin.learner is None) == (rows is least)
+    drawn = isinstance(root_of(model(name)).get("estimators_"), list) and "extra" not in name and name != "whole bag"
+    assert any("which rows each tree drew" in line for line in found.reader_notes) == drawn
+    assert (found.multiplicities is None) == (not drawn or bool(changes.get("random_state", 1) is None))
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "said"),
+    [
+        (DecisionTreeClassifier(), {}, "n_features_in_: is not fitted: it has nothing that fitting makes"),
+        ("signed", field("impurity", 0, 0.1), ""),
+        ("signed", {"monotonic_cst": [0, 0], **field("impurity", 0, 0.1)}, "tree_.nodes['impurity'][0] is 0.1"),
+        ("forest", {"estimators_.0.tree_.nodes.impurity.0": 0.1}, "estimators_[0].tree_.nodes['impurity'][0] is 0.1"),
+        ("forest", {"monotonic_cst": [1, 0], "estimators_.0.tree_.nodes.impurity.0": 0.1}, ""),
+        ("forest of numbers", {"estimators_.0.tree_.nodes.impurity.0": 0.1}, ""),
+        ("forest of arrays", NAMED, ""),
+        ("forest of arrays", {"n_features_in_": GONE, "estimators_.0": 7}, "does not say on how many features"),
+        ("forest of arrays", {"n_features_in_": GONE, "estimators_": []}, "does not say on how many features"),
+    ],
+    ids=lambda one: one if isinstance(one, str) else "",
+)
+def test_a_changed_model_is_refused_or_read(name, changes, said):
+    words = refusal(model(name) if isinstance(name, str) else name, changes)
+    assert said in words if said else not words
+
+
+def test_settings_that_are_shares_of_rows_are_known_where_their_number_is():
+    assert draft("halves").origin.learner.min_samples_split == 6
+    assert draft("halves", UNSAID).origin.learner is None
+
+
+# ------------------------------------------------------------------ bound to a domain
+
+LABEL = Categorical("y", (0, 1))
+GRIDS = (Grid.between("a", 0, 11), Grid.between("b", 0, 3))
+REALS = (Continuous("a", 0, 11), Continuous("b", 0, 3))
+MISSING = tuple(replace(one, missing=True) for one in GRIDS)
+
+
+def bound(name, changes=None, attributes=GRIDS, label=LABEL, **columns):
+    found = draft(name, changes)
+    return found.bound(Binder(found, Domain(attributes, label, columns=columns)))
+
+
+def leaves(tree):
+    return [(k, n.support) for k, n in enumerate(tree.nodes) if n.condition is None]
+
+
+def test_leaves_have_the_rows_that_the_library_counts():
+    (tree,) = bound("tree")
+    own = model("tree").tree_
+    assert tree.nodes.counts.distinct is None
+    for k, support in leaves(tree):
+        assert support.counts == tuple(np.rint(own.value[k, 0] * own.n_node_samples[k]).astype(int).tolist())
+    (forest,) = bound("forest of numbers", label=None)
+    for one, fit in zip(forest.trees, model("forest of numbers").estimators_, strict=True):
+        for k, support in leaves(one):
+            assert support.count == fit.tree_.weighted_n_node_samples[k]
+            assert support.distinct == fit.tree_.n_node_samples[k]
+
+
+def test_totals_of_a_regression_are_means_times_rows():
+    _, table = bound("numbers", label=Grid.between("y", 0, 11))
+    own = model("numbers").tree_
+    for figure in table.statements:
+        k = int(figure.name.removeprefix("leaf "))
+        assert own.children_left[k] < 0
+        assert figure.statistic.value == round(own.value[k, 0, 0] * own.n_node_samples[k])
+    assert len(table.statements) == (own.children_left < 0).sum()
+
+
+def test_what_thresholds_were_learnt_from():
+    (tree,) = bound("tree")
+    assert tree.nodes.learnt.ends.tolist() == [[0, 11], [0, 3]]
+    assert tree.nodes.learnt.plain.tolist() == [True, True]
+    assert bound("extra tree")[0].nodes.learnt is None
+    seen = bound("bits", attributes=GRIDS[:1], b=View("a", Test(low=6)))[0].nodes.learnt
+    assert seen.ends[0].tolist() == [0, 11]
+    assert np.isnan(seen.ends[1]).all()
+    assert seen.plain.tolist() == [True, False]
+
+
+OLD = {"_sklearn_version": "1.5.0"}
+
+
+def test_of_versions_that_misplaced_missing_values_the_root_alone_is_used():
+    """scikit-learn #32351: where values may be missing, nodes below the root may have other rows than theirs."""
+    (tree,) = bound("tree", OLD, MISSING)
+    assert [n.support.counts for n in tree.nodes] == [(5, 7)]
+    (forest,) = bound("forest of numbers", OLD, MISSING, None)
+    for one, fit in zip(forest.trees, model("forest of numbers").estimators_, strict=True):
+        assert [(n.support.count, n.support.distinct) for n in one.nodes] == [(12, fit.tree_.n_node_samples[0])]
+    assert len(bound("tree", OLD)[0].nodes) == len(bound("tree")[0].nodes) > 1
+
+
+def gaps():
+    rows = X.assign(a=X["a"].where(Y == 0))
+    return DecisionTreeClassifier(max_depth=1, random_state=0).fit(rows[["a"]], Y)
+
+
+def test_a_split_on_missing_values_alone():
+    MODELS["gaps"] = gaps
+    assert np.isinf(model("gaps").tree_.threshold[0])
+    (tree,) = bound("gaps", {}, MISSING[:1])
+    assert tree.nodes[0].condition == (("a", Test(values=(), missing=True)),)
+    assert tree.nodes[tree.nodes[0].then].support.counts == (0, 7)
+    assert tree.nodes[tree.nodes[0].otherwise].support.counts == (5, 0)
+
+
+@pytest.mark.parametrize("depth", [1, 6])
+def test_tests_on_continuous_attributes_without_gaps_say_nothing_of_missing_values(depth):
+    MODELS[depth] = lambda: DecisionTreeClassifier(max_depth=depth, random_state=0).fit(11 - X[["a"]], Y)
+    own = model(depth).tree_
+    inner = own.children_left >= 0
+    (tree,) = bound(depth, {}, REALS[:1])
+    tests = [test for node in tree.nodes if node.condition is not None for _, test in node.condition]
+    assert len(tests) == inner.sum()
+    assert not any(test.missing for test in tests)
+    (tree,) = bound(depth, {}, (replace(REALS[0], missing=True),))
+    found = [test.missing for node in tree.nodes if node.condition is not None for _, test in node.condition]
+    assert found == (own.n_node_samples[own.children_left] > own.n_node_samples[own.children_right])[inner].tolist()
+    assert depth == 1 or any(found)
+
+
+QUANTILES = Path(__file__).parents[1] / "examples" / "releases" / "quantile_forest.joblib"
+
+
+def built_with(*given):
+    return lambda thing: Thing(thing.callable, thing.how, given, thing.kwargs, thing.state)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"forest_": None}, "forest_: has no targets of the training rows: the forest is not fitted"),
+        ({"forest_": built_with()}, "forest_: has no targets of the training rows: the forest is not fitted"),
+        ({"forest_": built_with(np.array(["a"]))}, "forest_: has no targets of the training rows"),
+        ({"forest_": built_with(np.array([math.nan]))}, "forest_: has no targets of the training rows"),
+        ({"sorter_": None}, "sorter_: does not say the position of every target"),
+        ({"sorter_": lambda found: found[:-1]}, "sorter_: does not say the position of every target"),
+        ({"sorter_": lambda found: found * 0}, "sorter_: does not say the position of every target"),
+        ({}, ""),
+    ],
+)
+def test_targets_of_a_quantile_forest(changes, said):
+    root = open_stored(QUANTILES.read_bytes()).root
+    assert said in sentence_of(draft_of_object, changed(root, changes), "joblib")
+    if not said:
+        found = draft_of_object(root, "joblib")
+        assert len(found.labels) == found.rows.low
+        assert sorted(set(found.labels)) == list(range(len(found.classes)))
