@@ -195,7 +195,8 @@ ROOMS = {  # room -> the tests that must notice what is changed in the guards of
     ),
     f"{FORMATS}.sklearn": (
         "test_guards_sklearn.py", "test_guards_fitted.py", "test_guards_learners.py", "test_bags.py",
-        "test_learner_settings.py", "test_generalised_models.py", *PIPELINES, "test_scikit_learn.py", "test_boosted_sklearn.py",
+        "test_learner_settings.py", "test_generalised_models.py", *PIPELINES, "test_scikit_learn.py",
+        "test_boosted_sklearn.py",
         "test_survival_trees.py", "test_stored_targets.py", "test_versions_folds.py", *FACED
     ),
     f"{FORMATS}.statistics": (
