@@ -18,16 +18,23 @@ from sklearn.ensemble import (
     RandomForestRegressor,
 )
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier
+from sksurv.ensemble import RandomSurvivalForest
+from sksurv.tree import SurvivalTree
+from sksurv.util import Surv
 from test_guards_learners import NO_SEEDS
 from test_guards_sklearn import SMALL, X, Y, field, fitted
 
 from encoders.domain.domain import Domain
 from encoders.domain.values import Categorical, Continuous, Grid, Test, View
+from encoders.models.models import Table
 from recon.readers.formats.detection import draft_of_object
 from recon.readers.formats.drafts.binding import Binder
+from recon.readers.formats.sklearn.trees.survival import node_curve
 from recon.readers.formats.sklearn.trees.trees import NO_MEMBER, REPEATED
+from recon.readers.loading.loading import bind_draft
 from recon.readers.stored.pickled.pickles import Thing
 from recon.readers.stored.pickled.stored_files import open_stored
+from solvers.foundation.errors import ReleaseError
 from solvers.statements.release import RowCount
 
 NAMED = {"n_features_in_": GONE, "feature_names_in_": GONE}
@@ -98,6 +105,7 @@ def least(name):
         ("forest of numbers", {}, ("distinct",), ROWS),
         ("extra", {}, ALONE, ROWS),
         ("part bag", {}, ("distinct",), ROWS),
+        ("part bag", {"_seeds": GONE, "random_state": None}, ("distinct",), ROWS),
         ("whole bag", {}, ALONE, ROWS),
         ("forest", {"_n_samples_bootstrap": "x"}, BAG, ROWS),
         ("forest", {"_n_samples_bootstrap": -1}, BAG, ROWS),
@@ -265,3 +273,47 @@ def test_targets_of_a_quantile_forest(changes, said):
         found = draft_of_object(root, "joblib")
         assert len(found.labels) == found.rows.low
         assert sorted(set(found.labels)) == list(range(len(found.classes)))
+
+
+# ------------------------------------------------------------------ survival trees
+
+TIMES = ((1, False), (2, True), (3, None), (4, True))
+
+
+def test_the_curve_of_a_node_has_the_times_of_its_events():
+    """One of four has the event at 2, one of two at 4: hazards 1/4 and 3/4 (Nelson, Aalen), shares 3/4 and 3/8."""
+    hazard, share = np.array([0, 0.25, 0.25, 0.75]), np.array([1, 0.75, 0.75, 0.375])
+    plain = node_curve(hazard, None, TIMES, 4, "tree_, node 3")
+    assert (plain.times, plain.rows, [step.survival for step in plain.steps]) == ((2, 4), None, [None, None])
+    sized = node_curve(hazard, share, TIMES, 4, "tree_, node 3", sized=True)
+    assert sized.rows == 4
+    for value, (low, high) in zip((0.75, 0.375), [step.survival for step in sized.steps], strict=True):
+        assert value - 1e-9 < low < value < high < value + 1e-9
+    assert node_curve(np.zeros(4), share, TIMES, 4, "tree_, node 3", sized=True) is None
+    with pytest.raises(ReleaseError, match="tree_, node 3: has an event at 1, where nobody had one"):
+        node_curve(hazard + 0.5, None, TIMES, 4, "tree_, node 3")
+
+
+def survival(kind, **settings):
+    """Return a fitted model of rows of which the first six have no event."""
+    return kind(max_depth=1, random_state=0, **settings).fit(X, Surv.from_arrays(X["a"] > 5, np.arange(12) % 4 + 1.0))
+
+
+MODELS["few events"] = lambda: survival(SurvivalTree)
+MODELS["forest of few events"] = lambda: survival(RandomSurvivalForest, n_estimators=3)
+
+
+def test_a_leaf_without_events_says_so_unless_rows_were_drawn():
+    found = draft("few events")
+    assert found.rows == ROWS
+    none = [node for _, node, curve in found.curves if curve is None]
+    own = model("few events").tree_
+    assert none == [k for k in range(own.node_count) if not own.value[k, -1, 0]]
+    assert len(none) == 1
+    stated = [f.name for table in bind_draft(found, None)[1] if isinstance(table, Table) for f in table.statements]
+    assert f"no event in node {none[0]}" in stated
+    some = draft("forest of few events")
+    assert any(curve is None for _, _, curve in some.curves)
+    stated = [f.name for table in bind_draft(some, None)[1] if isinstance(table, Table) for f in table.statements]
+    assert stated
+    assert not any("no event in node" in (name or "") for name in stated)
