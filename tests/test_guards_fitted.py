@@ -32,6 +32,7 @@ from recon.readers.formats.drafts.binding import Binder
 from recon.readers.formats.sklearn.trees.survival import node_curve
 from recon.readers.formats.sklearn.trees.trees import NO_MEMBER, REPEATED
 from recon.readers.loading.loading import bind_draft
+from recon.readers.stored.objects.raw import Name
 from recon.readers.stored.pickled.pickles import Thing
 from recon.readers.stored.pickled.stored_files import open_stored
 from solvers.foundation.errors import ReleaseError
@@ -317,3 +318,11 @@ def test_a_leaf_without_events_says_so_unless_rows_were_drawn():
     stated = [f.name for table in bind_draft(some, None)[1] if isinstance(table, Table) for f in table.statements]
     assert stated
     assert not any("no event in node" in (name or "") for name in stated)
+
+
+@pytest.mark.parametrize("name", ["boosted", "boosted numbers"])
+def test_scores_before_the_first_tree_are_those_of_the_librarys_own_start(name):
+    """A model of another class may have attributes of the same names, and predict something else."""
+    other = {"init_": lambda one: Thing(Name("mine", "Start"), one.how, one.args, one.kwargs, one.state)}
+    assert draft(name).values is not None
+    assert draft(name, other).values is None
